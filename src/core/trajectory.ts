@@ -1,0 +1,72 @@
+import type { Message } from "./messages.ts";
+
+/** An index into a model's vocabulary. */
+export type TokenId = number;
+/** Unique within a run. */
+export type TrajectoryId = string;
+
+/**
+ * The unit that is trained: an action in its context, id for id as it was sampled.
+ * Multi-turn, branched and rewritten histories are all lists of these.
+ */
+export interface ActionInContext {
+  readonly trajectory: TrajectoryId;
+  /** Index of the turn in its trajectory, from 0. */
+  readonly turn: number;
+  /** What the model saw. Never trained on. */
+  readonly context: readonly TokenId[];
+  /** What the model wrote, the end-of-turn token included. Never empty. */
+  readonly action: readonly TokenId[];
+}
+
+/** One assistant message, what its sampler recorded, and what the environment answered. */
+export interface Turn extends ActionInContext {
+  /** Natural logs of the probabilities under the distribution that was sampled, one per action token. */
+  readonly samplerLogprobs: readonly number[];
+  /** Entropy in nats of the distribution that each action token was drawn from. */
+  readonly entropies: readonly number[];
+  /** How many optimiser steps the sampling weights had seen. */
+  readonly weightVersion: number;
+  /** True if the token limit cut the action off: it then lacks its end-of-turn token. */
+  readonly truncated: boolean;
+  /** True if the context is not the previous context, action and answer continued: the template rewrote history. */
+  readonly rewritten: boolean;
+  readonly invalidToolCalls: number;
+  readonly toolCalls: number;
+}
+
+/** Why an episode ended. The first three are ends that an environment means; the others are failures, kept as data. */
+export const stopReasons = [
+  "done", // the environment said so
+  "max-turns", // the limit of assistant turns
+  "max-tokens", // an action or the context reached its token limit
+  "environment-error", // the environment threw
+  "environment-timeout", // the environment did not answer in time
+  "invalid-reward", // the reward was not a finite number
+  "cancelled", // the run was interrupted
+] as const;
+export type StopReason = (typeof stopReasons)[number];
+
+/** One whole episode. */
+export interface Trajectory {
+  readonly id: TrajectoryId;
+  /** Rollouts of the same task in the same step share a group. */
+  readonly group: string;
+  readonly task: string;
+  readonly turns: readonly Turn[];
+  /** The return R of the whole trajectory. 0 where the episode failed. */
+  readonly reward: number;
+  /** Named sub-scores, as the environment gave them. */
+  readonly scores: Readonly<Record<string, number>>;
+  readonly stopReason: StopReason;
+  /** The conversation, for reading. What is trained are the ids in `turns`. */
+  readonly messages: readonly Message[];
+  /** What went wrong, where something did. */
+  readonly error?: string;
+}
+
+/** The rollouts of one task. */
+export interface Group {
+  readonly id: string;
+  readonly trajectories: readonly Trajectory[];
+}

@@ -1,0 +1,48 @@
+import type { AssistantMessage, Message } from "../core/messages.ts";
+import type { Tool } from "../tools/tool.ts";
+
+export const splits = ["train", "validation", "test", "challenge"] as const;
+export type Split = (typeof splits)[number];
+
+/** What a policy is asked to do. The rest of a task is the environment's own. */
+export interface Task {
+  /** Unique in the environment. */
+  readonly id: string;
+  /** Groups tasks in reports, such as by kind of request. */
+  readonly kind?: string;
+}
+
+/** A source of tasks. The same split and index always give the same task. */
+export interface Environment<T extends Task = Task> {
+  readonly name: string;
+  /** Number of tasks of a split; Infinity where they are generated. 0 where there is no such split. */
+  size(split: Split): number;
+  task(split: Split, index: number): T | Promise<T>;
+  /** A fresh episode. The seed decides all that is random in it; episodes share no state. */
+  start(task: T, seed: number): Episode | Promise<Episode>;
+}
+
+/**
+ * One single-use conversation. The rollout calls tools for the model (checked against their schemas, with time-outs);
+ * a message without tool calls goes to `reply`.
+ */
+export interface Episode {
+  /** What the model sees first: usually a system message and the first request. */
+  readonly messages: readonly Message[];
+  readonly tools: readonly Tool[];
+  /** The environment's answer to a message without tool calls: more messages, or the end. */
+  reply(message: AssistantMessage): Reply | Promise<Reply>;
+  /** Called once, at the end, whatever the reason. */
+  score(conversation: readonly Message[]): Score | Promise<Score>;
+  /** An independent copy in the same state, where the environment can make one. */
+  clone?(): Episode;
+  close?(): void | Promise<void>;
+}
+
+export type Reply = { readonly done: true } | { readonly done: false; readonly messages: readonly Message[] };
+
+export interface Score {
+  readonly reward: number;
+  /** Named sub-scores, for metrics. */
+  readonly scores?: Readonly<Record<string, number>>;
+}

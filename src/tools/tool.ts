@@ -1,0 +1,33 @@
+import { z } from "zod";
+
+/** Something that a model can call. `Arguments` is what the schema gives after validation. */
+export interface Tool<Arguments = Record<string, unknown>> {
+  readonly name: string;
+  readonly description: string;
+  /** A zod schema validates the arguments; a JSON schema (as MCP servers give it) is shown to the model as it is. */
+  readonly parameters: z.ZodType<Arguments> | JsonSchema;
+  /** A returned string is shown as it is, anything else as JSON. What it throws is shown to the model as an error. */
+  execute(args: Arguments, context: ToolContext): unknown;
+  /** Milliseconds; 10,000 if left out. */
+  readonly timeoutMs?: number;
+}
+
+export type JsonSchema = { readonly type: "object"; readonly [key: string]: unknown };
+
+export interface ToolContext {
+  readonly signal: AbortSignal;
+}
+
+/** Types a tool's arguments by its schema, and forgets the type again so that tools of any kind fit one list. */
+export function defineTool<Schema extends z.ZodType<Record<string, unknown>>>(
+  tool: Omit<Tool<z.infer<Schema>>, "parameters"> & { readonly parameters: Schema },
+): Tool {
+  return tool as unknown as Tool;
+}
+
+/** The JSON schema that a chat template shows to the model. */
+export function parametersAsJsonSchema(tool: Tool): JsonSchema {
+  if (!(tool.parameters instanceof z.ZodType)) return tool.parameters;
+  const { $schema: _, ...schema } = z.toJSONSchema(tool.parameters);
+  return schema as JsonSchema;
+}
