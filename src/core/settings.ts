@@ -1,0 +1,114 @@
+import { z } from "zod";
+import { ConfigError } from "./errors.ts";
+
+/**
+ * Checks settings from a file, a flag or an argument.
+ * @param at where the value stands among all settings, such as "environment.settings"; "" for the root
+ * @throws ConfigError naming the first setting that is wrong; a misspelt name before any other
+ */
+export function parseSettings<Schema extends z.ZodType>(schema: Schema, value: unknown, at = ""): z.output<Schema> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const { issues } = result.error;
+  throw settingError(schema, issues.find((issue) => issue.code === "unrecognized_keys") ?? issues[0], value, at);
+}
+
+/** The candidate that a misspelt word was probably meant to be: at most a third of its letters away. */
+export function closest(word: string, candidates: readonly string[]): string | undefined {
+  const ranked = candidates
+    .map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance);
+  return ranked[0] !== undefined && ranked[0].distance <= Math.max(1, word.length / 3) ? ranked[0].candidate : undefined;
+}
+
+/** "Did you mean …?", where there is something near. */
+export function didYouMean(word: string, candidates: readonly string[]): string | undefined {
+  const near = closest(word, candidates);
+  return near === undefined ? undefined : `Did you mean ${JSON.stringify(near)}?`;
+}
+
+function settingError(schema: z.ZodType, issue: z.core.$ZodIssue, root: unknown, at: string): ConfigError {
+  const subject = [at, ...issue.path].filter((part) => part !== "").join(".") || "configuration";
+  const value = issue.path.reduce<unknown>((parent, key) => (parent as Record<PropertyKey, unknown> | undefined)?.[key], root);
+  switch (issue.code) {
+    case "unrecognized_keys": {
+      const [key] = issue.keys;
+      const known = knownKeys(schemaAt(schema, issue.path, root));
+      return new ConfigError(subject === "configuration" ? key : `${subject}.${key}`, (value as Record<string, unknown>)[key], {
+        expected: "no setting of this name",
+        hint: didYouMean(key, known) ?? (known.length > 0 ? `The settings here are ${known.join(", ")}.` : undefined),
+      });
+    }
+    case "invalid_value":
+      return new ConfigError(subject, value, oneOf(value, issue.values.map(String)));
+    case "invalid_union":
+      if ("options" in issue && Array.isArray(issue.options))
+        return new ConfigError(subject, value, oneOf(value, issue.options.map(String)));
+      return new ConfigError(subject, value, {
+        expected: issue.errors.map((alternative) => phrase(alternative[0])).join(", or "),
+      });
+    default:
+      return new ConfigError(subject, value, { expected: phrase(issue) });
+  }
+}
+
+function oneOf(value: unknown, options: readonly string[]) {
+  return { expected: options, hint: typeof value === "string" ? didYouMean(value, options) : undefined };
+}
+
+function phrase(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return issue.expected === "int" ? "a whole number" : `${/^[aeio]/.test(issue.expected) ? "an" : "a"} ${issue.expected}`;
+    case "too_small":
+      return `${issue.inclusive ? "at least" : "more than"} ${issue.minimum}`;
+    case "too_big":
+      return `${issue.inclusive ? "at most" : "less than"} ${issue.maximum}`;
+    default:
+      return issue.message;
+  }
+}
+
+/** The schema that a path of a value leads to. */
+function schemaAt(schema: z.core.$ZodType, path: readonly PropertyKey[], value: unknown): z.core.$ZodType | undefined {
+  const inner = unwrap(schema, value);
+  if (path.length === 0) return inner;
+  const [key, ...rest] = path;
+  if (!(inner instanceof z.ZodObject) || inner.shape[String(key)] === undefined) return undefined;
+  return schemaAt(inner.shape[String(key)], rest, (value as Record<PropertyKey, unknown>)[key]);
+}
+
+/** Through defaults and optionals, and into the option of a discriminated union that the value chose. */
+function unwrap(schema: z.core.$ZodType, value: unknown): z.core.$ZodType {
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional)
+    return unwrap(schema.def.innerType, value);
+  if (schema instanceof z.ZodDiscriminatedUnion) {
+    const { discriminator, options } = schema.def;
+    const tag = { [discriminator]: (value as Record<string, unknown>)[discriminator] };
+    const chosen = options.find(
+      (option) => z.object({ [discriminator]: discriminatorOf(option, discriminator) }).safeParse(tag).success,
+    );
+    return chosen ?? schema;
+  }
+  return schema;
+}
+
+function discriminatorOf(option: z.core.$ZodType, discriminator: string): z.core.$ZodType {
+  return option instanceof z.ZodObject ? option.shape[discriminator] : z.never();
+}
+
+function knownKeys(schema: z.core.$ZodType | undefined): string[] {
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+}
+
+/** Levenshtein's: insertions, deletions and substitutions. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++)
+      next[j] = Math.min(next[j - 1] + 1, row[j] + 1, row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1));
+    row = next;
+  }
+  return row[b.length];
+}

@@ -1,0 +1,84 @@
+import { z } from "zod";
+
+/** What a run folder holds, as schemas: everything is read back through these. */
+
+/** `run.json`: what was asked for, by which program. */
+export const runRecordSchema = z.object({
+  /** The resolved configuration. */
+  config: z.record(z.string(), z.unknown()),
+  seed: z.int(),
+  version: z.string(),
+  node: z.string(),
+  engine: z.object({ name: z.string(), parameters: z.number() }),
+  /** ISO 8601. */
+  created: z.string(),
+});
+export type RunRecord = z.infer<typeof runRecordSchema>;
+
+/** One line of `metrics.jsonl`. The same seed gives the same bytes. A metric is null where it does not exist, as the mean of nothing. */
+export const stepRecordSchema = z.object({
+  step: z.int(),
+  metrics: z.record(z.string(), z.number().nullable()),
+});
+export type StepRecord = z.infer<typeof stepRecordSchema>;
+export type Metrics = StepRecord["metrics"];
+
+/** One line of `timing.jsonl`: what differs from machine to machine. */
+export const timingRecordSchema = z.object({
+  step: z.int(),
+  rolloutSeconds: z.number(),
+  updateSeconds: z.number(),
+  sampledTokens: z.number(),
+  sampledTokensPerSecond: z.number(),
+  /** Tokens that went through a training pass, shared ones counted once. */
+  trainedTokens: z.number(),
+  trainedTokensPerSecond: z.number(),
+  /** Trained tokens if no sample shared any. */
+  denseTokens: z.number(),
+  rssMb: z.number(),
+});
+export type TimingRecord = z.infer<typeof timingRecordSchema>;
+
+/** A mean over tasks with its 95 % bootstrap interval. */
+export const estimateSchema = z.object({ mean: z.number(), low: z.number(), high: z.number() });
+export type Estimate = z.infer<typeof estimateSchema>;
+
+export const breakdownSchema = z.object({ name: z.string(), tasks: z.int(), success: z.number() });
+export type Breakdown = z.infer<typeof breakdownSchema>;
+
+/** One file of `evaluations/`. */
+export const evaluationRecordSchema = estimateSchema.extend({
+  /** Optimisation steps before it; 0 is the start. */
+  step: z.int(),
+  split: z.string(),
+  tasks: z.int(),
+  k: z.int(),
+  temperature: z.number(),
+  /** `mean`, `low` and `high` are avg@k of success; this is pass@k. */
+  passAtK: estimateSchema,
+  reward: estimateSchema,
+  meanTurns: z.number(),
+  toolCalls: z.int(),
+  stopReasons: z.record(z.string(), z.int()),
+  byKind: z.array(breakdownSchema),
+  byRequests: z.array(breakdownSchema),
+});
+export type EvaluationRecord = z.infer<typeof evaluationRecordSchema>;
+
+const scoreSchema = estimateSchema.extend({ split: z.string(), tasks: z.int(), k: z.int() });
+export type ScoreSummary = z.infer<typeof scoreSchema>;
+
+/** `summary.json`: written once, when a run has finished. */
+export const summarySchema = z.object({
+  /** Null where the configuration asks for no evaluation. */
+  before: scoreSchema.nullable(),
+  after: scoreSchema.nullable(),
+  challenge: z.object({ before: scoreSchema, after: scoreSchema }).optional(),
+  steps: z.int(),
+  episodes: z.int(),
+  toolCalls: z.int(),
+  sampledTokens: z.number(),
+  wallSeconds: z.number(),
+  peakRssMb: z.number(),
+});
+export type Summary = z.infer<typeof summarySchema>;

@@ -1,0 +1,150 @@
+import { z } from "zod";
+import { parseSettings } from "../core/settings.ts";
+import { type Environment, splits } from "../environments/environment.ts";
+
+/**
+ * A run's whole configuration. Defaults are those of the default run; where a number was taken from somewhere, it says so.
+ * "Office study" is the prototype whose findings are in docs/environments/office.md.
+ */
+export const trainingConfigSchema = z.strictObject({
+  environment: z
+    .strictObject({
+      name: z.string().min(1),
+      /** The environment's own settings, checked by itself. */
+      settings: z.record(z.string(), z.unknown()).default({}),
+    })
+    .prefault({ name: "office" }),
+  /** A Hugging Face-format folder, or "default": the model that comes with the package. */
+  model: z.string().min(1).default("default"),
+  algorithm: z.looseObject({ kind: z.string() }).prefault({ kind: "seeupo" }),
+  rollout: z
+    .strictObject({
+      /** 16 × 8 learned steadily where 8 × 8 did not (office study). */
+      tasksPerStep: z.int().min(1).default(16),
+      /** G = 8, as SeeUPO (arXiv:2602.06554, table of hyper-parameters). */
+      groupSize: z.int().min(1).default(8),
+      maxTurns: z.int().min(1).default(20),
+      /** Of one action. Office actions take about 20. */
+      maxTokens: z.int().min(1).default(96),
+      /** 1, so that the policy that is sampled is the model itself. */
+      temperature: z.number().positive().default(1),
+      /** 1 and 0, off: cutting the support makes the ratio wrong. */
+      topP: z.number().positive().max(1).default(1),
+      topK: z.int().min(0).default(0),
+      /** Episodes in flight. */
+      concurrency: z.int().min(1).default(64),
+      episodeTimeoutMs: z.int().min(1).default(120_000),
+    })
+    .prefault({}),
+  optimizer: z
+    .strictObject({
+      /** 1e-4 to 2e-4 for a model of a few million parameters; 6e-4 was too much (office study). */
+      learningRate: z.number().positive().default(1e-4),
+      beta1: z.number().min(0).lt(1).default(0.9),
+      /** Of Llama 2 (arXiv:2307.09288, §2.2) and the office study; PyTorch's 0.999 forgets too slowly for a hundred steps. */
+      beta2: z.number().min(0).lt(1).default(0.95),
+      epsilon: z.number().positive().default(1e-8),
+      weightDecay: z.number().min(0).default(0),
+      clipNorm: z.number().positive().default(1),
+      /** What the learning rate does after the warm-up: stays, or falls to 0 at the last step. */
+      schedule: z.enum(["constant", "linear", "cosine"]).default("constant"),
+      warmupSteps: z.int().min(0).default(0),
+    })
+    .prefault({}),
+  steps: z.int().min(1).default(60),
+  seed: z.int().default(1),
+  /** At the start and at the end. */
+  evaluation: z
+    .strictObject({
+      split: z.enum(splits).default("test"),
+      /** The same model read 0.53 on 64 tasks and 0.39 on 256 (office study). 0: no evaluation. */
+      tasks: z.int().min(0).default(256),
+      /** Attempts at each task. */
+      k: z.int().min(1).default(4),
+      temperature: z.number().min(0).default(1),
+      /** Evaluates on the challenge split too. */
+      challenge: z.boolean().default(false),
+      /** While training: every so many steps, one attempt at each of the tasks. On another split, since settings are chosen by it. */
+      during: z
+        .strictObject({
+          every: z.int().min(0).default(0),
+          split: z.enum(splits).default("validation"),
+          tasks: z.int().min(1).default(64),
+        })
+        .prefault({}),
+    })
+    .prefault({}),
+  checkpoint: z.strictObject({ every: z.int().min(1).default(10), keep: z.int().min(1).default(2) }).prefault({}),
+  limits: z
+    .strictObject({
+      /**
+       * Largest |sampler − trainer| log-prob in nats of any action token, before a step's first update. Float32 gives about 1e-4;
+       * 0.02 would already move a ratio by 2 %, a tenth of the usual clip range.
+       */
+      logprobGap: z.number().positive().default(0.02),
+    })
+    .prefault({}),
+  /** CPU threads of the engine. */
+  threads: z.int().min(1).default(2),
+  /** The run's folder. A new one under runs/ if left out. */
+  out: z.string().min(1).optional(),
+});
+export type TrainingConfig = z.output<typeof trainingConfigSchema>;
+
+type Settings = z.input<typeof trainingConfigSchema>;
+
+/** What a user writes: everything is optional, names stand for the defaults of what they name. */
+export interface UserConfig extends Omit<Settings, "environment" | "algorithm"> {
+  readonly environment?: string | Settings["environment"] | Environment;
+  readonly algorithm?: string | Settings["algorithm"];
+}
+
+/** Types `retrograde.config.ts`. */
+export function defineConfig(config: UserConfig): UserConfig {
+  return config;
+}
+
+/**
+ * The configuration of a run: what the user wrote, flags on top, defaults below.
+ * An environment that is given as an object is recorded by its name.
+ * @throws ConfigError naming the first setting that is wrong
+ */
+export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): TrainingConfig {
+  return parseSettings(trainingConfigSchema, merge(spelledOut(user), spelledOut(flags)));
+}
+
+/** True where a configuration brings its own environment rather than the name of one. */
+export function isEnvironment(value: UserConfig["environment"]): value is Environment {
+  return typeof value === "object" && value !== null && "start" in value && typeof value.start === "function";
+}
+
+/** Shorthands written in full. */
+function spelledOut(config: UserConfig): Record<string, unknown> {
+  const { environment, algorithm } = config;
+  return {
+    ...config,
+    environment:
+      typeof environment === "string"
+        ? { name: environment }
+        : isEnvironment(environment)
+          ? { name: environment.name }
+          : environment,
+    algorithm: typeof algorithm === "string" ? { kind: algorithm } : algorithm,
+  };
+}
+
+/** Objects are merged, anything else is replaced; undefined leaves what is there. Another kind or name takes none of the old one's settings. */
+function merge(below: unknown, above: unknown): unknown {
+  if (above === undefined) return below;
+  if (!isRecord(below) || !isRecord(above)) return above;
+  const replaces = (key: string) => above[key] !== undefined && below[key] !== undefined && above[key] !== below[key];
+  if (replaces("kind") || replaces("name")) return above;
+  const keys = new Set([...Object.keys(below), ...Object.keys(above)]);
+  return Object.fromEntries(
+    [...keys].map((key) => [key, merge(below[key], above[key])]).filter(([, value]) => value !== undefined),
+  );
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,18 @@
+import type { EvaluationRecord, StepRecord, Summary, TimingRecord } from "../runs/records.ts";
+
+export type Phase = "evaluate" | "rollout" | "update" | "checkpoint";
+
+/** What a run tells while it works, in this order. Listeners only look; nothing they do changes a run. */
+export type TrainingEvent =
+  | { readonly type: "run-started"; readonly folder: string; readonly steps: number; readonly resumedAt: number }
+  /** A phase begins. `step` is the step that it belongs to; 0 for the evaluation at the start. */
+  | { readonly type: "phase"; readonly phase: Phase; readonly step: number; readonly total: number }
+  /** Within rollouts and evaluations: episodes that have ended, and tokens sampled in this phase. */
+  | { readonly type: "progress"; readonly phase: Phase; readonly done: number; readonly total: number; readonly tokens: number }
+  | { readonly type: "evaluated"; readonly record: EvaluationRecord }
+  | { readonly type: "stepped"; readonly record: StepRecord; readonly timing: TimingRecord }
+  | { readonly type: "checkpointed"; readonly step: number; readonly folder: string }
+  | { readonly type: "warning"; readonly message: string }
+  | { readonly type: "finished"; readonly folder: string; readonly summary: Summary };
+
+export type OnEvent = (event: TrainingEvent) => void;
