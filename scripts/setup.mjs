@@ -1,0 +1,62 @@
+#!/usr/bin/env node
+// Makes a clone ready to run: installs the packages if they are missing or not those of package-lock.json, then compiles
+// src/ if it has changed. Uses nothing that must be installed first. Says nothing when there is nothing to do.
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build, isBuilt } from "./build.mjs";
+import { oneAtATime } from "./lock.mjs";
+import { run } from "./run.mjs";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+try {
+  requireNode();
+  if (!isInstalled() || !isBuilt()) {
+    await oneAtATime(join(root, ".setup-lock"), () => {
+      // Looked at again: another process may have done the work while this one waited.
+      if (!isInstalled()) install();
+      if (!isBuilt()) build();
+    });
+  }
+} catch (error) {
+  console.error(`\nSet-up failed: ${error.message}`);
+  process.exit(1);
+}
+
+function requireNode() {
+  const { engines } = readJson("package.json");
+  const wanted = engines.node.replace(">=", "");
+  const [major, minor] = wanted.split(".").map(Number);
+  const [ownMajor, ownMinor] = process.versions.node.split(".").map(Number);
+  if (ownMajor < major || (ownMajor === major && ownMinor < minor))
+    throw new Error(`this is Node ${process.versions.node}; ${wanted} or newer is needed (https://nodejs.org).`);
+}
+
+/** True if node_modules holds what package-lock.json asks for. npm writes the list of what it installed last, so half an install is none. */
+function isInstalled() {
+  if (!existsSync(join(root, "node_modules/.package-lock.json"))) return false;
+  const wanted = readJson("package-lock.json").packages;
+  const installed = readJson("node_modules/.package-lock.json").packages;
+  return Object.entries(wanted)
+    .filter(([path]) => path !== "")
+    .every(([path, { optional, integrity }]) =>
+      installed[path] === undefined ? optional === true : installed[path].integrity === integrity,
+    );
+}
+
+/** Without post-install scripts: onnxruntime-node's would download GPU libraries, which nothing here needs. */
+function install() {
+  console.error("Installing packages (npm ci) …");
+  const npm = process.env.npm_execpath?.endsWith("npm-cli.js")
+    ? [process.execPath, process.env.npm_execpath]
+    : [process.platform === "win32" ? "npm.cmd" : "npm"];
+  run([...npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], {
+    cwd: root,
+    hint: "Is the npm registry reachable? Try `npm ci --ignore-scripts` to see more.",
+  });
+}
+
+function readJson(path) {
+  return JSON.parse(readFileSync(join(root, path), "utf8"));
+}

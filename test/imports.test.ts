@@ -1,0 +1,86 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { describe, expect, test } from "vitest";
+
+/**
+ * The arrows of docs/architecture.md: what each part of src/ may import besides itself. A module belongs to the longest name
+ * that it starts with. A new part has no arrows until it is listed here.
+ */
+const arrows: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  algorithms: ["core"],
+  "engines/engine.ts": ["core"],
+  "engines/local": ["core", "engines/engine.ts"],
+  tools: ["core"],
+  "environments/environment.ts": ["core", "tools"],
+  "environments/office": ["core", "tools", "environments/environment.ts"],
+  environments: ["core", "tools", "environments/environment.ts", "environments/office"],
+  agents: ["core", "engines/engine.ts", "environments/environment.ts", "tools"],
+  runs: ["core"],
+  training: ["core", "algorithms", "engines/engine.ts", "environments/environment.ts", "environments", "tools", "agents", "runs"],
+  cli: ["anything"],
+  "index.ts": ["anything"],
+};
+
+/** Packages that only one part knows, so that they can be exchanged there. */
+const owners: Readonly<Record<string, string>> = {
+  "onnxruntime-node": "engines/local",
+  protobufjs: "engines/local",
+  "@huggingface/tokenizers": "agents",
+  "@huggingface/jinja": "agents",
+  "pure-rand": "core",
+  commander: "cli",
+  jiti: "cli",
+  picocolors: "cli",
+};
+
+const source = join(import.meta.dirname, "../src");
+const modules = readdirSync(source, { recursive: true, encoding: "utf8" })
+  .map((path) => path.replaceAll("\\", "/"))
+  .filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"));
+
+function partOf(module: string): string {
+  const parts = Object.keys(arrows).filter((part) => module === part || module.startsWith(`${part}/`));
+  return parts.sort((a, b) => b.length - a.length)[0] ?? `${module} (in no part that test/imports.test.ts knows)`;
+}
+
+function importsOf(module: string): string[] {
+  const text = readFileSync(join(source, module), "utf8");
+  return [...text.matchAll(/(?:^|[\s;}])(?:from|import)\s*\(?\s*"([^"]+)"/gm)].map((match) => match[1]);
+}
+
+function packageOf(specifier: string): string {
+  return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+}
+
+test("the reader of imports sees every form", () => {
+  expect(importsOf("core/policy.ts")).toEqual(["./trajectory.ts"]);
+  expect(importsOf("core/random.ts")).toHaveLength(3);
+  expect(modules.length).toBeGreaterThan(10);
+});
+
+test("modules import only what the arrows allow", () => {
+  const wrong = modules.flatMap((module) => {
+    const from = partOf(module);
+    const targets = importsOf(module)
+      .filter((specifier) => specifier.startsWith("."))
+      .map((specifier) => relative(source, join(source, dirname(module), specifier)).replaceAll("\\", "/"));
+    return targets.filter((target) => !isAllowed(from, partOf(target))).map((target) => `${module} imports ${target}`);
+  });
+  expect(wrong).toEqual([]);
+});
+
+test("packages are imported only by the part that owns them", () => {
+  const wrong = modules.flatMap((module) =>
+    importsOf(module)
+      .map(packageOf)
+      .filter((name) => owners[name] !== undefined && owners[name] !== partOf(module))
+      .map((name) => `${module} imports ${name}, which belongs to ${owners[name]}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
+function isAllowed(from: string, to: string): boolean {
+  const allowed = arrows[from] ?? [];
+  return from === to || allowed.includes(to) || allowed.includes("anything");
+}
