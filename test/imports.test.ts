@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 
 /**
  * The arrows of docs/architecture.md: what each part of src/ may import besides itself. A module belongs to the longest name
