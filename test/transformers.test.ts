@@ -1,0 +1,57 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { z } from "zod";
+import { findPython } from "../bench/python.ts";
+import { loadModel, saveModel } from "../src/engines/local/model-folder.ts";
+import { readSafetensors } from "../src/engines/local/safetensors.ts";
+
+const python = await findPython();
+const pathOf = (name: string) => fileURLToPath(new URL(`golden/${name}`, import.meta.url));
+const logitsSchema = z.array(z.array(z.array(z.number())));
+const inputsSchema = z.object({ inputIds: z.array(z.array(z.number())), lengths: z.array(z.number()) });
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "checkpoint-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** Per row, logits [tokens][vocabulary] as Python's transformers computes them from a folder. */
+function transformersLogits(command: string, model: string, rows: readonly (readonly number[])[]): Promise<number[][][]> {
+  return new Promise((resolve, reject) => {
+    const done = (error: Error | null, output: string) =>
+      error === null ? resolve(logitsSchema.parse(JSON.parse(output))) : reject(error);
+    const child = execFile(command, [pathOf("check_checkpoint.py"), model], { maxBuffer: 2 ** 28 }, done);
+    child.stdin?.end(JSON.stringify(rows));
+  });
+}
+
+test.each([
+  ["qwen3", "qwen3", "float32"],
+  ["qwen3", "qwen3-bf16", "bfloat16"],
+] as const)(
+  `%s, loaded and saved, gives transformers the logits of %s (%s)${python === undefined ? " — Python absent: weights compared only" : ""}`,
+  async (source, expectation, dtype) => {
+    const saved = join(folder, `${source}-${dtype}`);
+    await saveModel(saved, await loadModel(pathOf(`models/${source}`)), { dtype });
+    const expectedModel = await loadModel(pathOf(`models/${expectation}`));
+    expect((await loadModel(saved)).parameters).toEqual(expectedModel.parameters);
+
+    if (python === undefined) return;
+    const { inputIds, lengths } = inputsSchema.parse(JSON.parse(await readFile(pathOf(`models/${source}/inputs.json`), "utf8")));
+    const rows = inputIds.map((ids, row) => ids.slice(0, lengths[row]));
+    const { shape, data } =
+      (await readSafetensors(pathOf(`models/${expectation}/expected.safetensors`))).get("logits") ?? expect.unreachable();
+    const [, T, V] = shape;
+    for (const [row, logits] of (await transformersLogits(python, saved, rows)).entries()) {
+      const start = row * T * V;
+      const expected = data.subarray(start, start + lengths[row] * V);
+      const worst = logits.flat().reduce((max, logit, i) => Math.max(max, Math.abs(logit - expected[i])), 0);
+      expect(worst).toBeLessThan(1e-4);
+    }
+  },
+);
