@@ -9,7 +9,6 @@ export const runRecordSchema = z.object({
   seed: z.int(),
   version: z.string(),
   node: z.string(),
-  engine: z.object({ name: z.string(), parameters: z.number() }),
   /** ISO 8601. */
   created: z.string(),
 });
@@ -43,27 +42,47 @@ export type TimingRecord = z.infer<typeof timingRecordSchema>;
 export const estimateSchema = z.object({ mean: z.number(), low: z.number(), high: z.number() });
 export type Estimate = z.infer<typeof estimateSchema>;
 
-export const breakdownSchema = z.object({ name: z.string(), tasks: z.int(), success: z.number() });
+/** Success among the attempts that share a property. */
+export const breakdownSchema = z.object({ name: z.string(), attempts: z.int(), success: z.number() });
 export type Breakdown = z.infer<typeof breakdownSchema>;
+
+export const evaluationMoments = ["before", "during", "after"] as const;
 
 /** One file of `evaluations/`. */
 export const evaluationRecordSchema = estimateSchema.extend({
+  when: z.enum(evaluationMoments),
   /** Optimisation steps before it; 0 is the start. */
   step: z.int(),
   split: z.string(),
   tasks: z.int(),
   k: z.int(),
   temperature: z.number(),
-  /** `mean`, `low` and `high` are avg@k of success; this is pass@k. */
-  passAtK: estimateSchema,
+  /** `mean`, `low` and `high` are avg@k of success; these are pass@j for j = 1, 2, 4, … up to k. */
+  passAt: z.array(estimateSchema.extend({ k: z.int() })),
   reward: estimateSchema,
   meanTurns: z.number(),
   toolCalls: z.int(),
   stopReasons: z.record(z.string(), z.int()),
   byKind: z.array(breakdownSchema),
-  byRequests: z.array(breakdownSchema),
+  /** By assistant turns that the attempt took. */
+  byTurns: z.array(breakdownSchema),
 });
 export type EvaluationRecord = z.infer<typeof evaluationRecordSchema>;
+
+/** `trainer.json` of a checkpoint: where the run stands. All else derives from the seed and these. */
+export const progressSchema = z.object({
+  /** Steps that are done. */
+  step: z.int(),
+  /** Training tasks that were taken. */
+  position: z.int(),
+  episodes: z.int(),
+  toolCalls: z.int(),
+  sampledTokens: z.number(),
+  /** Of all processes that worked on the run. */
+  wallSeconds: z.number(),
+  peakRssMb: z.number(),
+});
+export type Progress = z.infer<typeof progressSchema>;
 
 const scoreSchema = estimateSchema.extend({ split: z.string(), tasks: z.int(), k: z.int() });
 export type ScoreSummary = z.infer<typeof scoreSchema>;

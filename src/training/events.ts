@@ -13,6 +13,8 @@ export type TrainingEvent =
   | { readonly type: "stepped"; readonly record: StepRecord; readonly timing: TimingRecord }
   | { readonly type: "checkpointed"; readonly step: number; readonly folder: string }
   | { readonly type: "warning"; readonly message: string }
+  /** The signal ended the run; `step` steps are kept. */
+  | { readonly type: "interrupted"; readonly folder: string; readonly step: number }
   | { readonly type: "finished"; readonly folder: string; readonly summary: Summary };
 
 export type OnEvent = (event: TrainingEvent) => void;

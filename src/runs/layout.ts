@@ -1,0 +1,36 @@
+import { join } from "node:path";
+import type { EvaluationRecord } from "./records.ts";
+
+/** Where things lie in a run's folder. */
+export const layout = {
+  run: (folder: string) => join(folder, "run.json"),
+  metrics: (folder: string) => join(folder, "metrics.jsonl"),
+  timing: (folder: string) => join(folder, "timing.jsonl"),
+  summary: (folder: string) => join(folder, "summary.json"),
+  /** The trained model, in Hugging Face format. */
+  model: (folder: string) => join(folder, "model"),
+  trajectoryFolder: (folder: string) => join(folder, "trajectories"),
+  trajectories: (folder: string, step: number) => join(folder, "trajectories", `${stepName(step)}.jsonl.gz`),
+  evaluationFolder: (folder: string) => join(folder, "evaluations"),
+  evaluation: (folder: string, of: EvaluationKey) => join(folder, "evaluations", `${evaluationName(of)}.json`),
+  episodes: (folder: string, of: EvaluationKey) => join(folder, "evaluations", `${evaluationName(of)}.jsonl.gz`),
+  checkpointFolder: (folder: string) => join(folder, "checkpoints"),
+  checkpoint: (folder: string, step: number) => join(folder, "checkpoints", stepName(step)),
+} as const;
+
+/** What tells the evaluations of a run apart. */
+export type EvaluationKey = Pick<EvaluationRecord, "when" | "step" | "split">;
+
+/** The step that a file or folder name speaks of; undefined for other names. */
+export function stepOf(name: string): number | undefined {
+  const digits = /^step-(\d+)/.exec(name)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+function stepName(step: number): string {
+  return `step-${String(step).padStart(6, "0")}`;
+}
+
+function evaluationName({ when, step, split }: EvaluationKey): string {
+  return `${stepName(step)}-${when}-${split}`;
+}

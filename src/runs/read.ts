@@ -1,0 +1,141 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { RunError } from "../core/errors.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import { type EvaluationKey, layout, stepOf } from "./layout.ts";
+import {
+  type EvaluationRecord,
+  evaluationRecordSchema,
+  type Progress,
+  progressSchema,
+  type RunRecord,
+  runRecordSchema,
+  type StepRecord,
+  type Summary,
+  stepRecordSchema,
+  summarySchema,
+  type TimingRecord,
+  timingRecordSchema,
+} from "./records.ts";
+import { decodeTrajectories } from "./trajectory-file.ts";
+
+/** Folders of runs under a root, newest first. */
+export function listRuns(root: string): { readonly folder: string; readonly record: RunRecord }[] {
+  if (!existsSync(root)) return [];
+  return readdirSync(root, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && existsSync(layout.run(join(root, entry.name))))
+    .map((entry) => ({ folder: join(root, entry.name), record: readRun(join(root, entry.name)) }))
+    .sort((a, b) => b.record.created.localeCompare(a.record.created));
+}
+
+/** @throws RunError where the folder holds no run */
+export function readRun(folder: string): RunRecord {
+  if (!existsSync(layout.run(folder)))
+    throw new RunError(folder, "no run", {
+      expected: "a folder with a run.json",
+      hint: "`retrograde runs` lists the runs that are there.",
+    });
+  return readJson(layout.run(folder), runRecordSchema);
+}
+
+/** Steps that are done, in order. */
+export function readMetrics(folder: string): StepRecord[] {
+  return readLines(layout.metrics(folder), stepRecordSchema);
+}
+
+export function readTimings(folder: string): TimingRecord[] {
+  return readLines(layout.timing(folder), timingRecordSchema);
+}
+
+/** Undefined until the run has finished. */
+export function readSummary(folder: string): Summary | undefined {
+  return existsSync(layout.summary(folder)) ? readJson(layout.summary(folder), summarySchema) : undefined;
+}
+
+/** In the order in which they were made. */
+export function readEvaluations(folder: string): EvaluationRecord[] {
+  return finishedNames(layout.evaluationFolder(folder))
+    .filter((name) => name.endsWith(".json"))
+    .map((name) => readJson(join(layout.evaluationFolder(folder), name), evaluationRecordSchema))
+    .sort((a, b) => a.step - b.step);
+}
+
+/** Undefined until that evaluation was made. */
+export function readEvaluation(folder: string, of: EvaluationKey): EvaluationRecord | undefined {
+  const path = layout.evaluation(folder, of);
+  return existsSync(path) ? readJson(path, evaluationRecordSchema) : undefined;
+}
+
+/** Every attempt of an evaluation, those at the same task in one group. */
+export function readEpisodes(folder: string, of: EvaluationKey): Trajectory[] {
+  return readTrajectoryFile(layout.episodes(folder, of));
+}
+
+/** Steps whose trajectories are there. */
+export function trajectorySteps(folder: string): number[] {
+  return stepsIn(layout.trajectoryFolder(folder));
+}
+
+/** The trajectories that a step was trained on. @throws RunError where that step has none */
+export function readTrajectories(folder: string, step: number): Trajectory[] {
+  return readTrajectoryFile(layout.trajectories(folder, step));
+}
+
+/** Steps of the checkpoints, ascending. */
+export function checkpointSteps(folder: string): number[] {
+  return stepsIn(layout.checkpointFolder(folder));
+}
+
+/** Where a run stood at a checkpoint. */
+export function readProgress(folder: string, step: number): Progress {
+  return readJson(join(layout.checkpoint(folder, step), "trainer.json"), progressSchema);
+}
+
+/** Names in a folder but for unfinished ones. */
+export function finishedNames(folder: string): string[] {
+  return existsSync(folder)
+    ? readdirSync(folder)
+        .filter((name) => !name.startsWith("."))
+        .sort()
+    : [];
+}
+
+function stepsIn(folder: string): number[] {
+  return finishedNames(folder)
+    .map(stepOf)
+    .filter((step) => step !== undefined);
+}
+
+function readTrajectoryFile(path: string): Trajectory[] {
+  if (!existsSync(path)) throw new RunError(path, "missing", { expected: "a file of trajectories" });
+  try {
+    return decodeTrajectories(readFileSync(path));
+  } catch (cause) {
+    throw damaged(path, cause);
+  }
+}
+
+function readJson<Schema extends z.ZodType>(path: string, schema: Schema): z.output<Schema> {
+  try {
+    return schema.parse(JSON.parse(readFileSync(path, "utf8")));
+  } catch (cause) {
+    throw damaged(path, cause);
+  }
+}
+
+/** Whole lines only: the last one is half written while a run is killed. */
+function readLines<Schema extends z.ZodType>(path: string, schema: Schema): z.output<Schema>[] {
+  if (!existsSync(path)) return [];
+  const lines = readFileSync(path, "utf8").split("\n").slice(0, -1);
+  try {
+    return lines.map((line) => schema.parse(JSON.parse(line)));
+  } catch (cause) {
+    throw damaged(path, cause);
+  }
+}
+
+function damaged(path: string, cause: unknown): RunError {
+  const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : cause instanceof Error ? cause.message : String(cause);
+  return new RunError(path, `unreadable (${reason})`, { expected: "a file that this version of retrograde wrote", cause });
+}

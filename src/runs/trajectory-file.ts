@@ -1,0 +1,82 @@
+import { gunzipSync, gzipSync } from "node:zlib";
+import { z } from "zod";
+import type { Message } from "../core/messages.ts";
+import { stopReasons, type Trajectory, type Turn } from "../core/trajectory.ts";
+
+const ids = z.array(z.int().min(0));
+
+/** A context is the first `shared` ids of the previous context and action together, then `context`: each id is stored once. */
+const storedTurnSchema = z.object({
+  shared: z.int().min(0),
+  context: ids,
+  action: ids,
+  samplerLogprobs: z.array(z.number()),
+  entropies: z.array(z.number()),
+  weightVersion: z.int(),
+  truncated: z.boolean(),
+  rewritten: z.boolean(),
+  invalidToolCalls: z.int(),
+  toolCalls: z.int(),
+});
+
+const toolCallSchema = z.object({ name: z.string(), arguments: z.record(z.string(), z.unknown()) });
+const messageSchema: z.ZodType<Message> = z.discriminatedUnion("role", [
+  z.object({ role: z.literal("system"), content: z.string() }),
+  z.object({ role: z.literal("user"), content: z.string() }),
+  z.object({
+    role: z.literal("assistant"),
+    content: z.string(),
+    reasoning: z.string().optional(),
+    toolCalls: z.array(toolCallSchema).optional(),
+  }),
+  z.object({ role: z.literal("tool"), name: z.string(), content: z.string() }),
+]);
+
+const storedTrajectorySchema = z.object({
+  id: z.string(),
+  group: z.string(),
+  task: z.string(),
+  reward: z.number(),
+  scores: z.record(z.string(), z.number()),
+  stopReason: z.enum(stopReasons),
+  error: z.string().optional(),
+  messages: z.array(messageSchema),
+  turns: z.array(storedTurnSchema),
+});
+
+/** One JSON line a trajectory, compressed. */
+export function encodeTrajectories(trajectories: readonly Trajectory[]): Uint8Array {
+  return gzipSync(trajectories.map((trajectory) => `${JSON.stringify(stored(trajectory))}\n`).join(""));
+}
+
+/** What `encodeTrajectories` wrote, id for id. */
+export function decodeTrajectories(bytes: Uint8Array): Trajectory[] {
+  const lines = gunzipSync(bytes).toString("utf8").split("\n").slice(0, -1);
+  return lines.map((line) => restored(storedTrajectorySchema.parse(JSON.parse(line))));
+}
+
+function stored({ turns, ...trajectory }: Trajectory): object {
+  let previous: readonly number[] = [];
+  const storedTurns = turns.map(({ trajectory: _, turn: __, context, ...turn }) => {
+    const shared = sharedPrefix(previous, context);
+    previous = [...context, ...turn.action];
+    return { shared, context: context.slice(shared), ...turn };
+  });
+  return { ...trajectory, turns: storedTurns };
+}
+
+function restored({ turns, ...trajectory }: z.output<typeof storedTrajectorySchema>): Trajectory {
+  let previous: readonly number[] = [];
+  const restoredTurns = turns.map(({ shared, context: added, ...turn }, index): Turn => {
+    const context = [...previous.slice(0, shared), ...added];
+    previous = [...context, ...turn.action];
+    return { trajectory: trajectory.id, turn: index, context, ...turn };
+  });
+  return { ...trajectory, turns: restoredTurns };
+}
+
+function sharedPrefix(a: readonly number[], b: readonly number[]): number {
+  let length = 0;
+  while (length < a.length && length < b.length && a[length] === b[length]) length++;
+  return length;
+}

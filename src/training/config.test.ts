@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { ConfigError } from "../core/errors.ts";
+import type { Environment } from "../environments/environment.ts";
+import { isEnvironment, resolveConfig } from "./config.ts";
+
+const own: Environment = {
+  name: "own",
+  size: () => 1,
+  task: () => ({ id: "one" }),
+  start: () => {
+    throw new Error("not needed");
+  },
+};
+
+test("an empty configuration is the default run", () => {
+  const config = resolveConfig();
+  expect(config.environment).toEqual({ name: "office", settings: {} });
+  expect(config.algorithm.kind).toBe("seeupo");
+  expect(config.evaluation.split).toBe("test");
+  expect(config.evaluation.during.split).toBe("validation");
+});
+
+test("flags go on top of the file, setting by setting", () => {
+  const config = resolveConfig({ steps: 5, rollout: { groupSize: 4, maxTurns: 3 } }, { steps: 7, rollout: { groupSize: 2 } });
+  expect(config.steps).toBe(7);
+  expect(config.rollout).toMatchObject({ groupSize: 2, maxTurns: 3 });
+});
+
+test("another environment takes none of the first one's settings", () => {
+  const user = { environment: { name: "office", settings: { requests: 2 } } };
+  expect(resolveConfig(user, { environment: "own" }).environment).toEqual({ name: "own", settings: {} });
+  expect(resolveConfig(user, { environment: "office" }).environment).toEqual({ name: "office", settings: { requests: 2 } });
+});
+
+test("an environment object is recorded by its name", () => {
+  expect(isEnvironment(own)).toBe(true);
+  expect(resolveConfig({ environment: own }).environment).toEqual({ name: "own", settings: {} });
+});
+
+test("a resolved configuration resolves to itself, also through JSON", () => {
+  const config = resolveConfig({ steps: 9, algorithm: "grpo" });
+  expect(resolveConfig(JSON.parse(JSON.stringify(config)))).toEqual(config);
+});
+
+test("a misspelt setting is refused with the name that was probably meant", () => {
+  const misspelt = { optimizer: { learningrate: 1e-4 } } as object;
+  expect(() => resolveConfig(misspelt)).toThrow(ConfigError);
+  expect(() => resolveConfig(misspelt)).toThrow(
+    'optimizer.learningrate is 0.0001; expected no setting of this name. Did you mean "learningRate"?',
+  );
+});
+
+test("undefined flags change nothing", () => {
+  expect(resolveConfig({ steps: 5 }, { steps: undefined, out: undefined }).steps).toBe(5);
+});

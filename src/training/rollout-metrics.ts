@@ -1,0 +1,44 @@
+import { type Group, stopReasons, type Trajectory } from "../core/trajectory.ts";
+import type { Metrics } from "../runs/records.ts";
+import { mean } from "./estimates.ts";
+
+/** The environment's own word where it gives one (a score named "success"), else a reward of at least 1. */
+export function succeeded(trajectory: Trajectory): boolean {
+  return (trajectory.scores.success ?? trajectory.reward) >= 1;
+}
+
+/**
+ * What a step's rollouts show. Means are over episodes, `entropy` (nats) over action tokens; the rest are counts.
+ * @param weightVersion that of the engine: turns of another are stale
+ */
+export function rolloutMetrics(groups: readonly Group[], weightVersion: number): Metrics {
+  const trajectories = groups.flatMap((group) => group.trajectories);
+  const turns = trajectories.flatMap((trajectory) => trajectory.turns);
+  const count = <T>(items: readonly T[], is: (item: T) => boolean) => items.filter(is).length;
+  const total = <T>(items: readonly T[], of: (item: T) => number) => items.reduce((sum, item) => sum + of(item), 0);
+  const average = (values: readonly number[]) => (values.length === 0 ? null : mean(values));
+  return {
+    reward: average(trajectories.map(({ reward }) => reward)),
+    success: average(trajectories.map((trajectory) => Number(succeeded(trajectory)))),
+    episodes: trajectories.length,
+    turns: average(trajectories.map((trajectory) => trajectory.turns.length)),
+    actionTokens: average(trajectories.map((trajectory) => total(trajectory.turns, ({ action }) => action.length))),
+    entropy: average(turns.flatMap(({ entropies }) => entropies)),
+    groupsWithoutSignal: count(groups, (group) => new Set(group.trajectories.map(({ reward }) => reward)).size < 2),
+    toolCalls: total(turns, ({ toolCalls }) => toolCalls),
+    invalidToolCalls: total(turns, ({ invalidToolCalls }) => invalidToolCalls),
+    truncatedActions: count(turns, ({ truncated }) => truncated),
+    historyRewrites: count(turns, ({ rewritten }) => rewritten),
+    weightVersion,
+    staleTurns: count(turns, (turn) => turn.weightVersion !== weightVersion),
+    ...Object.fromEntries(stopReasons.map((reason) => [`stop/${reason}`, count(trajectories, (t) => t.stopReason === reason)])),
+    ...scoreMeans(trajectories),
+  };
+}
+
+function scoreMeans(trajectories: readonly Trajectory[]): Metrics {
+  const names = [...new Set(trajectories.flatMap(({ scores }) => Object.keys(scores)))].sort();
+  return Object.fromEntries(
+    names.map((name) => [`score/${name}`, mean(trajectories.flatMap(({ scores }) => (name in scores ? [scores[name]] : [])))]),
+  );
+}

@@ -1,0 +1,45 @@
+import { ConfigError } from "../core/errors.ts";
+import { randomStream } from "../core/random.ts";
+import { type Environment, type Split, splits, type Task } from "../environments/environment.ts";
+
+const indexBound = 2 ** 31;
+
+/**
+ * The training tasks from a position on. A split without end is drawn from at random; one with an end is gone through in a
+ * new order each time. Position and seed decide alone, so a resumed run goes on with the task that was next.
+ */
+export function trainingTasks(environment: Environment, position: number, count: number, seed: number): Promise<Task[]> {
+  const size = environment.size("train");
+  const indexAt = (at: number) => {
+    if (size === Number.POSITIVE_INFINITY) return randomStream(seed, "task", at).integer(indexBound);
+    const epoch = Math.floor(at / size);
+    return randomStream(seed, "epoch", epoch).shuffle(Array.from({ length: size }, (_, i) => i))[at % size];
+  };
+  return tasksAt(
+    environment,
+    "train",
+    Array.from({ length: count }, (_, i) => indexAt(position + i)),
+  );
+}
+
+/** The first tasks of a split, whatever the seed: every evaluation of every run is of the same tasks. */
+export function evaluationTasks(environment: Environment, split: Split, count: number): Promise<Task[]> {
+  return tasksAt(
+    environment,
+    split,
+    Array.from({ length: Math.min(count, environment.size(split)) }, (_, i) => i),
+  );
+}
+
+/** @throws ConfigError where a setting names a split in which the environment has no tasks */
+export function checkSplit(environment: Environment, setting: string, split: Split): void {
+  if (environment.size(split) > 0) return;
+  throw new ConfigError(setting, split, {
+    expected: splits.filter((other) => environment.size(other) > 0),
+    hint: `The environment "${environment.name}" has no ${split} tasks.`,
+  });
+}
+
+function tasksAt(environment: Environment, split: Split, indices: readonly number[]): Promise<Task[]> {
+  return Promise.all(indices.map((index) => environment.task(split, index)));
+}
