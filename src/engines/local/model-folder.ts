@@ -1,8 +1,9 @@
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { ModelError } from "../../core/errors.ts";
 import type { Random } from "../../core/random.ts";
+import { writeAtomically } from "./atomic-file.ts";
 import { formatModelConfig, type ModelConfig, parameterShapes, parseModelConfig } from "./model-config.ts";
 import { type Dtype, readWeights, type Tensor, writeSafetensors } from "./safetensors.ts";
 
@@ -59,8 +60,8 @@ export async function saveModel(folder: string, model: Model, { dtype }: { reado
   await writeSafetensors(join(folder, "model.safetensors"), model.parameters, { dtype });
   const dtypeField = "dtype" in model.configFile ? "dtype" : "torch_dtype";
   const config = { ...model.configFile, [dtypeField]: dtype };
-  await writeFile(join(folder, "config.json"), `${JSON.stringify(config, null, 2)}\n`);
-  for (const [name, bytes] of model.companions) await writeFile(join(folder, name), bytes);
+  await writeAtomically(join(folder, "config.json"), [Buffer.from(`${JSON.stringify(config, null, 2)}\n`)]);
+  for (const [name, bytes] of model.companions) await writeAtomically(join(folder, name), [bytes]);
 }
 
 /**

@@ -1,7 +1,8 @@
-import { type FileHandle, open, readFile, rename, rm } from "node:fs/promises";
+import { type FileHandle, open, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { z } from "zod";
 import { ModelError } from "../../core/errors.ts";
+import { writeAtomically } from "./atomic-file.ts";
 import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./float-formats.ts";
 
 /**
@@ -82,7 +83,7 @@ export async function readWeights(folder: string): Promise<Map<string, Tensor>> 
 }
 
 /**
- * Writes a file that appears whole or not at all: beside its final name first, then renamed.
+ * Writes a file that appears whole or not at all.
  * @throws ModelError if the disk is full or the folder cannot be written
  */
 export async function writeSafetensors(
@@ -90,22 +91,16 @@ export async function writeSafetensors(
   tensors: ReadonlyMap<string, Tensor>,
   { dtype, metadata = { format: "pt" } }: { readonly dtype: Dtype; readonly metadata?: Readonly<Record<string, string>> },
 ): Promise<void> {
-  const temporary = `${file}.${process.pid}.tmp`;
-  try {
-    const handle = await open(temporary, "w");
-    try {
-      await handle.writeFile(encodeHeader(tensors, dtype, metadata));
-      for (const { data } of tensors.values()) await handle.writeFile(encode(data, dtype));
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(temporary, file);
-  } catch (cause) {
-    await rm(temporary, { force: true });
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new ModelError(file, `not written (${reason})`, { hint: "Free disk space or choose another folder.", cause });
-  }
+  await writeAtomically(file, fileChunks(tensors, dtype, metadata));
+}
+
+function* fileChunks(
+  tensors: ReadonlyMap<string, Tensor>,
+  dtype: Dtype,
+  metadata: Readonly<Record<string, string>>,
+): Generator<Uint8Array> {
+  yield encodeHeader(tensors, dtype, metadata);
+  for (const { data } of tensors.values()) yield encode(data, dtype);
 }
 
 async function readHeader(handle: FileHandle, file: string): Promise<Entry[]> {
