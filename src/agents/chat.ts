@@ -1,0 +1,95 @@
+import { ModelError } from "../core/errors.ts";
+import type { AssistantMessage, Message } from "../core/messages.ts";
+import type { TokenId } from "../core/trajectory.ts";
+import type { Tool } from "../tools/tool.ts";
+import { compileTemplate } from "./template.ts";
+import type { Tokenizer } from "./tokenizer.ts";
+
+/** A conversation that waits for the assistant: what it says and the ids that the model sees. Never changed, so it can be forked. */
+export interface ChatContext {
+  readonly messages: readonly Message[];
+  readonly tools: readonly Tool[];
+  readonly ids: readonly TokenId[];
+  /** The template's rendering of the messages, generation prompt included. */
+  readonly text: string;
+  /** True if the ids are not the previous context, action and answer continued: the template rewrote history. */
+  readonly rewritten: boolean;
+}
+
+/** A model's chat format, rendered to ids turn by turn: ids that exist are never made again. */
+export interface Chat {
+  readonly tokenizer: Tokenizer;
+  /** @throws ModelError if the template refuses the messages */
+  open(messages: readonly Message[], tools: readonly Tool[]): ChatContext;
+  /**
+   * The context after an action and its answers: context ids ++ action ids ++ ids of the text that the template puts after the action.
+   * @param message the action as a message, for the template
+   * @throws ModelError if the template refuses the messages
+   */
+  extend(context: ChatContext, action: readonly TokenId[], message: AssistantMessage, answers: readonly Message[]): ChatContext;
+  /** What the template makes of the assistant's next message, end-of-turn token included: what a demonstration teaches. */
+  action(context: ChatContext, message: AssistantMessage): string;
+}
+
+/** @throws ModelError if the tokenizer has no chat template, or one that does not parse */
+export function makeChat(tokenizer: Tokenizer): Chat {
+  const { chatTemplate, namedTokens } = tokenizer;
+  if (chatTemplate === undefined) {
+    throw new ModelError("chat template", undefined, {
+      expected: '"chat_template" in tokenizer_config.json, or a file chat_template.jinja',
+      hint: "Base models often have none; use the model's instruct version.",
+    });
+  }
+  const render = compileTemplate(chatTemplate, namedTokens);
+  const stopTexts = tokenizer.stopTokens.map((id) => tokenizer.decode([id]));
+
+  /** The end-of-turn text that stands at this place, "" if there is none. */
+  const stopAt = (text: string, at: number): string => stopTexts.find((stop) => text.startsWith(stop, at)) ?? "";
+
+  /** Where the assistant's last message ends in a rendering that ends with it, its end of turn not included. */
+  const lastTurnEnd = (text: string, from: number): number => {
+    const last = Math.max(...stopTexts.map((stop) => text.lastIndexOf(stop)));
+    return last < from ? text.length : last;
+  };
+
+  /** Where the action that continues the context ends in the next rendering; undefined if that rendering changes what was there. */
+  const actionEnd = (context: ChatContext, actionText: string, message: AssistantMessage, next: string): number | undefined => {
+    if (!next.startsWith(context.text)) return undefined;
+    const start = context.text.length;
+    // The common case needs no second rendering: the template repeats what the model wrote.
+    if (next.startsWith(actionText, start) && stopAt(next, start + actionText.length) !== "") return start + actionText.length;
+    const alone = render([...context.messages, message], context.tools, false);
+    if (!alone.startsWith(context.text) || !next.startsWith(alone)) return undefined;
+    return lastTurnEnd(alone, start);
+  };
+
+  return {
+    tokenizer,
+    open: (messages, tools) => {
+      const text = render(messages, tools, true);
+      return { messages, tools, ids: tokenizer.encode(text), text, rewritten: false };
+    },
+    extend: (context, action, message, answers) => {
+      const messages = [...context.messages, message, ...answers];
+      const text = render(messages, context.tools, true);
+      const ended = tokenizer.stopTokens.includes(action[action.length - 1]);
+      const end = actionEnd(context, tokenizer.decode(ended ? action.slice(0, -1) : action), message, text);
+      if (end === undefined) return { ...context, messages, ids: tokenizer.encode(text), text, rewritten: true };
+      // An action that was cut off gets its end of turn here, as part of what follows it.
+      const follow = text.slice(ended ? end + stopAt(text, end).length : end);
+      return { ...context, messages, ids: [...context.ids, ...action, ...tokenizer.encode(follow)], text, rewritten: false };
+    },
+    action: (context, message) => {
+      const text = render([...context.messages, message], context.tools, false);
+      const start = context.text.length;
+      const end = lastTurnEnd(text, start);
+      if (!text.startsWith(context.text) || stopAt(text, end) === "") {
+        throw new ModelError("chat template", text, {
+          expected: "the generation prompt, the assistant's message and an end-of-turn token",
+          hint: "A template that cannot show the assistant's next message so cannot be taught by demonstrations.",
+        });
+      }
+      return text.slice(start, end + stopAt(text, end).length);
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import type { AssistantMessage, Message } from "../core/messages.ts";
+import type { ActionInContext, TrajectoryId } from "../core/trajectory.ts";
+import type { Tool } from "../tools/tool.ts";
+import type { Chat } from "./chat.ts";
+
+/**
+ * A finished conversation as training samples, one for each assistant message: the ids that a rollout would have
+ * recorded, had the model written exactly what the template makes of the messages.
+ * @throws ModelError if the template refuses the messages
+ */
+export function encodeDemonstration(
+  chat: Chat,
+  trajectory: TrajectoryId,
+  messages: readonly Message[],
+  tools: readonly Tool[],
+): ActionInContext[] {
+  const samples: ActionInContext[] = [];
+  const { opening, exchanges } = splitAtAssistant(messages);
+  let context = chat.open(opening, tools);
+  for (const [turn, { message, answers }] of exchanges.entries()) {
+    const action = chat.tokenizer.encode(chat.action(context, message));
+    samples.push({ trajectory, turn, context: context.ids, action });
+    if (turn + 1 < exchanges.length) context = chat.extend(context, action, message, answers);
+  }
+  return samples;
+}
+
+interface Exchange {
+  readonly message: AssistantMessage;
+  readonly answers: Message[];
+}
+
+function splitAtAssistant(messages: readonly Message[]): { opening: readonly Message[]; exchanges: readonly Exchange[] } {
+  const opening: Message[] = [];
+  const exchanges: Exchange[] = [];
+  for (const message of messages) {
+    if (message.role === "assistant") exchanges.push({ message, answers: [] });
+    else (exchanges.at(-1)?.answers ?? opening).push(message);
+  }
+  return { opening, exchanges };
+}

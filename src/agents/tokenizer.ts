@@ -1,0 +1,177 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Tokenizer as HuggingFaceTokenizer } from "@huggingface/tokenizers";
+import { z } from "zod";
+import { ModelError } from "../core/errors.ts";
+import type { TokenId } from "../core/trajectory.ts";
+import { encodeByPieces, type HubTokenizer } from "./byte-level.ts";
+
+/** Text to token ids and back, as a model folder defines it. Nothing is added to what is encoded. */
+export interface Tokenizer {
+  /** One more than the highest id. */
+  readonly size: number;
+  /** Tokens that end an assistant's message. Never empty. */
+  readonly stopTokens: readonly TokenId[];
+  /** The folder's chat template, in Jinja. */
+  readonly chatTemplate: string | undefined;
+  /** Named tokens that templates refer to, such as `bos_token`. */
+  readonly namedTokens: Readonly<Record<string, string>>;
+  encode(text: string): TokenId[];
+  /** Special tokens are kept in the text unless told otherwise. Ids without a token, such as a model's padding rows, give no text. */
+  decode(ids: readonly TokenId[], options?: { readonly skipSpecial?: boolean }): string;
+  idOf(token: string): TokenId | undefined;
+}
+
+/** The parts of a model folder that concern its tokenizer, parsed from JSON. */
+export interface TokenizerFiles {
+  readonly tokenizer: unknown;
+  readonly config: unknown;
+  /** From a file beside `tokenizer_config.json`; it goes before a template inside of it. */
+  readonly chatTemplate?: string;
+  /** Ids that end generation according to `generation_config.json` and `config.json`. */
+  readonly endIds?: readonly TokenId[];
+}
+
+const namedTokenSchema = z.union([z.string(), z.object({ content: z.string() }).transform((token) => token.content)]);
+const templateSchema = z.union([
+  z.string(),
+  z
+    .array(z.object({ name: z.string(), template: z.string() }))
+    .transform((all) => (all.find(({ name }) => name === "tool_use") ?? all.find(({ name }) => name === "default"))?.template),
+]);
+const configSchema = z.looseObject({
+  bos_token: namedTokenSchema.nullish(),
+  eos_token: namedTokenSchema.nullish(),
+  pad_token: namedTokenSchema.nullish(),
+  unk_token: namedTokenSchema.nullish(),
+  chat_template: templateSchema.nullish(),
+});
+const tokenizerSchema = z.looseObject({
+  model: z.looseObject({ vocab: z.union([z.record(z.string(), z.number()), z.array(z.unknown())]) }),
+  added_tokens: z.array(z.looseObject({ id: z.number(), content: z.string() })).default([]),
+  normalizer: z.unknown().default(null),
+  pre_tokenizer: z.unknown().default(null),
+  post_processor: z.unknown().default(null),
+  decoder: z.unknown().default(null),
+});
+const endIdsSchema = z.looseObject({ eos_token_id: z.union([z.number(), z.array(z.number())]).nullish() });
+
+/** What chat formats end a message with, where a folder names no end token of its own. */
+const customaryEnds = ["<|im_end|>", "<|eot_id|>", "<|end|>", "<|endoftext|>", "</s>"];
+
+/**
+ * Reads `tokenizer.json`, `tokenizer_config.json` and what is there of `chat_template.jinja`, `chat_template.json`,
+ * `generation_config.json` and `config.json`.
+ * @throws ModelError if a file is missing, broken, or names no token that ends a turn
+ */
+export function loadTokenizer(folder: string): Tokenizer {
+  const file = (name: string) => join(folder, name);
+  const endIds = ["generation_config.json", "config.json"].map(
+    (name) => readJson(endIdsSchema, file(name), {}).eos_token_id ?? [],
+  );
+  const chatTemplate = existsSync(file("chat_template.jinja"))
+    ? readText(file("chat_template.jinja"))
+    : readJson(z.looseObject({ chat_template: z.string().optional() }), file("chat_template.json"), {}).chat_template;
+  return makeTokenizer(
+    {
+      tokenizer: readJson(z.unknown(), file("tokenizer.json")),
+      config: readJson(z.unknown(), file("tokenizer_config.json"), {}),
+      chatTemplate,
+      endIds: endIds.flat(),
+    },
+    folder,
+  );
+}
+
+/**
+ * @param origin names the files in error messages
+ * @throws ModelError if the files do not make a tokenizer
+ */
+export function makeTokenizer(files: TokenizerFiles, origin = "tokenizer"): Tokenizer {
+  const tokenizerFile = join(origin, "tokenizer.json");
+  const definition = checked(tokenizerSchema, files.tokenizer, tokenizerFile);
+  const config = checked(configSchema, files.config, join(origin, "tokenizer_config.json"));
+  const hub: HubTokenizer = attempt(tokenizerFile, () => new HuggingFaceTokenizer(definition, config));
+
+  const known = hub.get_vocab();
+  const texts = new Map([...known].filter(([text]) => text !== undefined).map(([text, id]) => [id, text]));
+  const namedTokens = Object.fromEntries(
+    (["bos_token", "eos_token", "pad_token", "unk_token"] as const).flatMap((name) => {
+      const token = config[name];
+      return token ? [[name, token]] : [];
+    }),
+  );
+  const named = [namedTokens.eos_token, ...customaryEnds].flatMap((token) =>
+    token === undefined ? [] : (known.get(token) ?? []),
+  );
+  const stopTokens = [...new Set([...named, ...(files.endIds ?? [])])].filter((id) => texts.has(id));
+  if (stopTokens.length === 0) {
+    throw new ModelError(`${origin}: end-of-turn token`, undefined, {
+      expected: `one of ${customaryEnds.join(" ")}`,
+      hint: 'Name it as "eos_token" in tokenizer_config.json.',
+    });
+  }
+
+  const encode =
+    encodeByPieces(hub, definition) ??
+    ((text: string) => (text === "" ? [] : hub.encode(text, { add_special_tokens: false }).ids));
+
+  return {
+    size: Math.max(...texts.keys()) + 1,
+    stopTokens,
+    chatTemplate: files.chatTemplate ?? config.chat_template ?? undefined,
+    namedTokens,
+    encode,
+    decode: (ids, { skipSpecial = false } = {}) => {
+      const decodable = ids.filter((id) => texts.has(id));
+      if (decodable.length === 0) return "";
+      return hub.decode(decodable, { skip_special_tokens: skipSpecial, clean_up_tokenization_spaces: false });
+    },
+    idOf: (token) => known.get(token),
+  };
+}
+
+/**
+ * A model may have more rows than its tokenizer has tokens (padding), never fewer.
+ * @throws ModelError if the tokenizer does not fit the model
+ */
+export function checkVocabulary(tokenizer: Tokenizer, modelSize: number, origin: string): void {
+  if (tokenizer.size <= modelSize) return;
+  throw new ModelError(`${origin}: tokenizer size`, tokenizer.size, {
+    expected: `at most vocab_size ${modelSize} of config.json`,
+    hint: "The tokenizer belongs to another model. Copy tokenizer.json and tokenizer_config.json from the folder that the weights came from.",
+  });
+}
+
+/** @param ifMissing stands in for a file that need not be there */
+function readJson<Schema extends z.ZodType>(schema: Schema, path: string, ifMissing?: z.input<Schema>): z.output<Schema> {
+  const value: unknown =
+    ifMissing !== undefined && !existsSync(path) ? ifMissing : attempt(path, () => JSON.parse(readText(path)));
+  return checked(schema, value, path);
+}
+
+function readText(path: string): string {
+  return attempt(path, () => readFileSync(path, "utf8"));
+}
+
+function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, path: string): z.output<Schema> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw brokenFile(path, z.prettifyError(result.error), result.error);
+}
+
+function attempt<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    throw brokenFile(path, cause instanceof Error ? cause.message : String(cause), cause);
+  }
+}
+
+function brokenFile(path: string, problem: string, cause: unknown): ModelError {
+  return new ModelError(path, problem, {
+    expected: "a file in the format of Hugging Face tokenizers",
+    hint: "A model folder needs config.json, model.safetensors, tokenizer.json and tokenizer_config.json; copy the file from its source again.",
+    cause,
+  });
+}
