@@ -2,7 +2,9 @@
  * The default model's tokenizer: a byte-level BPE made for the office world, where almost every piece of text is one token.
  * It runs only when the model is made. The two files it writes are ordinary Hugging Face ones.
  */
+import { compileTemplate } from "../../src/agents/template.ts";
 import type { TokenizerFiles } from "../../src/agents/tokenizer.ts";
+import type { Message } from "../../src/core/messages.ts";
 
 /**
  * `<|user|>text<|end|>`: two tokens around a message where ChatML needs five. Tools are not listed: this model learned them by
@@ -23,16 +25,17 @@ const endOfTurn = "<|end|>";
 const specialTokens = ["<|endoftext|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", endOfTurn];
 
 /**
- * Where text is cut before merging; no token crosses a cut. In this order:
- * the end of a call; a JSON key with the punctuation around it and the letter of an id that follows; words with the space before them; capitalised words without it,
- * so that a name is the same token in a sentence and in JSON; numbers by two digits; punctuation; white space.
+ * Where text is cut before merging; no token crosses a cut. In this order: the end of a call; a JSON key with the punctuation
+ * around it and the letter of an id that follows; words with the space before them; capitalised words without it (the word before
+ * has it), so that a name is the same token in a sentence and in JSON; numbers by two digits, minutes with their colon;
+ * punctuation; white space.
  */
 const pieces = [
   '"?[\\]}]*\\}\\}</tool_call>',
   '(?:<tool_call>)?["\\[\\]{},]*[a-z_]+":["\\[{]*(?:[a-z](?=[0-9]))?',
-  " ?[a-z_]+",
+  " ?[a-z_]+(?: (?=[A-Z0-9]))?",
   "[A-Z][a-z]*",
-  "[0-9]{1,2}",
+  ":?[0-9]{2}|[0-9]",
   '"[^\\sA-Za-z0-9"<]*',
   ' ?[^\\sA-Za-z0-9"<]+',
   "<",
@@ -41,16 +44,16 @@ const pieces = [
 ].join("|");
 
 export interface TokenizerOptions {
-  /** Number of tokens: 256 bytes, 100 pairs of digits, the special tokens, and what the texts ask for. */
+  /** Number of tokens: 256 bytes, 100 pairs of digits, the special tokens, and what the conversations ask for. */
   readonly vocabularySize: number;
 }
 
 /**
- * Learns a vocabulary. Each new token is the one that saves most tokens over the texts: a pair of neighbours joined
+ * Learns a vocabulary. Each new token is the one that saves most tokens over the conversations: a pair of neighbours joined
  * wherever it stands (Sennrich et al., arXiv:1508.07909), or a whole piece at once, without the pairs on the way to it.
  */
 export function trainTokenizer(
-  texts: Iterable<string>,
+  conversations: Iterable<readonly Message[]>,
   { vocabularySize }: TokenizerOptions,
 ): Required<Pick<TokenizerFiles, "tokenizer" | "config">> {
   const vocabulary = new Set<string>(byteSymbols);
@@ -61,7 +64,7 @@ export function trainTokenizer(
   };
   for (const tens of digits) for (const ones of digits) addMerge(tens, ones);
 
-  let open = [...countPieces(texts)].map(([text, count]) => ({ text, count, symbols: [...text] }));
+  let open = [...countPieces(conversations)].map(([text, count]) => ({ text, count, symbols: [...text] }));
   while (vocabulary.size < vocabularySize - specialTokens.length) {
     open = open.filter(({ text, symbols }) => symbols.length > 1 && !vocabulary.has(text));
     const pair = best(pairGains(open));
@@ -89,12 +92,13 @@ const byteSymbols: readonly string[] = (() => {
   });
 })();
 
-function countPieces(texts: Iterable<string>): Map<string, number> {
+function countPieces(conversations: Iterable<readonly Message[]>): Map<string, number> {
   const counts = new Map<string, number>();
   const special = new RegExp(specialTokens.map((token) => token.replaceAll("|", "\\|")).join("|"));
   const piece = new RegExp(pieces, "gu");
-  for (const text of texts) {
-    for (const section of text.split(special)) {
+  const render = compileTemplate(chatTemplate, {});
+  for (const messages of conversations) {
+    for (const section of render(messages, [], false).split(special)) {
       for (const [match] of section.matchAll(piece)) counts.set(match, (counts.get(match) ?? 0) + 1);
     }
   }
@@ -112,7 +116,7 @@ function pairGains(open: readonly { count: number; symbols: readonly string[] }[
   return gains;
 }
 
-/** The key with the greatest gain; the first in alphabetical order among equals, so that the result does not depend on the texts' order. */
+/** The key with the greatest gain; the first in alphabetical order among equals, so that the result does not depend on the order of the conversations. */
 function best(gains: ReadonlyMap<string, number>): { key: string; gain: number } | undefined {
   let winner: { key: string; gain: number } | undefined;
   for (const [key, gain] of gains) {
