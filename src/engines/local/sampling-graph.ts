@@ -1,0 +1,128 @@
+import { Graph, type Tensor } from "./graph.ts";
+import { type ModelConfig, parameterShapes } from "./model-config.ts";
+import { Session } from "./onnx.ts";
+import type { Arrays } from "./training-graph.ts";
+import { attentionScale, decoder, unembed } from "./transformer.ts";
+
+/**
+ * One step of sampling: R rows take C new tokens each, attend to S cached ones, and give the distribution of the token that
+ * follows the row's last new one. Serves prompts (C large) and decoding (C = 1) alike. Weights are constants here: ONNX Runtime folds
+ * and pre-packs them, which makes products of few rows about twice as fast, and the session is made anew after an update.
+ */
+export interface StepInputs {
+  readonly rows: number;
+  readonly chunk: number;
+  readonly cached: number;
+  /** [R, C] */
+  readonly tokens: Int32Array;
+  /** [R, C] */
+  readonly positions: BigInt64Array;
+  /** [R, 1, C, S + C] */
+  readonly mask: Float32Array;
+  /** Per layer [R, Hk, S, size]. */
+  readonly keys: readonly Float32Array[];
+  readonly values: readonly Float32Array[];
+  /** [R]: flat index (row · C + place) of each row's last new token. */
+  readonly last: Int32Array;
+  /** [R, 1] */
+  readonly inverseTemperatures: Float32Array;
+}
+
+export interface StepOutputs {
+  /** [R, V]: softmax(logits / temperature). */
+  readonly probabilities: Float32Array;
+  /** [R, V]; only where asked for. */
+  readonly logits: Float32Array | undefined;
+  /** [R]: entropy of `probabilities` in nats. */
+  readonly entropies: Float32Array;
+  /** Per layer [R, Hk, C, size]. */
+  readonly keys: readonly Float32Array[];
+  readonly values: readonly Float32Array[];
+}
+
+export class SamplingGraph {
+  readonly #session: Session;
+  readonly #config: ModelConfig;
+
+  private constructor(session: Session, config: ModelConfig) {
+    this.#session = session;
+    this.#config = config;
+  }
+
+  static async open(config: ModelConfig, parameters: Arrays, options: { readonly threads: number }): Promise<SamplingGraph> {
+    return new SamplingGraph(await Session.open(samplingGraph(config, parameters), options), config);
+  }
+
+  async step(inputs: StepInputs, { logits: wantLogits }: { readonly logits: boolean }): Promise<StepOutputs> {
+    const { rows, chunk, cached } = inputs;
+    const { layers, kvHeads, headDim } = this.#config;
+    const cacheShape = [rows, kvHeads, cached, headDim];
+    const byLayer = (name: string) => Array.from({ length: layers }, (_, layer) => `${name}${layer}`);
+    const cache = (name: string, data: readonly Float32Array[]) =>
+      byLayer(name).map((key, layer) => [key, { data: data[layer], shape: cacheShape }]);
+    const fetch = ["probabilities", "entropies", ...byLayer("newKeys"), ...byLayer("newValues")];
+    const results = await this.#session.run(
+      {
+        tokens: { data: inputs.tokens, shape: [rows, chunk] },
+        positions: { data: inputs.positions, shape: [rows, chunk] },
+        mask: { data: inputs.mask, shape: [rows, 1, chunk, cached + chunk] },
+        last: { data: inputs.last, shape: [rows] },
+        inverseTemperatures: { data: inputs.inverseTemperatures, shape: [rows, 1] },
+        ...Object.fromEntries([...cache("keys", inputs.keys), ...cache("values", inputs.values)]),
+      },
+      wantLogits ? [...fetch, "logits"] : fetch,
+    );
+    return {
+      probabilities: results.probabilities,
+      logits: wantLogits ? results.logits : undefined,
+      entropies: results.entropies,
+      keys: byLayer("newKeys").map((name) => results[name]),
+      values: byLayer("newValues").map((name) => results[name]),
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.#session.close();
+  }
+}
+
+function samplingGraph(config: ModelConfig, parameters: Arrays): Graph {
+  const g = new Graph();
+  const { kvHeads, headDim, hiddenSize } = config;
+  const tokens = g.input("tokens", ["R", "C"], "int32");
+  const positions = g.input("positions", ["R", "C"], "int64");
+  const mask = g.input("mask", ["R", 1, "C", "S+C"]);
+  const last = g.input("last", ["R"], "int32");
+  const inverseTemperatures = g.input("inverseTemperatures", ["R", 1]);
+  const weights = new Map<string, Tensor>();
+  for (const [name, shape] of parameterShapes(config)) weights.set(name, g.constant(arrayOf(parameters, name), shape, name));
+  const weight = (name: string) => {
+    const tensor = weights.get(name);
+    if (!tensor) throw new RangeError(`no parameter ${name}`);
+    return tensor;
+  };
+
+  const scale = attentionScale(config);
+  const hidden = decoder(g, config, weight, { tokens, positions }, (layer, q, k, v) => {
+    const cachedKeys = g.input(`keys${layer}`, ["R", kvHeads, "S", headDim]);
+    const cachedValues = g.input(`values${layer}`, ["R", kvHeads, "S", headDim]);
+    g.output(`newKeys${layer}`, k);
+    g.output(`newValues${layer}`, v);
+    return g.apply("cachedAttention", [q, k, v, cachedKeys, cachedValues, mask], { scale })[0];
+  });
+  const lastHidden = g.gather(g.reshape(hidden, ["R*C", hiddenSize]), last);
+  const logits = unembed(g, config, weight, lastHidden);
+  g.output("logits", logits);
+  const tempered = g.mul(logits, inverseTemperatures);
+  const probabilities = g.softmax(tempered);
+  g.output("probabilities", probabilities);
+  // H = −Σ p·log p, by the log softmax so that p = 0 adds 0 and not NaN.
+  g.output("entropies", g.neg(g.sum(g.mul(probabilities, g.apply("logSoftmax", [tempered], {})[0]), [1], false)));
+  return g;
+}
+
+function arrayOf(parameters: Arrays, name: string): Float32Array {
+  const array = parameters.get(name);
+  if (!array) throw new RangeError(`no parameter ${name}`);
+  return array;
+}
