@@ -1,0 +1,74 @@
+import type { AssistantMessage, Message } from "../../core/messages.ts";
+import { type Random, randomStream } from "../../core/random.ts";
+import { parseSettings } from "../../core/settings.ts";
+import type { Score } from "../environment.ts";
+import { type OfficeEpisode, startEpisode } from "./episode.ts";
+import type { Habit, Mind, Step } from "./expert.ts";
+import { completeSettings, officeSettingsSchema } from "./settings.ts";
+import { drawTask, type OfficeTask } from "./task.ts";
+
+/** The chance of falling into a habit, each time there is room for it: one for all, or by habit (0 where none is given). */
+export type Slip = number | { readonly [H in Habit]?: number };
+
+export interface Demonstration {
+  readonly messages: readonly Message[];
+  /** The habits that the expert fell into. */
+  readonly slipped: readonly Habit[];
+  readonly score: Score;
+}
+
+/** Plays a task as the expert does, or as an expert with bad habits. */
+export function demonstrate(task: OfficeTask, random: Random, { slip = 0 }: { readonly slip?: Slip } = {}): Demonstration {
+  const slipped: Habit[] = [];
+  const mind: Mind = {
+    slips(habit) {
+      const slips = random.chance(typeof slip === "number" ? slip : (slip[habit] ?? 0));
+      if (slips) slipped.push(habit);
+      return slips;
+    },
+  };
+  const episode = startEpisode(task, "sparse");
+  const messages = [...episode.messages];
+  for (const request of task.requests) {
+    const plan = request.solve(mind);
+    let step = plan.next();
+    while (!step.done) step = plan.next(answerTo(step.value, episode, messages));
+    say(step.value, episode, messages);
+  }
+  return { messages, slipped, score: episode.score() };
+}
+
+/**
+ * Demonstrations without end, for supervised fine-tuning: tasks of the training split, anywhere in it.
+ * @param settings as of the environment
+ */
+export function* demonstrations(
+  settings: unknown,
+  seed: number,
+  options: { readonly slip?: Slip } = {},
+): Generator<Demonstration, never, undefined> {
+  const resolved = completeSettings(parseSettings(officeSettingsSchema, settings, "environment.settings"));
+  const random = randomStream(seed, "office", "demonstrations");
+  for (;;) yield demonstrate(drawTask(resolved, "train", random.integer(2 ** 31 - 1)), random, options);
+}
+
+const context = { signal: new AbortController().signal };
+
+/** What a tool or the user answers to a step of the expert's. */
+function answerTo(step: Step, episode: OfficeEpisode, messages: Message[]): string {
+  if (typeof step === "string") return say(step, episode, messages);
+  const result = episode.tools.find((tool) => tool.name === step.name)?.execute(step.arguments, context);
+  const content = typeof result === "string" ? result : JSON.stringify(result);
+  messages.push({ role: "assistant", content: "", toolCalls: [step] }, { role: "tool", name: step.name, content });
+  return content;
+}
+
+/** Says something to the user. @returns what the user says next, "" at the end */
+function say(content: string, episode: OfficeEpisode, messages: Message[]): string {
+  const message: AssistantMessage = { role: "assistant", content };
+  const reply = episode.reply(message);
+  messages.push(message);
+  if (!("messages" in reply)) return "";
+  messages.push(...reply.messages);
+  return reply.messages.map(({ content }) => content).join();
+}

@@ -1,0 +1,28 @@
+import { EnvError } from "../../core/errors.ts";
+import { parseSettings } from "../../core/settings.ts";
+import type { Environment } from "../environment.ts";
+import { startEpisode } from "./episode.ts";
+import { completeSettings, officeSettingsSchema } from "./settings.ts";
+import { drawTask, heldOutPairs, type OfficeTask } from "./task.ts";
+
+/**
+ * The embedded environment: a small office with contacts, calendar, notes, messages, money and files, and a user with requests.
+ * Tasks are generated without end. All of an episode is decided by its task; the seed decides nothing.
+ * @throws ConfigError naming the first setting that is wrong
+ */
+export function officeEnvironment(userSettings: unknown = {}): Environment<OfficeTask> {
+  const settings = completeSettings(parseSettings(officeSettingsSchema, userSettings, "environment.settings"));
+  const hasChallenge = settings.requests.max > 1 && heldOutPairs(settings.kinds).length > 0;
+  return {
+    name: "office",
+    size: (split) => (split === "challenge" && !hasChallenge ? 0 : Number.POSITIVE_INFINITY),
+    task(split, index) {
+      if (split === "challenge" && !hasChallenge)
+        throw new EnvError("office split", split, {
+          hint: "It needs two requests an episode, and kinds of which a pair is held out.",
+        });
+      return drawTask(settings, split, index);
+    },
+    start: (task) => startEpisode(task, settings.reward),
+  };
+}

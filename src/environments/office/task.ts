@@ -1,0 +1,128 @@
+import { type Random, randomStream } from "../../core/random.ts";
+import type { Split, Task } from "../environment.ts";
+import { closed, type Mind, type Plan } from "./expert.ts";
+import type { Kind, Topic } from "./kind.ts";
+import { canFollow, isHeldOut, type KindName, kindOf } from "./kinds.ts";
+import type { OfficeSettings } from "./settings.ts";
+import { toolsOn } from "./tools.ts";
+import { cloneWorld, drawWorld, factsOf, type World } from "./world.ts";
+
+export interface OfficeTask extends Task {
+  /** The kinds of its requests, joined by "+". */
+  readonly kind: string;
+  readonly kinds: readonly KindName[];
+  readonly requests: readonly Request[];
+  /** The state at the start. */
+  readonly world: World;
+}
+
+export interface Request {
+  readonly kind: KindName;
+  readonly text: string;
+  /** The user's answer if they are asked which person they mean. */
+  readonly meant?: string;
+  /** The facts before and after, where this and all earlier requests are fulfilled. */
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+  /** What the expert says at the end. */
+  readonly closing: string;
+  /** How an assistant of this mind goes about it. */
+  solve(mind: Mind): Plan;
+}
+
+/** Ordered pairs of these kinds that occur in the challenge split only. */
+export function heldOutPairs(kinds: readonly KindName[]): [KindName, KindName][] {
+  return kinds.flatMap((first) =>
+    kinds
+      .filter((second) => canFollow(first, second) && isHeldOut(first, second))
+      .map((second): [KindName, KindName] => [first, second]),
+  );
+}
+
+/** The task of a split and index. The splits draw from streams of their own. */
+export function drawTask(settings: OfficeSettings, split: Split, index: number): OfficeTask {
+  const random = randomStream(0, "office", split, index);
+  for (;;) {
+    const kinds = drawKinds(settings, split, random);
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      const task = tryTask(settings, kinds, random);
+      if (task !== undefined) return { ...task, id: `${split}/${index}` };
+    }
+  }
+}
+
+/** Worlds for one list of kinds. A follow-up seldom fits the first (its antecedent may be refused there), nearly always one of these. */
+const attempts = 10;
+
+function drawKinds({ kinds, requests }: OfficeSettings, split: Split, random: Random): KindName[] {
+  const min = split === "challenge" ? Math.max(2, requests.min) : requests.min;
+  const count = min + random.integer(requests.max - min + 1);
+  for (;;) {
+    const names: KindName[] = [];
+    while (names.length < count) names.push(drawNext(kinds, names.at(-1), random));
+    const unseen = names.some((name, i) => i > 0 && isHeldOut(names[i - 1], name));
+    if (unseen === (split === "challenge")) return names;
+  }
+}
+
+/** A follow-up half of the time, where there is one. */
+function drawNext(kinds: readonly KindName[], before: KindName | undefined, random: Random): KindName {
+  const isFollowUp = (name: KindName) => kindOf(name).needs !== undefined;
+  const followUps = kinds.filter((name) => isFollowUp(name) && before !== undefined && canFollow(before, name));
+  return random.pick(followUps.length > 0 && random.chance(0.5) ? followUps : kinds.filter((name) => !isFollowUp(name)));
+}
+
+/** A task with requests of these kinds, in this order; undefined where one of them does not fit what was drawn before it. */
+function tryTask(settings: OfficeSettings, names: readonly KindName[], random: Random): Omit<OfficeTask, "id"> | undefined {
+  const world = drawWorld(random, settings.size);
+  const plan = cloneWorld(world);
+  const tools = toolsOn(plan);
+  const perfect: Mind = { slips: () => false };
+  const used: string[] = [];
+  const requests: Request[] = [];
+  let topic: Topic = {};
+  let before = factsOf(plan);
+  for (const name of names) {
+    const kind = kindOf(name);
+    const draft = kind.draw({ world: plan, random, topic });
+    if (draft === undefined) return undefined;
+    const solve = (mind: Mind) => closed(draft.solve(mind));
+    const closing = follow(solve(perfect), draft.meant, (tool, args) => {
+      used.push(tool);
+      const result = tools.find((candidate) => candidate.name === tool)?.execute(args, { signal: neverAborted });
+      return typeof result === "string" ? result : JSON.stringify(result);
+    });
+    const after = factsOf(plan);
+    requests.push({ kind: name, text: phrase(kind, draft.words, random), meant: draft.meant, before, after, closing, solve });
+    before = after;
+    topic = isRefusal(closing) ? {} : (draft.topic ?? {});
+  }
+  if (random.chance(settings.busy)) world.busy = random.pick(used);
+  return { kind: names.join("+"), kinds: names, requests, world };
+}
+
+const neverAborted = new AbortController().signal;
+
+/** Runs a plan to its end, with the user's answer to every question. */
+function follow(
+  plan: Plan,
+  answer: string | undefined,
+  callTool: (name: string, args: Readonly<Record<string, unknown>>) => string,
+): string {
+  let step = plan.next();
+  while (!step.done) {
+    step = plan.next(typeof step.value === "string" ? (answer ?? "") : callTool(step.value.name, step.value.arguments));
+  }
+  return step.value;
+}
+
+function phrase(kind: Kind, words: Readonly<Record<string, string | number>>, random: Random): string {
+  return random.pick(kind.phrasings).replace(/\{(\w+)\}/g, (_, gap: string) => String(words[gap]));
+}
+
+/** True for words that tell that something could not be done. */
+export function isRefusal(words: string): boolean {
+  return /\b(sorry|cannot|can't|can not|unable|not enough|not found|no such|could not|couldn't|does not exist|doesn't exist)\b/i.test(
+    words,
+  );
+}
