@@ -51,6 +51,13 @@ test("numbers out of range and of the wrong type say what was expected", () => {
   expect(errorOf({ steps: "many" }).message).toBe('steps is "many"; expected a number.');
 });
 
+test("a value that fits none of several forms is answered with all of them", () => {
+  const order = z.strictObject({ order: z.union([z.enum(["reverse", "random"]), z.array(z.int())]) });
+  expect(() => parseSettings(order, { order: "revers" })).toThrow(
+    'order is "revers"; expected "reverse", "random", or an array. Did you mean "reverse"?',
+  );
+});
+
 test("paths start where the settings stand", () => {
   expect(errorOf({ step: 3 }, "environment.settings").subject).toBe("environment.settings.step");
 });

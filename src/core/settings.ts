@@ -45,7 +45,11 @@ function settingError(schema: z.ZodType, issue: z.core.$ZodIssue, root: unknown,
       if ("options" in issue && Array.isArray(issue.options))
         return new ConfigError(subject, value, oneOf(value, issue.options.map(String)));
       return new ConfigError(subject, value, {
-        expected: issue.errors.map((alternative) => phrase(alternative[0])).join(", or "),
+        expected: issue.errors.map(([first]) => phrase(first)).join(", or "),
+        hint: oneOf(
+          value,
+          issue.errors.flatMap(([first]) => (first.code === "invalid_value" ? first.values.map(String) : [])),
+        ).hint,
       });
     default:
       return new ConfigError(subject, value, { expected: phrase(issue) });
@@ -60,6 +64,8 @@ function phrase(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":
       return issue.expected === "int" ? "a whole number" : `${/^[aeio]/.test(issue.expected) ? "an" : "a"} ${issue.expected}`;
+    case "invalid_value":
+      return issue.values.map((option) => JSON.stringify(option)).join(", ");
     case "too_small":
       return `${issue.inclusive ? "at least" : "more than"} ${issue.minimum}`;
     case "too_big":

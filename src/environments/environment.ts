@@ -8,7 +8,7 @@ export type Split = (typeof splits)[number];
 export interface Task {
   /** Unique in the environment. */
   readonly id: string;
-  /** Groups tasks in reports, such as by kind of request. */
+  /** Groups tasks in reports: the kind of its request; of several requests, their kinds joined by "+". */
   readonly kind?: string;
 }
 

@@ -63,7 +63,10 @@ export const evaluationRecordSchema = estimateSchema.extend({
   meanTurns: z.number(),
   toolCalls: z.int(),
   stopReasons: z.record(z.string(), z.int()),
+  /** An attempt counts for every kind of request in its task. */
   byKind: z.array(breakdownSchema),
+  /** By number of requests in the task. */
+  byRequests: z.array(breakdownSchema),
   /** By assistant turns that the attempt took. */
   byTurns: z.array(breakdownSchema),
 });

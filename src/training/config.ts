@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type AlgorithmKind, algorithmConfigSchema } from "../algorithms/config.ts";
 import { parseSettings } from "../core/settings.ts";
 import { type Environment, splits } from "../environments/environment.ts";
 
@@ -16,7 +17,7 @@ export const trainingConfigSchema = z.strictObject({
     .prefault({ name: "office" }),
   /** A Hugging Face-format folder, or "default": the model that comes with the package. */
   model: z.string().min(1).default("default"),
-  algorithm: z.looseObject({ kind: z.string() }).prefault({ kind: "seeupo" }),
+  algorithm: algorithmConfigSchema.prefault({ kind: "seeupo" }),
   rollout: z
     .strictObject({
       /** 16 × 8 learned steadily where 8 × 8 did not (office study). */
@@ -96,7 +97,7 @@ type Settings = z.input<typeof trainingConfigSchema>;
 /** What a user writes: everything is optional, names stand for the defaults of what they name. */
 export interface UserConfig extends Omit<Settings, "environment" | "algorithm"> {
   readonly environment?: string | Settings["environment"] | Environment;
-  readonly algorithm?: string | Settings["algorithm"];
+  readonly algorithm?: AlgorithmKind | Settings["algorithm"];
 }
 
 /** Types `retrograde.config.ts`. */

@@ -24,7 +24,6 @@ export function rolloutMetrics(groups: readonly Group[], weightVersion: number):
     turns: average(trajectories.map((trajectory) => trajectory.turns.length)),
     actionTokens: average(trajectories.map((trajectory) => total(trajectory.turns, ({ action }) => action.length))),
     entropy: average(turns.flatMap(({ entropies }) => entropies)),
-    groupsWithoutSignal: count(groups, (group) => new Set(group.trajectories.map(({ reward }) => reward)).size < 2),
     toolCalls: total(turns, ({ toolCalls }) => toolCalls),
     invalidToolCalls: total(turns, ({ invalidToolCalls }) => invalidToolCalls),
     truncatedActions: count(turns, ({ truncated }) => truncated),

@@ -1,0 +1,41 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { createJiti } from "jiti";
+import { ConfigError } from "../core/errors.ts";
+import type { UserConfig } from "./config.ts";
+
+/** Looked for in the current folder, in this order. */
+export const configFileNames = [
+  "retrograde.config.ts",
+  "retrograde.config.mts",
+  "retrograde.config.js",
+  "retrograde.config.mjs",
+] as const;
+
+/**
+ * What `retrograde.config.ts` exports as its default; an empty configuration where there is no such file. It is not checked
+ * yet: `resolveConfig` does that.
+ * @param path a file to load instead
+ * @throws ConfigError where the file is missing, does not load, or exports no configuration
+ */
+export async function loadConfigFile(path?: string, folder = process.cwd()): Promise<UserConfig> {
+  const candidates = path === undefined ? configFileNames : [path];
+  const file = candidates.map((name) => resolve(folder, name)).find((name) => existsSync(name));
+  if (file === undefined && path === undefined) return {};
+  if (file === undefined) throw new ConfigError("--config", path, { expected: "a file that exports a configuration" });
+  const exported = await load(file);
+  if (typeof exported !== "object" || exported === null || Array.isArray(exported))
+    throw new ConfigError(file, exported, {
+      expected: "a default export that is a configuration",
+      hint: "Write `export default defineConfig({ … })`.",
+    });
+  return exported;
+}
+
+async function load(file: string): Promise<unknown> {
+  try {
+    return await createJiti(import.meta.url).import(file, { default: true });
+  } catch (cause) {
+    throw new ConfigError(file, cause, { expected: "a module that loads", cause });
+  }
+}

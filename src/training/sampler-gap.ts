@@ -1,0 +1,65 @@
+import { EngineError } from "../core/errors.ts";
+import type { Logprobs, Policy } from "../core/policy.ts";
+import type { ActionInContext, Turn } from "../core/trajectory.ts";
+
+/** |sampler − trainer| log-probs in nats, over the action tokens that could be compared; null where there were none. */
+export type SamplerGap = { readonly samplerGapMean: number | null; readonly samplerGapMax: number | null };
+
+/**
+ * A policy that is watched for one training step. Until the first optimiser step its log-probs are those of the weights that sampled,
+ * so the sampler's records are held against them: this costs no pass of its own.
+ * @param turns all that were sampled for this step
+ * @param limit largest gap in nats that is let pass
+ * @throws EngineError (from the policy's methods) on a gap above the limit; nothing was moved then
+ */
+export function measureSamplerGap(
+  policy: Policy,
+  turns: readonly Turn[],
+  limit: number,
+): { readonly policy: Policy; gap(): SamplerGap } {
+  const samplerLogprobs = new Map(turns.map((turn) => [keyOf(turn), turn.samplerLogprobs]));
+  let moved = false;
+  let [tokens, sum, max] = [0, 0, 0];
+
+  const compared = (samples: readonly ActionInContext[], logprobs: Logprobs): Logprobs => {
+    if (moved) return logprobs;
+    for (const [i, sample] of samples.entries()) {
+      const sampled = samplerLogprobs.get(keyOf(sample)) ?? [];
+      samplerLogprobs.delete(keyOf(sample));
+      for (const [j, logprob] of sampled.entries()) {
+        const difference = Math.abs(logprob - logprobs[i][j]);
+        tokens++;
+        sum += difference;
+        max = Math.max(max, difference);
+      }
+    }
+    if (max > limit) throw gapError(max, limit);
+    return logprobs;
+  };
+
+  return {
+    policy: {
+      logprobs: async (samples) => compared(samples, await policy.logprobs(samples)),
+      referenceLogprobs: (samples) => policy.referenceLogprobs(samples),
+      forwardBackward: (samples, decide) => policy.forwardBackward(samples, (logprobs) => decide(compared(samples, logprobs))),
+      step: (scale) => {
+        moved = true;
+        return policy.step(scale);
+      },
+    },
+    gap: () => ({ samplerGapMean: tokens === 0 ? null : sum / tokens, samplerGapMax: tokens === 0 ? null : max }),
+  };
+}
+
+function keyOf({ trajectory, turn }: ActionInContext): string {
+  return `${trajectory}/${turn}`;
+}
+
+function gapError(gap: number, limit: number): EngineError {
+  return new EngineError("the sampler–trainer log-prob gap", gap, {
+    expected: `at most ${limit} nats (limits.logprobGap)`,
+    hint:
+      "The tokens were not drawn from the distribution that is trained, so the gradient would be wrong. " +
+      "Usual causes: rollout.topP or rollout.topK cut the support, stale sampling weights, or lower precision in the sampler.",
+  });
+}
