@@ -1,0 +1,83 @@
+type Fold = "mean" | "min" | "max" | "sum";
+
+/**
+ * The glossary of what an update reports. `fold` says how the values of an update's optimiser steps become one number.
+ * A metric is absent where it does not exist, such as `kl` without a reference.
+ */
+export const updateMetrics = {
+  loss: { fold: "mean", meaning: "The scalar that was minimised, before each optimiser step. SFT: nats per action token." },
+  clipFraction: { fold: "mean", meaning: "Share of tokens whose clipped surrogate was the larger loss: they have no gradient." },
+  dualClipFraction: { fold: "mean", meaning: "Share of tokens with negative advantage whose loss was cut off by the dual clip." },
+  ratioMean: { fold: "mean", meaning: "Mean of π_θ/π_old over the rows or tokens of a step, at the moment of its gradient." },
+  ratioMin: { fold: "min", meaning: "Smallest such ratio." },
+  ratioMax: { fold: "max", meaning: "Largest such ratio. 1 for a single on-policy step." },
+  kl: { fold: "mean", meaning: "Mean over tokens of the KL estimate to the reference, in nats." },
+  gradientNorm: { fold: "mean", meaning: "Euclidean norm of the gradient before clipping, mean over the optimiser steps." },
+  gradientNormMax: { fold: "max", meaning: "The largest of them." },
+  learningRate: { fold: "mean", meaning: "Learning rate of the optimiser steps, scaled as each visit was." },
+  optimiserSteps: { fold: "sum", meaning: "Optimiser steps that were taken." },
+  groups: { fold: "sum", meaning: "Groups in the batch." },
+  groupsWithoutSignal: { fold: "sum", meaning: "Groups whose returns are all equal, groups of one included." },
+  visits: { fold: "sum", meaning: "SeeUPO: visits that took a step." },
+  rowsVisitMin: { fold: "min", meaning: "SeeUPO: turns in the smallest visit." },
+  rowsVisitMean: { fold: "mean", meaning: "SeeUPO: turns in a visit, mean over the visits." },
+  rowsVisitMax: { fold: "max", meaning: "SeeUPO: turns in the largest visit." },
+  visitScaleMin: { fold: "min", meaning: "SeeUPO: smallest factor that a visit put on the learning rate." },
+  turnRatioMean: {
+    fold: "mean",
+    meaning: "SeeUPO: mean of r, new/old of a turn after its visit, before clipping. Mean over the visits.",
+  },
+  turnRatioMin: { fold: "min", meaning: "SeeUPO: smallest r." },
+  turnRatioMax: { fold: "max", meaning: "SeeUPO: largest r." },
+  carriedMin: { fold: "min", meaning: "SeeUPO: smallest M that multiplied an advantage." },
+  carriedMax: { fold: "max", meaning: "SeeUPO: largest M that multiplied an advantage." },
+} as const satisfies Record<string, { fold: Fold; meaning: string }>;
+
+export type UpdateMetric = keyof typeof updateMetrics;
+export type UpdateMetrics = { readonly [Name in UpdateMetric]?: number };
+
+/** Folds the metrics of an update's parts into one record, each by the rule of the glossary. */
+export class MetricTally {
+  readonly #folded = new Map<string, { value: number; count: number }>();
+
+  record(metrics: UpdateMetrics): void {
+    for (const [name, value] of Object.entries(metrics)) {
+      const folded = this.#folded.get(name);
+      if (folded === undefined) this.#folded.set(name, { value, count: 1 });
+      else this.#folded.set(name, { value: fold(name as UpdateMetric, folded.value, value), count: folded.count + 1 });
+    }
+  }
+
+  result(): UpdateMetrics {
+    return Object.fromEntries(
+      [...this.#folded].map(([name, { value, count }]) => [
+        name,
+        updateMetrics[name as UpdateMetric].fold === "mean" ? value / count : value,
+      ]),
+    );
+  }
+}
+
+function fold(name: UpdateMetric, a: number, b: number): number {
+  switch (updateMetrics[name].fold) {
+    case "min":
+      return Math.min(a, b);
+    case "max":
+      return Math.max(a, b);
+    default:
+      return a + b;
+  }
+}
+
+/** Smallest, mean and largest, without spreading long arrays. The mean of nothing is NaN. */
+export function spread(values: readonly number[]): { min: number; mean: number; max: number } {
+  let min = Infinity;
+  let max = -Infinity;
+  let sum = 0;
+  for (const value of values) {
+    if (value < min) min = value;
+    if (value > max) max = value;
+    sum += value;
+  }
+  return { min, mean: sum / values.length, max };
+}

@@ -1,0 +1,173 @@
+import type { Logprobs, Policy } from "../core/policy.ts";
+import type { Random } from "../core/random.ts";
+import type { ActionInContext, Group, TrajectoryId } from "../core/trajectory.ts";
+import {
+  type Advantages,
+  batchNormalised,
+  clippedAdvantages,
+  groupRelativeAdvantages,
+  groupsWithoutSignal,
+} from "./advantages.ts";
+import { CarriedRatios } from "./carried-ratios.ts";
+import type { SeeupoConfig } from "./config.ts";
+import { MetricTally, spread, type UpdateMetrics } from "./metrics.ts";
+import { checkedLogprobs, type FixedLogprobs, fixedLogprobs, minimise } from "./minimise.ts";
+import { klPenalty, type LossAndWeights, plus, ppu } from "./objectives.ts";
+import { turnOrder, type Visit, visitsOf } from "./visits.ts";
+
+export interface SeeupoResult {
+  readonly metrics: UpdateMetrics;
+  /** M by trajectory, for those whose r was taken. The fused form takes only those r that a later visit reads. */
+  readonly carriedRatios: ReadonlyMap<TrajectoryId, number>;
+}
+
+/**
+ * One SeeUPO update (arXiv:2602.06554): turns are visited last to first, each against the policy that the visits of the
+ * later turns left behind. Turn t of every trajectory is one virtual agent.
+ *
+ *   for t = T … 1:   A*_i = M_i · Â_i                       Â_i: return minus the group's mean, normalised, within ±3
+ *                    one step on the clipped surrogate of turn t with advantages A*_i, + β·KL to the reference
+ *                    r_i = clip( exp( mean_j( log π_new − log π_old ) ) )     over the tokens j of turn t
+ *                    M_i ← clip( M_i · r_i )                M_i = 1 at first; only trajectories that have a turn t
+ *
+ * One clipped update where every trajectory has a single turn. What is proved and what is not: docs/algorithms/seeupo.md.
+ * @param random draws the order "random"
+ * @throws EnvError for a return that is not finite, EngineError for a log-prob or loss that is not
+ */
+export async function seeupoUpdate(
+  policy: Policy,
+  groups: readonly Group[],
+  config: SeeupoConfig,
+  random: Random,
+): Promise<SeeupoResult> {
+  const advantages = seeupoAdvantages(groups, config);
+  const moves = ({ trajectory }: ActionInContext) => config.klCoef > 0 || advantages.get(trajectory) !== 0;
+  const visits = visitsOf(groups, turnOrder(groups, config.order, random), config.minimumRows, moves);
+  const samples = visits.flatMap((visit) => visit.samples);
+  const tally = new MetricTally();
+  const update: Update = {
+    policy,
+    config,
+    visits,
+    batchSize: groups.reduce((sum, { trajectories }) => sum + trajectories.length, 0),
+    advantages,
+    carried: new CarriedRatios(config.carryClip),
+    refLogprobs: config.klCoef > 0 ? fixedLogprobs(samples, await policy.referenceLogprobs(samples)) : undefined,
+    tally,
+  };
+  tally.record({ groups: groups.length, groupsWithoutSignal: groupsWithoutSignal(groups), visits: visits.length });
+  await (config.form === "textbook" ? textbook(update) : fused(update));
+  return { metrics: tally.result(), carriedRatios: update.carried.all() };
+}
+
+interface Update {
+  readonly policy: Policy;
+  readonly config: SeeupoConfig;
+  readonly visits: readonly Visit[];
+  /** Number of trajectories. */
+  readonly batchSize: number;
+  /** Â. */
+  readonly advantages: Advantages;
+  /** M. */
+  readonly carried: CarriedRatios;
+  readonly refLogprobs: FixedLogprobs | undefined;
+  readonly tally: MetricTally;
+}
+
+/** Every log-prob from a pass of its own, as the paper has it. */
+async function textbook(update: Update): Promise<void> {
+  const { policy, config, visits } = update;
+  for (const visit of visits) {
+    const { samples } = visit;
+    const oldLogprobs = checkedLogprobs(samples, await policy.logprobs(samples));
+    const advantages = carriedAdvantages(update, samples);
+    for (let epoch = 0; epoch < config.epochs; epoch++)
+      await step(update, visit, samples, (logprobs) => visitLoss(update, visit, { logprobs, oldLogprobs, advantages }));
+
+    if (config.advantageFactor) carry(update, samples, oldLogprobs, checkedLogprobs(samples, await policy.logprobs(samples)));
+  }
+}
+
+/**
+ * The same numbers from fewer passes. The forward half of a visit's first step runs under π_old, so it is where log π_old is
+ * read; and nothing has moved since the visit before, so that visit's log π_new is read there too. Neighbouring turns share
+ * most of their contexts, which an engine computes once.
+ */
+async function fused(update: Update): Promise<void> {
+  const { config, visits, advantages: base } = update;
+  const lastVisitOf = new Map(visits.flatMap(({ samples }, v) => samples.map(({ trajectory }) => [trajectory, v])));
+  let previous: { samples: readonly ActionInContext[]; oldLogprobs: Logprobs } = { samples: [], oldLogprobs: [] };
+
+  for (const [v, visit] of visits.entries()) {
+    const { samples } = visit;
+    let oldLogprobs: Logprobs = [];
+    let advantages: readonly number[] = [];
+    await step(update, visit, [...samples, ...previous.samples], (logprobs) => {
+      carry(update, previous.samples, previous.oldLogprobs, logprobs.slice(samples.length));
+      oldLogprobs = logprobs.slice(0, samples.length);
+      advantages = carriedAdvantages(update, samples);
+      return visitLoss(update, visit, { logprobs: oldLogprobs, oldLogprobs, advantages });
+    });
+    for (let epoch = 1; epoch < config.epochs; epoch++)
+      await step(update, visit, samples, (logprobs) => visitLoss(update, visit, { logprobs, oldLogprobs, advantages }));
+
+    const readLater = ({ trajectory }: ActionInContext) =>
+      config.advantageFactor && base.get(trajectory) !== 0 && lastVisitOf.get(trajectory) !== v;
+    previous = { samples: samples.filter(readLater), oldLogprobs: oldLogprobs.filter((_, i) => readLater(samples[i])) };
+  }
+}
+
+/** Â: group-relative, normalised, limited. */
+export function seeupoAdvantages(groups: readonly Group[], config: SeeupoConfig): Advantages {
+  const { normalisation, singletonGroups, advantageBound } = config;
+  const centred = groupRelativeAdvantages(groups, { divideByStd: normalisation === "group", singletonGroups });
+  return clippedAdvantages(normalisation === "batch" ? batchNormalised(centred) : centred, advantageBound);
+}
+
+/** A* = M · Â, one per sample. */
+function carriedAdvantages({ config, advantages, carried, tally }: Update, samples: readonly ActionInContext[]): number[] {
+  if (!config.advantageFactor) return samples.map(({ trajectory }) => advantages.get(trajectory) ?? 0);
+  const { min, max } = spread(samples.map(({ trajectory }) => carried.of(trajectory)));
+  tally.record({ carriedMin: min, carriedMax: max });
+  return samples.map(({ trajectory }) => carried.of(trajectory) * (advantages.get(trajectory) ?? 0));
+}
+
+/** Mean over the visit's turns of the token mean of the clipped surrogate, + β·KL. */
+function visitLoss(
+  { config, refLogprobs }: Update,
+  { samples, rows }: Visit,
+  { logprobs, oldLogprobs, advantages }: { logprobs: Logprobs; oldLogprobs: Logprobs; advantages: readonly number[] },
+): LossAndWeights {
+  const tokenScales = samples.map(({ action }) => 1 / (rows * action.length));
+  const advantagePerToken = samples.map(({ action }, i) => action.map(() => advantages[i]));
+  const surrogate = ppu(
+    { logprobs, oldLogprobs, advantages: advantagePerToken, tokenScales },
+    { level: config.level === "turn" ? "sequence" : "token", clip: config.clip, dualClip: config.dualClip },
+  );
+  if (refLogprobs === undefined) return surrogate;
+  const penalty = { estimator: config.klEstimator, coefficient: config.klCoef };
+  return plus(surrogate, klPenalty({ logprobs, refLogprobs: refLogprobs(samples), tokenScales }, penalty));
+}
+
+async function step(
+  { policy, config, batchSize, tally }: Update,
+  { rows }: Visit,
+  samples: readonly ActionInContext[],
+  loss: (logprobs: Logprobs) => LossAndWeights,
+): Promise<void> {
+  const scale = config.visitScale === "rows" ? Math.min(1, rows / batchSize) : 1;
+  tally.record({ rowsVisitMin: rows, rowsVisitMean: rows, rowsVisitMax: rows, visitScaleMin: scale });
+  tally.record(await minimise(policy, samples, loss, scale));
+}
+
+/** M ← clip(M · clip(r)). */
+function carry(
+  { carried, tally }: Update,
+  samples: readonly ActionInContext[],
+  oldLogprobs: Logprobs,
+  newLogprobs: Logprobs,
+): void {
+  if (samples.length === 0) return;
+  const { min, mean, max } = spread(carried.carry(samples, oldLogprobs, newLogprobs));
+  tally.record({ turnRatioMin: min, turnRatioMean: mean, turnRatioMax: max });
+}

@@ -1,0 +1,20 @@
+import { ShapeError } from "../core/errors.ts";
+import type { Policy } from "../core/policy.ts";
+import type { ActionInContext } from "../core/trajectory.ts";
+import { tokenScales } from "./aggregation.ts";
+import { minimise, type StepMetrics } from "./minimise.ts";
+import { crossEntropy } from "./objectives.ts";
+
+/**
+ * One step of supervised fine-tuning: cross-entropy of demonstrated actions in their contexts.
+ *
+ *   L = −1/N Σ_i Σ_t log π_θ(a_it | c_i, a_i,<t)       over the N action tokens of the batch
+ *
+ * Every action counts, whatever its trajectory's return: choose the demonstrations beforehand.
+ * @throws ShapeError without demonstrations, EngineError for a log-prob that is not finite
+ */
+export async function sftUpdate(policy: Policy, demonstrations: readonly ActionInContext[]): Promise<StepMetrics> {
+  if (demonstrations.length === 0) throw new ShapeError("number of demonstrations", 0, { expected: "at least 1" });
+  const lengths = demonstrations.map(({ action }) => action.length);
+  return minimise(policy, demonstrations, (logprobs) => crossEntropy(logprobs, tokenScales(lengths, "token-mean")));
+}
