@@ -7,6 +7,8 @@ import time
 import torch
 import transformers
 
+transformers.utils.logging.disable_progress_bar()
+
 
 def answer_rounds(work, tokens):
     """`work()` processes `tokens` tokens. A round repeats it for at least a second; the first, untimed call warms up."""
