@@ -18,6 +18,16 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   agents: ["core", "engines/engine.ts", "environments/environment.ts", "tools"],
   runs: ["core"],
   training: ["core", "algorithms", "engines/engine.ts", "environments/environment.ts", "environments", "tools", "agents", "runs"],
+  sdk: [
+    "core",
+    "engines/engine.ts",
+    "engines/local",
+    "environments/environment.ts",
+    "environments",
+    "agents",
+    "runs",
+    "training",
+  ],
   cli: ["anything"],
   "index.ts": ["anything"],
 };
@@ -30,7 +40,7 @@ const owners: Readonly<Record<string, string>> = {
   "@huggingface/jinja": "agents",
   "pure-rand": "core",
   commander: "cli",
-  jiti: "cli",
+  jiti: "training",
   picocolors: "cli",
 };
 

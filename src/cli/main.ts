@@ -1,2 +1,4 @@
 #!/usr/bin/env node
-console.log("stub");
+import { main } from "./program.ts";
+
+process.exitCode = await main(process.argv.slice(2), process.stdout, process.stderr);

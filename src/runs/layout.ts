@@ -1,6 +1,9 @@
 import { join } from "node:path";
 import type { EvaluationRecord } from "./records.ts";
 
+/** Where runs go that are given no folder of their own. */
+export const runsFolder = "runs";
+
 /** Where things lie in a run's folder. */
 export const layout = {
   run: (folder: string) => join(folder, "run.json"),

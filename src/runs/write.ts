@@ -128,7 +128,7 @@ function keepLines(path: string, records: readonly { readonly step: number }[], 
   writeFileAtomic(path, kept.map((record) => `${JSON.stringify(record)}\n`).join(""));
 }
 
-function packageVersion(): string {
+export function packageVersion(): string {
   const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
   return (JSON.parse(text) as { version: string }).version;
 }

@@ -1,0 +1,123 @@
+import { RunError } from "../../core/errors.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
+import { layout, runsFolder } from "../../runs/layout.ts";
+import {
+  listRuns,
+  readEpisodes,
+  readEvaluations,
+  readMetrics,
+  readRun,
+  readSummary,
+  readTimings,
+  readTrajectories,
+  trajectorySteps,
+} from "../../runs/read.ts";
+import type { StepRecord } from "../../runs/records.ts";
+import { episodeLines } from "../conversation.ts";
+import { count, number, percent, sparkline, table } from "../format.ts";
+import { commandPrefix } from "../invocation.ts";
+import { evaluationLine, stepHeading, stepLine } from "../progress.ts";
+import type { Screen } from "../screen.ts";
+
+/** Every run under a folder, newest first. */
+export function runsCommand({ in: root = runsFolder }: { readonly in?: string }, screen: Screen): void {
+  const runs = listRuns(root);
+  if (runs.length === 0) {
+    screen.line(`There is no run in ${root}. Start one: ${commandPrefix()} train`);
+    return;
+  }
+  const rows = runs.map(({ folder, record }) => {
+    const summary = readSummary(folder);
+    const steps = readMetrics(folder).length;
+    const score = (estimate: { readonly mean: number } | null | undefined) => (estimate ? percent(estimate.mean) : "–");
+    return [
+      folder,
+      String((record.config.algorithm as { kind?: unknown } | undefined)?.kind ?? "–"),
+      `${count(steps)}/${String(record.config.steps)}`,
+      score(summary?.before),
+      score(summary?.after),
+      summary === undefined ? "unfinished" : "finished",
+      record.created.slice(0, 16).replace("T", " "),
+    ];
+  });
+  for (const line of table([["run", "algorithm", "steps", "before", "after", "state", "started"], ...rows])) screen.line(line);
+}
+
+/** One run: its steps and metrics, or one of its episodes. */
+export function showRunCommand(folder: string, { trajectory }: { readonly trajectory?: string }, screen: Screen): void {
+  const { config } = readRun(folder);
+  if (trajectory !== undefined) {
+    for (const line of episodeLines(findTrajectory(folder, trajectory), screen.paint, screen.width)) screen.line(line);
+    return;
+  }
+  const heading = (text: string) => {
+    screen.line();
+    screen.line(screen.paint.bold(text));
+  };
+  const steps = readMetrics(folder);
+  const timings = new Map(readTimings(folder).map((timing) => [timing.step, timing]));
+  const state = readSummary(folder) === undefined ? `unfinished: ${commandPrefix()} train --resume --out ${folder}` : "finished";
+  screen.line(`${folder}: ${steps.length} of ${String(config.steps)} steps, ${state}`);
+  for (const record of readEvaluations(folder)) screen.line(evaluationLine(record));
+  if (steps.length === 0) return;
+
+  heading("Steps");
+  screen.line(screen.paint.dim(stepHeading()));
+  for (const record of steps) {
+    const timing = timings.get(record.step);
+    if (timing !== undefined) screen.line(stepLine(record, timing));
+  }
+  heading("Metrics");
+  for (const line of metricLines(steps)) screen.line(line);
+  heading("Episodes");
+  for (const line of episodeHints(folder)) screen.line(line);
+}
+
+/** Each metric's way through the run. Those that never moved are told in one line. */
+export function metricLines(steps: readonly StepRecord[]): string[] {
+  const names = [...new Set(steps.flatMap(({ metrics }) => Object.keys(metrics)))];
+  const values = (name: string) => steps.map(({ metrics }) => metrics[name] ?? null);
+  const moves = (name: string) => new Set(values(name)).size > 1;
+  const still = names.filter((name) => !moves(name)).map((name) => `${name} ${number(values(name)[0])}`);
+  const rows = names.filter(moves).map((name) => {
+    const known = values(name).filter((value) => value !== null);
+    return [
+      name,
+      number(known[0]),
+      number(known.at(-1)),
+      number(Math.min(...known)),
+      number(Math.max(...known)),
+      sparkline(values(name)),
+    ];
+  });
+  return [
+    ...(rows.length === 0 ? [] : table([["", "first", "last", "lowest", "highest", ""], ...rows])),
+    ...(still.length === 0 ? [] : [`The same in every step: ${still.join(", ")}`]),
+  ];
+}
+
+function episodeHints(folder: string): string[] {
+  const step = trajectorySteps(folder).at(-1);
+  const example = step === undefined ? undefined : readTrajectories(folder, step)[0];
+  return [
+    `Of every step in ${layout.trajectoryFolder(folder)}, of every evaluation in ${layout.evaluationFolder(folder)}`,
+    ...(example === undefined ? [] : [`Read one: ${commandPrefix()} runs show ${folder} --trajectory ${example.id}`]),
+  ];
+}
+
+function findTrajectory(folder: string, id: string): Trajectory {
+  const files = [
+    ...trajectorySteps(folder).map((step) => () => readTrajectories(folder, step)),
+    ...readEvaluations(folder).map((record) => () => readEpisodes(folder, record)),
+  ];
+  let example: string | undefined;
+  for (const read of files) {
+    const episodes = read();
+    example ??= episodes[0]?.id;
+    const found = episodes.find((episode) => episode.id === id);
+    if (found !== undefined) return found;
+  }
+  throw new RunError("--trajectory", id, {
+    expected: example === undefined ? "a run with episodes" : `the id of an episode of this run, such as "${example}"`,
+  });
+}

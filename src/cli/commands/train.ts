@@ -1,0 +1,133 @@
+import { layout } from "../../runs/layout.ts";
+import { readEpisodes, readEvaluations } from "../../runs/read.ts";
+import type { EvaluationRecord, Summary } from "../../runs/records.ts";
+import { planRun, type RunPlan, runPlan } from "../../sdk/train.ts";
+import { loadConfigFile } from "../../training/config-file.ts";
+import type { TrainingEvent } from "../../training/events.ts";
+import { succeeded } from "../../training/rollout-metrics.ts";
+import { count, plural } from "../format.ts";
+import { interruptedExitCode, listenForInterrupt } from "../interrupt.ts";
+import { commandPrefix } from "../invocation.ts";
+import { advance, evaluationLine, nothingYet, phaseLine, statusLine, stepHeading, stepLine } from "../progress.ts";
+import { type Report, reportLines } from "../report.ts";
+import type { Screen } from "../screen.ts";
+import { type SettingValues, settingsOf, trainFlags } from "../settings.ts";
+
+/** @returns the exit code */
+export async function trainCommand(flags: SettingValues & { readonly resume?: boolean }, screen: Screen): Promise<number> {
+  const plan = planRun(await loadConfigFile(flags.config), { flags: settingsOf(trainFlags, flags), resume: flags.resume });
+  for (const line of openingLines(plan)) screen.line(line);
+
+  const interrupt = listenForInterrupt(() => {
+    screen.clear();
+    screen.line("Stopping: what is done will be kept. Ctrl-C again ends at once.");
+  });
+  const display = showProgress(screen);
+  try {
+    const summary = await runPlan(plan, { onEvent: display.onEvent, signal: interrupt.signal });
+    display.stop();
+    for (const line of reportLines(reportOf(plan.folder, summary), screen.paint, screen.width)) screen.line(line);
+    return 0;
+  } catch (error) {
+    display.stop();
+    if (!interrupt.signal.aborted) throw error;
+    for (const line of interruptedLines(plan.folder, display.stepsDone())) screen.line(line);
+    return interruptedExitCode;
+  } finally {
+    interrupt.release();
+  }
+}
+
+function openingLines({ config, environment, folder, resume }: RunPlan): string[] {
+  const { algorithm, model, rollout, steps } = config;
+  return [
+    `${resume ? "Continuing" : "Training"} the ${model === "default" ? "default model" : `model ${model}`} in "${environment.name}" by ${algorithm.kind}: ` +
+      `${plural(steps, "step")} of ${rollout.tasksPerStep} tasks × ${rollout.groupSize} rollouts`,
+    `Run: ${folder}`,
+  ];
+}
+
+/** Lines for what happened, and on a terminal one more for what is happening. */
+function showProgress(screen: Screen): { onEvent: (event: TrainingEvent) => void; stop: () => void; stepsDone: () => number } {
+  let progress = nothingYet;
+  let stepsDone = 0;
+  let headed = false;
+  const seconds = () => performance.now() / 1000;
+  const refresh = () => screen.status(statusLine(progress, seconds()));
+  const timer = screen.live ? setInterval(refresh, 200) : undefined;
+  return {
+    onEvent: (event) => {
+      progress = advance(progress, event, seconds());
+      if (event.type === "stepped" && !headed) {
+        screen.line(screen.paint.dim(stepHeading()));
+        headed = true;
+      }
+      const line = eventLine(event, screen);
+      if (line !== undefined) screen.line(line);
+      if (event.type === "run-started") stepsDone = event.resumedAt;
+      if (event.type === "stepped") stepsDone = event.record.step;
+    },
+    stop: () => {
+      clearInterval(timer);
+      screen.clear();
+    },
+    stepsDone: () => stepsDone,
+  };
+}
+
+/** What stays on the screen of an event. */
+function eventLine(event: TrainingEvent, { live, paint }: Screen): string | undefined {
+  switch (event.type) {
+    case "run-started":
+      return event.resumedAt > 0 ? `${plural(event.resumedAt, "step")} of ${count(event.steps)} are done already` : undefined;
+    case "phase":
+      return live ? undefined : phaseLine(event);
+    case "evaluated":
+      return evaluationLine(event.record);
+    case "stepped":
+      return stepLine(event.record, event.timing);
+    case "warning":
+      return paint.yellow(`warning: ${event.message}`);
+    default:
+      return undefined;
+  }
+}
+
+function interruptedLines(folder: string, steps: number): string[] {
+  return [
+    `Interrupted. ${plural(steps, "finished step")} kept in ${folder}`,
+    `Continue: ${commandPrefix()} train --resume --out ${folder}`,
+  ];
+}
+
+function reportOf(folder: string, summary: Summary): Report {
+  const all = readEvaluations(folder);
+  const evaluations = all
+    .filter(({ when }) => when === "after")
+    .flatMap((after) => {
+      const before = all.find(({ when, split }) => when === "before" && split === after.split);
+      return before === undefined ? [] : [{ before, after }];
+    })
+    .sort((a, b) => rank(a.after) - rank(b.after));
+  const episodes = evaluations.length === 0 ? [] : readEpisodes(folder, evaluations[0].after);
+  return {
+    folder,
+    modelFolder: layout.model(folder),
+    summary,
+    evaluations,
+    solved: episodes.filter(succeeded).sort(byLength).at(-1),
+    failed: episodes
+      .filter((episode) => !succeeded(episode))
+      .sort(byLength)
+      .at(0),
+    command: commandPrefix(),
+  };
+}
+
+function rank({ split }: EvaluationRecord): number {
+  return split === "challenge" ? 1 : 0;
+}
+
+function byLength(a: { readonly turns: readonly unknown[] }, b: { readonly turns: readonly unknown[] }): number {
+  return a.turns.length - b.turns.length;
+}

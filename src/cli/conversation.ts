@@ -1,0 +1,58 @@
+import type { Message, ToolCall } from "../core/messages.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import { plural } from "./format.ts";
+import type { Paint } from "./paint.ts";
+
+/** A message as lines: the role on the left, text and tool calls beside it, wrapped to the width. */
+export function messageLines(message: Message, paint: Paint, width: number): string[] {
+  const texts =
+    message.role === "assistant"
+      ? [
+          message.reasoning === undefined ? "" : `(${message.reasoning})`,
+          message.content,
+          ...(message.toolCalls ?? []).map(callText),
+        ]
+      : [message.role === "tool" ? `${message.name} → ${message.content}` : message.content];
+  const colour = { system: paint.dim, user: paint.cyan, assistant: paint.green, tool: paint.yellow }[message.role];
+  const lines = texts.filter((text) => text !== "").flatMap((text) => wrap(text, Math.max(20, width - indent)));
+  return (lines.length === 0 ? ["(nothing)"] : lines).map(
+    (line, i) => colour((i === 0 ? message.role : "").padEnd(indent)) + (message.role === "system" ? paint.dim(line) : line),
+  );
+}
+
+const indent = 11;
+
+/** `contacts_find(name: "Ana")` */
+export function callText({ name, arguments: args }: ToolCall): string {
+  const list = Object.entries(args).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
+  return `${name}(${list.join(", ")})`;
+}
+
+/** A whole episode: what it was, the conversation, how it ended. */
+export function episodeLines(episode: Trajectory, paint: Paint, width: number, maxMessages = Number.POSITIVE_INFINITY): string[] {
+  const { messages, reward, turns, stopReason, error } = episode;
+  const shown = messages.slice(0, maxMessages);
+  const left = messages.length - shown.length;
+  return [
+    ...shown.flatMap((message) => messageLines(message, paint, width)),
+    ...(left > 0 ? [paint.dim(`… ${plural(left, "more message")}`)] : []),
+    paint.dim(
+      `reward ${reward}, ${plural(turns.length, "turn")}, ended: ${stopReason}${error === undefined ? "" : ` (${error})`}`,
+    ),
+  ];
+}
+
+/** Breaks at spaces; a word longer than the width is cut. */
+function wrap(text: string, width: number): string[] {
+  return text.split("\n").flatMap((line) => {
+    const lines: string[] = [];
+    let rest = line;
+    while (rest.length > width) {
+      const space = rest.lastIndexOf(" ", width);
+      const end = space > 0 ? space : width;
+      lines.push(rest.slice(0, end));
+      rest = rest.slice(end).trimStart();
+    }
+    return [...lines, rest];
+  });
+}

@@ -1,0 +1,79 @@
+/** Numbers as a person reads them. */
+
+export function percent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`;
+}
+
+/** "41.2 %  [38.0, 44.5]" */
+export function interval({ mean, low, high }: { readonly mean: number; readonly low: number; readonly high: number }): string {
+  return `${percent(mean)}  [${(low * 100).toFixed(1)}, ${(high * 100).toFixed(1)}]`;
+}
+
+/** 12345 as "12,345". */
+export function count(value: number): string {
+  return Math.round(value).toLocaleString("en-US");
+}
+
+export function plural(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
+
+/** "3.1 s", "42 s", "4 min 10 s", "1 h 02 min". */
+export function duration(seconds: number): string {
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${pad(whole % 60)} s`;
+  return `${Math.floor(whole / 3600)} h ${pad(Math.floor((whole % 3600) / 60))} min`;
+}
+
+/** At most `digits` significant digits and no needless zeros; tiny and huge numbers with an exponent; "–" for what does not exist. */
+export function number(value: number | null | undefined, digits = 3): string {
+  if (value === null || value === undefined) return "–";
+  if (Number.isInteger(value) && Math.abs(value) < 1e6) return count(value);
+  if (Math.abs(value) >= 1e-3 && Math.abs(value) < 1e6) return String(Number(value.toPrecision(digits)));
+  return value.toExponential(Math.max(0, digits - 2));
+}
+
+export function bar(share: number, width: number): string {
+  const full = Math.round(Math.min(1, Math.max(0, share)) * width);
+  return "█".repeat(full) + "░".repeat(width - full);
+}
+
+const levels = "▁▂▃▄▅▆▇█";
+
+/** One character a value, the smallest lowest; values that do not exist are gaps. More than `width` values are averaged into it. */
+export function sparkline(values: readonly (number | null)[], width = 40): string {
+  const points = shrink(values, width);
+  const known = points.filter((value) => value !== null);
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  return points
+    .map((value) =>
+      value === null ? " " : levels[high === low ? 3 : Math.round(((value - low) / (high - low)) * (levels.length - 1))],
+    )
+    .join("");
+}
+
+function shrink(values: readonly (number | null)[], width: number): readonly (number | null)[] {
+  if (values.length <= width) return values;
+  return Array.from({ length: width }, (_, i) => {
+    const bucket = values.slice(Math.floor((i * values.length) / width), Math.floor(((i + 1) * values.length) / width));
+    const known = bucket.filter((value) => value !== null);
+    return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length;
+  });
+}
+
+/** Columns side by side, two spaces between them: the first to the left, the others to the right. */
+export function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column].length))) ?? [];
+  return rows.map((row) =>
+    row
+      .map((cell, column) => (column === 0 ? cell.padEnd(widths[column]) : cell.padStart(widths[column])))
+      .join("  ")
+      .trimEnd(),
+  );
+}
+
+function pad(value: number): string {
+  return String(value).padStart(2, "0");
+}

@@ -1,0 +1,9 @@
+import { existsSync } from "node:fs";
+
+/** How this program was called, for commands that a person can copy: "npx retrograde", or npm's way in a clone. */
+export function commandPrefix(env: NodeJS.ProcessEnv = process.env): string {
+  const script = env.npm_lifecycle_event;
+  if (script === "start" || script === "retrograde") return "npm run -s retrograde --";
+  if (existsSync("node_modules/.bin/retrograde") || env.npm_command === "exec") return "npx retrograde";
+  return "retrograde";
+}

@@ -1,0 +1,151 @@
+import { Command, CommanderError } from "commander";
+import { ConfigError, RetrogradeError } from "../core/errors.ts";
+import { runsFolder } from "../runs/layout.ts";
+import { packageVersion } from "../runs/write.ts";
+import { resolveConfig } from "../training/config.ts";
+import { commandPrefix } from "./invocation.ts";
+import { createScreen, type TextStream } from "./screen.ts";
+import { chatFlags, doctorFlags, evaluationFlags, type SettingFlag, trainFlags } from "./settings.ts";
+
+/**
+ * The command line.
+ * @param args without the program's name
+ * @returns the exit code: 0; 1 where something failed; 2 where the invocation or a setting is wrong; 130 after Ctrl-C
+ */
+export async function main(args: readonly string[], output: TextStream, errors: TextStream): Promise<number> {
+  let exitCode = 0;
+  const program = retrograde(output, errors, (code) => {
+    exitCode = code;
+  });
+  try {
+    await program.parseAsync(args, { from: "user" });
+    return exitCode;
+  } catch (error) {
+    // Commander has printed its own message already.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    errors.write(errorText(error, args.includes("--debug")));
+    return error instanceof ConfigError ? 2 : 1;
+  }
+}
+
+/** One clear message; the stack for those who ask for it. */
+export function errorText(error: unknown, debug: boolean): string {
+  if (!(error instanceof Error)) return `error: ${String(error)}\n`;
+  if (debug)
+    return `${error.stack ?? error.message}\n${error.cause === undefined ? "" : `caused by ${errorText(error.cause, debug)}`}`;
+  if (error instanceof RetrogradeError) return `error: ${error.message}\n`;
+  return `error: ${error.message || error.name}\nThis should not have happened; --debug shows where it did.\n`;
+}
+
+/** Commands are loaded when they are called: help and mistakes need no engine. */
+function retrograde(output: TextStream, errors: TextStream, exit: (code: number) => void): Command {
+  const screen = createScreen(output);
+  const program = new Command("retrograde")
+    .description("Trains tool-using language-model agents by reinforcement learning, on this machine.")
+    .version(packageVersion())
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => output.write(text),
+      writeErr: (text) => errors.write(text),
+      getOutHelpWidth: () => screen.width,
+    })
+    .showHelpAfterError("(--help tells what there is)")
+    .helpCommand(false);
+  const examples = (...lines: readonly string[]) =>
+    ["", "Examples:", ...lines.map((line) => `  $ ${commandPrefix()} ${line}`)].join("\n");
+
+  withSettings(program.command("train"), trainFlags)
+    .summary("train a model in an environment")
+    .description(
+      "Trains a model by reinforcement learning: it attempts tasks with real tool calls, and what led to success is made likelier.\n" +
+        "Without options: the default model in the office world, by SeeUPO. Settings come from retrograde.config.ts, then from flags.",
+    )
+    .option("--resume", "continue the run in --out, or else the newest one that has not finished")
+    .addHelpText(
+      "after",
+      examples(
+        "train",
+        "train --algorithm grpo --steps 20 --out runs/short",
+        "train --set evaluation.tasks=64 --set rollout.temperature=0.9",
+        "train --resume --out runs/short",
+      ),
+    )
+    .action(async (flags) => {
+      const { trainCommand } = await import("./commands/train.ts");
+      exit(await trainCommand(flags, screen));
+    });
+
+  withSettings(program.command("eval"), evaluationFlags)
+    .summary("measure a model")
+    .description("Attempts tasks of a split several times each, and tells the share that succeeded, with a 95 % interval.")
+    .addHelpText(
+      "after",
+      examples("eval", "eval --model runs/office-seeupo-1 --split challenge", "eval --tasks 64 --k 1 --temperature 0"),
+    )
+    .action(async (flags) => {
+      const { evalCommand } = await import("./commands/eval.ts");
+      exit(await evalCommand(flags, screen));
+    });
+
+  withSettings(program.command("chat"), chatFlags)
+    .summary("talk to a model")
+    .description("You are the user: the model answers with the tools of the environment. Reads lines from a terminal or a pipe.")
+    .addHelpText("after", examples("chat", "chat --model runs/office-seeupo-1 --temperature 0"))
+    .action(async (flags) => {
+      const { chatCommand } = await import("./commands/chat.ts");
+      exit(await chatCommand(flags, screen));
+    });
+
+  const runs = debuggable(program.command("runs"))
+    .summary("list runs, show one")
+    .description("Lists the runs of a folder, newest first.")
+    .option("--in <folder>", "where the runs are", runsFolder)
+    .action(async (flags) => {
+      const { runsCommand } = await import("./commands/runs.ts");
+      runsCommand(flags, screen);
+    });
+  debuggable(runs.command("show"))
+    .summary("show a run, or one of its episodes")
+    .description("Shows a run's evaluations, steps and metrics; with --trajectory one of its episodes, to read.")
+    .argument("<folder>", "the run's folder")
+    .option("--trajectory <id>", "an episode's id")
+    .addHelpText("after", examples("runs show runs/office-seeupo-1"))
+    .action(async (folder, flags) => {
+      const { showRunCommand } = await import("./commands/runs.ts");
+      showRunCommand(folder, flags, screen);
+    });
+
+  withSettings(program.command("doctor"), doctorFlags)
+    .summary("check this machine and a model")
+    .description(
+      "Checks Node, processor, memory, ONNX Runtime, the model's folder and its sampling, and says what to do about what is wrong.",
+    )
+    .action(async (flags) => {
+      const { doctorCommand } = await import("./commands/doctor.ts");
+      exit(await doctorCommand(flags, screen));
+    });
+
+  program.addHelpText("after", examples("train", "chat", "train --help"));
+  return program;
+}
+
+/** Flags for settings, with their defaults in the help, and those that reach all others. */
+function withSettings(command: Command, flags: readonly SettingFlag[]): Command {
+  const defaults = resolveConfig();
+  for (const { flag, path, description } of flags) {
+    const value = path
+      .split(".")
+      .reduce<unknown>((parent, key) => (parent as Record<string, unknown> | undefined)?.[key], defaults);
+    command.option(flag, value === undefined ? description : `${description} (default: ${String(value)})`);
+  }
+  return debuggable(command)
+    .option("--config <file>", "settings (default: retrograde.config.ts, if it is there)")
+    .option("--set <path=value>", "any other setting, by its path; may be repeated", (value, all: string[] = []) => [
+      ...all,
+      value,
+    ]);
+}
+
+function debuggable(command: Command): Command {
+  return command.option("--debug", "show where an error comes from");
+}

@@ -1,0 +1,152 @@
+import type { EvaluationRecord, StepRecord, TimingRecord } from "../runs/records.ts";
+import type { Phase, TrainingEvent } from "../training/events.ts";
+import { bar, count, duration, interval, number, plural } from "./format.ts";
+
+/** What is known of a running training run. Times are seconds of any clock. */
+export interface Progress {
+  readonly steps: number;
+  /** The step that is being made; 0 before the first. */
+  readonly step: number;
+  readonly phase: Phase | undefined;
+  readonly done: number;
+  readonly total: number;
+  readonly tokens: number;
+  readonly phaseStarted: number;
+  readonly stepStarted: number;
+  /** Of the last steps, newest last. */
+  readonly stepSeconds: readonly number[];
+  /** Of one evaluation, once there was one: what the last one will probably take. */
+  readonly evaluationSeconds: number;
+}
+
+export const nothingYet: Progress = {
+  steps: 0,
+  step: 0,
+  phase: undefined,
+  done: 0,
+  total: 0,
+  tokens: 0,
+  phaseStarted: 0,
+  stepStarted: 0,
+  stepSeconds: [],
+  evaluationSeconds: 0,
+};
+
+const rememberedSteps = 10;
+
+/** The progress after an event. */
+export function advance(progress: Progress, event: TrainingEvent, now: number): Progress {
+  switch (event.type) {
+    case "run-started":
+      return { ...progress, steps: event.steps, step: event.resumedAt };
+    case "phase":
+      return {
+        ...progress,
+        phase: event.phase,
+        step: event.step,
+        done: 0,
+        total: event.total,
+        tokens: 0,
+        phaseStarted: now,
+        stepStarted: event.phase === "rollout" ? now : progress.stepStarted,
+      };
+    case "progress":
+      return { ...progress, done: event.done, total: event.total, tokens: event.tokens };
+    case "evaluated":
+      return {
+        ...progress,
+        evaluationSeconds: event.record.when === "during" ? progress.evaluationSeconds : now - progress.phaseStarted,
+      };
+    case "stepped":
+      return { ...progress, stepSeconds: [...progress.stepSeconds, now - progress.stepStarted].slice(-rememberedSteps) };
+    default:
+      return progress;
+  }
+}
+
+const words: Readonly<Record<Phase, string>> = {
+  evaluate: "evaluating",
+  rollout: "sampling",
+  update: "training",
+  checkpoint: "saving",
+};
+
+/** The line that a terminal shows while a run works: "step 12/60  sampling  ██████░░░░  48/128 episodes  2,310 tokens/s  4 min 10 s left". */
+export function statusLine(progress: Progress, now: number): string {
+  if (progress.phase === undefined) return "";
+  const { step, steps, phase, done, total, tokens, phaseStarted } = progress;
+  const seconds = now - phaseStarted;
+  const left = secondsLeft(progress, now);
+  const parts = [
+    step === 0 ? "before training" : `step ${step}/${steps}`,
+    words[phase],
+    ...(total > 1 ? [bar(done / total, 20), `${count(done)}/${plural(total, "episode")}`] : []),
+    ...(tokens > 0 && seconds > 0 ? [`${count(tokens / seconds)} tokens/s`] : []),
+    ...(left === undefined ? [] : [`${duration(left)} left`]),
+  ];
+  return parts.join("  ");
+}
+
+/** Of the whole run once a step's time is known, before that of the phase. Undefined where nothing tells. */
+export function secondsLeft(progress: Progress, now: number): number | undefined {
+  const { phase, step, steps, done, total, phaseStarted, stepStarted, stepSeconds, evaluationSeconds } = progress;
+  const phaseLeft = done === 0 ? undefined : Math.max(0, ((now - phaseStarted) / done) * (total - done));
+  if (phase === "evaluate" && (step === 0 || step === steps)) return phaseLeft;
+  if (stepSeconds.length === 0) return undefined;
+  const perStep = stepSeconds.reduce((sum, seconds) => sum + seconds, 0) / stepSeconds.length;
+  const spent = Math.min(perStep, now - stepStarted);
+  return perStep * (steps - step + 1) - spent + evaluationSeconds;
+}
+
+/** The columns of a step's line: heading, width and text. */
+const columns: readonly { heading: string; width: number; text: (record: StepRecord, timing: TimingRecord) => string }[] = [
+  { heading: "step", width: 5, text: ({ step }) => String(step) },
+  { heading: "reward", width: 7, text: ({ metrics }) => fixed(metrics.reward) },
+  { heading: "success", width: 8, text: ({ metrics }) => fixed(metrics.success) },
+  { heading: "turns", width: 6, text: ({ metrics }) => fixed(metrics.turns, 1) },
+  { heading: "entropy", width: 8, text: ({ metrics }) => fixed(metrics.entropy) },
+  { heading: "kl", width: 9, text: ({ metrics }) => number(metrics.kl, 2) },
+  { heading: "gap", width: 9, text: ({ metrics }) => number(metrics.samplerGapMax, 2) },
+  { heading: "sampled/s", width: 10, text: (_, timing) => count(timing.sampledTokensPerSecond) },
+  { heading: "trained/s", width: 10, text: (_, timing) => count(timing.trainedTokensPerSecond) },
+  { heading: "time", width: 11, text: (_, timing) => duration(timing.rolloutSeconds + timing.updateSeconds) },
+];
+
+export function stepHeading(): string {
+  return columns.map(({ heading, width }) => heading.padStart(width)).join("");
+}
+
+/** One line for a step, under `stepHeading`. */
+export function stepLine(record: StepRecord, timing: TimingRecord): string {
+  return columns.map(({ text, width }) => text(record, timing).padStart(width)).join("");
+}
+
+const moments: Readonly<Record<EvaluationRecord["when"], string>> = {
+  before: "before training",
+  during: "while training",
+  after: "after training",
+};
+
+export function evaluationLine(record: EvaluationRecord): string {
+  const { when, split, tasks, k } = record;
+  return `success ${moments[when]}: ${interval(record)}  (${plural(tasks, `${split} task`)}, ${plural(k, "attempt")} each)`;
+}
+
+/** What a log without a terminal says when a phase begins. Sampling and training are told by the step's own line. */
+export function phaseLine(event: Extract<TrainingEvent, { type: "phase" }>): string | undefined {
+  switch (event.phase) {
+    case "evaluate":
+      return `evaluating ${plural(event.total, "episode")} …`;
+    case "checkpoint":
+      return `saving step ${event.step} …`;
+    case "rollout":
+    case "update":
+      return undefined;
+    default:
+      return event.phase satisfies never;
+  }
+}
+
+function fixed(value: number | null | undefined, digits = 3): string {
+  return value === null || value === undefined ? "–" : value.toFixed(digits);
+}

@@ -1,0 +1,107 @@
+import type { Trajectory } from "../core/trajectory.ts";
+import type { Breakdown, EvaluationRecord, Summary } from "../runs/records.ts";
+import { episodeLines } from "./conversation.ts";
+import { bar, count, duration, interval, percent, plural, table } from "./format.ts";
+import type { Paint } from "./paint.ts";
+
+/** What the last screen of a run shows. */
+export interface Report {
+  readonly folder: string;
+  readonly modelFolder: string;
+  readonly summary: Summary;
+  /** Evaluations at the start and at the end, the main split first. */
+  readonly evaluations: readonly { readonly before: EvaluationRecord; readonly after: EvaluationRecord }[];
+  /** Of the evaluation at the end. */
+  readonly solved: Trajectory | undefined;
+  readonly failed: Trajectory | undefined;
+  /** What stands before a retrograde command here, such as "npx retrograde". */
+  readonly command: string;
+}
+
+const longestShown = 24;
+
+/** The last screen: what training changed, two episodes to read, where everything is, what to try next. */
+export function reportLines(report: Report, paint: Paint, width: number): string[] {
+  const { evaluations, summary, solved, failed, folder, modelFolder, command } = report;
+  const heading = (text: string) => ["", paint.bold(text)];
+  const episode = (title: string, trajectory: Trajectory | undefined) =>
+    trajectory === undefined
+      ? []
+      : [...heading(`${title} (${trajectory.id})`), ...episodeLines(trajectory, paint, width, longestShown)];
+  return [
+    ...evaluations.flatMap(({ before, after }) => [...heading(evaluationTitle(after)), ...changeLines(before, after, paint)]),
+    ...episode("An episode that it solves", solved),
+    ...episode("An episode that it fails", failed),
+    ...heading("The run"),
+    `${plural(summary.steps, "step")}, ${plural(summary.episodes, "episode")}, ${plural(summary.toolCalls, "tool call")}, ` +
+      `${count(summary.sampledTokens)} tokens sampled, in ${duration(summary.wallSeconds)}, at most ${count(summary.peakRssMb)} MB`,
+    folder,
+    ...heading("Next"),
+    ...aligned([
+      [`${command} runs show ${folder}`, "every step"],
+      [`${command} chat --model ${modelFolder}`, "talk to the trained model"],
+      [`${command} eval --model ${modelFolder} --split challenge`, "requests in combinations that it was not trained on"],
+      [`${command} train --algorithm grpo`, "the same with another algorithm"],
+    ]).map((line) => `  ${line}`),
+  ];
+}
+
+function evaluationTitle({ split, tasks, k }: EvaluationRecord): string {
+  return `Success on ${plural(tasks, `${split} task`)}, ${plural(k, "attempt")} each, with 95 % intervals`;
+}
+
+function changeLines(before: EvaluationRecord, after: EvaluationRecord, paint: Paint): string[] {
+  const row = (name: string, record: EvaluationRecord, colour: (text: string) => string) =>
+    `  ${name.padEnd(7)} ${colour(bar(record.mean, 30))} ${interval(record)}`;
+  return [
+    row("before", before, paint.yellow),
+    row("after", after, paint.green),
+    ...breakdownLines("requests", byRequests(before.byKind), byRequests(after.byKind)),
+    ...breakdownLines("turns taken", byTurns(before.byTurns), byTurns(after.byTurns)),
+  ];
+}
+
+/** A part that is missing on one side had no attempt there. */
+export function breakdownLines(name: string, before: readonly Breakdown[], after: readonly Breakdown[]): string[] {
+  const names = [...new Set([...before, ...after].map((part) => part.name))].sort(
+    (a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10),
+  );
+  if (names.length < 2) return [];
+  const cells = (parts: readonly Breakdown[], wanted: string) => {
+    const part = parts.find((candidate) => candidate.name === wanted);
+    return part === undefined ? ["–", "0"] : [percent(part.success), count(part.attempts)];
+  };
+  const rows = names.map((wanted) => [wanted, ...cells(before, wanted), ...cells(after, wanted)]);
+  return ["", ...table([[name, "before", "attempts", "after", "attempts"], ...rows]).map((line) => `  ${line}`)];
+}
+
+/** By the number of requests: a task's kind names them all, joined by "+". */
+export function byRequests(byKind: readonly Breakdown[]): Breakdown[] {
+  return regrouped(byKind, (kind) => String(kind.split("+").length));
+}
+
+const turnBounds = [2, 4, 6, 8, 12];
+
+/** By the number of assistant turns that an attempt took, in a few classes. */
+export function byTurns(exact: readonly Breakdown[]): Breakdown[] {
+  return regrouped(exact, (turns) => {
+    const index = turnBounds.findIndex((bound) => Number(turns) <= bound);
+    const low = (turnBounds.at(index === -1 ? -1 : index - 1) ?? 0) + 1;
+    if (index === -1) return `${low} or more`;
+    return index === 0 ? `1–${turnBounds[0]}` : `${low}–${turnBounds[index]}`;
+  });
+}
+
+function regrouped(parts: readonly Breakdown[], groupOf: (name: string) => string): Breakdown[] {
+  const groups = new Map<string, { attempts: number; successes: number }>();
+  for (const { name, attempts, success } of parts) {
+    const group = groups.get(groupOf(name)) ?? { attempts: 0, successes: 0 };
+    groups.set(groupOf(name), { attempts: group.attempts + attempts, successes: group.successes + attempts * success });
+  }
+  return [...groups].map(([name, { attempts, successes }]) => ({ name, attempts, success: successes / attempts }));
+}
+
+function aligned(pairs: readonly (readonly [string, string])[]): string[] {
+  const widest = Math.max(...pairs.map(([left]) => left.length));
+  return pairs.map(([left, right]) => `${left.padEnd(widest)}   ${right}`);
+}

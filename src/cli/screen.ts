@@ -1,0 +1,51 @@
+import { type Paint, paintFor } from "./paint.ts";
+
+/** What a command writes to: lines that stay and, on a terminal, one last line that is rewritten. */
+export interface Screen {
+  readonly paint: Paint;
+  /** Characters in a line. */
+  readonly width: number;
+  /** False without a terminal: `status` then shows nothing. */
+  readonly live: boolean;
+  line(text?: string): void;
+  /** Replaces the last line. */
+  status(text: string): void;
+  /** Takes the last line away. */
+  clear(): void;
+}
+
+export interface TextStream {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  write(text: string): unknown;
+}
+
+export function createScreen(stream: TextStream): Screen {
+  const live = stream.isTTY === true && process.env.TERM !== "dumb";
+  const paint = paintFor(stream);
+  const width = Math.min(stream.columns ?? 100, 120);
+  let shown = "";
+  // Erasing and writing in one call, so that no empty line is ever seen.
+  const replace = (text: string) => {
+    const next = text.slice(0, width - 1);
+    if (next === shown) return;
+    stream.write(`\r${paint.dim(next)}\x1b[K`);
+    shown = next;
+  };
+  return {
+    paint,
+    width,
+    live,
+    line: (text = "") => {
+      stream.write(shown === "" ? `${text}\n` : `\r${text}\x1b[K\n`);
+      if (shown !== "") stream.write(paint.dim(shown));
+    },
+    status: (text) => {
+      if (live) replace(text);
+    },
+    clear: () => {
+      if (shown !== "") stream.write("\r\x1b[K");
+      shown = "";
+    },
+  };
+}

@@ -1,0 +1,110 @@
+import { ConfigError } from "../core/errors.ts";
+import type { UserConfig } from "../training/config.ts";
+
+/** A flag that stands for a setting. */
+export interface SettingFlag {
+  readonly flag: string;
+  /** The setting's path. */
+  readonly path: string;
+  readonly description: string;
+}
+
+/** What commander collects: settings by the flag's name in camel case, and assignments of `--set`. */
+export interface SettingValues {
+  readonly config?: string;
+  readonly set?: readonly string[];
+  readonly [flag: string]: unknown;
+}
+
+const environment = { flag: "--env <name>", path: "environment.name", description: "the world" };
+const model = { flag: "--model <folder>", path: "model", description: "a folder in Hugging Face format, or a run's folder" };
+const seed = { flag: "--seed <n>", path: "seed", description: "decides all that is random" };
+const threads = { flag: "--threads <n>", path: "threads", description: "CPU threads" };
+
+/** Settings with a flag of their own. `--set` reaches every other one. */
+export const trainFlags: readonly SettingFlag[] = [
+  environment,
+  { flag: "--algorithm <kind>", path: "algorithm.kind", description: "what makes updates of rollouts: seeupo or grpo" },
+  model,
+  { flag: "--steps <n>", path: "steps", description: "training steps" },
+  { flag: "--tasks-per-step <n>", path: "rollout.tasksPerStep", description: "tasks of a step" },
+  { flag: "--group-size <n>", path: "rollout.groupSize", description: "rollouts of each task" },
+  { flag: "--learning-rate <x>", path: "optimizer.learningRate", description: "AdamW's" },
+  seed,
+  threads,
+  { flag: "--out <folder>", path: "out", description: "folder of the run; if left out, a new one under runs/" },
+];
+
+export const evaluationFlags: readonly SettingFlag[] = [
+  model,
+  environment,
+  { flag: "--split <name>", path: "evaluation.split", description: "train, validation, test or challenge" },
+  { flag: "--tasks <n>", path: "evaluation.tasks", description: "number of tasks" },
+  { flag: "--k <n>", path: "evaluation.k", description: "attempts at each task" },
+  { flag: "--temperature <t>", path: "evaluation.temperature", description: "of sampling; 0 always takes the likeliest token" },
+  seed,
+  threads,
+];
+
+export const chatFlags: readonly SettingFlag[] = [
+  model,
+  environment,
+  { flag: "--temperature <t>", path: "evaluation.temperature", description: "of sampling; 0 always takes the likeliest token" },
+  { flag: "--seed <n>", path: "seed", description: "chooses the world's contents" },
+  threads,
+];
+
+export const doctorFlags: readonly SettingFlag[] = [model, threads];
+
+/** Settings that are text even where the text looks like a number. */
+const texts: readonly string[] = ["environment.name", "model", "algorithm.kind", "evaluation.split", "out"];
+
+/**
+ * Flags as a configuration.
+ * @throws ConfigError where an assignment is not one
+ */
+export function settingsOf(flags: readonly SettingFlag[], values: SettingValues): UserConfig {
+  const root: Record<string, unknown> = {};
+  for (const { flag, path } of flags) {
+    const text = values[optionName(flag)];
+    if (typeof text === "string") assign(root, path, texts.includes(path) ? text : parsed(text));
+  }
+  for (const assignment of values.set ?? []) {
+    const equals = assignment.indexOf("=");
+    if (equals < 1)
+      throw new ConfigError("--set", assignment, {
+        expected: "path.to.setting=value",
+        hint: "For example: --set evaluation.tasks=64 --set optimizer.schedule=cosine",
+      });
+    assign(root, assignment.slice(0, equals), parsed(assignment.slice(equals + 1)));
+  }
+  return root;
+}
+
+/** "--group-size <n>" as commander names it: "groupSize". */
+function optionName(flag: string): string {
+  return flag
+    .split(" ")[0]
+    .slice(2)
+    .replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** JSON where it is JSON, else the text itself: 3, true, [1, 2] and constant all mean what they look like. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function assign(root: Record<string, unknown>, path: string, value: unknown): void {
+  const keys = path.split(".");
+  let parent = root;
+  for (const key of keys.slice(0, -1)) {
+    const inner = parent[key];
+    parent[key] = typeof inner === "object" && inner !== null ? inner : {};
+    parent = parent[key] as Record<string, unknown>;
+  }
+  parent[keys[keys.length - 1]] = value;
+}

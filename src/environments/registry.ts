@@ -1,0 +1,20 @@
+import { ConfigError } from "../core/errors.ts";
+import { didYouMean } from "../core/settings.ts";
+import type { Environment } from "./environment.ts";
+import { officeEnvironment } from "./office/office.ts";
+
+/** The environments that a configuration can name. Each checks its own settings. */
+const environments: Readonly<Record<string, (settings: unknown) => Environment>> = {
+  office: officeEnvironment,
+};
+
+/** @throws ConfigError if there is no environment of this name, or a setting of it is wrong */
+export function createEnvironment(name: string, settings: unknown): Environment {
+  const create = environments[name];
+  if (create !== undefined) return create(settings);
+  const names = Object.keys(environments);
+  throw new ConfigError("environment.name", name, {
+    expected: names,
+    hint: didYouMean(name, names) ?? "An environment of your own goes into retrograde.config.ts as an object.",
+  });
+}

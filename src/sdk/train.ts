@@ -1,0 +1,104 @@
+import { existsSync, readdirSync } from "node:fs";
+import { RunError } from "../core/errors.ts";
+import type { Environment } from "../environments/environment.ts";
+import { createEnvironment } from "../environments/registry.ts";
+import { layout, runsFolder } from "../runs/layout.ts";
+import { listRuns, readRun, readSummary } from "../runs/read.ts";
+import type { Summary } from "../runs/records.ts";
+import { createRun, newRunFolder, reopenRun } from "../runs/write.ts";
+import { isEnvironment, resolveConfig, type TrainingConfig, type UserConfig } from "../training/config.ts";
+import type { OnEvent } from "../training/events.ts";
+import { train as trainWith } from "../training/trainer.ts";
+import { modelFolder, openModel } from "./model.ts";
+
+export interface PlanOptions {
+  /** Settings above those of the configuration. */
+  readonly flags?: UserConfig;
+  /** Continue the run in `out`, or the newest that has not finished, under the configuration that it recorded. */
+  readonly resume?: boolean;
+}
+
+/** A run that can begin: all that can be known before anything is loaded has been checked. */
+export interface RunPlan {
+  readonly config: TrainingConfig;
+  readonly environment: Environment;
+  readonly folder: string;
+  readonly modelFolder: string;
+  readonly resume: boolean;
+}
+
+/**
+ * @throws ConfigError naming the first setting that is wrong
+ * @throws RunError if the run's folder does not fit: taken by another run or by other files, or nothing to resume
+ */
+export function planRun(user: UserConfig = {}, { flags = {}, resume = false }: PlanOptions = {}): RunPlan {
+  if (resume) {
+    const folder = flags.out ?? user.out ?? newestUnfinished();
+    const recorded = readRun(folder).config as UserConfig;
+    return { ...planned(resolveConfig(recorded, flags), user), folder, resume };
+  }
+  const plan = planned(resolveConfig(user, flags), user);
+  const { algorithm, out } = plan.config;
+  const folder = out ?? newRunFolder(runsFolder, `${plan.environment.name}-${algorithm.kind}`);
+  requireFree(folder);
+  return { ...plan, folder, resume };
+}
+
+export interface TrainOptions {
+  readonly onEvent?: OnEvent;
+  /** Ends the run cleanly; it can be resumed. */
+  readonly signal?: AbortSignal;
+}
+
+/** Trains as planned. @throws RunError when interrupted; ModelError, EngineError or EnvError where these fail */
+export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions = {}): Promise<Summary> {
+  const { config, environment, folder, modelFolder, resume } = plan;
+  const { engine, chat } = await openModel(modelFolder, config.threads);
+  try {
+    if (resume) reopenRun(folder, config);
+    else createRun(folder, config);
+    return await trainWith({ config, engine, chat, environment, folder, onEvent, signal });
+  } finally {
+    await engine.dispose();
+  }
+}
+
+/** A run from a configuration, all in one. */
+export async function train(
+  user: UserConfig = {},
+  options: PlanOptions & TrainOptions = {},
+): Promise<{ folder: string; summary: Summary }> {
+  const plan = planRun(user, options);
+  return { folder: plan.folder, summary: await runPlan(plan, options) };
+}
+
+function planned(config: TrainingConfig, user: UserConfig): Omit<RunPlan, "folder" | "resume"> {
+  return { config, environment: environmentOf(config, user), modelFolder: modelFolder(config.model) };
+}
+
+/** The user's own environment, unless a flag names another. @throws ConfigError if there is none of that name */
+export function environmentOf({ environment: { name, settings } }: TrainingConfig, { environment }: UserConfig): Environment {
+  return isEnvironment(environment) && environment.name === name ? environment : createEnvironment(name, settings);
+}
+
+function newestUnfinished(): string {
+  const run = listRuns(runsFolder).find(({ folder }) => readSummary(folder) === undefined);
+  if (run !== undefined) return run.folder;
+  throw new RunError("--resume", runsFolder, {
+    expected: "a folder with an unfinished run",
+    hint: "Name the run's folder with --out, or start a new run without --resume.",
+  });
+}
+
+function requireFree(folder: string): void {
+  if (existsSync(layout.run(folder)))
+    throw new RunError(folder, "a run already", {
+      expected: "a new folder",
+      hint: "Continue that run with --resume, or choose another folder with --out.",
+    });
+  if (existsSync(folder) && readdirSync(folder).length > 0)
+    throw new RunError(folder, "a folder with other files", {
+      expected: "a new or empty folder",
+      hint: "Choose another one with --out.",
+    });
+}
