@@ -27,6 +27,8 @@ export interface Chat {
    * @throws ModelError if the template refuses the messages
    */
   extend(context: ChatContext, action: readonly TokenId[], message: AssistantMessage, answers: readonly Message[]): ChatContext;
+  /** An action's text without its end-of-turn token. */
+  actionText(action: readonly TokenId[]): string;
   /** What the template makes of the assistant's next message, end-of-turn token included: what a demonstration teaches. */
   action(context: ChatContext, message: AssistantMessage): string;
 }
@@ -63,8 +65,12 @@ export function makeChat(tokenizer: Tokenizer): Chat {
     return lastTurnEnd(alone, start);
   };
 
+  const isEnded = (action: readonly TokenId[]): boolean => tokenizer.stopTokens.includes(action[action.length - 1]);
+  const actionText = (action: readonly TokenId[]): string => tokenizer.decode(isEnded(action) ? action.slice(0, -1) : action);
+
   return {
     tokenizer,
+    actionText,
     open: (messages, tools) => {
       const text = render(messages, tools, true);
       return { messages, tools, ids: tokenizer.encode(text), text, rewritten: false };
@@ -72,11 +78,10 @@ export function makeChat(tokenizer: Tokenizer): Chat {
     extend: (context, action, message, answers) => {
       const messages = [...context.messages, message, ...answers];
       const text = render(messages, context.tools, true);
-      const ended = tokenizer.stopTokens.includes(action[action.length - 1]);
-      const end = actionEnd(context, tokenizer.decode(ended ? action.slice(0, -1) : action), message, text);
+      const end = actionEnd(context, actionText(action), message, text);
       if (end === undefined) return { ...context, messages, ids: tokenizer.encode(text), text, rewritten: true };
       // An action that was cut off gets its end of turn here, as part of what follows it.
-      const follow = text.slice(ended ? end + stopAt(text, end).length : end);
+      const follow = text.slice(isEnded(action) ? end + stopAt(text, end).length : end);
       return { ...context, messages, ids: [...context.ids, ...action, ...tokenizer.encode(follow)], text, rewritten: false };
     },
     action: (context, message) => {

@@ -1,0 +1,68 @@
+import { z } from "zod";
+import type { ToolCall } from "../core/messages.ts";
+import type { JsonSchema, Tool } from "../tools/tool.ts";
+import { DeadlineError, withinTime } from "./deadline.ts";
+
+export interface ToolOutcome {
+  /** What the model reads. */
+  readonly content: string;
+  /** False if the call was wrong: no such tool, or arguments that its schema refuses. */
+  readonly valid: boolean;
+}
+
+const defaultTimeoutMs = 10_000;
+
+/**
+ * Makes a model's tool call. Whatever goes wrong with it is told to the model, never thrown.
+ * @throws the signal's reason, once it is aborted
+ */
+export async function callTool(tools: readonly Tool[], call: ToolCall, signal?: AbortSignal): Promise<ToolOutcome> {
+  const tool = tools.find(({ name }) => name === call.name);
+  if (tool === undefined) {
+    return {
+      valid: false,
+      content: `Error: there is no tool "${call.name}". The tools are ${tools.map(({ name }) => name).join(", ")}.`,
+    };
+  }
+  const args = schemaOf(tool.parameters).safeParse(call.arguments);
+  if (!args.success) return { valid: false, content: `Error: wrong arguments for ${tool.name}. ${describeIssues(args.error)}` };
+  try {
+    const execute = (toolSignal: AbortSignal) => tool.execute(args.data, { signal: toolSignal });
+    const result = await withinTime(execute, tool.timeoutMs ?? defaultTimeoutMs, signal);
+    return { valid: true, content: typeof result === "string" ? result : (JSON.stringify(result) ?? "") };
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    const problem = error instanceof DeadlineError ? `${tool.name} gave ${error.message}` : messageOf(error);
+    return { valid: true, content: `Error: ${problem}` };
+  }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+type ArgumentsSchema = z.ZodType<Record<string, unknown>>;
+
+const converted = new WeakMap<JsonSchema, ArgumentsSchema>();
+
+function schemaOf(parameters: Tool["parameters"]): ArgumentsSchema {
+  if (parameters instanceof z.ZodType) return parameters;
+  const schema = converted.get(parameters) ?? fromJsonSchema(parameters);
+  converted.set(parameters, schema);
+  return schema;
+}
+
+/** A schema beyond what zod can convert checks nothing: its tool has to judge for itself. */
+function fromJsonSchema(schema: JsonSchema): ArgumentsSchema {
+  try {
+    return z.fromJSONSchema(schema) as ArgumentsSchema;
+  } catch {
+    return z.record(z.string(), z.unknown());
+  }
+}
+
+function describeIssues(error: z.ZodError): string {
+  return error.issues
+    .map(({ path, message }) => (path.length === 0 ? `${message}.` : `${path.join(".")}: ${message}.`))
+    .join(" ");
+}

@@ -1,0 +1,158 @@
+import { expect, test } from "vitest";
+import { templates, testChat, testTokenizer } from "../../test/fixtures/chats.ts";
+import { ModelError } from "../core/errors.ts";
+import type { AssistantMessage, Message } from "../core/messages.ts";
+import type { Tool } from "../tools/tool.ts";
+import { type Chat, type ChatContext, makeChat } from "./chat.ts";
+
+const opening: readonly Message[] = [
+  { role: "system", content: "be brief" },
+  { role: "user", content: "hello" },
+];
+const call: AssistantMessage = { role: "assistant", content: "", toolCalls: [{ name: "find", arguments: { who: "Ana", n: 2 } }] };
+const results: readonly Message[] = [
+  { role: "tool", name: "find", content: "c1" },
+  { role: "tool", name: "find", content: "c2" },
+];
+const find: Tool = { name: "find", description: "Finds.", parameters: { type: "object", properties: {} }, execute: () => "" };
+const names = Object.keys(templates) as (keyof typeof templates)[];
+
+/** The ids that a model would sample for this text. */
+const sampled = (chat: Chat, text: string, end = "<|im_end|>") => chat.tokenizer.encode(text + end);
+const decoded = (chat: Chat, context: ChatContext) => chat.tokenizer.decode(context.ids);
+
+test.each(names)("%s: a context is the one before, the action and what follows, id for id", (name) => {
+  const chat = testChat(name);
+  const first = chat.open(opening, [find]);
+  const action = chat.tokenizer.encode(chat.action(first, call));
+  const second = chat.extend(first, action, call, results);
+  const done: AssistantMessage = { role: "assistant", content: "Done." };
+  const third = chat.extend(second, chat.tokenizer.encode(chat.action(second, done)), done, [
+    { role: "user", content: "thanks" },
+  ]);
+
+  expect(second.ids.slice(0, first.ids.length + action.length)).toEqual([...first.ids, ...action]);
+  expect([first, second, third].map(({ rewritten }) => rewritten)).toEqual([false, false, false]);
+  // The model wrote what the template would have written, so nothing differs from rendering the whole conversation.
+  expect(decoded(chat, third)).toBe(chat.open(third.messages, [find]).text);
+});
+
+test("rendered chat of a three-turn tool call (qwen25)", () => {
+  const chat = testChat("qwen25");
+  const first = chat.open(opening, [find]);
+  const second = chat.extend(first, sampled(chat, '<tool_call>\n{"name":"find"}\n</tool_call>'), call, results);
+  expect(decoded(chat, second)).toBe(
+    `<|im_start|>system
+be brief
+
+# Tools
+<tools>
+{"type": "function", "function": {"name": "find", "description": "Finds.", "parameters": {"type": "object", "properties": {}}}}
+</tools><|im_end|>
+<|im_start|>user
+hello<|im_end|>
+<|im_start|>assistant
+<tool_call>
+{"name":"find"}
+</tool_call><|im_end|>
+<|im_start|>user
+<tool_response>
+c1
+</tool_response>
+<tool_response>
+c2
+</tool_response><|im_end|>
+<|im_start|>assistant
+`,
+  );
+});
+
+test.each(names)("%s: what the model wrote is kept, however the template would have written it", (name) => {
+  const chat = testChat(name);
+  const end = name === "llama3" ? "<|eot_id|>" : "<|im_end|>";
+  const first = chat.open(opening, []);
+  // "hello" as h, e, l, l, o: ids that the tokenizer would never give.
+  const action = [..."hello"].flatMap((letter) => chat.tokenizer.encode(letter)).concat(sampled(chat, '  {"odd" :json}', end));
+  const next = chat.extend(first, action, call, results);
+  expect(next.rewritten).toBe(false);
+  expect(next.ids.slice(0, first.ids.length + action.length)).toEqual([...first.ids, ...action]);
+  const rest = chat.tokenizer.decode(next.ids.slice(first.ids.length + action.length));
+  expect(rest.startsWith(end)).toBe(false);
+  expect(chat.open([...opening, call, ...results], []).text.endsWith(`${end}${rest}`)).toBe(true);
+});
+
+test("an action that was cut off gets its end of turn in what follows", () => {
+  const chat = testChat("plain");
+  const context = chat.extend(chat.open(opening, []), chat.tokenizer.encode("hel"), { role: "assistant", content: "hel" }, [
+    { role: "user", content: "go on" },
+  ]);
+  expect(decoded(chat, context)).toContain("assistant\nhel<|im_end|>\n<|im_start|>user\ngo on");
+});
+
+test("a template that drops earlier reasoning makes a new context, and says so", () => {
+  const chat = testChat("qwen3");
+  const thinking = (content: string): AssistantMessage => ({ role: "assistant", content, reasoning: "thin" });
+  const first = chat.open(opening, []);
+  const withTools = chat.extend(
+    first,
+    sampled(chat, "<think>\nthin\n</think>\n\n<tool_call>…"),
+    { ...call, reasoning: "thin" },
+    results,
+  );
+  expect(withTools.rewritten).toBe(false);
+
+  const next = chat.extend(withTools, sampled(chat, "<think>\nthin\n</think>\n\nDone."), thinking("Done."), [
+    { role: "user", content: "thanks" },
+  ]);
+  expect(next.rewritten).toBe(true);
+  expect(decoded(chat, next)).not.toContain("thin");
+  expect(next.ids).toEqual(chat.open(next.messages, []).ids);
+  // The rewritten context is continued like any other.
+  const after = chat.extend(next, sampled(chat, "Bye."), { role: "assistant", content: "Bye." }, [
+    { role: "user", content: "bye" },
+  ]);
+  expect(after.rewritten).toBe(false);
+  expect(after.ids.slice(0, next.ids.length)).toEqual(next.ids);
+});
+
+test("contexts can be forked: extending one changes no other", () => {
+  const chat = testChat("plain");
+  const first = chat.open(opening, []);
+  const ids = [...first.ids];
+  const [left, right] = ["left", "right"].map((content) =>
+    chat.extend(first, sampled(chat, content), { role: "assistant", content }, [{ role: "user", content: "and?" }]),
+  );
+  expect(first.ids).toEqual(ids);
+  expect(decoded(chat, left)).toContain("left");
+  expect(decoded(chat, right)).not.toContain("left");
+});
+
+test("rendering message by message gives what rendering at once gives", () => {
+  const chat = testChat("plain");
+  // `loop` keeps a template from being rendered message by message; the text is the same.
+  const atOnce = makeChat(
+    testTokenizer(
+      templates.plain.replace("'<|im_start|>' + message.role", "'<|im_start|>' + message.role + ('' if loop.first else '')"),
+    ),
+  );
+  const messages = [...opening, call, ...results];
+  expect(chat.open(messages, []).text).toBe(atOnce.open(messages, []).text);
+});
+
+test("a template that keeps state between messages is not rendered message by message", () => {
+  const template =
+    "{%- set ns = namespace(n=0) -%}{%- for message in messages -%}{%- set ns.n = ns.n + 1 -%}{{ ns.n }}{{ message.content }}<|im_end|>{%- endfor -%}";
+  expect(makeChat(testTokenizer(template)).open(opening, []).text).toBe("1be brief<|im_end|>2hello<|im_end|>");
+  const separated = "{%- for message in messages -%}{{ message.content }}{{ '' if loop.last else ', ' }}{%- endfor -%}";
+  expect(makeChat(testTokenizer(separated)).open(opening, []).text).toBe("be brief, hello");
+});
+
+test("missing, broken and refusing templates are ModelErrors", () => {
+  expect(() => makeChat(testTokenizer())).toThrow(/chat template is missing.*chat_template\.jinja/);
+  expect(() => makeChat(testTokenizer("{% for"))).toThrow(ModelError);
+  const refusing = makeChat(testTokenizer("{{ raise_exception('roles must alternate') }}"));
+  expect(() => refusing.open(opening, [])).toThrow(ModelError);
+  expect(() => refusing.open(opening, [])).toThrow(/roles must alternate/);
+  const mute = makeChat(testTokenizer("{%- for message in messages -%}{{ message.content }}{%- endfor -%}"));
+  expect(() => mute.action(mute.open(opening, []), call)).toThrow(/end-of-turn/);
+});

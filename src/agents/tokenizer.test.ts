@@ -1,0 +1,114 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Tokenizer as HuggingFaceTokenizer } from "@huggingface/tokenizers";
+import fc from "fast-check";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { plain, testTokenizer, tokenizerJson } from "../../test/fixtures/chats.ts";
+import { ModelError } from "../core/errors.ts";
+import { checkVocabulary, loadTokenizer, makeTokenizer } from "./tokenizer.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "tokenizer-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function write(files: Readonly<Record<string, unknown>>): void {
+  for (const [name, content] of Object.entries(files)) {
+    writeFileSync(join(folder, name), typeof content === "string" ? content : JSON.stringify(content));
+  }
+}
+
+const text = fc.oneof(
+  fc.string({ unit: "grapheme" }),
+  fc
+    .array(fc.constantFrom("hello", " thin", "  ", "\n\n", "<|im_end|>", "<|im_", "é", "日本", "42", " x"))
+    .map((parts) => parts.join("")),
+);
+
+test("what is encoded decodes to itself, special tokens included", () => {
+  const tokenizer = testTokenizer();
+  fc.assert(
+    fc.property(text, (text) => {
+      expect(tokenizer.decode(tokenizer.encode(text))).toBe(text);
+    }),
+  );
+});
+
+test("encoding piece by piece gives what the library gives", () => {
+  const tokenizer = testTokenizer();
+  const library: { encode(text: string, options: object): { ids: number[] } } = new HuggingFaceTokenizer(tokenizerJson, {});
+  fc.assert(
+    fc.property(text, (text) => {
+      expect(tokenizer.encode(text)).toEqual(text === "" ? [] : library.encode(text, { add_special_tokens: false }).ids);
+    }),
+  );
+});
+
+test("a tokenizer of another layout encodes too", () => {
+  const tokenizer = makeTokenizer({
+    tokenizer: { ...tokenizerJson, pre_tokenizer: { type: "ByteLevel", add_prefix_space: false, use_regex: true } },
+    config: {},
+  });
+  expect(tokenizer.encode("hello<|im_end|>")).toEqual([tokenizer.idOf("hello"), tokenizer.idOf("<|im_end|>")]);
+  expect(tokenizer.encode("")).toEqual([]);
+});
+
+test("special tokens are left out of a text on request, and ids without a token give no text", () => {
+  const tokenizer = testTokenizer();
+  const ids = [...tokenizer.encode("hello<|im_end|>"), 5_000];
+  expect(tokenizer.decode(ids)).toBe("hello<|im_end|>");
+  expect(tokenizer.decode(ids, { skipSpecial: true })).toBe("hello");
+  expect(tokenizer.decode([5_000])).toBe("");
+});
+
+test("turns end with the tokenizer's end token, customary ones, and those of the generation settings", () => {
+  write({
+    "tokenizer.json": tokenizerJson,
+    "tokenizer_config.json": { eos_token: { content: "<|begin_of_text|>" } },
+    "generation_config.json": { eos_token_id: [303] },
+    "config.json": { eos_token_id: 304 },
+  });
+  expect(loadTokenizer(folder).stopTokens).toEqual([302, 301, 305, 303, 304]);
+});
+
+test("a template file goes before the template in the settings", () => {
+  write({ "tokenizer.json": tokenizerJson, "tokenizer_config.json": { chat_template: "inside" } });
+  expect(loadTokenizer(folder).chatTemplate).toBe("inside");
+  write({ "chat_template.json": { chat_template: plain } });
+  expect(loadTokenizer(folder).chatTemplate).toBe(plain);
+  write({ "chat_template.jinja": "jinja" });
+  expect(loadTokenizer(folder).chatTemplate).toBe("jinja");
+});
+
+test("of several named templates the one for tools is taken", () => {
+  const named = ["default", "tool_use"].map((name) => ({ name, template: name }));
+  write({ "tokenizer.json": tokenizerJson, "tokenizer_config.json": { chat_template: named } });
+  expect(loadTokenizer(folder).chatTemplate).toBe("tool_use");
+});
+
+test("a missing or broken file is named, with what to do", () => {
+  expect(() => loadTokenizer(folder)).toThrow(ModelError);
+  expect(() => loadTokenizer(folder)).toThrow(/tokenizer\.json is .*ENOENT.*copy the file/);
+  write({ "tokenizer.json": '{"model": {' });
+  expect(() => loadTokenizer(folder)).toThrow(/tokenizer\.json is .*JSON/);
+  write({ "tokenizer.json": { model: { type: "BPE" } } });
+  expect(() => loadTokenizer(folder)).toThrow(/tokenizer\.json is .*vocab/);
+  write({ "tokenizer.json": { ...tokenizerJson, model: { ...tokenizerJson.model, type: "Made up", vocab: [] } } });
+  expect(() => loadTokenizer(folder)).toThrow(ModelError);
+  write({ "tokenizer.json": tokenizerJson, "tokenizer_config.json": { chat_template: 3 } });
+  expect(() => loadTokenizer(folder)).toThrow(/tokenizer_config\.json is .*chat_template/);
+});
+
+test("a tokenizer without any token that ends a turn is refused", () => {
+  write({ "tokenizer.json": { ...tokenizerJson, added_tokens: [] } });
+  expect(() => loadTokenizer(folder)).toThrow(/end-of-turn token is missing.*eos_token/);
+});
+
+test("a model may have more rows than its tokenizer has tokens, never fewer", () => {
+  const tokenizer = testTokenizer();
+  expect(tokenizer.size).toBe(306);
+  expect(() => checkVocabulary(tokenizer, 306, "models/x")).not.toThrow();
+  expect(() => checkVocabulary(tokenizer, 305, "models/x")).toThrow(/models\/x: tokenizer size is 306.*305.*another model/);
+});
