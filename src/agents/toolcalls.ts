@@ -14,7 +14,7 @@ export interface UnreadableCall {
 }
 
 const callSchema = z
-  .looseObject({ name: z.string().min(1), arguments: z.unknown(), parameters: z.unknown() })
+  .looseObject({ name: z.string().min(1), arguments: z.unknown().optional(), parameters: z.unknown().optional() })
   .transform((call) => ({ name: call.name, arguments: call.arguments ?? call.parameters ?? {} }));
 const argumentsSchema = z.record(z.string(), z.unknown());
 

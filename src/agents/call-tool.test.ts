@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { defineTool, type Tool } from "../tools/tool.ts";
+import { callTool } from "./call-tool.ts";
+
+const add = defineTool({
+  name: "add",
+  description: "Adds.",
+  parameters: z.strictObject({ a: z.int(), b: z.int().default(1) }),
+  execute: ({ a, b }) => a + b,
+});
+const broken: Tool = {
+  name: "broken",
+  description: "Throws.",
+  parameters: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] },
+  execute: () => {
+    throw new Error("no connection");
+  },
+};
+const hanging: Tool = {
+  name: "hanging",
+  description: "Never answers.",
+  parameters: { type: "object" },
+  timeoutMs: 5,
+  execute: () => new Promise(() => {}),
+};
+const call = (name: string, args: Record<string, unknown>) => callTool([add, broken, hanging], { name, arguments: args });
+
+test("a tool is given its arguments as its schema makes them, and its result is shown as JSON", async () => {
+  expect(await call("add", { a: 2 })).toEqual({ valid: true, content: "3" });
+  const echo = (result: unknown): Tool => ({ ...hanging, execute: async () => result });
+  expect((await callTool([echo("as it is")], { name: "hanging", arguments: {} })).content).toBe("as it is");
+  expect((await callTool([echo([{ id: 1 }])], { name: "hanging", arguments: {} })).content).toBe('[{"id":1}]');
+  expect((await callTool([echo(undefined)], { name: "hanging", arguments: {} })).content).toBe("");
+});
+
+test("an unknown tool is answered with the tools there are", async () => {
+  expect(await call("ad", {})).toEqual({
+    valid: false,
+    content: 'Error: there is no tool "ad". The tools are add, broken, hanging.',
+  });
+});
+
+test("arguments that do not fit are answered with what is wrong, by zod and by JSON schema", async () => {
+  const wrongKind = await call("add", { a: "x", c: 1 });
+  expect(wrongKind.valid).toBe(false);
+  expect(wrongKind.content).toMatch(/wrong arguments for add\. a: .*expected number/);
+  expect((await call("broken", {})).content).toMatch(/wrong arguments for broken\. n: /);
+});
+
+test("what a tool throws is told to the model, and counts as a valid call", async () => {
+  expect(await call("broken", { n: 1 })).toEqual({ valid: true, content: "Error: no connection" });
+});
+
+test("a tool that hangs is given up, and its signal aborted", async () => {
+  let given: AbortSignal | undefined;
+  const tool: Tool = {
+    ...hanging,
+    execute: (_, { signal }) => {
+      given = signal;
+      return new Promise(() => {});
+    },
+  };
+  expect(await callTool([tool], { name: "hanging", arguments: {} })).toEqual({
+    valid: true,
+    content: "Error: hanging gave no answer within 5 ms",
+  });
+  expect(given?.aborted).toBe(true);
+});
+
+test("cancelling ends a call at once", async () => {
+  const controller = new AbortController();
+  const pending = callTool([{ ...hanging, timeoutMs: 60_000 }], { name: "hanging", arguments: {} }, controller.signal);
+  controller.abort(new Error("stopped"));
+  await expect(pending).rejects.toThrow("stopped");
+});
