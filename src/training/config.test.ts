@@ -32,6 +32,12 @@ test("another environment takes none of the first one's settings", () => {
   expect(resolveConfig(user, { environment: "office" }).environment).toEqual({ name: "office", settings: { requests: 2 } });
 });
 
+test("a setting of the default algorithm or environment can be given without naming it", () => {
+  const config = resolveConfig({ algorithm: { klCoef: 0 } } as object, { environment: { settings: { busy: 0 } } } as object);
+  expect(config.algorithm).toMatchObject({ kind: "seeupo", klCoef: 0 });
+  expect(config.environment).toEqual({ name: "office", settings: { busy: 0 } });
+});
+
 test("an environment object is recorded by its name", () => {
   expect(isEnvironment(own)).toBe(true);
   expect(resolveConfig({ environment: own }).environment).toEqual({ name: "own", settings: {} });

@@ -8,16 +8,14 @@ import { type Environment, splits } from "../environments/environment.ts";
  * "Office study" is the prototype whose findings are in docs/environments/office.md.
  */
 export const trainingConfigSchema = z.strictObject({
-  environment: z
-    .strictObject({
-      name: z.string().min(1),
-      /** The environment's own settings, checked by itself. */
-      settings: z.record(z.string(), z.unknown()).default({}),
-    })
-    .prefault({ name: "office" }),
+  environment: z.strictObject({
+    name: z.string().min(1),
+    /** The environment's own settings, checked by itself. */
+    settings: z.record(z.string(), z.unknown()).default({}),
+  }),
   /** A Hugging Face-format folder, or "default": the model that comes with the package. */
   model: z.string().min(1).default("default"),
-  algorithm: algorithmConfigSchema.prefault({ kind: "seeupo" }),
+  algorithm: algorithmConfigSchema,
   rollout: z
     .strictObject({
       /** 16 × 8 learned steadily where 8 × 8 did not (office study). */
@@ -111,8 +109,11 @@ export function defineConfig(config: UserConfig): UserConfig {
  * @throws ConfigError naming the first setting that is wrong
  */
 export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): TrainingConfig {
-  return parseSettings(trainingConfigSchema, merge(spelledOut(user), spelledOut(flags)));
+  return parseSettings(trainingConfigSchema, merge(merge(chosenByDefault, spelledOut(user)), spelledOut(flags)));
 }
+
+/** Named here and not in the schema, so that a setting of theirs can be given without them. */
+const chosenByDefault = { environment: { name: "office" }, algorithm: { kind: "seeupo" } };
 
 /** True where a configuration brings its own environment rather than the name of one. */
 export function isEnvironment(value: UserConfig["environment"]): value is Environment {
