@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Decide, Logprobs, StepReport } from "../src/core/policy.ts";
+import type { Decide, Logprobs, StepReport, Weights } from "../src/core/policy.ts";
 import { randomStream } from "../src/core/random.ts";
 import type { ActionInContext, TokenId } from "../src/core/trajectory.ts";
 import type { Engine, EngineStats, ForwardOptions, SampledAction, SampleRequest, StepOptions } from "../src/engines/engine.ts";
@@ -64,9 +64,13 @@ export class TableEngine implements Engine {
     return this.#score(this.#state.reference, samples, temperature);
   }
 
-  async forwardBackward(samples: readonly ActionInContext[], decide: Decide, { temperature }: ForwardOptions): Promise<Logprobs> {
+  async forwardBackward(
+    samples: readonly ActionInContext[],
+    decide: Decide | Weights,
+    { temperature }: ForwardOptions,
+  ): Promise<Logprobs> {
     const logprobs = this.#score(this.#state.logits, samples, temperature);
-    const weights = decide(logprobs);
+    const weights = typeof decide === "function" ? decide(logprobs) : decide;
     const size = this.info.vocabularySize;
     for (const [i, { context, action }] of samples.entries()) {
       for (const [j, token] of action.entries()) {

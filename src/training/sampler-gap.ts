@@ -10,7 +10,7 @@ export type SamplerGap = { readonly samplerGapMean: number | null; readonly samp
  * so the sampler's records are held against them: this costs no pass of its own.
  * @param turns all that were sampled for this step
  * @param limit largest gap in nats that is let pass
- * @throws EngineError (from the policy's methods) on a gap above the limit; nothing was moved then
+ * @throws EngineError (from the policy's methods) on a gap above the limit, before any parameter is moved
  */
 export function measureSamplerGap(
   policy: Policy,
@@ -41,7 +41,10 @@ export function measureSamplerGap(
     policy: {
       logprobs: async (samples) => compared(samples, await policy.logprobs(samples)),
       referenceLogprobs: (samples) => policy.referenceLogprobs(samples),
-      forwardBackward: (samples, decide) => policy.forwardBackward(samples, (logprobs) => decide(compared(samples, logprobs))),
+      forwardBackward: async (samples, decide) =>
+        typeof decide === "function"
+          ? policy.forwardBackward(samples, (logprobs) => decide(compared(samples, logprobs)))
+          : compared(samples, await policy.forwardBackward(samples, decide)),
       step: (scale) => {
         moved = true;
         return policy.step(scale);

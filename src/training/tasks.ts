@@ -1,6 +1,7 @@
 import { ConfigError } from "../core/errors.ts";
 import { randomStream } from "../core/random.ts";
 import { type Environment, type Split, splits, type Task } from "../environments/environment.ts";
+import type { TrainingConfig } from "./config.ts";
 
 const indexBound = 2 ** 31;
 
@@ -31,7 +32,15 @@ export function evaluationTasks(environment: Environment, split: Split, count: n
   );
 }
 
-/** @throws ConfigError where a setting names a split in which the environment has no tasks */
+/** @throws ConfigError where a setting needs tasks of a split in which the environment has none */
+export function checkSplits(environment: Environment, { evaluation: { split, tasks, challenge, during } }: TrainingConfig): void {
+  checkSplit(environment, "environment", "train");
+  if (tasks > 0) checkSplit(environment, "evaluation.split", split);
+  if (tasks > 0 && challenge) checkSplit(environment, "evaluation.challenge", "challenge");
+  if (during.every > 0) checkSplit(environment, "evaluation.during.split", during.split);
+}
+
+/** @param setting the one that asks for the split */
 export function checkSplit(environment: Environment, setting: string, split: Split): void {
   if (environment.size(split) > 0) return;
   throw new ConfigError(setting, split, {

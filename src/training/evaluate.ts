@@ -1,0 +1,119 @@
+import type { Chat } from "../agents/chat.ts";
+import { rolloutGroups } from "../agents/rollout.ts";
+import { seedOf } from "../core/random.ts";
+import type { Group, Trajectory } from "../core/trajectory.ts";
+import type { Sampler } from "../engines/engine.ts";
+import type { Environment, Split, Task } from "../environments/environment.ts";
+import type { Breakdown, EvaluationRecord } from "../runs/records.ts";
+import type { TrainingConfig } from "./config.ts";
+import { estimateMean, mean, passAtK } from "./estimates.ts";
+import { succeeded } from "./rollout-metrics.ts";
+import { checkSplit, evaluationTasks } from "./tasks.ts";
+
+export interface EvaluationOptions {
+  readonly when: EvaluationRecord["when"];
+  /** Optimisation steps that the weights have seen. */
+  readonly step: number;
+  readonly split: Split;
+  readonly tasks: number;
+  /** Attempts at each task. */
+  readonly k: number;
+  readonly temperature: number;
+  readonly rollout: TrainingConfig["rollout"];
+  readonly seed: number;
+  readonly signal?: AbortSignal;
+  readonly onTrajectory?: (trajectory: Trajectory) => void;
+}
+
+export interface Evaluation {
+  readonly record: EvaluationRecord;
+  readonly trajectories: readonly Trajectory[];
+}
+
+/** Attempts each of the first tasks of a split k times. @throws ConfigError where the split is empty */
+export async function evaluate(
+  sampler: Sampler,
+  chat: Chat,
+  environment: Environment,
+  { when, step, split, tasks: wanted, k, temperature, rollout, seed, signal, onTrajectory }: EvaluationOptions,
+): Promise<Evaluation> {
+  checkSplit(environment, "evaluation.split", split);
+  const tasks = await evaluationTasks(environment, split, wanted);
+  const groups = await rolloutGroups(sampler, chat, environment, tasks, {
+    ...rollout,
+    groupSize: k,
+    temperature,
+    seed: seedOf(seed, "evaluation", split),
+    name: `${when}-${split}-${step}`,
+    signal,
+    onTrajectory,
+  });
+  const trajectories = groups.flatMap((group) => group.trajectories);
+  return { record: { when, step, split, temperature, ...summarise(tasks, groups, seed) }, trajectories };
+}
+
+/** @param groups one for each task, in the order of the tasks, each with the same number k of attempts */
+export function summarise(
+  tasks: readonly Task[],
+  groups: readonly Group[],
+  seed: number,
+): Omit<EvaluationRecord, "when" | "step" | "split" | "temperature"> {
+  const attempts = groups.flatMap((group, i) => group.trajectories.map((trajectory) => ({ trajectory, task: tasks[i] })));
+  const k = groups[0].trajectories.length;
+  const successes = groups.map((group) => group.trajectories.filter(succeeded).length);
+  return {
+    ...estimateMean(
+      successes.map((c) => c / k),
+      seed,
+    ),
+    tasks: tasks.length,
+    k,
+    passAt: powersOfTwo(k).map((j) => ({
+      k: j,
+      ...estimateMean(
+        successes.map((c) => passAtK(k, c, j)),
+        seed,
+      ),
+    })),
+    reward: estimateMean(
+      groups.map((group) => mean(group.trajectories.map(({ reward }) => reward))),
+      seed,
+    ),
+    meanTurns: mean(attempts.map(({ trajectory }) => trajectory.turns.length)),
+    toolCalls: attempts.flatMap(({ trajectory }) => trajectory.turns).reduce((sum, turn) => sum + turn.toolCalls, 0),
+    stopReasons: Object.fromEntries(
+      [...groupBy(attempts, ({ trajectory }) => trajectory.stopReason)].map(([reason, members]) => [reason, members.length]),
+    ),
+    byKind: breakdown(attempts.flatMap((attempt) => [...new Set(kindsOf(attempt.task))].map((name) => ({ ...attempt, name })))),
+    byRequests: breakdown(attempts.map((attempt) => ({ ...attempt, name: String(kindsOf(attempt.task).length) }))),
+    byTurns: breakdown(attempts.map((attempt) => ({ ...attempt, name: String(attempt.trajectory.turns.length) }))),
+  };
+}
+
+function kindsOf(task: Task): string[] {
+  return (task.kind ?? "task").split("+");
+}
+
+function breakdown(attempts: readonly { readonly trajectory: Trajectory; readonly name: string }[]): Breakdown[] {
+  return [...groupBy(attempts, ({ name }) => name)]
+    .map(([name, members]) => ({
+      name,
+      attempts: members.length,
+      success: mean(members.map(({ trajectory }) => Number(succeeded(trajectory)))),
+    }))
+    .sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+}
+
+function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const members = groups.get(keyOf(item));
+    if (members === undefined) groups.set(keyOf(item), [item]);
+    else members.push(item);
+  }
+  return groups;
+}
+
+function powersOfTwo(upTo: number): number[] {
+  return [...Array.from({ length: Math.ceil(Math.log2(upTo)) }, (_, i) => 2 ** i), upTo];
+}

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { lettersEnvironment } from "../../test/letters.ts";
+import { ConfigError } from "../core/errors.ts";
+import { resolveConfig } from "./config.ts";
+import { checkSplits, evaluationTasks, trainingTasks } from "./tasks.ts";
+
+const ids = async (size: number, position: number, count: number, seed: number) =>
+  (await trainingTasks(lettersEnvironment(size), position, count, seed)).map(({ id }) => id);
+
+test("a split with an end is gone through once before any task comes again, each time in another order", async () => {
+  const [first, second] = [await ids(20, 0, 20, 1), await ids(20, 20, 20, 1)];
+  expect(new Set(first).size).toBe(20);
+  expect([...second].sort()).toEqual([...first].sort());
+  expect(second).not.toEqual(first);
+});
+
+test("a position alone decides what comes next", async () => {
+  for (const size of [7, Number.POSITIVE_INFINITY]) {
+    const all = await ids(size, 0, 30, 4);
+    expect([...(await ids(size, 0, 11, 4)), ...(await ids(size, 11, 19, 4))]).toEqual(all);
+    expect(await ids(size, 0, 30, 5)).not.toEqual(all);
+  }
+});
+
+test("an evaluation takes the first tasks, as many as there are", async () => {
+  expect((await evaluationTasks(lettersEnvironment(), "test", 3)).map(({ id }) => id)).toEqual(["test/0", "test/1", "test/2"]);
+  expect(await evaluationTasks(lettersEnvironment(2), "test", 3)).toHaveLength(2);
+});
+
+test("a split without tasks is refused with the setting that asks for it and the splits that there are", () => {
+  const environment = { ...lettersEnvironment(), size: (split: string) => (split === "challenge" ? 0 : 4) };
+  expect(() => checkSplits(environment, resolveConfig())).not.toThrow();
+  const challenge = () => checkSplits(environment, resolveConfig({ evaluation: { challenge: true } }));
+  expect(challenge).toThrow(ConfigError);
+  expect(challenge).toThrow('evaluation.challenge is "challenge"; expected "train", "validation" or "test".');
+});

@@ -1,0 +1,168 @@
+import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../test/letters.ts";
+import { TableEngine } from "../../test/table-engine.ts";
+import { EngineError, RunError } from "../core/errors.ts";
+import { layout } from "../runs/layout.ts";
+import { checkpointSteps, readEvaluations, readMetrics, readSummary, readTrajectories } from "../runs/read.ts";
+import { createRun, reopenRun } from "../runs/write.ts";
+import { resolveConfig, type UserConfig } from "./config.ts";
+import type { TrainingEvent } from "./events.ts";
+import { train } from "./trainer.ts";
+
+const chat = lettersChat();
+const small: UserConfig = {
+  environment: "letters",
+  rollout: { tasksPerStep: 4, groupSize: 4, maxTokens: 4 },
+  optimizer: { learningRate: 0.1 },
+  evaluation: { tasks: 6, k: 2, during: { every: 3, tasks: 3 } },
+  checkpoint: { every: 2, keep: 2 },
+  steps: 7,
+  seed: 5,
+};
+
+interface Process {
+  readonly resume?: boolean;
+  readonly config?: UserConfig;
+  readonly onEvent?: (event: TrainingEvent) => void;
+  readonly signal?: AbortSignal;
+  readonly engine?: TableEngine;
+}
+
+/** What one process does: a fresh engine, and all else from the run's folder. */
+async function work(folder: string, { resume = false, config: changes, engine, ...rest }: Process = {}) {
+  const config = resolveConfig(small, changes);
+  if (resume) reopenRun(folder, config);
+  else createRun(folder, config);
+  return train({
+    config,
+    engine: engine ?? new TableEngine(lettersVocabulary),
+    chat,
+    environment: lettersEnvironment(),
+    folder,
+    ...rest,
+  });
+}
+
+const newFolder = () => join(mkdtempSync(join(tmpdir(), "retrograde-train-")), "run");
+const contentsOf = (folder: string) => ({
+  metrics: readFileSync(layout.metrics(folder), "utf8"),
+  evaluations: readEvaluations(folder),
+  model: readFileSync(join(layout.model(folder), "table.json"), "utf8"),
+  trajectories: readMetrics(folder).map(({ step }) => readTrajectories(folder, step)),
+});
+
+/** Stands for a kill: nothing after it is run, nothing is tidied up. */
+class Killed extends Error {}
+const killAt = (count: number) => {
+  let seen = 0;
+  return () => {
+    if (++seen === count) throw new Killed();
+  };
+};
+
+test("a run with the same seed writes the same bytes, with another seed others", async () => {
+  const [first, second, other] = [newFolder(), newFolder(), newFolder()];
+  await work(first);
+  await work(second);
+  await work(other, { config: { seed: 6 } });
+  expect(contentsOf(second)).toEqual(contentsOf(first));
+  expect(readFileSync(layout.metrics(other), "utf8")).not.toBe(contentsOf(first).metrics);
+});
+
+test("a run that is killed at any event and resumed writes what it would have written", async () => {
+  const folder = newFolder();
+  let events = 0;
+  await work(folder, { onEvent: () => events++ });
+  const uninterrupted = contentsOf(folder);
+  for (const kill of [2, 9, 30, 90, 155, Math.floor(events * 0.7), events - 20, events - 1]) {
+    const killed = newFolder();
+    await expect(work(killed, { onEvent: killAt(kill) })).rejects.toThrow(Killed);
+    await work(killed, { resume: true, onEvent: killAt(60) }).catch((error) => expect(error).toBeInstanceOf(Killed));
+    await work(killed, { resume: true });
+    expect(contentsOf(killed).metrics, `killed at event ${kill} of ${events}`).toBe(uninterrupted.metrics);
+    expect(contentsOf(killed)).toEqual(uninterrupted);
+  }
+});
+
+test("training raises the success of the evaluation, and the summary tells by how much", async () => {
+  const folder = newFolder();
+  const summary = await work(folder, { config: { steps: 40, evaluation: { tasks: 40, during: { every: 0 } } } });
+  const [before, after] = readEvaluations(folder);
+  expect(after.reward.mean).toBeGreaterThan(before.reward.mean + 0.2);
+  expect(summary).toMatchObject({ steps: 40, episodes: 40 * 16, before: { split: "test", tasks: 40, k: 2 } });
+  expect(readSummary(folder)).toEqual(summary);
+});
+
+test("a finished run is not trained again", async () => {
+  const folder = newFolder();
+  const summary = await work(folder);
+  const events: TrainingEvent[] = [];
+  expect(await work(folder, { resume: true, onEvent: (event) => events.push(event) })).toEqual(summary);
+  expect(events).toEqual([]);
+});
+
+test("an interrupted run keeps every finished step and continues from there", async () => {
+  const folder = newFolder();
+  const interrupt = new AbortController();
+  const onEvent = (event: TrainingEvent) => {
+    if (event.type === "stepped" && event.record.step === 3) interrupt.abort();
+  };
+  await expect(work(folder, { onEvent, signal: interrupt.signal })).rejects.toThrow("continue with --resume");
+  expect(checkpointSteps(folder).at(-1)).toBe(3);
+  await work(folder, { resume: true });
+  const uninterrupted = newFolder();
+  await work(uninterrupted);
+  expect(contentsOf(folder)).toEqual(contentsOf(uninterrupted));
+});
+
+test("an interruption while sampling keeps the steps before", async () => {
+  const folder = newFolder();
+  const interrupt = new AbortController();
+  const onEvent = (event: TrainingEvent) => {
+    if (event.type === "progress" && event.phase === "rollout" && checkpointSteps(folder).includes(2)) interrupt.abort();
+  };
+  await expect(work(folder, { onEvent, signal: interrupt.signal })).rejects.toThrow(RunError);
+  expect(readMetrics(folder)).toHaveLength(2);
+});
+
+test("a sampler that disagrees with the trainer stops the run before anything is moved", async () => {
+  const folder = newFolder();
+  const engine = new TableEngine(lettersVocabulary);
+  engine.samplerError = 0.05;
+  const run = work(folder, { engine, config: { evaluation: { tasks: 0 } } });
+  await expect(run).rejects.toThrow(EngineError);
+  await expect(run).rejects.toThrow(/log-prob gap is 0\.05\d*; expected at most 0\.02 nats \(limits\.logprobGap\)/);
+  expect(engine.weightVersion).toBe(0);
+});
+
+test("every step measures the gap, the weight versions and what the algorithm reports", async () => {
+  const folder = newFolder();
+  await work(folder);
+  for (const { step, metrics } of readMetrics(folder)) {
+    expect(metrics.samplerGapMax, `step ${step}`).toBe(0);
+    expect(metrics.staleTurns).toBe(0);
+    expect(metrics.episodes).toBe(16);
+    expect(metrics.turns).toBeLessThanOrEqual(2);
+    expect(metrics).toHaveProperty("groupsWithoutSignal");
+    expect(metrics).toHaveProperty("gradientNorm");
+  }
+});
+
+test("only checkpoints, records and the model are left in the folder", async () => {
+  const folder = newFolder();
+  await work(folder);
+  expect(readdirSync(folder).sort()).toEqual([
+    "checkpoints",
+    "evaluations",
+    "metrics.jsonl",
+    "model",
+    "run.json",
+    "summary.json",
+    "timing.jsonl",
+    "trajectories",
+  ]);
+  expect(checkpointSteps(folder)).toEqual([6, 7]);
+});

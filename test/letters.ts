@@ -1,0 +1,52 @@
+import { type Chat, makeChat } from "../src/agents/chat.ts";
+import { makeTokenizer } from "../src/agents/tokenizer.ts";
+import { randomStream } from "../src/core/random.ts";
+import type { Environment, Task } from "../src/environments/environment.ts";
+
+const letters = [..."abcsut"];
+const end = "<|im_end|>";
+
+export const lettersVocabulary = letters.length + 1;
+
+/** A token for each letter; a message is the first letter of its role, its text and an end. */
+export function lettersChat(): Chat {
+  const vocab = Object.fromEntries([...letters, end].map((token, id) => [token, id]));
+  const tokenizer = {
+    model: { type: "BPE", vocab, merges: [] },
+    added_tokens: [
+      { id: letters.length, content: end, special: true, normalized: false, lstrip: false, rstrip: false, single_word: false },
+    ],
+    decoder: { type: "Fuse" },
+  };
+  const chatTemplate =
+    "{% for message in messages %}{{ message.role[0] + message.content }}<|im_end|>{% endfor %}{% if add_generation_prompt %}a{% endif %}";
+  return makeChat(makeTokenizer({ tokenizer, config: {}, chatTemplate }));
+}
+
+interface LettersTask extends Task {
+  readonly prompt: string;
+}
+
+/** Two turns, each to be answered with b; the reward is the share of b among the letters said. Splits have the given size. */
+export function lettersEnvironment(size = Number.POSITIVE_INFINITY): Environment<LettersTask> {
+  return {
+    name: "letters",
+    size: () => size,
+    task: (split, index) => {
+      const prompt = randomStream(0, split, index).pick(["a", "b", "c"]);
+      return { id: `${split}/${index}`, kind: prompt, prompt };
+    },
+    start: ({ prompt }) => {
+      let turns = 0;
+      return {
+        messages: [{ role: "user", content: prompt }],
+        tools: [],
+        reply: () => (++turns < 2 ? { done: false, messages: [{ role: "user", content: prompt }] } : { done: true }),
+        score: (conversation) => {
+          const said = conversation.flatMap((message) => (message.role === "assistant" ? [...message.content] : []));
+          return { reward: said.length === 0 ? 0 : said.filter((letter) => letter === "b").length / said.length };
+        },
+      };
+    },
+  };
+}
