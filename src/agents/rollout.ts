@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { z } from "zod";
 import { ModelError } from "../core/errors.ts";
 import type { Message, ToolMessage } from "../core/messages.ts";
@@ -248,6 +249,8 @@ export async function rolloutGroups<T extends Task>(
   );
   const failure = new AbortController();
   const anySignal = signal === undefined ? failure.signal : AbortSignal.any([signal, failure.signal]);
+  // Every episode in flight listens: that is no leak.
+  setMaxListeners(0, anySignal);
 
   const next = places.values();
   const work = async (): Promise<void> => {

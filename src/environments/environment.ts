@@ -32,7 +32,7 @@ export interface Episode {
   readonly tools: readonly Tool[];
   /** The environment's answer to a message without tool calls: more messages, or the end. */
   reply(message: AssistantMessage): Reply | Promise<Reply>;
-  /** Called once, at the end, whatever the reason. */
+  /** Called once, at the end; not where the episode failed or was cancelled, whose reward is 0. */
   score(conversation: readonly Message[]): Score | Promise<Score>;
   /** An independent copy in the same state, where the environment can make one. */
   clone?(): Episode;
