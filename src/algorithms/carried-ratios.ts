@@ -7,8 +7,13 @@ export function turnRatio(logprobs: readonly number[], oldLogprobs: readonly num
   return Math.exp(clamp(meanDifference(logprobs, oldLogprobs), -10, 10));
 }
 
+/** M after a turn whose ratio is r: clip(M · clip(r)). */
+export function carriedRatio(carried: number, ratio: number, clip: ClipRange): number {
+  return clipRatio(carried * clipRatio(ratio, clip), clip);
+}
+
 /**
- * SeeUPO's M: how far the visits so far have moved each trajectory, M ← clip(M · clip(r)).
+ * SeeUPO's M: how far the visits so far have moved each trajectory.
  * Keyed by trajectory and never by row, so that no reordering can attach it to another.
  */
 export class CarriedRatios {
@@ -28,7 +33,7 @@ export class CarriedRatios {
   carry(samples: readonly ActionInContext[], oldLogprobs: Logprobs, newLogprobs: Logprobs): number[] {
     return samples.map(({ trajectory }, i) => {
       const ratio = turnRatio(newLogprobs[i], oldLogprobs[i]);
-      this.#ratios.set(trajectory, clipRatio(this.of(trajectory) * clipRatio(ratio, this.#clip), this.#clip));
+      this.#ratios.set(trajectory, carriedRatio(this.of(trajectory), ratio, this.#clip));
       return ratio;
     });
   }

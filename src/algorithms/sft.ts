@@ -2,7 +2,7 @@ import { ShapeError } from "../core/errors.ts";
 import type { Policy } from "../core/policy.ts";
 import type { ActionInContext } from "../core/trajectory.ts";
 import { tokenScales } from "./aggregation.ts";
-import { minimise, type StepMetrics } from "./minimise.ts";
+import { checkedLogprobs, type StepMetrics } from "./minimise.ts";
 import { crossEntropy } from "./objectives.ts";
 
 /**
@@ -16,5 +16,10 @@ import { crossEntropy } from "./objectives.ts";
 export async function sftUpdate(policy: Policy, demonstrations: readonly ActionInContext[]): Promise<StepMetrics> {
   if (demonstrations.length === 0) throw new ShapeError("number of demonstrations", 0, { expected: "at least 1" });
   const lengths = demonstrations.map(({ action }) => action.length);
-  return minimise(policy, demonstrations, (logprobs) => crossEntropy(logprobs, tokenScales(lengths, "token-mean")));
+  const scales = tokenScales(lengths, "token-mean");
+  const weights = demonstrations.map(({ action }, i) => action.map(() => scales[i]));
+  const logprobs = checkedLogprobs(demonstrations, await policy.forwardBackward(demonstrations, weights));
+  const { loss, metrics } = crossEntropy(logprobs, scales);
+  const { gradientNorm, learningRate } = await policy.step();
+  return { ...metrics, loss, gradientNorm, gradientNormMax: gradientNorm, learningRate, optimiserSteps: 1 };
 }

@@ -1,0 +1,139 @@
+import type { Decide, Logprobs, Policy, StepReport, Weights } from "../../src/core/policy.ts";
+import type { ActionInContext, Group, TokenId, Trajectory, Turn } from "../../src/core/trajectory.ts";
+
+type Table = number[][];
+
+/** What one optimiser step saw and left. */
+export interface TableStep {
+  readonly scale: number;
+  readonly gradient: Table;
+  readonly tableAfter: Table;
+}
+
+/**
+ * A policy whose parameters are a table: after token c, token a has log-prob log_softmax(table[c])[a]. Rows are shared by all turns, so an
+ * update of one moves the others. Steps are plain gradient ascent.
+ */
+export class TablePolicy implements Policy {
+  table: Table;
+  readonly steps: TableStep[] = [];
+  /** Weights that were back-propagated, by call. */
+  readonly weights: Weights[] = [];
+  /** Samples that went through a pass, by kind. */
+  readonly passes = { logprobs: 0, reference: 0, forwardBackward: 0 };
+  readonly #reference: Table;
+  readonly #learningRate: number;
+  #gradient: Table;
+
+  constructor(table: readonly (readonly number[])[], learningRate: number) {
+    this.table = copy(table);
+    this.#reference = copy(table);
+    this.#learningRate = learningRate;
+    this.#gradient = zerosLike(table);
+  }
+
+  async logprobs(samples: readonly ActionInContext[]): Promise<Logprobs> {
+    this.passes.logprobs += samples.length;
+    return scores(this.table, samples);
+  }
+
+  async referenceLogprobs(samples: readonly ActionInContext[]): Promise<Logprobs> {
+    this.passes.reference += samples.length;
+    return scores(this.#reference, samples);
+  }
+
+  async forwardBackward(samples: readonly ActionInContext[], decide: Decide): Promise<Logprobs> {
+    this.passes.forwardBackward += samples.length;
+    const logprobs = scores(this.table, samples);
+    const weights = decide(logprobs);
+    this.weights.push(weights);
+    for (const [i, sample] of samples.entries()) {
+      for (const [j, token] of sample.action.entries()) {
+        const row = rowOf(sample, j);
+        const probabilities = logSoftmax(this.table[row]).map(Math.exp);
+        for (const [a, probability] of probabilities.entries())
+          this.#gradient[row][a] += weights[i][j] * ((a === token ? 1 : 0) - probability);
+      }
+    }
+    return logprobs;
+  }
+
+  async step(scale = 1): Promise<StepReport> {
+    const gradient = this.#gradient;
+    const learningRate = this.#learningRate * scale;
+    this.table = this.table.map((row, c) => row.map((value, a) => value + learningRate * gradient[c][a]));
+    this.steps.push({ scale, gradient, tableAfter: copy(this.table) });
+    this.#gradient = zerosLike(gradient);
+    return { gradientNorm: Math.hypot(...gradient.flat()), learningRate };
+  }
+}
+
+/** A group of trajectories, each a return and the turns' contexts and actions. */
+export function groupOf(
+  id: string,
+  trajectories: readonly {
+    id?: string;
+    reward: number;
+    turns: readonly { context: readonly TokenId[]; action: readonly TokenId[] }[];
+  }[],
+): Group {
+  return {
+    id,
+    trajectories: trajectories.map(({ id: own, reward, turns }, i) => trajectoryOf(id, own ?? `${id}-${i}`, reward, turns)),
+  };
+}
+
+function trajectoryOf(
+  group: string,
+  id: string,
+  reward: number,
+  turns: readonly { context: readonly TokenId[]; action: readonly TokenId[] }[],
+): Trajectory {
+  return {
+    id,
+    group,
+    task: group,
+    reward,
+    scores: {},
+    stopReason: "done",
+    messages: [],
+    turns: turns.map(
+      ({ context, action }, turn): Turn => ({
+        trajectory: id,
+        turn,
+        context,
+        action,
+        samplerLogprobs: [],
+        entropies: [],
+        weightVersion: 0,
+        truncated: false,
+        rewritten: false,
+        invalidToolCalls: 0,
+        toolCalls: 0,
+      }),
+    ),
+  };
+}
+
+function scores(table: Table, samples: readonly ActionInContext[]): Logprobs {
+  return samples.map((sample) => sample.action.map((token, j) => logSoftmax(table[rowOf(sample, j)])[token]));
+}
+
+/** The token before the j-th of the action. */
+function rowOf({ context, action }: ActionInContext, j: number): TokenId {
+  return j > 0 ? action[j - 1] : context[context.length - 1];
+}
+
+function logSoftmax(row: readonly number[]): number[] {
+  const largest = Math.max(...row);
+  const logSum = largest + Math.log(row.reduce((sum, logit) => sum + Math.exp(logit - largest), 0));
+  return row.map((logit) => logit - logSum);
+}
+
+function copy(table: readonly (readonly number[])[]): Table {
+  return table.map((row) => [...row]);
+}
+
+function zerosLike(table: readonly (readonly number[])[]): Table {
+  return table.map((row) => row.map(() => 0));
+}
