@@ -14,7 +14,7 @@ export function messageLines(message: Message, paint: Paint, width: number): str
         ]
       : [message.role === "tool" ? `${message.name} → ${message.content}` : message.content];
   const colour = { system: paint.dim, user: paint.cyan, assistant: paint.green, tool: paint.yellow }[message.role];
-  const lines = texts.filter((text) => text !== "").flatMap((text) => wrap(text, Math.max(20, width - indent)));
+  const lines = texts.filter((text) => text !== "").flatMap((text) => wrap(printable(text), Math.max(20, width - indent)));
   return (lines.length === 0 ? ["(nothing)"] : lines).map(
     (line, i) => colour((i === 0 ? message.role : "").padEnd(indent)) + (message.role === "system" ? paint.dim(line) : line),
   );
@@ -42,8 +42,14 @@ export function episodeLines(episode: Trajectory, paint: Paint, width: number, m
   ];
 }
 
+/** A model may write anything: what would steer a terminal is shown as a dot. */
+function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that are meant
+  return text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "·");
+}
+
 /** Breaks at spaces; a word longer than the width is cut. */
-function wrap(text: string, width: number): string[] {
+export function wrap(text: string, width: number): string[] {
   return text.split("\n").flatMap((line) => {
     const lines: string[] = [];
     let rest = line;

@@ -7,22 +7,21 @@ import type { Paint } from "./paint.ts";
 /** What the last screen of a run shows. */
 export interface Report {
   readonly folder: string;
-  readonly modelFolder: string;
   readonly summary: Summary;
   /** Evaluations at the start and at the end, the main split first. */
   readonly evaluations: readonly { readonly before: EvaluationRecord; readonly after: EvaluationRecord }[];
   /** Of the evaluation at the end. */
   readonly solved: Trajectory | undefined;
   readonly failed: Trajectory | undefined;
-  /** What stands before a retrograde command here, such as "npx retrograde". */
-  readonly command: string;
+  /** Commands to try, each with what it does. */
+  readonly next: readonly (readonly [command: string, purpose: string])[];
 }
 
 const longestShown = 24;
 
 /** The last screen: what training changed, two episodes to read, where everything is, what to try next. */
 export function reportLines(report: Report, paint: Paint, width: number): string[] {
-  const { evaluations, summary, solved, failed, folder, modelFolder, command } = report;
+  const { evaluations, summary, solved, failed, folder, next } = report;
   const heading = (text: string) => ["", paint.bold(text)];
   const episode = (title: string, trajectory: Trajectory | undefined) =>
     trajectory === undefined
@@ -37,12 +36,7 @@ export function reportLines(report: Report, paint: Paint, width: number): string
       `${count(summary.sampledTokens)} tokens sampled, in ${duration(summary.wallSeconds)}, at most ${count(summary.peakRssMb)} MB`,
     folder,
     ...heading("Next"),
-    ...aligned([
-      [`${command} runs show ${folder}`, "every step"],
-      [`${command} chat --model ${modelFolder}`, "talk to the trained model"],
-      [`${command} eval --model ${modelFolder} --split challenge`, "requests in combinations that it was not trained on"],
-      [`${command} train --algorithm grpo`, "the same with another algorithm"],
-    ]).map((line) => `  ${line}`),
+    ...aligned(next).map((line) => `  ${line}`),
   ];
 }
 

@@ -17,7 +17,11 @@ export interface SettingValues {
 }
 
 const environment = { flag: "--env <name>", path: "environment.name", description: "the world" };
-const model = { flag: "--model <folder>", path: "model", description: "a folder in Hugging Face format, or a run's folder" };
+const model = {
+  flag: "--model <folder>",
+  path: "model",
+  description: "a folder in Hugging Face format, a run's folder, or the one that comes along",
+};
 const seed = { flag: "--seed <n>", path: "seed", description: "decides all that is random" };
 const threads = { flag: "--threads <n>", path: "threads", description: "CPU threads" };
 

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from "node:fs";
-import { RunError } from "../core/errors.ts";
+import { ConfigError, RunError } from "../core/errors.ts";
 import type { Environment } from "../environments/environment.ts";
 import { createEnvironment } from "../environments/registry.ts";
 import { layout, runsFolder } from "../runs/layout.ts";
@@ -73,6 +73,11 @@ export async function train(
 }
 
 function planned(config: TrainingConfig, user: UserConfig): Omit<RunPlan, "folder" | "resume"> {
+  if (config.algorithm.kind === "sft")
+    throw new ConfigError("algorithm.kind", "sft", {
+      expected: ["seeupo", "grpo"],
+      hint: "sft learns from demonstrations, not from rollouts: recipes/office shows how.",
+    });
   return { config, environment: environmentOf(config, user), modelFolder: modelFolder(config.model) };
 }
 

@@ -32,18 +32,26 @@ export async function chatCommand(
     for (const line of await openingLines(environment, task)) screen.line(screen.paint.dim(line));
     const first = await person.ask();
     if (first === undefined) return 0;
-    const { stopReason, error } = await rollout(engine, chat, withPerson(environment, first, person.ask, screen), task, {
-      ...config.rollout,
-      ...withoutEnd,
-      temperature: config.evaluation.temperature,
-      seed: config.seed,
-      id: "chat",
-      group: "chat",
-      signal: cancelled.signal,
-    });
+    const { stopReason, error, messages } = await rollout(
+      engine,
+      chat,
+      withPerson(environment, first, person.ask, screen),
+      task,
+      {
+        ...config.rollout,
+        ...withoutEnd,
+        temperature: config.evaluation.temperature,
+        seed: config.seed,
+        id: "chat",
+        group: "chat",
+        signal: cancelled.signal,
+      },
+    );
     if (cancelled.signal.aborted) return interruptedExitCode;
-    if (stopReason !== "done")
-      screen.line(screen.paint.red(`The conversation ended: ${stopReason}${error === undefined ? "" : ` (${error})`}`));
+    if (stopReason === "done") return 0;
+    for (const line of messages.slice(-1).flatMap((message) => messageLines(message, screen.paint, screen.width)))
+      screen.line(line);
+    screen.line(screen.paint.red(`The conversation ended: ${stopReason}${error === undefined ? "" : ` (${error})`}`));
     return 0;
   } finally {
     person.leave();

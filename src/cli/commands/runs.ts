@@ -13,7 +13,7 @@ import {
   trajectorySteps,
 } from "../../runs/read.ts";
 import type { StepRecord } from "../../runs/records.ts";
-import { episodeLines } from "../conversation.ts";
+import { episodeLines, wrap } from "../conversation.ts";
 import { count, number, percent, sparkline, table } from "../format.ts";
 import { commandPrefix } from "../invocation.ts";
 import { evaluationLine, stepHeading, stepLine } from "../progress.ts";
@@ -68,19 +68,20 @@ export function showRunCommand(folder: string, { trajectory }: { readonly trajec
     if (timing !== undefined) screen.line(stepLine(record, timing));
   }
   heading("Metrics");
-  for (const line of metricLines(steps)) screen.line(line);
+  for (const line of metricLines(steps, screen.width)) screen.line(line);
   heading("Episodes");
   for (const line of episodeHints(folder)) screen.line(line);
 }
 
 /** Each metric's way through the run. Those that never moved are told in one line. */
-export function metricLines(steps: readonly StepRecord[]): string[] {
+export function metricLines(steps: readonly StepRecord[], width: number): string[] {
   const names = [...new Set(steps.flatMap(({ metrics }) => Object.keys(metrics)))];
   const values = (name: string) => steps.map(({ metrics }) => metrics[name] ?? null);
-  const moves = (name: string) => new Set(values(name)).size > 1;
-  const still = names.filter((name) => !moves(name)).map((name) => `${name} ${number(values(name)[0])}`);
+  const knownValues = (name: string) => values(name).filter((value) => value !== null);
+  const moves = (name: string) => new Set(knownValues(name)).size > 1;
+  const still = names.filter((name) => !moves(name)).map((name) => `${name} ${number(knownValues(name)[0])}`);
   const rows = names.filter(moves).map((name) => {
-    const known = values(name).filter((value) => value !== null);
+    const known = knownValues(name);
     return [
       name,
       number(known[0]),
@@ -92,7 +93,7 @@ export function metricLines(steps: readonly StepRecord[]): string[] {
   });
   return [
     ...(rows.length === 0 ? [] : table([["", "first", "last", "lowest", "highest", ""], ...rows])),
-    ...(still.length === 0 ? [] : [`The same in every step: ${still.join(", ")}`]),
+    ...(still.length === 0 ? [] : wrap(`The same in every step: ${still.join(", ")}`, width)),
   ];
 }
 

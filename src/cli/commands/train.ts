@@ -1,4 +1,3 @@
-import { layout } from "../../runs/layout.ts";
 import { readEpisodes, readEvaluations } from "../../runs/read.ts";
 import type { EvaluationRecord, Summary } from "../../runs/records.ts";
 import { planRun, type RunPlan, runPlan } from "../../sdk/train.ts";
@@ -26,7 +25,7 @@ export async function trainCommand(flags: SettingValues & { readonly resume?: bo
   try {
     const summary = await runPlan(plan, { onEvent: display.onEvent, signal: interrupt.signal });
     display.stop();
-    for (const line of reportLines(reportOf(plan.folder, summary), screen.paint, screen.width)) screen.line(line);
+    for (const line of reportLines(reportOf(plan, summary), screen.paint, screen.width)) screen.line(line);
     return 0;
   } catch (error) {
     display.stop();
@@ -41,7 +40,7 @@ export async function trainCommand(flags: SettingValues & { readonly resume?: bo
 function openingLines({ config, environment, folder, resume }: RunPlan): string[] {
   const { algorithm, model, rollout, steps } = config;
   return [
-    `${resume ? "Continuing" : "Training"} the ${model === "default" ? "default model" : `model ${model}`} in "${environment.name}" by ${algorithm.kind}: ` +
+    `${resume ? "Continuing" : "Training"} ${model === "default" ? "the default model" : model} in "${environment.name}" by ${algorithm.kind}: ` +
       `${plural(steps, "step")} of ${rollout.tasksPerStep} tasks × ${rollout.groupSize} rollouts`,
     `Run: ${folder}`,
   ];
@@ -100,7 +99,8 @@ function interruptedLines(folder: string, steps: number): string[] {
   ];
 }
 
-function reportOf(folder: string, summary: Summary): Report {
+function reportOf(plan: RunPlan, summary: Summary): Report {
+  const { folder } = plan;
   const all = readEvaluations(folder);
   const evaluations = all
     .filter(({ when }) => when === "after")
@@ -112,16 +112,28 @@ function reportOf(folder: string, summary: Summary): Report {
   const episodes = evaluations.length === 0 ? [] : readEpisodes(folder, evaluations[0].after);
   return {
     folder,
-    modelFolder: layout.model(folder),
     summary,
+    next: nextCommands(plan),
     evaluations,
     solved: episodes.filter(succeeded).sort(byLength).at(-1),
     failed: episodes
       .filter((episode) => !succeeded(episode))
       .sort(byLength)
       .at(0),
-    command: commandPrefix(),
   };
+}
+
+function nextCommands({ environment, folder, config }: RunPlan): Report["next"] {
+  const command = commandPrefix();
+  const other = config.algorithm.kind === "seeupo" ? "grpo" : "seeupo";
+  return [
+    [`${command} runs show ${folder}`, "every step and metric"],
+    [`${command} chat --model ${folder}`, "talk to the trained model"],
+    ...(environment.size("challenge") > 0
+      ? [[`${command} eval --model ${folder} --split challenge`, "requests in combinations that it was not trained on"] as const]
+      : []),
+    [`${command} train --algorithm ${other}`, "the same with another algorithm"],
+  ];
 }
 
 function rank({ split }: EvaluationRecord): number {
