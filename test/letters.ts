@@ -9,18 +9,27 @@ const end = "<|im_end|>";
 export const lettersVocabulary = letters.length + 1;
 
 /** A token for each letter; a message is the first letter of its role, its text and an end. */
-export function lettersChat(): Chat {
-  const vocab = Object.fromEntries([...letters, end].map((token, id) => [token, id]));
-  const tokenizer = {
-    model: { type: "BPE", vocab, merges: [] },
+export const lettersTokenizer = {
+  tokenizer: {
+    version: "1.0",
+    normalizer: null,
+    pre_tokenizer: null,
+    post_processor: null,
+    model: { type: "BPE", vocab: Object.fromEntries([...letters, end].map((token, id) => [token, id])), merges: [] },
     added_tokens: [
       { id: letters.length, content: end, special: true, normalized: false, lstrip: false, rstrip: false, single_word: false },
     ],
     decoder: { type: "Fuse" },
-  };
-  const chatTemplate =
-    "{% for message in messages %}{{ message.role[0] + message.content }}<|im_end|>{% endfor %}{% if add_generation_prompt %}a{% endif %}";
-  return makeChat(makeTokenizer({ tokenizer, config: {}, chatTemplate }));
+  },
+  config: {
+    eos_token: end,
+    chat_template:
+      "{% for message in messages %}{{ message.role[0] + message.content }}<|im_end|>{% endfor %}{% if add_generation_prompt %}a{% endif %}",
+  },
+};
+
+export function lettersChat(): Chat {
+  return makeChat(makeTokenizer(lettersTokenizer));
 }
 
 interface LettersTask extends Task {

@@ -87,7 +87,7 @@ function unfinishedName(path: string): string {
 
 /** Errors of the file system in a reader's words; others, such as an engine's, as they are. */
 function writeError(path: string, error: unknown): unknown {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const code = systemCode(error);
   if (code === "ENOSPC" || code === "EDQUOT")
     return new RunError(path, "not written", {
       expected: "space on the disk",
@@ -101,4 +101,10 @@ function writeError(path: string, error: unknown): unknown {
       cause: error,
     });
   return error;
+}
+
+/** Of the error or of what caused it: an engine wraps what its own files meet. */
+function systemCode(error: unknown): unknown {
+  if (!(error instanceof Error)) return undefined;
+  return "code" in error ? error.code : systemCode(error.cause);
 }

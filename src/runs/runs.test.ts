@@ -176,6 +176,17 @@ test.runIf(existsSync("/dev/full"))("a full disk is a RunError that says how to 
   expect(readdirSync(layout.trajectoryFolder(folder))).toEqual(["step-000001.jsonl.gz"]);
 });
 
+test("a disk that fills while an engine writes its state is the same error, and leaves the checkpoints that there were", async () => {
+  const folder = newFolder();
+  createRun(folder, config);
+  await writeCheckpoint(folder, progressAt(1), saveState, 2);
+  const full = async () => {
+    throw new Error("weights not written", { cause: Object.assign(new Error("no space left on device"), { code: "ENOSPC" }) });
+  };
+  await expect(writeCheckpoint(folder, progressAt(2), full, 2)).rejects.toThrow("The disk is full.");
+  expect(readdirSync(layout.checkpointFolder(folder))).toEqual(["step-000001"]);
+});
+
 test("a folder that cannot be written says which other way there is", () => {
   const folder = newFolder();
   writeFileSync(join(folder, "file"), "");

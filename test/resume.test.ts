@@ -1,0 +1,59 @@
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { randomStream } from "../src/core/random.ts";
+import { layout } from "../src/runs/layout.ts";
+import { readEvaluations, readMetrics, readSummary, readTimings, readTrajectories } from "../src/runs/read.ts";
+import { writeTinyModel } from "./tiny-model.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "retrograde-resume-"));
+const model = join(folder, "model");
+
+/** @param lines SIGKILL after so many lines of output; never if left out */
+function trainingProcess(out: string, { resume = false, lines = Number.POSITIVE_INFINITY } = {}): Promise<number | null> {
+  const child = spawn(
+    process.execPath,
+    ["--import", "jiti/register", join(import.meta.dirname, "training-process.ts"), model, out, ...(resume ? ["resume"] : [])],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
+  let seen = 0;
+  child.stdout.on("data", (chunk: Buffer) => {
+    seen += chunk.toString().split("\n").length - 1;
+    if (seen >= lines) child.kill("SIGKILL");
+  });
+  return new Promise((resolve) => child.on("close", (code) => resolve(code)));
+}
+
+const contentsOf = (run: string) => ({
+  metrics: readFileSync(layout.metrics(run), "utf8"),
+  evaluations: readEvaluations(run),
+  trajectories: readMetrics(run).map(({ step }) => readTrajectories(run, step)),
+  weights: readFileSync(join(layout.model(run), "model.safetensors")),
+});
+
+test("a real run that is killed three times and resumed ends as if it had never been killed", async () => {
+  await writeTinyModel(model);
+  const [straight, killed] = [join(folder, "straight"), join(folder, "killed")];
+  expect(await trainingProcess(straight)).toBe(0);
+  expect(readTimings(straight)).toHaveLength(10);
+
+  const random = randomStream(1, "kills");
+  for (let kill = 0; kill < 3; kill++) {
+    const lines = 20 + random.integer(50);
+    expect(
+      await trainingProcess(killed, { resume: existsSync(layout.run(killed)), lines }),
+      `killed after ${lines} lines`,
+    ).toBeNull();
+  }
+  expect(readSummary(killed)).toBeUndefined();
+  expect(await trainingProcess(killed, { resume: true })).toBe(0);
+  expect(contentsOf(killed)).toEqual(contentsOf(straight));
+});
+
+test("two real runs with the same seed write the same bytes", async () => {
+  const again = join(folder, "again");
+  expect(await trainingProcess(again)).toBe(0);
+  expect(contentsOf(again)).toEqual(contentsOf(join(folder, "straight")));
+});
