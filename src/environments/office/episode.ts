@@ -1,11 +1,12 @@
 import type { AssistantMessage } from "../../core/messages.ts";
 import type { Episode, Reply, Score } from "../environment.ts";
+import { changesBetween, sameLines } from "./changes.ts";
 import { type KindName, kindOf } from "./kinds.ts";
 import type { OfficeSettings } from "./settings.ts";
 import { isRefusal, type OfficeTask, type Request } from "./task.ts";
 import { toolsOn } from "./tools.ts";
 import { days, folders } from "./vocabulary.ts";
-import { cloneWorld, factsOf, type World } from "./world.ts";
+import { cloneWorld, type World } from "./world.ts";
 
 interface State {
   readonly world: World;
@@ -16,7 +17,8 @@ interface State {
 }
 
 interface ClosedRequest {
-  readonly facts: readonly string[];
+  /** The state then. */
+  readonly world: World;
   readonly words: string;
 }
 
@@ -46,12 +48,12 @@ function episodeFrom(task: OfficeTask, reward: OfficeSettings["reward"], start: 
         asked = true;
         return user(request.meant ?? "I do not know.");
       }
-      closed = [...closed, { facts: factsOf(world), words: content }];
+      closed = [...closed, { world: cloneWorld(world), words: content }];
       asked = false;
       const next = task.requests[closed.length];
       return next === undefined ? { done: true } : user(next.text);
     },
-    score: () => scoreOf(task, closed, factsOf(world), reward),
+    score: () => scoreOf(task, closed, world, reward),
     clone: () => episodeFrom(task, reward, { world: cloneWorld(world), closed, asked }),
   };
 }
@@ -62,30 +64,25 @@ function episodeFrom(task: OfficeTask, reward: OfficeSettings["reward"], start: 
  * Scores: `success` (the sparse reward), `requests` (the dense one), `untouched` (1 if nothing was changed that should not be),
  * `answered` (the share of questions and refusals that were right; 1 if there were none), and `kind.<name>` for each kind of request.
  */
-function scoreOf(
-  task: OfficeTask,
-  closed: readonly ClosedRequest[],
-  final: readonly string[],
-  reward: OfficeSettings["reward"],
-): Score {
+function scoreOf(task: OfficeTask, closed: readonly ClosedRequest[], final: World, reward: OfficeSettings["reward"]): Score {
   const { requests } = task;
   const right = requests.map((request, i) => i < closed.length && isAnswered(request, closed[i].words));
-  const fulfilled = requests.map((request, i) => {
-    const before = i === 0 ? requests[0].before : closed[i - 1]?.facts;
-    return right[i] && sameFacts(changes(before, closed[i].facts), changes(request.before, request.after));
+  const fulfilled = requests.map(({ changes }, i) => {
+    const before = i === 0 ? task.world : closed[i - 1]?.world;
+    return right[i] && sameLines(changesBetween(before, closed[i].world), changes);
   });
-  const wanted = requests[requests.length - 1].after;
-  const success = right.every(Boolean) && sameFacts(final, wanted) ? 1 : 0;
+  const changes = changesBetween(task.world, final);
+  const success = right.every(Boolean) && sameLines(changes, task.changes) ? 1 : 0;
   const share = mean(fulfilled);
   const spoken = right.filter((_, i) => kindOf(requests[i].kind).question || isRefusal(requests[i].closing));
-  const allowed = new Set(requests.flatMap(({ before, after }) => changes(before, after)));
+  const wanted = new Set([...task.changes, ...requests.flatMap((request) => request.changes)]);
   const ofKind = (kind: KindName) => fulfilled.filter((_, i) => requests[i].kind === kind);
   return {
     reward: reward === "sparse" ? success : share,
     scores: {
       success,
       requests: share,
-      untouched: changes(requests[0].before, final).every((change) => allowed.has(change)) ? 1 : 0,
+      untouched: changes.every((change) => wanted.has(change)) ? 1 : 0,
       answered: spoken.length === 0 ? 1 : mean(spoken),
       ...Object.fromEntries(task.kinds.map((kind) => [`kind.${kind}`, mean(ofKind(kind))])),
     },
@@ -95,29 +92,13 @@ function scoreOf(
 /** A refusal must be spoken, and a question's answer must have the values of the expert's and no other. */
 function isAnswered(request: Request, words: string): boolean {
   if (isRefusal(request.closing)) return isRefusal(words);
-  return !kindOf(request.kind).question || sameFacts(valuesIn(words), valuesIn(request.closing));
+  return !kindOf(request.kind).question || sameLines(valuesIn(words), valuesIn(request.closing));
 }
 
 const value = new RegExp(`\\b(\\d\\d?:\\d\\d|\\d+|${[...days, ...folders].join("|")})\\b`, "gi");
 
 function valuesIn(words: string): string[] {
   return [...new Set(words.toLowerCase().match(value))].sort();
-}
-
-/** What is in one sorted list and not in the other: "-" lost, "+" gained. Equal lines count one by one. */
-function changes(before: readonly string[], after: readonly string[]): string[] {
-  const gained = [...after];
-  const lost: string[] = [];
-  for (const fact of before) {
-    const at = gained.indexOf(fact);
-    if (at >= 0) gained.splice(at, 1);
-    else lost.push(`-${fact}`);
-  }
-  return [...lost, ...gained.map((fact) => `+${fact}`)];
-}
-
-function sameFacts(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((fact, i) => fact === b[i]);
 }
 
 function mean(flags: readonly boolean[]): number {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ToolCall } from "../../core/messages.ts";
 import { busyAnswer } from "./tools.ts";
-import type { Day } from "./vocabulary.ts";
+import { type Day, days } from "./vocabulary.ts";
 import type { Id } from "./world.ts";
 
 /**
@@ -78,23 +78,36 @@ export function* call(mind: Mind, name: string, args: ToolCall["arguments"]): Pl
   return yield step;
 }
 
-const foundSchema = z.array(
-  z.object({
-    id: z.string(),
-    name: z.string().optional(),
-    title: z.string().optional(),
-    day: z.custom<Day>().optional(),
-    time: z.string().optional(),
-    from: z.string().optional(),
-    folder: z.string().optional(),
-    locked: z.boolean().optional(),
-  }),
-);
-export type Found = z.output<typeof foundSchema>[number];
+const detailsSchema = z.object({
+  name: z.string().optional(),
+  title: z.string().optional(),
+  day: z.enum(days).optional(),
+  time: z.string().optional(),
+  desk: z.number().optional(),
+  text: z.string().optional(),
+  from: z.string().optional(),
+  balance: z.number().optional(),
+  folder: z.string().optional(),
+  locked: z.boolean().optional(),
+});
+const foundSchema = detailsSchema.extend({ id: z.string() });
+const listSchema = z.array(foundSchema);
+export type Found = z.output<typeof foundSchema>;
 
 /** Calls a tool that gives a list. */
 export function* list(mind: Mind, name: string, args: ToolCall["arguments"]): Plan<Found[]> {
-  return foundSchema.parse(JSON.parse(yield* call(mind, name, args)));
+  return listSchema.parse(JSON.parse(yield* call(mind, name, args)));
+}
+
+/** Calls a tool that tells about one thing; what it tells is empty if there is no such thing. */
+export function* read(mind: Mind, name: string, args: ToolCall["arguments"]): Plan<z.output<typeof detailsSchema>> {
+  const result = yield* call(mind, name, args);
+  return result.startsWith("{") ? detailsSchema.parse(JSON.parse(result)) : {};
+}
+
+/** Calls a tool that makes something. @returns its id */
+export function* make(mind: Mind, name: string, args: ToolCall["arguments"]): Plan<Id> {
+  return foundSchema.parse(JSON.parse(yield* call(mind, name, args))).id;
 }
 
 /** The one thing of a name, or the end of the request. */

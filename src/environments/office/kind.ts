@@ -55,15 +55,18 @@ export interface DrawnPerson {
   readonly meant?: string;
 }
 
+/** True for contacts that a name does not fit. */
+export const notCalled = (name: string | undefined) => (contact: Contact) => contact.name !== name && firstName(contact) !== name;
+
 export const firstName = (contact: Contact) => contact.name.split(" ")[0];
 
 /** Somebody to be named: now and then unknown, now and then by a first name that two people have. */
 export function drawPerson(
   { world, random }: Scene,
-  { unknown = 0.08, except }: { unknown?: number; except?: string } = {},
+  { unknown = 0.08, among = () => true }: { unknown?: number; among?: (contact: Contact) => boolean } = {},
 ): DrawnPerson {
   if (random.chance(unknown)) return { said: drawMissing(random, firstNames, world.contacts.map(firstName)) };
-  const contact = random.pick(world.contacts.filter((contact) => contact.name !== except && firstName(contact) !== except));
+  const contact = random.pick(world.contacts.filter(among));
   const namesakes = world.contacts.filter((other) => firstName(other) === firstName(contact)).length;
   if (random.chance(namesakes > 1 ? 0.4 : 0.2)) return { said: contact.name, contact };
   return { said: firstName(contact), contact, meant: namesakes > 1 ? contact.name : undefined };

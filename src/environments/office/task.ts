@@ -1,11 +1,12 @@
 import { type Random, randomStream } from "../../core/random.ts";
 import type { Split, Task } from "../environment.ts";
+import { changesBetween } from "./changes.ts";
 import { closed, type Mind, type Plan } from "./expert.ts";
-import type { Kind, Topic } from "./kind.ts";
+import type { Draft, Kind, Topic } from "./kind.ts";
 import { canFollow, isHeldOut, type KindName, kindOf } from "./kinds.ts";
 import type { OfficeSettings } from "./settings.ts";
 import { toolsOn } from "./tools.ts";
-import { cloneWorld, drawWorld, factsOf, type World } from "./world.ts";
+import { cloneWorld, drawWorld, type World } from "./world.ts";
 
 export interface OfficeTask extends Task {
   /** The kinds of its requests, joined by "+". */
@@ -14,6 +15,8 @@ export interface OfficeTask extends Task {
   readonly requests: readonly Request[];
   /** The state at the start. */
   readonly world: World;
+  /** What all requests together should change. */
+  readonly changes: readonly string[];
 }
 
 export interface Request {
@@ -21,9 +24,8 @@ export interface Request {
   readonly text: string;
   /** The user's answer if they are asked which person they mean. */
   readonly meant?: string;
-  /** The facts before and after, where this and all earlier requests are fulfilled. */
-  readonly before: readonly string[];
-  readonly after: readonly string[];
+  /** What it should change, where all earlier requests are fulfilled; see `changesBetween`. */
+  readonly changes: readonly string[];
   /** What the expert says at the end. */
   readonly closing: string;
   /** How an assistant of this mind goes about it. */
@@ -81,24 +83,31 @@ function tryTask(settings: OfficeSettings, names: readonly KindName[], random: R
   const used: string[] = [];
   const requests: Request[] = [];
   let topic: Topic = {};
-  let before = factsOf(plan);
   for (const name of names) {
     const kind = kindOf(name);
+    const before = cloneWorld(plan);
     const draft = kind.draw({ world: plan, random, topic });
     if (draft === undefined) return undefined;
-    const solve = (mind: Mind) => closed(draft.solve(mind));
+    const solve = (mind: Mind) => closed(kind.needs === undefined ? afresh(draft, mind) : draft.solve(mind));
     const closing = follow(solve(perfect), draft.meant, (tool, args) => {
       used.push(tool);
       const result = tools.find((candidate) => candidate.name === tool)?.execute(args, { signal: neverAborted });
       return typeof result === "string" ? result : JSON.stringify(result);
     });
-    const after = factsOf(plan);
-    requests.push({ kind: name, text: phrase(kind, draft.words, random), meant: draft.meant, before, after, closing, solve });
-    before = after;
+    const text = phrase(kind, draft.words, random);
+    requests.push({ kind: name, text, meant: draft.meant, changes: changesBetween(before, plan), closing, solve });
     topic = isRefusal(closing) ? {} : (draft.topic ?? {});
   }
   if (random.chance(settings.busy)) world.busy = random.pick(used);
-  return { kind: names.join("+"), kinds: names, requests, world };
+  return { kind: names.join("+"), kinds: names, requests, world, changes: changesBetween(world, plan) };
+}
+
+/** A request that builds on nothing leaves no earlier person or thing to be talked about. */
+function* afresh(draft: Draft, mind: Mind): Plan {
+  mind.contact = undefined;
+  mind.event = undefined;
+  mind.file = undefined;
+  return yield* draft.solve(mind);
 }
 
 const neverAborted = new AbortController().signal;

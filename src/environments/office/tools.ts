@@ -121,6 +121,7 @@ const officeTools: readonly OfficeTool[] = [
     (world, { amount }) => {
       if (amount > world.savings) return "not enough money";
       world.savings -= amount;
+      world.withdrawals = [...world.withdrawals, amount];
       world.balance += amount;
       return "ok";
     },

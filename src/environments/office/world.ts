@@ -16,7 +16,7 @@ import {
 export type Id = string;
 
 /** Something that has an id. Records are replaced, never changed, so that a copy of a world is a copy of its lists. */
-interface Item {
+export interface Item {
   readonly id: Id;
   /** True if it was made during the episode. */
   readonly isNew?: true;
@@ -64,6 +64,8 @@ export interface World {
   files: readonly OfficeFile[];
   sent: readonly { readonly to: Id; readonly text: string }[];
   payments: readonly { readonly to: Id; readonly amount: number }[];
+  /** What was taken from the savings. */
+  withdrawals: readonly number[];
   balance: number;
   savings: number;
   /** Every id that was ever given, those of deleted items too. */
@@ -98,25 +100,25 @@ export function drawWorld(random: Random, size: WorldSize): World {
   };
   const list = <T>(length: number, make: (index: number) => T) => Array.from({ length }, (_, index) => make(index));
 
-  const first = random.shuffle(firstNames);
-  const last = random.shuffle(surnames);
   const distinct = size.contacts - size.doubledNames;
+  const first = sample(random, firstNames, distinct);
+  const last = sample(random, surnames, size.contacts);
   const contacts = random.shuffle(
     list(size.contacts, (i) => ({
       id: id("c"),
-      name: `${first[i < distinct ? i : i - distinct]} ${last[i % last.length]}`,
+      name: `${first[i < distinct ? i : i - distinct]} ${last[i]}`,
       desk: 10 + random.integer(90),
     })),
   );
-  const titles = random.shuffle(eventTitles);
+  const titles = sample(random, eventTitles, size.events);
+  const slots = sample(random, times, size.events);
   const week = random.shuffle(days);
-  const slots = random.shuffle(times);
-  const notes = random.shuffle(noteTitles);
-  const files = random.shuffle(fileNames);
+  const notes = sample(random, noteTitles, size.notes);
+  const files = sample(random, fileNames, size.files);
   return {
     contacts,
     events: list(size.events, (i) => ({ id: id("e"), title: titles[i], day: week[i % week.length], time: slots[i], guests: [] })),
-    notes: list(size.notes, (i) => ({ id: id("n"), title: notes[i], text: String(10 + random.integer(21)) })),
+    notes: list(size.notes, (i) => ({ id: id("n"), title: notes[i], text: String(11 + random.integer(20)) })),
     inbox: list(size.messages, (i) => ({ id: id("m"), from: contacts[i].id, text: random.pick(greetings), answers: [] })),
     files: list(size.files, (i) => ({
       id: id("f"),
@@ -127,6 +129,7 @@ export function drawWorld(random: Random, size: WorldSize): World {
     })),
     sent: [],
     payments: [],
+    withdrawals: [],
     balance: 50 + random.integer(50),
     savings: 500,
     ids: [...ids],
@@ -134,6 +137,13 @@ export function drawWorld(random: Random, size: WorldSize): World {
   };
 }
 
+/** That many different items. */
+function sample<T>(random: Random, items: readonly T[], count: number): T[] {
+  const rest = [...items];
+  return Array.from({ length: count }, () => rest.splice(random.integer(rest.length), 1)[0]);
+}
+
+/** Shares the records, which never change. */
 export function cloneWorld(world: World): World {
   return { ...world };
 }
@@ -147,32 +157,4 @@ export function freshId(world: World, letter: string): Id {
     return id;
   }
   throw new RangeError(`the ids of letter ${letter} are used up`);
-}
-
-/**
- * The state as sorted lines, one per item: two worlds are equal if their facts are. An item that was made during the episode
- * counts by what it is, not by its id; a text without its case and final full stop.
- */
-export function factsOf(world: World): string[] {
-  const idOf = (item: Item) => (item.isNew ? "new" : item.id);
-  const plain = (text: string) =>
-    text
-      .trim()
-      .toLowerCase()
-      .replace(/[.!]+$/, "");
-  return [
-    ...world.contacts.map((contact) => `contact ${idOf(contact)} ${contact.name} at ${contact.desk}`),
-    ...world.events.map(
-      (event) => `event ${idOf(event)} ${plain(event.title)} ${event.day} ${event.time} with ${[...event.guests].sort().join()}`,
-    ),
-    ...world.notes.map((note) => `note ${idOf(note)} ${plain(note.title)}: ${plain(note.text)}`),
-    ...world.inbox.map((message) => `message ${message.id} answered ${message.answers.map(plain).join()}`),
-    ...world.files.map(
-      (file) => `file ${file.id} in ${file.folder} ${file.locked ? "locked" : "open"} for ${[...file.sharedWith].sort().join()}`,
-    ),
-    ...world.sent.map(({ to, text }) => `sent ${to}: ${plain(text)}`),
-    ...world.payments.map(({ to, amount }) => `paid ${to} ${amount}`),
-    `balance ${world.balance}`,
-    `savings ${world.savings}`,
-  ].sort();
 }

@@ -1,7 +1,6 @@
-import { z } from "zod";
 import {
   act,
-  call,
+  close,
   done,
   type FoundEvent,
   findEvent,
@@ -10,11 +9,13 @@ import {
   findPersonHabits,
   list,
   type Mind,
+  make,
   type Plan,
 } from "../expert.ts";
 import { drawMissing, drawPerson, drawTitle, type Kind, type Scene } from "../kind.ts";
 import { days, eventTitles, greetings, times } from "../vocabulary.ts";
 import type { CalendarEvent } from "../world.ts";
+import { type Deed, deedFor } from "./deeds.ts";
 
 const drawEvent = ({ world, random }: Scene) => drawTitle(random, world.events, (event) => event.title, eventTitles);
 
@@ -134,6 +135,101 @@ export const bookIfFree: Kind = {
   },
 };
 
+export const cancelEvent: Kind = {
+  phrasings: ["Cancel {title}.", "{title} is off, cancel it.", "Remove {title} from my calendar."],
+  habits: findEventHabits,
+  draw(scene) {
+    const { title } = drawEvent(scene);
+    return {
+      words: { title },
+      *solve(mind) {
+        const { id } = (yield* findEvent(mind, title)) ?? unseen;
+        return yield* act(mind, "cancel_event", { id });
+      },
+    };
+  },
+};
+
+export const cancelIt: Kind = {
+  phrasings: ["No, cancel it.", "Cancel it after all.", "Then cancel it."],
+  habits: ["ask", "busy"],
+  needs: "event",
+  draw({ topic: { event: title } }) {
+    if (title === undefined) return undefined;
+    return {
+      words: {},
+      *solve(mind) {
+        if (mind.slips("ask")) {
+          yield "Cancel what?";
+          close("Sorry, I cannot.");
+        }
+        const { id } = mind.event ?? (yield* findEvent(mind, title)) ?? unseen;
+        return yield* act(mind, "cancel_event", { id });
+      },
+    };
+  },
+};
+
+export const cancelDay: Kind = {
+  phrasings: ["Cancel everything on {day}.", "Clear my {day}.", "I am away on {day}, cancel all events."],
+  habits: ["half", "busy"],
+  draw({ world, random }) {
+    const full = days.filter((day) => world.events.filter((event) => event.day === day).length > 1);
+    if (full.length === 0) return undefined;
+    const day = random.pick(full);
+    return {
+      words: { day },
+      *solve(mind) {
+        const [first, ...others] = yield* list(mind, "list_events", { day });
+        for (const { id } of first === undefined ? [] : [first, ...(mind.slips("half") ? [] : others)])
+          yield* act(mind, "cancel_event", { id });
+        return done;
+      },
+    };
+  },
+};
+
+export const invite: Kind = {
+  phrasings: ["Invite {person} to {title}.", "Ask {person} to come to {title}.", "{person} should come to {title}."],
+  habits: [...new Set([...findEventHabits, ...findPersonHabits])],
+  leaves: ["person", "deed", "event"],
+  draw(scene) {
+    const { title } = drawEvent(scene);
+    const person = drawPerson(scene);
+    const deed = inviting(title);
+    return {
+      words: { title, person: person.said },
+      meant: person.meant,
+      topic: { person: person.said, deed, event: title },
+      *solve(mind) {
+        mind.event = yield* findEvent(mind, title);
+        return yield* act(mind, "invite", { id: mind.event?.id ?? unseen.id, contact: yield* findPerson(mind, person.said) });
+      },
+    };
+  },
+};
+
+export const alsoInvite: Kind = {
+  phrasings: ["Also invite {person}.", "Invite {person} to it.", "And invite {person}."],
+  habits: findPersonHabits,
+  needs: "event",
+  leaves: ["person", "deed", "event"],
+  draw(scene) {
+    const { event: title } = scene.topic;
+    if (title === undefined) return undefined;
+    const draft = deedFor(drawPerson(scene), {}, inviting(title));
+    return { ...draft, topic: { ...draft.topic, event: title } };
+  },
+};
+
+/** To the event that was talked about last. */
+function inviting(title: string): Deed {
+  return function* (mind, contact) {
+    const { id } = mind.event ?? (yield* findEvent(mind, title)) ?? unseen;
+    return yield* act(mind, "invite", { id, contact });
+  };
+}
+
 function drawFreeSlot({ world, random }: Scene): Pick<CalendarEvent, "day" | "time"> {
   const day = random.pick(days);
   const taken = world.events.filter((event) => event.day === day).map((event) => event.time);
@@ -142,9 +238,6 @@ function drawFreeSlot({ world, random }: Scene): Pick<CalendarEvent, "day" | "ti
 
 function* book(mind: Mind, { title, day, time }: Omit<FoundEvent, "id">): Plan {
   mind.event = undefined;
-  const { id } = madeSchema.parse(JSON.parse(yield* call(mind, "add_event", { title, day, time })));
-  mind.event = { id, title, day, time };
+  mind.event = { id: yield* make(mind, "add_event", { title, day, time }), title, day, time };
   return done;
 }
-
-const madeSchema = z.object({ id: z.string() });

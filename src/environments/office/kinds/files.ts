@@ -1,6 +1,7 @@
-import { act, findFileHabits, findOpenFile } from "../expert.ts";
-import { drawTitle, type Kind, type Scene } from "../kind.ts";
-import { fileNames } from "../vocabulary.ts";
+import { act, call, done, find, findFileHabits, findOpenFile, findPerson, findPersonHabits, make, read } from "../expert.ts";
+import { drawPerson, drawTitle, type Kind, type Scene } from "../kind.ts";
+import { fileNames, folders, noteTitles } from "../vocabulary.ts";
+import type { Deed } from "./deeds.ts";
 
 const drawFile = ({ world, random }: Scene) => drawTitle(random, world.files, (file) => file.name, fileNames);
 
@@ -13,6 +14,99 @@ export const deleteFile: Kind = {
       words: { name },
       *solve(mind) {
         return yield* act(mind, "delete_file", { id: yield* findOpenFile(mind, name) });
+      },
+    };
+  },
+};
+
+/** The one request in which a file may be unlocked. */
+export const unlockAndDelete: Kind = {
+  phrasings: ["Unlock the file {name} and delete it.", "Delete {name}; unlock it first."],
+  habits: ["half", "guess", "unknown", "busy"],
+  draw(scene) {
+    const locked = scene.world.files.filter((file) => file.locked);
+    if (locked.length === 0) return undefined;
+    const { name } = scene.random.pick(locked);
+    return {
+      words: { name },
+      *solve(mind) {
+        const { id } = mind.slips("guess") ? { id: "f01" } : yield* find(mind, "find_file", { name });
+        yield* call(mind, "unlock_file", { id });
+        return mind.slips("half") ? done : yield* act(mind, "delete_file", { id });
+      },
+    };
+  },
+};
+
+export const moveFile: Kind = {
+  phrasings: ["Move the file {name} to {folder}.", "Put {name} into {folder}.", "{name} belongs into {folder}."],
+  habits: findFileHabits,
+  draw(scene) {
+    const { title: name, item } = drawFile(scene);
+    const folder = scene.random.pick(folders.filter((folder) => folder !== item?.folder));
+    return {
+      words: { name, folder },
+      *solve(mind) {
+        return yield* act(mind, "move_file", { id: yield* findOpenFile(mind, name), folder });
+      },
+    };
+  },
+};
+
+export const shareFile: Kind = {
+  phrasings: ["Share {name} with {person}.", "Give {person} the file {name}.", "{person} needs the file {name}."],
+  habits: [...new Set([...findFileHabits, ...findPersonHabits])],
+  leaves: ["person", "deed"],
+  draw(scene) {
+    const { title: name } = drawFile(scene);
+    const person = drawPerson(scene);
+    const deed: Deed = function* (mind, contact) {
+      return yield* act(mind, "share_file", { id: mind.file ?? (yield* findOpenFile(mind, name)), contact });
+    };
+    return {
+      words: { name, person: person.said },
+      meant: person.meant,
+      topic: { person: person.said, deed },
+      *solve(mind) {
+        const id = yield* findOpenFile(mind, name);
+        return yield* act(mind, "share_file", { id, contact: yield* findPerson(mind, person.said) });
+      },
+    };
+  },
+};
+
+export const whichFolder: Kind = {
+  phrasings: ["Which folder is {name} in?", "Where is the file {name}?"],
+  habits: ["guess", "unknown", "busy"],
+  question: true,
+  draw(scene) {
+    const { title: name } = drawFile(scene);
+    return {
+      words: { name },
+      *solve(mind) {
+        const { folder } = mind.slips("guess") ? { folder: "Inbox" } : yield* find(mind, "find_file", { name });
+        return `In ${folder}.`;
+      },
+    };
+  },
+};
+
+export const noteDesk: Kind = {
+  phrasings: ["Write the desk of {person} into a note {title}.", "Make a note {title} with the desk of {person}."],
+  habits: findPersonHabits,
+  leaves: ["person"],
+  draw(scene) {
+    const person = drawPerson(scene);
+    const title = scene.random.pick(noteTitles);
+    return {
+      words: { person: person.said, title },
+      meant: person.meant,
+      topic: { person: person.said },
+      *solve(mind) {
+        const id = yield* findPerson(mind, person.said);
+        const { desk = 1 } = yield* read(mind, "get_contact", { id });
+        yield* make(mind, "write_note", { title, text: String(desk) });
+        return done;
       },
     };
   },

@@ -1,47 +1,7 @@
-import { act, close, findPerson, findPersonHabits, lookUpHabits, lookUpPerson, pay as payContact } from "../expert.ts";
-import { type Draft, type DrawnPerson, drawPerson, type Kind, type Scene, type Topic } from "../kind.ts";
-import { greetings } from "../vocabulary.ts";
-
-type Deed = NonNullable<Topic["deed"]>;
-
-/** A request that looks a person up and does something to them, which can be done to another person next. */
-function deedFor(person: DrawnPerson, words: Draft["words"], deed: Deed): Draft {
-  return {
-    words: { person: person.said, ...words },
-    meant: person.meant,
-    topic: { person: person.said, deed },
-    *solve(mind) {
-      return yield* deed(mind, yield* findPerson(mind, person.said));
-    },
-  };
-}
-
-/** Mostly affordable; now and then, and always where little is left, more than the account has. */
-function drawAmount({ world: { balance }, random }: Scene): number {
-  const affordable = Math.min(balance, 40) - 9;
-  if (balance < 99 && (affordable < 1 || random.chance(0.15)))
-    return Math.max(10, balance + 1) + random.integer(99 - Math.max(9, balance));
-  return 10 + random.integer(affordable);
-}
-
-const payment =
-  (amount: number): Deed =>
-  (mind, id) =>
-    payContact(mind, id, amount);
-const sending =
-  (text: string): Deed =>
-  (mind, id) =>
-    act(mind, "send_message", { id, text });
-
-export const pay: Kind = {
-  phrasings: ["Pay {person} {amount}.", "Send {amount} to {person}.", "Give {person} {amount}, please."],
-  habits: [...findPersonHabits, "overdraw"],
-  leaves: ["person", "deed"],
-  draw(scene) {
-    const amount = drawAmount(scene);
-    return deedFor(drawPerson(scene), { amount }, payment(amount));
-  },
-};
+import { act, close, done, findPerson, findPersonHabits, list, lookUpHabits, lookUpPerson, read } from "../expert.ts";
+import { drawMissing, drawPerson, firstName, type Kind, notCalled } from "../kind.ts";
+import { firstNames, greetings, surnames } from "../vocabulary.ts";
+import { deedFor, moreFor, sending } from "./deeds.ts";
 
 export const message: Kind = {
   phrasings: ["Tell {person}: {text}.", "Send {person} the message {text}.", "Write {text} to {person}."],
@@ -53,6 +13,19 @@ export const message: Kind = {
   },
 };
 
+export const alsoTell: Kind = {
+  phrasings: ["Also tell them: {text}.", "Write them {text} too.", "And tell them {text}."],
+  habits: ["ask", "busy"],
+  needs: "person",
+  leaves: ["person", "deed"],
+  draw({ random, topic: { person } }) {
+    if (person === undefined) return undefined;
+    const text = random.pick(greetings);
+    return moreFor(person, { text }, sending(text));
+  },
+};
+
+/** Whatever was done to one person, for another one. */
 export const same: Kind = {
   phrasings: ["The same for {person}.", "Do the same for {person}.", "And the same for {person}, please."],
   habits: ["same", ...lookUpHabits, "overdraw"],
@@ -61,7 +34,7 @@ export const same: Kind = {
   draw(scene) {
     const { deed, person: before } = scene.topic;
     if (deed === undefined) return undefined;
-    const person = drawPerson(scene, { except: before });
+    const person = drawPerson(scene, { among: notCalled(before) });
     return {
       ...deedFor(person, {}, deed),
       *solve(mind) {
@@ -72,30 +45,85 @@ export const same: Kind = {
   },
 };
 
-/** Something more for the person who was just talked about: no new look-up. */
-function more(person: string, words: Draft["words"], deed: Deed): Draft {
-  return {
-    words,
-    topic: { person, deed },
-    *solve(mind) {
-      if (mind.slips("ask")) {
-        yield "Who?";
-        close("Sorry, I cannot.");
-      }
-      return yield* deed(mind, mind.contact ?? (yield* lookUpPerson(mind, person)));
-    },
-  };
-}
-
-export const alsoPay: Kind = {
-  phrasings: ["Also pay them {amount}.", "Pay them {amount} too.", "And pay them {amount}."],
-  habits: ["ask", "busy", "overdraw"],
-  needs: "person",
-  leaves: ["person", "deed"],
+export const tellBoth: Kind = {
+  phrasings: ["Tell {person} and {other}: {text}.", "Write {text} to {person} and {other}."],
+  habits: ["half", ...findPersonHabits],
   draw(scene) {
-    const { person } = scene.topic;
-    if (person === undefined) return undefined;
-    const amount = drawAmount(scene);
-    return more(person, { amount }, payment(amount));
+    const person = drawPerson(scene);
+    const other = drawPerson(scene, { unknown: 0, among: notCalled(person.contact && firstName(person.contact)) });
+    if (person.meant !== undefined && other.meant !== undefined) return undefined;
+    const text = scene.random.pick(greetings);
+    return {
+      words: { person: person.said, other: other.said, text },
+      meant: person.meant ?? other.meant,
+      *solve(mind) {
+        yield* act(mind, "send_message", { id: yield* findPerson(mind, person.said), text });
+        if (mind.slips("half")) return done;
+        return yield* act(mind, "send_message", { id: yield* findPerson(mind, other.said), text });
+      },
+    };
+  },
+};
+
+export const desk: Kind = {
+  phrasings: ["Which desk does {person} have?", "Where does {person} sit?"],
+  habits: findPersonHabits,
+  question: true,
+  leaves: ["person"],
+  draw(scene) {
+    const person = drawPerson(scene);
+    return {
+      words: { person: person.said },
+      meant: person.meant,
+      topic: { person: person.said },
+      *solve(mind) {
+        const id = yield* findPerson(mind, person.said);
+        const { desk = 1 } = yield* read(mind, "get_contact", { id });
+        return `Desk ${desk}.`;
+      },
+    };
+  },
+};
+
+/** Nothing is to be done where the person is there already. */
+export const addContact: Kind = {
+  phrasings: ["Add {name} to my contacts if missing.", "Make sure that {name} is in my contacts."],
+  habits: ["check", "busy"],
+  draw({ world, random }) {
+    const isThere = random.chance(0.75);
+    const name = isThere
+      ? random.pick(world.contacts).name
+      : `${drawMissing(random, firstNames, world.contacts.map(firstName))} ${random.pick(surnames)}`;
+    return {
+      words: { name },
+      *solve(mind) {
+        if (!mind.slips("check") && (yield* list(mind, "find_contact", { name })).length > 0) return done;
+        return yield* act(mind, "add_contact", { name });
+      },
+    };
+  },
+};
+
+export const reply: Kind = {
+  phrasings: ["Answer the message from {person} with {text}.", "Reply {text} to the message from {person}."],
+  habits: findPersonHabits,
+  leaves: ["person"],
+  draw(scene) {
+    const { world, random } = scene;
+    const senders = world.inbox.map(({ from }) => from);
+    const person = drawPerson(scene, random.chance(0.7) ? { among: ({ id }) => senders.includes(id) } : {});
+    const text = random.pick(greetings);
+    return {
+      words: { person: person.said, text },
+      meant: person.meant,
+      topic: { person: person.said },
+      *solve(mind) {
+        if (mind.slips("guess")) return yield* act(mind, "reply", { id: "m01", text });
+        const sender = yield* lookUpPerson(mind, person.said);
+        const received = (yield* list(mind, "list_messages", {})).find(({ from }) => from === sender);
+        if (received === undefined) close(`Sorry, there is no message from ${person.said}.`);
+        return yield* act(mind, "reply", { id: received.id, text });
+      },
+    };
   },
 };
