@@ -6,6 +6,8 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { findPython } from "../bench/python.ts";
+import type { ActionInContext } from "../src/core/trajectory.ts";
+import { createLocalEngine } from "../src/engines/local/engine.ts";
 import { loadModel, saveModel } from "../src/engines/local/model-folder.ts";
 import { readSafetensors } from "../src/engines/local/safetensors.ts";
 
@@ -55,3 +57,37 @@ test.each([
     }
   },
 );
+
+test(`a trained and saved model gives ${python === undefined ? "a second engine (Python absent)" : "transformers"} the engine's log-probs`, async () => {
+  const saved = join(folder, "trained");
+  const sample = { trajectory: "a", turn: 0, context: [5, 17, 42], action: [8, 99, 250, 3, 3, 120] };
+  const engine = await createLocalEngine({ model: pathOf("models/qwen3"), threads: 1 });
+  const before = await engine.forwardBackward([sample], ([row]) => [row.map(() => 1)], { temperature: 1 });
+  await engine.step({ learningRate: 1e-2, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0, clipNorm: 1 });
+  const [logprobs] = await engine.logprobs([sample], { temperature: 1 });
+  await engine.saveModel(saved);
+  await engine.dispose();
+  expect(sum(logprobs)).toBeGreaterThan(sum(before[0]) + 1);
+
+  const reread = python === undefined ? await engineLogprobs(saved, sample) : await pythonLogprobs(python, saved, sample);
+  for (const [i, logprob] of logprobs.entries()) expect(Math.abs(reread[i] - logprob)).toBeLessThan(1e-4);
+});
+
+async function engineLogprobs(model: string, sample: ActionInContext): Promise<readonly number[]> {
+  const engine = await createLocalEngine({ model, threads: 1 });
+  const [logprobs] = await engine.logprobs([sample], { temperature: 1 });
+  await engine.dispose();
+  return logprobs;
+}
+
+async function pythonLogprobs(command: string, model: string, { context, action }: ActionInContext): Promise<number[]> {
+  const [logits] = await transformersLogits(command, model, [[...context, ...action]]);
+  return action.map((token, i) => {
+    const row = logits[context.length + i - 1];
+    return row[token] - Math.log(sum(row.map(Math.exp)));
+  });
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
