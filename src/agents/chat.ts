@@ -91,7 +91,7 @@ export function makeChat(tokenizer: Tokenizer): Chat {
       if (!text.startsWith(context.text) || stopAt(text, end) === "") {
         throw new ModelError("chat template", text, {
           expected: "the generation prompt, the assistant's message and an end-of-turn token",
-          hint: "A template that cannot show the assistant's next message so cannot be taught by demonstrations.",
+          hint: "Demonstrations need a template that shows an assistant's message as the model has to write it.",
         });
       }
       return text.slice(start, end + stopAt(text, end).length);

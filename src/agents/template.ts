@@ -15,7 +15,12 @@ export type Render = (messages: readonly Message[], tools: readonly Tool[], awai
  */
 export function compileTemplate(source: string, namedTokens: Readonly<Record<string, string>>): Render {
   const template = refusals("chat template", () => new Template(source));
-  const toolsForTemplate = remembered(describeTools);
+  const describedTools = new WeakMap<readonly Tool[], unknown>();
+  const toolsForTemplate = (tools: readonly Tool[]): unknown => {
+    const described = describedTools.get(tools) ?? describeTools(tools);
+    describedTools.set(tools, described);
+    return described;
+  };
   const render: Render = (messages, tools, awaitsAssistant) =>
     refusals("what the chat template answered", () =>
       template.render({
@@ -28,9 +33,18 @@ export function compileTemplate(source: string, namedTokens: Readonly<Record<str
   return isPlainLoop(template.parsed.body) ? renderEachOnce(render) : render;
 }
 
-/** For a template that renders each message by itself: each is rendered once, however often its conversation is. */
+const rememberedMessages = 20_000;
+
+/** For a template that renders each message by itself: equal messages, of which rollouts have many, are rendered once. */
 function renderEachOnce(render: Render): Render {
-  const textOf = remembered((message: Message) => render([message], [], false));
+  const known = new Map<string, string>();
+  const textOf = (message: Message): string => {
+    const key = JSON.stringify(message);
+    const found = known.get(key) ?? render([message], [], false);
+    if (known.size >= rememberedMessages) known.clear();
+    known.set(key, found);
+    return found;
+  };
   const prompt = render([], [], true);
   return (messages, _tools, awaitsAssistant) => messages.map(textOf).join("") + (awaitsAssistant ? prompt : "");
 }
@@ -99,16 +113,6 @@ function describeTools(tools: readonly Tool[]): unknown {
     type: "function",
     function: { name: tool.name, description: tool.description, parameters: parametersAsJsonSchema(tool) },
   }));
-}
-
-/** A function that computes its value once for each object. */
-function remembered<Key extends object, Value>(compute: (key: Key) => Value): (key: Key) => Value {
-  const known = new WeakMap<Key, { readonly value: Value }>();
-  return (key) => {
-    const found = known.get(key) ?? { value: compute(key) };
-    known.set(key, found);
-    return found.value;
-  };
 }
 
 function refusals<T>(what: string, run: () => T): T {

@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { trainTokenizer } from "../recipes/office/tokenizer.ts";
+import { makeChat } from "../src/agents/chat.ts";
+import { encodeDemonstration } from "../src/agents/demonstration.ts";
+import { rollout } from "../src/agents/rollout.ts";
+import { makeTokenizer } from "../src/agents/tokenizer.ts";
+import { randomStream } from "../src/core/random.ts";
+import type { ActionInContext } from "../src/core/trajectory.ts";
+import type { Sampler } from "../src/engines/engine.ts";
+import { demonstrate } from "../src/environments/office/demonstrations.ts";
+import { officeEnvironment } from "../src/environments/office/office.ts";
+
+/** A sampler that writes the actions of a demonstration. */
+function repeating(samples: readonly ActionInContext[]): Sampler {
+  let turn = 0;
+  return {
+    info: { name: "repeating", parameters: 0, vocabularySize: 768, maxLength: 4096 },
+    weightVersion: 0,
+    async sample() {
+      const tokens = samples[turn++].action;
+      const each = tokens.map(() => 0);
+      return { tokens, logprobs: each, modelLogprobs: each, entropies: each, finish: "stop", weightVersion: 0 };
+    },
+    release: () => {},
+  };
+}
+
+test("a rollout that writes what the expert wrote sees the ids that the demonstration has, and gets its reward", async () => {
+  const environment = officeEnvironment();
+  const random = randomStream(3, "test");
+  const tasks = await Promise.all(Array.from({ length: 60 }, (_, index) => environment.task("train", index)));
+  const demos = tasks.map((task) => demonstrate(task, random, { slip: 0.2 }));
+  const conversations = demos.map(({ messages }) => messages);
+  const chat = makeChat(makeTokenizer(trainTokenizer(conversations, { vocabularySize: 768 })));
+
+  for (const [i, { messages, score }] of demos.entries()) {
+    const samples = encodeDemonstration(chat, "demo", messages, []);
+    const played = await rollout(repeating(samples), chat, environment, tasks[i], {
+      id: "demo",
+      group: "demo",
+      seed: 1,
+      maxTurns: 40,
+      maxTokens: 200,
+      episodeTimeoutMs: 1_000,
+    });
+    expect(played.turns.map(({ turn, context, action }) => ({ trajectory: "demo", turn, context, action }))).toEqual(samples);
+    expect(played.messages).toEqual(messages);
+    expect(played).toMatchObject({ stopReason: "done", reward: score.reward });
+    expect(played.turns.some(({ rewritten, invalidToolCalls }) => rewritten || invalidToolCalls > 0)).toBe(false);
+  }
+});
