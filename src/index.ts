@@ -10,6 +10,7 @@ export {
 } from "./core/errors.ts";
 export type { AssistantMessage, Message, ToolCall } from "./core/messages.ts";
 export type { Trajectory } from "./core/trajectory.ts";
+export { defineEnvironment, type EnvironmentDefinition, type EpisodeEnd } from "./environments/define.ts";
 export type { Environment, Episode, Reply, Score, Split, Task } from "./environments/environment.ts";
 export { officeEnvironment } from "./environments/office/office.ts";
 export type { Summary } from "./runs/records.ts";

@@ -1,15 +1,17 @@
+import { makeTokenizer, type TokenizerFiles } from "../src/agents/tokenizer.ts";
 import { randomStream } from "../src/core/random.ts";
 import { initialiseModel, saveModel } from "../src/engines/local/model-folder.ts";
-import { lettersTokenizer, lettersVocabulary } from "./letters.ts";
+import { lettersTokenizer } from "./letters.ts";
 
 const text = (json: unknown) => new TextEncoder().encode(JSON.stringify(json));
 
-/** Writes a transformer of some thousand random parameters that speaks in letters. */
-export async function writeTinyModel(folder: string): Promise<void> {
+/** Writes a transformer of some thousand random parameters. It speaks in letters, unless it is given another tokenizer's files. */
+export async function writeTinyModel(folder: string, files: TokenizerFiles = lettersTokenizer): Promise<void> {
+  const { size, stopTokens } = makeTokenizer(files);
   const config = {
     architecture: "qwen3",
-    vocabSize: lettersVocabulary,
-    eosTokenIds: [lettersVocabulary - 1],
+    vocabSize: size,
+    eosTokenIds: stopTokens,
     hiddenSize: 32,
     intermediateSize: 64,
     layers: 2,
@@ -24,8 +26,8 @@ export async function writeTinyModel(folder: string): Promise<void> {
     tieWordEmbeddings: true,
   } as const;
   const companions = new Map([
-    ["tokenizer.json", text(lettersTokenizer.tokenizer)],
-    ["tokenizer_config.json", text(lettersTokenizer.config)],
+    ["tokenizer.json", text(files.tokenizer)],
+    ["tokenizer_config.json", text(files.config)],
   ]);
   await saveModel(folder, initialiseModel(config, randomStream(1, "weights"), companions), { dtype: "float32" });
 }
