@@ -32,7 +32,7 @@ export function number(value: number | null | undefined, digits = 3): string {
   if (value === null || value === undefined) return "–";
   if (Number.isInteger(value) && Math.abs(value) < 1e6) return count(value);
   if (Math.abs(value) >= 1e-3 && Math.abs(value) < 1e6) return String(Number(value.toPrecision(digits)));
-  return value.toExponential(Math.max(0, digits - 2));
+  return value.toExponential(digits - 1);
 }
 
 export function bar(share: number, width: number): string {

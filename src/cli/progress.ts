@@ -73,7 +73,7 @@ const words: Readonly<Record<Phase, string>> = {
 
 /** The line that a terminal shows while a run works: "step 12/60  sampling  ██████░░░░  48/128 episodes  2,310 tokens/s  4 min 10 s left". */
 export function statusLine(progress: Progress, now: number): string {
-  if (progress.phase === undefined) return "";
+  if (progress.phase === undefined) return "loading the model …";
   const { step, steps, phase, done, total, tokens, phaseStarted } = progress;
   const seconds = now - phaseStarted;
   const left = secondsLeft(progress, now);

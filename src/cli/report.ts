@@ -50,7 +50,7 @@ function changeLines(before: EvaluationRecord, after: EvaluationRecord, paint: P
   return [
     row("before", before, paint.yellow),
     row("after", after, paint.green),
-    ...breakdownLines("requests", byRequests(before.byKind), byRequests(after.byKind)),
+    ...breakdownLines("requests", before.byRequests, after.byRequests),
     ...breakdownLines("turns taken", byTurns(before.byTurns), byTurns(after.byTurns)),
   ];
 }
@@ -69,30 +69,25 @@ export function breakdownLines(name: string, before: readonly Breakdown[], after
   return ["", ...table([[name, "before", "attempts", "after", "attempts"], ...rows]).map((line) => `  ${line}`)];
 }
 
-/** By the number of requests: a task's kind names them all, joined by "+". */
-export function byRequests(byKind: readonly Breakdown[]): Breakdown[] {
-  return regrouped(byKind, (kind) => String(kind.split("+").length));
-}
-
 const turnBounds = [2, 4, 6, 8, 12];
 
 /** By the number of assistant turns that an attempt took, in a few classes. */
 export function byTurns(exact: readonly Breakdown[]): Breakdown[] {
-  return regrouped(exact, (turns) => {
-    const index = turnBounds.findIndex((bound) => Number(turns) <= bound);
-    const low = (turnBounds.at(index === -1 ? -1 : index - 1) ?? 0) + 1;
-    if (index === -1) return `${low} or more`;
-    return index === 0 ? `1–${turnBounds[0]}` : `${low}–${turnBounds[index]}`;
-  });
+  const classes = new Map<string, { attempts: number; successes: number }>();
+  for (const { name, attempts, success } of exact) {
+    const known = classes.get(turnClass(Number(name))) ?? { attempts: 0, successes: 0 };
+    classes.set(turnClass(Number(name)), {
+      attempts: known.attempts + attempts,
+      successes: known.successes + attempts * success,
+    });
+  }
+  return [...classes].map(([name, { attempts, successes }]) => ({ name, attempts, success: successes / attempts }));
 }
 
-function regrouped(parts: readonly Breakdown[], groupOf: (name: string) => string): Breakdown[] {
-  const groups = new Map<string, { attempts: number; successes: number }>();
-  for (const { name, attempts, success } of parts) {
-    const group = groups.get(groupOf(name)) ?? { attempts: 0, successes: 0 };
-    groups.set(groupOf(name), { attempts: group.attempts + attempts, successes: group.successes + attempts * success });
-  }
-  return [...groups].map(([name, { attempts, successes }]) => ({ name, attempts, success: successes / attempts }));
+function turnClass(turns: number): string {
+  const index = turnBounds.findIndex((bound) => turns <= bound);
+  if (index === -1) return `${turnBounds[turnBounds.length - 1] + 1} or more`;
+  return `${index === 0 ? 1 : turnBounds[index - 1] + 1}–${turnBounds[index]}`;
 }
 
 function aligned(pairs: readonly (readonly [string, string])[]): string[] {

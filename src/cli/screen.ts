@@ -37,8 +37,7 @@ export function createScreen(stream: TextStream): Screen {
     width,
     live,
     line: (text = "") => {
-      stream.write(shown === "" ? `${text}\n` : `\r${text}\x1b[K\n`);
-      if (shown !== "") stream.write(paint.dim(shown));
+      stream.write(shown === "" ? `${text}\n` : `\r${text}\x1b[K\n${paint.dim(shown)}`);
     },
     status: (text) => {
       if (live) replace(text);

@@ -68,7 +68,7 @@ const texts: readonly string[] = ["environment.name", "model", "algorithm.kind",
  * @throws ConfigError where an assignment is not one
  */
 export function settingsOf(flags: readonly SettingFlag[], values: SettingValues): UserConfig {
-  const root: Record<string, unknown> = {};
+  const root = emptyRecord();
   for (const { flag, path } of flags) {
     const text = values[optionName(flag)];
     if (typeof text === "string") assign(root, path, texts.includes(path) ? text : parsed(text));
@@ -107,8 +107,13 @@ function assign(root: Record<string, unknown>, path: string, value: unknown): vo
   let parent = root;
   for (const key of keys.slice(0, -1)) {
     const inner = parent[key];
-    parent[key] = typeof inner === "object" && inner !== null ? inner : {};
+    parent[key] = typeof inner === "object" && inner !== null ? inner : emptyRecord();
     parent = parent[key] as Record<string, unknown>;
   }
   parent[keys[keys.length - 1]] = value;
+}
+
+/** Without a prototype, so that no path leads out of it. */
+function emptyRecord(): Record<string, unknown> {
+  return Object.create(null);
 }

@@ -9,7 +9,7 @@ import { episodeLines } from "../conversation.ts";
 import { bar, count, duration, interval, percent, plural, table } from "../format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../interrupt.ts";
 import { advance, nothingYet, statusLine } from "../progress.ts";
-import { byRequests, byTurns } from "../report.ts";
+import { byTurns } from "../report.ts";
 import type { Screen } from "../screen.ts";
 import { evaluationFlags, type SettingValues, settingsOf } from "../settings.ts";
 
@@ -57,7 +57,8 @@ export async function evalCommand(flags: SettingValues, screen: Screen): Promise
         .join(", ")}`,
     );
     for (const [name, parts] of [
-      ["requests", byRequests(record.byKind)],
+      ["kind of request", record.byKind],
+      ["requests", record.byRequests],
       ["turns taken", byTurns(record.byTurns)],
     ] as const) {
       if (parts.length < 2) continue;

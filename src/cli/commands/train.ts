@@ -29,8 +29,9 @@ export async function trainCommand(flags: SettingValues & { readonly resume?: bo
     return 0;
   } catch (error) {
     display.stop();
-    if (!interrupt.signal.aborted) throw error;
-    for (const line of interruptedLines(plan.folder, display.stepsDone())) screen.line(line);
+    const kept = display.interruptedAt();
+    if (kept === undefined) throw error;
+    for (const line of interruptedLines(plan.folder, kept)) screen.line(line);
     return interruptedExitCode;
   } finally {
     interrupt.release();
@@ -47,9 +48,13 @@ function openingLines({ config, environment, folder, resume }: RunPlan): string[
 }
 
 /** Lines for what happened, and on a terminal one more for what is happening. */
-function showProgress(screen: Screen): { onEvent: (event: TrainingEvent) => void; stop: () => void; stepsDone: () => number } {
+function showProgress(screen: Screen): {
+  onEvent: (event: TrainingEvent) => void;
+  stop: () => void;
+  interruptedAt: () => number | undefined;
+} {
   let progress = nothingYet;
-  let stepsDone = 0;
+  let interruptedAt: number | undefined;
   let headed = false;
   const seconds = () => performance.now() / 1000;
   const refresh = () => screen.status(statusLine(progress, seconds()));
@@ -63,14 +68,13 @@ function showProgress(screen: Screen): { onEvent: (event: TrainingEvent) => void
       }
       const line = eventLine(event, screen);
       if (line !== undefined) screen.line(line);
-      if (event.type === "run-started") stepsDone = event.resumedAt;
-      if (event.type === "stepped") stepsDone = event.record.step;
+      if (event.type === "interrupted") interruptedAt = event.step;
     },
     stop: () => {
       clearInterval(timer);
       screen.clear();
     },
-    stepsDone: () => stepsDone,
+    interruptedAt: () => interruptedAt,
   };
 }
 

@@ -1,0 +1,82 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { errorText, main } from "./program.ts";
+
+async function invoke(...args: readonly string[]) {
+  const text = { out: "", error: "" };
+  const exitCode = await main(
+    args,
+    { write: (part: string) => (text.out += part) },
+    { write: (part: string) => (text.error += part) },
+  );
+  return { exitCode, ...text };
+}
+
+const scratch = mkdtempSync(join(tmpdir(), "retrograde-"));
+mkdirSync(join(scratch, "taken"));
+writeFileSync(join(scratch, "taken", "thesis.txt"), "");
+mkdirSync(join(scratch, "empty"));
+const model = join(scratch, "model");
+mkdirSync(model);
+writeFileSync(join(model, "config.json"), "{}");
+
+/** What a new user may get wrong, what it prints, and the exit code. */
+const mistakes: readonly (readonly [string, string, number])[] = [
+  ["trian", "unknown command 'trian'\n(Did you mean train?)", 2],
+  ["train --stpes 3", "unknown option '--stpes'\n(Did you mean --steps?)", 2],
+  ["train --steps", "option '--steps <n>' argument missing", 2],
+  ["train office", "too many arguments for 'train'", 2],
+  ["train --steps many", 'steps is "many"; expected a number.', 2],
+  ["train --group-size 0", "rollout.groupSize is 0; expected at least 1.", 2],
+  ["train --env ofice", 'environment.name is "ofice"; expected "office". Did you mean "office"?', 2],
+  ["train --algorithm seupo", 'algorithm.kind is "seupo"; expected "seeupo", "grpo" or "sft". Did you mean "seeupo"?', 2],
+  ["train --algorithm sft", "sft learns from demonstrations, not from rollouts", 2],
+  ["train --set algorithm.order=revers", 'Did you mean "reverse"?', 2],
+  ["train --set optimizer.learningrate=1", 'Did you mean "learningRate"?', 2],
+  ["train --set steps", "expected path.to.setting=value", 2],
+  ["train --model nowhere", 'model is "nowhere"; expected a folder with config.json', 2],
+  [`train --model ${scratch}/empty`, "The folder is there, but it has no config.json.", 2],
+  [`train --model ${model} --out ${scratch}/taken`, "Choose another one with --out.", 1],
+  [`train --resume --out ${scratch}/empty`, "expected a folder with a run.json", 1],
+  ["train --config missing.ts", '--config is "missing.ts"', 2],
+  [
+    "eval --split tset",
+    'evaluation.split is "tset"; expected "train", "validation", "test" or "challenge". Did you mean "test"?',
+    2,
+  ],
+  ["runs show", "missing required argument 'folder'", 2],
+  ["runs show nowhere", "`retrograde runs` lists the runs that are there.", 1],
+];
+
+test.each(mistakes)("retrograde %s", async (line, message, exitCode) => {
+  const result = await invoke(...line.split(" "));
+  expect(result.error).toContain(message);
+  expect(result.error).not.toContain("    at ");
+  expect(result.exitCode).toBe(exitCode);
+});
+
+test("--help teaches: what a command does, every flag's default, examples", async () => {
+  const { out, exitCode } = await invoke("train", "--help");
+  expect(exitCode).toBe(0);
+  expect(out).toContain("Without options: the default model in the office world, by SeeUPO.");
+  expect(out).toMatch(/--group-size <n> +rollouts of each task \(default: 8\)/);
+  expect(out).toContain("train --resume --out runs/short");
+});
+
+test("without a command the help is printed", async () => {
+  const { error, exitCode } = await invoke();
+  expect(error).toContain("Usage: retrograde");
+  expect(exitCode).toBe(2);
+});
+
+test("a folder without runs says how to make one", async () => {
+  expect((await invoke("runs", "--in", scratch)).out).toMatch(/There is no run in .* Start one: .* train/);
+});
+
+test("the stack and the cause are shown only with --debug", () => {
+  const error = new Error("it broke", { cause: new Error("a deeper reason") });
+  expect(errorText(error, false)).toBe("error: it broke\nThis should not have happened; --debug shows where it did.\n");
+  expect(errorText(error, true)).toMatch(/it broke\n +at [\s\S]*caused by Error: a deeper reason\n +at /);
+});

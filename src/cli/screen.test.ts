@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { createScreen } from "./screen.ts";
+
+function recorder(isTTY: boolean) {
+  const written: string[] = [];
+  return { written, stream: { isTTY, columns: 20, write: (text: string) => written.push(text) } };
+}
+
+test("without a terminal there are only lines", () => {
+  const { written, stream } = recorder(false);
+  const screen = createScreen(stream);
+  screen.status("half way");
+  screen.line("one step");
+  screen.clear();
+  expect(written).toEqual(["one step\n"]);
+});
+
+test("on a terminal a line goes above the status, which is rewritten in one write and never wraps", () => {
+  const { written, stream } = recorder(true);
+  const screen = createScreen(stream);
+  screen.status("a status that is longer than the terminal");
+  screen.line("one step");
+  const status = "a status that is lo";
+  expect(written.map(withoutColours)).toEqual([`\r${status}\x1b[K`, `\rone step\x1b[K\n${status}`]);
+});
+
+test("a status that has not changed is not written again", () => {
+  const { written, stream } = recorder(true);
+  const screen = createScreen(stream);
+  screen.status("same");
+  screen.status("same");
+  expect(written).toHaveLength(1);
+});
+
+function withoutColours(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control characters
+  return text.replace(/\x1b\[\d+m/g, "");
+}
