@@ -11,13 +11,23 @@ import { encodeTrajectories } from "./trajectory-file.ts";
 /** Settings that may change from one process of a run to the next: they move no number. */
 const free: readonly string[] = ["out", "checkpoint", "limits"];
 
-/** Starts a run's folder. @throws RunError where there is a run already */
-export function createRun(folder: string, config: Readonly<Record<string, unknown>> & { readonly seed: number }): void {
+/** @throws RunError where a folder is taken: by another run, or by other files */
+export function requireFree(folder: string): void {
   if (existsSync(layout.run(folder)))
     throw new RunError(folder, "a run already", {
       expected: "a new folder",
       hint: "Continue that run with --resume, or choose another folder with --out.",
     });
+  if (existsSync(folder) && readdirSync(folder).length > 0)
+    throw new RunError(folder, "a folder with other files", {
+      expected: "a new or empty folder",
+      hint: "Choose another one with --out.",
+    });
+}
+
+/** Starts a run's folder. @throws RunError where it is taken */
+export function createRun(folder: string, config: Readonly<Record<string, unknown>> & { readonly seed: number }): void {
+  requireFree(folder);
   const record: RunRecord = {
     config,
     seed: config.seed,
@@ -28,18 +38,23 @@ export function createRun(folder: string, config: Readonly<Record<string, unknow
   writeFileAtomic(layout.run(folder), json(record));
 }
 
+/** @throws RunError where a folder holds a run of another configuration, naming the first setting that differs */
+export function requireSameRun(folder: string, config: Readonly<Record<string, unknown>>): void {
+  const difference = firstDifference(readRun(folder).config, JSON.parse(JSON.stringify(config)));
+  if (difference === undefined) return;
+  throw new RunError(`${difference.path} of the run in ${folder}`, difference.recorded, {
+    expected: `${JSON.stringify(difference.wanted) ?? "nothing"}, as this configuration says`,
+    hint: "A run continues only under its own configuration. Resume without other settings, or start a new run with --out.",
+  });
+}
+
 /**
  * Takes a run's folder back to its newest checkpoint: what was written after it is made again.
  * @returns the step of that checkpoint; 0 where there is none yet
- * @throws RunError where the folder holds a run of another configuration, naming the first setting that differs
+ * @throws RunError as `requireSameRun`
  */
 export function reopenRun(folder: string, config: Readonly<Record<string, unknown>>): number {
-  const difference = firstDifference(readRun(folder).config, JSON.parse(JSON.stringify(config)));
-  if (difference !== undefined)
-    throw new RunError(`${difference.path} of the run in ${folder}`, difference.recorded, {
-      expected: `${JSON.stringify(difference.wanted) ?? "nothing"}, as this configuration says`,
-      hint: "A run continues only under its own configuration. Resume without other settings, or start a new run with --out.",
-    });
+  requireSameRun(folder, config);
   const step = checkpointSteps(folder).at(-1) ?? 0;
   keepLines(layout.metrics(folder), readMetrics(folder), step);
   keepLines(layout.timing(folder), readTimings(folder), step);

@@ -1,13 +1,13 @@
-import { existsSync, readdirSync } from "node:fs";
 import { ConfigError, RunError } from "../core/errors.ts";
 import type { Environment } from "../environments/environment.ts";
 import { createEnvironment } from "../environments/registry.ts";
-import { layout, runsFolder } from "../runs/layout.ts";
+import { runsFolder } from "../runs/layout.ts";
 import { listRuns, readRun, readSummary } from "../runs/read.ts";
 import type { Summary } from "../runs/records.ts";
-import { createRun, newRunFolder, reopenRun } from "../runs/write.ts";
+import { createRun, newRunFolder, reopenRun, requireFree, requireSameRun } from "../runs/write.ts";
 import { isEnvironment, resolveConfig, type TrainingConfig, type UserConfig } from "../training/config.ts";
 import type { OnEvent } from "../training/events.ts";
+import { checkSplits } from "../training/tasks.ts";
 import { train as trainWith } from "../training/trainer.ts";
 import { modelFolder, openModel } from "./model.ts";
 
@@ -34,8 +34,9 @@ export interface RunPlan {
 export function planRun(user: UserConfig = {}, { flags = {}, resume = false }: PlanOptions = {}): RunPlan {
   if (resume) {
     const folder = flags.out ?? user.out ?? newestUnfinished();
-    const recorded = readRun(folder).config as UserConfig;
-    return { ...planned(resolveConfig(recorded, flags), user), folder, resume };
+    const config = resolveConfig(readRun(folder).config as UserConfig, flags);
+    requireSameRun(folder, config);
+    return { ...planned(config, user), folder, resume };
   }
   const plan = planned(resolveConfig(user, flags), user);
   const { algorithm, out } = plan.config;
@@ -78,7 +79,9 @@ function planned(config: TrainingConfig, user: UserConfig): Omit<RunPlan, "folde
       expected: ["seeupo", "grpo"],
       hint: "sft learns from demonstrations, not from rollouts: recipes/office shows how.",
     });
-  return { config, environment: environmentOf(config, user), modelFolder: modelFolder(config.model) };
+  const environment = environmentOf(config, user);
+  checkSplits(environment, config);
+  return { config, environment, modelFolder: modelFolder(config.model) };
 }
 
 /** The user's own environment, unless a flag names another. @throws ConfigError if there is none of that name */
@@ -93,17 +96,4 @@ function newestUnfinished(): string {
     expected: "a folder with an unfinished run",
     hint: "Name the run's folder with --out, or start a new run without --resume.",
   });
-}
-
-function requireFree(folder: string): void {
-  if (existsSync(layout.run(folder)))
-    throw new RunError(folder, "a run already", {
-      expected: "a new folder",
-      hint: "Continue that run with --resume, or choose another folder with --out.",
-    });
-  if (existsSync(folder) && readdirSync(folder).length > 0)
-    throw new RunError(folder, "a folder with other files", {
-      expected: "a new or empty folder",
-      hint: "Choose another one with --out.",
-    });
 }

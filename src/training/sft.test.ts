@@ -20,7 +20,7 @@ async function steps(count: number, tokensPerStep: number, stepLimit = 50): Prom
   const { optimizer } = resolveConfig({ optimizer: { learningRate: 0.2 } });
   const engine = new TableEngine(lettersVocabulary);
   const reports: SupervisedStep[] = [];
-  const onStep = (report: SupervisedStep) => reports.push(report);
+  const onStep = (report: SupervisedStep) => void reports.push(report);
   await supervise({ engine, demonstrations: demonstrations(count), tokensPerStep, steps: stepLimit, optimizer, onStep });
   return reports;
 }

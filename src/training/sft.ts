@@ -14,7 +14,7 @@ export interface SuperviseOptions {
   readonly tokensPerStep: number;
   readonly steps: number;
   readonly optimizer: TrainingConfig["optimizer"];
-  readonly onStep?: (report: SupervisedStep) => void;
+  readonly onStep?: (report: SupervisedStep) => void | Promise<void>;
   readonly signal?: AbortSignal;
 }
 
@@ -42,7 +42,7 @@ export async function supervise({
     if (samples.length === 0) return;
     const learningRate = scheduledLearningRate(step, steps, optimizer);
     const metrics = await sftUpdate(enginePolicy(engine, 1, { ...optimizer, learningRate }), samples);
-    onStep({ step, ...size, ...metrics });
+    await onStep({ step, ...size, ...metrics });
   }
 }
 

@@ -16,7 +16,7 @@ import type { OnEvent, Phase } from "./events.ts";
 import { rolloutMetrics } from "./rollout-metrics.ts";
 import { measureSamplerGap } from "./sampler-gap.ts";
 import { scheduledLearningRate } from "./schedule.ts";
-import { checkSplits, trainingTasks } from "./tasks.ts";
+import { trainingTasks } from "./tasks.ts";
 
 export interface TrainArguments {
   readonly config: TrainingConfig;
@@ -41,7 +41,6 @@ export async function train(args: TrainArguments): Promise<Summary> {
   const { config, engine, environment, chat, folder, onEvent = () => {}, signal } = args;
   const { seed, steps, rollout, optimizer, evaluation, checkpoint } = config;
 
-  checkSplits(environment, config);
   const finished = readSummary(folder);
   if (finished !== undefined) return finished;
 
