@@ -45,14 +45,16 @@ export function groupsWithoutSignal(groups: readonly Group[]): number {
   return groups.filter((group) => !hasSignal(returnsOf(group))).length;
 }
 
-/** (A − mean_B A) / std_B A over the whole batch. Not divided where std_B ≤ 1e-6, as in SeeUPO's code. */
-export function batchNormalised(advantages: Advantages): Advantages {
+/**
+ * (A − mean_B A) / std_B A over the whole batch. Not divided where std_B ≤ 1e-6, as in SeeUPO's code.
+ * @param centred whether every group's mean was removed before. mean_B is then 0, and is left alone: subtracting its rounding
+ *   error would give groups without signal a gradient
+ */
+export function batchNormalised(advantages: Advantages, centred: boolean): Advantages {
   const values = [...advantages.values()];
   const deviation = standardDeviation(values);
   const divisor = deviation > 1e-6 ? deviation : 1;
-  const average = mean(values);
-  // The mean of centred groups is 0 up to rounding. Subtracting that noise would give groups without signal a gradient.
-  const shift = Math.abs(average) <= 1e-12 * deviation ? 0 : average;
+  const shift = centred ? 0 : mean(values);
   return mapped(advantages, (advantage) => (advantage - shift) / divisor);
 }
 

@@ -120,8 +120,11 @@ async function fused(update: Update): Promise<void> {
 /** Â: group-relative, normalised, limited. */
 export function seeupoAdvantages(groups: readonly Group[], config: SeeupoConfig): Advantages {
   const { normalisation, singletonGroups, advantageBound } = config;
-  const centred = groupRelativeAdvantages(groups, { divideByStd: normalisation === "group", singletonGroups });
-  return clippedAdvantages(normalisation === "batch" ? batchNormalised(centred) : centred, advantageBound);
+  const relative = groupRelativeAdvantages(groups, { divideByStd: normalisation === "group", singletonGroups });
+  return clippedAdvantages(
+    normalisation === "batch" ? batchNormalised(relative, singletonGroups === "zero") : relative,
+    advantageBound,
+  );
 }
 
 /** A* = M · Â, one per sample. */

@@ -35,7 +35,7 @@ describe("advantages", () => {
     test(id, () => {
       const groups = groupsByRow(inputs.group, inputs.tokenRewards);
       const centred = groupRelativeAdvantages(groups, { divideByStd: params.divideByStd ?? false, singletonGroups: "raw" });
-      const advantages = params.clamp === undefined ? centred : clippedAdvantages(batchNormalised(centred), params.clamp);
+      const advantages = params.clamp === undefined ? centred : clippedAdvantages(batchNormalised(centred, false), params.clamp);
       const perToken = inputs.mask.map((row, b) =>
         row.map((m) => m * (advantages.get(`row-${b}`) ?? Number.NaN) * (inputs.carriedRatio?.[b] ?? 1)),
       );
