@@ -12,13 +12,14 @@ interface State {
   readonly world: World;
   /** The requests that were closed, in their order. */
   readonly closed: readonly ClosedRequest[];
-  /** The user answers one question a request. */
-  readonly asked: boolean;
+  /** What the assistant said since. */
+  readonly said: readonly string[];
 }
 
 interface ClosedRequest {
   /** The state then. */
   readonly world: World;
+  /** All that the assistant said about it. */
   readonly words: string;
 }
 
@@ -31,12 +32,12 @@ export interface OfficeEpisode extends Episode {
 }
 
 export function startEpisode(task: OfficeTask, reward: OfficeSettings["reward"]): OfficeEpisode {
-  return episodeFrom(task, reward, { world: cloneWorld(task.world), closed: [], asked: false });
+  return episodeFrom(task, reward, { world: cloneWorld(task.world), closed: [], said: [] });
 }
 
 function episodeFrom(task: OfficeTask, reward: OfficeSettings["reward"], start: State): OfficeEpisode {
   const { world } = start;
-  let { closed, asked } = start;
+  let { closed, said } = start;
   const user = (content: string) => ({ done: false, messages: [{ role: "user", content }] }) as const;
   return {
     messages: [system, { role: "user", content: task.requests[0].text }],
@@ -44,17 +45,15 @@ function episodeFrom(task: OfficeTask, reward: OfficeSettings["reward"], start: 
     reply({ content }: AssistantMessage): Reply {
       const request = task.requests[closed.length];
       if (request === undefined) return { done: true };
-      if (content.includes("?") && !asked) {
-        asked = true;
-        return user(request.meant ?? "I do not know.");
-      }
-      closed = [...closed, { world: cloneWorld(world), words: content }];
-      asked = false;
+      said = [...said, content];
+      if (content.includes("?") && said.length === 1) return user(request.meant ?? "I do not know.");
+      closed = [...closed, { world: cloneWorld(world), words: said.join(" ") }];
+      said = [];
       const next = task.requests[closed.length];
       return next === undefined ? { done: true } : user(next.text);
     },
     score: () => scoreOf(task, closed, world, reward),
-    clone: () => episodeFrom(task, reward, { world: cloneWorld(world), closed, asked }),
+    clone: () => episodeFrom(task, reward, { world: cloneWorld(world), closed, said }),
   };
 }
 

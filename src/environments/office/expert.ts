@@ -111,15 +111,16 @@ export function* make(mind: Mind, name: string, args: ToolCall["arguments"]): Pl
 }
 
 /** The one thing of a name, or the end of the request. */
-export function* find(mind: Mind, tool: string, args: Readonly<Record<string, string>>): Plan<Found> {
-  const [found] = yield* list(mind, tool, args);
-  return found ?? notFound(mind, Object.values(args)[0]);
+export function* find(mind: Mind, tool: string, key: "name" | "title", name: string): Plan<Found> {
+  const [found] = yield* list(mind, tool, { [key]: name });
+  return found ?? notFound(mind, name);
 }
 
 function notFound(mind: Mind, name: string): never {
   return close(mind.slips("unknown") ? done : `Sorry, I cannot find ${name}.`);
 }
 
+/** Looks a person up before anything is done to them. */
 export function* findPerson(mind: Mind, name: string): Plan<Id> {
   mind.contact = undefined;
   return mind.slips("guess") ? "c01" : yield* lookUpPerson(mind, name);
@@ -142,10 +143,11 @@ export function* lookUpPerson(mind: Mind, name: string): Plan<Id> {
 export const lookUpHabits = ["first", "unknown", "busy"] as const satisfies readonly Habit[];
 export const findPersonHabits = ["guess", ...lookUpHabits] as const satisfies readonly Habit[];
 
+/** Looks an event up; undefined if it was not. */
 export function* findEvent(mind: Mind, title: string): Plan<FoundEvent | undefined> {
   mind.event = undefined;
   if (mind.slips("guess")) return undefined;
-  const { id, day, time } = yield* find(mind, "find_event", { title });
+  const { id, day, time } = yield* find(mind, "find_event", "title", title);
   if (day !== undefined && time !== undefined) mind.event = { id, title, day, time };
   return mind.event;
 }
@@ -156,7 +158,7 @@ export const findEventHabits = ["guess", "unknown", "busy"] as const satisfies r
 export function* findOpenFile(mind: Mind, name: string): Plan<Id> {
   mind.file = undefined;
   if (mind.slips("guess")) return "f01";
-  const { id, locked } = yield* find(mind, "find_file", { name });
+  const { id, locked } = yield* find(mind, "find_file", "name", name);
   if (locked) {
     if (!mind.slips("locked")) close(`Sorry, ${name} is locked.`);
     yield* call(mind, "unlock_file", { id });

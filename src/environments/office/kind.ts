@@ -84,7 +84,7 @@ export function drawTitle<T>(
   titleOf: (item: T) => string,
   titles: readonly string[],
 ): { title: string; item?: T } {
-  if (random.chance(0.08)) return { title: drawMissing(random, titles, items.map(titleOf)) };
+  if (random.chance(0.08) || items.length === 0) return { title: drawMissing(random, titles, items.map(titleOf)) };
   const item = random.pick(items);
   return { title: titleOf(item), item };
 }

@@ -35,7 +35,7 @@ export const kinds = {
   move_file: files.moveFile,
   share_file: files.shareFile,
   which_folder: files.whichFolder,
-  note_desk: files.noteDesk,
+  note_desk: people.noteDesk,
 } as const satisfies Record<string, Kind>;
 
 export type KindName = keyof typeof kinds;
@@ -81,6 +81,8 @@ const heldOut: { readonly [K in KindName]: readonly KindName[] } = {
 export function isHeldOut(first: KindName, second: KindName): boolean {
   return heldOut[first].includes(second);
 }
+
+export const isFollowUp = (name: KindName) => kindOf(name).needs !== undefined;
 
 /** True if a request of the second kind can come right after one of the first. */
 export function canFollow(first: KindName, second: KindName): boolean {

@@ -3,7 +3,7 @@ import { parseSettings } from "../../core/settings.ts";
 import type { Environment } from "../environment.ts";
 import { startEpisode } from "./episode.ts";
 import { completeSettings, officeSettingsSchema } from "./settings.ts";
-import { drawTask, heldOutPairs, type OfficeTask } from "./task.ts";
+import { challengeLength, drawTask, type OfficeTask } from "./task.ts";
 
 /**
  * The embedded environment: a small office with contacts, calendar, notes, messages, money and files, and a user with requests.
@@ -12,7 +12,7 @@ import { drawTask, heldOutPairs, type OfficeTask } from "./task.ts";
  */
 export function officeEnvironment(userSettings: unknown = {}): Environment<OfficeTask> {
   const settings = completeSettings(parseSettings(officeSettingsSchema, userSettings, "environment.settings"));
-  const hasChallenge = settings.requests.max > 1 && heldOutPairs(settings.kinds).length > 0;
+  const hasChallenge = challengeLength(settings.kinds) <= settings.requests.max;
   return {
     name: "office",
     size: (split) => (split === "challenge" && !hasChallenge ? 0 : Number.POSITIVE_INFINITY),

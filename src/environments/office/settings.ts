@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { kindNames, kindOf } from "./kinds.ts";
+import { isFollowUp, kindNames } from "./kinds.ts";
 import type { WorldSize } from "./world.ts";
 
 const range = z
@@ -12,7 +12,7 @@ export const officeSettingsSchema = z.strictObject({
   /** The kinds of request that occur. */
   kinds: z
     .array(z.enum(kindNames))
-    .refine((names) => names.some((name) => kindOf(name).needs === undefined), "at least one kind that is not a follow-up")
+    .refine((names) => !names.every(isFollowUp), "at least one kind that is not a follow-up")
     .optional(),
   /** How many requests a user comes with. */
   requests: range.optional(),

@@ -3,7 +3,7 @@ import type { Split, Task } from "../environment.ts";
 import { changesBetween } from "./changes.ts";
 import { closed, type Mind, type Plan } from "./expert.ts";
 import type { Draft, Kind, Topic } from "./kind.ts";
-import { canFollow, isHeldOut, type KindName, kindOf } from "./kinds.ts";
+import { canFollow, isFollowUp, isHeldOut, type KindName, kindOf } from "./kinds.ts";
 import type { OfficeSettings } from "./settings.ts";
 import { toolsOn } from "./tools.ts";
 import { cloneWorld, drawWorld, type World } from "./world.ts";
@@ -32,13 +32,14 @@ export interface Request {
   solve(mind: Mind): Plan;
 }
 
-/** Ordered pairs of these kinds that occur in the challenge split only. */
-export function heldOutPairs(kinds: readonly KindName[]): [KindName, KindName][] {
-  return kinds.flatMap((first) =>
-    kinds
-      .filter((second) => canFollow(first, second) && isHeldOut(first, second))
-      .map((second): [KindName, KindName] => [first, second]),
-  );
+/** The least number of requests in which a pair of these kinds that is kept for the challenge split can occur; Infinity if none can. */
+export function challengeLength(kinds: readonly KindName[]): number {
+  const position = new Map(kinds.filter((name) => !isFollowUp(name)).map((name) => [name, 1]));
+  for (const [name, at] of position) {
+    for (const next of kinds) if (!position.has(next) && canFollow(name, next)) position.set(next, at + 1);
+  }
+  const firsts = kinds.filter((first) => kinds.some((second) => canFollow(first, second) && isHeldOut(first, second)));
+  return Math.min(...firsts.map((first) => 1 + (position.get(first) ?? Number.POSITIVE_INFINITY)));
 }
 
 /** The task of a split and index. The splits draw from streams of their own. */
@@ -57,7 +58,7 @@ export function drawTask(settings: OfficeSettings, split: Split, index: number):
 const attempts = 10;
 
 function drawKinds({ kinds, requests }: OfficeSettings, split: Split, random: Random): KindName[] {
-  const min = split === "challenge" ? Math.max(2, requests.min) : requests.min;
+  const min = split === "challenge" ? Math.max(challengeLength(kinds), requests.min) : requests.min;
   const count = min + random.integer(requests.max - min + 1);
   for (;;) {
     const names: KindName[] = [];
@@ -69,7 +70,6 @@ function drawKinds({ kinds, requests }: OfficeSettings, split: Split, random: Ra
 
 /** A follow-up half of the time, where there is one. */
 function drawNext(kinds: readonly KindName[], before: KindName | undefined, random: Random): KindName {
-  const isFollowUp = (name: KindName) => kindOf(name).needs !== undefined;
   const followUps = kinds.filter((name) => isFollowUp(name) && before !== undefined && canFollow(before, name));
   return random.pick(followUps.length > 0 && random.chance(0.5) ? followUps : kinds.filter((name) => !isFollowUp(name)));
 }
@@ -88,7 +88,7 @@ function tryTask(settings: OfficeSettings, names: readonly KindName[], random: R
     const before = cloneWorld(plan);
     const draft = kind.draw({ world: plan, random, topic });
     if (draft === undefined) return undefined;
-    const solve = (mind: Mind) => closed(kind.needs === undefined ? afresh(draft, mind) : draft.solve(mind));
+    const solve = (mind: Mind) => closed(isFollowUp(name) ? draft.solve(mind) : afresh(draft, mind));
     const closing = follow(solve(perfect), draft.meant, (tool, args) => {
       used.push(tool);
       const result = tools.find((candidate) => candidate.name === tool)?.execute(args, { signal: neverAborted });

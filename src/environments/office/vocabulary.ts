@@ -23,7 +23,11 @@ export const fileNames = [
   "Report", "Budget", "Contract", "Invoice", "Slides", "Photo", "Letter", "Roadmap", "Poster", "Survey", "Map", "Logo",
 ] as const;
 
-export const noteTitles = ["Rent", "Taxi", "Gift", "Ticket", "Hotel", "Coffee", "Books", "Paint"] as const;
+// biome-ignore format: word lists
+export const noteTitles = [
+  "Rent", "Taxi", "Gift", "Ticket", "Hotel", "Coffee", "Books", "Paint", "Lamp", "Train", "Flowers", "Repair", "Parking", "Snacks",
+  "Stamps", "Cinema",
+] as const;
 
 export const greetings = ["Thanks", "Hello", "Yes", "No", "Later", "Welcome", "Great", "Soon", "Agreed", "Ready"] as const;
 

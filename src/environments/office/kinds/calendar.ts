@@ -175,14 +175,15 @@ export const cancelDay: Kind = {
   habits: ["half", "busy"],
   draw({ world, random }) {
     const full = days.filter((day) => world.events.filter((event) => event.day === day).length > 1);
-    if (full.length === 0) return undefined;
-    const day = random.pick(full);
+    const day = random.pick(full.length > 0 ? full : days);
     return {
       words: { day },
       *solve(mind) {
-        const [first, ...others] = yield* list(mind, "list_events", { day });
-        for (const { id } of first === undefined ? [] : [first, ...(mind.slips("half") ? [] : others)])
+        const events = yield* list(mind, "list_events", { day });
+        for (const [i, { id }] of events.entries()) {
+          if (i === 1 && mind.slips("half")) break;
           yield* act(mind, "cancel_event", { id });
+        }
         return done;
       },
     };
@@ -202,8 +203,8 @@ export const invite: Kind = {
       meant: person.meant,
       topic: { person: person.said, deed, event: title },
       *solve(mind) {
-        mind.event = yield* findEvent(mind, title);
-        return yield* act(mind, "invite", { id: mind.event?.id ?? unseen.id, contact: yield* findPerson(mind, person.said) });
+        const { id } = (yield* findEvent(mind, title)) ?? unseen;
+        return yield* act(mind, "invite", { id, contact: yield* findPerson(mind, person.said) });
       },
     };
   },

@@ -1,6 +1,6 @@
-import { act, call, done, find, findFileHabits, findOpenFile, findPerson, findPersonHabits, make, read } from "../expert.ts";
+import { act, call, done, find, findFileHabits, findOpenFile, findPerson, findPersonHabits } from "../expert.ts";
 import { drawPerson, drawTitle, type Kind, type Scene } from "../kind.ts";
-import { fileNames, folders, noteTitles } from "../vocabulary.ts";
+import { fileNames, folders } from "../vocabulary.ts";
 import type { Deed } from "./deeds.ts";
 
 const drawFile = ({ world, random }: Scene) => drawTitle(random, world.files, (file) => file.name, fileNames);
@@ -25,12 +25,11 @@ export const unlockAndDelete: Kind = {
   habits: ["half", "guess", "unknown", "busy"],
   draw(scene) {
     const locked = scene.world.files.filter((file) => file.locked);
-    if (locked.length === 0) return undefined;
-    const { name } = scene.random.pick(locked);
+    const { title: name } = drawTitle(scene.random, locked, (file) => file.name, fileNames);
     return {
       words: { name },
       *solve(mind) {
-        const { id } = mind.slips("guess") ? { id: "f01" } : yield* find(mind, "find_file", { name });
+        const { id } = mind.slips("guess") ? { id: "f01" } : yield* find(mind, "find_file", "name", name);
         yield* call(mind, "unlock_file", { id });
         return mind.slips("half") ? done : yield* act(mind, "delete_file", { id });
       },
@@ -84,29 +83,8 @@ export const whichFolder: Kind = {
     return {
       words: { name },
       *solve(mind) {
-        const { folder } = mind.slips("guess") ? { folder: "Inbox" } : yield* find(mind, "find_file", { name });
+        const { folder } = mind.slips("guess") ? { folder: "Inbox" } : yield* find(mind, "find_file", "name", name);
         return `In ${folder}.`;
-      },
-    };
-  },
-};
-
-export const noteDesk: Kind = {
-  phrasings: ["Write the desk of {person} into a note {title}.", "Make a note {title} with the desk of {person}."],
-  habits: findPersonHabits,
-  leaves: ["person"],
-  draw(scene) {
-    const person = drawPerson(scene);
-    const title = scene.random.pick(noteTitles);
-    return {
-      words: { person: person.said, title },
-      meant: person.meant,
-      topic: { person: person.said },
-      *solve(mind) {
-        const id = yield* findPerson(mind, person.said);
-        const { desk = 1 } = yield* read(mind, "get_contact", { id });
-        yield* make(mind, "write_note", { title, text: String(desk) });
-        return done;
       },
     };
   },

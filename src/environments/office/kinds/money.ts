@@ -40,7 +40,7 @@ export const payNote: Kind = {
       *solve(mind) {
         let amount = "10";
         if (!mind.slips("guess")) {
-          const { id } = yield* find(mind, "find_note", { title });
+          const { id } = yield* find(mind, "find_note", "title", title);
           amount = (yield* read(mind, "read_note", { id })).text ?? amount;
         }
         return yield* payContact(mind, yield* findPerson(mind, person.said), Number(amount));
@@ -58,9 +58,10 @@ export const payIfAffordable: Kind = {
   leaves: ["person"],
   draw(scene) {
     const { world, random } = scene;
-    const spare = world.balance - 20;
-    if (spare < 11) return undefined;
-    const limit = random.chance(0.6) ? world.balance + random.integer(99 - world.balance + 1) : 10 + random.integer(spare - 10);
+    const isAffordable = world.balance > 30 && random.chance(0.4);
+    const limit = isAffordable
+      ? 10 + random.integer(world.balance - 30)
+      : Math.max(10, world.balance + random.integer(100 - world.balance));
     const amount = 10 + random.integer(11);
     const person = drawPerson(scene);
     const text = random.pick(greetings);

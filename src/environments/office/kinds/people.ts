@@ -1,6 +1,6 @@
 import { act, close, done, findPerson, findPersonHabits, list, lookUpHabits, lookUpPerson, read } from "../expert.ts";
 import { drawMissing, drawPerson, firstName, type Kind, notCalled } from "../kind.ts";
-import { firstNames, greetings, surnames } from "../vocabulary.ts";
+import { firstNames, greetings, noteTitles, surnames } from "../vocabulary.ts";
 import { deedFor, moreFor, sending } from "./deeds.ts";
 
 export const message: Kind = {
@@ -80,6 +80,31 @@ export const desk: Kind = {
         const id = yield* findPerson(mind, person.said);
         const { desk = 1 } = yield* read(mind, "get_contact", { id });
         return `Desk ${desk}.`;
+      },
+    };
+  },
+};
+
+export const noteDesk: Kind = {
+  phrasings: ["Write the desk of {person} into a note {title}.", "Make a note {title} with the desk of {person}."],
+  habits: findPersonHabits,
+  leaves: ["person"],
+  draw(scene) {
+    const { world, random } = scene;
+    const person = drawPerson(scene);
+    const title = drawMissing(
+      random,
+      noteTitles,
+      world.notes.map((note) => note.title),
+    );
+    return {
+      words: { person: person.said, title },
+      meant: person.meant,
+      topic: { person: person.said },
+      *solve(mind) {
+        const id = yield* findPerson(mind, person.said);
+        const { desk = 1 } = yield* read(mind, "get_contact", { id });
+        return yield* act(mind, "write_note", { title, text: String(desk) });
       },
     };
   },
