@@ -18,10 +18,10 @@ export interface Policy {
   /** The same under the frozen reference. */
   referenceLogprobs(samples: readonly ActionInContext[]): Promise<Logprobs>;
   /**
-   * Adds ∂(Σ w·log π)/∂θ to the gradient, w = decide(log π).
-   * @returns the log-probs that were handed to `decide`
+   * Adds ∂(Σ w·log π)/∂θ to the gradient, w = decide(log π). Weights that are known beforehand save a forward pass.
+   * @returns the log-probs under the current parameters
    */
-  forwardBackward(samples: readonly ActionInContext[], decide: Decide): Promise<Logprobs>;
+  forwardBackward(samples: readonly ActionInContext[], decide: Decide | Weights): Promise<Logprobs>;
   /**
    * One optimiser step along the accumulated gradient, which is cleared.
    * @param scale multiplies the learning rate of the schedule; 1 if left out

@@ -1,4 +1,4 @@
-import type { Decide, Logprobs, StepReport } from "../core/policy.ts";
+import type { Decide, Logprobs, StepReport, Weights } from "../core/policy.ts";
 import type { ActionInContext, TokenId } from "../core/trajectory.ts";
 
 /** One action to be sampled. */
@@ -86,8 +86,12 @@ export interface Engine extends Sampler {
   logprobs(samples: readonly ActionInContext[], options: ForwardOptions): Promise<Logprobs>;
   /** The same under the parameters of the last `snapshotReference`. @throws EngineError if there was none */
   referenceLogprobs(samples: readonly ActionInContext[], options: ForwardOptions): Promise<Logprobs>;
-  /** Adds ∂(Σ w·log π)/∂θ to the accumulated gradient, w = decide(log π). Samples whose weights are all 0 cost no backward pass. */
-  forwardBackward(samples: readonly ActionInContext[], decide: Decide, options: ForwardOptions): Promise<Logprobs>;
+  /**
+   * Adds ∂(Σ w·log π)/∂θ to the accumulated gradient, w = decide(log π). Weights that are known beforehand save a forward pass;
+   * samples whose decided weights are all 0 cost no backward pass.
+   * @returns the log-probs under the current parameters
+   */
+  forwardBackward(samples: readonly ActionInContext[], decide: Decide | Weights, options: ForwardOptions): Promise<Logprobs>;
   /** One AdamW step *up* the accumulated gradient of Σ w·log π; clears it. @throws EngineError if it is not finite */
   step(options: StepOptions): Promise<StepReport>;
   /** Freezes a copy of the current parameters as the reference. */

@@ -29,7 +29,12 @@ export function needsLogits({ temperature }: Choice): boolean {
  * @param logits [V], where `needsLogits`
  * @param uniform in [0, 1)
  */
-export function chooseToken(probabilities: Float32Array, logits: Float32Array | undefined, choice: Choice, uniform: number): Chosen {
+export function chooseToken(
+  probabilities: Float32Array,
+  logits: Float32Array | undefined,
+  choice: Choice,
+  uniform: number,
+): Chosen {
   const { token, logprob } =
     choice.temperature === 0
       ? { token: likeliest(probabilities), logprob: 0 }
@@ -54,7 +59,8 @@ function drawFromAll(probabilities: Float32Array, uniform: number): { token: Tok
 function drawFrom(tokens: readonly TokenId[], probabilities: Float32Array, uniform: number): { token: TokenId; logprob: number } {
   const mass = tokens.reduce((sum, token) => sum + probabilities[token], 0);
   let cumulative = 0;
-  const token = tokens.find((candidate) => (cumulative += probabilities[candidate]) > uniform * mass) ?? tokens[tokens.length - 1];
+  const token =
+    tokens.find((candidate) => (cumulative += probabilities[candidate]) > uniform * mass) ?? tokens[tokens.length - 1];
   return { token, logprob: Math.log(probabilities[token] / mass) };
 }
 

@@ -26,7 +26,7 @@ export interface LocalEngineOptions {
 }
 
 /** Distinct tokens of a row: more lets more samples share a prefix, fewer saves attention between branches. */
-const rowTokens = 384;
+const rowTokens = 192;
 /** Tokens of a training micro-batch, padding included. Larger ones are no faster, and need more memory. */
 const batchTokens = 1536;
 /** Keys and values of rollouts that wait for their next turn. */
@@ -50,7 +50,10 @@ export class LocalEngine implements Engine {
   #training: TrainingGraph | undefined;
   #stats = { computedTokens: 0, denseTokens: 0, seconds: 0 };
 
-  constructor(model: Model, { model: name, threads = availableParallelism(), slots = 128, maxLength, decode }: LocalEngineOptions) {
+  constructor(
+    model: Model,
+    { model: name, threads = availableParallelism(), slots = 128, maxLength, decode }: LocalEngineOptions,
+  ) {
     this.#model = model;
     this.#threads = threads;
     this.#parameters = new Map([...model.parameters].map(([key, { data }]) => [key, data]));
@@ -84,29 +87,44 @@ export class LocalEngine implements Engine {
 
   async referenceLogprobs(samples: readonly ActionInContext[], options: ForwardOptions): Promise<Logprobs> {
     if (!this.#reference) {
-      throw new EngineError("reference model", undefined, { expected: "a snapshot", hint: "Call snapshotReference() before training starts." });
+      throw new EngineError("reference model", undefined, {
+        expected: "a snapshot",
+        hint: "Call snapshotReference() before training starts.",
+      });
     }
     return this.#forward(samples, this.#pack(samples), this.#reference, options);
   }
 
-  async forwardBackward(samples: readonly ActionInContext[], decide: Decide, options: ForwardOptions): Promise<Logprobs> {
+  async forwardBackward(
+    samples: readonly ActionInContext[],
+    decide: Decide | Weights,
+    options: ForwardOptions,
+  ): Promise<Logprobs> {
     const batches = this.#pack(samples);
+    if (typeof decide !== "function") return this.#backward(samples, batches, decide, options);
     const logprobs = await this.#forward(samples, batches, this.#parameters, options);
     const weights = decide(logprobs);
-    checkWeights(samples, weights);
     const trained = samples.flatMap((_, i) => (weights[i].some((w) => w !== 0) ? [i] : []));
     const all = trained.length === samples.length;
-    await this.#backward(
-      all ? batches : this.#pack(trained.map((i) => samples[i])),
-      all ? weights : trained.map((i) => weights[i]),
-      options,
-    );
+    if (all) await this.#backward(samples, batches, weights, options);
+    else {
+      const some = trained.map((i) => samples[i]);
+      await this.#backward(
+        some,
+        this.#pack(some),
+        trained.map((i) => weights[i]),
+        options,
+      );
+    }
     return logprobs;
   }
 
   async step({ clipNorm, ...options }: StepOptions): Promise<StepReport> {
     const gradients = this.#gradients;
-    if (!gradients) throw new EngineError("gradient", undefined, { expected: "a forwardBackward with weights that are not all 0 before a step" });
+    if (!gradients)
+      throw new EngineError("gradient", undefined, {
+        expected: "a forwardBackward with weights that are not all 0 before a step",
+      });
     const start = performance.now();
     const gradientNorm = this.#optimiser.step(gradients, { clipNorm, ...options });
     for (const gradient of gradients.values()) gradient.fill(0);
@@ -128,7 +146,8 @@ export class LocalEngine implements Engine {
     await mkdir(folder, { recursive: true });
     await this.saveModel(join(folder, "model"));
     await this.#optimiser.save(join(folder, "optimiser.safetensors"));
-    if (this.#reference) await writeSafetensors(join(folder, "reference.safetensors"), this.#tensors(this.#reference), { dtype: "float32" });
+    if (this.#reference)
+      await writeSafetensors(join(folder, "reference.safetensors"), this.#tensors(this.#reference), { dtype: "float32" });
   }
 
   async loadState(folder: string): Promise<void> {
@@ -136,12 +155,16 @@ export class LocalEngine implements Engine {
     for (const [name, data] of this.#parameters) {
       const from = saved.parameters.get(name);
       if (from?.data.length !== data.length) {
-        throw new EngineError(`checkpoint ${folder}`, `${name} of another size`, { expected: `the parameters of ${this.info.name}` });
+        throw new EngineError(`checkpoint ${folder}`, `${name} of another size`, {
+          expected: `the parameters of ${this.info.name}`,
+        });
       }
       data.set(from.data);
     }
     await this.#optimiser.load(join(folder, "optimiser.safetensors"));
-    this.#reference = new Map([...(await readSafetensors(join(folder, "reference.safetensors")))].map(([name, { data }]) => [name, data]));
+    this.#reference = new Map(
+      [...(await readSafetensors(join(folder, "reference.safetensors")))].map(([name, { data }]) => [name, data]),
+    );
     this.#gradients = undefined;
     await this.#sampler.update(this.#parameters, this.weightVersion);
   }
@@ -164,37 +187,53 @@ export class LocalEngine implements Engine {
     return batchRows(rows, batchTokens).map(packBatch);
   }
 
-  async #forward(samples: readonly ActionInContext[], batches: readonly PackedBatch[], parameters: Arrays, { temperature }: ForwardOptions): Promise<Logprobs> {
+  async #forward(
+    samples: readonly ActionInContext[],
+    batches: readonly PackedBatch[],
+    parameters: Arrays,
+    { temperature }: ForwardOptions,
+  ): Promise<Logprobs> {
     const graph = await this.#trainingGraph();
-    const logprobs: number[][] = samples.map(() => []);
-    await this.#timed(batches, samples, async () => {
-      for (const batch of batches) {
-        const scored = await graph.logprobs(batch, parameters, temperature);
-        for (const { sample, scored: places } of batch.places) logprobs[sample] = places.map((place) => scored[place]);
-      }
-    });
-    return logprobs;
+    return this.#overBatches(samples, batches, (batch) => graph.logprobs(batch, parameters, temperature));
   }
 
-  async #backward(batches: readonly PackedBatch[], weights: Weights, { temperature }: ForwardOptions): Promise<void> {
+  async #backward(
+    samples: readonly ActionInContext[],
+    batches: readonly PackedBatch[],
+    weights: Weights,
+    { temperature }: ForwardOptions,
+  ): Promise<Logprobs> {
+    checkWeights(samples, weights);
     const graph = await this.#trainingGraph();
     this.#gradients ??= new Map([...this.#parameters].map(([name, { length }]) => [name, new Float32Array(length)]));
     const gradients = this.#gradients;
-    await this.#timed(batches, [], async () => {
-      for (const batch of batches) {
-        const summed = new Float32Array(batch.targets.length);
-        for (const { sample, scored } of batch.places) scored.forEach((place, j) => (summed[place] += weights[sample][j]));
-        await graph.backward(batch, summed, this.#parameters, temperature, gradients);
+    return this.#overBatches(samples, batches, (batch) => {
+      const summed = new Float32Array(batch.targets.length);
+      for (const { sample, scored } of batch.places) {
+        scored.forEach((place, j) => {
+          summed[place] += weights[sample][j];
+        });
       }
+      return graph.backward(batch, summed, this.#parameters, temperature, gradients);
     });
   }
 
-  async #timed(batches: readonly PackedBatch[], samples: readonly ActionInContext[], work: () => Promise<void>): Promise<void> {
+  /** From the log-probs of each batch's scored tokens to those of each sample's action tokens. */
+  async #overBatches(
+    samples: readonly ActionInContext[],
+    batches: readonly PackedBatch[],
+    pass: (batch: PackedBatch) => Promise<Float32Array>,
+  ): Promise<Logprobs> {
     const start = performance.now();
-    await work();
+    const logprobs: number[][] = samples.map(() => []);
+    for (const batch of batches) {
+      const logprobOf = await pass(batch);
+      for (const { sample, scored } of batch.places) logprobs[sample] = scored.map((place) => logprobOf[place]);
+    }
     this.#stats.seconds += (performance.now() - start) / 1000;
     this.#stats.computedTokens += batches.reduce((sum, { rows, length }) => sum + rows * length, 0);
     this.#stats.denseTokens += samples.reduce((sum, { context, action }) => sum + context.length + action.length, 0);
+    return logprobs;
   }
 
   async #trainingGraph(): Promise<TrainingGraph> {
@@ -202,15 +241,19 @@ export class LocalEngine implements Engine {
   }
 
   #tensors(arrays: Arrays): Map<string, { shape: readonly number[]; data: Float32Array }> {
-    return new Map([...this.#model.parameters].map(([name, { shape }]) => [name, { shape, data: arrays.get(name) ?? new Float32Array() }]));
+    return new Map(
+      [...this.#model.parameters].map(([name, { shape }]) => [name, { shape, data: arrays.get(name) ?? new Float32Array() }]),
+    );
   }
 }
 
 function checkWeights(samples: readonly ActionInContext[], weights: Weights): void {
   samples.forEach(({ action, trajectory, turn }, i) => {
     const where = `weights of turn ${turn} of trajectory ${trajectory}`;
-    if (weights[i]?.length !== action.length) throw new EngineError(where, weights[i]?.length, { expected: `${action.length} numbers, one a token` });
+    if (weights[i]?.length !== action.length)
+      throw new EngineError(where, weights[i]?.length, { expected: `${action.length} numbers, one a token` });
     const bad = weights[i].find((w) => !Number.isFinite(w));
-    if (bad !== undefined) throw new EngineError(where, bad, { expected: "finite numbers", hint: "Look at the rewards and log-probs of this step." });
+    if (bad !== undefined)
+      throw new EngineError(where, bad, { expected: "finite numbers", hint: "Look at the rewards and log-probs of this step." });
   });
 }

@@ -6,7 +6,11 @@ import type { OpName } from "./ops.ts";
  * From ∂L/∂outputs to ∂L/∂inputs, as new nodes of the graph. Upstream gradients are undefined where nothing depends on
  * an output; an input that no gradient can reach (ids, masks) gets undefined.
  */
-type GradientRule<O extends OpName> = (g: Graph, node: Node<O>, upstream: readonly (Tensor | undefined)[]) => (Tensor | undefined)[];
+type GradientRule<O extends OpName> = (
+  g: Graph,
+  node: Node<O>,
+  upstream: readonly (Tensor | undefined)[],
+) => (Tensor | undefined)[];
 
 /** One rule an operator. `null`: nothing is ever differentiated through it. */
 export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } = {
@@ -47,7 +51,13 @@ export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } =
   },
 
   reshape: (g, { inputs: [x] }, [dy]) => [dy && g.reshape(dy, x.shape)],
-  transpose: (g, { attributes: { permutation } }, [dy]) => [dy && g.transpose(dy, permutation.map((_, axis) => permutation.indexOf(axis)))],
+  transpose: (g, { attributes: { permutation } }, [dy]) => [
+    dy &&
+      g.transpose(
+        dy,
+        permutation.map((_, axis) => permutation.indexOf(axis)),
+      ),
+  ],
   concat: (g, { inputs, attributes: { axis } }, [dy]) => {
     if (!dy) return inputs.map(() => undefined);
     const sizes = inputs.map((x) => x.shape[axis]);
@@ -64,7 +74,10 @@ export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } =
   },
   sum: (g, { inputs: [x], attributes: { axes } }, [dy]) => {
     if (!dy) return [undefined];
-    const kept = g.reshape(dy, x.shape.map((dim, axis) => (axes.includes(axis) ? 1 : dim)));
+    const kept = g.reshape(
+      dy,
+      x.shape.map((dim, axis) => (axes.includes(axis) ? 1 : dim)),
+    );
     const zeros = g.mul(x, g.scalar(0));
     return [g.add(zeros, kept)];
   },
@@ -87,7 +100,12 @@ export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } =
     return [g.mul(inverse, g.sub(dy, g.mul(y, mean)))];
   },
   /** A rotation's transpose is the rotation by the opposite angle. */
-  rotary: (g, { inputs: [_x, positions, cosine, sine] }, [dy]) => [dy && g.rotary(dy, positions, cosine, g.neg(sine)), undefined, undefined, undefined],
+  rotary: (g, { inputs: [_x, positions, cosine, sine] }, [dy]) => [
+    dy && g.rotary(dy, positions, cosine, g.neg(sine)),
+    undefined,
+    undefined,
+    undefined,
+  ],
 
   /**
    * P = softmax(scale·QKᵀ + mask), O = PV:  dV = PᵀdO,  dP = dO·Vᵀ,  dS = P ∘ (dP − rowsum(dO ∘ O)),
@@ -134,7 +152,11 @@ export function differentiate(g: Graph, output: Tensor, seed: Tensor, wrt: reado
     // The table pairs each rule with its own operator; the compiler cannot follow that pairing through the index.
     const rule = gradientRules[node.op] as GradientRule<OpName> | null;
     if (!rule) throw new EngineError("differentiated operator", node.op, { expected: "one that has a gradient rule" });
-    const gradients = rule(g, node, node.outputs.map((out) => adjoint.get(out.name)));
+    const gradients = rule(
+      g,
+      node,
+      node.outputs.map((out) => adjoint.get(out.name)),
+    );
     node.inputs.forEach((input, i) => {
       const gradient = gradients[i];
       if (!gradient || !needed.has(input.name)) return;
@@ -161,7 +183,9 @@ function dependents(nodes: readonly Node[], of: readonly Tensor[]): Set<string> 
 /** Undoes broadcasting: sums a gradient over the axes along which the operand was repeated. */
 function sumTo(g: Graph, gradient: Tensor, shape: readonly Dim[]): Tensor {
   const missing = gradient.shape.length - shape.length;
-  const axes = gradient.shape.flatMap((dim, axis) => (axis < missing || (shape[axis - missing] === 1 && dim !== 1) ? [axis] : []));
+  const axes = gradient.shape.flatMap((dim, axis) =>
+    axis < missing || (shape[axis - missing] === 1 && dim !== 1) ? [axis] : [],
+  );
   return axes.length === 0 ? gradient : g.reshape(g.sum(gradient, axes), shape);
 }
 

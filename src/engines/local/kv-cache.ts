@@ -82,7 +82,13 @@ export class SlotCache {
   }
 
   /** Appends the first `count` of a row's new tokens to a slot that holds `length`. @param keys per layer [R, Hk, chunk, size] */
-  append(slot: number, length: number, from: { row: number; chunk: number; count: number }, keys: readonly Float32Array[], values: readonly Float32Array[]): void {
+  append(
+    slot: number,
+    length: number,
+    from: { row: number; chunk: number; count: number },
+    keys: readonly Float32Array[],
+    values: readonly Float32Array[],
+  ): void {
     const { kvHeads, headDim } = this.#shape;
     this.#eachHead((head) => {
       const source = (from.row * kvHeads + head) * from.chunk * headDim;

@@ -13,7 +13,10 @@ export function serialise(graph: Graph): Uint8Array {
   const { nodes, constants } = lower(graph);
   const model = protobuf.Writer.create();
   model.uint32(8).int64(9); // ir_version
-  for (const [domain, version] of [["", 18], ["com.microsoft", 1]] as const) {
+  for (const [domain, version] of [
+    ["", 18],
+    ["com.microsoft", 1],
+  ] as const) {
     model.uint32(66).fork().uint32(10).string(domain).uint32(16).int64(version).ldelim(); // opset_import
   }
   model.uint32(58).fork(); // graph
@@ -60,7 +63,10 @@ export class Session {
       const results = await this.#session.run(tensors, fetch as string[]);
       return Object.fromEntries(fetch.map((name) => [name, results[name].data as Float32Array]));
     } catch (cause) {
-      throw new EngineError("ONNX Runtime", messageOf(cause), { hint: "If memory ran out, lower tokens per micro-batch.", cause });
+      throw new EngineError("ONNX Runtime", messageOf(cause), {
+        hint: "If memory ran out, lower tokens per micro-batch.",
+        cause,
+      });
     }
   }
 
@@ -120,7 +126,12 @@ function lower(graph: Graph): { nodes: OnnxNode[]; constants: Constant[] } {
     },
   };
   for (const { op, inputs, outputs, attributes } of graph.nodes) {
-    (ops[op].lower as (to: Lowering, i: readonly Tensor[], o: readonly Tensor[], a: object) => void)(lowering, inputs, outputs, attributes);
+    (ops[op].lower as (to: Lowering, i: readonly Tensor[], o: readonly Tensor[], a: object) => void)(
+      lowering,
+      inputs,
+      outputs,
+      attributes,
+    );
   }
   return { nodes: [...prelude, ...nodes], constants: [...constants.values()] };
 }

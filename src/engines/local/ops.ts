@@ -261,7 +261,12 @@ export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
     ],
     lower: (to, [logits, targets], [out, all]) => {
       to.emit({ type: "LogSoftmax", inputs: [logits.name], outputs: [all.name], attributes: { axis: { int: -1 } } });
-      to.emit({ type: "GatherElements", inputs: [all.name, targets.name], outputs: [out.name], attributes: { axis: { int: 1 } } });
+      to.emit({
+        type: "GatherElements",
+        inputs: [all.name, targets.name],
+        outputs: [out.name],
+        attributes: { axis: { int: 1 } },
+      });
     },
   },
 };

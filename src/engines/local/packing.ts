@@ -25,9 +25,13 @@ export function packRows(samples: readonly ActionInContext[], maxTokens: number)
   const sequences = samples.map((sample, index) => {
     const where = `turn ${sample.turn} of trajectory ${sample.trajectory}`;
     if (sample.context.length === 0 || sample.action.length === 0) {
-      throw new ShapeError(where, { context: sample.context.length, action: sample.action.length }, {
-        expected: "a context and an action of at least one token each",
-      });
+      throw new ShapeError(
+        where,
+        { context: sample.context.length, action: sample.action.length },
+        {
+          expected: "a context and an action of at least one token each",
+        },
+      );
     }
     const tokens = [...sample.context, ...sample.action];
     if (tokens.length > maxTokens) {

@@ -97,7 +97,8 @@ export class LocalSampler {
         hint: "The tokenizer does not belong to this model.",
       });
     }
-    if (request.stopStrings?.length && !decode) throw new EngineError("stopStrings", request.stopStrings, { expected: "an engine made with `decode`" });
+    if (request.stopStrings?.length && !decode)
+      throw new EngineError("stopStrings", request.stopStrings, { expected: "an engine made with `decode`" });
     return new Promise((resolve, reject) => {
       if (request.signal?.aborted) return reject(cancelled());
       const row: Row = {
@@ -253,7 +254,10 @@ export class LocalSampler {
       inverseTemperatures[r] = 1 / (row.choice.temperature || 1);
     });
     const logits = rows.some((row) => needsLogits(row.choice));
-    return graph.step({ rows: rows.length, chunk, cached: cachedTokens, tokens, positions, mask, last, inverseTemperatures, ...cache }, { logits });
+    return graph.step(
+      { rows: rows.length, chunk, cached: cachedTokens, tokens, positions, mask, last, inverseTemperatures, ...cache },
+      { logits },
+    );
   }
 
   /** Caches what was fed, and draws a token for every row that has nothing left to feed. */
@@ -274,7 +278,12 @@ export class LocalSampler {
   #draw(row: Row, r: number, { probabilities, logits, entropies }: StepOutputs): SampledAction["finish"] | undefined {
     const v = this.#config.vocabSize;
     const of = (matrix: Float32Array) => matrix.subarray(r * v, (r + 1) * v);
-    const chosen = chooseToken(of(probabilities), needsLogits(row.choice) && logits ? of(logits) : undefined, row.choice, row.random.uniform());
+    const chosen = chooseToken(
+      of(probabilities),
+      needsLogits(row.choice) && logits ? of(logits) : undefined,
+      row.choice,
+      row.random.uniform(),
+    );
     const { action, request } = row;
     action.tokens.push(chosen.token);
     action.logprobs.push(chosen.logprob);

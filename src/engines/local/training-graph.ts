@@ -37,12 +37,19 @@ export class TrainingGraph {
     return logprobs;
   }
 
-  /** Adds ∂(Σ w·log π)/∂θ to `gradients`. @param weights [M] */
-  async backward(batch: PackedBatch, weights: Float32Array, parameters: Arrays, temperature: number, gradients: Arrays): Promise<void> {
+  /** Adds ∂(Σ w·log π)/∂θ to `gradients`. @param weights [M] @returns log π of the M scored tokens */
+  async backward(
+    batch: PackedBatch,
+    weights: Float32Array,
+    parameters: Arrays,
+    temperature: number,
+    gradients: Arrays,
+  ): Promise<Float32Array> {
     const names = [...this.#shapes.keys()];
     const feeds = { ...this.#feeds(batch, parameters, temperature), weights: { data: weights, shape: [weights.length, 1] } };
-    const results = await this.#forwardBackward.run(feeds, names.map(gradientOf));
+    const results = await this.#forwardBackward.run(feeds, ["logprobs", ...names.map(gradientOf)]);
     for (const name of names) addTo(gradients.get(name), results[gradientOf(name)]);
+    return results.logprobs;
   }
 
   async close(): Promise<void> {
@@ -66,7 +73,7 @@ export class TrainingGraph {
 }
 
 /** Inputs and sizes as in `PackedBatch`: B rows, T tokens a row, M scored tokens; only their hidden states meet the vocabulary. */
-function trainingGraph(config: ModelConfig, { backward }: { readonly backward: boolean }): Graph {
+export function trainingGraph(config: ModelConfig, { backward }: { readonly backward: boolean }): Graph {
   const g = new Graph();
   const tokens = g.input("tokens", ["B", "T"], "int32");
   const positions = g.input("positions", ["B", "T"], "int64");

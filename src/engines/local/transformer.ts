@@ -25,7 +25,13 @@ export interface TokenInputs {
  * the few rows of a matrix cost less than products over the many tokens.
  * @returns the final hidden states [B, T, D], after the last norm but without its weight
  */
-export function decoder(g: Graph, config: ModelConfig, weight: Parameters, { tokens, positions }: TokenInputs, attend: Attend): Tensor {
+export function decoder(
+  g: Graph,
+  config: ModelConfig,
+  weight: Parameters,
+  { tokens, positions }: TokenInputs,
+  attend: Attend,
+): Tensor {
   const [cosine, sine] = rotaryTables(g, config);
   const queryWidth = config.heads * config.headDim;
   const keyWidth = config.kvHeads * config.headDim;
@@ -44,8 +50,19 @@ export function decoder(g: Graph, config: ModelConfig, weight: Parameters, { tok
 
     const normed = g.rmsNormalise(x, config.rmsNormEps);
     const projections = ["q", "k", "v"].map((p) => `self_attn.${p}_proj`);
-    let qkv = project(normed, "input_layernorm.weight", projections.map((p) => `${p}.weight`));
-    if (config.attentionBias) qkv = g.add(qkv, g.concat(projections.map((p) => name(`${p}.bias`)), 0));
+    let qkv = project(
+      normed,
+      "input_layernorm.weight",
+      projections.map((p) => `${p}.weight`),
+    );
+    if (config.attentionBias)
+      qkv = g.add(
+        qkv,
+        g.concat(
+          projections.map((p) => name(`${p}.bias`)),
+          0,
+        ),
+      );
     const [q, k, v] = g.split(qkv, 2, [queryWidth, keyWidth, keyWidth]);
     const rotate = (t: Tensor) => g.rotary(t, positions, cosine, sine);
     const attended = attend(
