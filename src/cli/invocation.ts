@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 export function commandPrefix(env: NodeJS.ProcessEnv = process.env): string {
   const script = env.npm_lifecycle_event;
   if (script === "start" || script === "retrograde") return "npm run -s retrograde --";
-  if (existsSync("node_modules/.bin/retrograde") || env.npm_command === "exec") return "npx retrograde";
+  if (existsSync("node_modules/.bin/retrograde")) return "npx retrograde";
+  if (env.npm_command === "exec") return "npx retrograde-rl";
   return "retrograde";
 }

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { extname, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { createJiti } from "jiti";
 import { ConfigError } from "../core/errors.ts";
 import type { UserConfig } from "./config.ts";
@@ -32,9 +33,12 @@ export async function loadConfigFile(path?: string, folder = process.cwd()): Pro
   return exported;
 }
 
+/** This package: a configuration finds it also where it is not installed, as with npx. */
+const self = fileURLToPath(new URL(`../index${extname(fileURLToPath(import.meta.url))}`, import.meta.url));
+
 async function load(file: string): Promise<unknown> {
   try {
-    return await createJiti(import.meta.url).import(file, { default: true });
+    return await createJiti(import.meta.url, { alias: { "retrograde-rl": self } }).import(file, { default: true });
   } catch (cause) {
     throw new ConfigError(file, cause, { expected: "a module that loads", cause });
   }
