@@ -9,6 +9,8 @@ import { readMetrics, readRun } from "../src/runs/read.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
 const example = join(import.meta.dirname, "../examples/own-environment.ts");
+/** By its file: the examples run in folders from which no package is found. */
+const loader = join(import.meta.dirname, "../node_modules/jiti/lib/jiti-register.mjs");
 const run = promisify(execFile);
 
 test("the example of an own environment trains a model from code, in under 20 lines", async () => {
@@ -17,7 +19,7 @@ test("the example of an own environment trains a model from code, in under 20 li
 
   const folder = mkdtempSync(join(tmpdir(), "retrograde-example-"));
   await writeTinyModel(join(folder, "model"), trainTokenizer([], { vocabularySize: 400 }));
-  const { stdout } = await run(process.execPath, ["--import", "jiti/register", example, join(folder, "model"), "2"], {
+  const { stdout } = await run(process.execPath, ["--import", loader, example, join(folder, "model"), "2"], {
     cwd: folder,
   });
   expect(stdout).toMatch(/^success \d\.\d\d → \d\.\d\d$/m);

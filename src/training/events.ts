@@ -1,3 +1,4 @@
+import type { Trajectory } from "../core/trajectory.ts";
 import type { EvaluationRecord, StepRecord, Summary, TimingRecord } from "../runs/records.ts";
 
 export type Phase = "evaluate" | "rollout" | "update" | "checkpoint";
@@ -18,3 +19,14 @@ export type TrainingEvent =
   | { readonly type: "finished"; readonly folder: string; readonly summary: Summary };
 
 export type OnEvent = (event: TrainingEvent) => void;
+
+/** Announces a phase of episodes, and then each one that has ended. */
+export function announceEpisodes(onEvent: OnEvent, phase: Phase, step: number, total: number): (trajectory: Trajectory) => void {
+  onEvent({ type: "phase", phase, step, total });
+  let [done, tokens] = [0, 0];
+  return (trajectory) => {
+    done++;
+    tokens += trajectory.turns.reduce((sum, turn) => sum + turn.action.length, 0);
+    onEvent({ type: "progress", phase, done, total, tokens });
+  };
+}

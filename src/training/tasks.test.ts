@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { lettersEnvironment } from "../../test/letters.ts";
-import { ConfigError } from "../core/errors.ts";
+import { ConfigError, EnvError } from "../core/errors.ts";
 import { resolveConfig } from "./config.ts";
 import { checkSplits, evaluationTasks, trainingTasks } from "./tasks.ts";
 
@@ -25,6 +25,17 @@ test("a position alone decides what comes next", async () => {
 test("an evaluation takes the first tasks, as many as there are", async () => {
   expect((await evaluationTasks(lettersEnvironment(), "test", 3)).map(({ id }) => id)).toEqual(["test/0", "test/1", "test/2"]);
   expect(await evaluationTasks(lettersEnvironment(2), "test", 3)).toHaveLength(2);
+});
+
+test("an environment that cannot give a task is named, with the task and the reason", async () => {
+  const broken = {
+    ...lettersEnvironment(3),
+    task: () => {
+      throw new Error("file not found");
+    },
+  };
+  await expect(evaluationTasks(broken, "test", 2)).rejects.toThrow(EnvError);
+  await expect(evaluationTasks(broken, "test", 2)).rejects.toThrow('task 0 of the test split of "letters" is file not found');
 });
 
 test("a split without tasks is refused with the setting that asks for it and the splits that there are", () => {

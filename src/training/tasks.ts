@@ -1,4 +1,4 @@
-import { ConfigError } from "../core/errors.ts";
+import { ConfigError, EnvError } from "../core/errors.ts";
 import { randomStream } from "../core/random.ts";
 import { type Environment, type Split, splits, type Task } from "../environments/environment.ts";
 import type { TrainingConfig } from "./config.ts";
@@ -50,5 +50,13 @@ export function checkSplit(environment: Environment, setting: string, split: Spl
 }
 
 function tasksAt(environment: Environment, split: Split, indices: readonly number[]): Promise<Task[]> {
-  return Promise.all(indices.map((index) => environment.task(split, index)));
+  return Promise.all(
+    indices.map(async (index) => {
+      try {
+        return await environment.task(split, index);
+      } catch (cause) {
+        throw new EnvError(`task ${index} of the ${split} split of "${environment.name}"`, cause, { expected: "a task", cause });
+      }
+    }),
+  );
 }

@@ -54,14 +54,19 @@ const contentsOf = (folder: string) => ({
   trajectories: readMetrics(folder).map(({ step }) => readTrajectories(folder, step)),
 });
 
-/** Stands for a kill: nothing after it is run, nothing is tidied up. */
+/** Stands for a kill: nothing is written after it. */
 class Killed extends Error {}
-const killAt = (count: number) => {
+
+function killedProcess(folder: string, count: number, process: Process = {}) {
   let seen = 0;
-  return () => {
-    if (++seen === count) throw new Killed();
+  const engine = new TableEngine(lettersVocabulary);
+  const onEvent = () => {
+    if (++seen !== count) return;
+    engine.saveState = () => Promise.reject(new Killed());
+    throw new Killed();
   };
-};
+  return work(folder, { ...process, engine, onEvent });
+}
 
 test("a run with the same seed writes the same bytes, with another seed others", async () => {
   const [first, second, other] = [newFolder(), newFolder(), newFolder()];
@@ -79,8 +84,8 @@ test("a run that is killed at any event and resumed writes what it would have wr
   const uninterrupted = contentsOf(folder);
   for (const kill of [2, 9, 30, 90, 155, Math.floor(events * 0.7), events - 20, events - 1]) {
     const killed = newFolder();
-    await expect(work(killed, { onEvent: killAt(kill) })).rejects.toThrow(Killed);
-    await work(killed, { resume: true, onEvent: killAt(60) }).catch((error) => expect(error).toBeInstanceOf(Killed));
+    await expect(killedProcess(killed, kill)).rejects.toThrow(Killed);
+    await killedProcess(killed, 60, { resume: true }).catch((error) => expect(error).toBeInstanceOf(Killed));
     await work(killed, { resume: true });
     expect(contentsOf(killed).metrics, `killed at event ${kill} of ${events}`).toBe(uninterrupted.metrics);
     expect(contentsOf(killed)).toEqual(uninterrupted);
@@ -136,6 +141,34 @@ test("a sampler that disagrees with the trainer stops the run before anything is
   await expect(run).rejects.toThrow(EngineError);
   await expect(run).rejects.toThrow(/log-prob gap is 0\.05\d*; expected at most 0\.02 nats \(limits\.logprobGap\)/);
   expect(engine.weightVersion).toBe(0);
+});
+
+/** The newest checkpoint of a run whose engine is broken after five steps. */
+async function checkpointAfter(breakEngine: (engine: TableEngine) => void): Promise<number | undefined> {
+  const folder = newFolder();
+  const engine = new TableEngine(lettersVocabulary);
+  const onEvent = (event: TrainingEvent) => {
+    if (event.type === "stepped" && event.record.step === 5) breakEngine(engine);
+  };
+  await expect(work(folder, { engine, onEvent, config: { checkpoint: { every: 4 } } })).rejects.toThrow("the engine");
+  return checkpointSteps(folder).at(-1);
+}
+const broken = () => Promise.reject(new EngineError("the engine", "broken"));
+
+test("an error while sampling loses no finished step", async () => {
+  const newest = await checkpointAfter((engine) => {
+    engine.sample = broken;
+  });
+  expect(newest).toBe(5);
+});
+
+test("an error between the optimiser steps of an update leaves the last checkpoint, as the weights are of no step", async () => {
+  const newest = await checkpointAfter((engine) => {
+    const step = engine.step.bind(engine);
+    let taken = 0;
+    engine.step = (options) => (++taken === 2 ? broken() : step(options));
+  });
+  expect(newest).toBe(4);
 });
 
 test("every step measures the gap, the weight versions and what the algorithm reports", async () => {
