@@ -10,26 +10,21 @@ const indexBound = 2 ** 31;
  * new order each time. Position and seed decide alone, so a resumed run goes on with the task that was next.
  */
 export function trainingTasks(environment: Environment, position: number, count: number, seed: number): Promise<Task[]> {
-  const size = environment.size("train");
-  const indexAt = (at: number) => {
-    if (size === Number.POSITIVE_INFINITY) return randomStream(seed, "task", at).integer(indexBound);
-    const epoch = Math.floor(at / size);
-    return randomStream(seed, "epoch", epoch).shuffle(Array.from({ length: size }, (_, i) => i))[at % size];
-  };
-  return tasksAt(
-    environment,
-    "train",
-    Array.from({ length: count }, (_, i) => indexAt(position + i)),
-  );
+  return tasksAt(environment, "train", trainingIndices(environment.size("train"), position, count, seed));
+}
+
+function trainingIndices(size: number, position: number, count: number, seed: number): number[] {
+  if (size === Number.POSITIVE_INFINITY)
+    return range(position, count).map((at) => randomStream(seed, "task", at).integer(indexBound));
+  const first = Math.floor(position / size);
+  const epochs = Math.floor((position + count - 1) / size) - first + 1;
+  const order = range(first, epochs).flatMap((epoch) => randomStream(seed, "epoch", epoch).shuffle(range(0, size)));
+  return order.slice(position - first * size, position - first * size + count);
 }
 
 /** The first tasks of a split, whatever the seed: every evaluation of every run is of the same tasks. */
 export function evaluationTasks(environment: Environment, split: Split, count: number): Promise<Task[]> {
-  return tasksAt(
-    environment,
-    split,
-    Array.from({ length: Math.min(count, environment.size(split)) }, (_, i) => i),
-  );
+  return tasksAt(environment, split, range(0, Math.min(count, environment.size(split))));
 }
 
 /** @throws ConfigError where a setting needs tasks of a split in which the environment has none */
@@ -59,4 +54,8 @@ function tasksAt(environment: Environment, split: Split, indices: readonly numbe
       }
     }),
   );
+}
+
+function range(start: number, count: number): number[] {
+  return Array.from({ length: count }, (_, i) => start + i);
 }
