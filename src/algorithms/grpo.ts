@@ -16,7 +16,7 @@ import { klPenalty, plus, ppu } from "./objectives.ts";
  *   L   = mean_i 1/n_i Σ_t max( −ρ_it A_i, −clip(ρ_it) A_i ) + β·KL to the reference       ρ_it = exp(logπ_it − logπ_old,it)
  *
  * A sequence i is a whole trajectory: its n_i tokens are the actions of all its turns.
- * With one epoch and one mini-batch log π_old is read from the forward half of the only step, so ρ = 1.
+ * With one epoch and one mini-batch π_old is the policy itself: ρ = 1, and log π_old needs no pass.
  * @param random deals groups out to mini-batches
  * @throws EnvError for a return that is not finite, EngineError for a log-prob or loss that is not,
  *   ConfigError if there are more mini-batches than groups
@@ -57,7 +57,8 @@ export async function grpoUpdate(
           klPenalty({ logprobs, refLogprobs: refLogprobs(turns), tokenScales: scales }, { estimator, coefficient }),
         );
       };
-      tally.record(await minimise(policy, turns, loss));
+      // At ratio 1 the surrogate's weights are the advantages, whatever the log-probs.
+      tally.record(await minimise(policy, turns, loss, { knownWeights: oneStep && coefficient === 0 }));
     }
   }
   return tally.result();

@@ -4,35 +4,60 @@ import type { ActionInContext } from "../core/trajectory.ts";
 import type { UpdateMetrics } from "./metrics.ts";
 import type { LossAndWeights } from "./objectives.ts";
 
-/** What every optimiser step reports. */
+/** What every optimiser step reports. Where none was taken, its norm and learning rate are 0. */
 export type StepMetrics = UpdateMetrics & Required<Pick<UpdateMetrics, "loss" | "gradientNorm" | "learningRate">>;
 
+/** The log-probs of all samples to the loss of those that are trained. */
+export type Loss = (logprobs: Logprobs) => LossAndWeights;
+
+export interface MinimiseOptions {
+  /** Factor on the learning rate of this step; 1 if left out. */
+  readonly learningRateScale?: number;
+  /** True if the weights are the same whatever the log-probs: an engine then needs no forward pass to decide them. */
+  readonly knownWeights?: boolean;
+}
+
 /**
- * One optimiser step down a loss: forward, weights, backward, step.
+ * One optimiser step down a loss: forward, weights, backward, step. Where all weights are 0 no step is taken, since Adam's momentum
+ * would move the policy all the same.
  * @param loss may return fewer rows of weights than there are samples; the samples after them are only looked at
- * @param learningRateScale factor on the learning rate of this step
  * @throws EngineError if a log-prob or the loss is not finite; the policy has then not been moved
  */
 export async function minimise(
   policy: Policy,
   samples: readonly ActionInContext[],
-  loss: (logprobs: Logprobs) => LossAndWeights,
-  learningRateScale = 1,
+  loss: Loss,
+  { learningRateScale = 1, knownWeights = false }: MinimiseOptions = {},
 ): Promise<StepMetrics> {
-  let metrics: UpdateMetrics & { loss: number } = { loss: 0 };
+  const { loss: value, weights, metrics } = await (knownWeights ? known : decided)(policy, samples, loss);
+  const report = weights.some((row) => row.some((weight) => weight !== 0))
+    ? { ...(await policy.step(learningRateScale)), optimiserSteps: 1 }
+    : { gradientNorm: 0, learningRate: 0, optimiserSteps: 0 };
+  return { ...metrics, loss: value, gradientNormMax: report.gradientNorm, ...report };
+}
+
+async function decided(policy: Policy, samples: readonly ActionInContext[], loss: Loss): Promise<LossAndWeights> {
+  let result: LossAndWeights | undefined;
   await policy.forwardBackward(samples, (logprobs) => {
-    const result = loss(checkedLogprobs(samples, logprobs));
-    if (!Number.isFinite(result.loss))
-      throw new EngineError("loss", result.loss, {
-        expected: "a finite number",
-        hint: "Every log-prob was finite: look at the advantages.",
-      });
-    metrics = { ...result.metrics, loss: result.loss };
+    result = checkedLoss(loss(checkedLogprobs(samples, logprobs)));
     const lookedAt = samples.slice(result.weights.length);
     return [...result.weights, ...lookedAt.map(({ action }) => action.map(() => 0))];
   });
-  const { gradientNorm, learningRate } = await policy.step(learningRateScale);
-  return { ...metrics, gradientNorm, gradientNormMax: gradientNorm, learningRate, optimiserSteps: 1 };
+  if (result === undefined) throw new EngineError("forwardBackward", undefined, { expected: "one call of decide" });
+  return result;
+}
+
+async function known(policy: Policy, samples: readonly ActionInContext[], loss: Loss): Promise<LossAndWeights> {
+  const { weights } = loss(samples.map(({ action }) => action.map(() => 0)));
+  return checkedLoss(loss(checkedLogprobs(samples, await policy.forwardBackward(samples, weights))));
+}
+
+function checkedLoss(result: LossAndWeights): LossAndWeights {
+  if (Number.isFinite(result.loss)) return result;
+  throw new EngineError("loss", result.loss, {
+    expected: "a finite number",
+    hint: "Every log-prob was finite: look at the advantages.",
+  });
 }
 
 /**

@@ -11,7 +11,7 @@ import {
 import { CarriedRatios } from "./carried-ratios.ts";
 import type { SeeupoConfig } from "./config.ts";
 import { MetricTally, spread, type UpdateMetrics } from "./metrics.ts";
-import { checkedLogprobs, type FixedLogprobs, fixedLogprobs, minimise } from "./minimise.ts";
+import { checkedLogprobs, type FixedLogprobs, fixedLogprobs, type Loss, type MinimiseOptions, minimise } from "./minimise.ts";
 import { klPenalty, type LossAndWeights, plus, ppu } from "./objectives.ts";
 import { turnOrder, type Visit, visitsOf } from "./visits.ts";
 
@@ -94,7 +94,7 @@ async function textbook(update: Update): Promise<void> {
  * most of their contexts, which an engine computes once.
  */
 async function fused(update: Update): Promise<void> {
-  const { config, visits, advantages: base } = update;
+  const { config, visits, advantages: base, refLogprobs } = update;
   const lastVisitOf = new Map(visits.flatMap(({ samples }, v) => samples.map(({ trajectory }) => [trajectory, v])));
   let previous: { samples: readonly ActionInContext[]; oldLogprobs: Logprobs } = { samples: [], oldLogprobs: [] };
 
@@ -102,12 +102,15 @@ async function fused(update: Update): Promise<void> {
     const { samples } = visit;
     let oldLogprobs: Logprobs = [];
     let advantages: readonly number[] = [];
-    await step(update, visit, [...samples, ...previous.samples], (logprobs) => {
+    const firstLoss = (logprobs: Logprobs) => {
       carry(update, previous.samples, previous.oldLogprobs, logprobs.slice(samples.length));
       oldLogprobs = logprobs.slice(0, samples.length);
       advantages = carriedAdvantages(update, samples);
       return visitLoss(update, visit, { logprobs: oldLogprobs, oldLogprobs, advantages });
-    });
+    };
+    // At ratio 1 the surrogate's weights are the advantages: without M to update and without KL, the log-probs decide nothing.
+    const knownWeights = previous.samples.length === 0 && refLogprobs === undefined;
+    await step(update, visit, [...samples, ...previous.samples], firstLoss, { knownWeights });
     for (let epoch = 1; epoch < config.epochs; epoch++)
       await step(update, visit, samples, (logprobs) => visitLoss(update, visit, { logprobs, oldLogprobs, advantages }));
 
@@ -129,10 +132,13 @@ export function seeupoAdvantages(groups: readonly Group[], config: SeeupoConfig)
 
 /** A* = M · Â, one per sample. */
 function carriedAdvantages({ config, advantages, carried, tally }: Update, samples: readonly ActionInContext[]): number[] {
-  if (!config.advantageFactor) return samples.map(({ trajectory }) => advantages.get(trajectory) ?? 0);
-  const { min, max } = spread(samples.map(({ trajectory }) => carried.of(trajectory)));
-  tally.record({ carriedMin: min, carriedMax: max });
-  return samples.map(({ trajectory }) => carried.of(trajectory) * (advantages.get(trajectory) ?? 0));
+  return samples.map(({ trajectory }) => {
+    const advantage = advantages.get(trajectory) ?? 0;
+    if (!config.advantageFactor || advantage === 0) return advantage;
+    const factor = carried.of(trajectory);
+    tally.record({ carriedMin: factor, carriedMax: factor });
+    return factor * advantage;
+  });
 }
 
 /** Mean over the visit's turns of the token mean of the clipped surrogate, + β·KL. */
@@ -156,11 +162,12 @@ async function step(
   { policy, config, batchSize, tally }: Update,
   { rows }: Visit,
   samples: readonly ActionInContext[],
-  loss: (logprobs: Logprobs) => LossAndWeights,
+  loss: Loss,
+  options: Pick<MinimiseOptions, "knownWeights"> = {},
 ): Promise<void> {
   const scale = config.visitScale === "rows" ? Math.min(1, rows / batchSize) : 1;
   tally.record({ rowsVisitMin: rows, rowsVisitMean: rows, rowsVisitMax: rows, visitScaleMin: scale });
-  tally.record(await minimise(policy, samples, loss, scale));
+  tally.record(await minimise(policy, samples, loss, { ...options, learningRateScale: scale }));
 }
 
 /** M ← clip(M · clip(r)). */

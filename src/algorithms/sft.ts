@@ -2,7 +2,7 @@ import { ShapeError } from "../core/errors.ts";
 import type { Policy } from "../core/policy.ts";
 import type { ActionInContext } from "../core/trajectory.ts";
 import { tokenScales } from "./aggregation.ts";
-import { checkedLogprobs, type StepMetrics } from "./minimise.ts";
+import { minimise, type StepMetrics } from "./minimise.ts";
 import { crossEntropy } from "./objectives.ts";
 
 /**
@@ -17,9 +17,5 @@ export async function sftUpdate(policy: Policy, demonstrations: readonly ActionI
   if (demonstrations.length === 0) throw new ShapeError("number of demonstrations", 0, { expected: "at least 1" });
   const lengths = demonstrations.map(({ action }) => action.length);
   const scales = tokenScales(lengths, "token-mean");
-  const weights = demonstrations.map(({ action }, i) => action.map(() => scales[i]));
-  const logprobs = checkedLogprobs(demonstrations, await policy.forwardBackward(demonstrations, weights));
-  const { loss, metrics } = crossEntropy(logprobs, scales);
-  const { gradientNorm, learningRate } = await policy.step();
-  return { ...metrics, loss, gradientNorm, gradientNormMax: gradientNorm, learningRate, optimiserSteps: 1 };
+  return minimise(policy, demonstrations, (logprobs) => crossEntropy(logprobs, scales), { knownWeights: true });
 }

@@ -307,9 +307,11 @@ describe("whole SeeUPO updates", () => {
     test.each(["textbook", "fused"] as const)(`${id}, %s`, async (form) => {
       const policy = new TablePolicy(inputs.table, params.learningRate);
       const { metrics, carriedRatios } = await seeupoUpdate(policy, groups, config(form), randomStream(1));
+      // A step whose tokens are all clipped has no gradient, and is not taken.
+      const tables = [inputs.table, ...expectedSteps.map((step) => step.tableAfter)];
       expectClose(
         policy.steps.map((step) => step.tableAfter),
-        expectedSteps.map((step) => step.tableAfter),
+        tables.filter((table, i) => i > 0 && JSON.stringify(table) !== JSON.stringify(tables[i - 1])),
       );
       expectClose((metrics.loss ?? Number.NaN) * expectedSteps.length, sum(expectedSteps.map((step) => step.loss)));
 

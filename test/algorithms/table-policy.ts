@@ -19,8 +19,8 @@ export class TablePolicy implements Policy {
   readonly steps: TableStep[] = [];
   /** Weights that were back-propagated, by call. */
   readonly weights: Weights[] = [];
-  /** Samples that went through a pass, by kind. */
-  readonly passes = { logprobs: 0, reference: 0, forwardBackward: 0 };
+  /** Samples that went through a pass, by kind; `forwardBackward` are those whose weights were decided between its halves. */
+  readonly passes = { logprobs: 0, reference: 0, forwardBackward: 0, knownWeights: 0 };
   readonly #reference: Table;
   readonly #learningRate: number;
   #gradient: Table;
@@ -42,10 +42,10 @@ export class TablePolicy implements Policy {
     return scores(this.#reference, samples);
   }
 
-  async forwardBackward(samples: readonly ActionInContext[], decide: Decide): Promise<Logprobs> {
-    this.passes.forwardBackward += samples.length;
+  async forwardBackward(samples: readonly ActionInContext[], decide: Decide | Weights): Promise<Logprobs> {
+    this.passes[typeof decide === "function" ? "forwardBackward" : "knownWeights"] += samples.length;
     const logprobs = scores(this.table, samples);
-    const weights = decide(logprobs);
+    const weights = typeof decide === "function" ? decide(logprobs) : decide;
     this.weights.push(weights);
     for (const [i, sample] of samples.entries()) {
       for (const [j, token] of sample.action.entries()) {

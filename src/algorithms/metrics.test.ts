@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { MetricTally, spread } from "./metrics.ts";
+
+test("steps fold into one record by the rule of each metric", () => {
+  const tally = new MetricTally();
+  tally.record({ loss: 1, ratioMin: 0.9, ratioMax: 1.1, optimiserSteps: 1 });
+  tally.record({ loss: 4, ratioMin: 0.8, ratioMax: 1, optimiserSteps: 1, kl: 0.5 });
+  expect(tally.result()).toEqual({ loss: 2.5, ratioMin: 0.8, ratioMax: 1.1, optimiserSteps: 2, kl: 0.5 });
+  expect(new MetricTally().result()).toEqual({});
+});
+
+test("spread of values", () => {
+  expect(spread([3, -1, 4])).toEqual({ min: -1, mean: 2, max: 4 });
+});
