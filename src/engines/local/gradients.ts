@@ -37,12 +37,12 @@ export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } =
   /** C = α·op(A)·op(B): dA = α·dC·op(B)ᵀ and dB = α·op(A)ᵀ·dC, each transposed back where the operand was. */
   matmul: (g, { inputs: [a, b], attributes: { transA, transB, alpha } }, [dy]) => {
     if (!dy) return [undefined, undefined];
+    const shared = b.shape.length === 2 && a.shape.length > 2;
+    if (shared && transA) throw new EngineError("gradient of matmul", a.shape, { expected: "a batch that is not transposed" });
     const da = transA
       ? g.matmul(b, dy, { transA: transB, transB: true, alpha })
       : g.matmul(dy, b, { transA: false, transB: !transB, alpha });
     // A matrix shared by a batch collects the gradients of the whole batch: one product over all rows.
-    const shared = b.shape.length === 2 && a.shape.length > 2;
-    if (shared && transA) throw new EngineError("gradient of matmul", a.shape, { expected: "a batch that is not transposed" });
     const [rowsA, rowsY] = shared ? [flattenRows(g, a), flattenRows(g, dy)] : [a, dy];
     const db = transB
       ? g.matmul(rowsY, rowsA, { transA: true, transB: transA, alpha })
