@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../test/letters.ts";
 import { TableEngine } from "../../test/table-engine.ts";
+import { updateMetrics } from "../algorithms/metrics.ts";
 import { EngineError, RunError } from "../core/errors.ts";
 import { layout } from "../runs/layout.ts";
 import { checkpointSteps, readEvaluations, readMetrics, readSummary, readTrajectories } from "../runs/read.ts";
@@ -182,6 +183,14 @@ test("every step measures the gap, the weight versions and what the algorithm re
     expect(metrics).toHaveProperty("groupsWithoutSignal");
     expect(metrics).toHaveProperty("gradientNorm");
   }
+});
+
+test("every metric of a step is explained, in the table of runs or in that of updates", async () => {
+  const folder = newFolder();
+  await work(folder);
+  const page = readFileSync(join(import.meta.dirname, "../../docs/runs.md"), "utf8");
+  for (const name of Object.keys(readMetrics(folder)[0].metrics))
+    if (!(name in updateMetrics)) expect(page, name).toContain(`\`${name.replace(/\/.*/, "/…")}\``);
 });
 
 test("only checkpoints, records and the model are left in the folder", async () => {
