@@ -1,0 +1,56 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { algorithmConfigSchema } from "../src/algorithms/config.ts";
+import { officeSettingsSchema } from "../src/environments/office/settings.ts";
+import { trainingConfigSchema } from "../src/training/config.ts";
+
+const root = join(import.meta.dirname, "..");
+const read = (path: string) => readFileSync(join(root, path), "utf8");
+
+/** Every setting with its default, as a row of docs/configuration.md begins. */
+function rows(schema: z.core.$ZodType, path = "", fallback?: unknown): string[] {
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
+    return rows(schema.def.innerType, path, schema.def.defaultValue);
+  if (schema instanceof z.ZodOptional) return rows(schema.def.innerType, path);
+  if (schema instanceof z.ZodLiteral || schema instanceof z.ZodDiscriminatedUnion) return [];
+  if (!(schema instanceof z.ZodObject) || path === "requests") return [row(path, fallback)];
+  const given = (fallback ?? {}) as Record<string, unknown>;
+  return Object.entries(schema.shape).flatMap(([key, inner]) => rows(inner, path === "" ? key : `${path}.${key}`, given[key]));
+}
+
+function row(path: string, fallback: unknown): string {
+  const value =
+    typeof fallback === "number" && fallback < 1e-5 && fallback > 0 ? fallback.toExponential() : JSON.stringify(fallback);
+  return `| \`${path}\` | ${fallback === undefined ? "" : `\`${value}\` `}|`;
+}
+
+const documented: readonly (readonly [string, z.core.$ZodType])[] = [
+  ["the run", trainingConfigSchema],
+  ["office", officeSettingsSchema],
+  ...algorithmConfigSchema.options.map((option) => [option.shape.kind.value, option] as const),
+];
+
+test.each(documented)("docs/configuration.md has every setting of %s, with its default", (_, schema) => {
+  const page = read("docs/configuration.md");
+  const chosenElsewhere = ["| `environment.name` | |"];
+  expect(rows(schema).filter((line) => !page.includes(line) && !chosenElsewhere.includes(line))).toEqual([]);
+});
+
+test("links between the pages lead to files that exist", () => {
+  const pages = ["README.md", "CHANGELOG.md", ...markdownIn("docs")];
+  const broken = pages.flatMap((page) =>
+    [...read(page).matchAll(/\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)/g)]
+      .map(([, target]) => target)
+      .filter((target) => !existsSync(join(root, dirname(page), target)))
+      .map((target) => `${page} → ${target}`),
+  );
+  expect(broken).toEqual([]);
+});
+
+function markdownIn(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".md"))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+}
