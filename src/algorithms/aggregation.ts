@@ -1,9 +1,9 @@
 /**
  * How token losses become one scalar. With B sequences of n_b tokens, and N tokens in all:
  *
- *   token-mean                 1/N Σ_b Σ_t ℓ_bt                DAPO (arXiv:2503.14476, eq. 8)
+ *   token-mean                 1/N Σ_b Σ_t ℓ_bt                DAPO (arXiv:2503.14476, §3.3)
  *   sequence-mean-token-mean   1/B Σ_b 1/n_b Σ_t ℓ_bt          GRPO (arXiv:2402.03300, eq. 3)
- *   tokenSumOver: H            1/B Σ_b 1/H Σ_t ℓ_bt            Dr. GRPO (arXiv:2503.20783, §3.2), H a constant
+ *   tokenSumOver: H            1/B Σ_b 1/H Σ_t ℓ_bt            Dr. GRPO (arXiv:2503.20783), H a constant
  */
 export type Aggregation = "token-mean" | "sequence-mean-token-mean" | { readonly tokenSumOver: number };
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MetricTally, spread } from "./metrics.ts";
+import { MetricTally, Spread } from "./metrics.ts";
 
 test("steps fold into one record by the rule of each metric", () => {
   const tally = new MetricTally();
@@ -10,5 +10,8 @@ test("steps fold into one record by the rule of each metric", () => {
 });
 
 test("spread of values", () => {
-  expect(spread([3, -1, 4])).toEqual({ min: -1, mean: 2, max: 4 });
+  const spread = new Spread();
+  for (const value of [3, -1, 4]) spread.add(value);
+  expect([spread.min, spread.mean, spread.max]).toEqual([-1, 2, 4]);
+  expect(new Spread().mean).toBeNaN();
 });

@@ -69,15 +69,21 @@ function fold(name: UpdateMetric, a: number, b: number): number {
   }
 }
 
-/** Smallest, mean and largest, without spreading long arrays. The mean of nothing is NaN. */
-export function spread(values: readonly number[]): { min: number; mean: number; max: number } {
-  let min = Infinity;
-  let max = -Infinity;
-  let sum = 0;
-  for (const value of values) {
-    if (value < min) min = value;
-    if (value > max) max = value;
-    sum += value;
+/** Smallest, mean and largest of the values added. The mean of nothing is NaN. */
+export class Spread {
+  min = Infinity;
+  max = -Infinity;
+  #sum = 0;
+  #count = 0;
+
+  add(value: number): void {
+    if (value < this.min) this.min = value;
+    if (value > this.max) this.max = value;
+    this.#sum += value;
+    this.#count++;
   }
-  return { min, mean: sum / values.length, max };
+
+  get mean(): number {
+    return this.#sum / this.#count;
+  }
 }

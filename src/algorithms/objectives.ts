@@ -1,6 +1,6 @@
 import { ShapeError } from "../core/errors.ts";
 import type { Logprobs, Weights } from "../core/policy.ts";
-import { spread, type UpdateMetrics } from "./metrics.ts";
+import { Spread, type UpdateMetrics } from "./metrics.ts";
 
 /**
  * An objective is a pure function of token log-probs: a scalar to minimise and its exact derivative.
@@ -39,7 +39,7 @@ export interface PpuOptions {
   /** Where the ratio is taken: ρ_t of each token, or one s for a whole row. */
   readonly level: "token" | "sequence";
   readonly clip: ClipRange;
-  /** Bounds the loss of a token with negative advantage by −A·dualClip (arXiv:1912.09729, eq. 5). Off if left out. */
+  /** Bounds the loss of a token with negative advantage by −A·dualClip (arXiv:1912.09729). Off if left out. */
   readonly dualClip?: number;
 }
 
@@ -47,7 +47,7 @@ export interface PpuOptions {
  * Proximal policy update: PPO's clipped surrogate (arXiv:1707.06347, eq. 7).
  *
  *   ρ_t = exp(logπ_t − logπ_old,t)                          level "token"
- *   ρ_t = s = exp( mean_t (logπ_t − logπ_old,t) )           level "sequence": GSPO (arXiv:2507.18071, eq. 7)
+ *   ρ_t = s = exp( mean_t (logπ_t − logπ_old,t) )           level "sequence": GSPO (arXiv:2507.18071, §4.1)
  *   ℓ_t = max(−A_t ρ_t, −A_t clip(ρ_t, 1−low, 1+high)),  and where A_t < 0 at most −A_t·dualClip
  *
  * Where advantages differ within a row, the weights at level "sequence" are GSPO-token's (§4.3): −A_t s for token t.
@@ -58,7 +58,7 @@ export interface PpuOptions {
 export function ppu(batch: SurrogateBatch, { level, clip, dualClip = Infinity }: PpuOptions): LossAndWeights {
   const { logprobs, oldLogprobs, advantages, tokenScales } = batch;
   checkRows({ logprobs, oldLogprobs, advantages }, tokenScales);
-  const ratios: number[] = [];
+  const ratios = new Spread();
   let loss = 0;
   let tokens = 0;
   let clipped = 0;
@@ -67,13 +67,13 @@ export function ppu(batch: SurrogateBatch, { level, clip, dualClip = Infinity }:
   const weights = logprobs.map((row, b) => {
     const [lowest, highest] = level === "token" ? [-20, 20] : [-Infinity, 10];
     const rowLogRatio = level === "sequence" ? meanDifference(row, oldLogprobs[b]) : 0;
-    if (level === "sequence" && row.length > 0) ratios.push(Math.exp(Math.min(rowLogRatio, highest)));
+    if (level === "sequence" && row.length > 0) ratios.add(Math.exp(Math.min(rowLogRatio, highest)));
     tokens += row.length;
 
     return row.map((logprob, t) => {
       const logRatio = level === "sequence" ? rowLogRatio : logprob - oldLogprobs[b][t];
       const ratio = Math.exp(clamp(logRatio, lowest, highest));
-      if (level === "token") ratios.push(ratio);
+      if (level === "token") ratios.add(ratio);
       const advantage = advantages[b][t];
       const plain = -advantage * ratio;
       const bounded = -advantage * clipRatio(ratio, clip);
@@ -88,7 +88,7 @@ export function ppu(batch: SurrogateBatch, { level, clip, dualClip = Infinity }:
   });
 
   if (tokens === 0) return { loss: 0, weights, metrics: {} };
-  const { min, mean, max } = spread(ratios);
+  const { min, mean, max } = ratios;
   const metrics = { clipFraction: clipped / tokens, ratioMin: min, ratioMean: mean, ratioMax: max };
   return { loss, weights, metrics: dualClip === Infinity ? metrics : { ...metrics, dualClipFraction: dualClipped / tokens } };
 }

@@ -10,7 +10,7 @@ import {
 } from "./advantages.ts";
 import { CarriedRatios } from "./carried-ratios.ts";
 import type { SeeupoConfig } from "./config.ts";
-import { MetricTally, spread, type UpdateMetrics } from "./metrics.ts";
+import { MetricTally, Spread, type UpdateMetrics } from "./metrics.ts";
 import { checkedLogprobs, type FixedLogprobs, fixedLogprobs, type Loss, type MinimiseOptions, minimise } from "./minimise.ts";
 import { klPenalty, type LossAndWeights, plus, ppu } from "./objectives.ts";
 import { turnOrder, type Visit, visitsOf } from "./visits.ts";
@@ -178,6 +178,7 @@ function carry(
   newLogprobs: Logprobs,
 ): void {
   if (samples.length === 0) return;
-  const { min, mean, max } = spread(carried.carry(samples, oldLogprobs, newLogprobs));
-  tally.record({ turnRatioMin: min, turnRatioMean: mean, turnRatioMax: max });
+  const ratios = new Spread();
+  for (const ratio of carried.carry(samples, oldLogprobs, newLogprobs)) ratios.add(ratio);
+  tally.record({ turnRatioMin: ratios.min, turnRatioMean: ratios.mean, turnRatioMax: ratios.max });
 }
