@@ -1,0 +1,226 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { ShapeError } from "../../core/errors.ts";
+import type { ActionInContext, TokenId } from "../../core/trajectory.ts";
+import { loadModel } from "./model-folder.ts";
+import { batchRows, packBatch, packRows, type Row } from "./packing.ts";
+import { TrainingGraph } from "./training-graph.ts";
+
+const longest = 10;
+
+/** Few different tokens and short sequences: shared prefixes, duplicates and sequences that continue others are common. */
+const tokens = (maxLength: number) => fc.array(fc.nat(2), { minLength: 1, maxLength });
+const sampleSets = fc
+  .array(fc.tuple(tokens(longest - 4), tokens(4)), { minLength: 1, maxLength: 12 })
+  .map((pairs) => pairs.map(([context, action], i) => sample(context, action, `t${i}`)));
+const limits = fc.integer({ min: longest, max: 3 * longest });
+
+function sample(context: readonly TokenId[], action: readonly TokenId[], trajectory = "t"): ActionInContext {
+  return { trajectory, turn: 0, context, action };
+}
+
+const sequenceOf = ({ context, action }: ActionInContext) => [...context, ...action];
+
+/** From a root to a node, both included. */
+function pathTo(row: Row, node: number): number[] {
+  const path: number[] = [];
+  for (let at = node; at >= 0; at = row.parents[at]) path.unshift(at);
+  return path;
+}
+
+test("the tries of a drawn example", () => {
+  //  1 ─ 2 ─ 3 ─ 4      sample 0: 1 2 | 3 4      and a duplicate of it, sample 3
+  //      │   └── 5      sample 1: 1 2 3 | 5
+  //      └── 6          sample 2: 1 | 2 6
+  const samples = [sample([1, 2], [3, 4]), sample([1, 2, 3], [5]), sample([1], [2, 6]), sample([1, 2], [3, 4])];
+  expect(packRows(samples, 10)).toEqual([
+    {
+      tokens: [1, 2, 3, 4, 5, 6],
+      parents: [-1, 0, 1, 2, 2, 1],
+      positions: [0, 1, 2, 3, 3, 2],
+      samples: [
+        { sample: 0, action: [2, 3] },
+        { sample: 3, action: [2, 3] },
+        { sample: 1, action: [4] },
+        { sample: 2, action: [1, 5] },
+      ],
+    },
+  ]);
+  // Five distinct tokens a row: the second row starts anew.
+  expect(packRows(samples, 5).map((row) => row.tokens)).toEqual([
+    [1, 2, 3, 4, 5],
+    [1, 2, 6],
+  ]);
+});
+
+test("every sample's path through its trie spells its tokens, and positions are depths", () => {
+  fc.assert(
+    fc.property(sampleSets, limits, (samples, limit) => {
+      const seen: number[] = [];
+      for (const row of packRows(samples, limit)) {
+        row.parents.forEach((parent, node) => {
+          expect(parent).toBeLessThan(node);
+          expect(row.positions[node]).toBe(pathTo(row, node).length - 1);
+        });
+        for (const { sample: index, action } of row.samples) {
+          seen.push(index);
+          const path = pathTo(row, action[action.length - 1]);
+          expect(path.map((node) => row.tokens[node])).toEqual(sequenceOf(samples[index]));
+          expect(path.slice(samples[index].context.length)).toEqual(action);
+        }
+      }
+      expect(seen.sort((a, b) => a - b)).toEqual([...samples.keys()]);
+    }),
+  );
+});
+
+test("a row holds every distinct prefix once, and no more than its limit", () => {
+  fc.assert(
+    fc.property(sampleSets, limits, (samples, limit) => {
+      for (const row of packRows(samples, limit)) {
+        const prefixes = new Set(
+          row.samples.flatMap(({ sample: index }) => {
+            const sequence = sequenceOf(samples[index]);
+            return sequence.map((_, end) => sequence.slice(0, end + 1).join());
+          }),
+        );
+        expect(row.tokens).toHaveLength(prefixes.size);
+        expect(row.parents).toHaveLength(prefixes.size);
+        expect(row.tokens.length).toBeLessThanOrEqual(limit);
+      }
+    }),
+  );
+});
+
+test("where all fit in one row, they are one row", () => {
+  fc.assert(
+    fc.property(sampleSets, (samples) => {
+      expect(packRows(samples, 12 * longest)).toHaveLength(1);
+    }),
+  );
+});
+
+test("batches hold every row once and keep to their size, unless a single row exceeds it", () => {
+  fc.assert(
+    fc.property(sampleSets, fc.integer({ min: 1, max: 40 }), (samples, size) => {
+      const rows = packRows(samples, longest);
+      const batches = batchRows(rows, size);
+      expect(new Set(batches.flat())).toEqual(new Set(rows));
+      expect(batches.flat()).toHaveLength(rows.length);
+      for (const batch of batches) {
+        const padded = batch.length * Math.max(...batch.map((row) => row.tokens.length));
+        if (batch.length > 1) expect(padded).toBeLessThanOrEqual(size);
+      }
+    }),
+  );
+});
+
+test("in a batch a token sees its ancestors and itself, and padding nothing but itself", () => {
+  fc.assert(
+    fc.property(sampleSets, limits, (samples, limit) => {
+      const rows = packRows(samples, limit);
+      const batch = packBatch(rows);
+      expect([batch.rows, batch.length]).toEqual([rows.length, Math.max(...rows.map((row) => row.tokens.length))]);
+      rows.forEach((row, r) => {
+        for (let node = 0; node < batch.length; node++) {
+          const place = r * batch.length + node;
+          const real = node < row.tokens.length;
+          expect(batch.tokens[place]).toBe(real ? row.tokens[node] : 0);
+          expect(batch.positions[place]).toBe(BigInt(real ? row.positions[node] : 0));
+          const line = batch.mask.subarray(place * batch.length, (place + 1) * batch.length);
+          const seen = [...line.keys()].filter((other) => line[other] === 0);
+          expect(seen).toEqual(real ? pathTo(row, node) : [node]);
+          expect(line.every((value) => value === 0 || value <= -1e8)).toBe(true);
+        }
+      });
+    }),
+  );
+});
+
+test("every action token is predicted from the token before it, and scored once where samples share it", () => {
+  fc.assert(
+    fc.property(sampleSets, limits, (samples, limit) => {
+      const rows = packRows(samples, limit);
+      const { predictors, targets, places, length } = packBatch(rows);
+      expect(new Set(places.map(({ sample: index }) => index)).size).toBe(samples.length);
+      for (const { sample: index, scored } of places) {
+        expect(scored.map((place) => targets[place])).toEqual(samples[index].action);
+        scored.forEach((place, i) => {
+          const row = rows[Math.floor(predictors[place] / length)];
+          const path = pathTo(row, predictors[place] % length).map((node) => row.tokens[node]);
+          expect(path).toEqual(sequenceOf(samples[index]).slice(0, samples[index].context.length + i));
+        });
+      }
+      // Scored places are distinct nodes: (row, path to the predictor, target) never repeats.
+      const nodes = rows.flatMap((row, r) =>
+        [...new Set(row.samples.flatMap(({ action }) => action))].map((node) => `${r}/${node}`),
+      );
+      expect(targets).toHaveLength(nodes.length);
+      expect(predictors).toHaveLength(nodes.length);
+    }),
+  );
+});
+
+test("samples without context or action, and those that are too long, are refused by trajectory and turn", () => {
+  const refusal = (bad: ActionInContext) => () => packRows([sample([1], [2]), bad], 4);
+  const where = { trajectory: "lost", turn: 3 };
+  expect(refusal({ ...where, context: [], action: [1] })).toThrow(ShapeError);
+  expect(refusal({ ...where, context: [], action: [1] })).toThrow(/turn 3 of trajectory lost is {"context":0,"action":1}/);
+  expect(refusal({ ...where, context: [1], action: [] })).toThrow(/turn 3 of trajectory lost is {"context":1,"action":0}/);
+  expect(refusal({ ...where, context: [1, 2, 3], action: [4, 5] })).toThrow(
+    /turn 3 of trajectory lost is 5; expected at most 4 tokens/,
+  );
+  expect(refusal({ ...where, context: [1, 2], action: [3, 4] })).not.toThrow();
+});
+
+test("a packed batch has the log-probs and gradients of its samples computed one by one", async () => {
+  const { config, parameters: tensors } = await loadModel(new URL("../../../test/golden/models/qwen3", import.meta.url).pathname);
+  const parameters = new Map([...tensors].map(([name, { data }]) => [name, data]));
+  const graph = await TrainingGraph.open(config, { threads: 1 });
+  /** Log-probs, and gradients of their sum weighted by 1, −2, 3 … per sample. */
+  const compute = async (samples: readonly ActionInContext[], limit: number, weightOf: (index: number) => number) => {
+    const gradients = new Map([...parameters].map(([name, { length }]) => [name, new Float32Array(length)]));
+    const logprobs: number[][] = [];
+    const batch = packBatch(packRows(samples, limit));
+    const weights = new Float32Array(batch.targets.length);
+    for (const { sample: index, scored } of batch.places) for (const place of scored) weights[place] += weightOf(index);
+    const values = await graph.backward(batch, weights, parameters, 1, gradients);
+    for (const { sample: index, scored } of batch.places) logprobs[index] = scored.map((place) => values[place]);
+    return { logprobs, gradients };
+  };
+  const signed = (index: number) => (index % 2 === 0 ? 1 : -1) * (index + 1);
+
+  await fc.assert(
+    fc.asyncProperty(sampleSets, limits, async (samples, limit) => {
+      const packed = await compute(samples, limit, signed);
+      const expected = new Map([...parameters].map(([name, { length }]) => [name, { sum: new Float64Array(length), size: 0 }]));
+      for (const [index, one] of samples.entries()) {
+        const { logprobs, gradients } = await compute([one], longest, () => signed(index));
+        // The same float32 operations, in another order: a few units in the last place of numbers of size 10.
+        logprobs[0].forEach((logprob, i) => {
+          expect(Math.abs(packed.logprobs[index][i] - logprob)).toBeLessThan(2e-5);
+        });
+        for (const [name, tensor] of expected) {
+          const gradient = gradients.get(name) ?? expect.unreachable();
+          tensor.size += largest(gradient);
+          gradient.forEach((value, i) => {
+            tensor.sum[i] += value;
+          });
+        }
+      }
+      for (const [name, { sum, size }] of expected) {
+        const gradient = packed.gradients.get(name) ?? expect.unreachable();
+        // Samples of opposite weight cancel, their rounding does not: it is relative to the sum of their sizes.
+        expect(largest(sum.map((value, i) => value - gradient[i])), name).toBeLessThan(1e-5 * size);
+      }
+    }),
+    { numRuns: 4 },
+  );
+  await graph.close();
+});
+
+function largest(values: Iterable<number>): number {
+  let most = 0;
+  for (const value of values) most = Math.max(most, Math.abs(value));
+  return most;
+}
