@@ -4,6 +4,7 @@ import { bar, count, duration, interval, number, plural } from "./format.ts";
 
 /** What is known of a running training run. Times are seconds of any clock. */
 export interface Progress {
+  /** Of the run; 0 where there is none, as in a bare evaluation. */
   readonly steps: number;
   /** The step that is being made; 0 before the first. */
   readonly step: number;
@@ -78,7 +79,7 @@ export function statusLine(progress: Progress, now: number): string {
   const seconds = now - phaseStarted;
   const left = secondsLeft(progress, now);
   const parts = [
-    step === 0 ? "before training" : `step ${step}/${steps}`,
+    ...(steps === 0 ? [] : [step === 0 ? "before training" : `step ${step}/${steps}`]),
     words[phase],
     ...(total > 1 ? [bar(done / total, 20), `${count(done)}/${plural(total, "episode")}`] : []),
     ...(tokens > 0 && seconds > 0 ? [`${count(tokens / seconds)} tokens/s`] : []),
