@@ -1,0 +1,132 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { SlotCache, type Stored, storedBytes } from "./kv-cache.ts";
+
+const shape = { layers: 2, kvHeads: 3, headDim: 2 };
+const slots = 4;
+
+/** Keys and values of a token name the token, and where they belong. */
+const keyEntry = (token: number, layer: number, head: number, entry: number) => token * 100 + layer * 20 + head * 4 + entry;
+const valueEntry = (token: number, layer: number, head: number, entry: number) => -keyEntry(token, layer, head, entry);
+
+/** Rows of tokens as tensors per layer [rows, Hk, tokens, size]. */
+function tensors(rows: readonly (readonly number[])[], entryOf: typeof keyEntry): Float32Array[] {
+  return Array.from({ length: shape.layers }, (_, layer) =>
+    Float32Array.from(
+      rows.flatMap((row) =>
+        range(shape.kvHeads).flatMap((head) =>
+          row.flatMap((token) => range(shape.headDim).map((entry) => entryOf(token, layer, head, entry))),
+        ),
+      ),
+    ),
+  );
+}
+
+function range(length: number): number[] {
+  return Array.from({ length }, (_, i) => i);
+}
+
+function append(cache: SlotCache, slot: number, length: number, tokens: readonly number[]): void {
+  cache.reserve(length + tokens.length);
+  const from = { row: 0, chunk: tokens.length, count: tokens.length };
+  cache.append(slot, length, from, tensors([tokens], keyEntry), tensors([tokens], valueEntry));
+}
+
+function expectHeld(cache: SlotCache, slot: number, tokens: readonly number[]): void {
+  const { keys, values } = cache.gather([slot], tokens.length);
+  expect(keys).toEqual(tensors([tokens], keyEntry));
+  expect(values).toEqual(tensors([tokens], valueEntry));
+}
+
+test("slots hold what was put into them, through any sequence of changes", () => {
+  const slot = fc.nat(slots - 1);
+  const action = fc.oneof(
+    fc.record({ kind: fc.constant("append" as const), slot, count: fc.integer({ min: 1, max: 40 }) }),
+    fc.record({ kind: fc.constant("copy" as const), slot, to: slot, share: fc.double({ min: 0, max: 1, noNaN: true }) }),
+    fc.record({ kind: fc.constant("store" as const), slot, name: fc.nat(2) }),
+    fc.record({ kind: fc.constant("load" as const), slot, name: fc.nat(2), share: fc.double({ min: 0, max: 1, noNaN: true }) }),
+  );
+  fc.assert(
+    fc.property(fc.array(action, { maxLength: 12 }), (actions) => {
+      const cache = new SlotCache(shape, slots);
+      const held: number[][] = range(slots).map(() => []);
+      const stored = new Map<number, Stored>();
+      cache.reserve(1);
+      let nextToken = 0;
+      for (const step of actions) {
+        const tokens = held[step.slot];
+        if (step.kind === "append") {
+          const added = range(step.count).map(() => nextToken++);
+          append(cache, step.slot, tokens.length, added);
+          tokens.push(...added);
+        } else if (step.kind === "copy") {
+          const count = Math.floor(step.share * tokens.length);
+          cache.copy(step.slot, step.to, count);
+          held[step.to] = [...tokens.slice(0, count), ...(step.to === step.slot ? tokens.slice(count) : [])];
+        } else if (step.kind === "store") stored.set(step.name, cache.store(step.slot, [...tokens]));
+        else {
+          const source = stored.get(step.name);
+          if (!source) continue;
+          const count = Math.floor(step.share * source.tokens.length);
+          cache.load(step.slot, source, count);
+          held[step.slot] = source.tokens.slice(0, count);
+        }
+      }
+      held.forEach((tokens, s) => {
+        expectHeld(cache, s, tokens);
+      });
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test("the first slots are a tensor of rows without a copy", () => {
+  const cache = new SlotCache(shape, slots);
+  append(cache, 0, 0, [1, 2]);
+  append(cache, 1, 0, [3, 4]);
+  const { keys } = cache.view(2);
+  expect(keys).toHaveLength(shape.layers);
+  expect(keys[0]).toHaveLength(2 * shape.kvHeads * cache.capacity * shape.headDim);
+  // Token 1 of slot 1, head 2: its place in [2, Hk, capacity, size].
+  const place = ((1 * shape.kvHeads + 2) * cache.capacity + 1) * shape.headDim;
+  expect(keys[1].subarray(place, place + 2)).toEqual(Float32Array.of(keyEntry(4, 1, 2, 0), keyEntry(4, 1, 2, 1)));
+  append(cache, 1, 2, [5]);
+  expect(keys[1][place + shape.headDim]).toBe(keyEntry(5, 1, 2, 0));
+});
+
+test("of a padded run, only a row's own new tokens are taken", () => {
+  const cache = new SlotCache(shape, slots);
+  cache.reserve(3);
+  const rows = [
+    [1, 2, 3],
+    [7, 8, 99],
+  ];
+  cache.append(2, 0, { row: 1, chunk: 3, count: 2 }, tensors(rows, keyEntry), tensors(rows, valueEntry));
+  expectHeld(cache, 2, [7, 8]);
+  expect(cache.gather([2], 3).keys[0]).not.toContain(keyEntry(99, 0, 0, 0));
+});
+
+test("several slots are gathered as rows, in the order asked for", () => {
+  const cache = new SlotCache(shape, slots);
+  for (const s of range(slots)) append(cache, s, 0, [10 * s, 10 * s + 1]);
+  const rows = [
+    [30, 31],
+    [0, 1],
+  ];
+  expect(cache.gather([3, 0], 2)).toEqual({ keys: tensors(rows, keyEntry), values: tensors(rows, valueEntry) });
+});
+
+test("what is stored outlives the slot, and tells its size", () => {
+  const cache = new SlotCache(shape, slots);
+  append(cache, 0, 0, [1, 2, 3]);
+  const stored = cache.store(0, [1, 2, 3]);
+  append(cache, 0, 0, [9, 9, 9]);
+  expect(stored.keys).toEqual(tensors([[1, 2, 3]], keyEntry));
+  expect(storedBytes(stored)).toBe(2 * shape.layers * shape.kvHeads * 3 * shape.headDim * 4);
+
+  cache.clear();
+  expect(cache.capacity).toBe(0);
+  cache.reserve(2);
+  cache.load(1, stored, 2);
+  expectHeld(cache, 1, [1, 2]);
+});
