@@ -1,0 +1,38 @@
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { z } from "zod";
+
+const root = join(import.meta.dirname, "..");
+const packSchema = z.array(z.object({ size: z.number(), files: z.array(z.object({ path: z.string(), mode: z.number() })) }));
+
+let tarball: z.infer<typeof packSchema>[number];
+
+beforeAll(() => {
+  run("node", ["scripts/setup.mjs"]);
+  [tarball] = packSchema.parse(JSON.parse(run("npm", ["pack", "--dry-run", "--json", "--loglevel=error"])));
+});
+
+test("the tarball holds the program, the default model and the pages, and none of the sources", () => {
+  const paths = tarball.files.map(({ path }) => path);
+  const wanted = [
+    ...["dist/cli/main.js", "dist/index.js", "dist/index.d.ts", "LICENSE", "README.md", "CHANGELOG.md", "docs/cli.md"],
+    ...["models/office/config.json", "models/office/model.safetensors", "models/office/tokenizer.json"],
+  ];
+  expect(wanted.filter((path) => !paths.includes(path))).toEqual([]);
+  expect(paths.filter((path) => /^(src|test|scripts|bench|recipes|runs)\/|\.test\.|tsbuildinfo/.test(path))).toEqual([]);
+});
+
+test("the tarball is small enough for npx", () => {
+  expect(tarball.size).toBeLessThan(14 * 2 ** 20);
+});
+
+test("the built program runs without its sources' loader", () => {
+  expect(existsSync(join(root, "dist/cli/main.js"))).toBe(true);
+  expect(run("node", ["dist/cli/main.js", "--help"])).toContain("Usage: retrograde");
+});
+
+function run(command: string, args: readonly string[]): string {
+  return execFileSync(command, args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+}
