@@ -26,15 +26,12 @@ import { trainTokenizer } from "./tokenizer.ts";
 const { values: flags } = parseArgs({
   options: {
     out: { type: "string", default: "models/office" },
-    steps: { type: "string", default: "2000" },
-    "learning-rate": { type: "string", default: "1.5e-3" },
     slip: { type: "string", default: "0.35" },
     threads: { type: "string", default: "2" },
     seed: { type: "string", default: "1" },
   },
 });
 const seed = Number(flags.seed);
-const steps = Number(flags.steps);
 const slip = Number(flags.slip);
 
 /** 2.0 million parameters: 4 MB in 16 bits. */
@@ -54,11 +51,11 @@ const architecture: Omit<ModelConfig, "vocabSize" | "eosTokenIds"> = {
   tieWordEmbeddings: true,
 };
 
-/**
- * Where the learning rate, which falls along a line, would reach 0. The model is taken before: it copies well by then, and what is
- * left to learn is reinforcement learning's.
- */
-const scheduledSteps = 3500;
+/** The learning rate falls slowly along a line that would reach 0 at step 3500; when copying has formed, steeply to 0. */
+const stages = [
+  { learningRate: 1.5e-3, warmupSteps: 50, steps: 2000, scheduledSteps: 3500 },
+  { learningRate: 6.4e-4, warmupSteps: 0, steps: 600, scheduledSteps: 600 },
+];
 
 /** The first steps also repeat random words: copying is what everything else rests on, and it is learned soonest by itself. */
 const copyingSteps = 525;
@@ -89,38 +86,31 @@ console.log(`${engine.info.parameters} parameters, ${tokenizer.size} tokens`);
 let step = 0;
 let tokens = 0;
 const started = performance.now();
-await supervise({
-  engine,
-  demonstrations: lessons(),
-  tokensPerStep: 2000,
-  steps: scheduledSteps,
-  optimizer: {
-    learningRate: Number(flags["learning-rate"]),
-    schedule: "linear",
-    warmupSteps: 50,
-    beta1: 0.9,
-    beta2: 0.98,
-    epsilon: 1e-8,
-    weightDecay: 0.01,
-    clipNorm: 1,
-  },
-  onStep: async (report) => {
-    step = report.step;
-    tokens += report.tokens;
-    if (step % 50 === 0) {
+for (const { steps, scheduledSteps, ...schedule } of stages) {
+  const last = step + steps;
+  await supervise({
+    engine,
+    demonstrations: lessons(last),
+    tokensPerStep: 2000,
+    steps: scheduledSteps,
+    optimizer: { schedule: "linear", beta1: 0.9, beta2: 0.98, epsilon: 1e-8, weightDecay: 0.01, clipNorm: 1, ...schedule },
+    onStep: (report) => {
+      step++;
+      tokens += report.tokens;
+      if (step % 50 > 0) return;
       const rate = (1000 * tokens) / (performance.now() - started);
-      console.log(`step ${step}/${steps}  ${tokens} tokens  loss ${report.loss?.toFixed(4)}  ${rate.toFixed(0)} tokens/s`);
-    }
-  },
-});
+      console.log(`step ${step}  ${tokens} tokens  loss ${report.loss?.toFixed(4)}  ${rate.toFixed(0)} tokens/s`);
+    },
+  });
+}
 await engine.saveModel(working);
 await saveModel(flags.out, await loadModel(working), { dtype: "bfloat16" });
 await rm(working, { recursive: true });
 await engine.dispose();
 
 /** Demonstrations until the last step, at first mixed with copying. Copying is dealt out in steps, as the tokens of a step are. */
-function* lessons(): Generator<readonly ActionInContext[]> {
-  const random = randomStream(seed, "lessons");
+function* lessons(last: number): Generator<readonly ActionInContext[]> {
+  const random = randomStream(seed, "lessons", last);
   const corpus = Array.from({ length: 500 }, () =>
     worlds.large
       .next()
@@ -128,7 +118,7 @@ function* lessons(): Generator<readonly ActionInContext[]> {
       .join(" "),
   );
   const words = [...new Set(corpus.join(" ").match(/[A-Z][a-z]+|[a-z][0-9]{2}|[0-9]{2}/g))];
-  for (let episode = 0; step < steps; episode++) {
+  for (let episode = 0; step < last; episode++) {
     const copies = random.chance(Math.max(0, 0.6 * (1 - step / copyingSteps)));
     const { messages } = worlds[random.chance(largeShare) ? "large" : "default"].next().value;
     yield copies ? [copyingLesson(random, words, episode)] : encodeDemonstration(chat, String(episode), messages, []);

@@ -48,12 +48,12 @@ const seeupo = z.strictObject({
   /** Optimiser steps per visit. 1: SeeUPO's launch files. */
   epochs: z.int().min(1).default(1),
   /**
-   * Factor on the learning rate of a visit: 1 ("plain", the paper's), or the share of the batch's trajectories that reach the turn
-   * ("rows"), since Adam makes a step of full size however few rows it has seen.
+   * Factor on the learning rate of a visit: the share of the batch's trajectories that reach the turn ("rows"), or 1 ("plain", the
+   * paper's). Adam makes a step of full size however few rows it has seen; docs/algorithms/seeupo.md has the measurement.
    */
-  visitScale: z.enum(["plain", "rows"]).default("plain"),
+  visitScale: z.enum(["rows", "plain"]).default("rows"),
   /** Turns that fewer trajectories reach are visited together with the next in order. 1, each turn by itself: the paper's. */
-  minimumRows: z.int().min(1).default(1),
+  minimumRows: z.int().min(1).default(8),
 });
 
 const grpo = z.strictObject({

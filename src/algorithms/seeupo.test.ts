@@ -11,8 +11,11 @@ import { minimise } from "./minimise.ts";
 import { ppu } from "./objectives.ts";
 import { seeupoAdvantages, seeupoUpdate } from "./seeupo.ts";
 
+/** Every turn by itself, at the full learning rate. */
+const asPublished = { visitScale: "plain", minimumRows: 1 };
+
 function configWith(settings: Record<string, unknown> = {}): SeeupoConfig {
-  return resolveAlgorithm({ kind: "seeupo", ...settings }) as SeeupoConfig;
+  return resolveAlgorithm({ kind: "seeupo", ...asPublished, ...settings }) as SeeupoConfig;
 }
 
 async function updated({ table, groups }: World, settings: Record<string, unknown>, learningRate = 3) {

@@ -280,6 +280,8 @@ describe("whole SeeUPO updates", () => {
     const config = (form: SeeupoConfig["form"]) =>
       resolveAlgorithm({
         kind: "seeupo",
+        visitScale: "plain",
+        minimumRows: 1,
         form,
         order: params.order === "random" ? params.updateOrder : params.order,
         level: params.loss === "gspo" ? "turn" : "token",
