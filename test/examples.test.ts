@@ -13,16 +13,16 @@ const example = join(import.meta.dirname, "../examples/own-environment.ts");
 const loader = join(import.meta.dirname, "../node_modules/jiti/lib/jiti-register.mjs");
 const run = promisify(execFile);
 
-test("the example of an own environment trains a model from code, in under 20 lines", async () => {
+test("the example of an own environment trains a model from code, in under 20 lines", { timeout: 300_000 }, async () => {
   const code = readFileSync(example, "utf8").replace(/^\/\*\*.*?\*\//s, "");
   expect(code.split("\n").filter((line) => line.trim() !== "").length).toBeLessThan(20);
 
   const folder = mkdtempSync(join(tmpdir(), "retrograde-example-"));
   await writeTinyModel(join(folder, "model"), trainTokenizer([], { vocabularySize: 400 }));
-  const { stdout } = await run(process.execPath, ["--import", loader, example, join(folder, "model"), "2"], {
+  const { stdout } = await run(process.execPath, ["--import", loader, example, join(folder, "model"), "1"], {
     cwd: folder,
   });
   expect(stdout).toMatch(/^success \d\.\d\d → \d\.\d\d$/m);
-  expect(readMetrics(join(folder, "runs/calendar-seeupo-1"))).toHaveLength(2);
-  expect(readRun(join(folder, "runs/calendar-seeupo-1")).config).toMatchObject({ environment: { name: "calendar" }, steps: 2 });
+  expect(readMetrics(join(folder, "runs/calendar-seeupo-1"))).toHaveLength(1);
+  expect(readRun(join(folder, "runs/calendar-seeupo-1")).config).toMatchObject({ environment: { name: "calendar" }, steps: 1 });
 });

@@ -8,6 +8,9 @@ import { layout } from "../src/runs/layout.ts";
 import { readEvaluations, readMetrics, readSummary, readTimings, readTrajectories } from "../src/runs/read.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
+/** Seconds on an idle machine, minutes on one whose cores are all taken. */
+const patience = { timeout: 300_000 };
+
 const folder = mkdtempSync(join(tmpdir(), "retrograde-resume-"));
 const model = join(folder, "model");
 
@@ -33,7 +36,7 @@ const contentsOf = (run: string) => ({
   weights: readFileSync(join(layout.model(run), "model.safetensors")),
 });
 
-test("a real run that is killed three times and resumed ends as if it had never been killed", async () => {
+test("a real run that is killed three times and resumed ends as if it had never been killed", patience, async () => {
   await writeTinyModel(model);
   const [straight, killed] = [join(folder, "straight"), join(folder, "killed")];
   expect(await trainingProcess(straight)).toBe(0);
@@ -52,7 +55,7 @@ test("a real run that is killed three times and resumed ends as if it had never 
   expect(contentsOf(killed)).toEqual(contentsOf(straight));
 });
 
-test("two real runs with the same seed write the same bytes", async () => {
+test("two real runs with the same seed write the same bytes", patience, async () => {
   const again = join(folder, "again");
   expect(await trainingProcess(again)).toBe(0);
   expect(contentsOf(again)).toEqual(contentsOf(join(folder, "straight")));

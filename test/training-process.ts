@@ -13,6 +13,7 @@ const plan = planRun(
     checkpoint: { every: 3, keep: 2 },
     steps: 10,
     seed: 3,
+    threads: 1,
     out,
   },
   { resume: resume !== undefined },
