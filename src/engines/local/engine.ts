@@ -1,4 +1,5 @@
-import { mkdir } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { EngineError } from "../../core/errors.ts";
@@ -125,6 +126,7 @@ export class LocalEngine implements Engine {
       throw new EngineError("gradient", undefined, {
         expected: "a forwardBackward with weights that are not all 0 before a step",
       });
+    this.#sampler.requireIdle(); // before anything has changed
     const start = performance.now();
     const gradientNorm = this.#optimiser.step(gradients, { clipNorm, ...options });
     for (const gradient of gradients.values()) gradient.fill(0);
@@ -146,25 +148,28 @@ export class LocalEngine implements Engine {
     await mkdir(folder, { recursive: true });
     await this.saveModel(join(folder, "model"));
     await this.#optimiser.save(join(folder, "optimiser.safetensors"));
-    if (this.#reference)
-      await writeSafetensors(join(folder, "reference.safetensors"), this.#tensors(this.#reference), { dtype: "float32" });
+    const reference = join(folder, "reference.safetensors");
+    if (this.#reference) await writeSafetensors(reference, this.#tensors(this.#reference), { dtype: "float32" });
+    else await rm(reference, { force: true }); // of an older state in the same folder
   }
 
   async loadState(folder: string): Promise<void> {
+    this.#sampler.requireIdle();
     const saved = await loadModel(join(folder, "model"));
-    for (const [name, data] of this.#parameters) {
-      const from = saved.parameters.get(name);
-      if (from?.data.length !== data.length) {
+    const copies = [...this.#parameters].map(([name, data]) => {
+      const from = saved.parameters.get(name)?.data;
+      if (from?.length !== data.length) {
         throw new EngineError(`checkpoint ${folder}`, `${name} of another size`, {
           expected: `the parameters of ${this.info.name}`,
         });
       }
-      data.set(from.data);
-    }
+      return { data, from };
+    });
+    const referenceFile = join(folder, "reference.safetensors");
+    const reference = existsSync(referenceFile) ? await readSafetensors(referenceFile) : undefined;
     await this.#optimiser.load(join(folder, "optimiser.safetensors"));
-    this.#reference = new Map(
-      [...(await readSafetensors(join(folder, "reference.safetensors")))].map(([name, { data }]) => [name, data]),
-    );
+    for (const { data, from } of copies) data.set(from);
+    this.#reference = reference && new Map([...reference].map(([name, { data }]) => [name, data]));
     this.#gradients = undefined;
     await this.#sampler.update(this.#parameters, this.weightVersion);
   }

@@ -58,7 +58,7 @@ export class LocalSampler {
   #waiting: Row[] = [];
   /** Row i is in slot i. */
   readonly #rows: Row[] = [];
-  #running = false;
+  #running: Promise<void> | undefined;
   #stats = { sampledTokens: 0, prefilledTokens: 0, seconds: 0 };
 
   constructor(config: ModelConfig, parameters: Arrays, weightVersion: number, options: SamplerOptions) {
@@ -69,13 +69,19 @@ export class LocalSampler {
     this.#cache = new SlotCache(config, options.slots);
   }
 
-  /** Takes new weights. Everything cached under the old ones is dropped. @throws EngineError while requests are in flight */
-  async update(parameters: Arrays, weightVersion: number): Promise<void> {
+  /** @throws EngineError while requests are in flight */
+  requireIdle(): void {
     if (this.#rows.length + this.#waiting.length > 0) {
       throw new EngineError("weights", "changed while actions are being sampled", {
         hint: "Await or cancel all sampling before an optimiser step: otherwise an action would be drawn from two policies.",
       });
     }
+  }
+
+  /** Takes new weights. Everything cached under the old ones is dropped. @throws EngineError while requests are in flight */
+  async update(parameters: Arrays, weightVersion: number): Promise<void> {
+    this.requireIdle();
+    await this.#running; // what was cancelled last may still be in the middle of a run
     await this.#graph?.close();
     this.#graph = undefined;
     this.#parameters = parameters;
@@ -101,6 +107,8 @@ export class LocalSampler {
       throw new EngineError("stopStrings", request.stopStrings, { expected: "an engine made with `decode`" });
     return new Promise((resolve, reject) => {
       if (request.signal?.aborted) return reject(cancelled());
+      const cancel = () => this.#cancel(row);
+      const forget = () => request.signal?.removeEventListener("abort", cancel);
       const row: Row = {
         request,
         choice: { temperature: request.temperature ?? 1, topP: request.topP ?? 1, topK: request.topK ?? 0 },
@@ -109,15 +117,18 @@ export class LocalSampler {
         tokens: [],
         pending: [...context],
         action: { tokens: [], logprobs: [], modelLogprobs: [], entropies: [] },
-        resolve,
-        reject,
+        resolve: (action) => {
+          forget();
+          resolve(action);
+        },
+        reject: (error) => {
+          forget();
+          reject(error);
+        },
       };
-      request.signal?.addEventListener("abort", () => this.#cancel(row), { once: true });
+      request.signal?.addEventListener("abort", cancel);
       this.#waiting.push(row);
-      if (!this.#running) {
-        this.#running = true;
-        void this.#run();
-      }
+      this.#running ??= this.#run();
     });
   }
 
@@ -137,6 +148,7 @@ export class LocalSampler {
     for (const row of [...this.#waiting, ...this.#rows]) row.reject(cancelled());
     this.#waiting = [];
     this.#rows.length = 0;
+    await this.#running;
     await this.#graph?.close();
     this.#graph = undefined;
   }
@@ -161,7 +173,7 @@ export class LocalSampler {
       this.#waiting = [];
       this.#rows.length = 0;
     } finally {
-      this.#running = false;
+      this.#running = undefined;
     }
   }
 
