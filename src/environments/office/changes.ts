@@ -1,4 +1,4 @@
-import type { Item, World } from "./world.ts";
+import type { Id, Item, World } from "./world.ts";
 
 /**
  * What became different from one state to a later one, as sorted lines: two episodes did the same if their changes are equal.
@@ -6,22 +6,24 @@ import type { Item, World } from "./world.ts";
  * What was changed and changed back is no change.
  */
 export function changesBetween(before: World, after: World): string[] {
+  const who = (id: Id) => after.contacts.find((contact) => contact.id === id && contact.isNew)?.name.toLowerCase() ?? id;
+  const all = (ids: readonly Id[]) => ids.map(who).sort().join();
   return [
     ...itemChanges(before.contacts, after.contacts, ({ name }) => `contact ${plain(name)}`),
     ...itemChanges(
       before.events,
       after.events,
-      ({ title, day, time, guests }) => `event ${plain(title)} ${day} ${time} with ${set(guests)}`,
+      ({ title, day, time, guests }) => `event ${plain(title)} ${day} ${time} with ${all(guests)}`,
     ),
     ...itemChanges(before.notes, after.notes, ({ title, text }) => `note ${plain(title)}: ${plain(text)}`),
     ...itemChanges(before.inbox, after.inbox, ({ answers }) => `message answered ${answers.map(plain).join()}`),
     ...itemChanges(
       before.files,
       after.files,
-      ({ folder, locked, sharedWith }) => `file in ${folder} ${locked ? "locked" : "open"} for ${set(sharedWith)}`,
+      ({ folder, locked, sharedWith }) => `file in ${folder} ${locked ? "locked" : "open"} for ${all(sharedWith)}`,
     ),
-    ...after.sent.slice(before.sent.length).map(({ to, text }) => `sent ${to}: ${plain(text)}`),
-    ...after.payments.slice(before.payments.length).map(({ to, amount }) => `paid ${to} ${amount}`),
+    ...after.sent.slice(before.sent.length).map(({ to, text }) => `sent ${who(to)}: ${plain(text)}`),
+    ...after.payments.slice(before.payments.length).map(({ to, amount }) => `paid ${who(to)} ${amount}`),
     ...after.withdrawals.slice(before.withdrawals.length).map((amount) => `took ${amount} from the savings`),
   ].sort();
 }
@@ -48,8 +50,4 @@ function plain(text: string): string {
     .trim()
     .toLowerCase()
     .replace(/[.!]+$/, "");
-}
-
-function set(ids: readonly string[]): string {
-  return [...ids].sort().join();
 }

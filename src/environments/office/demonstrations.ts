@@ -11,6 +11,7 @@ import { drawTask, type OfficeTask } from "./task.ts";
 export type Slip = number | { readonly [H in Habit]?: number };
 
 export interface Demonstration {
+  readonly task: OfficeTask;
   readonly messages: readonly Message[];
   /** The habits that the expert fell into. */
   readonly slipped: readonly Habit[];
@@ -35,7 +36,7 @@ export function demonstrate(task: OfficeTask, random: Random, { slip = 0 }: { re
     while (!step.done) step = plan.next(answerTo(step.value, episode, messages));
     say(step.value, episode, messages);
   }
-  return { messages, slipped, score: episode.score() };
+  return { task, messages, slipped, score: episode.score() };
 }
 
 /**
@@ -48,8 +49,9 @@ export function* demonstrations(
   options: { readonly slip?: Slip } = {},
 ): Generator<Demonstration, never, undefined> {
   const resolved = completeSettings(parseSettings(officeSettingsSchema, settings, "environment.settings"));
-  const random = randomStream(seed, "office", "demonstrations");
-  for (;;) yield demonstrate(drawTask(resolved, "train", random.integer(2 ** 31 - 1)), random, options);
+  const indices = randomStream(seed, "office", "demonstrations");
+  const slips = randomStream(seed, "office", "slips");
+  for (;;) yield demonstrate(drawTask(resolved, "train", indices.integer(2 ** 31 - 1)), slips, options);
 }
 
 const context = { signal: new AbortController().signal };

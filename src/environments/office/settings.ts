@@ -26,7 +26,7 @@ export type UserOfficeSettings = z.input<typeof officeSettingsSchema>;
 type Parsed = z.output<typeof officeSettingsSchema>;
 export type OfficeSettings = Required<Parsed> & { readonly size: WorldSize };
 
-const defaultKinds: NonNullable<Parsed["kinds"]> = [
+export const defaultKinds: NonNullable<Parsed["kinds"]> = [
   "pay",
   "message",
   "same",

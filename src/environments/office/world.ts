@@ -118,7 +118,7 @@ export function drawWorld(random: Random, size: WorldSize): World {
   return {
     contacts,
     events: list(size.events, (i) => ({ id: id("e"), title: titles[i], day: week[i % week.length], time: slots[i], guests: [] })),
-    notes: list(size.notes, (i) => ({ id: id("n"), title: notes[i], text: String(11 + random.integer(20)) })),
+    notes: list(size.notes, (i) => ({ id: id("n"), title: notes[i], text: String(11 + random.integer(89)) })),
     inbox: list(size.messages, (i) => ({ id: id("m"), from: contacts[i].id, text: random.pick(greetings), answers: [] })),
     files: list(size.files, (i) => ({
       id: id("f"),

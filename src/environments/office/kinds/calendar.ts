@@ -108,7 +108,7 @@ export const bookIfFree: Kind = {
     "If I am free on {day} at {time}, book {title}, else tell {person}: {text}.",
     "Book {title} on {day} at {time} if I am free. If not, tell {person}: {text}.",
   ],
-  habits: ["check", ...findPersonHabits],
+  habits: ["check", "guess", "first", "busy"],
   leaves: ["event", "person"],
   draw(scene) {
     const { world, random } = scene;

@@ -24,8 +24,9 @@ export const unlockAndDelete: Kind = {
   phrasings: ["Unlock the file {name} and delete it.", "Delete {name}; unlock it first."],
   habits: ["half", "guess", "unknown", "busy"],
   draw(scene) {
-    const locked = scene.world.files.filter((file) => file.locked);
-    const { title: name } = drawTitle(scene.random, locked, (file) => file.name, fileNames);
+    const { world, random } = scene;
+    const locked = world.files.filter((file) => file.locked);
+    const name = random.chance(0.7) && locked.length > 0 ? random.pick(locked).name : drawFile(scene).title;
     return {
       words: { name },
       *solve(mind) {

@@ -1,4 +1,4 @@
-import { act, close, done, findPerson, findPersonHabits, list, lookUpHabits, lookUpPerson, read } from "../expert.ts";
+import { act, close, done, findPerson, findPersonHabits, list, lookUpHabits, lookUpPerson, make, read } from "../expert.ts";
 import { drawMissing, drawPerson, firstName, type Kind, notCalled } from "../kind.ts";
 import { firstNames, greetings, noteTitles, surnames } from "../vocabulary.ts";
 import { deedFor, moreFor, sending } from "./deeds.ts";
@@ -110,20 +110,27 @@ export const noteDesk: Kind = {
   },
 };
 
-/** Nothing is to be done where the person is there already. */
 export const addContact: Kind = {
-  phrasings: ["Add {name} to my contacts if missing.", "Make sure that {name} is in my contacts."],
-  habits: ["check", "busy"],
+  phrasings: [
+    "Add {name} to my contacts if missing, and tell them: {text}.",
+    "If {name} is not in my contacts, add them. Then write them {text}.",
+  ],
+  habits: ["check", "half", "busy"],
+  leaves: ["person", "deed"],
   draw({ world, random }) {
-    const isThere = random.chance(0.75);
+    const isThere = random.chance(0.6);
     const name = isThere
       ? random.pick(world.contacts).name
       : `${drawMissing(random, firstNames, world.contacts.map(firstName))} ${random.pick(surnames)}`;
+    const text = random.pick(greetings);
+    const deed = sending(text);
     return {
-      words: { name },
+      words: { name, text },
+      topic: { person: name, deed },
       *solve(mind) {
-        if (!mind.slips("check") && (yield* list(mind, "find_contact", { name })).length > 0) return done;
-        return yield* act(mind, "add_contact", { name });
+        const [found] = mind.slips("check") ? [] : yield* list(mind, "find_contact", { name });
+        mind.contact = found?.id ?? (yield* make(mind, "add_contact", { name }));
+        return mind.slips("half") ? done : yield* deed(mind, mind.contact);
       },
     };
   },
