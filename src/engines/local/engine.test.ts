@@ -1,0 +1,128 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { engineSuite } from "../../../test/engine-suite.ts";
+import { EngineError, ModelError } from "../../core/errors.ts";
+import type { ActionInContext } from "../../core/trajectory.ts";
+import { createLocalEngine, type LocalEngine } from "./engine.ts";
+
+const golden = (name: string) => new URL(`../../../test/golden/models/${name}`, import.meta.url).pathname;
+const open = (name = "qwen3") => createLocalEngine({ model: golden(name), threads: 1 });
+
+engineSuite("The local engine", open);
+
+const plain = { temperature: 1 };
+const adamW = { learningRate: 1e-3, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0, clipNorm: 1 };
+const prompt = Array.from({ length: 20 }, (_, i) => 10 + i);
+const group: readonly ActionInContext[] = [1, 2, 3, 4].map((first) => ({
+  trajectory: `${first}`,
+  turn: 0,
+  context: prompt,
+  action: [first, 5, 6],
+}));
+
+let folder: string;
+let engine: LocalEngine;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "local-engine-"));
+  engine = await open();
+});
+afterAll(async () => {
+  await engine.dispose();
+  await rm(folder, { recursive: true });
+});
+
+test("it tells the model's sizes, and keeps to a shorter length", async () => {
+  expect(engine.info).toEqual({
+    name: golden("qwen3"),
+    parameters: 300 * 64 + 2 * 49_344 + 64,
+    vocabularySize: 300,
+    maxLength: 512,
+  });
+  const short = await createLocalEngine({ model: golden("qwen3"), threads: 1, maxLength: 22 });
+  expect(short.info.maxLength).toBe(22);
+  await expect(short.logprobs(group, plain)).rejects.toThrow("turn 0 of trajectory 1 is 23; expected at most 22 tokens");
+  await short.dispose();
+});
+
+test("a prompt that samples share is computed once", async () => {
+  engine.takeStats();
+  await engine.logprobs(group, plain);
+  const computed = 20 + 4 * 3;
+  expect(engine.takeStats().training).toMatchObject({ computedTokens: computed, denseTokens: 4 * 23 });
+  expect(engine.takeStats().training).toEqual({ computedTokens: 0, denseTokens: 0, seconds: 0 });
+});
+
+test("weights known beforehand save the forward pass, decided zeros the backward pass", async () => {
+  const fresh = await open();
+  const computed = async (decide: Parameters<LocalEngine["forwardBackward"]>[1]) => {
+    fresh.takeStats();
+    await fresh.forwardBackward(group, decide, plain);
+    return fresh.takeStats().training.computedTokens;
+  };
+  const weights = (value: number) => group.map(({ action }) => action.map(() => value));
+  expect(await computed(weights(1))).toBe(32);
+  expect(await computed(() => weights(1))).toBe(32 + 32);
+  expect(await computed(() => weights(0))).toBe(32);
+  expect(await computed(() => weights(1).with(0, [0, 0, 0]))).toBe(32 + 29);
+  await fresh.dispose();
+});
+
+test("weights that do not fit their samples are refused by trajectory", async () => {
+  const refusal = async (row: number[]) => engine.forwardBackward(group.slice(0, 1), [row], plain);
+  await expect(refusal([1, 2])).rejects.toThrow("weights of turn 0 of trajectory 1 is 2; expected 3 numbers, one a token");
+  await expect(refusal([1, Number.NaN, 2])).rejects.toThrow("weights of turn 0 of trajectory 1 is NaN; expected finite numbers");
+  await expect(refusal([1, 2])).rejects.toThrow(EngineError);
+});
+
+test("without a gradient there is no step, and without a snapshot no reference", async () => {
+  const fresh = await open();
+  await expect(fresh.step(adamW)).rejects.toThrow(EngineError);
+  await expect(fresh.step(adamW)).rejects.toThrow("gradient is missing");
+  await expect(fresh.referenceLogprobs(group, plain)).rejects.toThrow(EngineError);
+  await expect(fresh.referenceLogprobs(group, plain)).rejects.toThrow("Call snapshotReference()");
+  expect(fresh.weightVersion).toBe(0);
+  await fresh.dispose();
+});
+
+test("a state without a reference replaces one that has it, in the folder and in the engine", async () => {
+  const state = join(folder, "state");
+  const [without, withOne] = [await open(), await open()];
+  await withOne.snapshotReference();
+  await withOne.saveState(state);
+  await without.loadState(state);
+  expect(await without.referenceLogprobs(group, plain)).toEqual(await withOne.referenceLogprobs(group, plain));
+
+  const fresh = await open();
+  await fresh.saveState(state);
+  expect(existsSync(join(state, "reference.safetensors"))).toBe(false);
+  await withOne.loadState(state);
+  await expect(withOne.referenceLogprobs(group, plain)).rejects.toThrow("expected a snapshot");
+  for (const each of [without, withOne, fresh]) await each.dispose();
+});
+
+test("the state of another model is refused and changes nothing", async () => {
+  const other = await open("llama");
+  await other.saveState(join(folder, "llama"));
+  await other.dispose();
+  const before = await engine.logprobs(group, plain);
+  await expect(engine.loadState(join(folder, "llama"))).rejects.toThrow(EngineError);
+  await expect(engine.loadState(join(folder, "nowhere"))).rejects.toThrow(ModelError);
+  expect(await engine.logprobs(group, plain)).toEqual(before);
+});
+
+test("a saved model is the trained one, whatever precision it was read in", async () => {
+  const trained = await open("qwen3-bf16");
+  await trained.forwardBackward(
+    group,
+    group.map(({ action }) => action.map(() => 1)),
+    plain,
+  ); // a step far below bfloat16's resolution
+  await trained.step({ ...adamW, learningRate: 1e-6 });
+  await trained.saveModel(join(folder, "trained"));
+  const read = await createLocalEngine({ model: join(folder, "trained"), threads: 1 });
+  expect(await read.logprobs(group, plain)).toEqual(await trained.logprobs(group, plain));
+  for (const each of [trained, read]) await each.dispose();
+});

@@ -1,0 +1,277 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Logprobs, Weights } from "../src/core/policy.ts";
+import type { ActionInContext } from "../src/core/trajectory.ts";
+import type { Engine, SampleRequest, StepOptions } from "../src/engines/engine.ts";
+
+/** Engines add float32 numbers in orders of their own; log-probs are of size 10. */
+const rounding = 5e-5;
+
+/** ε is large enough that gradients of nothing but rounding do not become full steps. */
+const adamW: StepOptions = {
+  learningRate: 1e-3,
+  beta1: 0.9,
+  beta2: 0.999,
+  epsilon: 1e-2,
+  weightDecay: 0.01,
+  clipNorm: Number.POSITIVE_INFINITY,
+};
+
+// Two turns of one trajectory, and another that shares the prompt.
+const samples: readonly ActionInContext[] = [
+  { trajectory: "a", turn: 0, context: [1, 2, 3, 4], action: [5, 6, 7] },
+  { trajectory: "a", turn: 1, context: [1, 2, 3, 4, 5, 6, 7, 8], action: [9, 2] },
+  { trajectory: "b", turn: 0, context: [1, 2, 3, 4], action: [5, 3] },
+];
+const someWeights: Weights = [
+  [0.5, -1, 2],
+  [1, 1],
+  [-0.3, 0.7],
+];
+const otherWeights: Weights = [
+  [1, 0.2, -0.4],
+  [-2, 0.1],
+  [0.9, 0],
+];
+const plain = { temperature: 1 };
+
+/**
+ * What the engine seam promises, for every implementation.
+ * @param makeEngine opens the same model each time, one of at least 10 tokens
+ */
+export function engineSuite(name: string, makeEngine: () => Promise<Engine>): void {
+  describe(`${name} keeps the promises of an engine`, () => {
+    const engines: Engine[] = [];
+    let folder: string;
+    const open = async () => {
+      const engine = await makeEngine();
+      engines.push(engine);
+      return engine;
+    };
+    /** An engine after a gradient of these weights and a step along it. */
+    const stepped = async (...weights: Weights[]) => {
+      const engine = await open();
+      for (const each of weights) await engine.forwardBackward(samples, each, plain);
+      const { gradientNorm } = await engine.step(adamW);
+      return { gradientNorm, logprobs: await engine.logprobs(samples, plain) };
+    };
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), "engine-"));
+    });
+    afterEach(async () => {
+      for (const engine of engines.splice(0)) await engine.dispose();
+    });
+    afterAll(() => rm(folder, { recursive: true }));
+
+    describe("sampling", () => {
+      test.each([1, 0.7])("reports the log-probs that it would train on, at temperature %d", async (temperature) => {
+        const engine = await open();
+        const requests = samples.map(({ context }, seed) => ({ ...request({ context, seed }), temperature }));
+        const actions = await Promise.all(requests.map((each) => engine.sample(each)));
+        const drawn = actions.map(({ tokens }, i) => ({ ...samples[i], action: tokens }));
+        expectClose(
+          actions.map((a) => a.logprobs),
+          await engine.logprobs(drawn, { temperature }),
+        );
+        expectClose(
+          actions.map((a) => a.modelLogprobs),
+          await engine.logprobs(drawn, plain),
+        );
+        for (const { tokens, entropies, weightVersion } of actions) {
+          expect(entropies).toHaveLength(tokens.length);
+          for (const entropy of entropies) expect(entropy).toBeLessThanOrEqual(Math.log(engine.info.vocabularySize) + rounding);
+          expect(weightVersion).toBe(engine.weightVersion);
+        }
+      });
+
+      test("is decided by the seed, and greedy at temperature 0", async () => {
+        const [first, second] = [await open(), await open()];
+        expect(await first.sample(request({ seed: 3 }))).toEqual(await second.sample(request({ seed: 3 })));
+        const greedy = await first.sample(request({ temperature: 0, seed: 3, maxTokens: 1 }));
+        const every = Array.from({ length: first.info.vocabularySize }, (_, token) => ({ ...samples[0], action: [token] }));
+        const logprobs = (await first.logprobs(every, plain)).map(([logprob]) => logprob);
+        expect(logprobs[greedy.tokens[0]]).toBeCloseTo(Math.max(...logprobs), 4);
+      });
+
+      test("ends at the token limit, or after a stop token", async () => {
+        const engine = await open();
+        const free = await engine.sample(request({ maxTokens: 6 }));
+        expect(free).toMatchObject({ finish: "length", tokens: { length: 6 } });
+        const stop = free.tokens[2];
+        const stopped = await engine.sample(request({ maxTokens: 6, stopTokens: [stop] }));
+        expect(stopped).toMatchObject({ finish: "stop", tokens: free.tokens.slice(0, free.tokens.indexOf(stop) + 1) });
+      });
+    });
+
+    describe("gradients", () => {
+      test("come with the log-probs, which the decision about weights sees once", async () => {
+        const engine = await open();
+        const logprobs = await engine.logprobs(samples, plain);
+        const seen: Logprobs[] = [];
+        const returned = await engine.forwardBackward(
+          samples,
+          (current) => {
+            seen.push(current);
+            return someWeights;
+          },
+          plain,
+        );
+        expect(seen).toHaveLength(1);
+        expectClose(seen[0], logprobs);
+        expectClose(returned, logprobs);
+        expectClose(await engine.forwardBackward(samples, someWeights, plain), logprobs);
+      });
+
+      test("are the same for weights that are decided or known beforehand", async () => {
+        const known = await stepped(someWeights);
+        const engine = await open();
+        await engine.forwardBackward(samples, () => someWeights, plain);
+        expect((await engine.step(adamW)).gradientNorm / known.gradientNorm).toBeCloseTo(1, 5);
+        expectClose(await engine.logprobs(samples, plain), known.logprobs);
+      });
+
+      test("add up until a step, and are linear in the weights", async () => {
+        const apart = await stepped(someWeights, otherWeights);
+        const together = await stepped(combine(someWeights, otherWeights, (a, b) => a + b));
+        const doubled = await stepped(combine(someWeights, otherWeights, (a, b) => 2 * (a + b)));
+        expect(apart.gradientNorm / together.gradientNorm).toBeCloseTo(1, 5);
+        expect(doubled.gradientNorm / together.gradientNorm).toBeCloseTo(2, 5);
+        expectClose(apart.logprobs, together.logprobs);
+      });
+
+      test("ignore samples whose weights are all 0", async () => {
+        const engine = await open();
+        await engine.forwardBackward(samples.slice(0, 1), someWeights.slice(0, 1), plain);
+        const { gradientNorm } = await engine.step(adamW);
+        for (const decide of [false, true]) {
+          const other = await open();
+          const weights = someWeights.map((row, i) => (i === 0 ? row : row.map(() => 0)));
+          await other.forwardBackward(samples, decide ? () => weights : weights, plain);
+          expect((await other.step(adamW)).gradientNorm / gradientNorm).toBeCloseTo(1, 5);
+          expectClose(await other.logprobs(samples, plain), await engine.logprobs(samples, plain));
+        }
+      });
+
+      test("are those of the tempered log-probs", async () => {
+        // ∂(Σ w·log π_T)/∂θ by the objective itself: a small step of plain gradient ascent gains η·‖g‖² to first order.
+        const engine = await open();
+        const [temperature, eta, large] = [1.7, 1e-6, 1e8];
+        const objective = async () => dot(someWeights, await engine.logprobs(samples, { temperature }));
+        const before = await objective();
+        await engine.forwardBackward(samples, someWeights, { temperature });
+        // With a large ε AdamW's first step is η·g.
+        const { gradientNorm } = await engine.step({ ...adamW, weightDecay: 0, learningRate: eta * large, epsilon: large });
+        expect(((await objective()) - before) / (eta * gradientNorm ** 2)).toBeCloseTo(1, 1);
+      });
+    });
+
+    describe("a step", () => {
+      test("raises what has positive weights, lowers what has negative ones, and counts", async () => {
+        const engine = await open();
+        const [raised, lowered] = samples.slice(1);
+        const sum = async (sample: ActionInContext) => dot([sample.action.map(() => 1)], await engine.logprobs([sample], plain));
+        const before = [await sum(raised), await sum(lowered)];
+        await engine.forwardBackward([raised, lowered], [raised.action.map(() => 1), lowered.action.map(() => -1)], plain);
+        expect(await engine.step(adamW)).toMatchObject({ learningRate: adamW.learningRate });
+        expect(await sum(raised)).toBeGreaterThan(before[0]);
+        expect(await sum(lowered)).toBeLessThan(before[1]);
+        expect(engine.weightVersion).toBe(1);
+        expect((await engine.sample(request())).weightVersion).toBe(1);
+      });
+
+      test("clears the gradient, and reports its norm before clipping", async () => {
+        const engine = await open();
+        const norms: number[] = [];
+        for (const clipNorm of [Number.POSITIVE_INFINITY, 1e-3]) {
+          await engine.forwardBackward(samples, someWeights, plain);
+          norms.push((await engine.step({ ...adamW, learningRate: 0, clipNorm })).gradientNorm);
+        }
+        expect(norms[1]).toBeGreaterThan(1e-2);
+        expect(norms[1] / norms[0]).toBeCloseTo(1, 5);
+      });
+    });
+
+    describe("the reference", () => {
+      test("is the model at the last snapshot", async () => {
+        const engine = await open();
+        await engine.snapshotReference();
+        const first = await engine.logprobs(samples, plain);
+        await engine.forwardBackward(samples, someWeights, plain);
+        await engine.step(adamW);
+        expectClose(await engine.referenceLogprobs(samples, plain), first);
+        const second = await engine.logprobs(samples, plain);
+        expect(distance(second, first)).toBeGreaterThan(100 * rounding);
+        await engine.snapshotReference();
+        expectClose(await engine.referenceLogprobs(samples, plain), second);
+      });
+    });
+
+    describe("a saved state", () => {
+      test("continues exactly: the same numbers and, after one more step, the same model byte for byte", async () => {
+        const train = async (engine: Engine) => {
+          const drawn = await engine.sample(request({ seed: engine.weightVersion }));
+          await engine.forwardBackward([...samples, { ...samples[0], action: drawn.tokens }], (logprobs) => logprobs, plain);
+          return { drawn, report: await engine.step(adamW) };
+        };
+        const original = await open();
+        await train(original);
+        await original.snapshotReference();
+        await train(original);
+        const state = join(folder, "state");
+        await original.saveState(state);
+        const expected = await train(original);
+
+        const resumed = await open();
+        await resumed.loadState(state);
+        expect(resumed.weightVersion).toBe(2);
+        expect(await resumed.referenceLogprobs(samples, plain)).toEqual(await original.referenceLogprobs(samples, plain));
+        expect(await train(resumed)).toEqual(expected);
+        const [a, b] = [join(folder, "original"), join(folder, "resumed")];
+        await original.saveModel(a);
+        await resumed.saveModel(b);
+        expect((await readdir(b)).sort()).toEqual((await readdir(a)).sort());
+        for (const file of await readdir(a))
+          expect((await readFile(join(a, file))).equals(await readFile(join(b, file)))).toBe(true);
+      });
+
+      test("undoes all that happened since, gradients that wait for a step included", async () => {
+        const engine = await open();
+        const before = await engine.logprobs(samples, plain);
+        const state = join(folder, "undo");
+        await engine.saveState(state);
+        await engine.forwardBackward(samples, someWeights, plain);
+        await engine.step(adamW);
+        await engine.forwardBackward(samples, otherWeights, plain);
+        await engine.loadState(state);
+        expect(await engine.logprobs(samples, plain)).toEqual(before);
+        expect(engine.weightVersion).toBe(0);
+        await engine.forwardBackward(samples, someWeights, plain);
+        await engine.step(adamW);
+        expectClose(await engine.logprobs(samples, plain), (await stepped(someWeights)).logprobs);
+      });
+    });
+  });
+}
+
+function request(changes: Partial<SampleRequest> = {}): SampleRequest {
+  return { context: samples[0].context, maxTokens: 5, stopTokens: [], seed: 1, ...changes };
+}
+
+function combine(a: Weights, b: Weights, by: (x: number, y: number) => number): Weights {
+  return a.map((row, i) => row.map((x, j) => by(x, b[i][j])));
+}
+
+function dot(a: readonly (readonly number[])[], b: readonly (readonly number[])[]): number {
+  return a.reduce((sum, row, i) => row.reduce((partial, value, j) => partial + value * b[i][j], sum), 0);
+}
+
+function distance(actual: Logprobs, expected: Logprobs): number {
+  expect(actual.map((row) => row.length)).toEqual(expected.map((row) => row.length));
+  return Math.max(...actual.flatMap((row, i) => row.map((value, j) => Math.abs(value - expected[i][j]))));
+}
+
+function expectClose(actual: Logprobs, expected: Logprobs): void {
+  expect(distance(actual, expected)).toBeLessThan(rounding);
+}
