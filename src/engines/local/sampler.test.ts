@@ -326,11 +326,13 @@ describe("cancelling", () => {
     expectSame([await sampler.sample(requests[0])], undisturbed.slice(0, 1));
   });
 
-  test("all requests lets weights change at once, and what comes next sees only the new ones", async () => {
+  // Ticks of the event loop decide whether the weights change between two decoding steps or in the middle of one.
+  test.each([0, 1, 2])("all requests lets weights change at once, %i ticks later, for all that comes next", async (ticks) => {
     const sampler = makeSampler();
     const { signal, abort } = abortable();
     const outcomes = requests.map((each) => sampler.sample({ ...each, signal }).catch((error: unknown) => error));
     await untilTokensFlow(sampler);
+    for (let i = 0; i < ticks; i++) await tick();
     abort();
     const parameters = new Map([...model.parameters].map(([name, { data }]) => [name, data]));
     const updated = sampler.update(parameters, 7);
