@@ -22,7 +22,6 @@ export const officeSettingsSchema = z.strictObject({
   busy: z.number().min(0).max(1).default(0.4),
 });
 
-export type UserOfficeSettings = z.input<typeof officeSettingsSchema>;
 type Parsed = z.output<typeof officeSettingsSchema>;
 export type OfficeSettings = Required<Parsed> & { readonly size: WorldSize };
 
@@ -53,9 +52,6 @@ export const difficulties: Readonly<Record<Parsed["difficulty"], Pick<OfficeSett
 
 /** Fills in what the difficulty decides. */
 export function completeSettings(settings: Parsed): OfficeSettings {
-  return { ...difficulties[settings.difficulty], ...withoutUndefined(settings) };
-}
-
-function withoutUndefined<T extends object>(value: T): T {
-  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)) as T;
+  const { kinds, requests, size } = difficulties[settings.difficulty];
+  return { ...settings, kinds: settings.kinds ?? kinds, requests: settings.requests ?? requests, size };
 }
