@@ -40,18 +40,22 @@ export class TableEngine implements Engine {
     const random = randomStream(seed, "sample");
     const tokens: TokenId[] = [];
     const logprobs: number[] = [];
+    const modelLogprobs: number[] = [];
     const entropies: number[] = [];
     let finish: "stop" | "length" = "length";
     while (tokens.length < maxTokens && finish === "length") {
-      const row = this.#row(this.#state.logits, tokens.at(-1) ?? context[context.length - 1], temperature);
-      const token = draw(row, random.uniform());
+      const previous = tokens.at(-1) ?? context[context.length - 1];
+      const own = this.#row(this.#state.logits, previous, 1);
+      const row = temperature === 0 ? own : this.#row(this.#state.logits, previous, temperature);
+      const token = temperature === 0 ? row.indexOf(Math.max(...row)) : draw(row, random.uniform());
       tokens.push(token);
-      logprobs.push(row[token] + this.samplerError);
+      logprobs.push((temperature === 0 ? 0 : row[token]) + this.samplerError);
+      modelLogprobs.push(own[token] + this.samplerError);
       entropies.push(-row.reduce((sum, logprob) => sum + Math.exp(logprob) * logprob, 0));
       if (stopTokens.includes(token)) finish = "stop";
     }
     this.#sampledTokens += tokens.length;
-    return { tokens, logprobs, modelLogprobs: logprobs, entropies, finish, weightVersion: this.weightVersion };
+    return { tokens, logprobs, modelLogprobs, entropies, finish, weightVersion: this.weightVersion };
   }
 
   release(): void {}
@@ -108,11 +112,13 @@ export class TableEngine implements Engine {
   }
 
   async saveState(folder: string): Promise<void> {
+    mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, "state.json"), JSON.stringify(this.#state));
   }
 
   async loadState(folder: string): Promise<void> {
     this.#state = JSON.parse(readFileSync(join(folder, "state.json"), "utf8"));
+    this.#gradient.fill(0);
   }
 
   takeStats(): EngineStats {
