@@ -50,7 +50,7 @@ export const trainingConfigSchema = z.strictObject({
       warmupSteps: z.int().min(0).default(0),
     })
     .prefault({}),
-  steps: z.int().min(1).default(80),
+  steps: z.int().min(1).default(60),
   seed: z.int().default(1),
   /** At the start and at the end. */
   evaluation: z
@@ -62,7 +62,7 @@ export const trainingConfigSchema = z.strictObject({
       k: z.int().min(1).default(4),
       temperature: z.number().min(0).default(1),
       /** Evaluates on the challenge split too. */
-      challenge: z.boolean().default(true),
+      challenge: z.boolean().default(false),
       /** While training: every so many steps, one attempt at each of the tasks. On another split, since settings are chosen by it. */
       during: z
         .strictObject({

@@ -34,8 +34,10 @@ export const defaultKinds: NonNullable<Parsed["kinds"]> = [
   "make_it",
   "when",
   "tell_when",
-  "book_if_free",
   "delete_file",
+  "desk",
+  "cancel_event",
+  "which_folder",
 ];
 
 const defaultSize: WorldSize = { contacts: 7, doubledNames: 1, events: 7, notes: 3, messages: 2, files: 4 };
