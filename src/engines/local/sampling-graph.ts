@@ -2,7 +2,7 @@ import { Graph, type Tensor } from "./graph.ts";
 import { type ModelConfig, parameterShapes } from "./model-config.ts";
 import { Session } from "./onnx.ts";
 import type { Arrays } from "./training-graph.ts";
-import { attentionScale, decoder, unembed } from "./transformer.ts";
+import { attentionScale, decoder, parametersOf, unembed } from "./transformer.ts";
 
 /**
  * One step of sampling: R rows take C new tokens each, attend to S cached ones, and give the distribution of the token that
@@ -94,13 +94,10 @@ function samplingGraph(config: ModelConfig, parameters: Arrays): Graph {
   const mask = g.input("mask", ["R", 1, "C", "S+C"]);
   const last = g.input("last", ["R"], "int32");
   const inverseTemperatures = g.input("inverseTemperatures", ["R", 1]);
+  const arrayOf = parametersOf(parameters);
   const weights = new Map<string, Tensor>();
-  for (const [name, shape] of parameterShapes(config)) weights.set(name, g.constant(arrayOf(parameters, name), shape, name));
-  const weight = (name: string) => {
-    const tensor = weights.get(name);
-    if (!tensor) throw new RangeError(`no parameter ${name}`);
-    return tensor;
-  };
+  for (const [name, shape] of parameterShapes(config)) weights.set(name, g.constant(arrayOf(name), shape, name));
+  const weight = parametersOf(weights);
 
   const scale = attentionScale(config);
   const hidden = decoder(g, config, weight, { tokens, positions }, (layer, q, k, v) => {
@@ -119,10 +116,4 @@ function samplingGraph(config: ModelConfig, parameters: Arrays): Graph {
   // H = −Σ p·log p, by the log softmax so that p = 0 adds 0 and not NaN.
   g.output("entropies", g.neg(g.sum(g.mul(probabilities, g.apply("logSoftmax", [tempered], {})[0]), [1], false)));
   return g;
-}
-
-function arrayOf(parameters: Arrays, name: string): Float32Array {
-  const array = parameters.get(name);
-  if (!array) throw new RangeError(`no parameter ${name}`);
-  return array;
 }

@@ -3,7 +3,7 @@ import { Graph, type Tensor } from "./graph.ts";
 import { type ModelConfig, parameterShapes } from "./model-config.ts";
 import { Session, type Value } from "./onnx.ts";
 import type { PackedBatch } from "./packing.ts";
-import { attentionScale, decoder, unembed } from "./transformer.ts";
+import { attentionScale, decoder, parametersOf, unembed } from "./transformer.ts";
 
 /** Arrays by Hugging Face parameter name. */
 export type Arrays = ReadonlyMap<string, Float32Array>;
@@ -73,7 +73,7 @@ export class TrainingGraph {
 }
 
 /** Inputs and sizes as in `PackedBatch`: B rows, T tokens a row, M scored tokens; only their hidden states meet the vocabulary. */
-export function trainingGraph(config: ModelConfig, { backward }: { readonly backward: boolean }): Graph {
+function trainingGraph(config: ModelConfig, { backward }: { readonly backward: boolean }): Graph {
   const g = new Graph();
   const tokens = g.input("tokens", ["B", "T"], "int32");
   const positions = g.input("positions", ["B", "T"], "int64");
@@ -83,11 +83,7 @@ export function trainingGraph(config: ModelConfig, { backward }: { readonly back
   const inverseTemperature = g.input("inverseTemperature", [1]);
   const parameters = new Map<string, Tensor>();
   for (const [name, shape] of parameterShapes(config)) parameters.set(name, g.input(name, shape));
-  const weight = (name: string) => {
-    const tensor = parameters.get(name);
-    if (!tensor) throw new RangeError(`no parameter ${name}`);
-    return tensor;
-  };
+  const weight = parametersOf(parameters);
 
   const scale = attentionScale(config);
   const hidden = decoder(g, config, weight, { tokens, positions }, (_layer, q, k, v) => g.attention(q, k, v, mask, scale));

@@ -4,6 +4,15 @@ import type { ModelConfig } from "./model-config.ts";
 /** A parameter by its Hugging Face name. */
 export type Parameters = (name: string) => Tensor;
 
+/** Looks parameters, or their arrays, up by name. @throws RangeError for a name that the model does not have */
+export function parametersOf<T>(all: ReadonlyMap<string, T>): (name: string) => T {
+  return (name) => {
+    const found = all.get(name);
+    if (found === undefined) throw new RangeError(`no parameter ${name}`);
+    return found;
+  };
+}
+
 /**
  * Attention of one layer over rotated queries [B, H, T, size] and keys, and values [B, Hk, T, size].
  * Training attends within the rows; sampling also attends to cached keys and values.
