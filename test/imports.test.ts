@@ -17,7 +17,18 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   environments: ["core", "tools", "environments/environment.ts", "environments/office"],
   agents: ["core", "engines/engine.ts", "environments/environment.ts", "tools"],
   runs: ["core"],
-  training: ["core", "algorithms", "engines/engine.ts", "environments/environment.ts", "environments", "tools", "agents", "runs"],
+  rewards: ["core", "environments/environment.ts", "runs"],
+  training: [
+    "core",
+    "algorithms",
+    "engines/engine.ts",
+    "environments/environment.ts",
+    "environments",
+    "tools",
+    "agents",
+    "runs",
+    "rewards",
+  ],
   sdk: [
     "core",
     "engines/engine.ts",
@@ -26,6 +37,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "environments",
     "agents",
     "runs",
+    "rewards",
     "training",
   ],
   cli: ["anything"],
@@ -42,6 +54,8 @@ const owners: Readonly<Record<string, string>> = {
   commander: "cli",
   jiti: "training",
   picocolors: "cli",
+  openai: "rewards",
+  "p-limit": "rewards",
 };
 
 const source = join(import.meta.dirname, "../src");
