@@ -232,24 +232,32 @@ export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
       checkHeads("cachedAttention", q, k, v);
       return [{ shape: q.shape, type: "float32" }];
     },
+    // A product with one row is a pass over the matrix as it lies; with two it is first copied into panels. So heads that share keys
+    // are not stacked here, and the scale goes onto the query, since only α = 1 takes that way.
     lower: (to, [q, k, v, cachedK, cachedV, mask], [out], { scale }) => {
-      const scores = to.temporary();
-      const parts = [groupedScores(to, q, cachedK, scale), groupedScores(to, q, k, scale)];
-      to.emit({ type: "Concat", inputs: parts, outputs: [scores], attributes: { axis: { int: 3 } } });
+      const grouping = to.integers([0, heads(k), heads(q) / heads(k), -1, Number(q.shape[3])]);
+      const [scaled, queries, keys, values] = [to.temporary(), to.temporary(), to.temporary(), to.temporary()];
+      to.emit({ type: "Mul", inputs: [q.name, to.floats(Float32Array.of(scale), [1])], outputs: [scaled] });
+      to.emit({ type: "Reshape", inputs: [scaled, grouping], outputs: [queries] });
+      to.emit({ type: "Unsqueeze", inputs: [k.name, to.integers([2])], outputs: [keys] });
+      to.emit({ type: "Unsqueeze", inputs: [v.name, to.integers([2])], outputs: [values] });
+      const [oldScores, newScores, scores] = [to.temporary(), to.temporary(), to.temporary()];
+      const transposed = { transB: { int: 1 } };
+      to.emit({ type: "FusedMatMul", domain: ms, inputs: [queries, cachedK.name], outputs: [oldScores], attributes: transposed });
+      to.emit({ type: "FusedMatMul", domain: ms, inputs: [queries, keys], outputs: [newScores], attributes: transposed });
+      to.emit({ type: "Concat", inputs: [oldScores, newScores], outputs: [scores], attributes: { axis: { int: 4 } } });
       const probabilities = to.temporary();
       softmaxOf(to, scores, mask, probabilities);
-      const [old, fresh, grouped] = [to.temporary(), to.temporary(), to.temporary()];
-      to.emit({ type: "Reshape", inputs: [probabilities, to.integers([0, heads(k), -1, 0])], outputs: [grouped] });
-      const cached = to.size(String(cachedK.shape[2]));
-      const everything = to.integers([2 ** 40]);
-      const axis = to.integers([3]);
-      to.emit({ type: "Slice", inputs: [grouped, to.integers([0]), cached, axis], outputs: [old] });
-      to.emit({ type: "Slice", inputs: [grouped, cached, everything, axis], outputs: [fresh] });
+      const [old, fresh] = [to.temporary(), to.temporary()];
+      const cached = to.size(String(cachedK.shape[3]));
+      const axis = to.integers([4]);
+      to.emit({ type: "Slice", inputs: [probabilities, to.integers([0]), cached, axis], outputs: [old] });
+      to.emit({ type: "Slice", inputs: [probabilities, cached, to.integers([2 ** 40]), axis], outputs: [fresh] });
       const [a, b, sum] = [to.temporary(), to.temporary(), to.temporary()];
       to.emit({ type: "MatMul", inputs: [old, cachedV.name], outputs: [a] });
-      to.emit({ type: "MatMul", inputs: [fresh, v.name], outputs: [b] });
+      to.emit({ type: "MatMul", inputs: [fresh, values], outputs: [b] });
       to.emit({ type: "Add", inputs: [a, b], outputs: [sum] });
-      to.emit({ type: "Reshape", inputs: [sum, to.integers([0, heads(q), -1, 0])], outputs: [out.name] });
+      to.emit({ type: "Reshape", inputs: [sum, to.integers([0, heads(q), -1, Number(q.shape[3])])], outputs: [out.name] });
     },
   },
 

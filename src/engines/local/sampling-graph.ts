@@ -17,9 +17,9 @@ export interface StepInputs {
   readonly tokens: Int32Array;
   /** [R, C] */
   readonly positions: BigInt64Array;
-  /** [R, 1, C, S + C] */
+  /** [R, 1, 1, C, S + C] */
   readonly mask: Float32Array;
-  /** Per layer [R, Hk, S, size]. */
+  /** Per layer [R, Hk, 1, S, size]. */
   readonly keys: readonly Float32Array[];
   readonly values: readonly Float32Array[];
   /** [R]: flat index (row · C + place) of each row's last new token. */
@@ -56,7 +56,7 @@ export class SamplingGraph {
   async step(inputs: StepInputs, { logits: wantLogits }: { readonly logits: boolean }): Promise<StepOutputs> {
     const { rows, chunk, cached } = inputs;
     const { layers, kvHeads, headDim } = this.#config;
-    const cacheShape = [rows, kvHeads, cached, headDim];
+    const cacheShape = [rows, kvHeads, 1, cached, headDim];
     const byLayer = (name: string) => Array.from({ length: layers }, (_, layer) => `${name}${layer}`);
     const cache = (name: string, data: readonly Float32Array[]) =>
       byLayer(name).map((key, layer) => [key, { data: data[layer], shape: cacheShape }]);
@@ -65,7 +65,7 @@ export class SamplingGraph {
       {
         tokens: { data: inputs.tokens, shape: [rows, chunk] },
         positions: { data: inputs.positions, shape: [rows, chunk] },
-        mask: { data: inputs.mask, shape: [rows, 1, chunk, cached + chunk] },
+        mask: { data: inputs.mask, shape: [rows, 1, 1, chunk, cached + chunk] },
         last: { data: inputs.last, shape: [rows] },
         inverseTemperatures: { data: inputs.inverseTemperatures, shape: [rows, 1] },
         ...Object.fromEntries([...cache("keys", inputs.keys), ...cache("values", inputs.values)]),
@@ -91,7 +91,7 @@ function samplingGraph(config: ModelConfig, parameters: Arrays): Graph {
   const { kvHeads, headDim, hiddenSize } = config;
   const tokens = g.input("tokens", ["R", "C"], "int32");
   const positions = g.input("positions", ["R", "C"], "int64");
-  const mask = g.input("mask", ["R", 1, "C", "S+C"]);
+  const mask = g.input("mask", ["R", 1, 1, "C", "S+C"]);
   const last = g.input("last", ["R"], "int32");
   const inverseTemperatures = g.input("inverseTemperatures", ["R", 1]);
   const arrayOf = parametersOf(parameters);
@@ -101,8 +101,8 @@ function samplingGraph(config: ModelConfig, parameters: Arrays): Graph {
 
   const scale = attentionScale(config);
   const hidden = decoder(g, config, weight, { tokens, positions }, (layer, q, k, v) => {
-    const cachedKeys = g.input(`keys${layer}`, ["R", kvHeads, "S", headDim]);
-    const cachedValues = g.input(`values${layer}`, ["R", kvHeads, "S", headDim]);
+    const cachedKeys = g.input(`keys${layer}`, ["R", kvHeads, 1, "S", headDim]);
+    const cachedValues = g.input(`values${layer}`, ["R", kvHeads, 1, "S", headDim]);
     g.output(`newKeys${layer}`, k);
     g.output(`newValues${layer}`, v);
     return g.apply("cachedAttention", [q, k, v, cachedKeys, cachedValues, mask], { scale })[0];
