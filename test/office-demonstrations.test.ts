@@ -14,7 +14,7 @@ import { officeEnvironment } from "../src/environments/office/office.ts";
 function repeating(samples: readonly ActionInContext[]): Sampler {
   let turn = 0;
   return {
-    info: { name: "repeating", parameters: 0, vocabularySize: 768, maxLength: 4096 },
+    info: { name: "repeating", parameters: 0, vocabularySize: 768, maxLength: 4096, capabilities: [] },
     weightVersion: 0,
     async sample() {
       const tokens = samples[turn++].action;

@@ -1,39 +1,58 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Decide, Logprobs, StepReport, Weights } from "../src/core/policy.ts";
+import { type Capability, capabilities, type Decide, type Logprobs, type StepReport, type Weights } from "../src/core/policy.ts";
 import { randomStream } from "../src/core/random.ts";
 import type { ActionInContext, TokenId } from "../src/core/trajectory.ts";
-import type { Engine, EngineStats, ForwardOptions, SampledAction, SampleRequest, StepOptions } from "../src/engines/engine.ts";
+import {
+  type BackwardOptions,
+  type Engine,
+  type EngineCritic,
+  type EngineInfo,
+  type EngineStats,
+  type ForwardOptions,
+  missingCapability,
+  type SampledAction,
+  type SampleRequest,
+  type StepOptions,
+} from "../src/engines/engine.ts";
 
-interface State {
+/** Numbers that learn, and Adam's state. */
+interface Learned {
   steps: number;
-  logits: number[];
-  reference: number[];
+  numbers: number[];
   moment: number[];
   squares: number[];
 }
 
+interface State {
+  policy: Learned;
+  reference: number[];
+  critic?: Learned;
+}
+
 /**
  * The engine seam in its smallest form: a table with a row of logits for each last token. For tests of what lies above engines: it is exact,
- * takes no time and keeps nothing but its table.
+ * takes no time and keeps nothing but its table. Its critic is a number for each last token.
  */
 export class TableEngine implements Engine {
-  readonly info;
+  readonly info: EngineInfo;
   #state: State;
   #gradient: number[];
+  #criticGradient: number[];
   #sampledTokens = 0;
   /** Added to the log-probs that the sampler reports: a sampler that disagrees with the trainer. */
   samplerError = 0;
 
-  constructor(vocabularySize: number) {
-    this.info = { name: "table", parameters: vocabularySize ** 2, vocabularySize, maxLength: 4096 };
-    const zeros = () => new Array<number>(vocabularySize ** 2).fill(0);
-    this.#state = { steps: 0, logits: zeros(), reference: zeros(), moment: zeros(), squares: zeros() };
-    this.#gradient = zeros();
+  constructor(vocabularySize: number, has: readonly Capability[] = capabilities) {
+    const size = vocabularySize ** 2;
+    this.info = { name: "table", parameters: size, vocabularySize, maxLength: 4096, capabilities: has };
+    this.#state = { policy: unlearned(size), reference: zeros(size) };
+    this.#gradient = zeros(size);
+    this.#criticGradient = zeros(vocabularySize);
   }
 
   get weightVersion(): number {
-    return this.#state.steps;
+    return this.#state.policy.steps;
   }
 
   async sample({ context, maxTokens, stopTokens, seed, temperature = 1 }: SampleRequest): Promise<SampledAction> {
@@ -45,13 +64,13 @@ export class TableEngine implements Engine {
     let finish: "stop" | "length" = "length";
     while (tokens.length < maxTokens && finish === "length") {
       const previous = tokens.at(-1) ?? context[context.length - 1];
-      const own = this.#row(this.#state.logits, previous, 1);
-      const row = temperature === 0 ? own : this.#row(this.#state.logits, previous, temperature);
+      const own = this.#row(this.#state.policy.numbers, previous, 1);
+      const row = temperature === 0 ? own : this.#row(this.#state.policy.numbers, previous, temperature);
       const token = temperature === 0 ? row.indexOf(Math.max(...row)) : draw(row, random.uniform());
       tokens.push(token);
       logprobs.push((temperature === 0 ? 0 : row[token]) + this.samplerError);
       modelLogprobs.push(own[token] + this.samplerError);
-      entropies.push(-row.reduce((sum, logprob) => sum + Math.exp(logprob) * logprob, 0));
+      entropies.push(entropyOf(row));
       if (stopTokens.includes(token)) finish = "stop";
     }
     this.#sampledTokens += tokens.length;
@@ -61,7 +80,7 @@ export class TableEngine implements Engine {
   release(): void {}
 
   async logprobs(samples: readonly ActionInContext[], { temperature }: ForwardOptions): Promise<Logprobs> {
-    return this.#score(this.#state.logits, samples, temperature);
+    return this.#score(this.#state.policy.numbers, samples, temperature);
   }
 
   async referenceLogprobs(samples: readonly ActionInContext[], { temperature }: ForwardOptions): Promise<Logprobs> {
@@ -71,44 +90,60 @@ export class TableEngine implements Engine {
   async forwardBackward(
     samples: readonly ActionInContext[],
     decide: Decide | Weights,
-    { temperature }: ForwardOptions,
+    { temperature, entropyWeights }: BackwardOptions,
   ): Promise<Logprobs> {
-    const logprobs = this.#score(this.#state.logits, samples, temperature);
+    if (entropyWeights !== undefined) this.#require("entropy-gradient");
+    const logprobs = this.#score(this.#state.policy.numbers, samples, temperature);
     const weights = typeof decide === "function" ? decide(logprobs) : decide;
     const size = this.info.vocabularySize;
-    for (const [i, { context, action }] of samples.entries()) {
-      for (const [j, token] of action.entries()) {
-        const previous = j === 0 ? context[context.length - 1] : action[j - 1];
-        const row = this.#row(this.#state.logits, previous, temperature);
-        for (const [k, logprob] of row.entries())
-          this.#gradient[previous * size + k] += (weights[i][j] * (Number(k === token) - Math.exp(logprob))) / temperature;
+    for (const [i, sample] of samples.entries()) {
+      for (const [j, token] of sample.action.entries()) {
+        const previous = tokenBefore(sample, j);
+        const row = this.#row(this.#state.policy.numbers, previous, temperature);
+        const [weight, entropyWeight, entropy] = [weights[i][j], entropyWeights?.[i][j] ?? 0, entropyOf(row)];
+        for (const [k, logprob] of row.entries()) {
+          const p = Math.exp(logprob);
+          const slope = weight * (Number(k === token) - p) - entropyWeight * p * (logprob + entropy);
+          this.#gradient[previous * size + k] += slope / temperature;
+        }
       }
     }
     return logprobs;
   }
 
-  async step({ learningRate, beta1, beta2, epsilon, clipNorm }: StepOptions): Promise<StepReport> {
-    const state = this.#state;
-    const gradientNorm = Math.hypot(...this.#gradient);
-    const scale = Math.min(1, clipNorm / (gradientNorm + 1e-6));
-    state.steps++;
-    for (const [i, raw] of this.#gradient.entries()) {
-      state.moment[i] = beta1 * state.moment[i] + (1 - beta1) * raw * scale;
-      state.squares[i] = beta2 * state.squares[i] + (1 - beta2) * (raw * scale) ** 2;
-      const moment = state.moment[i] / (1 - beta1 ** state.steps);
-      state.logits[i] += (learningRate * moment) / (Math.sqrt(state.squares[i] / (1 - beta2 ** state.steps)) + epsilon);
-    }
-    this.#gradient.fill(0);
-    return { gradientNorm, learningRate };
+  async step(options: StepOptions): Promise<StepReport> {
+    return climb(this.#state.policy, this.#gradient, options);
+  }
+
+  async critic(): Promise<EngineCritic> {
+    this.#require("critic");
+    const state = (this.#state.critic ??= unlearned(this.info.vocabularySize));
+    const gradient = this.#criticGradient;
+    const values = async (samples: readonly ActionInContext[]) =>
+      samples.map((sample) => sample.action.map((_, j) => state.numbers[tokenBefore(sample, j)]));
+    return {
+      get steps() {
+        return state.steps;
+      },
+      values,
+      forwardBackward: async (samples, decide) => {
+        const current = await values(samples);
+        const weights = decide(current);
+        for (const [i, sample] of samples.entries())
+          for (const j of sample.action.keys()) gradient[tokenBefore(sample, j)] += weights[i][j];
+        return current;
+      },
+      step: async (options) => climb(state, gradient, options),
+    };
   }
 
   async snapshotReference(): Promise<void> {
-    this.#state.reference = [...this.#state.logits];
+    this.#state.reference = [...this.#state.policy.numbers];
   }
 
   async saveModel(folder: string): Promise<void> {
     mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, "table.json"), JSON.stringify(this.#state.logits));
+    writeFileSync(join(folder, "table.json"), JSON.stringify(this.#state.policy.numbers));
   }
 
   async saveState(folder: string): Promise<void> {
@@ -119,6 +154,7 @@ export class TableEngine implements Engine {
   async loadState(folder: string): Promise<void> {
     this.#state = JSON.parse(readFileSync(join(folder, "state.json"), "utf8"));
     this.#gradient.fill(0);
+    this.#criticGradient.fill(0);
   }
 
   takeStats(): EngineStats {
@@ -133,8 +169,8 @@ export class TableEngine implements Engine {
   async dispose(): Promise<void> {}
 
   #score(logits: readonly number[], samples: readonly ActionInContext[], temperature: number): Logprobs {
-    return samples.map(({ context, action }) =>
-      action.map((token, j) => this.#row(logits, j === 0 ? context[context.length - 1] : action[j - 1], temperature)[token]),
+    return samples.map((sample) =>
+      sample.action.map((token, j) => this.#row(logits, tokenBefore(sample, j), temperature)[token]),
     );
   }
 
@@ -146,6 +182,41 @@ export class TableEngine implements Engine {
     const total = largest + Math.log(row.reduce((sum, logit) => sum + Math.exp(logit - largest), 0));
     return row.map((logit) => logit - total);
   }
+
+  #require(capability: Capability): void {
+    if (!this.info.capabilities.includes(capability)) throw missingCapability(this.info, capability);
+  }
+}
+
+function zeros(size: number): number[] {
+  return new Array<number>(size).fill(0);
+}
+
+function unlearned(size: number): Learned {
+  return { steps: 0, numbers: zeros(size), moment: zeros(size), squares: zeros(size) };
+}
+
+function tokenBefore({ context, action }: ActionInContext, j: number): TokenId {
+  return j === 0 ? context[context.length - 1] : action[j - 1];
+}
+
+function entropyOf(logprobs: readonly number[]): number {
+  return -logprobs.reduce((sum, logprob) => sum + Math.exp(logprob) * logprob, 0);
+}
+
+/** One step of AdamW without decay up the gradient, which is cleared. */
+function climb(state: Learned, gradient: number[], { learningRate, beta1, beta2, epsilon, clipNorm }: StepOptions): StepReport {
+  const gradientNorm = Math.hypot(...gradient);
+  const scale = Math.min(1, clipNorm / (gradientNorm + 1e-6));
+  state.steps++;
+  for (const [i, raw] of gradient.entries()) {
+    state.moment[i] = beta1 * state.moment[i] + (1 - beta1) * raw * scale;
+    state.squares[i] = beta2 * state.squares[i] + (1 - beta2) * (raw * scale) ** 2;
+    const moment = state.moment[i] / (1 - beta1 ** state.steps);
+    state.numbers[i] += (learningRate * moment) / (Math.sqrt(state.squares[i] / (1 - beta2 ** state.steps)) + epsilon);
+  }
+  gradient.fill(0);
+  return { gradientNorm, learningRate };
 }
 
 function draw(logprobs: readonly number[], uniform: number): TokenId {

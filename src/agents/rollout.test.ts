@@ -16,7 +16,7 @@ function scripted(texts: readonly string[] | ((id: string, turn: number) => stri
   const requests: SampleRequest[] = [];
   const released: string[] = [];
   const sampler: Sampler = {
-    info: { name: "scripted", parameters: 0, vocabularySize: 306, maxLength },
+    info: { name: "scripted", parameters: 0, vocabularySize: 306, maxLength, capabilities: [] },
     weightVersion: 7,
     async sample(request) {
       const id = request.cacheKey ?? "";

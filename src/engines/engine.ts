@@ -1,4 +1,5 @@
-import type { Decide, Logprobs, StepReport, Weights } from "../core/policy.ts";
+import { EngineError } from "../core/errors.ts";
+import type { Capability, Critic, Decide, Logprobs, StepReport, Weights } from "../core/policy.ts";
 import type { ActionInContext, TokenId } from "../core/trajectory.ts";
 
 /** One action to be sampled. */
@@ -43,6 +44,8 @@ export interface EngineInfo {
   readonly vocabularySize: number;
   /** Longest sequence, context and action together. */
   readonly maxLength: number;
+  /** What it can do beyond sampling, log-probs and Σ w·log π. Asked for another, it throws `missingCapability`. */
+  readonly capabilities: readonly Capability[];
 }
 
 /** Adam's settings are AdamW's (Loshchilov & Hutter, arXiv:1711.05101), as in PyTorch. */
@@ -59,6 +62,14 @@ export interface StepOptions {
 export interface ForwardOptions {
   /** Log-probs are of softmax(logits / temperature). */
   readonly temperature: number;
+}
+
+export interface BackwardOptions extends ForwardOptions {
+  /**
+   * h: adds ∂(Σ h·H)/∂θ too, H the entropy in nats of softmax(logits / temperature) where each action token was drawn.
+   * Needs the capability "entropy-gradient".
+   */
+  readonly entropyWeights?: Weights;
 }
 
 export interface SamplerStats {
@@ -90,15 +101,21 @@ export interface Engine extends Sampler {
    * Adds ∂(Σ w·log π)/∂θ to the accumulated gradient, w = decide(log π). Weights that are known beforehand save a forward pass;
    * samples whose decided weights are all 0 cost no backward pass.
    * @returns the log-probs under the current parameters
+   * @throws EngineError for entropy weights where the engine lacks the capability "entropy-gradient"
    */
-  forwardBackward(samples: readonly ActionInContext[], decide: Decide | Weights, options: ForwardOptions): Promise<Logprobs>;
+  forwardBackward(samples: readonly ActionInContext[], decide: Decide | Weights, options: BackwardOptions): Promise<Logprobs>;
   /** One AdamW step *up* the accumulated gradient of Σ w·log π; clears it. @throws EngineError if it is not finite */
   step(options: StepOptions): Promise<StepReport>;
+  /**
+   * The critic, made when it is first asked for, from then on part of the state that is saved. Loading a state replaces it: ask again.
+   * @throws EngineError where the engine lacks the capability "critic"
+   */
+  critic(): Promise<EngineCritic>;
   /** Freezes a copy of the current parameters as the reference. */
   snapshotReference(): Promise<void>;
   /** Writes a Hugging Face-format folder. */
   saveModel(folder: string): Promise<void>;
-  /** Writes all that training needs to continue exactly: parameters in full precision, optimiser moments, reference. */
+  /** Writes all that training needs to continue exactly: parameters in full precision, optimiser moments, reference, critic. */
   saveState(folder: string): Promise<void>;
   loadState(folder: string): Promise<void>;
   /** What was computed since the last call, for the metrics. */
@@ -106,8 +123,17 @@ export interface Engine extends Sampler {
   dispose(): Promise<void>;
 }
 
+/** A value function that is trained beside the policy, with parameters, gradient and AdamW of its own. */
+export interface EngineCritic extends Omit<Critic, "step"> {
+  /** Steps taken so far; goes up with every `step`. */
+  readonly steps: number;
+  /** One AdamW step *up* the accumulated gradient of Σ w·V; clears it. @throws EngineError if it is not finite */
+  step(options: StepOptions): Promise<StepReport>;
+}
+
 export interface EngineStats {
   readonly sampler: SamplerStats;
+  /** The critic's passes included. */
   readonly training: {
     /** Tokens that went through a forward or backward pass, shared ones counted once. */
     readonly computedTokens: number;
@@ -115,4 +141,12 @@ export interface EngineStats {
     readonly denseTokens: number;
     readonly seconds: number;
   };
+}
+
+/** What an engine throws that is asked for a capability which it lacks. */
+export function missingCapability({ name, capabilities }: EngineInfo, capability: Capability): EngineError {
+  return new EngineError(`the capability "${capability}" of ${name}`, undefined, {
+    expected: `an engine that has it; this one has ${capabilities.length === 0 ? "none" : capabilities.join(", ")}`,
+    hint: "Choose another algorithm or another engine.",
+  });
 }

@@ -40,6 +40,7 @@ test("it tells the model's sizes, and keeps to a shorter length", async () => {
     parameters: 300 * 64 + 2 * 49_344 + 64,
     vocabularySize: 300,
     maxLength: 512,
+    capabilities: ["critic", "entropy-gradient"],
   });
   const short = await createLocalEngine({ model: golden("qwen3"), threads: 1, maxLength: 22 });
   expect(short.info.maxLength).toBe(22);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import { LocalEngine } from "./engine.ts";
+import { logprobHead } from "./heads.ts";
 import { loadModel, type Model } from "./model-folder.ts";
 import { packBatch, packRows } from "./packing.ts";
 import { readSafetensors, type Tensor } from "./safetensors.ts";
@@ -134,8 +135,8 @@ describe.each(names)("%s trains as with PyTorch", (name) => {
       });
     }
 
-    const graph = await TrainingGraph.open(config, { threads: 1 });
-    const logprobs = await graph.backward(batch, weights, parameters, 1, gradients);
+    const graph = new TrainingGraph(config, logprobHead, { threads: 1 });
+    const logprobs = await graph.backward(batch, [weights], parameters, gradients);
     await graph.close();
     // About 40 terms of size 10, each 1e-5 from PyTorch's at most.
     expect(Math.abs(logprobs.reduce((sum, logprob, i) => sum + weights[i] * logprob, 0) - objective)).toBeLessThan(1e-3);

@@ -140,6 +140,8 @@ const cases: { readonly [O in OpName]: readonly Case[] } = {
     },
   ],
 
+  entropy: unary((g, x) => g.entropy(x)),
+
   // These serve backward halves and sampling: nothing is differentiated through them.
   scatterRows: unary((g, x) => g.apply("scatterRows", [g.constant(Int32Array.of(0, 1, 0), [3, 1]), x, x], {})[0]),
   addAt: unary((g, x) => g.apply("addAt", [x, g.constant(Int32Array.of(0, 1, 0), [3, 1]), g.sum(x, [1])], {})[0]),
@@ -235,20 +237,53 @@ test.each([1, 2])("rows of a large batch that share an id add up, with %i thread
   expect(largest(expected.map((value, i) => value - gradient0[i]))).toBeLessThan(1e-3);
 });
 
+test("the gradients of several outputs add up", async () => {
+  const g = new Graph();
+  const x = g.input("x", [4, 5]);
+  const targets = g.constant(Int32Array.of(0, 4, 2, 2), [4, 1]);
+  const outputs = [g.selectLogprobs(x, targets), g.entropy(x)];
+  const seeds = [g.input("weights", [4, 1]), g.input("entropyWeights", [4, 1])];
+  g.output("gradient", differentiate(g, outputs, seeds, [x])[0]);
+  const random = randomStream(1, "several outputs");
+  const [logits, weights, entropyWeights] = [normals(20, random), normals(4, random), normals(4, random)];
+  const session = await Session.open(g, { threads: 1 });
+  const { gradient } = await session.run(
+    {
+      x: { data: logits, shape: [4, 5] },
+      weights: { data: weights, shape: [4, 1] },
+      entropyWeights: { data: entropyWeights, shape: [4, 1] },
+    },
+    ["gradient"],
+  );
+  await session.close();
+  // The same in float64: w·(onehot − p) − h·p·(log p + H).
+  [0, 4, 2, 2].forEach((target, row) => {
+    const z = Array.from(logits.subarray(row * 5, row * 5 + 5));
+    const logTotal = Math.log(z.reduce((sum, value) => sum + Math.exp(value), 0));
+    const logp = z.map((value) => value - logTotal);
+    const entropy = -logp.reduce((sum, value) => sum + Math.exp(value) * value, 0);
+    logp.forEach((value, k) => {
+      const p = Math.exp(value);
+      const expected = weights[row] * (Number(k === target) - p) - entropyWeights[row] * p * (value + entropy);
+      expect(gradient[row * 5 + k]).toBeCloseTo(expected, 5);
+    });
+  });
+});
+
 test("what has no gradient is refused by name", () => {
   const g = new Graph();
   const [x, unused] = [g.input("x", [2, 3]), g.input("unused", [2, 3])];
   const y = g.exp(x);
-  expect(() => differentiate(g, y, y, [unused])).toThrow(/parameter is "unused"; expected one that the output depends on/);
+  expect(() => differentiate(g, [y], [y], [unused])).toThrow(/parameter is "unused"; expected one that an output depends on/);
 
   const [part] = g.split(x, 1, [1, 2]);
-  expect(() => differentiate(g, part, part, [x])).toThrow("expected every part in use");
+  expect(() => differentiate(g, [part], [part], [x])).toThrow("expected every part in use");
 
   const shared = g.matmul(g.input("batch", [2, 3, 4]), x, { transA: true, transB: true });
-  expect(() => differentiate(g, shared, shared, [x])).toThrow(EngineError);
+  expect(() => differentiate(g, [shared], [shared], [x])).toThrow(EngineError);
 
   const ragged = g.concat([g.input("first", ["B", 2]), g.input("second", ["C", 2])], 0);
-  expect(() => differentiate(g, ragged, ragged, [g.inputs[4]])).toThrow("expected sizes known when the graph is built");
+  expect(() => differentiate(g, [ragged], [ragged], [g.inputs[4]])).toThrow("expected sizes known when the graph is built");
 });
 
 /** The graph of a case, with inputs x0 …, its output y, the seed ∂L/∂y and outputs gradient0 … */
@@ -257,7 +292,7 @@ function differentiated({ operands, build }: Case): { graph: Graph; output: Tens
   const inputs = operands.map((shape, i) => graph.input(`x${i}`, shape));
   const output = build(graph, inputs);
   graph.output("y", output);
-  const gradients = differentiate(graph, output, graph.input("seed", output.shape), inputs);
+  const gradients = differentiate(graph, [output], [graph.input("seed", output.shape)], inputs);
   gradients.forEach((gradient, i) => {
     graph.output(`gradient${i}`, gradient);
   });

@@ -135,18 +135,22 @@ export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } =
     const spread = g.mul(g.exp(all), g.neg(dy));
     return [g.apply("addAt", [spread, targets, dy], {})[0], undefined];
   },
+
+  /** H = −Σ p·log p with p = softmax(z): ∂H/∂z = −p ∘ (log p + H) */
+  entropy: (g, { outputs: [h, all] }, [dy]) => [dy && g.mul(g.neg(dy), g.mul(g.exp(all), g.add(all, h)))],
 };
 
 /**
  * Adds the backward half of a graph (reverse mode).
- * @param seed ∂L/∂output, of the output's shape
+ * @param outputs those that L depends on
+ * @param seeds for each of them ∂L/∂output, of its shape
  * @returns ∂L/∂x for every x of `wrt`
- * @throws EngineError if the output does not depend on one of them, or an operator on the way cannot be differentiated
+ * @throws EngineError if no output depends on one of them, or an operator on the way cannot be differentiated
  */
-export function differentiate(g: Graph, output: Tensor, seed: Tensor, wrt: readonly Tensor[]): Tensor[] {
+export function differentiate(g: Graph, outputs: readonly Tensor[], seeds: readonly Tensor[], wrt: readonly Tensor[]): Tensor[] {
   const forward = [...g.nodes];
   const needed = dependents(forward, wrt);
-  const adjoint = new Map<string, Tensor>([[output.name, seed]]);
+  const adjoint = new Map<string, Tensor>(outputs.map(({ name }, i) => [name, seeds[i]]));
   for (const node of forward.reverse()) {
     if (!node.outputs.some((out) => adjoint.has(out.name)) || !node.outputs.some((out) => needed.has(out.name))) continue;
     // The table pairs each rule with its own operator; the compiler cannot follow that pairing through the index.
@@ -166,7 +170,7 @@ export function differentiate(g: Graph, output: Tensor, seed: Tensor, wrt: reado
   }
   return wrt.map((x) => {
     const gradient = adjoint.get(x.name);
-    if (!gradient) throw new EngineError("parameter", x.name, { expected: "one that the output depends on" });
+    if (!gradient) throw new EngineError("parameter", x.name, { expected: "one that an output depends on" });
     return gradient;
   });
 }

@@ -137,4 +137,8 @@ export class Graph {
   selectLogprobs(logits: Tensor, targets: Tensor): Tensor {
     return this.apply("selectLogprobs", [logits, targets], {})[0];
   }
+  /** Entropy in nats of softmax(logits): [M, V] give [M, 1]. */
+  entropy(logits: Tensor): Tensor {
+    return this.apply("entropy", [logits], {})[0];
+  }
 }

@@ -27,6 +27,7 @@ export interface Attributes {
   attention: { scale: number };
   cachedAttention: { scale: number };
   selectLogprobs: object;
+  entropy: object;
 }
 export type OpName = keyof Attributes;
 
@@ -275,6 +276,22 @@ export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
         outputs: [out.name],
         attributes: { axis: { int: 1 } },
       });
+    },
+  },
+
+  /** Also gives the log softmax [M, V], which the backward half needs; ONNX Runtime computes it once if `selectLogprobs` does too. */
+  entropy: {
+    infer: ([logits]) => [
+      { shape: logits.shape.with(-1, 1), type: "float32" },
+      { shape: logits.shape, type: "float32" },
+    ],
+    lower: (to, [logits], [out, all]) => {
+      const [probabilities, products, sum] = [to.temporary(), to.temporary(), to.temporary()];
+      to.emit({ type: "LogSoftmax", inputs: [logits.name], outputs: [all.name], attributes: { axis: { int: -1 } } });
+      to.emit({ type: "Exp", inputs: [all.name], outputs: [probabilities] });
+      to.emit({ type: "Mul", inputs: [probabilities, all.name], outputs: [products] });
+      to.emit({ type: "ReduceSum", inputs: [products, to.integers([-1])], outputs: [sum] });
+      to.emit({ type: "Neg", inputs: [sum], outputs: [out.name] });
     },
   },
 };

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ShapeError } from "../../core/errors.ts";
 import type { ActionInContext, TokenId } from "../../core/trajectory.ts";
+import { logprobHead } from "./heads.ts";
 import { loadModel } from "./model-folder.ts";
 import { batchRows, packBatch, packRows, type Row } from "./packing.ts";
 import { TrainingGraph } from "./training-graph.ts";
@@ -176,7 +177,7 @@ test("samples without context or action, and those that are too long, are refuse
 test("a packed batch has the log-probs and gradients of its samples computed one by one", async () => {
   const { config, parameters: tensors } = await loadModel(new URL("../../../test/golden/models/qwen3", import.meta.url).pathname);
   const parameters = new Map([...tensors].map(([name, { data }]) => [name, data]));
-  const graph = await TrainingGraph.open(config, { threads: 1 });
+  const graph = new TrainingGraph(config, logprobHead, { threads: 1 });
   /** Log-probs, and gradients of their sum weighted by 1, −2, 3 … per sample. */
   const compute = async (samples: readonly ActionInContext[], limit: number, weightOf: (index: number) => number) => {
     const gradients = new Map([...parameters].map(([name, { length }]) => [name, new Float32Array(length)]));
@@ -184,7 +185,7 @@ test("a packed batch has the log-probs and gradients of its samples computed one
     const batch = packBatch(packRows(samples, limit));
     const weights = new Float32Array(batch.targets.length);
     for (const { sample: index, scored } of batch.places) for (const place of scored) weights[place] += weightOf(index);
-    const values = await graph.backward(batch, weights, parameters, 1, gradients);
+    const values = await graph.backward(batch, [weights], parameters, gradients);
     for (const { sample: index, scored } of batch.places) logprobs[index] = scored.map((place) => values[place]);
     return { logprobs, gradients };
   };

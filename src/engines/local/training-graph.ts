@@ -1,62 +1,84 @@
 import { differentiate } from "./gradients.ts";
 import { Graph, type Tensor } from "./graph.ts";
-import { type ModelConfig, parameterShapes } from "./model-config.ts";
+import type { Head } from "./heads.ts";
+import type { ModelConfig } from "./model-config.ts";
 import { Session, type Value } from "./onnx.ts";
 import type { PackedBatch } from "./packing.ts";
-import { attentionScale, decoder, parametersOf, unembed } from "./transformer.ts";
+import { attentionScale, decoder, parametersOf } from "./transformer.ts";
 
 /** Arrays by Hugging Face parameter name. */
 export type Arrays = ReadonlyMap<string, Float32Array>;
 
 const gradientOf = (name: string) => `gradient/${name}`;
+const numbersOf = (output: number) => `numbers/${output}`;
+const weightsOf = (output: number) => `weights/${output}`;
 
 /**
- * The model as a function of its parameters: log-probs of scored tokens, and gradients of Σ w·log π.
- * Parameters are inputs, so that an optimiser step costs no new session.
+ * The model as a function of its parameters: what a head reads off the scored tokens, and gradients of the weighted sum of that.
+ * Parameters are inputs, so that an optimiser step costs no new session. A half is prepared when it is first used.
  */
 export class TrainingGraph {
-  readonly #forward: Session;
-  readonly #forwardBackward: Session;
+  readonly #config: ModelConfig;
+  readonly #head: Head;
+  readonly #threads: number;
   readonly #shapes: ReadonlyMap<string, readonly number[]>;
+  #forward: Promise<Half> | undefined;
+  #backward: Promise<Half> | undefined;
 
-  private constructor(forward: Session, forwardBackward: Session, shapes: ReadonlyMap<string, readonly number[]>) {
-    this.#forward = forward;
-    this.#forwardBackward = forwardBackward;
-    this.#shapes = shapes;
+  constructor(config: ModelConfig, head: Head, { threads }: { readonly threads: number }) {
+    this.#config = config;
+    this.#head = head;
+    this.#threads = threads;
+    this.#shapes = head.parameterShapes(config);
   }
 
-  static async open(config: ModelConfig, options: { readonly threads: number }): Promise<TrainingGraph> {
-    const forward = await Session.open(trainingGraph(config, { backward: false }), options);
-    const forwardBackward = await Session.open(trainingGraph(config, { backward: true }), options);
-    return new TrainingGraph(forward, forwardBackward, parameterShapes(config));
+  /**
+   * @param temperature of log-probs; values have none
+   * @returns the head's first number of each of the M scored tokens: log π, or V
+   */
+  async forward(batch: PackedBatch, parameters: Arrays, temperature = 1): Promise<Float32Array> {
+    const { session, inputs } = await (this.#forward ??= this.#open({ backward: false }));
+    const numbers = numbersOf(0);
+    return (await session.run(pick(this.#feeds(batch, parameters, temperature), inputs), [numbers]))[numbers];
   }
 
-  /** @returns log π of the M scored tokens */
-  async logprobs(batch: PackedBatch, parameters: Arrays, temperature: number): Promise<Float32Array> {
-    const { logprobs } = await this.#forward.run(this.#feeds(batch, parameters, temperature), ["logprobs"]);
-    return logprobs;
-  }
-
-  /** Adds ∂(Σ w·log π)/∂θ to `gradients`. @param weights [M] @returns log π of the M scored tokens */
+  /**
+   * Adds ∂(Σ_o Σ_m w_om·number_om)/∂θ to `gradients`.
+   * @param weights [M] for each number o that the head reads
+   * @returns as `forward`
+   */
   async backward(
     batch: PackedBatch,
-    weights: Float32Array,
+    weights: readonly Float32Array[],
     parameters: Arrays,
-    temperature: number,
     gradients: Arrays,
+    temperature = 1,
   ): Promise<Float32Array> {
+    const { session, inputs } = await (this.#backward ??= this.#open({ backward: true }));
     const names = [...this.#shapes.keys()];
-    const feeds = { ...this.#feeds(batch, parameters, temperature), weights: { data: weights, shape: [weights.length, 1] } };
-    const results = await this.#forwardBackward.run(feeds, ["logprobs", ...names.map(gradientOf)]);
+    const feeds = this.#feeds(batch, parameters, temperature);
+    weights.forEach((data, output) => {
+      feeds[weightsOf(output)] = { data, shape: [data.length, 1] };
+    });
+    const numbers = numbersOf(0);
+    const results = await session.run(pick(feeds, inputs), [numbers, ...names.map(gradientOf)]);
     for (const name of names) addTo(gradients.get(name), results[gradientOf(name)]);
-    return results.logprobs;
+    return results[numbers];
   }
 
   async close(): Promise<void> {
-    await this.#forward.close();
-    await this.#forwardBackward.close();
+    for (const half of [this.#forward, this.#backward]) await (await half)?.session.close();
+    this.#forward = undefined;
+    this.#backward = undefined;
   }
 
+  async #open(half: { readonly backward: boolean }): Promise<Half> {
+    const graph = trainingGraph(this.#config, this.#head, half);
+    const session = await Session.open(graph, { threads: this.#threads });
+    return { session, inputs: graph.inputs.map(({ name }) => name) };
+  }
+
+  /** All that a head may ask for. */
   #feeds(batch: PackedBatch, parameters: Arrays, temperature: number): Record<string, Value> {
     const { rows, length } = batch;
     const feeds: Record<string, Value> = {
@@ -72,34 +94,41 @@ export class TrainingGraph {
   }
 }
 
-/** Inputs and sizes as in `PackedBatch`: B rows, T tokens a row, M scored tokens; only their hidden states meet the vocabulary. */
-function trainingGraph(config: ModelConfig, { backward }: { readonly backward: boolean }): Graph {
+/** A session and the names of what it takes. */
+interface Half {
+  readonly session: Session;
+  readonly inputs: readonly string[];
+}
+
+/** Inputs and sizes as in `PackedBatch`: B rows, T tokens a row, M scored tokens; only the hidden states before these meet the head. */
+function trainingGraph(config: ModelConfig, head: Head, { backward }: { readonly backward: boolean }): Graph {
   const g = new Graph();
   const tokens = g.input("tokens", ["B", "T"], "int32");
   const positions = g.input("positions", ["B", "T"], "int64");
   const mask = g.input("mask", ["B", 1, "T", "T"]);
   const predictors = g.input("predictors", ["M"], "int32");
-  const targets = g.input("targets", ["M", 1], "int32");
-  const inverseTemperature = g.input("inverseTemperature", [1]);
   const parameters = new Map<string, Tensor>();
-  for (const [name, shape] of parameterShapes(config)) parameters.set(name, g.input(name, shape));
+  for (const [name, shape] of head.parameterShapes(config)) parameters.set(name, g.input(name, shape));
   const weight = parametersOf(parameters);
 
   const scale = attentionScale(config);
   const hidden = decoder(g, config, weight, { tokens, positions }, (_layer, q, k, v) => g.attention(q, k, v, mask, scale));
   const scored = g.gather(g.reshape(hidden, ["B*T", config.hiddenSize]), predictors);
-  const logits = g.mul(unembed(g, config, weight, scored), inverseTemperature);
-  const logprobs = g.selectLogprobs(logits, targets);
-  g.output("logprobs", logprobs);
+  const numbers = head.read(g, config, weight, scored);
+  g.output(numbersOf(0), numbers[0]);
   if (backward) {
-    const weights = g.input("weights", ["M", 1]);
+    const weights = numbers.map((_, output) => g.input(weightsOf(output), ["M", 1]));
     const names = [...parameters.keys()];
-    const gradients = differentiate(g, logprobs, weights, [...parameters.values()]);
+    const gradients = differentiate(g, numbers, weights, [...parameters.values()]);
     gradients.forEach((gradient, i) => {
       g.output(gradientOf(names[i]), gradient);
     });
   }
   return g;
+}
+
+function pick(feeds: Readonly<Record<string, Value>>, names: readonly string[]): Record<string, Value> {
+  return Object.fromEntries(names.map((name) => [name, feeds[name]]));
 }
 
 function addTo(sum: Float32Array | undefined, addend: Float32Array): void {

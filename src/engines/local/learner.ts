@@ -1,0 +1,178 @@
+import { EngineError } from "../../core/errors.ts";
+import type { Weights } from "../../core/policy.ts";
+import type { ActionInContext } from "../../core/trajectory.ts";
+import type { EngineStats, StepOptions } from "../engine.ts";
+import { AdamW } from "./adamw.ts";
+import type { Head } from "./heads.ts";
+import type { ModelConfig } from "./model-config.ts";
+import { batchRows, type PackedBatch, packBatch, packRows } from "./packing.ts";
+import { type Arrays, TrainingGraph } from "./training-graph.ts";
+
+/** Distinct tokens of a row: more lets more samples share a prefix, fewer saves attention between branches. */
+const rowTokens = 192;
+/** Tokens of a training micro-batch, padding included. Larger ones are no faster, and need more memory. */
+const batchTokens = 1536;
+
+/** What passes have computed, counted over all learners of an engine. */
+export type TrainingCount = { -readonly [Name in keyof EngineStats["training"]]: EngineStats["training"][Name] };
+
+/** One number for each action token of each sample. */
+type Numbers = readonly (readonly number[])[];
+
+export interface LearnerOptions {
+  readonly threads: number;
+  readonly maxLength: number;
+  readonly count: TrainingCount;
+}
+
+export interface PassOptions {
+  /** Of log-probs; values have none. */
+  readonly temperature?: number;
+  /** Other parameters of the same shapes, such as a reference's; the learner's own if left out. */
+  readonly parameters?: Arrays;
+}
+
+/** Parameters that learn: passes over samples with every shared token once, the gradient that they add up, and AdamW. */
+export class Learner {
+  readonly parameters: Arrays;
+  readonly optimiser: AdamW;
+  readonly #graphs: readonly TrainingGraph[];
+  readonly #options: LearnerOptions;
+  #gradients: Arrays | undefined;
+
+  /**
+   * @param heads the n-th reads n numbers a token, the first of which is the same for all
+   * @param parameters of all heads, by name; changed in place by `step`
+   */
+  constructor(config: ModelConfig, heads: readonly Head[], parameters: Arrays, options: LearnerOptions) {
+    this.parameters = parameters;
+    this.optimiser = new AdamW(parameters);
+    this.#graphs = heads.map((head) => new TrainingGraph(config, head, options));
+    this.#options = options;
+  }
+
+  async forward(samples: readonly ActionInContext[], options: PassOptions = {}): Promise<Numbers> {
+    return this.#forward(samples, this.#pack(samples), options);
+  }
+
+  /**
+   * Adds ∂(Σ w·number)/∂θ to the gradient, w = decide(numbers). Samples whose weights are all 0 cost no backward pass.
+   * @param decide weights of the head's first number, or what decides them
+   * @param further weights of its further numbers
+   */
+  async forwardBackward(
+    samples: readonly ActionInContext[],
+    decide: ((numbers: Numbers) => Weights) | Weights,
+    further: readonly Weights[],
+    options: PassOptions = {},
+  ): Promise<Numbers> {
+    const batches = this.#pack(samples);
+    if (typeof decide !== "function") return this.#backward(samples, batches, [decide, ...further], options);
+    const numbers = await this.#forward(samples, batches, options);
+    const weights = [decide(numbers), ...further];
+    for (const each of weights) checkWeights(samples, each);
+    const trained = samples.flatMap((_, i) => (weights.some((each) => each[i].some((w) => w !== 0)) ? [i] : []));
+    if (trained.length === samples.length) await this.#backward(samples, batches, weights, options);
+    else {
+      const some = trained.map((i) => samples[i]);
+      const ofSome = weights.map((each) => trained.map((i) => each[i]));
+      await this.#backward(some, this.#pack(some), ofSome, options);
+    }
+    return numbers;
+  }
+
+  /** One step up the gradient, which is cleared. @returns its norm before clipping @throws EngineError if there is none */
+  step(options: StepOptions): number {
+    const norm = this.optimiser.step(this.requireGradient(), options);
+    for (const gradient of this.requireGradient().values()) gradient.fill(0);
+    return norm;
+  }
+
+  requireGradient(): Arrays {
+    if (this.#gradients !== undefined) return this.#gradients;
+    throw new EngineError("gradient", undefined, {
+      expected: "a forwardBackward with weights that are not all 0 before a step",
+    });
+  }
+
+  forgetGradient(): void {
+    this.#gradients = undefined;
+  }
+
+  async close(): Promise<void> {
+    for (const graph of this.#graphs) await graph.close();
+  }
+
+  #pack(samples: readonly ActionInContext[]): PackedBatch[] {
+    const longest = samples.reduce((most, { context, action }) => Math.max(most, context.length + action.length), 0);
+    const rows = packRows(samples, Math.min(this.#options.maxLength, Math.max(rowTokens, longest)));
+    return batchRows(rows, batchTokens).map(packBatch);
+  }
+
+  async #forward(
+    samples: readonly ActionInContext[],
+    batches: readonly PackedBatch[],
+    { parameters = this.parameters, temperature }: PassOptions,
+  ): Promise<Numbers> {
+    return this.#overBatches(samples, batches, (batch) => this.#graphs[0].forward(batch, parameters, temperature));
+  }
+
+  /** @param weights of each number that a head reads: as many as there are choose the head */
+  async #backward(
+    samples: readonly ActionInContext[],
+    batches: readonly PackedBatch[],
+    weights: readonly Weights[],
+    { parameters = this.parameters, temperature }: PassOptions,
+  ): Promise<Numbers> {
+    for (const each of weights) checkWeights(samples, each);
+    const gradients = (this.#gradients ??= new Map(
+      [...this.parameters].map(([name, { length }]) => [name, new Float32Array(length)]),
+    ));
+    const graph = this.#graphs[weights.length - 1];
+    return this.#overBatches(samples, batches, (batch) => {
+      const summed = weights.map((each) => sumByPlace(batch, each));
+      return graph.backward(batch, summed, parameters, gradients, temperature);
+    });
+  }
+
+  /** From the numbers of each batch's scored tokens to those of each sample's action tokens. */
+  async #overBatches(
+    samples: readonly ActionInContext[],
+    batches: readonly PackedBatch[],
+    pass: (batch: PackedBatch) => Promise<Float32Array>,
+  ): Promise<Numbers> {
+    const { count } = this.#options;
+    const start = performance.now();
+    const numbers: number[][] = samples.map(() => []);
+    for (const batch of batches) {
+      const numberAt = await pass(batch);
+      for (const { sample, scored } of batch.places) numbers[sample] = scored.map((place) => numberAt[place]);
+    }
+    count.seconds += (performance.now() - start) / 1000;
+    count.computedTokens += batches.reduce((sum, { rows, length }) => sum + rows * length, 0);
+    count.denseTokens += samples.reduce((sum, { context, action }) => sum + context.length + action.length, 0);
+    return numbers;
+  }
+}
+
+/** The weights of the samples that share a scored token add up. @returns [M] */
+function sumByPlace({ targets, places }: PackedBatch, weights: Weights): Float32Array {
+  const summed = new Float32Array(targets.length);
+  for (const { sample, scored } of places) {
+    scored.forEach((place, j) => {
+      summed[place] += weights[sample][j];
+    });
+  }
+  return summed;
+}
+
+function checkWeights(samples: readonly ActionInContext[], weights: Weights): void {
+  samples.forEach(({ action, trajectory, turn }, i) => {
+    const where = `weights of turn ${turn} of trajectory ${trajectory}`;
+    if (weights[i]?.length !== action.length)
+      throw new EngineError(where, weights[i]?.length, { expected: `${action.length} numbers, one a token` });
+    const bad = weights[i].find((w) => !Number.isFinite(w));
+    if (bad !== undefined)
+      throw new EngineError(where, bad, { expected: "finite numbers", hint: "Look at the rewards and log-probs of this step." });
+  });
+}
