@@ -2,46 +2,29 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Logprobs, Weights } from "../src/core/policy.ts";
+import { type Capability, capabilities, type Logprobs, type Weights } from "../src/core/policy.ts";
 import type { ActionInContext } from "../src/core/trajectory.ts";
-import type { Engine, SampleRequest, StepOptions } from "../src/engines/engine.ts";
-
-/** Engines add float32 numbers in orders of their own; log-probs are of size 10. */
-const rounding = 5e-5;
-
-/** ε is large enough that gradients of nothing but rounding do not become full steps. */
-const adamW: StepOptions = {
-  learningRate: 1e-3,
-  beta1: 0.9,
-  beta2: 0.999,
-  epsilon: 1e-2,
-  weightDecay: 0.01,
-  clipNorm: Number.POSITIVE_INFINITY,
-};
-
-// Two turns of one trajectory, and another that shares the prompt.
-const samples: readonly ActionInContext[] = [
-  { trajectory: "a", turn: 0, context: [1, 2, 3, 4], action: [5, 6, 7] },
-  { trajectory: "a", turn: 1, context: [1, 2, 3, 4, 5, 6, 7, 8], action: [9, 2] },
-  { trajectory: "b", turn: 0, context: [1, 2, 3, 4], action: [5, 3] },
-];
-const someWeights: Weights = [
-  [0.5, -1, 2],
-  [1, 1],
-  [-0.3, 0.7],
-];
-const otherWeights: Weights = [
-  [1, 0.2, -0.4],
-  [-2, 0.1],
-  [0.9, 0],
-];
-const plain = { temperature: 1 };
+import type { Engine, SampleRequest } from "../src/engines/engine.ts";
+import { capabilityCases } from "./engine-capabilities.ts";
+import {
+  adamW,
+  combine,
+  distance,
+  dot,
+  expectClose,
+  otherWeights,
+  plain,
+  rounding,
+  samples,
+  someWeights,
+} from "./engine-fixtures.ts";
 
 /**
  * What the engine seam promises, for every implementation.
  * @param makeEngine opens the same model each time, one of at least 10 tokens
+ * @param has the capabilities that it is to have: all if left out
  */
-export function engineSuite(name: string, makeEngine: () => Promise<Engine>): void {
+export function engineSuite(name: string, makeEngine: () => Promise<Engine>, has: readonly Capability[] = capabilities): void {
   describe(`${name} keeps the promises of an engine`, () => {
     const engines: Engine[] = [];
     let folder: string;
@@ -64,6 +47,8 @@ export function engineSuite(name: string, makeEngine: () => Promise<Engine>): vo
       for (const engine of engines.splice(0)) await engine.dispose();
     });
     afterAll(() => rm(folder, { recursive: true }));
+
+    capabilityCases(open, has, () => folder);
 
     describe("sampling", () => {
       test.each([1, 0.7])("reports the log-probs that it would train on, at temperature %d", async (temperature) => {
@@ -257,21 +242,4 @@ export function engineSuite(name: string, makeEngine: () => Promise<Engine>): vo
 
 function request(changes: Partial<SampleRequest> = {}): SampleRequest {
   return { context: samples[0].context, maxTokens: 5, stopTokens: [], seed: 1, ...changes };
-}
-
-function combine(a: Weights, b: Weights, by: (x: number, y: number) => number): Weights {
-  return a.map((row, i) => row.map((x, j) => by(x, b[i][j])));
-}
-
-function dot(a: readonly (readonly number[])[], b: readonly (readonly number[])[]): number {
-  return a.reduce((sum, row, i) => row.reduce((partial, value, j) => partial + value * b[i][j], sum), 0);
-}
-
-function distance(actual: Logprobs, expected: Logprobs): number {
-  expect(actual.map((row) => row.length)).toEqual(expected.map((row) => row.length));
-  return Math.max(...actual.flatMap((row, i) => row.map((value, j) => Math.abs(value - expected[i][j]))));
-}
-
-function expectClose(actual: Logprobs, expected: Logprobs): void {
-  expect(distance(actual, expected)).toBeLessThan(rounding);
 }

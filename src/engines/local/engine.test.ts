@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -68,6 +68,41 @@ test("weights known beforehand save the forward pass, decided zeros the backward
   expect(await computed(() => weights(1))).toBe(32 + 32);
   expect(await computed(() => weights(0))).toBe(32);
   expect(await computed(() => weights(1).with(0, [0, 0, 0]))).toBe(32 + 29);
+  await fresh.dispose();
+});
+
+test("a critic begins at 0, learns from its head on, and its tokens are counted with shared ones once", async () => {
+  const fresh = await open();
+  const critic = await fresh.critic();
+  const computed = async (pass: () => Promise<unknown>) => {
+    fresh.takeStats();
+    await pass();
+    return fresh.takeStats().training;
+  };
+  const ones = group.map(({ action }) => action.map(() => 1));
+  expect(await computed(() => critic.values(group))).toMatchObject({ computedTokens: 32, denseTokens: 4 * 23 });
+  expect(await critic.values(group)).toEqual(group.map(({ action }) => action.map(() => 0)));
+  expect((await computed(() => critic.forwardBackward(group, () => ones))).computedTokens).toBe(32 + 32);
+  // The gradient of the bias alone is Σ w = 12.
+  const { gradientNorm } = await critic.step({ ...adamW, clipNorm: Number.POSITIVE_INFINITY });
+  expect(gradientNorm).toBeGreaterThan(12);
+  for (const row of await critic.values(group)) for (const value of row) expect(value).toBeGreaterThan(0);
+  expect(await computed(() => critic.step(adamW))).toMatchObject({ computedTokens: 0 });
+  await fresh.dispose();
+});
+
+test("the critic of another model is refused by what does not fit", async () => {
+  const other = await open("llama");
+  await other.critic();
+  await other.saveState(join(folder, "critics"));
+  await other.dispose();
+  const fresh = await open();
+  await fresh.saveState(join(folder, "own"));
+  for (const file of ["critic.safetensors", "critic-optimiser.safetensors"])
+    await copyFile(join(folder, "critics", file), join(folder, "own", file));
+  await expect(fresh.loadState(join(folder, "own"))).rejects.toThrow(/of the critic in checkpoint .*expected shape \[/);
+  await fresh.saveState(join(folder, "own"));
+  expect(existsSync(join(folder, "own", "critic.safetensors"))).toBe(false);
   await fresh.dispose();
 });
 
