@@ -90,7 +90,7 @@ test("of several named templates the one for tools is taken", () => {
 
 test("a missing or broken file is named, with what to do", () => {
   expect(() => loadTokenizer(folder)).toThrow(ModelError);
-  expect(() => loadTokenizer(folder)).toThrow(/tokenizer\.json is .*ENOENT.*copy the file/);
+  expect(() => loadTokenizer(folder)).toThrow(/^\S+tokenizer\.json is "ENOENT.*copy the file/);
   write({ "tokenizer.json": '{"model": {' });
   expect(() => loadTokenizer(folder)).toThrow(/tokenizer\.json is .*JSON/);
   write({ "tokenizer.json": { model: { type: "BPE" } } });

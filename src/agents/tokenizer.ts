@@ -164,6 +164,7 @@ function attempt<T>(path: string, read: () => T): T {
   try {
     return read();
   } catch (cause) {
+    if (cause instanceof ModelError) throw cause; // what was read inside has already said which file it was
     throw brokenFile(path, cause instanceof Error ? cause.message : String(cause), cause);
   }
 }

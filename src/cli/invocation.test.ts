@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { commandPrefix } from "./invocation.ts";
+import { commandPrefix, quoted } from "./invocation.ts";
 
 test.each([
   [{ npm_lifecycle_event: "start" }, "npm run -s retrograde --"],
@@ -8,4 +8,11 @@ test.each([
   [{}, "retrograde"],
 ])("called with %j, commands to copy begin with %s", (env, prefix) => {
   expect(commandPrefix(env)).toBe(prefix);
+});
+
+test("a path is quoted where a shell would cut it", () => {
+  expect(quoted("runs/office-1")).toBe("runs/office-1");
+  expect(quoted("my runs/a")).toBe("'my runs/a'");
+  expect(quoted("it's")).toBe("'it'\\''s'");
+  expect(quoted("a;rm")).toBe("'a;rm'");
 });

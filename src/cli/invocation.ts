@@ -8,3 +8,8 @@ export function commandPrefix(env: NodeJS.ProcessEnv = process.env): string {
   if (env.npm_command === "exec") return "npx retrograde-rl";
   return "retrograde";
 }
+
+/** A path as it must be written in a command that a person copies. */
+export function quoted(path: string): string {
+  return /^[\w@%+=:,./~-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}

@@ -68,6 +68,7 @@ export function advance(progress: Progress, event: TrainingEvent, now: number): 
 const words: Readonly<Record<Phase, string>> = {
   evaluate: "evaluating",
   rollout: "sampling",
+  reward: "scoring",
   update: "training",
   checkpoint: "saving",
 };
@@ -141,6 +142,7 @@ export function phaseLine(event: Extract<TrainingEvent, { type: "phase" }>): str
     case "checkpoint":
       return `saving step ${event.step} …`;
     case "rollout":
+    case "reward":
     case "update":
       return undefined;
     default:

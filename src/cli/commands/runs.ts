@@ -15,7 +15,7 @@ import {
 import type { StepRecord } from "../../runs/records.ts";
 import { episodeLines, wrap } from "../conversation.ts";
 import { count, number, percent, sparkline, table } from "../format.ts";
-import { commandPrefix } from "../invocation.ts";
+import { commandPrefix, quoted } from "../invocation.ts";
 import { evaluationLine, stepHeading, stepLine } from "../progress.ts";
 import type { Screen } from "../screen.ts";
 
@@ -56,7 +56,8 @@ export function showRunCommand(folder: string, { trajectory }: { readonly trajec
   };
   const steps = readMetrics(folder);
   const timings = new Map(readTimings(folder).map((timing) => [timing.step, timing]));
-  const state = readSummary(folder) === undefined ? `unfinished: ${commandPrefix()} train --resume --out ${folder}` : "finished";
+  const state =
+    readSummary(folder) === undefined ? `unfinished: ${commandPrefix()} train --resume --out ${quoted(folder)}` : "finished";
   screen.line(`${folder}: ${steps.length} of ${String(config.steps)} steps, ${state}`);
   for (const record of readEvaluations(folder)) screen.line(evaluationLine(record));
   if (steps.length === 0) return;
@@ -102,7 +103,7 @@ function episodeHints(folder: string): string[] {
   const example = step === undefined ? undefined : readTrajectories(folder, step)[0];
   return [
     `Of every step in ${layout.trajectoryFolder(folder)}, of every evaluation in ${layout.evaluationFolder(folder)}`,
-    ...(example === undefined ? [] : [`Read one: ${commandPrefix()} runs show ${folder} --trajectory ${example.id}`]),
+    ...(example === undefined ? [] : [`Read one: ${commandPrefix()} runs show ${quoted(folder)} --trajectory ${example.id}`]),
   ];
 }
 

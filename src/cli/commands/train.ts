@@ -6,7 +6,7 @@ import type { TrainingEvent } from "../../training/events.ts";
 import { succeeded } from "../../training/rollout-metrics.ts";
 import { count, plural } from "../format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../interrupt.ts";
-import { commandPrefix } from "../invocation.ts";
+import { commandPrefix, quoted } from "../invocation.ts";
 import { advance, evaluationLine, nothingYet, phaseLine, statusLine, stepHeading, stepLine } from "../progress.ts";
 import { type Report, reportLines } from "../report.ts";
 import type { Screen } from "../screen.ts";
@@ -99,7 +99,7 @@ function eventLine(event: TrainingEvent, { live, paint }: Screen): string | unde
 function interruptedLines(folder: string, steps: number): string[] {
   return [
     `Interrupted. ${plural(steps, "finished step")} kept in ${folder}`,
-    `Continue: ${commandPrefix()} train --resume --out ${folder}`,
+    `Continue: ${commandPrefix()} train --resume --out ${quoted(folder)}`,
   ];
 }
 
@@ -129,12 +129,13 @@ function reportOf(plan: RunPlan, summary: Summary): Report {
 
 function nextCommands({ environment, folder, config }: RunPlan): Report["next"] {
   const command = commandPrefix();
+  const run = quoted(folder);
   const other = config.algorithm.kind === "seeupo" ? "grpo" : "seeupo";
   return [
-    [`${command} runs show ${folder}`, "every step and metric"],
-    [`${command} chat --model ${folder}`, "talk to the trained model"],
+    [`${command} runs show ${run}`, "every step and metric"],
+    [`${command} chat --model ${run}`, "talk to the trained model"],
     ...(environment.size("challenge") > 0
-      ? [[`${command} eval --model ${folder} --split challenge`, "requests in combinations that it was not trained on"] as const]
+      ? [[`${command} eval --model ${run} --split challenge`, "requests in combinations that it was not trained on"] as const]
       : []),
     [`${command} train --algorithm ${other}`, "the same with another algorithm"],
   ];

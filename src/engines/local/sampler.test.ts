@@ -364,6 +364,12 @@ describe("requests that cannot be sampled are refused", () => {
     ["an empty context", { context: [] }, "context length is 0"],
     ["an id beyond the vocabulary", { context: [5, 300] }, "token id is 300; expected 0 to 299"],
     ["an id below it", { context: [-1] }, "token id is -1"],
+    ["no room for an action", { maxTokens: 0 }, "maxTokens is 0; expected a whole number from 1"],
+    ["half a token", { maxTokens: 1.5 }, "maxTokens is 1.5"],
+    ["a negative temperature", { temperature: -1 }, "temperature is -1; expected a number from 0, which is greedy"],
+    ["no temperature", { temperature: Number.NaN }, "temperature is NaN"],
+    ["no probability mass", { topP: 0 }, "topP is 0; expected a number above 0, at most 1, which is off"],
+    ["a negative number of tokens", { topK: -2 }, "topK is -2"],
     ["stop strings without a way to decode", { stopStrings: ["x"] }, "expected an engine made with `decode`"],
   ])("%s", async (_, changes, message) => {
     await expect(trainer.sample(request(changes))).rejects.toThrow(EngineError);

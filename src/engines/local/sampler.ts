@@ -92,17 +92,8 @@ export class LocalSampler {
 
   sample(request: SampleRequest): Promise<SampledAction> {
     const { maxLength, decode } = this.#options;
+    checkRequest(request, { maxLength, vocabSize: this.#config.vocabSize });
     const { context } = request;
-    if (context.length === 0 || context.length >= maxLength) {
-      throw new EngineError("context length", context.length, { expected: `1 to ${maxLength - 1} tokens` });
-    }
-    const outside = context.find((token) => !(token >= 0 && token < this.#config.vocabSize));
-    if (outside !== undefined) {
-      throw new EngineError("token id", outside, {
-        expected: `0 to ${this.#config.vocabSize - 1}`,
-        hint: "The tokenizer does not belong to this model.",
-      });
-    }
     if (request.stopStrings?.length && !decode)
       throw new EngineError("stopStrings", request.stopStrings, { expected: "an engine made with `decode`" });
     return new Promise((resolve, reject) => {
@@ -342,6 +333,22 @@ export class LocalSampler {
     else return; // had ended
     row.reject(cancelled());
   }
+}
+
+/** @throws EngineError naming what no model could sample */
+function checkRequest(request: SampleRequest, { maxLength, vocabSize }: { maxLength: number; vocabSize: number }): void {
+  const { context, maxTokens, temperature = 1, topP = 1, topK = 0 } = request;
+  const check = (fits: boolean, name: string, value: unknown, expected: string, hint?: string) => {
+    if (!fits) throw new EngineError(name, value, { expected, hint });
+  };
+  check(context.length > 0 && context.length < maxLength, "context length", context.length, `1 to ${maxLength - 1} tokens`);
+  const outside = context.find((token) => !(token >= 0 && token < vocabSize));
+  const foreign = "The tokenizer does not belong to this model.";
+  check(outside === undefined, "token id", outside, `0 to ${vocabSize - 1}`, foreign);
+  check(Number.isInteger(maxTokens) && maxTokens >= 1, "maxTokens", maxTokens, "a whole number from 1");
+  check(temperature >= 0 && temperature < Infinity, "temperature", temperature, "a number from 0, which is greedy");
+  check(topP > 0 && topP <= 1, "topP", topP, "a number above 0, at most 1, which is off");
+  check(Number.isInteger(topK) && topK >= 0, "topK", topK, "a whole number from 0, which is off");
 }
 
 /** Tokens of a row's context that a cached sequence also starts with. The last is always fed: it gives the first distribution. */
