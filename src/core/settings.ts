@@ -80,6 +80,7 @@ function schemaAt(schema: z.core.$ZodType, path: readonly PropertyKey[], value: 
   const inner = unwrap(schema, value);
   if (path.length === 0) return inner;
   const [key, ...rest] = path;
+  if (inner instanceof z.ZodArray) return schemaAt(inner.element, rest, (value as Record<PropertyKey, unknown>)[key]);
   if (!(inner instanceof z.ZodObject) || inner.shape[String(key)] === undefined) return undefined;
   return schemaAt(inner.shape[String(key)], rest, (value as Record<PropertyKey, unknown>)[key]);
 }

@@ -26,6 +26,8 @@ export type Metrics = StepRecord["metrics"];
 export const timingRecordSchema = z.object({
   step: z.int(),
   rolloutSeconds: z.number(),
+  /** Where the configuration composes rewards. */
+  rewardSeconds: z.number().optional(),
   updateSeconds: z.number(),
   sampledTokens: z.number(),
   sampledTokensPerSecond: z.number(),

@@ -1,11 +1,14 @@
 import { ConfigError, RunError } from "../core/errors.ts";
 import type { Environment } from "../environments/environment.ts";
 import { createEnvironment } from "../environments/registry.ts";
+import { createRewards } from "../rewards/create.ts";
+import type { RewardPart } from "../rewards/reward.ts";
 import { runsFolder } from "../runs/layout.ts";
 import { listRuns, readRun, readSummary } from "../runs/read.ts";
 import type { Summary } from "../runs/records.ts";
 import { createRun, newRunFolder, reopenRun, requireFree, requireSameRun } from "../runs/write.ts";
-import { isEnvironment, resolveConfig, type TrainingConfig, type UserConfig } from "../training/config.ts";
+import { isEnvironment, resolveConfig, rewardsFromCode, type TrainingConfig, type UserConfig } from "../training/config.ts";
+import { requireCapabilities } from "../training/capabilities.ts";
 import type { OnEvent } from "../training/events.ts";
 import { checkSplits } from "../training/tasks.ts";
 import { train as trainWith } from "../training/trainer.ts";
@@ -22,6 +25,8 @@ export interface PlanOptions {
 export interface RunPlan {
   readonly config: TrainingConfig;
   readonly environment: Environment;
+  /** What the reward is made of; none where it is the environment's. */
+  readonly rewards: readonly RewardPart[];
   readonly folder: string;
   readonly modelFolder: string;
   readonly resume: boolean;
@@ -36,13 +41,13 @@ export function planRun(user: UserConfig = {}, { flags = {}, resume = false }: P
     const folder = flags.out ?? user.out ?? newestUnfinished();
     const config = resolveConfig(readRun(folder).config as UserConfig, flags);
     requireSameRun(folder, config);
-    return { ...planned(config, user), folder, resume };
+    return { ...planned(config, user), rewards: rewardsOf(config, user, folder), folder, resume };
   }
   const plan = planned(resolveConfig(user, flags), user);
   const { algorithm, out } = plan.config;
   const folder = out ?? newRunFolder(runsFolder, `${plan.environment.name}-${algorithm.kind}`);
   requireFree(folder);
-  return { ...plan, folder, resume };
+  return { ...plan, rewards: rewardsOf(plan.config, user, folder), folder, resume };
 }
 
 export interface TrainOptions {
@@ -53,12 +58,13 @@ export interface TrainOptions {
 
 /** Trains as planned. @throws RunError when interrupted; ModelError, EngineError or EnvError where these fail */
 export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions = {}): Promise<Summary> {
-  const { config, environment, folder, modelFolder, resume } = plan;
+  const { config, environment, rewards, folder, modelFolder, resume } = plan;
   const { engine, chat } = await openModel(modelFolder, config.threads);
   try {
+    requireCapabilities(config.algorithm, engine.info); // before there is a folder
     if (resume) reopenRun(folder, config);
     else createRun(folder, config);
-    return await trainWith({ config, engine, chat, environment, folder, onEvent, signal });
+    return await trainWith({ config, engine, chat, environment, rewards, folder, onEvent, signal });
   } finally {
     await engine.dispose();
   }
@@ -73,7 +79,7 @@ export async function train(
   return { folder: plan.folder, summary: await runPlan(plan, options) };
 }
 
-function planned(config: TrainingConfig, user: UserConfig): Omit<RunPlan, "folder" | "resume"> {
+function planned(config: TrainingConfig, user: UserConfig): Omit<RunPlan, "rewards" | "folder" | "resume"> {
   if (config.algorithm.kind === "sft")
     throw new ConfigError("algorithm.kind", "sft", {
       expected: ["seeupo", "grpo"],
@@ -82,6 +88,12 @@ function planned(config: TrainingConfig, user: UserConfig): Omit<RunPlan, "folde
   const environment = environmentOf(config, user);
   checkSplits(environment, config);
   return { config, environment, modelFolder: modelFolder(config.model) };
+}
+
+/** @throws ConfigError where a judge's key or a reward from code is missing */
+function rewardsOf(config: TrainingConfig, user: UserConfig, folder: string): RewardPart[] {
+  const surroundings = { code: rewardsFromCode(user), limits: config.limits, folder, env: process.env };
+  return createRewards(config.rewards ?? [], surroundings);
 }
 
 /** The user's own environment, unless a flag names another. @throws ConfigError if there is none of that name */

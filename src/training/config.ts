@@ -2,6 +2,8 @@ import { z } from "zod";
 import { type AlgorithmKind, algorithmConfigSchema } from "../algorithms/config.ts";
 import { parseSettings } from "../core/settings.ts";
 import { type Environment, splits } from "../environments/environment.ts";
+import { refuseKeys, rewardsSchema } from "../rewards/config.ts";
+import type { Reward } from "../rewards/reward.ts";
 
 /**
  * A run's whole configuration. Defaults are those of the default run; where a number was taken from somewhere, it says so.
@@ -16,6 +18,8 @@ export const trainingConfigSchema = z.strictObject({
   /** A Hugging Face-format folder, or "default": the model that comes with the package. */
   model: z.string().min(1).default("default"),
   algorithm: algorithmConfigSchema,
+  /** What the reward is the sum of. The environment's own reward if left out. */
+  rewards: rewardsSchema.optional(),
   rollout: z
     .strictObject({
       /** 16 × 8 learned steadily where 8 × 8 did not (office study). */
@@ -81,6 +85,10 @@ export const trainingConfigSchema = z.strictObject({
        * 0.02 would already move a ratio by 2 %, a tenth of the usual clip range.
        */
       logprobGap: z.number().positive().default(0.02),
+      /** The most that judges among the rewards may spend, over all processes of the run. No limit if left out. */
+      judgeCalls: z.int().min(1).optional(),
+      /** Of questions and answers together. */
+      judgeTokens: z.int().min(1).optional(),
     })
     .prefault({}),
   /** CPU threads of the engine. */
@@ -93,9 +101,10 @@ export type TrainingConfig = z.output<typeof trainingConfigSchema>;
 type Settings = z.input<typeof trainingConfigSchema>;
 
 /** What a user writes: everything is optional, names stand for the defaults of what they name. */
-export interface UserConfig extends Omit<Settings, "environment" | "algorithm"> {
+export interface UserConfig extends Omit<Settings, "environment" | "algorithm" | "rewards"> {
   readonly environment?: string | Settings["environment"] | Environment;
   readonly algorithm?: AlgorithmKind | Settings["algorithm"];
+  readonly rewards?: readonly (z.input<typeof rewardsSchema>[number] | Reward)[];
 }
 
 /** Types `retrograde.config.ts`. */
@@ -105,10 +114,11 @@ export function defineConfig(config: UserConfig): UserConfig {
 
 /**
  * The configuration of a run: what the user wrote, flags on top, defaults below.
- * An environment that is given as an object is recorded by its name.
+ * An environment that is given as an object is recorded by its name, and so are rewards from code.
  * @throws ConfigError naming the first setting that is wrong
  */
 export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): TrainingConfig {
+  for (const { rewards } of [user, flags]) refuseKeys(rewards);
   return parseSettings(trainingConfigSchema, merge(merge(chosenByDefault, spelledOut(user)), spelledOut(flags)));
 }
 
@@ -123,9 +133,25 @@ export function isEnvironment(value: UserConfig["environment"]): value is Enviro
   return typeof value === "object" && value !== null && "start" in value && typeof value.start === "function";
 }
 
+/** The rewards of a configuration that are functions. */
+export function rewardsFromCode({ rewards }: UserConfig): Reward[] {
+  return Array.isArray(rewards) ? rewards.filter(isReward) : [];
+}
+
+function isReward(value: unknown): value is Reward {
+  if (typeof value !== "object" || value === null) return false;
+  return ("verify" in value && typeof value.verify === "function") || ("compare" in value && typeof value.compare === "function");
+}
+
+function recordedReward(reward: unknown): unknown {
+  if (!isReward(reward)) return reward;
+  const { name, weight } = reward;
+  return { kind: "verify" in reward ? "verifiable" : "compare", name, ...(weight === undefined ? {} : { weight }) };
+}
+
 /** Shorthands written in full. */
 function spelledOut(config: UserConfig): Record<string, unknown> {
-  const { environment, algorithm } = config;
+  const { environment, algorithm, rewards } = config;
   return {
     ...config,
     environment:
@@ -135,6 +161,7 @@ function spelledOut(config: UserConfig): Record<string, unknown> {
           ? { name: environment.name }
           : environment,
     algorithm: typeof algorithm === "string" ? { kind: algorithm } : algorithm,
+    rewards: Array.isArray(rewards) ? rewards.map(recordedReward) : rewards,
   };
 }
 

@@ -1,14 +1,14 @@
-import type { Trajectory } from "../core/trajectory.ts";
+import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { EvaluationRecord, StepRecord, Summary, TimingRecord } from "../runs/records.ts";
 
-export type Phase = "evaluate" | "rollout" | "update" | "checkpoint";
+export type Phase = "evaluate" | "rollout" | "reward" | "update" | "checkpoint";
 
 /** What a run tells while it works, in this order. Listeners only look; nothing they do changes a run. */
 export type TrainingEvent =
   | { readonly type: "run-started"; readonly folder: string; readonly steps: number; readonly resumedAt: number }
   /** A phase begins. `step` is the step that it belongs to; 0 for the evaluation at the start. */
   | { readonly type: "phase"; readonly phase: Phase; readonly step: number; readonly total: number }
-  /** Within rollouts and evaluations: episodes that have ended, and tokens sampled in this phase. */
+  /** Within rollouts and evaluations: episodes that have ended, and tokens sampled in this phase. Within rewards: episodes scored. */
   | { readonly type: "progress"; readonly phase: Phase; readonly done: number; readonly total: number; readonly tokens: number }
   | { readonly type: "evaluated"; readonly record: EvaluationRecord }
   | { readonly type: "stepped"; readonly record: StepRecord; readonly timing: TimingRecord }
@@ -28,5 +28,19 @@ export function announceEpisodes(onEvent: OnEvent, phase: Phase, step: number, t
     done++;
     tokens += trajectory.turns.reduce((sum, turn) => sum + turn.action.length, 0);
     onEvent({ type: "progress", phase, done, total, tokens });
+  };
+}
+
+/**
+ * Announces the phase of rewards, and then every episode that all their parts have scored.
+ * @returns takes the number of further episodes that one part has scored
+ */
+export function announceScores(onEvent: OnEvent, step: number, groups: readonly Group[], parts: number): (count: number) => void {
+  const episodes = groups.reduce((sum, { trajectories }) => sum + trajectories.length, 0);
+  onEvent({ type: "phase", phase: "reward", step, total: episodes });
+  let scores = 0;
+  return (count) => {
+    scores += count;
+    onEvent({ type: "progress", phase: "reward", done: Math.floor(scores / parts), total: episodes, tokens: 0 });
   };
 }

@@ -2,9 +2,9 @@ import { type Group, stopReasons, type Trajectory } from "../core/trajectory.ts"
 import type { Metrics } from "../runs/records.ts";
 import { mean } from "./estimates.ts";
 
-/** The environment's own word where it gives one (a score named "success"), else a reward of at least 1. */
-export function succeeded(trajectory: Trajectory): boolean {
-  return (trajectory.scores.success ?? trajectory.reward) >= 1;
+/** The environment's own word where it gives one (a score named "success"), else a reward of at least 1, again its own: not a composed one. */
+export function succeeded({ scores, reward }: Trajectory): boolean {
+  return (scores.success ?? scores["reward:environment"] ?? reward) >= 1;
 }
 
 /**

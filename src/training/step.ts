@@ -1,29 +1,34 @@
 import type { Chat } from "../agents/chat.ts";
-import { rolloutGroups } from "../agents/rollout.ts";
+import type { AlgorithmConfig } from "../algorithms/config.ts";
 import { runUpdate } from "../algorithms/update.ts";
-import { randomStream, seedOf } from "../core/random.ts";
+import { randomStream } from "../core/random.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import type { Engine } from "../engines/engine.ts";
+import type { Engine, EngineCritic } from "../engines/engine.ts";
 import type { Environment } from "../environments/environment.ts";
+import type { RewardPart } from "../rewards/reward.ts";
 import type { StepRecord, TimingRecord } from "../runs/records.ts";
 import type { TrainingConfig } from "./config.ts";
 import { enginePolicy } from "./engine-policy.ts";
-import { announceEpisodes, type OnEvent } from "./events.ts";
+import type { OnEvent } from "./events.ts";
 import { rolloutMetrics } from "./rollout-metrics.ts";
 import { measureSamplerGap } from "./sampler-gap.ts";
+import { sampleGroups } from "./sampling.ts";
 import { scheduledLearningRate } from "./schedule.ts";
-import { trainingTasks } from "./tasks.ts";
 
 export interface StepArguments {
   readonly config: TrainingConfig;
   readonly engine: Engine;
   readonly chat: Chat;
   readonly environment: Environment;
+  /** What the reward is made of; the environment's own if left out. */
+  readonly rewards?: readonly RewardPart[];
   readonly onEvent: OnEvent;
   readonly signal?: AbortSignal;
 }
 
 export interface StepResult {
+  /** Training tasks that were taken: more than `tasksPerStep` where sampling went on. */
+  readonly tasks: number;
   readonly record: StepRecord;
   readonly timing: TimingRecord;
   readonly trajectories: readonly Trajectory[];
@@ -33,30 +38,25 @@ export interface StepResult {
  * One training step: rollouts of the next tasks, then one update by the algorithm, which may take several optimiser steps.
  * @param step from 1
  * @param position training tasks that the steps before have taken
- * @throws the signal's reason if it was aborted while sampling; nothing was moved then
+ * @param critic where the algorithm needs one
+ * @throws the signal's reason if it was aborted while sampling or scoring; nothing was moved then
+ * @throws RewardError where there is no reward to learn from; nothing was moved then either
  */
 export async function trainingStep(
-  { config, engine, chat, environment, onEvent, signal }: StepArguments,
+  args: StepArguments,
   step: number,
   position: number,
+  critic?: EngineCritic,
 ): Promise<StepResult> {
+  const { config, engine, rewards = [], onEvent } = args;
   const { seed, steps, rollout, optimizer, algorithm, limits } = config;
 
-  const started = performance.now();
   engine.takeStats();
   const { weightVersion } = engine;
-  const tasks = await trainingTasks(environment, position, rollout.tasksPerStep, seed);
-  const groups = await rolloutGroups(engine, chat, environment, tasks, {
-    ...rollout,
-    seed: seedOf(seed, "rollout", step),
-    name: `step-${step}`,
-    signal,
-    onTrajectory: announceEpisodes(onEvent, "rollout", step, rollout.tasksPerStep * rollout.groupSize),
-  });
-  signal?.throwIfAborted();
+  const { groups, trained, tasks, metrics, rolloutSeconds, rewardSeconds } = await sampleGroups(args, step, position);
   const { sampledTokens } = engine.takeStats().sampler;
-  const rolloutSeconds = (performance.now() - started) / 1000;
 
+  const started = performance.now();
   onEvent({ type: "phase", phase: "update", step, total: 1 });
   const trajectories = groups.flatMap((group) => group.trajectories);
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
@@ -67,17 +67,19 @@ export async function trainingStep(
       message: `Step ${step}: ${rolled.staleTurns} turns were sampled with other weights than the trainer's.`,
     });
   const learningRate = scheduledLearningRate(step, steps, optimizer);
-  const policy = enginePolicy(engine, rollout.temperature, { ...optimizer, learningRate });
+  const policy = enginePolicy(engine, rollout.temperature, { ...optimizer, learningRate }, critic);
   const measured = measureSamplerGap(policy, turns, limits.logprobGap);
-  const updated = await runUpdate(measured.policy, groups, algorithm, randomStream(seed, "update", step));
+  const dealt = trained.length < rollout.tasksPerStep ? dealtTo(trained.length, algorithm, rollout.tasksPerStep) : algorithm;
+  const updated = await runUpdate(measured.policy, trained, dealt, randomStream(seed, "update", step));
   const { computedTokens, denseTokens } = engine.takeStats().training;
-  const updateSeconds = (performance.now() - started) / 1000 - rolloutSeconds;
+  const updateSeconds = (performance.now() - started) / 1000;
 
   return {
-    record: { step, metrics: { ...rolled, ...measured.gap(), ...updated } },
+    record: { step, metrics: { ...rolled, ...metrics, ...measured.gap(), ...updated } },
     timing: {
       step,
       rolloutSeconds,
+      ...(rewards.length === 0 ? {} : { rewardSeconds }),
       updateSeconds,
       sampledTokens,
       sampledTokensPerSecond: sampledTokens / rolloutSeconds,
@@ -86,6 +88,13 @@ export async function trainingStep(
       denseTokens,
       rssMb: process.memoryUsage.rss() / 2 ** 20,
     },
+    tasks,
     trajectories,
   };
+}
+
+/** With fewer mini-batches where so few groups are left that some would be empty. Too many for a whole step stay an error. */
+function dealtTo(groups: number, algorithm: AlgorithmConfig, tasksPerStep: number): AlgorithmConfig {
+  if (!("miniBatches" in algorithm) || algorithm.miniBatches > tasksPerStep) return algorithm;
+  return { ...algorithm, miniBatches: Math.min(algorithm.miniBatches, Math.max(1, groups)) };
 }

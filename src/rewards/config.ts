@@ -1,0 +1,183 @@
+import { z } from "zod";
+import { ConfigError } from "../core/errors.ts";
+
+/** The name of what every episode's environment gave: kept as a score, whatever the rewards make of it. */
+export const environmentName = "environment";
+
+/** In capitals, as is the custom: a key that was put in the place of its variable's name is told apart by that. */
+const variableName = /^[A-Z_][A-Z0-9_]*$/;
+
+/** Names become metrics, and files of a run. */
+const name = z.string().regex(/^[\w.-]+$/, "a name of letters, digits, _, . and -");
+const common = {
+  /** In metrics and scores, as `reward:NAME`. The kind if left out. */
+  name: name.optional(),
+  /** Factor of this part in the sum. With 0 it is measured and moves nothing. */
+  weight: z.number().default(1),
+};
+
+const environment = z.strictObject({ kind: z.literal("environment"), weight: common.weight });
+
+const format = z
+  .strictObject({
+    kind: z.literal("format"),
+    ...common,
+    /** Counts the share of tool calls that were valid. */
+    toolCalls: z.boolean().default(true),
+    /** A regular expression that the last message must match somewhere; the dot matches line breaks too. */
+    pattern: z.string().refine(isPattern, "a regular expression").optional(),
+    /** Names of tags, each to occur once in the last message, as <name>…</name>, in this order. */
+    tags: z
+      .array(z.string().regex(/^\w+$/, "a tag's name, without brackets"))
+      .refine(
+        (tags) => !tags.includes("think"),
+        'tags other than "think": reasoning is taken out of messages before they are scored',
+      )
+      .default([]),
+  })
+  .refine(
+    ({ toolCalls, pattern, tags }) => toolCalls || pattern !== undefined || tags.length > 0,
+    "something to look at: toolCalls, pattern or tags",
+  );
+
+const length = z.strictObject({
+  kind: z.literal("length"),
+  ...common,
+  /** Action tokens of an episode that cost nothing. */
+  free: z.int().min(0),
+  /** Of each further one. */
+  perToken: z.number().positive(),
+  /** The most that an episode pays. 1: a sparse task that was solved at any length is worth no less than one that was not. */
+  cap: z.number().positive().default(1),
+});
+
+const toolCost = z
+  .strictObject({
+    kind: z.literal("tool-cost"),
+    ...common,
+    /** Of a call of any tool that `tools` does not name, and of calls that cannot be read. */
+    perCall: z.number().min(0).default(0),
+    /** Of a call, by the tool's name. */
+    tools: z.record(z.string(), z.number().min(0)).default({}),
+  })
+  .refine(({ perCall, tools }) => perCall > 0 || Object.values(tools).some((cost) => cost > 0), "a cost: perCall, or of a tool");
+
+/** What the judge is told where no rubric is given. */
+export const defaultRubric = [
+  "An attempt that reaches the goal of the task is better than one that does not.",
+  "Of two that reach it, the one that gets there more directly is better; of two that do not, the one that comes closer.",
+  "Claims that the tools' answers do not support, and changes that nobody asked for, make an attempt worse.",
+].join("\n");
+
+const judge = z.strictObject({
+  kind: z.literal("judge"),
+  ...common,
+  model: z.string().min(1),
+  /** Of a server that speaks the chat-completions protocol, such as "https://api.openai.com/v1". */
+  baseUrl: z.url({ protocol: /^https?$/, error: "an http or https URL" }),
+  /** The environment variable that holds the API key; null for a server that wants none. The key itself is never written anywhere. */
+  apiKeyEnv: z
+    .string()
+    .regex(variableName, "the name of an environment variable, in capitals")
+    .nullable()
+    .default("OPENAI_API_KEY"),
+  /** What makes an attempt better than another. */
+  rubric: z.string().min(1).default(defaultRubric),
+  /** The server's own if left out: reasoning models refuse any other. */
+  temperature: z.number().min(0).optional(),
+  /** For one answer. */
+  timeoutMs: z.int().min(1).default(60_000),
+  /** Of a request that met 408, 409, 429, a 5xx or a broken connection; waits of 0.5 s, 1 s, 2 s, … up to 8 s, or as the server asks. */
+  retries: z.int().min(0).default(5),
+  /** Answers that are asked for until one can be used. */
+  attempts: z.int().min(1).default(3),
+  /** Questions in flight. */
+  concurrency: z.int().min(1).default(8),
+  /** Where a group gets no usable answer: stop the run, or leave the group out of the update. */
+  onFailure: z.enum(["error", "skip-group"]).default("error"),
+  /** A folder of answers that several runs share. The run's own answers are kept in its own folder anyway. */
+  cache: z.string().min(1).optional(),
+});
+
+/** A reward from code, as a configuration records it: `defineReward` has the rest. */
+const verifiable = z.strictObject({ kind: z.literal("verifiable"), name, weight: common.weight });
+const compare = z.strictObject({ kind: z.literal("compare"), name, weight: common.weight });
+
+export const rewardConfigSchema = z.discriminatedUnion("kind", [
+  environment,
+  verifiable,
+  compare,
+  format,
+  length,
+  toolCost,
+  judge,
+]);
+export type RewardConfig = z.output<typeof rewardConfigSchema>;
+export type RewardOf<Kind extends RewardConfig["kind"]> = Extract<RewardConfig, { kind: Kind }>;
+
+/** The parts of a run's reward: their names differ, and one of them can be earned. */
+export const rewardsSchema = z
+  .array(rewardConfigSchema)
+  .min(1)
+  .superRefine((rewards, context) => {
+    const names = rewards.map(rewardName);
+    const twice = names.findIndex((one, i) => names.indexOf(one) !== i || (one === environmentName && rewards[i].kind !== one));
+    if (twice !== -1)
+      context.addIssue({
+        code: "custom",
+        path: [twice, "name"],
+        message: `a name that no other reward has: "${names[twice]}" is taken`,
+      });
+    if (rewards.every(({ kind }) => kind === "length" || kind === "tool-cost"))
+      context.addIssue({
+        code: "custom",
+        message: "a reward that can be earned beside the costs: what is not listed does not count, so list the environment's too",
+      });
+  });
+
+export function rewardName(reward: RewardConfig): string {
+  return ("name" in reward ? reward.name : undefined) ?? reward.kind;
+}
+
+/**
+ * Keys belong into environment variables: what is in a configuration is recorded, and shown in messages about it.
+ * @throws ConfigError that does not show what it found
+ */
+export function refuseKeys(rewards: unknown): void {
+  for (const [index, reward] of (Array.isArray(rewards) ? rewards : [rewards]).entries())
+    if (typeof reward === "object" && reward !== null)
+      for (const [setting, value] of Object.entries(reward)) {
+        const expected = expectedInsteadOfKey(setting, value);
+        if (expected !== undefined)
+          throw new ConfigError(`rewards.${index}.${setting}`, "(not shown)", {
+            expected,
+            hint: "Put the key into an environment variable, and that variable's name into apiKeyEnv.",
+          });
+      }
+}
+
+/** What should stand in a setting that seems to hold a key. */
+function expectedInsteadOfKey(setting: string, value: unknown): string | undefined {
+  if (/^((api|auth|access|secret)?[-_]?(key|token|secret|password)|headers?|authorization)$/i.test(setting))
+    return "no setting of this name";
+  if (typeof value !== "string") return undefined;
+  if (setting === "apiKeyEnv" && !variableName.test(value)) return "the name of an environment variable, in capitals";
+  if (setting === "baseUrl" && holdsMoreThanAddress(value)) return "a URL without user, password and query";
+  return undefined;
+}
+
+function isPattern(source: string): boolean {
+  try {
+    new RegExp(source, "s");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A user, a password or a query: places in which keys are put. */
+function holdsMoreThanAddress(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { username, password, search } = new URL(url);
+  return `${username}${password}${search}` !== "";
+}

@@ -1,0 +1,134 @@
+import { join } from "node:path";
+import { ConfigError } from "../core/errors.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import type { Task } from "../environments/environment.ts";
+import { type RewardConfig, rewardName } from "./config.ts";
+import { Budget, type BudgetLimits } from "./judge/budget.ts";
+import { openEndpoint } from "./judge/endpoint.ts";
+import { judgePart } from "./judge/judge.ts";
+import { Ledger } from "./judge/ledger.ts";
+import { formatScore, lastAnswer, lengthCost, toolCost } from "./parts.ts";
+import { type FinishedEpisode, type Reward, RewardError, type RewardPart, type ScoredGroup } from "./reward.ts";
+
+export interface RewardSurroundings {
+  /** Rewards from code, found by their names. */
+  readonly code: readonly Reward[];
+  readonly limits: BudgetLimits;
+  /** The run's: judges keep their answers below it, once they have some. */
+  readonly folder: string;
+  /** Where keys are: `process.env`. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * The parts of a run's reward. Nothing is read, written or asked yet.
+ * @throws ConfigError for a reward from code that is not there, or a judge without its key, naming the variable
+ */
+export function createRewards(configs: readonly RewardConfig[], surroundings: RewardSurroundings): RewardPart[] {
+  const { code, limits, folder, env } = surroundings;
+  const ledgers = new Map(
+    configs
+      .filter(({ kind }) => kind === "judge")
+      .map((config) => [config, new Ledger(join(folder, "judge", `${rewardName(config)}.jsonl`))]),
+  );
+  const budget = new Budget(limits, [...ledgers.values()]);
+
+  return configs.map((config, index): RewardPart => {
+    const part = { name: rewardName(config), weight: config.weight };
+    switch (config.kind) {
+      case "environment":
+        return { ...part, ofFailures: "nothing", ...eachTrajectory(({ reward }) => reward) };
+      case "format":
+        return { ...part, ofFailures: "nothing", ...eachTrajectory((trajectory) => formatScore(trajectory, config)) };
+      case "length":
+        return { ...part, ofFailures: "everything", ...eachTrajectory((trajectory) => lengthCost(trajectory, config)) };
+      case "tool-cost":
+        return { ...part, ofFailures: "everything", ...eachTrajectory((trajectory) => toolCost(trajectory, config)) };
+      case "verifiable":
+      case "compare":
+        return { ...part, ofFailures: "nothing", ...fromCode(codeOf(config, index, code)) };
+      case "judge": {
+        const key = keyOf(config, index, env);
+        const ledger = ledgers.get(config) ?? new Ledger(join(folder, "judge", `${part.name}.jsonl`));
+        return judgePart({ name: part.name, config, ledger, budget, openEndpoint: (warn) => openEndpoint(config, key, warn) });
+      }
+      default:
+        return config satisfies never;
+    }
+  });
+}
+
+function eachTrajectory(scoreOf: (trajectory: Trajectory) => number): Pick<RewardPart, "score"> {
+  return { score: (groups) => ({ values: groups.map(({ trajectories }) => trajectories.map(scoreOf)) }) };
+}
+
+/** One function at a time: it may keep state, or a machine busy. */
+function fromCode(reward: Reward): Pick<RewardPart, "score"> {
+  return {
+    score: async (groups, { signal, onScored }) => {
+      const values: number[][] = [];
+      for (const group of groups) {
+        const episodes = group.trajectories.map((trajectory) => finished(trajectory, group.task));
+        try {
+          if ("compare" in reward) values.push([...(episodes.length === 0 ? [] : await reward.compare(episodes, { signal }))]);
+          else {
+            const given: number[] = [];
+            for (const episode of episodes) given.push(numberOf(await reward.verify(episode, { signal })));
+            values.push(given);
+          }
+        } catch (error) {
+          signal?.throwIfAborted();
+          throw new RewardError(reward.name, error instanceof Error ? error : String(error), {
+            expected: `numbers for the episodes of group ${group.id}`,
+            hint: "The function threw. Episodes that it cannot score should get a number that says so.",
+            cause: error,
+          });
+        }
+        signal?.throwIfAborted();
+        onScored(episodes.length);
+      }
+      return { values };
+    },
+  };
+}
+
+/** What is no number stays what it is, for the message that refuses it. */
+function numberOf(value: number | boolean): number {
+  return typeof value === "boolean" ? Number(value) : value;
+}
+
+function finished(trajectory: Trajectory, task: ScoredGroup["task"]): FinishedEpisode<Task> {
+  const { messages, reward, scores, stopReason } = trajectory;
+  return {
+    task,
+    answer: lastAnswer(trajectory),
+    conversation: messages,
+    reward,
+    scores,
+    stopReason,
+    trajectory,
+  };
+}
+
+function codeOf(config: RewardConfig, index: number, code: readonly Reward[]): Reward {
+  const found = code.find(({ name }) => name === rewardName(config));
+  if (found !== undefined) return found;
+  throw new ConfigError(`rewards.${index}`, rewardName(config), {
+    expected: code.length === 0 ? "a reward that the configuration file defines" : code.map(({ name }) => name),
+    hint: "Rewards from code are functions: put defineReward({ name, … }) into rewards of retrograde.config.ts.",
+  });
+}
+
+function keyOf(
+  { apiKeyEnv, baseUrl }: { readonly apiKeyEnv: string | null; readonly baseUrl: string },
+  index: number,
+  env: RewardSurroundings["env"],
+): string | undefined {
+  if (apiKeyEnv === null) return undefined;
+  const key = env[apiKeyEnv]?.trim();
+  if (key !== undefined && key !== "") return key;
+  throw new ConfigError(`environment variable ${apiKeyEnv}`, undefined, {
+    expected: `the API key of ${baseUrl}`,
+    hint: `Set it, name another variable in rewards.${index}.apiKeyEnv, or give null there if the server wants no key.`,
+  });
+}

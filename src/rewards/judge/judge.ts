@@ -1,0 +1,189 @@
+import { join } from "node:path";
+import pLimit from "p-limit";
+import type { RewardOf } from "../config.ts";
+import { type PartScores, RewardError, type RewardPart, type ScoredGroup, type ScoringContext } from "../reward.ts";
+import { type Answer, readAnswer } from "./answer.ts";
+import type { Budget } from "./budget.ts";
+import { type ChatMessage, type Endpoint, EndpointError } from "./endpoint.ts";
+import { added, Ledger, type LedgerEntry, noUsage, type Usage } from "./ledger.ts";
+import { type Question, questionAbout } from "./prompt.ts";
+
+/** What a group gets whose attempts are one, or all the same: no part of the range is nearer to the truth. */
+const nothingToCompare = 0.5;
+/** So much of a useless answer is shown to its judge again. */
+const quotedCharacters = 2000;
+
+export interface JudgeParts {
+  readonly name: string;
+  readonly config: RewardOf<"judge">;
+  readonly ledger: Ledger;
+  readonly budget: Budget;
+  readonly openEndpoint: (warn: (message: string) => void) => Endpoint;
+}
+
+/** How the judging of a group went. `values` is undefined where it failed and `onFailure` leaves it out. */
+interface Verdict {
+  readonly values: readonly number[] | undefined;
+  readonly usage: Usage;
+  readonly outcome: "asked" | "cached" | "uncompared" | "skipped";
+}
+
+/**
+ * A language model that scores the trajectories of a group against each other, as RULER of OpenPipe's ART does. Each group is one question;
+ * what has been answered before is not asked again.
+ */
+export function judgePart({ name, config, ledger, budget, openEndpoint }: JudgeParts): RewardPart {
+  const shared = config.cache === undefined ? undefined : new Ledger(join(config.cache, `${name}.jsonl`));
+  const limit = pLimit(config.concurrency);
+  const inFlight = new Map<string, Promise<LedgerEntry>>();
+  let endpoint: Endpoint | undefined;
+
+  const judge = async (group: ScoredGroup, context: ScoringContext): Promise<Verdict> => {
+    if (group.trajectories.length === 0) return { values: [], usage: noUsage, outcome: "uncompared" };
+    const question = questionAbout(group.trajectories, config.model, config.rubric);
+    if (question.attempts === 1)
+      return { values: group.trajectories.map(() => nothingToCompare), usage: noUsage, outcome: "uncompared" };
+    const known = ledger.find(question.key);
+    const elsewhere = known === undefined ? shared?.find(question.key) : undefined;
+    const entry = known ?? elsewhere ?? (await (inFlight.get(question.key) ?? ask(group, question, context)));
+    // A resumed run comes by its own answers again, and tells of them as when it asked.
+    const own = entry.group === group.id && entry !== elsewhere;
+    const usage = own ? entry : noUsage;
+    if (entry.scores !== undefined)
+      return { values: question.byTrajectory(entry.scores), usage, outcome: own ? "asked" : "cached" };
+    if (config.onFailure === "error") throw unanswered(name, group, entry.problem ?? "no answer");
+    context.warn(`${name}: group ${group.id} is left out of the update: ${entry.problem}`);
+    return { values: undefined, usage, outcome: "skipped" };
+  };
+
+  const ask = (group: ScoredGroup, question: Question, context: ScoringContext): Promise<LedgerEntry> => {
+    const asking = limit(async () => {
+      endpoint ??= openEndpoint(context.warn);
+      let usage = noUsage;
+      const spend = (more: Usage) => {
+        usage = added(usage, more);
+      };
+      const record = (answer: Answer): LedgerEntry => {
+        const entry = { key: question.key, group: group.id, ...usage, ...recorded(answer) };
+        ledger.add(entry);
+        return entry;
+      };
+      try {
+        const entry = record(await askUntilUsable(name, config.attempts, endpoint, budget, question, spend, context.signal));
+        if (entry.scores !== undefined) shared?.add(entry);
+        return entry;
+      } catch (error) {
+        // What was spent counts, also where the run ends here.
+        if (usage.calls > 0) record({ problem: "the run ended here" });
+        throw error;
+      }
+    });
+    inFlight.set(question.key, asking);
+    const over = () => inFlight.delete(question.key);
+    asking.then(over, over);
+    return asking;
+  };
+
+  return {
+    name,
+    weight: config.weight,
+    ofFailures: "nothing",
+    score: async (groups, context) => {
+      const failure = new AbortController();
+      const signal = context.signal === undefined ? failure.signal : AbortSignal.any([context.signal, failure.signal]);
+      const judged = await Promise.allSettled(
+        groups.map(async (group) => {
+          try {
+            return await judge(group, { ...context, signal });
+          } catch (error) {
+            failure.abort(error);
+            throw error;
+          } finally {
+            context.onScored(group.trajectories.length);
+          }
+        }),
+      );
+      context.signal?.throwIfAborted();
+      if (failure.signal.aborted) throw failure.signal.reason;
+      return summarised(judged.flatMap((one) => (one.status === "fulfilled" ? [one.value] : [])));
+    },
+  };
+}
+
+/** Asks, and asks again with what was wrong. */
+async function askUntilUsable(
+  name: string,
+  attempts: number,
+  endpoint: Endpoint,
+  budget: Budget,
+  { system, user, attempts: shown }: Question,
+  spend: (usage: Usage) => void,
+  signal: AbortSignal | undefined,
+): Promise<Answer> {
+  const messages: ChatMessage[] = [
+    { role: "system", content: system },
+    { role: "user", content: user },
+  ];
+  let problem = "";
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    signal?.throwIfAborted();
+    budget.take(name);
+    spend({ ...noUsage, calls: 1 });
+    try {
+      const { text, promptTokens, completionTokens } = await endpoint.ask(messages, signal);
+      const tokens = { calls: 0, promptTokens, completionTokens };
+      spend(tokens);
+      budget.add(tokens);
+      const answer = readAnswer(text, shown);
+      if (!("problem" in answer)) return answer;
+      problem = `the judge's answer cannot be used: ${answer.problem}`;
+      messages.splice(
+        2,
+        messages.length,
+        { role: "assistant", content: text.slice(0, quotedCharacters) },
+        {
+          role: "user",
+          content: `This answer cannot be used: ${answer.problem}. Answer again, with JSON alone, each id from 1 to ${shown} once.`,
+        },
+      );
+    } catch (error) {
+      if (!(error instanceof EndpointError)) throw error;
+      if (error.misconfigured)
+        throw new RewardError(name, error.message, {
+          expected: "an answer",
+          hint: "Check baseUrl, model and the key that apiKeyEnv names.",
+        });
+      // The client has repeated the request by itself already.
+      return { problem: error.message };
+    }
+  }
+  return { problem: `${problem} (asked ${attempts} times)` };
+}
+
+function recorded(answer: Answer): Pick<LedgerEntry, "scores" | "explanations" | "problem"> {
+  return "problem" in answer ? answer : { scores: [...answer.scores], explanations: [...answer.explanations] };
+}
+
+function unanswered(name: string, { id }: ScoredGroup, problem: string): RewardError {
+  return new RewardError(name, `not given to group ${id}`, {
+    expected: "a usable answer of the judge",
+    hint: `${problem}. Finished steps are kept: continue with --resume. With onFailure "skip-group" such groups are left out of the update instead.`,
+  });
+}
+
+function summarised(verdicts: readonly Verdict[]): PartScores {
+  const usage = verdicts.map(({ usage }) => usage).reduce(added, noUsage);
+  const count = (outcome: Verdict["outcome"]) => verdicts.filter((verdict) => verdict.outcome === outcome).length;
+  return {
+    values: verdicts.map(({ values }) => values),
+    metrics: {
+      "judge/calls": usage.calls,
+      "judge/promptTokens": usage.promptTokens,
+      "judge/completionTokens": usage.completionTokens,
+      "judge/asked": count("asked"),
+      "judge/cached": count("cached"),
+      "judge/uncompared": count("uncompared"),
+      "judge/skipped": count("skipped"),
+    },
+  };
+}
