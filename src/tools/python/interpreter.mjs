@@ -1,0 +1,182 @@
+// @ts-check
+/**
+ * The program of a Python process: Pyodide, with every way out of it walled up. Plain JavaScript, because Node 20 starts it as it is.
+ *
+ * Python code is taken to reach any JavaScript object of this process, sooner or later. So the walls are not in Python:
+ * - Node's permission model (a flag of the start): no files but Pyodide's own, no child processes, no threads, no add-ons;
+ * - no code from strings (a flag of the start): a JavaScript function can be called, never written; and no import() without code;
+ * - sockets, servers and look-ups refuse; `process`, `fetch` and other globals that reach outside are gone;
+ * - WebAssembly memory stops growing at the limit, and the process ends itself above a limit of its whole memory.
+ */
+import childProcess from "node:child_process";
+import dgram from "node:dgram";
+import dns from "node:dns";
+import fs from "node:fs";
+import net from "node:net";
+
+const node = process;
+const [folder, memoryLimit] = [node.argv[2], Number(node.argv[3])];
+
+// Only what Pyodide asks for: it reads constants from there, which the permission model forbids.
+Object.assign(node, { binding: () => ({ fs: fs.constants }) });
+
+/** Known to the parent: the process ended itself for its memory. */
+const memoryExit = 87;
+const pageBytes = 65_536;
+/** Not among the types of Node. */
+const memory = /** @type {{ grow(this: { buffer: ArrayBuffer }, pages: number): number }} */ (
+  Reflect.get(globalThis, "WebAssembly").Memory.prototype
+);
+const { grow } = memory;
+memory.grow = function (pages) {
+  if (this.buffer.byteLength + pages * pageBytes > memoryLimit) throw new RangeError("memory limit");
+  return grow.call(this, pages);
+};
+
+const { loadPyodide } = await import(`${folder}pyodide.mjs`);
+const pyodide = await loadPyodide({
+  indexURL: folder,
+  jsglobals: {},
+  env: { HOME: "/home/pyodide", PYTHONHASHSEED: "0", TZ: "UTC" },
+  stdin: () => null,
+});
+
+/** What one call printed: the first bytes of it, and how much there was. */
+const output = { chunks: /** @type {Uint8Array[]} */ ([]), kept: 0, total: 0, limit: 0 };
+const sink = {
+  /** @param {Uint8Array} bytes */
+  write(bytes) {
+    output.total += bytes.length;
+    const room = output.limit - output.kept;
+    if (room > 0) {
+      const part = bytes.slice(0, room);
+      output.chunks.push(part);
+      output.kept += part.length;
+    }
+    return bytes.length;
+  },
+};
+pyodide.setStdout(sink);
+pyodide.setStderr(sink);
+
+/**
+ * Python asks this "buffer" every few instructions whether it was interrupted (2 is SIGINT): it looks at the clock instead, and
+ * ends the process where its whole memory (files and JavaScript's copies of values are outside of the WebAssembly memory) is too big.
+ */
+const overhead = node.memoryUsage.rss();
+const [now, rss, exit] = [Date.now, node.memoryUsage.rss, node.exit.bind(node)];
+/** Outside of calls nothing may run: what a timer or a callback left behind is interrupted at once. */
+let deadline = Number.POSITIVE_INFINITY;
+let nextLook = 0;
+pyodide.setInterruptBuffer({
+  get 0() {
+    const time = now();
+    if (time > nextLook) {
+      nextLook = time + 50;
+      if (rss() > overhead + 1.5 * memoryLimit) exit(memoryExit);
+    }
+    return time > deadline ? 2 : 0;
+  },
+  set 0(_) {},
+});
+const { cells } = await import("./cells.mjs");
+const globals = pyodide.runPython("import builtins; {'__builtins__': dict(builtins.__dict__)}");
+const [reset, run] = pyodide.runPython(cells, { filename: "<host>", globals }).toJs({ depth: 1 });
+
+const send = /** @type {NonNullable<typeof process.send>} */ (node.send).bind(node);
+node.on("disconnect", () => exit(0));
+node.on("message", (message) => {
+  try {
+    send(answer(/** @type {import("./protocol.ts").Request} */ (message)));
+  } catch (error) {
+    // Pyodide itself broke: nothing that it says can be relied on any more.
+    exit(isOutOfMemory(error) ? memoryExit : 1);
+  }
+});
+wallUp();
+send({ ready: true });
+
+/**
+ * @param {import("./protocol.ts").Request} request
+ * @returns {import("./protocol.ts").Answer}
+ */
+function answer({ id, replay, code, timeoutMs, outputBytes }) {
+  let restored = true;
+  if (replay !== null) {
+    deadline = Number.POSITIVE_INFINITY;
+    reset();
+    deadline = 0;
+    for (const earlier of replay) {
+      if (runCell(earlier, timeoutMs, 0).kind === "interrupted") restored = false;
+    }
+  }
+  const { kind, text } = runCell(code, timeoutMs, outputBytes);
+  return {
+    id,
+    kind,
+    text,
+    output: new TextDecoder().decode(joined(output.chunks)),
+    droppedBytes: output.total - output.kept,
+    restored,
+    memoryBytes: pyodide._module.HEAPU8.length,
+  };
+}
+
+/**
+ * @param {string} code
+ * @param {number} timeoutMs
+ * @param {number} outputBytes
+ */
+function runCell(code, timeoutMs, outputBytes) {
+  Object.assign(output, { chunks: [], kept: 0, total: 0, limit: outputBytes });
+  deadline = now() + timeoutMs;
+  const result = run(code);
+  deadline = 0;
+  const [kind, text] = result.toJs();
+  result.destroy();
+  return { kind, text };
+}
+
+/** @param {readonly Uint8Array[]} chunks */
+function joined(chunks) {
+  return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
+}
+
+/** @param {unknown} error */
+function isOutOfMemory(error) {
+  return /memory limit|out of memory|allocation failed/i.test(String(error));
+}
+
+function wallUp() {
+  const refuse = () => {
+    throw new Error("not possible here");
+  };
+  const failed = () => ({ status: 1, signal: null, stdout: "", stderr: "", output: [], pid: 0 });
+  for (const [owner, names] of /** @type {const} */ ([
+    [net.Socket.prototype, ["connect"]],
+    [net.Server.prototype, ["listen"]],
+    [dgram.Socket.prototype, ["bind", "connect", "send"]],
+    [dns, ["lookup", "resolve", "resolve4", "resolve6", "reverse"]],
+    [dns.promises, ["lookup", "resolve", "resolve4", "resolve6", "reverse"]],
+    [childProcess, ["spawn", "exec", "execFile", "fork", "execSync", "execFileSync"]],
+    [node, ["binding", "_linkedBinding", "kill", "_kill", "dlopen", "chdir", "getBuiltinModule", "send", "abort"]],
+  ])) {
+    for (const name of names) if (name in owner) Object.assign(owner, { [name]: refuse });
+  }
+  // os.system() of Python ends here, and would break the interpreter if this threw.
+  childProcess.spawnSync = /** @type {never} */ (failed);
+  const kept = new Set(
+    [
+      "Object Function Array Number parseFloat parseInt Infinity NaN undefined Boolean String Symbol Date Promise RegExp Error",
+      "AggregateError EvalError RangeError ReferenceError SyntaxError TypeError URIError globalThis JSON Math Intl ArrayBuffer",
+      "Atomics Uint8Array Int8Array Uint16Array Int16Array Uint32Array Int32Array Float32Array Float64Array Uint8ClampedArray",
+      "BigUint64Array BigInt64Array DataView Map BigInt Set WeakMap WeakSet WeakRef Proxy Reflect FinalizationRegistry decodeURI",
+      "decodeURIComponent encodeURI encodeURIComponent escape unescape isFinite isNaN SharedArrayBuffer WebAssembly",
+      "TextDecoder TextEncoder URL URLSearchParams AbortController AbortSignal Event EventTarget setTimeout clearTimeout setInterval",
+      "clearInterval setImmediate clearImmediate queueMicrotask performance Buffer structuredClone console DOMException",
+    ]
+      .join(" ")
+      .split(" "),
+  );
+  for (const name of Object.getOwnPropertyNames(globalThis)) if (!kept.has(name)) Reflect.deleteProperty(globalThis, name);
+}

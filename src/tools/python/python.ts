@@ -1,0 +1,124 @@
+import { z } from "zod";
+import { parseSettings } from "../../core/settings.ts";
+import { cut } from "../cut.ts";
+import { defineTool, type Tool } from "../tool.ts";
+import { createPool, type History } from "./pool.ts";
+import type { Ending } from "./process.ts";
+import type { Answer } from "./protocol.ts";
+
+const megabyte = 2 ** 20;
+
+export const pythonSettings = z.strictObject({
+  /** Processes that run Python at the same time; each takes 150 MB and the memory that its code uses. */
+  interpreters: z.int().min(1).default(2),
+  /** For one call, its waiting for an interpreter not included. */
+  timeoutMs: z.number().positive().default(10_000),
+  /** Of Python's own memory, of which 30 MB are taken from the start. WebAssembly ends at 4 GB. */
+  memoryMb: z.number().min(64).max(4096).default(256),
+  /** Characters of printed output. */
+  maxOutput: z.int().min(1).default(10_000),
+});
+export type PythonSettings = z.input<typeof pythonSettings>;
+
+export interface PythonResult {
+  /** What the code printed and, as in a notebook, the value of its last expression; cut with a notice. */
+  readonly output: string;
+  /** undefined where all went well: a short traceback, or the limit that ended the code. */
+  readonly error: string | undefined;
+}
+
+export interface Python {
+  /** Every call starts from nothing. */
+  readonly tool: Tool;
+  /** Runs code from nothing. Never throws for what the code does. */
+  run(code: string, signal?: AbortSignal): Promise<PythonResult>;
+  /** A session of an episode, in which variables live from call to call. It holds no process and needs no closing. */
+  session(): PythonSession;
+  /** Starts the interpreters now, which the first calls otherwise wait for. */
+  warm(): Promise<void>;
+  /** Ends the processes. They never keep a program alive, so that one that is about to end need not close. */
+  close(): void;
+}
+
+export interface PythonSession {
+  readonly tool: Tool;
+  /** Calls of one session run one after the other. */
+  run(code: string, signal?: AbortSignal): Promise<PythonResult>;
+  /** An independent copy in the same state, made when its first call runs, by running the session's code again. */
+  fork(): PythonSession;
+}
+
+/** Added to a call's time limit for the wait for an interpreter, its start, and a session that is run again. */
+const patienceMs = 60_000;
+
+/**
+ * Python in WebAssembly (Pyodide), in processes that reach no file, no network and no other process; docs/tools.md says what closes them
+ * off. Python's standard library is there and nothing else: numpy does not come from npm.
+ * @throws ConfigError
+ */
+export function createPython(settings: PythonSettings = {}): Python {
+  const { interpreters, timeoutMs, memoryMb, maxOutput } = parseSettings(pythonSettings, settings, "python");
+  const pool = createPool({ interpreters, timeoutMs, memoryBytes: memoryMb * megabyte, outputBytes: 4 * maxOutput });
+
+  const runAfter = async (history: History | undefined, code: string, signal: AbortSignal | undefined): Promise<PythonResult> => {
+    const answer = await pool.run(history, code, signal);
+    const kept = history === undefined || history.cells.length === 0 ? "" : " Variables are as before this call.";
+    const limits = { time: `stopped after ${timeoutMs / 1000} s.${kept}`, memory: `more than ${memoryMb} MB of memory.${kept}` };
+    if (typeof answer === "string") return { output: "", error: errorOf(answer, "", { ...limits, crash: crashText + kept }) };
+    const lost = answer.restored ? "" : "[Variables of earlier calls may be missing.]\n";
+    return {
+      output: lost + cut(answer.output, maxOutput, answer.droppedBytes),
+      error: errorOf(answer.kind, answer.text, { ...limits, crash: crashText }),
+    };
+  };
+
+  const toolOf = (description: string, run: PythonSession["run"]): Tool =>
+    defineTool({
+      name: "python",
+      description: `Runs Python code and returns what it prints and the value of its last line. Only the standard library is there. ${description}`,
+      parameters: z.object({ code: z.string() }),
+      timeoutMs: timeoutMs + patienceMs,
+      execute: async ({ code }, { signal }) => asText(await run(code, signal)),
+    });
+
+  const sessionAfter = (cells: readonly string[]): PythonSession => {
+    const history: History = { cells: [...cells] };
+    let last: Promise<unknown> = Promise.resolve();
+    const run: PythonSession["run"] = (code, signal) => {
+      const result = last.then(() => runAfter(history, code, signal));
+      last = result.catch(() => {});
+      return result;
+    };
+    return { run, tool: toolOf("Variables stay for the next call.", run), fork: () => sessionAfter(history.cells) };
+  };
+
+  const run: Python["run"] = (code, signal) => runAfter(undefined, code, signal);
+  return {
+    run,
+    tool: toolOf("Every call starts anew, without the variables of earlier ones.", run),
+    session: () => sessionAfter([]),
+    warm: pool.warm,
+    close: pool.close,
+  };
+}
+
+const crashText = "the interpreter crashed and was replaced.";
+
+function errorOf(kind: Answer["kind"] | Ending, text: string, limits: Readonly<Record<Ending, string>>): string | undefined {
+  switch (kind) {
+    case "":
+      return undefined;
+    case "error":
+      return text;
+    case "interrupted":
+      return `Error: ${limits.time}`;
+    default:
+      return `Error: ${limits[kind]}`;
+  }
+}
+
+/** What the model reads. */
+function asText({ output, error }: PythonResult): string {
+  const parts = [output.trimEnd(), error ?? ""].filter((part) => part !== "");
+  return parts.length === 0 ? "[no output: print what you want to see]" : parts.join("\n");
+}
