@@ -1,0 +1,297 @@
+import { type Random, randomStream } from "../core/random.ts";
+import { advantagesOf, type Batch, exactBatch, groupBatch, sampledBatch, unitsOf } from "./batch.ts";
+import { type Cell, idOf, singleTurn, voidAtTurns } from "./cell.ts";
+import type { LabRules } from "./config.ts";
+import { reachTolerance } from "./experiment.ts";
+import { expectedReturn, type Layout, layoutOf, normalise, optimum, type Policy, uniformPolicy } from "./policy.ts";
+import { leavesOf, type Problem, type Size } from "./problem.ts";
+import { update, visitsOf } from "./update.ts";
+
+/** What a person needs to redo one update by hand. */
+export interface Example {
+  readonly size: Size;
+  /** contexts × leaves; deterministic. */
+  readonly rewards: readonly number[];
+  /** rows × vocabulary. */
+  readonly policy: readonly number[];
+  /** The turns of each visit, from 0. */
+  readonly visits: readonly (readonly number[])[];
+  /** The sampled leaves, group after group. */
+  readonly group: readonly number[] | undefined;
+}
+
+/** An example with its numbers. */
+export interface Worked extends Example {
+  readonly kind: "drop" | "stall";
+  readonly before: number;
+  readonly after: number;
+  readonly best: number;
+  readonly policyAfter: readonly number[];
+  /** Updates between the two policies: one for a drop. */
+  readonly updates: number;
+  /** Every trajectory of the batch: π in exact batches, 1/(contexts · G) in sampled ones. */
+  readonly trajectories: readonly {
+    readonly context: number;
+    readonly leaf: number;
+    readonly weight: number;
+    readonly reward: number;
+    readonly advantages: readonly number[];
+  }[];
+}
+
+/** Smaller falls of J are not counted in the search: what is printed should be seen in a few digits. */
+const visible = 1e-6;
+const stallTrials = 60;
+const stallUpdates = 150;
+/** The search for a drop: random examples, then changes of the one that comes nearest to a drop, started afresh several times. */
+const restarts = 4;
+const randomTrials = 20;
+const mutations = 60;
+/** Before them, all rewards of 0, 1 and 10 with uniform tables, where they are at most this many. */
+const enumerable = 100;
+
+/** Fewest turns first, then fewest actions, contexts and tokens. */
+const singleTurnSizes: readonly Size[] = [
+  { turns: 1, tokens: 1, vocabulary: 2, contexts: 1 },
+  { turns: 1, tokens: 1, vocabulary: 2, contexts: 2 },
+  { turns: 1, tokens: 1, vocabulary: 3, contexts: 1 },
+  { turns: 1, tokens: 2, vocabulary: 2, contexts: 1 },
+];
+const severalTurnSizes: readonly Size[] = [
+  { turns: 2, tokens: 1, vocabulary: 2, contexts: 1 },
+  { turns: 2, tokens: 1, vocabulary: 2, contexts: 2 },
+  { turns: 2, tokens: 1, vocabulary: 3, contexts: 1 },
+  { turns: 2, tokens: 2, vocabulary: 2, contexts: 1 },
+  { turns: 3, tokens: 1, vocabulary: 2, contexts: 1 },
+];
+
+/**
+ * Looks for the smallest problem with small whole rewards and simple probabilities where an update lowers J ("drop"), or where updates come to
+ * rest short of J* ("stall"); then makes its numbers as simple as they can be while it still holds. Random, from a stream of the cell's id.
+ * @param effort how many times as long to search as by default
+ */
+export function hunt(
+  cell: Cell,
+  rules: LabRules,
+  seed: number,
+  kind: Worked["kind"],
+  turns: "one" | "several",
+  effort = 1,
+): Worked | undefined {
+  for (const size of turns === "one" ? singleTurnSizes : severalTurnSizes) {
+    if (voidAtTurns(cell, size.turns) !== undefined) continue;
+    const asked = size.turns === 1 ? singleTurn(cell) : cell;
+    const layout = layoutOf(size, cell.sees);
+    const random = randomStream(seed, "lab", "hunt", kind, idOf(asked), ...Object.values(size));
+    const found = kind === "drop" ? dropsOf(asked, layout, rules, effort, random) : stallsOf(asked, layout, rules, random);
+    const [simplest] = found.sort((a, b) => complexity(a) - complexity(b));
+    if (simplest !== undefined) return simplify(asked, rules, simplest);
+  }
+  return undefined;
+}
+
+/** Every problem with rewards of 0, 1 and 10, from uniform tables; none where there are too many. */
+function plainExamples(cell: Cell, layout: Layout, rules: LabRules, random: Random): Example[] {
+  const { size } = layout;
+  const places = size.contexts * leavesOf(size);
+  if (3 ** places > enumerable) return [];
+  const policy = [...uniformPolicy(layout)];
+  return Array.from({ length: 3 ** places }, (_, code) => {
+    const rewards = Array.from({ length: places }, (_, i) => [0, 1, 10][Math.floor(code / 3 ** i) % 3]);
+    const visits = visitsOf(cell.order, size.turns, random);
+    return withGroup(cell, layout, rules, { size, rewards, policy, visits, group: undefined }, random);
+  });
+}
+
+function dropsOf(cell: Cell, layout: Layout, rules: LabRules, effort: number, random: Random): Worked[] {
+  const found = plainExamples(cell, layout, rules, random)
+    .map((example) => work(cell, rules, "drop", example))
+    .filter(isShown);
+  if (found.length > 0) return found;
+  for (let restart = 0; restart < restarts * effort; restart++) {
+    let lowest: Worked | undefined;
+    const consider = (example: Example) => {
+      const worked = work(cell, rules, "drop", example);
+      if (isShown(worked)) found.push(worked);
+      if (lowest === undefined || rise(worked) < rise(lowest)) lowest = worked;
+    };
+    for (let trial = 0; trial < randomTrials; trial++) consider(simpleExample(cell, layout, rules, restart + trial, random));
+    for (let trial = 0; trial < mutations && lowest !== undefined; trial++)
+      consider(mutated(cell, layout, rules, lowest, random));
+  }
+  return found;
+}
+
+/** How far from a drop, in units of the largest reward. What does not move at all leads nowhere. */
+function rise({ before, after, rewards, policy, policyAfter }: Worked): number {
+  const moved = policy.some((p, i) => Math.abs(p - policyAfter[i]) > 1e-9);
+  return moved ? (after - before) / Math.max(1, ...rewards) : Infinity;
+}
+
+function stallsOf(cell: Cell, layout: Layout, rules: LabRules, random: Random): Worked[] {
+  return Array.from({ length: stallTrials }, (_, trial) =>
+    holds(cell, rules, "stall", simpleExample(cell, layout, rules, trial, random)),
+  ).filter((worked) => worked !== undefined);
+}
+
+/** The example with its numbers if it shows what it should. */
+export function holds(cell: Cell, rules: LabRules, kind: Worked["kind"], example: Example): Worked | undefined {
+  const worked = work(cell, rules, kind, example);
+  return isShown(worked) ? worked : undefined;
+}
+
+function isShown({ kind, before, after, updates, best, rewards }: Worked): boolean {
+  return kind === "drop"
+    ? before - after > visible
+    : updates < stallUpdates && best - after > 5 * reachTolerance * Math.max(...rewards);
+}
+
+/** Makes the update of an example, or for a stall updates until nothing moves. */
+export function work(cell: Cell, rules: LabRules, kind: Worked["kind"], example: Example): Worked {
+  const { size, visits, group } = example;
+  const layout = layoutOf(size, cell.sees);
+  const problem: Problem = {
+    size,
+    means: Float64Array.from(example.rewards),
+    spreads: new Float64Array(example.rewards.length),
+  };
+  const start = Float64Array.from(example.policy);
+  const batchOf = (policy: Policy): Batch =>
+    group === undefined ? exactBatch(problem, layout, policy) : groupBatch(problem, layout, group.length / size.contexts, group);
+  const first = batchOf(start);
+  let policy = start;
+  let updates = 0;
+  const most = kind === "drop" ? 1 : stallUpdates;
+  while (updates < most) {
+    const next = update(cell, problem, layout, policy, batchOf(policy), visits, rules);
+    const rest = policy.every((p, i) => Math.abs(p - next[i]) < 1e-13);
+    if (rest) break;
+    policy = next;
+    updates++;
+  }
+  const advantages = advantagesOf(cell, problem, layout, start, first);
+  const units = unitsOf(cell.level, layout);
+  return {
+    ...example,
+    kind,
+    before: expectedReturn(problem, layout, start),
+    after: expectedReturn(problem, layout, policy),
+    best: optimum(problem, cell.sees),
+    policyAfter: [...policy],
+    updates,
+    trajectories: Array.from({ length: first.count }, (_, i) => ({
+      context: first.contexts[i],
+      leaf: first.leaves[i],
+      weight: first.weights[i],
+      reward: first.rewards[i],
+      advantages: [...advantages.subarray(i * units, (i + 1) * units)],
+    })),
+  };
+}
+
+const simpleRows: Readonly<Record<number, readonly (readonly number[])[]>> = {
+  2: [
+    [0.5, 0.5],
+    [0.75, 0.25],
+    [0.25, 0.75],
+    [0.9, 0.1],
+    [0.1, 0.9],
+  ],
+  3: [
+    [1 / 3, 1 / 3, 1 / 3],
+    [0.5, 0.25, 0.25],
+    [0.25, 0.5, 0.25],
+    [0.25, 0.25, 0.5],
+    [0.8, 0.1, 0.1],
+    [0.1, 0.8, 0.1],
+    [0.1, 0.1, 0.8],
+  ],
+};
+
+const simpleRewards: readonly (readonly number[])[] = [
+  [0, 1],
+  [0, 1, 2, 3],
+  [0, 1, 10],
+];
+
+function simpleExample(cell: Cell, layout: Layout, rules: LabRules, trial: number, random: Random): Example {
+  const { size } = layout;
+  const rows = simpleRows[size.vocabulary];
+  const values = simpleRewards[trial % simpleRewards.length];
+  const rewards = Array.from({ length: size.contexts * leavesOf(size) }, () => random.pick(values));
+  const policy = Array.from({ length: layout.rows }, () => (random.chance(0.3) ? rows[0] : random.pick(rows))).flat();
+  const visits = visitsOf(cell.order, size.turns, random);
+  return withGroup(cell, layout, rules, { size, rewards, policy, visits, group: undefined }, random);
+}
+
+/** Draws the example's group from its policy, of two members or of as many as the rules say. */
+function withGroup(cell: Cell, layout: Layout, rules: LabRules, example: Example, random: Random): Example {
+  if (cell.knows === "exact") return example;
+  const { size, rewards } = example;
+  const problem: Problem = { size, means: Float64Array.from(rewards), spreads: new Float64Array(rewards.length) };
+  const policy = normalise(Float64Array.from(example.policy), size.vocabulary);
+  const members = random.chance(0.5) ? 2 : rules.groupSize;
+  return { ...example, group: [...sampledBatch(problem, layout, policy, members, random).leaves] };
+}
+
+/** The example with one or two of its rewards or tables drawn anew. */
+function mutated(
+  cell: Cell,
+  layout: Layout,
+  rules: LabRules,
+  { size, rewards, policy, visits }: Example,
+  random: Random,
+): Example {
+  const rows = simpleRows[size.vocabulary];
+  const next = { rewards: [...rewards], policy: [...policy] };
+  for (let change = random.integer(2); change >= 0; change--) {
+    if (random.chance(0.5)) next.rewards[random.integer(rewards.length)] = random.pick(mutationRewards);
+    else next.policy.splice(random.integer(layout.rows) * size.vocabulary, size.vocabulary, ...random.pick(rows));
+  }
+  return withGroup(cell, layout, rules, { size, ...next, visits, group: undefined }, random);
+}
+
+const mutationRewards = [0, 1, 2, 3, 5, 9, 10];
+
+/** How much a person has to read: sizes of rewards, tables that are not uniform, members of groups; a fall that is hard to see counts too. */
+function complexity({ rewards, policy, size, group, before, after, kind }: Worked): number {
+  let tables = 0;
+  for (let i = 0; i < policy.length; i += size.vocabulary)
+    if (policy.slice(i, i + size.vocabulary).some((p) => Math.abs(p - 1 / size.vocabulary) > 1e-9)) tables++;
+  const unseen = kind === "drop" && before - after < 0.01 ? 10 : 0;
+  return rewards.reduce((sum, reward) => sum + Math.abs(reward), 0) + 2 * tables + (group?.length ?? 0) + unseen;
+}
+
+/** Tries every single simplification, again and again, until none leaves the example standing. */
+function simplify(cell: Cell, rules: LabRules, worked: Worked): Worked {
+  let current = worked;
+  for (let round = 0; round < 20; round++) {
+    const simpler = simplifications(current, cell)
+      .map((candidate) => holds(cell, rules, worked.kind, candidate))
+      .find((candidate) => candidate !== undefined && complexity(candidate) < complexity(current));
+    if (simpler === undefined) return current;
+    current = simpler;
+  }
+  return current;
+}
+
+function simplifications({ size, rewards, policy, visits, group }: Worked, cell: Cell): Example[] {
+  const base = { size, rewards, policy, visits, group };
+  const fewerRewards = rewards.flatMap((reward, i) =>
+    [0, 1, reward - 1]
+      .filter((value) => Math.abs(value) < Math.abs(reward))
+      .map((value) => ({ ...base, rewards: rewards.with(i, value) })),
+  );
+  const uniform = [...uniformPolicy(layoutOf(size, cell.sees))];
+  const simplerTables = policy.flatMap((_, i) =>
+    i % size.vocabulary === 0
+      ? [
+          {
+            ...base,
+            policy: policy.map((p, j) => (j >= i && j < i + size.vocabulary ? uniform[j] : p)),
+          },
+        ]
+      : [],
+  );
+  return [...fewerRewards, ...simplerTables];
+}

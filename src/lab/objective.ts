@@ -1,0 +1,83 @@
+import { type Batch, unitsOf } from "./batch.ts";
+import type { Cell } from "./cell.ts";
+import type { LabRules } from "./config.ts";
+import type { Layout, Policy } from "./policy.ts";
+
+/** What a visit optimises. `carried` has M for every trajectory of the batch. */
+export interface Visit {
+  readonly turns: readonly number[];
+  readonly batch: Batch;
+  /** count × units. */
+  readonly advantages: Float64Array;
+  readonly carried: Float64Array;
+  /** The policy at the start of the visit. */
+  readonly old: Policy;
+}
+
+/** Calls `each` for every unit of the visited turns: its number and its tokens, first and after the last. */
+export function unitRanges(level: Cell["level"], layout: Layout, turns: readonly number[]): [number, number, number][] {
+  const { tokens } = layout.size;
+  if (level === "sequence") return [[0, 0, layout.decisions]];
+  if (level === "turn") return turns.map((t) => [t, t * tokens, (t + 1) * tokens]);
+  return turns.flatMap((t) =>
+    Array.from({ length: tokens }, (_, j): [number, number, number] => [t * tokens + j, t * tokens + j, t * tokens + j + 1]),
+  );
+}
+
+/**
+ * The objective of a visit and its gradient with respect to the logits.
+ *
+ *   reinforce   Σ_i w_i M_i Σ_u A_iu Σ_{j∈u} log π(a_ij)
+ *   ppu         Σ_i w_i M_i Σ_u min(ρ_iu A_iu, clip(ρ_iu, 1−ε, 1+ε) A_iu)
+ *               ρ_iu = exp( 1/|u| Σ_{j∈u} (log π(a_ij) − log π_old(a_ij)) ); without the 1/|u| where `ratio` is "plain"
+ *
+ * Sums over units, not means: at θ = old and with one token a unit the gradient of both is that of J.
+ * @returns the value; the gradient is written into `gradient`, rows × vocabulary
+ */
+export function objective(
+  cell: Pick<Cell, "update" | "level">,
+  layout: Layout,
+  policy: Policy,
+  { turns, batch, advantages, carried, old }: Visit,
+  { clip, ratio }: Pick<LabRules, "clip" | "ratio">,
+  gradient: Float64Array,
+): number {
+  const { decisions, leaves, rowOf, tokenOf, rows } = layout;
+  const { vocabulary } = layout.size;
+  const units = unitsOf(cell.level, layout);
+  const ranges = unitRanges(cell.level, layout, turns);
+  gradient.fill(0);
+  let value = 0;
+  for (let i = 0; i < batch.count; i++) {
+    const weight = batch.weights[i] * carried[i];
+    if (weight === 0) continue;
+    const rowBase = (batch.contexts[i] * leaves + batch.leaves[i]) * decisions;
+    const tokenBase = batch.leaves[i] * decisions;
+    for (const [unit, from, to] of ranges) {
+      const advantage = advantages[i * units + unit];
+      let coefficient = weight * advantage;
+      let logs = 0;
+      for (let k = from; k < to; k++) {
+        const at = rowOf[rowBase + k] * vocabulary + tokenOf[tokenBase + k];
+        logs += cell.update === "ppu" ? Math.log(policy[at] / old[at]) : Math.log(policy[at]);
+      }
+      if (cell.update === "ppu") {
+        const length = ratio === "normalised" ? to - from : 1;
+        const rho = Math.exp(logs / length);
+        const bounded = Math.min(1 + clip, Math.max(1 - clip, rho));
+        value += coefficient * (advantage > 0 ? Math.min(rho, bounded) : Math.max(rho, bounded));
+        const moves = advantage > 0 ? rho <= 1 + clip : rho >= 1 - clip;
+        coefficient = moves ? (coefficient * rho) / length : 0;
+      } else value += coefficient * logs;
+      if (coefficient === 0) continue;
+      for (let k = from; k < to; k++) gradient[rowOf[rowBase + k] * vocabulary + tokenOf[tokenBase + k]] += coefficient;
+    }
+  }
+  // From d/d log π(token) to d/d logit: subtract each row's sum times the row's probabilities.
+  for (let start = 0; start < rows * vocabulary; start += vocabulary) {
+    let sum = 0;
+    for (let token = 0; token < vocabulary; token++) sum += gradient[start + token];
+    if (sum !== 0) for (let token = 0; token < vocabulary; token++) gradient[start + token] -= sum * policy[start + token];
+  }
+  return value;
+}

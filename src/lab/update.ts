@@ -1,0 +1,147 @@
+import { carriedRatio } from "../algorithms/carried-ratios.ts";
+import type { Random } from "../core/random.ts";
+import { advantagesOf, type Batch, unitsOf } from "./batch.ts";
+import type { Cell } from "./cell.ts";
+import type { LabRules } from "./config.ts";
+import { maximiseClipped } from "./maximise.ts";
+import { objective, unitRanges, type Visit } from "./objective.ts";
+import { actionProbabilities, type Layout, leafProbabilities, normalise, type Policy, setActionProbabilities } from "./policy.ts";
+import type { Problem } from "./problem.ts";
+
+/** The turns of each visit of one update, first visit first. */
+export function visitsOf(order: Cell["order"], turns: number, random: Random): number[][] {
+  const all = Array.from({ length: turns }, (_, t) => t);
+  switch (order) {
+    case "joint":
+      return [all];
+    case "sequential":
+      return all.map((t) => [t]);
+    case "reverse":
+      return all.reverse().map((t) => [t]);
+    case "random":
+      return random.shuffle(all).map((t) => [t]);
+    default:
+      return order satisfies never;
+  }
+}
+
+/**
+ * One update of a cell. The batch and its advantages are those of the policy at the start, for all visits, as one batch of rollouts is; the
+ * old policy of a ratio is the policy as the visit finds it; M is 1 for every trajectory at the start and carries the ratios of the visits made.
+ */
+export function update(
+  cell: Cell,
+  problem: Problem,
+  layout: Layout,
+  policy: Policy,
+  batch: Batch,
+  visits: readonly (readonly number[])[],
+  rules: LabRules,
+): Policy {
+  const advantages = advantagesOf(cell, problem, layout, policy, batch);
+  const carried = new Float64Array(batch.count).fill(1);
+  let now = policy;
+  for (const turns of visits) {
+    const visit = { turns, batch, advantages, carried, old: now };
+    const next = cell.optimise === "maximise" ? maximised(cell, layout, visit, rules) : climbed(cell, layout, visit, rules);
+    if (cell.carry !== "off") carry(cell.carry, layout, visit, next, rules);
+    now = next;
+  }
+  return now;
+}
+
+/** M ← M · π_new(a_t)/π_old(a_t), exactly or as SeeUPO clips it. */
+function carry(how: "exact" | "clipped", layout: Layout, visit: Visit, next: Policy, { carryClip }: LabRules): void {
+  const { turns, batch, carried, old } = visit;
+  const range = { low: carryClip, high: carryClip };
+  const { decisions, leaves, rowOf, tokenOf, size } = layout;
+  for (const [, from, to] of unitRanges("turn", layout, turns))
+    for (let i = 0; i < batch.count; i++) {
+      let ratio = 1;
+      for (let k = from; k < to; k++) {
+        const leaf = batch.leaves[i];
+        const at = rowOf[(batch.contexts[i] * leaves + leaf) * decisions + k] * size.vocabulary + tokenOf[leaf * decisions + k];
+        ratio *= old[at] === 0 ? 1 : next[at] / old[at];
+      }
+      carried[i] = how === "exact" ? carried[i] * ratio : carriedRatio(carried[i], ratio ** (1 / (to - from)), range);
+    }
+}
+
+/** Gradient steps on the logits. */
+function climbed(cell: Cell, layout: Layout, visit: Visit, rules: LabRules): Policy {
+  const policy = visit.old.slice();
+  const gradient = new Float64Array(policy.length);
+  for (let step = 0; step < rules.steps; step++) {
+    objective(cell, layout, policy, visit, rules, gradient);
+    // A softmax cannot reach 0: its logits are finite. What underflows stays at the smallest number.
+    for (let i = 0; i < policy.length; i++)
+      policy[i] = Math.max(1e-300, policy[i] * Math.exp(Math.min(500, rules.stepSize * gradient[i])));
+    normalise(policy, layout.size.vocabulary);
+  }
+  return policy;
+}
+
+/** The policy that maximises the clipped objective of the visited turns, simplex by simplex. */
+function maximised(cell: Cell, layout: Layout, visit: Visit, { clip, floor }: LabRules): Policy {
+  const { turns, batch, advantages, carried, old } = visit;
+  const policy = old.slice();
+  const { level } = cell;
+  // With one turn a trajectory is its action, also where contexts share a table.
+  const trajectories = level === "sequence" && layout.size.turns > 1;
+  const { vocabulary, contexts } = layout.size;
+  const width = level === "token" ? vocabulary : trajectories ? layout.leaves : layout.actions;
+  const simplices = level === "token" ? layout.rows : trajectories ? contexts : layout.nodes;
+  const gain = new Float64Array(simplices * width);
+  const loss = new Float64Array(simplices * width);
+  const touched = new Uint8Array(simplices);
+  const units = unitsOf(level, layout);
+  for (const [unit] of unitRanges(level, layout, turns))
+    for (let i = 0; i < batch.count; i++) {
+      const leaf = batch.leaves[i];
+      const entry = batch.contexts[i] * layout.leaves + leaf;
+      const simplex =
+        level === "token"
+          ? layout.rowOf[entry * layout.decisions + unit]
+          : trajectories
+            ? batch.contexts[i]
+            : layout.nodeOf[entry * layout.size.turns + unit];
+      const choice =
+        level === "token"
+          ? layout.tokenOf[leaf * layout.decisions + unit]
+          : trajectories
+            ? leaf
+            : layout.actionOf[leaf * layout.size.turns + unit];
+      const signed = batch.weights[i] * carried[i] * advantages[i * units + unit];
+      if (signed > 0) gain[simplex * width + choice] += signed;
+      else loss[simplex * width + choice] += signed;
+      touched[simplex] = 1;
+    }
+  const options = { low: clip, high: clip, floor: floor / width };
+  const leafProbability = trajectories ? leafProbabilities(layout, old) : undefined;
+  for (let s = 0; s < simplices; s++) {
+    if (touched[s] === 0) continue;
+    const part = (array: Float64Array) => array.subarray(s * width, (s + 1) * width);
+    const before =
+      leafProbability !== undefined ? part(leafProbability) : level === "token" ? part(old) : actionProbabilities(layout, old, s);
+    const after = maximiseClipped({ gain: part(gain), loss: part(loss), old: before }, options);
+    if (leafProbability !== undefined) setTrajectories(layout, policy, s, after);
+    else if (level === "token") policy.set(after, s * width);
+    else setActionProbabilities(layout, policy, s, after);
+  }
+  return policy;
+}
+
+/** Writes a distribution over a context's trajectories into tables that see the full history, which can express every one. */
+function setTrajectories(layout: Layout, policy: Policy, context: number, probabilities: Float64Array): void {
+  const { decisions, leaves, rowOf, tokenOf, size } = layout;
+  const sums = new Float64Array(policy.length);
+  for (let leaf = 0; leaf < leaves; leaf++)
+    for (let k = 0; k < decisions; k++)
+      sums[rowOf[(context * leaves + leaf) * decisions + k] * size.vocabulary + tokenOf[leaf * decisions + k]] +=
+        probabilities[leaf];
+  for (let start = 0; start < sums.length; start += size.vocabulary) {
+    let total = 0;
+    for (let token = 0; token < size.vocabulary; token++) total += sums[start + token];
+    if (total > 0) for (let token = 0; token < size.vocabulary; token++) policy[start + token] = sums[start + token] / total;
+  }
+}
