@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { SlotCache, type Stored, storedBytes } from "./kv-cache.ts";
+import { SlotCache } from "./kv-cache.ts";
+import type { Segment } from "./prefix-cache.ts";
 
 const shape = { layers: 2, kvHeads: 3, headDim: 2 };
 const slots = 4;
@@ -43,14 +44,19 @@ test("slots hold what was put into them, through any sequence of changes", () =>
   const action = fc.oneof(
     fc.record({ kind: fc.constant("append" as const), slot, count: fc.integer({ min: 1, max: 40 }) }),
     fc.record({ kind: fc.constant("copy" as const), slot, to: slot, share: fc.double({ min: 0, max: 1, noNaN: true }) }),
-    fc.record({ kind: fc.constant("store" as const), slot, name: fc.nat(2) }),
-    fc.record({ kind: fc.constant("load" as const), slot, name: fc.nat(2), share: fc.double({ min: 0, max: 1, noNaN: true }) }),
+    fc.record({
+      kind: fc.constant("take" as const),
+      slot,
+      name: fc.nat(2),
+      share: fc.double({ min: 0, max: 1, noNaN: true }),
+    }),
+    fc.record({ kind: fc.constant("put" as const), slot, name: fc.nat(2), share: fc.double({ min: 0, max: 1, noNaN: true }) }),
   );
   fc.assert(
     fc.property(fc.array(action, { maxLength: 12 }), (actions) => {
       const cache = new SlotCache(shape, slots);
       const held: number[][] = range(slots).map(() => []);
-      const stored = new Map<number, Stored>();
+      const taken = new Map<number, Segment>();
       cache.reserve(1);
       let nextToken = 0;
       for (const step of actions) {
@@ -63,13 +69,15 @@ test("slots hold what was put into them, through any sequence of changes", () =>
           const count = Math.floor(step.share * tokens.length);
           cache.copy(step.slot, step.to, count);
           held[step.to] = [...tokens.slice(0, count), ...(step.to === step.slot ? tokens.slice(count) : [])];
-        } else if (step.kind === "store") stored.set(step.name, cache.store(step.slot, [...tokens]));
-        else {
-          const source = stored.get(step.name);
+        } else if (step.kind === "take") {
+          taken.set(step.name, cache.take(step.slot, [...tokens], Math.floor(step.share * tokens.length)));
+        } else {
+          const source = taken.get(step.name);
           if (!source) continue;
           const count = Math.floor(step.share * source.tokens.length);
-          cache.load(step.slot, source, count);
-          held[step.slot] = source.tokens.slice(0, count);
+          cache.reserve(tokens.length + count);
+          cache.put(step.slot, tokens.length, source, count);
+          tokens.push(...source.tokens.slice(0, count));
         }
       }
       held.forEach((tokens, s) => {
@@ -116,17 +124,17 @@ test("several slots are gathered as rows, in the order asked for", () => {
   expect(cache.gather([3, 0], 2)).toEqual({ keys: tensors(rows, keyEntry), values: tensors(rows, valueEntry) });
 });
 
-test("what is stored outlives the slot, and tells its size", () => {
+test("what was taken outlives the slot", () => {
   const cache = new SlotCache(shape, slots);
   append(cache, 0, 0, [1, 2, 3]);
-  const stored = cache.store(0, [1, 2, 3]);
+  const taken = cache.take(0, [1, 2, 3], 1);
   append(cache, 0, 0, [9, 9, 9]);
-  expect(stored.keys).toEqual(tensors([[1, 2, 3]], keyEntry));
-  expect(storedBytes(stored)).toBe(2 * shape.layers * shape.kvHeads * 3 * shape.headDim * 4);
+  expect(taken).toEqual({ tokens: [2, 3], keys: tensors([[2, 3]], keyEntry), values: tensors([[2, 3]], valueEntry) });
 
   cache.clear();
   expect(cache.capacity).toBe(0);
-  cache.reserve(2);
-  cache.load(1, stored, 2);
-  expectHeld(cache, 1, [1, 2]);
+  append(cache, 1, 0, [1]);
+  cache.reserve(3);
+  cache.put(1, 1, taken, 2);
+  expectHeld(cache, 1, [1, 2, 3]);
 });

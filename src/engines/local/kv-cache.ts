@@ -1,16 +1,10 @@
 import type { TokenId } from "../../core/trajectory.ts";
+import type { Segment } from "./prefix-cache.ts";
 
 export interface CacheShape {
   readonly layers: number;
   readonly kvHeads: number;
   readonly headDim: number;
-}
-
-/** Keys and values of a token sequence, outside of any slot. Per layer [Hk, tokens, size]. */
-export interface Stored {
-  readonly tokens: readonly TokenId[];
-  readonly keys: readonly Float32Array[];
-  readonly values: readonly Float32Array[];
 }
 
 /**
@@ -110,29 +104,31 @@ export class SlotCache {
     });
   }
 
-  /** Takes a slot's tokens out. */
-  store(slot: number, tokens: readonly TokenId[]): Stored {
+  /** A copy of a slot's tokens from the given one on. @param tokens all that the slot holds */
+  take(slot: number, tokens: readonly TokenId[], from: number): Segment {
     const { kvHeads, headDim } = this.#shape;
-    const take = (array: Float32Array): Float32Array => {
-      const out = new Float32Array(kvHeads * tokens.length * headDim);
+    const line = (tokens.length - from) * headDim;
+    const copy = (array: Float32Array): Float32Array => {
+      const out = new Float32Array(kvHeads * line);
       this.#eachHead((head) => {
-        const start = this.#at(slot, head, 0);
-        out.set(array.subarray(start, start + tokens.length * headDim), head * tokens.length * headDim);
+        const start = this.#at(slot, head, from);
+        out.set(array.subarray(start, start + line), head * line);
       });
       return out;
     };
-    return { tokens, keys: this.#keys.map(take), values: this.#values.map(take) };
+    return { tokens: tokens.slice(from), keys: this.#keys.map(copy), values: this.#values.map(copy) };
   }
 
-  /** Puts the first tokens of a stored sequence into a slot. */
-  load(slot: number, stored: Stored, tokens: number): void {
+  /** Puts the first `count` tokens of a segment into a slot, behind `length` others. */
+  put(slot: number, length: number, { tokens, keys, values }: Segment, count: number): void {
     const { headDim } = this.#shape;
     this.#eachHead((head) => {
-      const source = head * stored.tokens.length * headDim;
-      stored.keys.forEach((keys, layer) => {
-        this.#keys[layer].set(keys.subarray(source, source + tokens * headDim), this.#at(slot, head, 0));
-        this.#values[layer].set(stored.values[layer].subarray(source, source + tokens * headDim), this.#at(slot, head, 0));
-      });
+      const source = head * tokens.length * headDim;
+      const target = this.#at(slot, head, length);
+      for (let layer = 0; layer < keys.length; layer++) {
+        this.#keys[layer].set(keys[layer].subarray(source, source + count * headDim), target);
+        this.#values[layer].set(values[layer].subarray(source, source + count * headDim), target);
+      }
     });
   }
 
@@ -143,9 +139,4 @@ export class SlotCache {
   #eachHead(visit: (head: number) => void): void {
     for (let head = 0; head < this.#shape.kvHeads; head++) visit(head);
   }
-}
-
-/** Bytes of a stored sequence. */
-export function storedBytes({ keys, values }: Stored): number {
-  return [...keys, ...values].reduce((sum, array) => sum + array.byteLength, 0);
 }

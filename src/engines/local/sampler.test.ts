@@ -205,7 +205,7 @@ describe("the cache of a conversation", () => {
     expectSame(await converse(makeSampler({ cacheBytes }), true), await converse(makeSampler(), false));
   });
 
-  test("saves the computation of all that was in it, until it is released", async () => {
+  test("saves the computation of all that was in it, until the last rollout is released", async () => {
     const sampler = makeSampler();
     const first = request({ context: randomTokens(20, "long"), cacheKey: "a" });
     const { tokens } = await sampler.sample(first);
@@ -216,9 +216,24 @@ describe("the cache of a conversation", () => {
     await sampler.sample(second);
     expect(sampler.takeStats().prefilledTokens).toBe(1 + 5);
 
+    const { cacheKey: _, ...onlyOnce } = second;
+    await sampler.sample(onlyOnce);
+    expect(sampler.takeStats().prefilledTokens).toBe(0); // one token is left to feed: a decoding step
     sampler.release("a");
-    await sampler.sample(second);
+    await sampler.sample(onlyOnce);
     expect(sampler.takeStats().prefilledTokens).toBe(second.context.length);
+  });
+
+  test("serves forks: continuations of one rollout compute what is new to each", async () => {
+    const sampler = makeSampler();
+    const trunk = request({ context: randomTokens(20, "trunk"), cacheKey: "trunk" });
+    const { tokens } = await sampler.sample(trunk);
+    sampler.takeStats();
+    const grown = [...trunk.context, ...tokens];
+    const forks = [0, 1, 2].map((i) => request({ context: [...grown, ...reply(i, 0)], cacheKey: `fork ${i}`, seed: i }));
+    const actions = await all(sampler, forks);
+    expect(sampler.takeStats().prefilledTokens).toBe(3 * (1 + 5));
+    expectSame(actions, await all(makeSampler(), forks));
   });
 
   test("gives way to newer ones where there is no room", async () => {

@@ -3,9 +3,10 @@ import { type Random, randomStream } from "../../core/random.ts";
 import type { TokenId } from "../../core/trajectory.ts";
 import type { SampledAction, SampleRequest, SamplerStats } from "../engine.ts";
 import { type Choice, chooseToken, needsLogits } from "./choose.ts";
-import { SlotCache, type Stored, storedBytes } from "./kv-cache.ts";
+import { SlotCache } from "./kv-cache.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { commonPrefix } from "./packing.ts";
+import { PrefixCache } from "./prefix-cache.ts";
 import { SamplingGraph, type StepOutputs } from "./sampling-graph.ts";
 import type { Arrays } from "./training-graph.ts";
 
@@ -50,8 +51,7 @@ export class LocalSampler {
   readonly #config: ModelConfig;
   readonly #options: SamplerOptions;
   readonly #cache: SlotCache;
-  readonly #stored = new Map<string, Stored>();
-  #storedBytes = 0;
+  readonly #prefixes: PrefixCache;
   #parameters: Arrays;
   #graph: SamplingGraph | undefined;
   #weightVersion: number;
@@ -67,6 +67,7 @@ export class LocalSampler {
     this.#weightVersion = weightVersion;
     this.#options = options;
     this.#cache = new SlotCache(config, options.slots);
+    this.#prefixes = new PrefixCache(config.kvHeads, options.cacheBytes);
   }
 
   /** @throws EngineError while requests are in flight */
@@ -86,8 +87,7 @@ export class LocalSampler {
     this.#graph = undefined;
     this.#parameters = parameters;
     this.#weightVersion = weightVersion;
-    this.#stored.clear();
-    this.#storedBytes = 0;
+    this.#prefixes.clear();
   }
 
   sample(request: SampleRequest): Promise<SampledAction> {
@@ -124,9 +124,8 @@ export class LocalSampler {
   }
 
   release(cacheKey: string): void {
-    const stored = this.#stored.get(cacheKey);
-    if (stored) this.#storedBytes -= storedBytes(stored);
-    this.#stored.delete(cacheKey);
+    this.#prefixes.release(cacheKey);
+    this.#forget();
   }
 
   takeStats(): SamplerStats {
@@ -159,6 +158,7 @@ export class LocalSampler {
         await immediate();
       }
       this.#cache.clear();
+      this.#forget();
     } catch (error) {
       for (const row of [...this.#waiting, ...this.#rows]) row.reject(error);
       this.#waiting = [];
@@ -168,22 +168,17 @@ export class LocalSampler {
     }
   }
 
-  /** Fills free slots. A row starts with the longest prefix of its context that its rollout or any other has in the cache. */
+  /** Fills free slots. A row starts with the longest prefix of its context that its rollout or any other left in the cache. */
   #admit(): void {
     while (this.#waiting.length > 0 && this.#rows.length < this.#options.slots) {
       const row = this.#waiting.shift() as Row;
       const slot = this.#rows.push(row) - 1;
       this.#cache.reserve(row.request.context.length + 1);
-      const own = this.#stored.get(row.request.cacheKey ?? "");
-      const candidates = own ? [own] : [...this.#stored.values()];
-      let best: { stored: Stored; shared: number } | undefined;
-      for (const stored of candidates) {
-        const shared = sharedWith(row, stored.tokens);
-        if (shared > (best?.shared ?? 0)) best = { stored, shared };
+      // The last token is always fed: it gives the first distribution.
+      for (const { segment, count } of this.#prefixes.longest(row.request.context.slice(0, -1))) {
+        this.#cache.put(slot, row.tokens.length, segment, count);
+        cached(row, row.tokens.length + count);
       }
-      if (!best) continue;
-      this.#cache.load(slot, best.stored, best.shared);
-      cached(row, best.shared);
     }
   }
 
@@ -304,18 +299,14 @@ export class LocalSampler {
 
   #finish(row: Row, slot: number, finish: SampledAction["finish"]): void {
     const { cacheKey } = row.request;
-    if (cacheKey !== undefined) {
-      this.release(cacheKey);
-      const stored = this.#cache.store(slot, row.tokens);
-      this.#stored.set(cacheKey, stored);
-      this.#storedBytes += storedBytes(stored);
-      for (const oldest of this.#stored.keys()) {
-        if (this.#storedBytes <= this.#options.cacheBytes) break;
-        this.release(oldest);
-      }
-    }
+    if (cacheKey !== undefined) this.#prefixes.store(cacheKey, row.tokens, (from) => this.#cache.take(slot, row.tokens, from));
     this.#free(slot);
     row.resolve({ ...row.action, finish, weightVersion: this.#weightVersion });
+  }
+
+  /** Once nothing is in flight and no rollout will come back, the cache starts anew: what is sampled next does not depend on what was before. */
+  #forget(): void {
+    if (this.#prefixes.users + this.#rows.length + this.#waiting.length === 0) this.#prefixes.clear();
   }
 
   /** The last row moves into the freed slot, so that the rows stay side by side. */
