@@ -1,6 +1,6 @@
 import type { Logprobs } from "../core/policy.ts";
 import type { ActionInContext, TrajectoryId } from "../core/trajectory.ts";
-import { type ClipRange, clamp, clipRatio, meanDifference } from "./objectives.ts";
+import { type ClipRange, clamp, clipRatio, meanDifference } from "./objectives/objective.ts";
 
 /** r, new over old of one turn: exp(mean_j (new_j − old_j)), the mean limited to ±10 as in SeeUPO's code. Not yet clipped. */
 export function turnRatio(logprobs: readonly number[], oldLogprobs: readonly number[]): number {

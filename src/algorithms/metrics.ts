@@ -8,6 +8,10 @@ export const updateMetrics = {
   loss: { fold: "mean", meaning: "The scalar that was minimised, before each optimiser step. SFT: nats per action token." },
   clipFraction: { fold: "mean", meaning: "Share of tokens whose clipped surrogate was the larger loss: they have no gradient." },
   dualClipFraction: { fold: "mean", meaning: "Share of tokens with negative advantage whose loss was cut off by the dual clip." },
+  approxKl: {
+    fold: "mean",
+    meaning: "Mean over tokens of log π_old − log π_θ: how far the steps of this update have moved the policy, in nats.",
+  },
   ratioMean: { fold: "mean", meaning: "Mean of π_θ/π_old over the rows or tokens of a step, at the moment of its gradient." },
   ratioMin: { fold: "min", meaning: "Smallest such ratio." },
   ratioMax: { fold: "max", meaning: "Largest such ratio. 1 for a single on-policy step." },
@@ -18,6 +22,21 @@ export const updateMetrics = {
   optimiserSteps: { fold: "sum", meaning: "Optimiser steps that were taken." },
   groups: { fold: "sum", meaning: "Groups in the batch." },
   groupsWithoutSignal: { fold: "sum", meaning: "Groups whose returns are all equal, groups of one included." },
+  anchorsShared: {
+    fold: "mean",
+    meaning: "GiGPO: share of turns whose anchor state occurs in another turn of the group; the others have no step advantage.",
+  },
+  overlongMean: { fold: "mean", meaning: "DAPO: mean over trajectories of the punishment for length." },
+  valueLoss: { fold: "mean", meaning: "PPO: the critic's loss before each of its steps, in squared units of the return." },
+  valueClipFraction: {
+    fold: "mean",
+    meaning: "PPO: share of values that had moved beyond the clip range: they have no gradient.",
+  },
+  explainedVariance: {
+    fold: "mean",
+    meaning: "PPO: 1 − var(G − V)/var(G) before the update: 1 for a perfect critic, 0 for a constant one.",
+  },
+  criticGradientNorm: { fold: "mean", meaning: "PPO: norm of the critic's gradient before clipping." },
   visits: { fold: "sum", meaning: "SeeUPO: visits that took a step." },
   rowsVisitMin: { fold: "min", meaning: "SeeUPO: turns in the smallest visit." },
   rowsVisitMean: { fold: "mean", meaning: "SeeUPO: turns in a visit, mean over the visits." },

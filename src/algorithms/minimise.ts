@@ -1,8 +1,8 @@
 import { EngineError, ShapeError } from "../core/errors.ts";
-import type { Logprobs, Policy } from "../core/policy.ts";
+import type { Logprobs, Policy, Weights } from "../core/policy.ts";
 import type { ActionInContext } from "../core/trajectory.ts";
 import type { UpdateMetrics } from "./metrics.ts";
-import type { LossAndWeights } from "./objectives.ts";
+import type { LossAndWeights, TokenRows } from "./objectives/objective.ts";
 
 /** What every optimiser step reports. Where none was taken, its norm and learning rate are 0. */
 export type StepMetrics = UpdateMetrics & Required<Pick<UpdateMetrics, "loss" | "gradientNorm" | "learningRate">>;
@@ -15,6 +15,8 @@ export interface MinimiseOptions {
   readonly learningRateScale?: number;
   /** True if the weights are the same whatever the log-probs: an engine then needs no forward pass to decide them. */
   readonly knownWeights?: boolean;
+  /** h of an entropy bonus: Σ h·H is added to what is maximised. It is not part of the reported loss, which no engine gives. */
+  readonly entropyWeights?: Weights;
 }
 
 /**
@@ -27,29 +29,40 @@ export async function minimise(
   policy: Policy,
   samples: readonly ActionInContext[],
   loss: Loss,
-  { learningRateScale = 1, knownWeights = false }: MinimiseOptions = {},
+  { learningRateScale = 1, knownWeights = false, entropyWeights }: MinimiseOptions = {},
 ): Promise<StepMetrics> {
-  const { loss: value, weights, metrics } = await (knownWeights ? known : decided)(policy, samples, loss);
-  const report = weights.some((row) => row.some((weight) => weight !== 0))
+  const { loss: value, weights, metrics } = await (knownWeights ? known : decided)(policy, samples, loss, entropyWeights);
+  const report = [...weights, ...(entropyWeights ?? [])].some((row) => row.some((weight) => weight !== 0))
     ? { ...(await policy.step(learningRateScale)), optimiserSteps: 1 }
     : { gradientNorm: 0, learningRate: 0, optimiserSteps: 0 };
   return { ...metrics, loss: value, gradientNormMax: report.gradientNorm, ...report };
 }
 
-async function decided(policy: Policy, samples: readonly ActionInContext[], loss: Loss): Promise<LossAndWeights> {
+async function decided(
+  policy: Policy,
+  samples: readonly ActionInContext[],
+  loss: Loss,
+  entropyWeights: Weights | undefined,
+): Promise<LossAndWeights> {
   let result: LossAndWeights | undefined;
-  await policy.forwardBackward(samples, (logprobs) => {
+  const decide = (logprobs: Logprobs) => {
     result = checkedLoss(loss(checkedLogprobs(samples, logprobs)));
     const lookedAt = samples.slice(result.weights.length);
     return [...result.weights, ...lookedAt.map(({ action }) => action.map(() => 0))];
-  });
+  };
+  await policy.forwardBackward(samples, decide, entropyWeights);
   if (result === undefined) throw new EngineError("forwardBackward", undefined, { expected: "one call of decide" });
   return result;
 }
 
-async function known(policy: Policy, samples: readonly ActionInContext[], loss: Loss): Promise<LossAndWeights> {
+async function known(
+  policy: Policy,
+  samples: readonly ActionInContext[],
+  loss: Loss,
+  entropyWeights: Weights | undefined,
+): Promise<LossAndWeights> {
   const { weights } = loss(samples.map(({ action }) => action.map(() => 0)));
-  return checkedLoss(loss(checkedLogprobs(samples, await policy.forwardBackward(samples, weights))));
+  return checkedLoss(loss(checkedLogprobs(samples, await policy.forwardBackward(samples, weights, entropyWeights))));
 }
 
 function checkedLoss(result: LossAndWeights): LossAndWeights {
@@ -64,27 +77,34 @@ function checkedLoss(result: LossAndWeights): LossAndWeights {
  * @throws ShapeError if the rows are not one number per action token of each sample, EngineError naming the first that is not finite
  */
 export function checkedLogprobs(samples: readonly ActionInContext[], logprobs: Logprobs): Logprobs {
-  if (logprobs.length !== samples.length)
-    throw new ShapeError("rows of log-probs", logprobs.length, { expected: [samples.length] });
+  return checkedRows("log-prob", samples, logprobs);
+}
+
+/** The same for any answer of an engine. @param what one number is, for the message */
+export function checkedRows(what: string, samples: readonly ActionInContext[], rows: TokenRows): TokenRows {
+  if (rows.length !== samples.length) throw new ShapeError(`rows of ${what}s`, rows.length, { expected: [samples.length] });
   for (const [i, { trajectory, turn, action }] of samples.entries()) {
     const where = `turn ${turn} of trajectory ${trajectory}`;
-    if (logprobs[i].length !== action.length)
-      throw new ShapeError(`log-probs of ${where}`, logprobs[i].length, { expected: [action.length] });
-    const wrong = logprobs[i].findIndex((logprob) => !Number.isFinite(logprob));
+    if (rows[i].length !== action.length)
+      throw new ShapeError(`${what}s of ${where}`, rows[i].length, { expected: [action.length] });
+    const wrong = rows[i].findIndex((value) => !Number.isFinite(value));
     if (wrong >= 0)
-      throw new EngineError(`log-prob of token ${wrong} in ${where}`, logprobs[i][wrong], {
+      throw new EngineError(`${what} of token ${wrong} in ${where}`, rows[i][wrong], {
         expected: "a finite number",
         hint: "A smaller learning rate or gradient clipping keeps the parameters finite.",
       });
   }
-  return logprobs;
+  return rows;
 }
 
-/** Log-probs that stay fixed during an update: the rows of any of the samples they were taken for. */
-export type FixedLogprobs = (samples: readonly ActionInContext[]) => Logprobs;
+/** Numbers per token that stay fixed during an update: the rows of any of the samples they were taken for. */
+export type FixedRows = (samples: readonly ActionInContext[]) => TokenRows;
 
-export function fixedLogprobs(samples: readonly ActionInContext[], logprobs: Logprobs): FixedLogprobs {
-  checkedLogprobs(samples, logprobs);
-  const rows = new Map(samples.map((sample, i) => [sample, logprobs[i]]));
+export function fixedRows(samples: readonly ActionInContext[], taken: TokenRows): FixedRows {
+  const rows = new Map(samples.map((sample, i) => [sample, taken[i]]));
   return (chosen) => chosen.map((sample) => rows.get(sample) ?? []);
+}
+
+export function fixedLogprobs(samples: readonly ActionInContext[], logprobs: Logprobs): FixedRows {
+  return fixedRows(samples, checkedLogprobs(samples, logprobs));
 }

@@ -8,7 +8,7 @@ import type { Logprobs } from "../core/policy.ts";
 import { randomStream } from "../core/random.ts";
 import { resolveAlgorithm, type SeeupoConfig } from "./config.ts";
 import { minimise } from "./minimise.ts";
-import { ppu } from "./objectives.ts";
+import { ppu } from "./objectives/ppu.ts";
 import { seeupoAdvantages, seeupoUpdate } from "./seeupo.ts";
 
 /** Every turn by itself, at the full learning rate. */

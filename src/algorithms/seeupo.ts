@@ -7,12 +7,14 @@ import {
   clippedAdvantages,
   groupRelativeAdvantages,
   groupsWithoutSignal,
-} from "./advantages.ts";
+} from "./advantages/group-relative.ts";
 import { CarriedRatios } from "./carried-ratios.ts";
 import type { SeeupoConfig } from "./config.ts";
 import { MetricTally, Spread, type UpdateMetrics } from "./metrics.ts";
-import { checkedLogprobs, type FixedLogprobs, fixedLogprobs, type Loss, type MinimiseOptions, minimise } from "./minimise.ts";
-import { klPenalty, type LossAndWeights, plus, ppu } from "./objectives.ts";
+import { checkedLogprobs, type FixedRows, fixedLogprobs, type Loss, type MinimiseOptions, minimise } from "./minimise.ts";
+import { klPenalty } from "./objectives/kl.ts";
+import { type LossAndWeights, plus } from "./objectives/objective.ts";
+import { ppu } from "./objectives/ppu.ts";
 import { turnOrder, type Visit, visitsOf } from "./visits.ts";
 
 export interface SeeupoResult {
@@ -70,7 +72,7 @@ interface Update {
   readonly advantages: Advantages;
   /** M. */
   readonly carried: CarriedRatios;
-  readonly refLogprobs: FixedLogprobs | undefined;
+  readonly refLogprobs: FixedRows | undefined;
   readonly tally: MetricTally;
 }
 
@@ -123,7 +125,10 @@ async function fused(update: Update): Promise<void> {
 /** Â: group-relative, normalised, limited. */
 export function seeupoAdvantages(groups: readonly Group[], config: SeeupoConfig): Advantages {
   const { normalisation, singletonGroups, advantageBound } = config;
-  const relative = groupRelativeAdvantages(groups, { divideByStd: normalisation === "group", singletonGroups });
+  const relative = groupRelativeAdvantages(groups, {
+    std: normalisation === "group" ? "group" : "none",
+    singletonGroups,
+  });
   return clippedAdvantages(
     normalisation === "batch" ? batchNormalised(relative, singletonGroups === "zero") : relative,
     advantageBound,

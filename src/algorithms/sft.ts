@@ -3,7 +3,7 @@ import type { Policy } from "../core/policy.ts";
 import type { ActionInContext } from "../core/trajectory.ts";
 import { tokenScales } from "./aggregation.ts";
 import { minimise, type StepMetrics } from "./minimise.ts";
-import { crossEntropy } from "./objectives.ts";
+import { crossEntropy } from "./objectives/reinforce.ts";
 
 /**
  * One step of supervised fine-tuning: cross-entropy of demonstrated actions in their contexts.

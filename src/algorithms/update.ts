@@ -2,13 +2,14 @@ import type { Policy } from "../core/policy.ts";
 import type { Random } from "../core/random.ts";
 import type { Group } from "../core/trajectory.ts";
 import type { AlgorithmConfig } from "./config.ts";
-import { grpoUpdate } from "./grpo.ts";
 import type { UpdateMetrics } from "./metrics.ts";
+import { policyGradientUpdate } from "./policy-gradient.ts";
 import { seeupoUpdate } from "./seeupo.ts";
 import { sftUpdate } from "./sft.ts";
 
 /**
  * Moves the policy once by what a batch of rollouts teaches: one or several optimiser steps.
+ * Everything but seeupo and sft is a composition, and takes the one loop of policy-gradient.ts.
  * @param groups all trajectories of the batch, failed ones with their reward of 0 included; sft takes them as demonstrations
  * @param random for what an algorithm draws: a random order of turns, mini-batches
  */
@@ -21,14 +22,12 @@ export async function runUpdate(
   switch (config.kind) {
     case "seeupo":
       return (await seeupoUpdate(policy, groups, config, random)).metrics;
-    case "grpo":
-      return grpoUpdate(policy, groups, config, random);
     case "sft":
       return sftUpdate(
         policy,
         groups.flatMap(({ trajectories }) => trajectories.flatMap(({ turns }) => turns)),
       );
     default:
-      return config satisfies never;
+      return policyGradientUpdate(policy, groups, config, random);
   }
 }

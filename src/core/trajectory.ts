@@ -61,6 +61,11 @@ export interface Trajectory {
   readonly stopReason: StopReason;
   /** The conversation, for reading. What is trained are the ids in `turns`. */
   readonly messages: readonly Message[];
+  /**
+   * Where this episode was forked from another of its group. Its turns before `turn` are that one's, id for id, and stand in `turns` of both;
+   * absent for a rollout from the task's start.
+   */
+  readonly branch?: { readonly from: TrajectoryId; readonly turn: number };
   /** What went wrong, where something did. */
   readonly error?: string;
 }

@@ -1,58 +1,23 @@
 import { describe, expect, test } from "vitest";
-import { batchNormalised, clippedAdvantages, groupRelativeAdvantages } from "../../src/algorithms/advantages.ts";
 import { type Aggregation, tokenScales } from "../../src/algorithms/aggregation.ts";
+import { branchEntropy } from "../../src/algorithms/arpo-entropy.ts";
 import { carriedRatio, turnRatio } from "../../src/algorithms/carried-ratios.ts";
-import { resolveAlgorithm, type SeeupoConfig } from "../../src/algorithms/config.ts";
-import {
-  clipRatio,
-  type KlEstimator,
-  klPenalty,
-  type LossAndWeights,
-  plus,
-  ppu,
-  tokenKl,
-} from "../../src/algorithms/objectives.ts";
-import { seeupoUpdate } from "../../src/algorithms/seeupo.ts";
+import { cispo } from "../../src/algorithms/objectives/cispo.ts";
+import { clipCov, klCov } from "../../src/algorithms/objectives/covariance.ts";
+import { dppo } from "../../src/algorithms/objectives/dppo.ts";
+import { dro } from "../../src/algorithms/objectives/dro.ts";
+import { gmpo } from "../../src/algorithms/objectives/gmpo.ts";
+import { adaptedKlCoef, type KlEstimator, klPenalty, tokenKl, tokenKls } from "../../src/algorithms/objectives/kl.ts";
+import { clipRatio, type LossAndWeights, plus, type SurrogateBatch } from "../../src/algorithms/objectives/objective.ts";
+import { ppu } from "../../src/algorithms/objectives/ppu.ts";
+import { reinforce } from "../../src/algorithms/objectives/reinforce.ts";
+import { sapo } from "../../src/algorithms/objectives/sapo.ts";
+import { valueLoss } from "../../src/algorithms/objectives/value.ts";
 import { randomStream } from "../../src/core/random.ts";
-import type { Group } from "../../src/core/trajectory.ts";
-import { expectClose, goldenCases, lengthsOf, unpadded } from "./golden.ts";
-import { groupOf, TablePolicy } from "./table-policy.ts";
+import { aggregationOf, expectClose, goldenCases, lengthsOf, unpadded, verlEpsilon, verlScales } from "./golden.ts";
+import { entropyOf, TablePolicy } from "./table-policy.ts";
 
 type Matrix = number[][];
-
-describe("advantages", () => {
-  interface Params {
-    readonly divideByStd?: boolean;
-    readonly clamp?: number;
-  }
-  interface Inputs {
-    readonly tokenRewards: Matrix;
-    readonly mask: Matrix;
-    readonly group: number[];
-    readonly carriedRatio?: number[];
-  }
-  for (const { id, params, inputs, outputs } of goldenCases<Params, Inputs, { advantages: Matrix }>("advantages")) {
-    test(id, () => {
-      const groups = groupsByRow(inputs.group, inputs.tokenRewards);
-      const centred = groupRelativeAdvantages(groups, { divideByStd: params.divideByStd ?? false, singletonGroups: "raw" });
-      const advantages = params.clamp === undefined ? centred : clippedAdvantages(batchNormalised(centred, false), params.clamp);
-      const perToken = inputs.mask.map((row, b) =>
-        row.map((m) => m * (advantages.get(`row-${b}`) ?? Number.NaN) * (inputs.carriedRatio?.[b] ?? 1)),
-      );
-      expectClose(perToken, outputs.advantages);
-    });
-  }
-
-  function groupsByRow(group: readonly number[], tokenRewards: Matrix): Group[] {
-    const rewards = tokenRewards.map((row) => row.reduce((sum, reward) => sum + reward, 0));
-    return [...new Set(group)].map((g) =>
-      groupOf(
-        `group-${g}`,
-        rewards.flatMap((reward, b) => (group[b] === g ? [{ id: `row-${b}`, reward, turns: [] }] : [])),
-      ),
-    );
-  }
-});
 
 describe("carried ratios", () => {
   interface Inputs {
@@ -81,21 +46,26 @@ describe("carried ratios", () => {
 });
 
 describe("aggregation", () => {
-  type Params = { aggregation: string };
-  for (const { id, params, inputs, outputs } of goldenCases<
-    Params,
-    { tokenLoss: Matrix; mask: Matrix },
-    { loss: number; gradTokenLoss: Matrix }
-  >("aggregation")) {
+  type Params = {
+    aggregation: string;
+    workers?: number;
+    globalTokens?: number;
+    globalSequences?: number;
+    lossScaleFactor?: number;
+  };
+  type Inputs = { tokenLoss: Matrix; mask: Matrix };
+  for (const { id, params, inputs, outputs } of goldenCases<Params, Inputs, { loss: number; gradTokenLoss: Matrix }>(
+    "aggregation",
+  )) {
     test(id, () => {
       const lengths = lengthsOf(inputs.mask);
-      const aggregation = aggregationOf(params.aggregation, inputs.mask[0].length);
-      const scales = tokenScales(lengths, aggregation).map((scale, b) => scale * verlEpsilon(params.aggregation, lengths[b]));
-      const loss = unpadded(inputs.tokenLoss, inputs.mask).map((row, b) => row.reduce((sum, l) => sum + l * scales[b], 0));
-      expectClose(
-        loss.reduce((sum, l) => sum + l, 0),
-        outputs.loss,
-      );
+      const { aggregation: mode, workers = 1, lossScaleFactor = inputs.mask[0].length } = params;
+      // verl sees one worker's share of a batch: its counts are of the whole batch, and the workers' gradients are averaged.
+      const counted = mode === "token-mean" ? sum(lengths) : mode === "token-sum" ? 1 : lengths.filter((n) => n > 0).length;
+      const inAll = mode === "token-mean" ? params.globalTokens : mode === "token-sum" ? 1 : params.globalSequences;
+      const scales = verlScales(lengths, mode, lossScaleFactor).map((scale) => (scale * workers * counted) / (inAll ?? counted));
+      const loss = unpadded(inputs.tokenLoss, inputs.mask).map((row, b) => sum(row) * scales[b]);
+      expectClose(sum(loss), outputs.loss);
       expectClose(
         inputs.mask.map((row, b) => row.map((m) => (m === 1 ? scales[b] : 0))),
         outputs.gradTokenLoss,
@@ -104,13 +74,20 @@ describe("aggregation", () => {
   }
 });
 
-describe("surrogates of verl, SeeUPO and ARPO", () => {
+describe("objectives of verl, SeeUPO and ARPO", () => {
   interface Params {
     readonly clipLow: number;
     readonly clipHigh: number;
-    readonly dualClip?: number;
+    readonly dualClip: number;
     readonly aggregation?: string;
     readonly lossScaleFactor?: number;
+    readonly tauPos: number;
+    readonly tauNeg: number;
+    readonly beta: number;
+    readonly covRatio: number;
+    readonly covLow: number;
+    readonly covHigh: number;
+    readonly klCoef: number;
   }
   interface Inputs {
     readonly oldLogprobs: Matrix;
@@ -122,47 +99,67 @@ describe("surrogates of verl, SeeUPO and ARPO", () => {
   interface Outputs {
     readonly loss: number;
     readonly gradLogprobs: Matrix;
-    readonly clipFraction: number;
-    readonly clipFractionLower: number;
+    readonly clipFraction?: number;
+    readonly clipFractionLower?: number;
+    readonly approxKl?: number;
   }
+  const objectives: Readonly<Record<string, (batch: SurrogateBatch, params: Params) => LossAndWeights>> = {
+    ppo: (batch, params) => ppu(batch, { level: "token", clip: clipOf(params), dualClip: params.dualClip }),
+    gspo: (batch, params) => ppu(batch, { level: "sequence", clip: clipOf(params) }),
+    cispo: (batch, params) => cispo(batch, { clip: clipOf(params) }),
+    reinforce: (batch) => reinforce(batch, { level: "token" }),
+    sapo: (batch, params) => sapo(batch, params),
+    gmpo: (batch, params) => gmpo(batch, { clip: clipOf(params) }),
+    "dppo-tv": (batch, params) => dppo(batch, { divergence: "tv", clip: clipOf(params), ratioBound: params.dualClip }),
+    "dppo-kl": (batch, params) => dppo(batch, { divergence: "kl", clip: clipOf(params), ratioBound: params.dualClip }),
+    dro: (batch, params) => dro(batch, params),
+    "clip-cov": (batch, params) => {
+      const { covRatio: share, covLow, covHigh } = params;
+      return clipCov(batch, { clip: clipOf(params), share, between: [covLow, covHigh] }, randomStream(1));
+    },
+    "kl-cov": (batch, { covRatio: share, klCoef: coefficient }) => klCov(batch, { share, coefficient }),
+  };
   for (const { id, params, inputs, outputs } of goldenCases<Params, Inputs, Outputs>("surrogates")) {
     test(id, () => {
       const [, algorithm, source] = id.split("/");
       const { mask } = inputs;
       const lengths = lengthsOf(mask);
       const mode = params.aggregation ?? "seq-mean-token-mean";
-      const older = source !== "verl";
-      const tokens = lengths.reduce((sum, n) => sum + n, 0);
+      const tokens = sum(lengths);
+      const sequences = lengths.filter((length) => length > 0).length;
       const scales = lengths.map((n, b) => {
-        if (mode === "token-sum") return 1;
-        const scale = tokenScales(lengths, aggregationOf(mode, params.lossScaleFactor ?? mask[0].length))[b];
-        if (!older) return scale * verlEpsilon(mode, n);
+        const scale = verlScales(lengths, mode, params.lossScaleFactor ?? mask[0].length)[b];
+        if (mode === "token-sum") return scale;
+        // GMPO's mean is over all rows, those without tokens too.
+        if (algorithm === "gmpo") return n === 0 ? 0 : 1 / (n * lengths.length);
+        if (source === "verl") return scale;
         // Older code adds 1e-8 to the number of tokens, counts rows without tokens, and in one mode does not count rows at all.
-        const sequences = lengths.filter((length) => length > 0).length;
         if (mode === "token-mean") return (scale * tokens) / (tokens + 1e-8);
-        return mode === "seq-mean-token-sum-norm" ? scale * sequences : (scale * sequences) / lengths.length;
+        return mode === "seq-mean-token-sum-norm"
+          ? scale * sequences
+          : (scale * sequences) / lengths.length / verlEpsilon(mode, n || 1);
       });
       // A weight of a token's loss, where it is positive, is a factor on its advantage.
       const advantages = inputs.advantages.map((row, b) => row.map((a, t) => a * (inputs.isWeights?.[b][t] ?? 1)));
-      const result = ppu(
-        {
-          logprobs: unpadded(inputs.logprobs, mask),
-          oldLogprobs: unpadded(inputs.oldLogprobs, mask),
-          advantages: unpadded(advantages, mask),
-          tokenScales: scales,
-        },
-        {
-          level: algorithm === "gspo" ? "sequence" : "token",
-          clip: { low: params.clipLow, high: params.clipHigh },
-          dualClip: params.dualClip,
-        },
-      );
+      const batch = {
+        logprobs: unpadded(inputs.logprobs, mask),
+        oldLogprobs: unpadded(inputs.oldLogprobs, mask),
+        advantages: unpadded(advantages, mask),
+        tokenScales: scales,
+      };
+      const result = objectives[algorithm](batch, params);
       expectClose(result.loss, outputs.loss);
       expectClose(gradientsOf(result), unpadded(outputs.gradLogprobs, mask));
+      const { clipFraction = 0, dualClipFraction = 0, approxKl = 0 } = result.metrics;
       const masked = tokens / (tokens + 1e-8);
-      expectClose((result.metrics.clipFraction ?? Number.NaN) * masked, outputs.clipFraction);
-      expectClose((result.metrics.dualClipFraction ?? 0) * masked, outputs.clipFractionLower);
+      expectClose(clipFraction * masked, outputs.clipFraction ?? 0);
+      expectClose(dualClipFraction * masked, outputs.clipFractionLower ?? 0);
+      expectClose(approxKl * masked, outputs.approxKl ?? 0);
     });
+  }
+
+  function clipOf({ clipLow, clipHigh }: Params) {
+    return { low: clipLow, high: clipHigh };
   }
 });
 
@@ -172,7 +169,7 @@ describe("surrogates of TRL", () => {
     readonly clipHigh: number;
     readonly level: "token" | "sequence";
     readonly klCoef: number;
-    readonly lossType: "grpo" | "bnpo" | "dr_grpo" | "dapo" | "luspo";
+    readonly lossType: "grpo" | "bnpo" | "dr_grpo" | "dapo" | "luspo" | "cispo" | "sapo";
     readonly delta?: number;
     readonly maxCompletionLength: number;
   }
@@ -195,6 +192,8 @@ describe("surrogates of TRL", () => {
     dapo: () => "token-mean",
     dr_grpo: (tokenSumOver) => ({ tokenSumOver }),
     luspo: () => ({ tokenSumOver: 1 }),
+    cispo: () => "token-mean",
+    sapo: () => "sequence-mean-token-mean",
   };
   for (const { id, params, inputs, outputs } of goldenCases<Params, Inputs, Outputs>("surrogates-trl")) {
     test(id, () => {
@@ -205,25 +204,37 @@ describe("surrogates of TRL", () => {
       const counted = aggregation === "token-mean" ? 1 : lengths.filter((n) => n > 0).length / lengths.length;
       const scales = tokenScales(lengths, aggregation).map((scale) => scale * counted);
       const logprobs = unpadded(inputs.logprobs, mask);
-      let result: LossAndWeights = ppu(
-        {
-          logprobs,
-          oldLogprobs: unpadded(inputs.oldLogprobs, mask),
-          advantages: logprobs.map((row, b) => row.map(() => inputs.advantagePerSequence[b])),
-          tokenScales: scales,
-        },
-        { level: params.level, clip: { low: params.clipLow, high: params.clipHigh }, dualClip: params.delta },
-      );
+      const batch = {
+        logprobs,
+        oldLogprobs: unpadded(inputs.oldLogprobs, mask),
+        advantages: logprobs.map((row, b) => row.map(() => inputs.advantagePerSequence[b])),
+        tokenScales: scales,
+      };
+      let result = objectiveOf(params)(batch);
       if (inputs.refLogprobs !== undefined && params.klCoef > 0) {
-        const batch = { logprobs, refLogprobs: unpadded(inputs.refLogprobs, mask), tokenScales: scales };
-        result = plus(result, klPenalty(batch, { estimator: "k3", coefficient: params.klCoef }));
+        const toReference = { logprobs, refLogprobs: unpadded(inputs.refLogprobs, mask), tokenScales: scales };
+        result = plus(result, klPenalty(toReference, { estimator: "k3", coefficient: params.klCoef }));
         expectClose(result.metrics.kl, outputs.kl);
       }
       expectClose(result.loss, outputs.loss);
       expectClose(gradientsOf(result), unpadded(outputs.gradLogprobs, mask));
       // At sequence level TRL's fraction is over rows, ours over tokens.
-      if (params.level === "token") expectClose(result.metrics.clipFraction, outputs.clipFraction);
+      if (params.level === "token" && params.lossType !== "cispo" && params.lossType !== "sapo")
+        expectClose(result.metrics.clipFraction, outputs.clipFraction);
     });
+  }
+
+  function objectiveOf({
+    lossType,
+    level,
+    clipLow: low,
+    clipHigh: high,
+    delta,
+  }: Params): (batch: SurrogateBatch) => LossAndWeights {
+    // TRL's CISPO takes the upper bound itself and has no lower one; its SAPO has temperatures 1 and 1.05.
+    if (lossType === "cispo") return (batch) => cispo(batch, { clip: { low: 1, high: high - 1 } });
+    if (lossType === "sapo") return (batch) => sapo(batch, { tauPos: 1, tauNeg: 1.05 });
+    return (batch) => ppu(batch, { level, clip: { low, high }, dualClip: delta });
   }
 });
 
@@ -254,111 +265,92 @@ describe("KL estimators", () => {
   }
 });
 
-describe("whole SeeUPO updates", () => {
-  interface Params {
-    readonly updateOrder: number[];
-    readonly epochs: number;
-    readonly clipLow: number;
-    readonly clipHigh: number;
-    readonly carryClipLow: number;
-    readonly carryClipHigh: number;
-    readonly klCoef: number;
-    readonly loss: "gspo" | "ppo";
-    readonly correction: boolean;
-    readonly learningRate: number;
-    readonly order: "reverse" | "sequential" | "random";
-  }
-  interface Inputs {
-    readonly table: Matrix;
-    readonly trajectories: { id: string; task: number; reward: number; turns: { contexts: number[]; tokens: number[] }[] }[];
-  }
-  interface Outputs {
-    readonly steps: { turn: number; epochs: { loss: number; clipFraction: number; tableAfter: Matrix }[] }[];
-    readonly carriedFinal: Record<string, number>;
-  }
-  for (const { id, params, inputs, outputs } of goldenCases<Params, Inputs, Outputs>("seeupo")) {
-    const config = (form: SeeupoConfig["form"]) =>
-      resolveAlgorithm({
-        kind: "seeupo",
-        visitScale: "plain",
-        minimumRows: 1,
-        form,
-        order: params.order === "random" ? params.updateOrder : params.order,
-        level: params.loss === "gspo" ? "turn" : "token",
-        dualClip: params.loss === "gspo" ? undefined : 3,
-        clip: { low: params.clipLow, high: params.clipHigh },
-        carryClip: { low: params.carryClipLow, high: params.carryClipHigh },
-        klCoef: params.klCoef,
-        epochs: params.epochs,
-        advantageFactor: params.correction,
-      }) as SeeupoConfig;
-    const groups = [...new Set(inputs.trajectories.map(({ task }) => task))].map((task) =>
-      groupOf(
-        `task-${task}`,
-        inputs.trajectories
-          .filter((trajectory) => trajectory.task === task)
-          .map(({ id: own, reward, turns }) => ({
-            id: own,
-            reward,
-            turns: turns.map(({ contexts, tokens }) => ({ context: [contexts[0]], action: tokens })),
-          })),
-      ),
-    );
-    const expectedSteps = outputs.steps.flatMap((step) => step.epochs);
-
-    test.each(["textbook", "fused"] as const)(`${id}, %s`, async (form) => {
-      const policy = new TablePolicy(inputs.table, params.learningRate);
-      const { metrics, carriedRatios } = await seeupoUpdate(policy, groups, config(form), randomStream(1));
-      // A step whose tokens are all clipped has no gradient, and is not taken.
-      const tables = [inputs.table, ...expectedSteps.map((step) => step.tableAfter)];
+describe("KL in the reward", () => {
+  type Params = { estimator: KlEstimator; klCoef: number; targetKl: number; horizon: number };
+  type Inputs = { tokenScores: Matrix; oldLogprobs: Matrix; refLogprobs: Matrix; mask: Matrix };
+  type Outputs = { tokenRewards: Matrix; kl: number; klCoefUsed: number; klCoefAfter: number };
+  for (const { id, params, inputs, outputs } of goldenCases<Params, Inputs, Outputs>("kl-in-reward")) {
+    test(id, () => {
+      const { mask, tokenScores } = inputs;
+      const kls = tokenKls(unpadded(inputs.oldLogprobs, mask), unpadded(inputs.refLogprobs, mask), params.estimator);
+      const scores = unpadded(tokenScores, mask);
       expectClose(
-        policy.steps.map((step) => step.tableAfter),
-        tables.filter((table, i) => i > 0 && JSON.stringify(table) !== JSON.stringify(tables[i - 1])),
+        kls.map((row, b) => row.map((kl, t) => scores[b][t] - params.klCoef * kl)),
+        unpadded(outputs.tokenRewards, mask),
       );
-      expectClose((metrics.loss ?? Number.NaN) * expectedSteps.length, sum(expectedSteps.map((step) => step.loss)));
-
-      // A group of equal returns has advantage 0 here and is left out; in the references rounding noise of 1e-17 takes its place.
-      const withSignal = groups.filter(({ trajectories }) => new Set(trajectories.map(({ reward }) => reward)).size > 1);
-      if (withSignal.length === groups.length) {
-        const clipped = sum(expectedSteps.map((step) => step.clipFraction));
-        expectClose((metrics.clipFraction ?? Number.NaN) * expectedSteps.length, clipped);
-      }
-      if (form === "textbook" && params.correction) {
-        for (const { id: trajectory } of withSignal.flatMap(({ trajectories }) => trajectories))
-          expectClose(carriedRatios.get(trajectory), outputs.carriedFinal[trajectory]);
-      }
-    });
-
-    test(`${id}: the order of trajectories and groups does not matter`, async () => {
-      const policy = new TablePolicy(inputs.table, params.learningRate);
-      const shuffled = randomStream(7).shuffle(
-        groups.map((g) => ({ ...g, trajectories: randomStream(8, g.id).shuffle(g.trajectories) })),
-      );
-      await seeupoUpdate(policy, shuffled, config("fused"), randomStream(1));
-      expectClose(policy.table, expectedSteps[expectedSteps.length - 1].tableAfter);
+      const kl = sum(kls.map((row) => sum(row) / (row.length + 1e-8))) / kls.length;
+      expectClose(kl, outputs.kl);
+      const { klCoef, targetKl: target, horizon } = params;
+      expectClose(adaptedKlCoef(klCoef, { kl, target, horizon, trajectories: kls.length }), outputs.klCoefAfter);
+      expect(outputs.klCoefUsed).toBe(klCoef);
     });
   }
 });
 
-function aggregationOf(mode: string, scaleFactor: number): Aggregation {
-  switch (mode) {
-    case "token-mean":
-      return "token-mean";
-    case "seq-mean-token-mean":
-      return "sequence-mean-token-mean";
-    case "seq-mean-token-sum":
-      return { tokenSumOver: 1 };
-    case "seq-mean-token-sum-norm":
-      return { tokenSumOver: scaleFactor };
-    default:
-      throw new Error(`no aggregation for ${mode}`);
+describe("value loss", () => {
+  type Params = { aggregation: string; clip: number };
+  type Inputs = { values: Matrix; oldValues: Matrix; returns: Matrix; mask: Matrix };
+  type Outputs = { loss: number; gradValues: Matrix; clipFraction: number };
+  for (const { id, params, inputs, outputs } of goldenCases<Params, Inputs, Outputs>("value-loss")) {
+    test(id, () => {
+      const { mask } = inputs;
+      const lengths = lengthsOf(mask);
+      const batch = {
+        values: unpadded(inputs.values, mask),
+        oldValues: unpadded(inputs.oldValues, mask),
+        returns: unpadded(inputs.returns, mask),
+        tokenScales: verlScales(lengths, params.aggregation, mask[0].length),
+      };
+      const result = valueLoss(batch, { valueClip: params.clip });
+      expectClose(result.loss, outputs.loss);
+      expectClose(gradientsOf(result), unpadded(outputs.gradValues, mask));
+      const masked = sum(lengths) / (sum(lengths) + 1e-8);
+      expectClose((result.metrics.valueClipFraction ?? Number.NaN) * masked, outputs.clipFraction);
+    });
   }
-}
+});
 
-/** verl divides a row's token mean by n_b + 1e-8, which for one token is more than the tolerance; ours divides by n_b. */
-function verlEpsilon(mode: string, length: number): number {
-  return mode === "seq-mean-token-mean" ? length / (length + 1e-8) : 1;
-}
+describe("entropy, as the table policy of these tests differentiates it", () => {
+  type Inputs = { logits: number[][][]; mask: Matrix };
+  type Outputs = { tokenEntropy: Matrix; entropy: number; gradLogits: number[][][] };
+  for (const { id, inputs, outputs } of goldenCases<object, Inputs, Outputs>("entropy")) {
+    test(id, async () => {
+      expectClose(
+        inputs.logits.map((row) => row.map(entropyOf)),
+        outputs.tokenEntropy,
+      );
+      const lengths = lengthsOf(inputs.mask);
+      const scale = Math.max(...tokenScales(lengths, "token-mean"));
+      const positions = inputs.mask.flatMap((row, b) => row.flatMap((m, t) => (m === 1 ? [{ b, t }] : [])));
+      const policy = new TablePolicy(
+        positions.map(({ b, t }) => inputs.logits[b][t]),
+        1,
+      );
+      const samples = positions.map((_, row) => ({ trajectory: "t", turn: row, context: [row], action: [0] }));
+      const nothing = samples.map(() => [0]);
+      const bonus = samples.map(() => [scale]);
+      await policy.forwardBackward(samples, nothing, bonus);
+      await policy.step();
+      expectClose(sum(positions.map(({ b, t }) => scale * entropyOf(inputs.logits[b][t]))), outputs.entropy);
+      expectClose(
+        policy.steps[0].gradient,
+        positions.map(({ b, t }) => outputs.gradLogits[b][t]),
+      );
+    });
+  }
+});
+
+describe("ARPO's entropy of a continuation", () => {
+  type Params = { vocabularySize: number; tokens: number };
+  type Outputs = { entropySum: number; entropy: number };
+  for (const { id, params, inputs, outputs } of goldenCases<Params, { topLogprobs: Matrix }, Outputs>("arpo-entropy")) {
+    test(id, () => {
+      const entropy = branchEntropy(inputs.topLogprobs, params);
+      expectClose(entropy, outputs.entropy);
+      expectClose(entropy * Math.log(params.vocabularySize), outputs.entropySum);
+    });
+  }
+});
 
 function gradientsOf({ weights }: LossAndWeights): Matrix {
   return weights.map((row) => row.map((weight) => -weight));
@@ -369,6 +361,17 @@ function sum(values: readonly number[]): number {
 }
 
 test("every stored case is read", () => {
-  const counts = ["advantages", "carried-ratios", "aggregation", "surrogates", "surrogates-trl", "kl", "seeupo"];
-  expect(counts.map((name) => goldenCases(name).length)).toEqual([24, 12, 12, 57, 27, 18, 30]);
+  const names = [
+    "advantages",
+    "carried-ratios",
+    "aggregation",
+    "surrogates",
+    "surrogates-trl",
+    "kl",
+    "kl-in-reward",
+    "value-loss",
+  ];
+  const counts = [...names, "entropy", "arpo-entropy", "seeupo"].map((name) => goldenCases(name).length);
+  expect(counts).toEqual([99, 12, 30, 111, 33, 30, 6, 6, 3, 3, 36]);
+  expect(sum(counts)).toBe(369);
 });

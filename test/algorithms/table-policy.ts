@@ -1,4 +1,4 @@
-import type { Decide, Logprobs, Policy, StepReport, Weights } from "../../src/core/policy.ts";
+import type { Critic, Decide, Logprobs, Policy, StepReport, Values, Weights } from "../../src/core/policy.ts";
 import type { ActionInContext, Group, TokenId, Trajectory, Turn } from "../../src/core/trajectory.ts";
 
 type Table = number[][];
@@ -21,11 +21,13 @@ export class TablePolicy implements Policy {
   readonly weights: Weights[] = [];
   /** Samples that went through a pass, by kind; `forwardBackward` are those whose weights were decided between its halves. */
   readonly passes = { logprobs: 0, reference: 0, forwardBackward: 0, knownWeights: 0 };
+  readonly critic?: TableCritic;
   readonly #reference: Table;
   readonly #learningRate: number;
   #gradient: Table;
 
-  constructor(table: readonly (readonly number[])[], learningRate: number) {
+  constructor(table: readonly (readonly number[])[], learningRate: number, critic?: TableCritic) {
+    this.critic = critic;
     this.table = copy(table);
     this.#reference = copy(table);
     this.#learningRate = learningRate;
@@ -42,7 +44,11 @@ export class TablePolicy implements Policy {
     return scores(this.#reference, samples);
   }
 
-  async forwardBackward(samples: readonly ActionInContext[], decide: Decide | Weights): Promise<Logprobs> {
+  async forwardBackward(
+    samples: readonly ActionInContext[],
+    decide: Decide | Weights,
+    entropyWeights?: Weights,
+  ): Promise<Logprobs> {
     this.passes[typeof decide === "function" ? "forwardBackward" : "knownWeights"] += samples.length;
     const logprobs = scores(this.table, samples);
     const weights = typeof decide === "function" ? decide(logprobs) : decide;
@@ -50,9 +56,14 @@ export class TablePolicy implements Policy {
     for (const [i, sample] of samples.entries()) {
       for (const [j, token] of sample.action.entries()) {
         const row = rowOf(sample, j);
-        const probabilities = logSoftmax(this.table[row]).map(Math.exp);
-        for (const [a, probability] of probabilities.entries())
+        const logs = logSoftmax(this.table[row]);
+        const entropy = entropyOf(this.table[row]);
+        for (const [a, log] of logs.entries()) {
+          const probability = Math.exp(log);
           this.#gradient[row][a] += weights[i][j] * ((a === token ? 1 : 0) - probability);
+          // ∂H/∂z_a = −p_a (log p_a + H)
+          if (entropyWeights !== undefined) this.#gradient[row][a] -= entropyWeights[i][j] * probability * (log + entropy);
+        }
       }
     }
     return logprobs;
@@ -68,6 +79,46 @@ export class TablePolicy implements Policy {
   }
 }
 
+/** A critic whose parameters are one number per token that a position follows: V = table[that token]. Steps are plain gradient ascent. */
+export class TableCritic implements Critic {
+  table: number[];
+  readonly steps: { readonly scale: number; readonly tableAfter: readonly number[] }[] = [];
+  readonly #learningRate: number;
+  #gradient: number[];
+
+  constructor(table: readonly number[], learningRate: number) {
+    this.table = [...table];
+    this.#learningRate = learningRate;
+    this.#gradient = table.map(() => 0);
+  }
+
+  async values(samples: readonly ActionInContext[]): Promise<Values> {
+    return samples.map((sample) => sample.action.map((_, j) => this.table[rowOf(sample, j)]));
+  }
+
+  async forwardBackward(samples: readonly ActionInContext[], decide: (values: Values) => Weights): Promise<Values> {
+    const values = await this.values(samples);
+    const weights = decide(values);
+    for (const [i, sample] of samples.entries())
+      for (const j of sample.action.keys()) this.#gradient[rowOf(sample, j)] += weights[i][j];
+    return values;
+  }
+
+  async step(scale = 1): Promise<StepReport> {
+    const learningRate = this.#learningRate * scale;
+    this.table = this.table.map((value, c) => value + learningRate * this.#gradient[c]);
+    this.steps.push({ scale, tableAfter: this.table });
+    const gradientNorm = Math.hypot(...this.#gradient);
+    this.#gradient = this.table.map(() => 0);
+    return { gradientNorm, learningRate };
+  }
+}
+
+/** In nats, of softmax(logits). */
+export function entropyOf(logits: readonly number[]): number {
+  return -logSoftmax(logits).reduce((sum, log) => sum + Math.exp(log) * log, 0);
+}
+
 /** A group of trajectories, each a return and the turns' contexts and actions. */
 export function groupOf(
   id: string,
@@ -75,11 +126,15 @@ export function groupOf(
     id?: string;
     reward: number;
     turns: readonly { context: readonly TokenId[]; action: readonly TokenId[] }[];
+    branch?: Trajectory["branch"];
   }[],
 ): Group {
   return {
     id,
-    trajectories: trajectories.map(({ id: own, reward, turns }, i) => trajectoryOf(id, own ?? `${id}-${i}`, reward, turns)),
+    trajectories: trajectories.map(({ id: own, reward, turns, branch }, i) => ({
+      ...trajectoryOf(id, own ?? `${id}-${i}`, reward, turns),
+      branch,
+    })),
   };
 }
 

@@ -1,18 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ShapeError } from "../core/errors.ts";
-import { tokenScales } from "./aggregation.ts";
-import {
-  crossEntropy,
-  klEstimators,
-  klPenalty,
-  type LossAndWeights,
-  type PpuOptions,
-  plus,
-  ppu,
-  type SurrogateBatch,
-  tokenKl,
-} from "./objectives.ts";
+import { ShapeError } from "../../core/errors.ts";
+import { tokenScales } from "../aggregation.ts";
+import { klEstimators, klPenalty, tokenKl } from "./kl.ts";
+import { type LossAndWeights, plus, type SurrogateBatch } from "./objective.ts";
+import { type PpuOptions, ppu } from "./ppu.ts";
+import { crossEntropy } from "./reinforce.ts";
 
 type Rows = number[][];
 
@@ -142,15 +135,18 @@ describe("ppu", () => {
 });
 
 describe("KL penalty", () => {
-  test.each(klEstimators)("%s: weights agree with central differences of the loss", (estimator) => {
-    fc.assert(
-      fc.property(batches, ({ logprobs, oldLogprobs, tokenScales: scales }) => {
-        const penalty = (rows: Rows) =>
-          klPenalty({ logprobs: rows, refLogprobs: oldLogprobs, tokenScales: scales }, { estimator, coefficient: 0.3 });
-        expectCentralDifferences(penalty, logprobs);
-      }),
-    );
-  });
+  test.each(klEstimators.filter((name) => !name.endsWith("+")))(
+    "%s: weights agree with central differences of the loss",
+    (estimator) => {
+      fc.assert(
+        fc.property(batches, ({ logprobs, oldLogprobs, tokenScales: scales }) => {
+          const penalty = (rows: Rows) =>
+            klPenalty({ logprobs: rows, refLogprobs: oldLogprobs, tokenScales: scales }, { estimator, coefficient: 0.3 });
+          expectCentralDifferences(penalty, logprobs);
+        }),
+      );
+    },
+  );
 
   test("k2 and k3 are never negative and 0 at the reference; k1 tells the sign", () => {
     fc.assert(

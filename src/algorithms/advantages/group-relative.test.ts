@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { groupOf } from "../../test/algorithms/table-policy.ts";
-import { EnvError, ShapeError } from "../core/errors.ts";
-import type { Group } from "../core/trajectory.ts";
-import { batchNormalised, clippedAdvantages, groupRelativeAdvantages, groupsWithoutSignal } from "./advantages.ts";
+import { groupOf } from "../../../test/algorithms/table-policy.ts";
+import { EnvError, ShapeError } from "../../core/errors.ts";
+import type { Group } from "../../core/trajectory.ts";
+import { batchNormalised, clippedAdvantages, groupRelativeAdvantages, groupsWithoutSignal } from "./group-relative.ts";
 
-const plain = { divideByStd: false, singletonGroups: "zero" } as const;
-const grpo = { divideByStd: true, singletonGroups: "zero" } as const;
+const plain = { std: "none", singletonGroups: "zero" } as const;
+const grpo = { std: "group", singletonGroups: "zero" } as const;
 
 function groupWith(returns: readonly number[], id = "g"): Group {
   return groupOf(

@@ -1,0 +1,222 @@
+import { EngineError } from "../../core/errors.ts";
+import type { ActionInContext, Group, Trajectory, Turn } from "../../core/trajectory.ts";
+import { cut, type Episode, joined, spread, turnsOf, withReturns } from "../episodes.ts";
+import type { UpdateMetrics } from "../metrics.ts";
+import type { FixedRows } from "../minimise.ts";
+import type { TokenRows } from "../objectives/objective.ts";
+import type { AdvantageConfig } from "../parts.ts";
+import { gae } from "./gae.ts";
+import { gigpoAdvantages } from "./gigpo.ts";
+import { type Advantages, groupRelativeAdvantages, leaveOneOutAdvantages, returnsOf } from "./group-relative.ts";
+import { discountedReturns } from "./returns.ts";
+import { whitened } from "./statistics.ts";
+import { ownTurns, treeAdvantages } from "./tree.ts";
+import { bestOfGroupAdvantages, gpgAdvantages, lengthWeightedAdvantages } from "./within-groups.ts";
+
+/** What advantages are estimated from. */
+export interface Evidence {
+  readonly groups: readonly Group[];
+  /** β·κ per token, taken from the reward. */
+  readonly klPenalties?: FixedRows;
+  /** V before each token, of the critic at the start of the update. */
+  readonly values?: FixedRows;
+}
+
+/** One row per trained turn, one number per token. */
+export interface Estimate {
+  readonly episodes: readonly Episode[];
+  readonly advantages: TokenRows;
+  /** What a critic is fitted to. NaN at tokens that are no step of their own: it is not fitted there. */
+  readonly returns?: TokenRows;
+  readonly metrics: UpdateMetrics;
+}
+
+/**
+ * Advantages of every kind, per token. Those that are one number per trajectory or turn stand at each of its tokens.
+ * @throws EnvError for a return that is not finite, ShapeError if two trajectories share an id
+ */
+export function estimate(config: AdvantageConfig, evidence: Evidence): Estimate {
+  const { groups, klPenalties } = evidence;
+  for (const group of groups) returnsOf(group);
+  const episodes = episodesOf(groups, ({ turns }) => turns);
+  const penalised = () =>
+    klPenalties === undefined
+      ? groups
+      : withReturns(groups, (trajectory) => trajectory.reward - total(klPenalties(trajectory.turns)));
+  const perTrajectory = (advantages: Advantages): Estimate => ({
+    episodes,
+    advantages: episodes.flatMap(({ trajectory, turns }) =>
+      spread(
+        turns,
+        turns.map(() => advantages.get(trajectory.id) ?? 0),
+      ),
+    ),
+    metrics: {},
+  });
+  switch (config.kind) {
+    case "group-relative":
+      return perTrajectory(groupRelativeAdvantages(penalised(), config));
+    case "leave-one-out":
+      return perTrajectory(leaveOneOutAdvantages(penalised(), config));
+    case "length-weighted":
+      return perTrajectory(lengthWeightedAdvantages(penalised(), config));
+    case "best-of-group":
+      return perTrajectory(bestOfGroupAdvantages(penalised(), config));
+    case "gpg":
+      return perTrajectory(gpgAdvantages(penalised(), config));
+    case "normalised-group-relative": {
+      const { advantages } = perTrajectory(groupRelativeAdvantages(penalised(), { std: "none", ...config }));
+      return { episodes, advantages: whitened(advantages), metrics: {} };
+    }
+    case "normalised-returns": {
+      const returns = discountedReturns(joined(episodes, tokenRewards(episodes, klPenalties)), config.gamma);
+      return { episodes, advantages: cut(episodes, whitened(returns)), metrics: {} };
+    }
+    case "gae":
+      return config.over === "token" ? gaeOverTokens(episodes, evidence, config) : gaeOverTurns(episodes, evidence, config);
+    case "gigpo":
+      return gigpo(episodes, evidence, config);
+    case "tree": {
+      const own = episodesOf(groups, ownTurns);
+      const perTurn = treeAdvantages(penalised(), config);
+      const advantages = own.flatMap(({ trajectory, turns }) => spread(turns, perTurn.get(trajectory.id) ?? []));
+      return { episodes: own, advantages, metrics: {} };
+    }
+    default:
+      return config satisfies never;
+  }
+}
+
+function episodesOf(groups: readonly Group[], turnsOfOne: (trajectory: Trajectory) => readonly Turn[]): Episode[] {
+  return groups.flatMap(({ trajectories }) => trajectories.map((trajectory) => ({ trajectory, turns: turnsOfOne(trajectory) })));
+}
+
+/** r: R at the last token of the last turn, less the KL penalty of each token. One row per turn. */
+function tokenRewards(episodes: readonly Episode[], klPenalties: FixedRows | undefined): number[][] {
+  return episodes.flatMap(({ trajectory, turns }) => {
+    const rows =
+      klPenalties === undefined
+        ? spread(
+            turns,
+            turns.map(() => 0),
+          )
+        : klPenalties(turns).map((row) => row.map((k) => -k));
+    const last = rows.at(-1);
+    if (last !== undefined && last.length > 0) last[last.length - 1] += trajectory.reward;
+    return rows;
+  });
+}
+
+type Gae = Extract<AdvantageConfig, { kind: "gae" }>;
+
+function gaeOverTokens(episodes: readonly Episode[], { klPenalties, values }: Evidence, config: Gae): Estimate {
+  const rewards = joined(episodes, tokenRewards(episodes, klPenalties));
+  const valueRows = joined(episodes, valuesOf(values)(turnsOf(episodes)));
+  const { advantages, returns } = gae(rewards, valueRows, config);
+  return {
+    episodes,
+    advantages: cut(episodes, whitened(advantages)),
+    returns: cut(episodes, returns),
+    metrics: explained(returns, valueRows),
+  };
+}
+
+/** A turn is one action: its value is that of its context, its reward the sum of its tokens'. */
+function gaeOverTurns(episodes: readonly Episode[], { klPenalties, values }: Evidence, config: Gae): Estimate {
+  const turns = turnsOf(episodes);
+  const perEpisode = (numbers: readonly number[]) => {
+    let next = 0;
+    return episodes.map((episode) => episode.turns.map(() => numbers[next++]));
+  };
+  const rewards = perEpisode(tokenRewards(episodes, klPenalties).map((row) => total([row])));
+  const valueRows = perEpisode(valuesOf(values)(turns).map(([first]) => first));
+  const { advantages, returns } = gae(rewards, valueRows, config);
+  const targets = returns.flat();
+  return {
+    episodes,
+    advantages: spread(turns, whitened(advantages).flat()),
+    returns: turns.map(({ action }, i) => action.map((_, t) => (t === 0 ? targets[i] : Number.NaN))),
+    metrics: explained(returns, valueRows),
+  };
+}
+
+function valuesOf(values: FixedRows | undefined): FixedRows {
+  if (values !== undefined) return values;
+  throw new EngineError("critic", undefined, {
+    expected: "the values of a critic, which advantages of kind gae are estimated from",
+  });
+}
+
+/** 1 − var(G − V)/var(G). Absent where all returns are equal. */
+function explained(returns: TokenRows, values: TokenRows): UpdateMetrics {
+  const [g, errors] = [new Moments(), new Moments()];
+  for (let b = 0; b < returns.length; b++) {
+    for (let t = 0; t < returns[b].length; t++) {
+      g.add(returns[b][t]);
+      errors.add(returns[b][t] - values[b][t]);
+    }
+  }
+  return g.variance > 0 ? { explainedVariance: 1 - errors.variance / g.variance } : {};
+}
+
+class Moments {
+  #count = 0;
+  #mean = 0;
+  #squares = 0;
+
+  add(value: number): void {
+    this.#count++;
+    const change = value - this.#mean;
+    this.#mean += change / this.#count;
+    this.#squares += change * (value - this.#mean);
+  }
+
+  get variance(): number {
+    return this.#count === 0 ? 0 : this.#squares / this.#count;
+  }
+}
+
+function gigpo(
+  episodes: readonly Episode[],
+  { klPenalties }: Evidence,
+  config: Extract<AdvantageConfig, { kind: "gigpo" }>,
+): Estimate {
+  const turns = turnsOf(episodes);
+  const rewards = tokenRewards(episodes, klPenalties).map((row) => total([row]));
+  let next = 0;
+  const steps = episodes.flatMap(({ trajectory, turns: own }) => {
+    const ofTurns = own.map(() => rewards[next++]);
+    const [stepReturns] = discountedReturns([ofTurns], config.gamma);
+    const episodeReturn = total([ofTurns]);
+    return own.map((_, i) => ({
+      group: trajectory.group,
+      trajectory: trajectory.id,
+      anchor: anchorState(own, i),
+      episodeReturn,
+      stepReturn: stepReturns[i],
+    }));
+  });
+  const { advantages, shared } = gigpoAdvantages(steps, config);
+  return {
+    episodes,
+    advantages: spread(turns, advantages),
+    metrics: turns.length === 0 ? {} : { anchorsShared: shared / turns.length },
+  };
+}
+
+/**
+ * What a turn answers to: the ids of its context that follow the previous turn's context and action; its whole context where there is
+ * no previous turn or where the template rewrote history.
+ */
+export function anchorState(turns: readonly (ActionInContext & Pick<Turn, "rewritten">)[], index: number): string {
+  const { context, rewritten } = turns[index];
+  if (index === 0 || rewritten) return context.join();
+  const { context: before, action } = turns[index - 1];
+  return `…${context.slice(before.length + action.length).join()}`;
+}
+
+function total(rows: TokenRows): number {
+  let sum = 0;
+  for (const row of rows) for (let t = 0; t < row.length; t++) sum += row[t];
+  return sum;
+}

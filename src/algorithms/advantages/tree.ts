@@ -1,0 +1,110 @@
+import { ShapeError } from "../../core/errors.ts";
+import type { Group, Trajectory, TrajectoryId } from "../../core/trajectory.ts";
+import { returnsOf, type SingletonGroups } from "./group-relative.ts";
+import { differ, mean } from "./statistics.ts";
+
+/**
+ * Advantages on trees of branched rollouts. At a point where a trajectory was forked, each way on is a child; its value is the mean
+ * return of the leaves under it. The first rollouts of a task are the children of the root.
+ *
+ *   A(turn) = Σ over the branch points at or before it, along its path, of  value(child) − mean of the values of all its siblings
+ *
+ * Without branches this is the group-relative advantage without a deviation, bit for bit. A forked trajectory's turns before the fork
+ * are those of the one that it was forked from, and are trained there, once.
+ * @returns by trajectory, one advantage for each of its turns from its own first one on (see `ownTurns`)
+ * @throws EnvError for a return that is not finite, ShapeError for a branch from a trajectory that is not in the group
+ */
+export function treeAdvantages(
+  groups: readonly Group[],
+  { singletonGroups }: { readonly singletonGroups: SingletonGroups },
+): ReadonlyMap<TrajectoryId, readonly number[]> {
+  return new Map(groups.flatMap((group) => [...treeOf(group, singletonGroups)]));
+}
+
+/** The turns of a trajectory that it does not share with the one that it was forked from. */
+export function ownTurns({ turns, branch }: Trajectory): Trajectory["turns"] {
+  return branch === undefined ? turns : turns.slice(branch.turn);
+}
+
+/** Trajectories forked from one path at one turn. */
+interface Fork {
+  readonly turn: number;
+  readonly children: readonly Trajectory[];
+}
+
+function treeOf(group: Group, singletonGroups: SingletonGroups): Map<TrajectoryId, number[]> {
+  const returns = new Map(returnsOf(group).map((value, i) => [group.trajectories[i].id, value]));
+  const { roots, forks } = forksOf(group);
+  const forksFrom = (path: Trajectory, turn: number) => (forks.get(path.id) ?? []).filter((fork) => fork.turn >= turn);
+  /** Returns of the leaves on a path and on what was forked from it at a turn or later. */
+  const leaves = (path: Trajectory, turn: number): number[] => [
+    returns.get(path.id) ?? Number.NaN,
+    ...forksFrom(path, turn).flatMap(({ children }) => children.flatMap((child) => leaves(child, child.branch?.turn ?? 0))),
+  ];
+
+  const advantages = new Map<TrajectoryId, number[]>();
+  const walk = (path: Trajectory, from: number, inherited: number) => {
+    const perTurn = ownTurns(path).map(() => inherited);
+    let advantage = inherited;
+    for (const { turn, children } of forksFrom(path, from)) {
+      const values = [mean(leaves(path, turn + 1)), ...children.map((child) => mean(leaves(child, turn + 1)))];
+      const [own, ...others] = aboveMean(values);
+      for (const [i, child] of children.entries()) walk(child, turn + 1, advantage + others[i]);
+      advantage += own;
+      const first = path.branch?.turn ?? 0;
+      for (let t = turn; t < path.turns.length; t++) perTurn[t - first] = advantage;
+    }
+    advantages.set(path.id, perTurn);
+  };
+  const rootValues = roots.map((root) => mean(leaves(root, 0)));
+  const above = roots.length === 1 && singletonGroups === "raw" ? rootValues : aboveMean(rootValues);
+  for (const [i, root] of roots.entries()) walk(root, 0, above[i]);
+  const lost = group.trajectories.find(({ id }) => !advantages.has(id));
+  if (lost !== undefined)
+    throw new ShapeError(`branch of trajectory ${lost.id}`, lost.branch?.from, { expected: "a tree, not a circle" });
+  return advantages;
+}
+
+function aboveMean(values: readonly number[]): number[] {
+  if (!differ(values)) return values.map(() => 0);
+  const centre = mean(values);
+  return values.map((value) => value - centre);
+}
+
+/**
+ * By the path that was forked, where and into what, first turn first. A fork at or before the turn at which the forked trajectory itself
+ * began belongs to that one's own origin. A fork at turn 0 shares nothing: it is a rollout from the root.
+ */
+function forksOf(group: Group): { roots: Trajectory[]; forks: Map<TrajectoryId, Fork[]> } {
+  const byId = new Map(group.trajectories.map((trajectory) => [trajectory.id, trajectory]));
+  const roots: Trajectory[] = [];
+  const children = new Map<TrajectoryId, Map<number, Trajectory[]>>();
+  for (const trajectory of group.trajectories) {
+    const { branch } = trajectory;
+    if (branch === undefined || branch.turn === 0) {
+      roots.push(trajectory);
+      continue;
+    }
+    let path = parentOf(trajectory, byId);
+    for (let steps = 0; path.branch !== undefined && branch.turn <= path.branch.turn; steps++) {
+      if (steps > group.trajectories.length)
+        throw new ShapeError(`branch of trajectory ${trajectory.id}`, branch.from, { expected: "a tree, not a circle" });
+      path = parentOf(path, byId);
+    }
+    const at = children.get(path.id) ?? new Map<number, Trajectory[]>();
+    children.set(path.id, at.set(branch.turn, [...(at.get(branch.turn) ?? []), trajectory]));
+  }
+  const forks = new Map(
+    [...children].map(([id, at]) => [
+      id,
+      [...at].map(([turn, forked]) => ({ turn, children: forked })).sort((a, b) => a.turn - b.turn),
+    ]),
+  );
+  return { roots, forks };
+}
+
+function parentOf({ id, branch }: Trajectory, byId: ReadonlyMap<TrajectoryId, Trajectory>): Trajectory {
+  const parent = branch === undefined ? undefined : byId.get(branch.from);
+  if (parent !== undefined) return parent;
+  throw new ShapeError(`branch of trajectory ${id}`, branch?.from, { expected: "a trajectory of the same group" });
+}

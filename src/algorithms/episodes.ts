@@ -1,0 +1,55 @@
+import type { Group, Trajectory, Turn } from "../core/trajectory.ts";
+import { type Aggregation, tokenScales } from "./aggregation.ts";
+import type { TokenRows } from "./objectives/objective.ts";
+
+/** A trajectory and those of its turns that are trained. A batch's rows are these turns, one after another. */
+export interface Episode {
+  readonly trajectory: Trajectory;
+  readonly turns: readonly Turn[];
+}
+
+export function turnsOf(episodes: readonly Episode[]): Turn[] {
+  return episodes.flatMap(({ turns }) => turns);
+}
+
+/** One row per trajectory from one row per turn. */
+export function joined(episodes: readonly Episode[], rows: TokenRows): number[][] {
+  let next = 0;
+  return episodes.map(({ turns }) => {
+    const row: number[] = [];
+    for (let i = 0; i < turns.length; i++, next++) for (let t = 0; t < rows[next].length; t++) row.push(rows[next][t]);
+    return row;
+  });
+}
+
+/** One row per turn from one row per trajectory: undoes `joined`. */
+export function cut(episodes: readonly Episode[], rows: TokenRows): number[][] {
+  return episodes.flatMap(({ turns }, e) => {
+    let start = 0;
+    return turns.map(({ action }) => {
+      start += action.length;
+      return rows[e].slice(start - action.length, start);
+    });
+  });
+}
+
+/** The same number at every token of a turn. @param values one per turn */
+export function spread(turns: readonly Turn[], values: readonly number[]): number[][] {
+  return turns.map(({ action }, i) => new Array<number>(action.length).fill(values[i]));
+}
+
+/** What a token of each trajectory counts in the loss: a sequence is a trajectory. */
+export function episodeScales(episodes: readonly Episode[], aggregation: Aggregation): number[] {
+  return tokenScales(
+    episodes.map(({ turns }) => turns.reduce((sum, { action }) => sum + action.length, 0)),
+    aggregation,
+  );
+}
+
+/** The groups with each return changed. */
+export function withReturns(groups: readonly Group[], change: (trajectory: Trajectory) => number): Group[] {
+  return groups.map((group) => ({
+    ...group,
+    trajectories: group.trajectories.map((trajectory) => ({ ...trajectory, reward: change(trajectory) })),
+  }));
+}

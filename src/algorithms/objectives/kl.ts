@@ -1,0 +1,98 @@
+import type { Logprobs } from "../../core/policy.ts";
+import { checkRows, clamp, type LossAndWeights, type TokenRows } from "./objective.ts";
+
+export const klEstimators = ["k1", "k2", "k3", "abs", "k1+", "k3+"] as const;
+export type KlEstimator = (typeof klEstimators)[number];
+
+export interface KlBatch {
+  readonly logprobs: Logprobs;
+  readonly refLogprobs: Logprobs;
+  readonly tokenScales: readonly number[];
+}
+
+/**
+ * β times a KL estimate to the frozen reference, differentiated as it stands. With x = logπ − logπ_ref:
+ *
+ *   k1 = x          unbiased as a value; its derivative, 1, has expectation 0: a weight on the score alone
+ *   k2 = x²/2       its derivative, x, is an unbiased gradient of the KL
+ *   k3 = e^−x + x − 1   never negative; its derivative is 1 − e^−x
+ *   abs = |x|       its derivative is the sign of x
+ *   k1+, k3+        the value of k1 or k3 with the gradient of k2 (verl's straight-through forms)
+ *
+ * (J. Schulman, "Approximating KL divergence", 2020.) As in verl, k3 is cut off at |x| = 20 and at 10 nats, with gradient 0 beyond.
+ * @throws ShapeError if rows do not fit each other
+ */
+export function klPenalty(
+  { logprobs, refLogprobs, tokenScales }: KlBatch,
+  { estimator, coefficient }: { readonly estimator: KlEstimator; readonly coefficient: number },
+): LossAndWeights {
+  checkRows({ logprobs, refLogprobs }, tokenScales);
+  const weights: number[][] = [];
+  let loss = 0;
+  let sum = 0;
+  let tokens = 0;
+  for (let b = 0; b < logprobs.length; b++) {
+    const [row, ref, scale] = [logprobs[b], refLogprobs[b], coefficient * tokenScales[b]];
+    const weight = new Array<number>(row.length);
+    for (let t = 0; t < row.length; t++) {
+      const { value, derivative } = tokenKl(row[t] - ref[t], estimator);
+      loss += scale * value;
+      sum += value;
+      weight[t] = -scale * derivative;
+    }
+    weights.push(weight);
+    tokens += row.length;
+  }
+  return { loss, weights, metrics: tokens === 0 ? {} : { kl: sum / tokens } };
+}
+
+/** One token's KL estimate in nats and what is taken as its derivative with respect to logπ. x = logπ − logπ_ref. */
+export function tokenKl(x: number, estimator: KlEstimator): { value: number; derivative: number } {
+  switch (estimator) {
+    case "k1":
+      return { value: x, derivative: 1 };
+    case "k1+":
+      return { value: x, derivative: x };
+    case "k2":
+      return { value: (x * x) / 2, derivative: x };
+    case "k3":
+      return k3(x);
+    case "k3+":
+      return { value: k3(x).value, derivative: x };
+    case "abs":
+      return { value: Math.abs(x), derivative: Math.sign(x) };
+    default:
+      return estimator satisfies never;
+  }
+}
+
+function k3(x: number): { value: number; derivative: number } {
+  const q = clamp(-x, -20, 20);
+  const exp = Math.exp(q);
+  const value = exp - q - 1;
+  return value > 10 || q !== -x ? { value: Math.min(value, 10), derivative: 0 } : { value, derivative: 1 - exp };
+}
+
+/** κ_t: the KL estimate of every token, for a penalty in the reward. Rows as given. */
+export function tokenKls(logprobs: Logprobs, refLogprobs: Logprobs, estimator: KlEstimator): TokenRows {
+  checkRows(
+    { logprobs, refLogprobs },
+    logprobs.map(() => 1),
+  );
+  return logprobs.map((row, b) => row.map((logprob, t) => tokenKl(logprob - refLogprobs[b][t], estimator).value));
+}
+
+/**
+ * The coefficient of the next batch that keeps the KL near a target (D. Ziegler et al., arXiv:1909.08593, §2.2).
+ *
+ *   β ← β · (1 + clip(KL/target − 1, ±0.2) · n/horizon)
+ *
+ * @param kl mean over trajectories of the mean KL of their tokens, in nats
+ * @param trajectories n, of this batch
+ */
+export function adaptedKlCoef(
+  coefficient: number,
+  { kl, target, horizon, trajectories }: { kl: number; target: number; horizon: number; trajectories: number },
+): number {
+  return coefficient * (1 + (clamp(kl / target - 1, -0.2, 0.2) * trajectories) / horizon);
+}
