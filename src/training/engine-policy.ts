@@ -1,16 +1,24 @@
 import type { Policy } from "../core/policy.ts";
-import type { Engine, StepOptions } from "../engines/engine.ts";
+import type { Engine, EngineCritic, StepOptions } from "../engines/engine.ts";
 
 /**
  * An engine as an algorithm sees it for one training step.
  * @param temperature of the rollouts
  * @param step with the schedule's learning rate for this step, which the algorithm may scale
+ * @param critic for algorithms that need one; its steps are those of the policy, save for the algorithm's scale
  */
-export function enginePolicy(engine: Engine, temperature: number, step: StepOptions): Policy {
+export function enginePolicy(engine: Engine, temperature: number, step: StepOptions, critic?: EngineCritic): Policy {
+  const scaled = (scale: number): StepOptions => ({ ...step, learningRate: step.learningRate * scale });
   return {
     logprobs: (samples) => engine.logprobs(samples, { temperature }),
     referenceLogprobs: (samples) => engine.referenceLogprobs(samples, { temperature }),
-    forwardBackward: (samples, decide) => engine.forwardBackward(samples, decide, { temperature }),
-    step: (scale = 1) => engine.step({ ...step, learningRate: step.learningRate * scale }),
+    forwardBackward: (samples, decide, entropyWeights) =>
+      engine.forwardBackward(samples, decide, { temperature, entropyWeights }),
+    step: (scale = 1) => engine.step(scaled(scale)),
+    critic: critic && {
+      values: (samples) => critic.values(samples),
+      forwardBackward: (samples, decide) => critic.forwardBackward(samples, decide),
+      step: (scale = 1) => critic.step(scaled(scale)),
+    },
   };
 }

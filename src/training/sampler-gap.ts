@@ -41,14 +41,15 @@ export function measureSamplerGap(
     policy: {
       logprobs: async (samples) => compared(samples, await policy.logprobs(samples)),
       referenceLogprobs: (samples) => policy.referenceLogprobs(samples),
-      forwardBackward: async (samples, decide) =>
+      forwardBackward: async (samples, decide, entropyWeights) =>
         typeof decide === "function"
-          ? policy.forwardBackward(samples, (logprobs) => decide(compared(samples, logprobs)))
-          : compared(samples, await policy.forwardBackward(samples, decide)),
+          ? policy.forwardBackward(samples, (logprobs) => decide(compared(samples, logprobs)), entropyWeights)
+          : compared(samples, await policy.forwardBackward(samples, decide, entropyWeights)),
       step: (scale) => {
         moved = true;
         return policy.step(scale);
       },
+      critic: policy.critic,
     },
     gap: () => ({ samplerGapMean: tokens === 0 ? null : sum / tokens, samplerGapMax: tokens === 0 ? null : max }),
   };

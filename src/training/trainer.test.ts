@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../test/letters.ts";
 import { TableEngine } from "../../test/table-engine.ts";
 import { updateMetrics } from "../algorithms/metrics.ts";
-import { EngineError, RunError } from "../core/errors.ts";
+import { ConfigError, EngineError, RunError } from "../core/errors.ts";
 import { layout } from "../runs/layout.ts";
 import { checkpointSteps, readEvaluations, readMetrics, readSummary, readTrajectories } from "../runs/read.ts";
 import { createRun, reopenRun } from "../runs/write.ts";
@@ -164,6 +164,19 @@ test("an error while sampling loses no finished step", async () => {
   expect(newest).toBe(5);
 });
 
+test("an error after a step of the critic alone leaves the last checkpoint too", async () => {
+  const folder = newFolder();
+  const engine = new TableEngine(lettersVocabulary);
+  const critic = await engine.critic();
+  const onEvent = (event: TrainingEvent) => {
+    if (event.type !== "phase" || event.phase !== "update" || event.step !== 6) return;
+    critic.step({ learningRate: 0.1, beta1: 0, beta2: 0, epsilon: 1, weightDecay: 0, clipNorm: 1 });
+    engine.forwardBackward = broken;
+  };
+  await expect(work(folder, { engine, onEvent, config: { ...ppo, checkpoint: { every: 4 } } })).rejects.toThrow("the engine");
+  expect(checkpointSteps(folder).at(-1)).toBe(4);
+});
+
 test("an error between the optimiser steps of an update leaves the last checkpoint, as the weights are of no step", async () => {
   const newest = await checkpointAfter((engine) => {
     const step = engine.step.bind(engine);
@@ -171,6 +184,56 @@ test("an error between the optimiser steps of an update leaves the last checkpoi
     engine.step = (options) => (++taken === 2 ? broken() : step(options));
   });
   expect(newest).toBe(4);
+});
+
+const ppo: UserConfig = {
+  // γ = 1 and λ = 1: what values should become is the return itself.
+  algorithm: { kind: "ppo", miniBatches: 2, epochs: 2, advantage: { gamma: 1, lambda: 1 } },
+  optimizer: { learningRate: 0.02 },
+};
+
+test("with a critic, too, a run that is killed and resumed writes what it would have written", async () => {
+  const folder = newFolder();
+  let events = 0;
+  await work(folder, { config: ppo, onEvent: () => events++ });
+  const uninterrupted = contentsOf(folder);
+  for (const kill of [2, Math.floor(events * 0.5), Math.floor(events * 0.7), events - 20]) {
+    const killed = newFolder();
+    await expect(killedProcess(killed, kill, { config: ppo })).rejects.toThrow(Killed);
+    await work(killed, { resume: true, config: ppo });
+    expect(contentsOf(killed), `killed at event ${kill} of ${events}`).toEqual(uninterrupted);
+  }
+});
+
+test("a critic learns the returns, and the policy from it", async () => {
+  const folder = newFolder();
+  await work(folder, { config: { ...ppo, steps: 40, evaluation: { tasks: 40, during: { every: 0 } } } });
+  const last = readMetrics(folder)
+    .slice(-10)
+    .map(({ metrics }) => metrics);
+  const mean = (name: string) => last.reduce((sum, metrics) => sum + Number(metrics[name]), 0) / last.length;
+  // Values of 0 would have a loss of ½·mean R², and the returns have risen.
+  expect(mean("valueLoss")).toBeLessThan((0.2 * mean("reward") ** 2) / 2);
+  const [before, after] = readEvaluations(folder);
+  expect(after.reward.mean).toBeGreaterThan(before.reward.mean + 0.1);
+});
+
+test("what an engine lacks is refused before anything is done", async () => {
+  const engine = new TableEngine(lettersVocabulary, ["entropy-gradient"]);
+  const events: TrainingEvent[] = [];
+  const run = work(newFolder(), { engine, config: ppo, onEvent: (event) => events.push(event) });
+  await expect(run).rejects.toThrow(ConfigError);
+  await expect(run).rejects.toThrow('algorithm.kind is "ppo"; expected an engine with the capability "critic"');
+  expect(events).toEqual([]);
+});
+
+test("an entropy bonus holds the policy's entropy up", async () => {
+  const entropyAtTheEnd = async (entropyCoef: number) => {
+    const folder = newFolder();
+    await work(folder, { config: { algorithm: { kind: "grpo", entropyCoef }, steps: 20, evaluation: { tasks: 0 } } });
+    return Number(readMetrics(folder).at(-1)?.metrics.entropy);
+  };
+  expect(await entropyAtTheEnd(1)).toBeGreaterThan((await entropyAtTheEnd(0)) + 0.2);
 });
 
 test("every step measures the gap, the weight versions and what the algorithm reports", async () => {

@@ -1,9 +1,11 @@
+import { needs } from "../algorithms/config.ts";
 import { RunError } from "../core/errors.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { Split } from "../environments/environment.ts";
 import { checkpointSteps, readEvaluation, readProgress, readSummary } from "../runs/read.ts";
 import type { EvaluationRecord, Progress, ScoreSummary, Summary } from "../runs/records.ts";
 import { engineStateFolder, finishRun, writeCheckpoint, writeEvaluation, writeStep } from "../runs/write.ts";
+import { requireCapabilities } from "./capabilities.ts";
 import { evaluate } from "./evaluate.ts";
 import { announceEpisodes, type OnEvent } from "./events.ts";
 import { type StepArguments, type StepResult, trainingStep } from "./step.ts";
@@ -19,6 +21,7 @@ export interface TrainArguments extends Omit<StepArguments, "onEvent"> {
  * everything else that a step needs is in the checkpoints, so a run that was killed and reopened writes what it would have written.
  * @param args.engine with the weights that training starts from; a checkpoint's are loaded here
  * @param args.signal ends the run after the step that is being made, or at once while episodes run
+ * @throws ConfigError where the engine lacks what the algorithm needs; nothing was written then
  * @throws RunError when interrupted or when the folder cannot be written; finished steps are kept in a checkpoint
  * @throws EngineError where sampler and trainer disagree, or a number is not finite
  */
@@ -28,11 +31,15 @@ export async function train({ folder, onEvent = () => {}, ...parts }: TrainArgum
 
   const finished = readSummary(folder);
   if (finished !== undefined) return finished;
+  requireCapabilities(config.algorithm, engine.info);
 
   const started = performance.now();
   const resumed = await startOrResume(engine, folder);
+  // A new critic begins as the policy that training starts from; a checkpoint brings its own along.
+  const critic = needs(config.algorithm).includes("critic") ? await engine.critic() : undefined;
   let progress = resumed;
-  let weightVersion = engine.weightVersion;
+  const versions = () => `${engine.weightVersion} and ${critic?.steps}`;
+  let versionsOfStep = versions();
   onEvent({ type: "run-started", folder, steps, resumedAt: progress.step });
 
   const soFar = (): Progress => ({
@@ -73,10 +80,10 @@ export async function train({ folder, onEvent = () => {}, ...parts }: TrainArgum
       const due = every > 0 && progress.step > 0 && progress.step % every === 0;
       if (due) await evaluateOnce("during", progress.step, split, tasks, 1);
 
-      const result = await trainingStep({ ...parts, onEvent }, progress.step + 1, progress.position);
+      const result = await trainingStep({ ...parts, onEvent }, progress.step + 1, progress.position, critic);
       writeStep(folder, result.record, result.timing, result.trajectories);
-      progress = advanced(progress, rollout.tasksPerStep, result);
-      weightVersion = engine.weightVersion;
+      progress = advanced(progress, result);
+      versionsOfStep = versions();
       onEvent({ type: "stepped", record: result.record, timing: result.timing });
 
       if (progress.step % checkpoint.every === 0 || progress.step === steps) await saveCheckpoint();
@@ -98,7 +105,7 @@ export async function train({ folder, onEvent = () => {}, ...parts }: TrainArgum
     // Whatever ended the run, steps that are done stay done, unless an update was broken off half way: then the weights are of no step.
     const saved = checkpointSteps(folder).at(-1) ?? 0;
     // A checkpoint that fails too, as on a full disk, would hide the reason.
-    if (progress.step > saved && engine.weightVersion === weightVersion) await saveCheckpoint().catch(() => {});
+    if (progress.step > saved && versions() === versionsOfStep) await saveCheckpoint().catch(() => {});
     if (!signal?.aborted) throw error;
     onEvent({ type: "interrupted", folder, step: progress.step });
     throw new RunError(folder, "interrupted", { hint: `Its ${progress.step} finished steps are kept: continue with --resume.` });
@@ -118,7 +125,7 @@ async function startOrResume(engine: Engine, folder: string): Promise<Progress> 
   return readProgress(folder, step);
 }
 
-function advanced(progress: Progress, tasks: number, { trajectories, timing }: StepResult): Progress {
+function advanced(progress: Progress, { tasks, trajectories, timing }: StepResult): Progress {
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
   return {
     ...progress,

@@ -1,0 +1,25 @@
+import { type AlgorithmConfig, algorithmConfigSchema, needs, rolloutAlgorithms } from "../algorithms/config.ts";
+import { ConfigError } from "../core/errors.ts";
+import type { Capability } from "../core/policy.ts";
+import type { EngineInfo } from "../engines/engine.ts";
+
+/** Before a run begins. @throws ConfigError if an algorithm needs what the engine lacks, with those that it can train */
+export function requireCapabilities(algorithm: AlgorithmConfig, { name, capabilities }: EngineInfo): void {
+  const has = (capability: Capability) => capabilities.includes(capability);
+  const missing = needs(algorithm).find((capability) => !has(capability));
+  if (missing === undefined) return;
+  const offer = `${name} has ${capabilities.length === 0 ? "none" : capabilities.join(", ")}`;
+  if (missing === "entropy-gradient" && "entropyCoef" in algorithm)
+    throw new ConfigError("algorithm.entropyCoef", algorithm.entropyCoef, {
+      expected: `0, or an engine with the capability "${missing}" (${offer})`,
+      hint: "Set it to 0 to train on this engine.",
+    });
+  const trainable = rolloutAlgorithms.filter((kind) => {
+    const defaults = algorithmConfigSchema.safeParse({ kind });
+    return defaults.success && needs(defaults.data).every(has);
+  });
+  throw new ConfigError("algorithm.kind", algorithm.kind, {
+    expected: `an engine with the capability "${missing}" (${offer})`,
+    hint: `This engine can train ${trainable.map((kind) => `"${kind}"`).join(", ")}.`,
+  });
+}

@@ -1,0 +1,113 @@
+import { rolloutGroups } from "../agents/rollout.ts";
+import { groupsWithoutSignal } from "../algorithms/advantages/group-relative.ts";
+import type { AlgorithmConfig } from "../algorithms/config.ts";
+import { seedOf } from "../core/random.ts";
+import type { Group } from "../core/trajectory.ts";
+import { applyRewards, type RewardedGroups } from "../rewards/compose.ts";
+import type { Metrics } from "../runs/records.ts";
+import { mean } from "./estimates.ts";
+import { announceEpisodes, announceScores } from "./events.ts";
+import type { StepArguments } from "./step.ts";
+import { trainingTasks } from "./tasks.ts";
+
+export interface Sampled {
+  /** All that were played, in their order, with their rewards. */
+  readonly groups: readonly Group[];
+  /** Those that the update learns from. */
+  readonly trained: readonly Group[];
+  /** Training tasks that were taken. */
+  readonly tasks: number;
+  readonly metrics: Metrics;
+  readonly rolloutSeconds: number;
+  readonly rewardSeconds: number;
+}
+
+interface Batch extends RewardedGroups {
+  readonly rolloutSeconds: number;
+  readonly rewardSeconds: number;
+}
+
+/**
+ * Rollouts of a step's tasks and their rewards. With dynamic sampling (DAPO, arXiv:2503.14476, §3.2) further batches of tasks are played
+ * until `tasksPerStep` groups have returns that differ: these are trained, the first ones where there are more, as in DAPO's code.
+ * @param position training tasks that the steps before have taken
+ * @throws the signal's reason if it was aborted, RewardError where a batch has no reward
+ */
+export async function sampleGroups(args: StepArguments, step: number, position: number): Promise<Sampled> {
+  const { tasksPerStep } = args.config.rollout;
+  const maxBatches = maxBatchesOf(args.config.algorithm);
+  const batches: Batch[] = [];
+  const varied: Group[] = [];
+  do {
+    const batch = await playBatch(args, step, batches.length, position + batches.length * tasksPerStep);
+    batches.push(batch);
+    varied.push(...batch.scored.filter((group) => groupsWithoutSignal([group]) === 0));
+  } while (varied.length < tasksPerStep && batches.length < maxBatches);
+
+  const groups = batches.flatMap((batch) => batch.groups);
+  const seconds = (name: "rolloutSeconds" | "rewardSeconds") => batches.reduce((sum, batch) => sum + batch[name], 0);
+  const sampled = {
+    groups,
+    tasks: batches.length * tasksPerStep,
+    rolloutSeconds: seconds("rolloutSeconds"),
+    rewardSeconds: seconds("rewardSeconds"),
+  };
+  if (maxBatches === 1) return { ...sampled, trained: batches[0].scored, metrics: batches[0].metrics };
+
+  if (varied.length < tasksPerStep)
+    args.onEvent({
+      type: "warning",
+      message:
+        `Step ${step}: after ${batches.length} batches (algorithm.dynamicSampling.maxBatches) only ${varied.length} of ` +
+        `${tasksPerStep} groups have returns that differ; the update learns from these alone. The tasks are too easy or too hard.`,
+    });
+  const trained = varied.slice(0, tasksPerStep);
+  const counts = {
+    batchesSampled: batches.length,
+    groupsSampled: groups.length,
+    groupsDropped: groups.length - trained.length,
+  };
+  return { ...sampled, trained, metrics: { ...rewardMetrics(batches), ...counts } };
+}
+
+/** 1 where an algorithm does not sample dynamically. */
+function maxBatchesOf(algorithm: AlgorithmConfig): number {
+  return ("dynamicSampling" in algorithm && algorithm.dynamicSampling?.maxBatches) || 1;
+}
+
+/** @param batch from 0; the ids of the first are those of a step that has no other */
+async function playBatch(
+  { config, engine, chat, environment, rewards = [], onEvent, signal }: StepArguments,
+  step: number,
+  batch: number,
+  position: number,
+): Promise<Batch> {
+  const { seed, rollout } = config;
+  const started = performance.now();
+  const tasks = await trainingTasks(environment, position, rollout.tasksPerStep, seed);
+  const played = await rolloutGroups(engine, chat, environment, tasks, {
+    ...rollout,
+    seed: seedOf(seed, "rollout", step),
+    name: batch === 0 ? `step-${step}` : `step-${step}/batch-${batch}`,
+    signal,
+    onTrajectory: announceEpisodes(onEvent, "rollout", step, rollout.tasksPerStep * rollout.groupSize),
+  });
+  signal?.throwIfAborted();
+  const rolled = performance.now();
+  const rewarded = await applyRewards(rewards, played, tasks, {
+    signal,
+    onScored: rewards.length === 0 ? () => {} : announceScores(onEvent, step, played, rewards.length),
+    warn: (message) => onEvent({ type: "warning", message: `Step ${step}: ${message}` }),
+  });
+  return { ...rewarded, rolloutSeconds: (rolled - started) / 1000, rewardSeconds: (performance.now() - rolled) / 1000 };
+}
+
+/** Of all batches: the mean reward of the scored episodes, and the sums of what parts have counted. */
+function rewardMetrics(batches: readonly Batch[]): Metrics {
+  const summed: Record<string, number | null> = {};
+  for (const { metrics } of batches)
+    for (const [name, value] of Object.entries(metrics)) summed[name] = (summed[name] ?? 0) + (value ?? 0);
+  if (!("reward" in summed)) return summed;
+  const scored = batches.flatMap((batch) => batch.scored.flatMap(({ trajectories }) => trajectories));
+  return { ...summed, reward: mean(scored.map(({ reward }) => reward)) };
+}
