@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { algorithmConfigSchema } from "../src/algorithms/config.ts";
 import { officeSettingsSchema } from "../src/environments/office/settings.ts";
+import { rewardConfigSchema } from "../src/rewards/config.ts";
 import { trainingConfigSchema } from "../src/training/config.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -30,6 +31,7 @@ const documented: readonly (readonly [string, z.core.$ZodType])[] = [
   ["the run", trainingConfigSchema],
   ["office", officeSettingsSchema],
   ...algorithmConfigSchema.options.map((option) => [option.shape.kind.value, option] as const),
+  ...rewardConfigSchema.options.map((option) => [`the reward ${option.shape.kind.value}`, option] as const),
 ];
 
 test.each(documented)("docs/configuration.md has every setting of %s, with its default", (_, schema) => {
