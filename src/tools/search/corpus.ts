@@ -1,0 +1,102 @@
+import { createReadStream } from "node:fs";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { basename, extname, join, relative } from "node:path";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import { gunzipSync } from "node:zlib";
+import { asyncBufferFromFile, parquetReadObjects } from "hyparquet";
+import { compressors } from "hyparquet-compressors";
+import { ToolError } from "../../core/errors.ts";
+
+export interface Document {
+  readonly title: string;
+  readonly text: string;
+  /** Shown with the results; "" where there is none. */
+  readonly url: string;
+}
+
+const textEndings = [".txt", ".md", ".markdown"];
+/** Names of columns and keys, the first that a record has. Of Wikipedia dumps, FlashRAG, BEIR and MS MARCO. */
+const textKeys = ["text", "contents", "content", "body", "passage"];
+const titleKeys = ["title", "name", "heading"];
+const urlKeys = ["url", "link", "source"];
+
+/**
+ * Reads a folder of text and Markdown files (and those below it), a `.jsonl` or `.jsonl.gz` file, or a `.parquet` file.
+ * A record has a text under one of the keys text, contents, content, body or passage, and may have a title and a url.
+ * @throws ToolError where there is nothing to read
+ */
+export async function readCorpus(path: string): Promise<Document[]> {
+  const kind = await stat(path).catch((cause: unknown) => {
+    throw new ToolError("corpus", path, { expected: "a folder, a .jsonl or a .parquet file", cause });
+  });
+  const documents = kind.isDirectory() ? await readFolder(path) : await readRecords(path);
+  if (documents.length > 0) return documents;
+  throw new ToolError("corpus", path, {
+    expected: "documents in it",
+    hint: `A folder's files end in ${textEndings.join(", ")}.`,
+  });
+}
+
+async function readFolder(folder: string): Promise<Document[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const paths = entries
+    .filter((entry) => entry.isFile() && textEndings.includes(extname(entry.name).toLowerCase()))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+  const documents: Document[] = [];
+  for (const path of paths) {
+    const text = await readFile(path, "utf8");
+    const heading = /^#\s+(.+)$/m.exec(text)?.[1];
+    documents.push({ title: heading ?? basename(path, extname(path)), text, url: relative(folder, path).replaceAll("\\", "/") });
+  }
+  return documents;
+}
+
+async function readRecords(path: string): Promise<Document[]> {
+  if (path.endsWith(".parquet")) {
+    const rows = await readParquet(path);
+    return rows.map((row, index) => documentOf(row, `${path}, row ${index}`));
+  }
+  if (!/\.jsonl(\.gz)?$/.test(path)) throw new ToolError("corpus", path, { expected: "a folder, a .jsonl or a .parquet file" });
+  const bytes = path.endsWith(".gz") ? Readable.from([unzipped(await readFile(path), path)]) : createReadStream(path);
+  const documents: Document[] = [];
+  let number = 0;
+  for await (const line of createInterface({ input: bytes })) {
+    number++;
+    if (line.trim() !== "") documents.push(documentOf(parsed(line, `${path}:${number}`), `${path}:${number}`));
+  }
+  return documents;
+}
+
+async function readParquet(path: string): Promise<Record<string, unknown>[]> {
+  try {
+    return await parquetReadObjects({ file: await asyncBufferFromFile(path), compressors });
+  } catch (cause) {
+    throw new ToolError("corpus", path, { expected: "a Parquet file", cause });
+  }
+}
+
+function unzipped(bytes: Buffer, path: string): Buffer {
+  try {
+    return gunzipSync(bytes);
+  } catch (cause) {
+    throw new ToolError("corpus", path, { expected: "a gzipped file", cause });
+  }
+}
+
+function parsed(line: string, where: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch (cause) {
+    throw new ToolError(where, line, { expected: "a JSON object", cause });
+  }
+}
+
+function documentOf(record: unknown, where: string): Document {
+  const fields = new Map(Object.entries(record ?? {}));
+  const first = (keys: readonly string[]) => keys.map((key) => fields.get(key)).find((value) => typeof value === "string");
+  const text = first(textKeys);
+  if (text === undefined) throw new ToolError(where, record, { expected: `a text under ${textKeys.join(", ")}` });
+  return { title: first(titleKeys) ?? "", text, url: first(urlKeys) ?? "" };
+}

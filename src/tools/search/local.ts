@@ -1,0 +1,58 @@
+import MiniSearch from "minisearch";
+import { type Document, readCorpus } from "./corpus.ts";
+import type { SearchProvider } from "./provider.ts";
+
+/** Characters of a passage, as of the snippets in ARPO's protocol. */
+const passageLength = 1000;
+
+/**
+ * A full-text index in memory (BM25+ over passages, titles count double). A result is the best passage of a document.
+ * Words are what stands between spaces and punctuation, so that languages without spaces are not found by their words.
+ */
+export function localSearch(documents: readonly Document[]): SearchProvider {
+  const index = new MiniSearch<{ id: number; title: string; text: string }>({
+    fields: ["title", "text"],
+    searchOptions: { boost: { title: 2 } },
+  });
+  const passages = documents.flatMap((document, at) => passagesOf(document.text).map((text) => ({ at, text })));
+  index.addAll(passages.map(({ at, text }, id) => ({ id, text, title: documents[at].title })));
+
+  return {
+    name: "local",
+    search: async (query, { count, signal }) => {
+      signal?.throwIfAborted();
+      const best = new Map<number, string>();
+      for (const { id } of index.search(query)) {
+        const { at, text } = passages[id];
+        if (!best.has(at)) best.set(at, text);
+        if (best.size === count) break;
+      }
+      return [...best].map(([at, snippet]) => ({ title: documents[at].title, url: documents[at].url, snippet }));
+    },
+  };
+}
+
+/** An index over what `readCorpus` reads. @throws ToolError */
+export async function readLocalSearch(path: string): Promise<SearchProvider> {
+  return localSearch(await readCorpus(path));
+}
+
+/** Whole paragraphs as long as they fit; of a longer one, whole words. */
+export function passagesOf(text: string): string[] {
+  const passages: string[] = [];
+  let passage = "";
+  const add = (piece: string, separator: string) => {
+    if (passage !== "" && passage.length + separator.length + piece.length > passageLength) {
+      passages.push(passage);
+      passage = "";
+    }
+    passage = passage === "" ? piece : passage + separator + piece;
+  };
+  for (const paragraph of text.split(/\n\s*\n/)) {
+    const trimmed = paragraph.trim();
+    if (trimmed === "") continue;
+    if (trimmed.length <= passageLength) add(trimmed, "\n\n");
+    else for (const word of trimmed.match(new RegExp(`\\S{1,${passageLength}}`, "g")) ?? []) add(word, " ");
+  }
+  return passage === "" ? passages : [...passages, passage];
+}

@@ -1,0 +1,56 @@
+import { readFile } from "node:fs/promises";
+import { gunzipSync } from "node:zlib";
+import { z } from "zod";
+import { ToolError } from "../../core/errors.ts";
+import type { SearchProvider, SearchResult } from "./provider.ts";
+
+const recordsSchema = z.record(z.string(), z.string());
+
+export interface RecordedOptions {
+  /** Asked where nothing is recorded; without it there are no results then. */
+  readonly fallback?: SearchProvider;
+}
+
+/**
+ * Recorded searches: an object from a query to the text of its results, a line `Page i: snippet` each, as ARPO's search cache.
+ * A query is found by its exact words, after double quotes are removed from it, and also under `search query: ` + the query,
+ * which is how most queries of that file begin.
+ */
+export function recordedSearch(records: Readonly<Record<string, string>>, { fallback }: RecordedOptions = {}): SearchProvider {
+  const byQuery = new Map(Object.entries(records));
+  return {
+    name: fallback === undefined ? "recorded" : `recorded+${fallback.name}`,
+    search: async (query, options) => {
+      options.signal?.throwIfAborted();
+      const asked = query.replaceAll('"', "");
+      const text = byQuery.get(asked) ?? byQuery.get(`search query: ${asked}`);
+      if (text === undefined) return fallback === undefined ? [] : fallback.search(query, options);
+      return pagesOf(text).slice(0, options.count);
+    },
+  };
+}
+
+/**
+ * @param path a JSON file, gzipped where it ends in .gz
+ * @throws ToolError
+ */
+export async function readRecordedSearch(path: string, options: RecordedOptions = {}): Promise<SearchProvider> {
+  const bytes = await readFile(path);
+  try {
+    const text = (path.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString("utf8");
+    return recordedSearch(recordsSchema.parse(JSON.parse(text)), options);
+  } catch (cause) {
+    throw new ToolError("recorded search", path, { expected: "a JSON object from queries to texts", cause });
+  }
+}
+
+/** The snippets of `Page 1: …`, `Page 2: …`; a snippet may have several lines. */
+function pagesOf(text: string): SearchResult[] {
+  const snippets: string[] = [];
+  for (const line of text.split("\n")) {
+    const opening = `Page ${snippets.length + 1}: `;
+    if (line.startsWith(opening)) snippets.push(line.slice(opening.length));
+    else if (snippets.length > 0) snippets[snippets.length - 1] += `\n${line}`;
+  }
+  return snippets.map((snippet) => ({ title: "", url: "", snippet }));
+}

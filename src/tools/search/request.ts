@@ -1,0 +1,112 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { ToolError } from "../../core/errors.ts";
+
+export interface RequestLimits {
+  /** For one attempt. */
+  readonly timeoutMs: number;
+  /** Attempts after the first, where the server says 429 or 5xx or cannot be reached. */
+  readonly retries: number;
+  /** Before the first retry; doubled each time. A server's Retry-After is waited for instead, up to a minute. */
+  readonly retryDelayMs: number;
+  readonly requestsPerSecond: number;
+}
+
+const maxResponseBytes = 5 * 2 ** 20;
+const maxRetryAfterMs = 60_000;
+
+/** Sends one service's requests. Answers with the parsed JSON. */
+export type Send = (url: URL, init: RequestInit, signal?: AbortSignal) => Promise<unknown>;
+
+/**
+ * One service's requests: spaced in time, tried again, ended in time.
+ * @param secrets replaced in every message, wherever they come from
+ */
+export function createSender(service: string, secrets: readonly string[], limits: RequestLimits): Send {
+  const failed = (value: unknown, expected: string, hint?: string) =>
+    new ToolError(service, redact(String(value), secrets), { expected, hint });
+  let nextStart = 0;
+
+  const turn = async (signal: AbortSignal | undefined) => {
+    const now = Date.now();
+    const start = Math.max(now, nextStart);
+    nextStart = start + 1000 / limits.requestsPerSecond;
+    if (start > now) await sleep(start - now, undefined, { signal });
+  };
+
+  const attempt = async (url: URL, init: RequestInit, signal: AbortSignal | undefined): Promise<Attempt> => {
+    await turn(signal);
+    const limit = AbortSignal.timeout(limits.timeoutMs);
+    try {
+      const response = await fetch(url, {
+        ...init,
+        redirect: "error",
+        signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+      });
+      const text = await readText(response);
+      if (response.ok) return { text };
+      const again = response.status === 429 || response.status >= 500;
+      const hint = again ? undefined : text.replace(/\s+/g, " ").slice(0, 200);
+      const error = failed(`answering ${response.status} ${response.statusText}`.trim(), "results", redact(hint ?? "", secrets));
+      return { error, again, waitMs: retryAfterMs(response.headers.get("retry-after")) };
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (limit.aborted) return { error: failed("silent", `an answer within ${limits.timeoutMs} ms`), again: true };
+      if (error instanceof ToolError) return { error, again: false };
+      return { error: failed("out of reach", "an answer", reasonOf(error, secrets)), again: true };
+    }
+  };
+
+  return async (url, init, signal) => {
+    for (let tried = 0; ; tried++) {
+      const outcome = await attempt(url, init, signal);
+      if ("text" in outcome) return parse(outcome.text, failed);
+      const { error, again, waitMs } = outcome;
+      const pause = waitMs ?? limits.retryDelayMs * 2 ** tried;
+      if (!again || tried >= limits.retries || pause > maxRetryAfterMs) throw error;
+      // The service asked for a pause: it is one for all requests.
+      if (waitMs !== undefined) nextStart = Math.max(nextStart, Date.now() + waitMs);
+      else await sleep(pause, undefined, { signal });
+    }
+  };
+}
+
+type Attempt = { readonly text: string } | { readonly error: ToolError; readonly again: boolean; readonly waitMs?: number };
+
+/** Also in the forms in which a secret stands in an address. */
+export function redact(text: string, secrets: readonly string[]): string {
+  const forms = secrets.flatMap((secret) => [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)]);
+  return forms.filter((form) => form !== "").reduce((clean, form) => clean.replaceAll(form, "[key]"), text);
+}
+
+function parse(text: string, failed: (value: unknown, expected: string) => ToolError): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw failed(`answering ${JSON.stringify(text.slice(0, 100))}`, "JSON");
+  }
+}
+
+/** Seconds or a date. undefined where the header says neither. */
+function retryAfterMs(header: string | null): number | undefined {
+  if (header === null || header.trim() === "") return undefined;
+  const seconds = Number(header);
+  const ms = Number.isNaN(seconds) ? Date.parse(header) - Date.now() : seconds * 1000;
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
+}
+
+async function readText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > maxResponseBytes) throw new ToolError("the answer", size, { expected: `at most ${maxResponseBytes} bytes` });
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** fetch() hides why it failed in its error's cause. */
+function reasonOf(error: unknown, secrets: readonly string[]): string {
+  const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return redact(inner instanceof Error ? inner.message : String(inner), secrets);
+}

@@ -1,0 +1,37 @@
+import { z } from "zod";
+import { cut } from "../cut.ts";
+import { defineTool, type Tool } from "../tool.ts";
+import type { SearchProvider, SearchResult } from "./provider.ts";
+
+export interface SearchToolOptions {
+  /** Results that a call shows; 10 in ARPO's protocol. */
+  readonly count?: number;
+  /** Characters of a result; 1000 in ARPO's protocol. */
+  readonly maxSnippet?: number;
+  readonly timeoutMs?: number;
+}
+
+/** A search as a tool. Its retries and pauses count into its time limit. */
+export function searchTool(
+  provider: SearchProvider,
+  { count = 10, maxSnippet = 1000, timeoutMs = 60_000 }: SearchToolOptions = {},
+): Tool {
+  return defineTool({
+    name: "search",
+    description: "Searches for documents and returns excerpts of the best ones.",
+    parameters: z.object({ query: z.string().min(1) }),
+    timeoutMs,
+    execute: async ({ query }, { signal }) => asText(await provider.search(query, { count, signal }), maxSnippet),
+  });
+}
+
+/** A line `Page i: …` each, as in ARPO's protocol, with title and address where there are any. */
+function asText(results: readonly SearchResult[], maxSnippet: number): string {
+  if (results.length === 0) return "No search results found.";
+  return results
+    .map(({ title, url, snippet }, index) => {
+      const source = [title, url === "" ? "" : `(${url})`].filter((part) => part !== "").join(" ");
+      return `Page ${index + 1}: ${source === "" ? "" : `${source}\n`}${cut(snippet, maxSnippet)}`;
+    })
+    .join("\n");
+}

@@ -1,0 +1,140 @@
+import { z } from "zod";
+import { ConfigError, ToolError } from "../../core/errors.ts";
+import { parseSettings } from "../../core/settings.ts";
+import type { SearchProvider, SearchResult } from "./provider.ts";
+import { createSender } from "./request.ts";
+
+const limits = {
+  timeoutMs: z.number().positive().default(10_000),
+  /** After the first attempt. */
+  retries: z.int().min(0).default(3),
+  retryDelayMs: z.number().min(0).default(500),
+};
+const serviceSettings = (url: string, requestsPerSecond: number) =>
+  z.strictObject({
+    ...limits,
+    key: z.string(),
+    /** Another address than the service's own, for a proxy. */
+    url: z.url().default(url),
+    requestsPerSecond: z.number().positive().default(requestsPerSecond),
+  });
+
+/** Of its plans the free one has the lowest rate: one request a second. */
+const braveSettings = serviceSettings("https://api.search.brave.com/res/v1/web/search", 1);
+const serperSettings = serviceSettings("https://google.serper.dev/search", 5);
+const tavilySettings = serviceSettings("https://api.tavily.com/search", 5);
+const searxngSettings = z.strictObject({
+  ...limits,
+  /** Of the instance: there is no common one. Its settings must allow the format json. */
+  url: z.url(),
+  requestsPerSecond: z.number().positive().default(5),
+});
+
+const text = z
+  .string()
+  .nullish()
+  .transform((value) => value ?? "");
+const braveAnswer = z.object({
+  type: z.literal("search"),
+  web: z.object({ results: z.array(z.object({ title: text, url: text, description: text })) }).optional(),
+});
+const serperAnswer = z.object({
+  searchParameters: z.looseObject({}),
+  organic: z.array(z.object({ title: text, link: text, snippet: text })).default([]),
+});
+const contentAnswer = z.object({ results: z.array(z.object({ title: text, url: text, content: text })) });
+
+/** Brave Search (brave.com/search/api). @throws ConfigError */
+export function braveSearch(settings: z.input<typeof braveSettings>): SearchProvider {
+  const checked = withKey(parseSettings(braveSettings, settings, "brave"), "brave");
+  return provider("brave", checked, braveAnswer, {
+    // It refuses a larger count.
+    request: (query, count) => [
+      withQuery(checked.url, { q: query, count: String(Math.min(count, 20)) }),
+      { headers: { accept: "application/json", "x-subscription-token": checked.key } },
+    ],
+    results: ({ web }) => (web?.results ?? []).map(({ title, url, description }) => ({ title, url, snippet: description })),
+  });
+}
+
+/** Google's results by Serper (serper.dev). @throws ConfigError */
+export function serperSearch(settings: z.input<typeof serperSettings>): SearchProvider {
+  const checked = withKey(parseSettings(serperSettings, settings, "serper"), "serper");
+  return provider("serper", checked, serperAnswer, {
+    request: (query, count) => [new URL(checked.url), post({ q: query, num: count }, { "x-api-key": checked.key })],
+    results: ({ organic }) => organic.map(({ title, link, snippet }) => ({ title, url: link, snippet })),
+  });
+}
+
+/** Tavily (tavily.com). @throws ConfigError */
+export function tavilySearch(settings: z.input<typeof tavilySettings>): SearchProvider {
+  const checked = withKey(parseSettings(tavilySettings, settings, "tavily"), "tavily");
+  return provider("tavily", checked, contentAnswer, {
+    request: (query, count) => [
+      new URL(checked.url),
+      post({ query, max_results: Math.min(count, 20) }, { authorization: `Bearer ${checked.key}` }),
+    ],
+    results: ({ results }) => results.map(({ title, url, content }) => ({ title, url, snippet: content })),
+  });
+}
+
+/** A SearXNG instance (docs.searxng.org). @throws ConfigError */
+export function searxngSearch(settings: z.input<typeof searxngSettings>): SearchProvider {
+  const checked = parseSettings(searxngSettings, settings, "searxng");
+  return provider("searxng", { ...checked, key: "" }, contentAnswer, {
+    request: (query) => [withQuery(`${checked.url.replace(/\/+$/, "")}/search`, { q: query, format: "json" }), {}],
+    results: ({ results }) => results.map(({ title, url, content }) => ({ title, url, snippet: content })),
+  });
+}
+
+interface Service<Answer> {
+  request(query: string, count: number): readonly [URL, RequestInit];
+  results(answer: Answer): readonly SearchResult[];
+}
+
+function provider<Schema extends z.ZodType>(
+  name: string,
+  settings: Parameters<typeof createSender>[2] & { readonly key: string },
+  schema: Schema,
+  { request, results }: Service<z.output<Schema>>,
+): SearchProvider {
+  const send = createSender(name, [settings.key], settings);
+  return {
+    name,
+    search: async (query, { count, signal }) => {
+      const [url, init] = request(query, count);
+      const answer = schema.safeParse(await send(url, init, signal));
+      if (!answer.success) throw new ToolError(name, "answering something else", { expected: "search results" });
+      return results(answer.data).slice(0, count).map(plain);
+    },
+  };
+}
+
+/** Services mark the words that were found in HTML. */
+function plain({ title, url, snippet }: SearchResult): SearchResult {
+  return { title: withoutTags(title), url, snippet: withoutTags(snippet) };
+}
+
+const entities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", "#x27": "'", nbsp: " " };
+
+function withoutTags(html: string): string {
+  return html
+    .replace(/<\/?(strong|b|em|i|mark)>/gi, "")
+    .replace(/&(amp|lt|gt|quot|#39|#x27|nbsp);/g, (_, name: string) => entities[name]);
+}
+
+function withQuery(url: string, query: Readonly<Record<string, string>>): URL {
+  const full = new URL(url);
+  for (const [name, value] of Object.entries(query)) full.searchParams.set(name, value);
+  return full;
+}
+
+function post(body: unknown, headers: Readonly<Record<string, string>>): RequestInit {
+  return { method: "POST", headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) };
+}
+
+/** The value is not shown: a key with a line break at its end is still a key. */
+function withKey<T extends { readonly key: string }>(settings: T, name: string): T {
+  if (/^[\x21-\x7e]+$/.test(settings.key)) return settings;
+  throw new ConfigError(`${name}.key`, settings.key === "" ? "" : "[key]", { expected: "a key of visible ASCII characters" });
+}
