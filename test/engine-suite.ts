@@ -71,6 +71,23 @@ export function engineSuite(name: string, makeEngine: () => Promise<Engine>, has
         }
       });
 
+      test.each([1, 0.7])(
+        "tells the likeliest candidates of every token where it is asked to, at temperature %d",
+        async (temperature) => {
+          const engine = await open();
+          const all = await engine.sample(request({ maxTokens: 4, temperature, topLogprobs: engine.info.vocabularySize }));
+          const two = await engine.sample(request({ maxTokens: 4, temperature, topLogprobs: 2 }));
+          expect(two.topLogprobs).toEqual(all.topLogprobs?.map((candidates) => candidates.slice(0, 2)));
+          expect(all.topLogprobs).toHaveLength(4);
+          for (const [t, candidates] of all.topLogprobs?.entries() ?? []) {
+            expect(candidates).toEqual([...candidates].sort((a, b) => b - a));
+            const entropy = -candidates.reduce((sum, logprob) => sum + Math.exp(logprob) * logprob, 0);
+            expect(Math.abs(entropy - all.entropies[t])).toBeLessThan(rounding);
+          }
+          expect((await engine.sample(request({ maxTokens: 4, temperature }))).topLogprobs).toBeUndefined();
+        },
+      );
+
       test("is decided by the seed, and greedy at temperature 0", async () => {
         const [first, second] = [await open(), await open()];
         expect(await first.sample(request({ seed: 3 }))).toEqual(await second.sample(request({ seed: 3 })));

@@ -55,12 +55,20 @@ export class TableEngine implements Engine {
     return this.#state.policy.steps;
   }
 
-  async sample({ context, maxTokens, stopTokens, seed, temperature = 1 }: SampleRequest): Promise<SampledAction> {
+  async sample({
+    context,
+    maxTokens,
+    stopTokens,
+    seed,
+    temperature = 1,
+    topLogprobs = 0,
+  }: SampleRequest): Promise<SampledAction> {
     const random = randomStream(seed, "sample");
     const tokens: TokenId[] = [];
     const logprobs: number[] = [];
     const modelLogprobs: number[] = [];
     const entropies: number[] = [];
+    const candidates: number[][] = [];
     let finish: "stop" | "length" = "length";
     while (tokens.length < maxTokens && finish === "length") {
       const previous = tokens.at(-1) ?? context[context.length - 1];
@@ -71,10 +79,12 @@ export class TableEngine implements Engine {
       logprobs.push((temperature === 0 ? 0 : row[token]) + this.samplerError);
       modelLogprobs.push(own[token] + this.samplerError);
       entropies.push(entropyOf(row));
+      candidates.push([...row].sort((a, b) => b - a).slice(0, topLogprobs));
       if (stopTokens.includes(token)) finish = "stop";
     }
     this.#sampledTokens += tokens.length;
-    return { tokens, logprobs, modelLogprobs, entropies, finish, weightVersion: this.weightVersion };
+    const told = topLogprobs > 0 ? { topLogprobs: candidates } : {};
+    return { tokens, logprobs, modelLogprobs, entropies, ...told, finish, weightVersion: this.weightVersion };
   }
 
   release(): void {}

@@ -19,6 +19,8 @@ export interface SampleRequest {
   readonly topP?: number;
   /** Only the k likeliest tokens; 0 (off) if left out. */
   readonly topK?: number;
+  /** So many candidates' log-probs are told for every token; 0 (none) if left out. */
+  readonly topLogprobs?: number;
   /** Names the row whose key/value cache this context continues; the cache is kept until `release(key)`. */
   readonly cacheKey?: string;
   /** Cancels the request and frees its slot. */
@@ -33,6 +35,8 @@ export interface SampledAction {
   readonly modelLogprobs: readonly number[];
   /** Entropy in nats of the tempered distribution, before top-k and top-p. */
   readonly entropies: readonly number[];
+  /** For each token the likeliest candidates of the same distribution, likeliest first. Where the request asked for them. */
+  readonly topLogprobs?: readonly (readonly number[])[];
   readonly finish: "stop" | "length";
   /** Optimiser steps that the sampling weights had seen. */
   readonly weightVersion: number;

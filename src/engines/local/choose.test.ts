@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Choice, chooseToken, needsLogits } from "./choose.ts";
+import { type Choice, chooseToken, needsLogits, topLogprobs } from "./choose.ts";
 
 const plain: Choice = { temperature: 1, topP: 1, topK: 0 };
 /** Sums to 1 in float32 as well. */
@@ -94,3 +94,12 @@ function softmax(logits: readonly number[]): Float32Array {
   const total = weights.reduce((a, b) => a + b);
   return Float32Array.from(weights, (weight) => weight / total);
 }
+
+test("the likeliest candidates are those of the sorted distribution, without impossible ones", () => {
+  fc.assert(
+    fc.property(distributions, fc.integer({ min: 1, max: 14 }), (probabilities, count) => {
+      const sorted = [...probabilities].filter((p) => p > 0).sort((a, b) => b - a);
+      expect(topLogprobs(probabilities, count)).toEqual(sorted.slice(0, count).map(Math.log));
+    }),
+  );
+});

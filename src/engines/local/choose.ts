@@ -64,6 +64,18 @@ function drawFrom(tokens: readonly TokenId[], probabilities: Float32Array, unifo
   return { token, logprob: Math.log(probabilities[token] / mass) };
 }
 
+/** Log-probs of the `count` likeliest tokens, likeliest first; fewer where fewer are possible. */
+export function topLogprobs(probabilities: Float32Array, count: number): number[] {
+  const top: number[] = [];
+  for (const probability of probabilities) {
+    if (probability === 0 || (top.length === count && probability <= top[count - 1])) continue;
+    let at = top.length < count ? top.length : count - 1;
+    for (; at > 0 && top[at - 1] < probability; at--) top[at] = top[at - 1];
+    top[at] = probability;
+  }
+  return top.map(Math.log);
+}
+
 /** The tokens that top-k and top-p leave, likeliest first; ties by id. Never empty. */
 function support(probabilities: Float32Array, { topK, topP }: Choice): TokenId[] {
   const order = Array.from(probabilities.keys()).sort((a, b) => probabilities[b] - probabilities[a] || a - b);

@@ -2,7 +2,7 @@ import { EngineError } from "../../core/errors.ts";
 import { type Random, randomStream } from "../../core/random.ts";
 import type { TokenId } from "../../core/trajectory.ts";
 import type { SampledAction, SampleRequest, SamplerStats } from "../engine.ts";
-import { type Choice, chooseToken, needsLogits } from "./choose.ts";
+import { type Choice, chooseToken, needsLogits, topLogprobs } from "./choose.ts";
 import { SlotCache } from "./kv-cache.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { commonPrefix } from "./packing.ts";
@@ -30,7 +30,13 @@ interface Row {
   readonly random: Random;
   readonly tokens: TokenId[];
   pending: TokenId[];
-  readonly action: { tokens: TokenId[]; logprobs: number[]; modelLogprobs: number[]; entropies: number[] };
+  readonly action: {
+    readonly tokens: TokenId[];
+    readonly logprobs: number[];
+    readonly modelLogprobs: number[];
+    readonly entropies: number[];
+    readonly topLogprobs?: number[][];
+  };
   readonly resolve: (action: SampledAction) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -107,7 +113,10 @@ export class LocalSampler {
         random: randomStream(request.seed, "action"),
         tokens: [],
         pending: [...context],
-        action: { tokens: [], logprobs: [], modelLogprobs: [], entropies: [] },
+        action: {
+          ...{ tokens: [], logprobs: [], modelLogprobs: [], entropies: [] },
+          ...(request.topLogprobs ? { topLogprobs: [] } : {}),
+        },
         resolve: (action) => {
           forget();
           resolve(action);
@@ -287,6 +296,7 @@ export class LocalSampler {
     action.logprobs.push(chosen.logprob);
     action.modelLogprobs.push(chosen.modelLogprob);
     action.entropies.push(entropies[r]);
+    action.topLogprobs?.push(topLogprobs(of(probabilities), request.topLogprobs ?? 0));
     row.pending = [chosen.token];
     this.#stats.sampledTokens++;
     if (request.stopTokens.includes(chosen.token)) return "stop";
@@ -328,7 +338,7 @@ export class LocalSampler {
 
 /** @throws EngineError naming what no model could sample */
 function checkRequest(request: SampleRequest, { maxLength, vocabSize }: { maxLength: number; vocabSize: number }): void {
-  const { context, maxTokens, temperature = 1, topP = 1, topK = 0 } = request;
+  const { context, maxTokens, temperature = 1, topP = 1, topK = 0, topLogprobs: candidates = 0 } = request;
   const check = (fits: boolean, name: string, value: unknown, expected: string, hint?: string) => {
     if (!fits) throw new EngineError(name, value, { expected, hint });
   };
@@ -340,6 +350,7 @@ function checkRequest(request: SampleRequest, { maxLength, vocabSize }: { maxLen
   check(temperature >= 0 && temperature < Infinity, "temperature", temperature, "a number from 0, which is greedy");
   check(topP > 0 && topP <= 1, "topP", topP, "a number above 0, at most 1, which is off");
   check(Number.isInteger(topK) && topK >= 0, "topK", topK, "a whole number from 0, which is off");
+  check(Number.isInteger(candidates) && candidates >= 0, "topLogprobs", candidates, "a whole number from 0, which is off");
 }
 
 /** Tokens of a row's context that a cached sequence also starts with. The last is always fed: it gives the first distribution. */
