@@ -28,7 +28,11 @@ const threads = { flag: "--threads <n>", path: "threads", description: "CPU thre
 /** Settings with a flag of their own. `--set` reaches every other one. */
 export const trainFlags: readonly SettingFlag[] = [
   environment,
-  { flag: "--algorithm <kind>", path: "algorithm.kind", description: "what makes updates of rollouts: seeupo or grpo" },
+  {
+    flag: "--algorithm <kind>",
+    path: "algorithm.kind",
+    description: "what makes updates of rollouts: seeupo, grpo, ppo and others",
+  },
   model,
   { flag: "--steps <n>", path: "steps", description: "training steps" },
   { flag: "--tasks-per-step <n>", path: "rollout.tasksPerStep", description: "tasks of a step" },

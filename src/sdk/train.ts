@@ -8,7 +8,14 @@ import { listRuns, readRun, readSummary } from "../runs/read.ts";
 import type { Summary } from "../runs/records.ts";
 import { createRun, newRunFolder, reopenRun, requireFree, requireSameRun } from "../runs/write.ts";
 import { requireCapabilities } from "../training/capabilities.ts";
-import { isEnvironment, resolveConfig, rewardsFromCode, type TrainingConfig, type UserConfig } from "../training/config.ts";
+import {
+  isEnvironment,
+  resolveConfig,
+  rewardsFromCode,
+  rolloutAlgorithms,
+  type TrainingConfig,
+  type UserConfig,
+} from "../training/config.ts";
 import type { OnEvent } from "../training/events.ts";
 import { checkSplits } from "../training/tasks.ts";
 import { train as trainWith } from "../training/trainer.ts";
@@ -82,7 +89,7 @@ export async function train(
 function planned(config: TrainingConfig, user: UserConfig): Omit<RunPlan, "rewards" | "folder" | "resume"> {
   if (config.algorithm.kind === "sft")
     throw new ConfigError("algorithm.kind", "sft", {
-      expected: ["seeupo", "grpo"],
+      expected: rolloutAlgorithms,
       hint: "sft learns from demonstrations, not from rollouts: recipes/office shows how.",
     });
   const environment = environmentOf(config, user);

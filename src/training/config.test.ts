@@ -12,6 +12,13 @@ const own: Environment = {
   },
 };
 
+test("more mini-batches than a step has groups are refused before it runs", () => {
+  expect(() => resolveConfig({ algorithm: "ppo", rollout: { tasksPerStep: 2 } })).toThrow(
+    "expected at most rollout.tasksPerStep: groups are dealt out whole.",
+  );
+  expect(resolveConfig({ algorithm: "ppo", rollout: { tasksPerStep: 4 } }).algorithm).toMatchObject({ miniBatches: 4 });
+});
+
 test("an empty configuration is the default run", () => {
   const config = resolveConfig();
   expect(config.environment).toEqual({ name: "office", settings: {} });

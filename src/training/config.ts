@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type AlgorithmKind, algorithmConfigSchema } from "../algorithms/config.ts";
+import { type AlgorithmKind, algorithmConfigSchema, rolloutAlgorithms } from "../algorithms/config.ts";
 import { parseSettings } from "../core/settings.ts";
 import { type Environment, splits } from "../environments/environment.ts";
 import { refuseKeys, rewardsSchema } from "../rewards/config.ts";
@@ -96,6 +96,12 @@ export const trainingConfigSchema = z.strictObject({
   /** The run's folder. A new one under runs/ if left out. */
   out: z.string().min(1).optional(),
 });
+
+/** What settings of different parts ask of each other. */
+const consistentSchema = trainingConfigSchema.refine(
+  ({ algorithm, rollout }) => !("miniBatches" in algorithm) || algorithm.miniBatches <= rollout.tasksPerStep,
+  { path: ["algorithm", "miniBatches"], message: "at most rollout.tasksPerStep: groups are dealt out whole" },
+);
 export type TrainingConfig = z.output<typeof trainingConfigSchema>;
 
 type Settings = z.input<typeof trainingConfigSchema>;
@@ -106,6 +112,9 @@ export interface UserConfig extends Omit<Settings, "environment" | "algorithm" |
   readonly algorithm?: AlgorithmKind | Settings["algorithm"];
   readonly rewards?: readonly (z.input<typeof rewardsSchema>[number] | Reward)[];
 }
+
+/** The algorithms that a run can train by. */
+export { rolloutAlgorithms };
 
 /** Types `retrograde.config.ts`. */
 export function defineConfig(config: UserConfig): UserConfig {
@@ -119,7 +128,7 @@ export function defineConfig(config: UserConfig): UserConfig {
  */
 export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): TrainingConfig {
   for (const { rewards } of [user, flags]) refuseKeys(rewards);
-  return parseSettings(trainingConfigSchema, merge(merge(chosenByDefault, spelledOut(user)), spelledOut(flags)));
+  return parseSettings(consistentSchema, merge(merge(chosenByDefault, spelledOut(user)), spelledOut(flags)));
 }
 
 /**

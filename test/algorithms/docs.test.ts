@@ -1,23 +1,64 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { algorithmConfigSchema } from "../../src/algorithms/config.ts";
 import { updateMetrics } from "../../src/algorithms/metrics.ts";
+import { anyAdvantage, anyUpdate } from "../../src/algorithms/parts.ts";
 
 function pageOf(algorithm: string): string {
   return readFileSync(join(import.meta.dirname, "../../docs/algorithms", `${algorithm}.md`), "utf8");
 }
 
-const algorithms = algorithmConfigSchema.options.map(({ shape }) => ({ kind: shape.kind.value, settings: Object.keys(shape) }));
+/** Every setting of a schema by its path. A clip range is one setting; a part whose kind is open has its own tables, below. */
+function settingsOf(schema: z.core.$ZodType): string[] {
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional)
+    return settingsOf(schema.def.innerType);
+  if (schema instanceof z.ZodLiteral || schema instanceof z.ZodDiscriminatedUnion) return [];
+  if (!(schema instanceof z.ZodObject) || "low" in schema.shape) return [""];
+  return Object.entries(schema.shape).flatMap(([key, inner]) =>
+    settingsOf(inner).map((rest) => (rest === "" ? key : `${key}.${rest}`)),
+  );
+}
 
-test.each(algorithms)("the page of $kind has every setting and no other", ({ kind, settings }) => {
-  const [, section = ""] = /## Settings\n([\s\S]*?)\n## /.exec(pageOf(kind)) ?? [];
-  const documented = [...section.matchAll(/^\| `(\w+)` \|/gm)].map((match) => match[1]);
-  expect(documented.sort()).toEqual(settings.filter((name) => name !== "kind").sort());
+function sectionOf(page: string, title: string): string {
+  return new RegExp(`## ${title}\\n([\\s\\S]*?)(\\n## |$)`).exec(pageOf(page))?.[1] ?? "";
+}
+
+const rowsOf = (section: string) => [...section.matchAll(/^\| `([\w.]+)` \|/gm)].map((match) => match[1]);
+
+const algorithms = algorithmConfigSchema.options.map((option) => ({
+  kind: option.shape.kind.value,
+  settings: settingsOf(option),
+}));
+const shared = rowsOf(sectionOf("README", "Shared settings"));
+
+test.each(algorithms)("the page of $kind has every setting and no other, but for those that all share", ({ kind, settings }) => {
+  const documented = rowsOf(sectionOf(kind, "Settings"));
+  const own = settings.filter((name) => kind === "seeupo" || !shared.includes(name) || documented.includes(name));
+  expect(documented.toSorted()).toEqual(own.toSorted());
+});
+
+test("settings that all share are on the index, and no other", () => {
+  const common = algorithms.filter(({ kind }) => kind !== "seeupo" && kind !== "sft").map(({ settings }) => settings);
+  expect(shared).toEqual(
+    common[0].filter((name) => name !== "aggregation" && common.every((settings) => settings.includes(name))),
+  );
+});
+
+test.each([...anyAdvantage.options, ...anyUpdate.options])("custom's page has every kind with its settings", (option) => {
+  const row = pageOf("custom")
+    .split("\n")
+    .find((line) => line.startsWith(`| \`${option.shape.kind.value}\` |`));
+  for (const name of settingsOf(option)) expect(row).toContain(`\`${name}\``);
+});
+
+test("the index has every algorithm", () => {
+  for (const { kind } of algorithms) expect(pageOf("README")).toContain(`| [\`${kind}\`](${kind}.md) |`);
 });
 
 test("every metric is on a page, and pages name no other", () => {
-  const sections = algorithms.map(({ kind }) => /## Metrics\n([\s\S]*?)\n## /.exec(pageOf(kind))?.[1] ?? "");
+  const sections = ["README", ...algorithms.map(({ kind }) => kind)].map((page) => sectionOf(page, "Metrics"));
   const documented = sections.flatMap((section) =>
     [...section.matchAll(/^\| (`.*?`) \|/gm)].flatMap((row) => [...row[1].matchAll(/`(\w+)`/g)].map((match) => match[1])),
   );
