@@ -10,6 +10,11 @@ export interface Tool<Arguments = Record<string, unknown>> {
   execute(args: Arguments, context: ToolContext): unknown;
   /** Milliseconds; 10,000 if left out. */
   readonly timeoutMs?: number;
+  /**
+   * True if the same calls in the same order give the same answers in a fresh episode of the same seed, and change nothing outside of it.
+   * Rollouts may then be forked by calling again, where the environment cannot copy its episodes.
+   */
+  readonly replayable?: boolean;
 }
 
 export type JsonSchema = { readonly type: "object"; readonly [key: string]: unknown };
