@@ -33,6 +33,20 @@ export interface Turn extends ActionInContext {
   readonly rewritten: boolean;
   readonly invalidToolCalls: number;
   readonly toolCalls: number;
+  /** What was decided about branching here, where that was a question: see agents/branching. */
+  readonly branching?: BranchDecision;
+}
+
+/** A turn after a tool result, in a rollout that may branch (ARPO, arXiv:2507.19849, §3.1). */
+export interface BranchDecision {
+  /** H_t, of the first tokens of this turn's action, over log V. */
+  readonly entropy: number;
+  /** ΔH_t = H_t − H_0, H_0 that of the trajectory's first action. */
+  readonly rise: number;
+  /** What the rule said. */
+  readonly branch: boolean;
+  /** Other trajectories that were forked here, before this turn's action. 0 where no leaves were left. */
+  readonly forks: number;
 }
 
 /** Why an episode ended. The first three are ends that an environment means; the others are failures, kept as data. */
@@ -65,7 +79,12 @@ export interface Trajectory {
    * Where this episode was forked from another of its group. Its turns before `turn` are that one's, id for id, and stand in `turns` of both;
    * absent for a rollout from the task's start.
    */
-  readonly branch?: { readonly from: TrajectoryId; readonly turn: number };
+  readonly branch?: {
+    readonly from: TrajectoryId;
+    readonly turn: number;
+    /** How the environment's state came over: copied, or made again by repeating every call. */
+    readonly by?: "clone" | "replay";
+  };
   /** What went wrong, where something did. */
   readonly error?: string;
 }

@@ -27,7 +27,10 @@ export interface EpisodeEnd {
 
 type DefinedTask<T> = Task & { readonly request: T };
 
-/** An environment of one request an episode, which ends with the model's first message without a tool call. */
+/**
+ * An environment of one request an episode, which ends with the model's first message without a tool call.
+ * Rollouts of it can branch if all of its tools are `replayable`.
+ */
 export function defineEnvironment<T extends Request>({
   name,
   system,
@@ -38,6 +41,7 @@ export function defineEnvironment<T extends Request>({
     typeof tasks === "function" ? tasks(randomStream(0, "tasks", split, index)) : (tasks[split] ?? [])[index];
   return {
     name,
+    replayable: true,
     size: (split) => (typeof tasks === "function" ? Number.POSITIVE_INFINITY : (tasks[split]?.length ?? 0)),
     task: (split, index) => {
       const request = taskAt(split, index);

@@ -20,6 +20,11 @@ export interface Environment<T extends Task = Task> {
   task(split: Split, index: number): T | Promise<T>;
   /** A fresh episode. The seed decides all that is random in it; episodes share no state. */
   start(task: T, seed: number): Episode | Promise<Episode>;
+  /**
+   * True if an episode is made again by starting it with the same task and seed and repeating its calls and messages.
+   * Its tools have to say the same of themselves (`Tool.replayable`). Not needed where episodes have `clone`.
+   */
+  readonly replayable?: boolean;
 }
 
 /**

@@ -17,6 +17,7 @@ const storedTurnSchema = z.object({
   rewritten: z.boolean(),
   invalidToolCalls: z.int(),
   toolCalls: z.int(),
+  branching: z.object({ entropy: z.number(), rise: z.number(), branch: z.boolean(), forks: z.int() }).optional(),
 });
 
 const toolCallSchema = z.object({ name: z.string(), arguments: z.record(z.string(), z.unknown()) });
@@ -39,6 +40,7 @@ const storedTrajectorySchema = z.object({
   reward: z.number(),
   scores: z.record(z.string(), z.number()),
   stopReason: z.enum(stopReasons),
+  branch: z.object({ from: z.string(), turn: z.int(), by: z.enum(["clone", "replay"]).optional() }).optional(),
   error: z.string().optional(),
   messages: z.array(messageSchema),
   turns: z.array(storedTurnSchema),
