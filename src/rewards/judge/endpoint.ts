@@ -1,4 +1,5 @@
-import OpenAI, { APIConnectionError, APIError, APIUserAbortError } from "openai";
+import { setTimeout as sleep } from "node:timers/promises";
+import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai";
 import { z } from "zod";
 import type { RewardOf } from "../config.ts";
 import { answerJsonSchema } from "./answer.ts";
@@ -39,8 +40,10 @@ const answerOfServer = z
   })
   .catch({ choices: [], usage: {} });
 
-/** The longest that the client itself waits before it repeats a request. A server that asks for more is not waited for. */
-const longestBackoffMs = 8000;
+/** Waits between two requests: the first, and the longest that is not the server's wish. As the client of OpenAI has them. */
+const [firstWaitMs, longestWaitMs] = [500, 8000];
+/** Limits are often by the minute: a server that asks for a longer wait is not waited for. */
+const longestWishMs = 60_000;
 
 /**
  * A judge's model behind any server of the chat-completions protocol. The answer is asked for by a JSON schema; a server that refuses that
@@ -57,11 +60,12 @@ export function openEndpoint(config: RewardOf<"judge">, key: string | undefined,
     ...(key === undefined ? { defaultHeaders: { Authorization: null } } : {}),
     logLevel: "off",
     timeout: timeoutMs,
-    maxRetries: retries,
+    // Its waits know nothing of signals: an interrupted run would stay until they are over.
+    maxRetries: 0,
   });
   let bySchema = true;
 
-  const complete = async (messages: readonly ChatMessage[], withSchema: boolean, signal: AbortSignal): Promise<Completion> => {
+  const complete = async (messages: readonly ChatMessage[], withSchema: boolean, signal?: AbortSignal): Promise<Completion> => {
     const format = { type: "json_schema" as const, json_schema: { name: "scores", strict: true, schema: answerJsonSchema } };
     const completion = await client.chat.completions.create(
       { model, messages: [...messages], temperature, ...(withSchema ? { response_format: format } : {}) },
@@ -76,53 +80,82 @@ export function openEndpoint(config: RewardOf<"judge">, key: string | undefined,
     };
   };
 
+  /** In time, its whole answer included: the client's own limit ends with the first byte. */
+  const completeInTime = async (...[messages, withSchema, signal]: Parameters<typeof complete>): Promise<Completion> => {
+    const deadline = AbortSignal.timeout(timeoutMs);
+    const ends = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
+    try {
+      return await complete(messages, withSchema, ends);
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw deadline.aborted ? new APIConnectionTimeoutError() : error;
+    }
+  };
+
+  const completeWithRetries = async (...args: Parameters<typeof complete>): Promise<Completion> => {
+    for (let tried = 0; ; tried++) {
+      try {
+        return await completeInTime(...args);
+      } catch (error) {
+        const wait = tried < retries ? waitAfter(error, tried) : undefined;
+        if (wait === undefined) throw error;
+        await sleep(wait, undefined, { signal: args[2] });
+      }
+    }
+  };
+
   return {
     async ask(messages, signal) {
-      const deadline = AbortSignal.timeout((retries + 1) * (timeoutMs + longestBackoffMs));
-      const ends = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
-      const once = (withSchema: boolean) => unlessAborted(complete(messages, withSchema, ends), ends);
       try {
-        if (!bySchema) return await once(false);
+        if (!bySchema) return await completeWithRetries(messages, false, signal);
         try {
-          return await once(true);
+          return await completeWithRetries(messages, true, signal);
         } catch (refusal) {
           if (!(refusal instanceof APIError) || (refusal.status !== 400 && refusal.status !== 422)) throw refusal;
           // The question itself may be at fault, as when it is too long: only one that is answered then tells of the schema.
-          const completion = await once(false);
+          const completion = await completeWithRetries(messages, false, signal);
           if (bySchema) warn(`${baseUrl} does not take a JSON schema for answers of ${model}: asking without.`);
           bySchema = false;
           return completion;
         }
       } catch (error) {
         signal?.throwIfAborted();
-        if (deadline.aborted)
-          throw new EndpointError(`${baseUrl} gave no answer in time, or wants to be asked again later`, false);
         throw endpointError(error, baseUrl, key, timeoutMs);
       }
     },
   };
 }
 
-/** The client's waits between two requests know nothing of signals. */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  let stop: () => void = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(new APIUserAbortError());
-    signal.addEventListener("abort", stop, { once: true });
-    if (signal.aborted) stop();
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
+/** Milliseconds until a request is worth another try; undefined where it is not. */
+function waitAfter(error: unknown, tried: number): number | undefined {
+  const ownWait = Math.min(firstWaitMs * 2 ** tried, longestWaitMs);
+  if (error instanceof APIConnectionError) return ownWait;
+  if (!(error instanceof APIError) || error.status === undefined) return undefined;
+  if (![408, 409, 429].includes(error.status) && error.status < 500) return undefined;
+  const wish = wishedWait(error.headers) ?? ownWait;
+  return wish <= longestWishMs ? wish : undefined;
+}
+
+/** Milliseconds, by the usual header (RFC 9110, §10.2.3: seconds or a date) or OpenAI's finer one. */
+function wishedWait(headers: Headers | undefined): number | undefined {
+  const milliseconds = headers?.get("retry-after-ms");
+  const after = headers?.get("retry-after");
+  const wish =
+    typeof milliseconds === "string"
+      ? Number(milliseconds)
+      : typeof after === "string"
+        ? /^\d/.test(after)
+          ? Number(after) * 1000
+          : Date.parse(after) - Date.now()
+        : Number.NaN;
+  return Number.isNaN(wish) ? undefined : Math.max(0, wish);
 }
 
 function endpointError(error: unknown, baseUrl: string, key: string | undefined, timeoutMs: number): EndpointError {
   const message = withoutKey(error instanceof Error ? error.message : String(error), key).slice(0, 300);
   if (error instanceof APIConnectionError)
     return new EndpointError(
-      /timed out/i.test(message)
+      error instanceof APIConnectionTimeoutError
         ? `${baseUrl} gave no answer within ${timeoutMs} ms`
         : `${baseUrl} cannot be reached (${message})`,
       false,

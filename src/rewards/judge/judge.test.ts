@@ -165,6 +165,7 @@ const failures: readonly (readonly [string, Reaction, RegExp])[] = [
   ["fails for ever", { status: 500, headers: { "retry-after-ms": "1" } }, /answered 500/],
   ["limits for ever", { status: 429, headers: { "retry-after-ms": "1" } }, /answered 429/],
   ["never answers", "hang", /no answer within 100 ms/],
+  ["begins an answer and stops", "stall", /no answer within 100 ms/],
   ["hangs up", "hang up", /cannot be reached/],
 ];
 
@@ -298,10 +299,18 @@ test("calls whose answers were useless count too, also in the run that goes on",
   await expect(score({ baseUrl, folder, limits: { judgeCalls: 3 } }, [group("a", "7", "8")])).rejects.toThrow("used 3 calls");
 });
 
-test("an interruption ends the waiting at once, with its own reason", async () => {
+test("a call counts also where the budget ended the question that it was made for", async () => {
+  const { baseUrl, requests } = await judgeServer(() => ({ content: "?" }));
+  const setup = { baseUrl, folder: newFolder(), limits: { judgeCalls: 1 } };
+  await expect(score(setup, [group("a", "7", "8")])).rejects.toThrow("used 1 calls");
+  await expect(score(setup, [group("a", "7", "8")])).rejects.toThrow("used 1 calls");
+  expect(requests).toHaveLength(1);
+});
+
+test("an interruption ends the waiting at once, with its own reason", { timeout: 30_000 }, async () => {
   const { baseUrl } = await judgeServer((_, number) => {
     if (number === 2) interrupt.abort(new Error("Ctrl-C"));
-    return number === 1 ? { status: 429, headers: { "retry-after": "30" } } : "hang";
+    return number === 1 ? { status: 429, headers: { "retry-after": "60" } } : "hang";
   });
   const interrupt = new AbortController();
   const groups = [group("a", "7", "8"), group("b", "7", "9")];

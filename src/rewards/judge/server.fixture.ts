@@ -21,6 +21,7 @@ export type Reaction =
   | { readonly content: string; readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number } | null }
   | { readonly status: number; readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> }
   | "hang"
+  | "stall"
   | "hang up";
 
 /** A server of the chat-completions protocol on a free port. It ends with the test. */
@@ -37,6 +38,11 @@ export async function judgeServer(react: (request: JudgeRequest, number: number)
     if (reaction === "hang") return;
     if (reaction === "hang up") {
       request.socket.destroy();
+      return;
+    }
+    if (reaction === "stall") {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.write('{"choices": [');
       return;
     }
     const send = (status: number, json: unknown, more: Readonly<Record<string, string>> = {}) => {
