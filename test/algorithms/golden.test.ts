@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { branchEntropy } from "../../src/agents/branching/entropy.ts";
 import { type Aggregation, tokenScales } from "../../src/algorithms/aggregation.ts";
-import { branchEntropy } from "../../src/algorithms/arpo-entropy.ts";
 import { carriedRatio, turnRatio } from "../../src/algorithms/carried-ratios.ts";
 import { cispo } from "../../src/algorithms/objectives/cispo.ts";
 import { clipCov, klCov } from "../../src/algorithms/objectives/covariance.ts";

@@ -19,6 +19,7 @@ export class TablePolicy implements Policy {
   readonly steps: TableStep[] = [];
   /** Weights that were back-propagated, by call. */
   readonly weights: Weights[] = [];
+  readonly entropyWeights: Weights[] = [];
   /** Samples that went through a pass, by kind; `forwardBackward` are those whose weights were decided between its halves. */
   readonly passes = { logprobs: 0, reference: 0, forwardBackward: 0, knownWeights: 0 };
   readonly critic?: TableCritic;
@@ -53,6 +54,7 @@ export class TablePolicy implements Policy {
     const logprobs = scores(this.table, samples);
     const weights = typeof decide === "function" ? decide(logprobs) : decide;
     this.weights.push(weights);
+    if (entropyWeights !== undefined) this.entropyWeights.push(entropyWeights);
     for (const [i, sample] of samples.entries()) {
       for (const [j, token] of sample.action.entries()) {
         const row = rowOf(sample, j);

@@ -1,30 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { batches, expectCentralDifferences } from "../../../test/algorithms/objective-properties.ts";
 import { ShapeError } from "../../core/errors.ts";
-import { tokenScales } from "../aggregation.ts";
 import { klEstimators, klPenalty, tokenKl } from "./kl.ts";
 import { type LossAndWeights, plus, type SurrogateBatch } from "./objective.ts";
 import { type PpuOptions, ppu } from "./ppu.ts";
 import { crossEntropy } from "./reinforce.ts";
 
 type Rows = number[][];
-
-const logprob = fc.double({ min: -4, max: -0.01, noNaN: true });
-const drift = fc.double({ min: -0.6, max: 0.6, noNaN: true });
-const advantage = fc.double({ min: -3, max: 3, noNaN: true });
-
-/** Batches of 1 to 4 rows of 1 to 5 tokens, one advantage a row. */
-const batches: fc.Arbitrary<SurrogateBatch> = fc
-  .array(fc.tuple(advantage, fc.array(fc.tuple(logprob, drift), { minLength: 1, maxLength: 5 })), { minLength: 1, maxLength: 4 })
-  .map((rows) => ({
-    logprobs: rows.map(([, tokens]) => tokens.map(([p]) => p)),
-    oldLogprobs: rows.map(([, tokens]) => tokens.map(([p, d]) => p - d)),
-    advantages: rows.map(([a, tokens]) => tokens.map(() => a)),
-    tokenScales: tokenScales(
-      rows.map(([, tokens]) => tokens.length),
-      "sequence-mean-token-mean",
-    ),
-  }));
 
 const options: PpuOptions[] = [
   { level: "token", clip: { low: 0.2, high: 0.2 } },
@@ -185,19 +168,3 @@ test("rows that do not fit are named", () => {
   expect(broken({ advantages: [[1, 1]] })).toThrow("number of tokens in row 0 of advantages is 2; expected 1");
   expect(broken({ tokenScales: [] })).toThrow("number of rows of tokenScales is 0; expected 1");
 });
-
-/** w = −∂loss/∂logprob. Tokens whose derivative jumps between the two points stand at a kink, where there is none to compare. */
-function expectCentralDifferences(objective: (logprobs: Rows) => LossAndWeights, logprobs: SurrogateBatch["logprobs"]): void {
-  const step = 1e-5;
-  const { weights } = objective(logprobs.map((row) => [...row]));
-  for (const [b, row] of logprobs.entries()) {
-    for (const t of row.keys()) {
-      const at = (change: number) =>
-        objective(logprobs.map((r, i) => r.map((value, j) => (i === b && j === t ? value + change : value))));
-      const [above, below] = [at(step), at(-step)];
-      if (Math.abs(above.weights[b][t] - below.weights[b][t]) > 1e-3) continue;
-      // The difference quotient's error is step² times the third derivative, which is below 1e3 here.
-      expect(weights[b][t]).toBeCloseTo(-(above.loss - below.loss) / (2 * step), 6);
-    }
-  }
-}
