@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ToolError } from "../../core/errors.ts";
+import { redact } from "../redact.ts";
 
 export interface RequestLimits {
   /** For one attempt. */
@@ -71,12 +72,6 @@ export function createSender(service: string, secrets: readonly string[], limits
 }
 
 type Attempt = { readonly text: string } | { readonly error: ToolError; readonly again: boolean; readonly waitMs?: number };
-
-/** Also in the forms in which a secret stands in an address. */
-export function redact(text: string, secrets: readonly string[]): string {
-  const forms = secrets.flatMap((secret) => [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)]);
-  return forms.filter((form) => form !== "").reduce((clean, form) => clean.replaceAll(form, "[key]"), text);
-}
 
 function parse(text: string, failed: (value: unknown, expected: string) => ToolError): unknown {
   try {

@@ -1,0 +1,184 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { callTool } from "../../agents/call-tool.ts";
+import { ConfigError, ToolError } from "../../core/errors.ts";
+import { parametersAsJsonSchema } from "../tool.ts";
+import { connectMcp, type Mcp, type McpSettings } from "./mcp.ts";
+
+const program = join(import.meta.dirname, "../../../test/fixtures/mcp/server.mjs");
+const open: Mcp[] = [];
+const children: ChildProcess[] = [];
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((mcp) => mcp.close()));
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+});
+
+async function connect(server: Parameters<typeof connectMcp>[0], settings: McpSettings = {}): Promise<Mcp> {
+  const mcp = await connectMcp(server, { name: "test", ...settings });
+  open.push(mcp);
+  return mcp;
+}
+
+const stdio = (settings: McpSettings = {}, env: Record<string, string> = {}) =>
+  connect({ command: process.execPath, args: [program], env }, settings);
+
+/** Started like a service that somebody else runs. */
+async function startHttp(port = 0): Promise<{ url: string; port: number; child: ChildProcess }> {
+  const child = spawn(process.execPath, [program, String(port)], { stdio: ["ignore", "pipe", "inherit"] });
+  children.push(child);
+  const [chunk] = await once(child.stdout ?? process.stdin, "data");
+  const listening = Number(String(chunk));
+  return { url: `http://127.0.0.1:${listening}/mcp`, port: listening, child };
+}
+const headers = { authorization: "Bearer very-secret-key" };
+
+const ask = async (mcp: Mcp, name: string, args: Record<string, unknown> = {}) =>
+  (await callTool(mcp.tools, { name, arguments: args })).content;
+
+describe.each(["stdio", "HTTP"])("a server over %s", (kind) => {
+  const start = async (settings: McpSettings = {}) =>
+    kind === "stdio" ? stdio(settings) : connect({ url: (await startHttp()).url, headers }, settings);
+
+  test("its tools keep their names and schemas, and are called", async () => {
+    const mcp = await start();
+    expect(mcp.tools.map(({ name }) => name).slice(0, 3)).toEqual(["add", "pid", "fail"]);
+    expect(mcp.tools[0].description).toBe("Adds.");
+    expect(parametersAsJsonSchema(mcp.tools[0])).toMatchObject({
+      type: "object",
+      properties: { a: { type: "number" }, b: { type: "number" } },
+      required: ["a"],
+    });
+    expect(await ask(mcp, "add", { a: 2, b: 3 })).toBe("5");
+    expect(await ask(mcp, "add", { a: 2 })).toBe("3");
+    expect(await ask(mcp, "add", { a: "x" })).toMatch(/^Error: wrong arguments for add\. a: /);
+    const many = await Promise.all(Array.from({ length: 20 }, (_, a) => ask(mcp, "add", { a, b: 0 })));
+    expect(many).toEqual(Array.from({ length: 20 }, (_, a) => `${a}`));
+  });
+
+  test("what goes wrong in a tool is told, and the server stays", async () => {
+    const mcp = await start();
+    const pid = await ask(mcp, "pid");
+    expect(await ask(mcp, "fail")).toBe("Error: no connection");
+    expect(await ask(mcp, "throw")).toMatch(/^Error: .*broken/);
+    expect(await ask(mcp, "pid")).toBe(pid);
+  });
+
+  test("content that is no text is named", async () => {
+    expect(await ask(await start(), "mixed")).toBe(
+      "one\n[image image/png, 5 bytes: not shown]\n[audio audio/wav, 3 bytes: not shown]\nof a file\n" +
+        "[resource file:///b, 3 bytes: not shown]\n[link to c: http://c]",
+    );
+  });
+
+  test("a call that takes too long is given up, and the server stays where it answers others", async () => {
+    const mcp = await start({ timeoutMs: 300 });
+    const pid = await ask(mcp, "pid");
+    expect(await ask(mcp, "hang")).toBe("Error: hang gave no answer within 300 ms");
+    expect(await ask(mcp, "pid")).toBe(pid);
+  });
+
+  test("a cancelled call ends at once", async () => {
+    const mcp = await start();
+    const controller = new AbortController();
+    const pending = callTool(mcp.tools, { name: "hang", arguments: {} }, controller.signal);
+    setTimeout(() => controller.abort(new Error("cancelled")), 20);
+    await expect(pending).rejects.toThrow("cancelled");
+    expect(await ask(mcp, "add", { a: 1 })).toBe("2");
+  });
+});
+
+describe("a started server", () => {
+  test("that dies in a call is told of, and started again by the next", async () => {
+    const mcp = await stdio({}, { SECRET: "a-long-secret" });
+    const pid = await ask(mcp, "pid");
+    const died = await ask(mcp, "die");
+    expect(died).toMatch(
+      /^Error: the MCP server test ended during the call, or cannot be reached: .*it wrote: dying with \[key\]/,
+    );
+    const next = await ask(mcp, "pid");
+    expect(next).toMatch(/^\d+$/);
+    expect(next).not.toBe(pid);
+  });
+
+  test("that dies between calls, or several calls at once, is started again once", async () => {
+    const mcp = await stdio();
+    process.kill(Number(await ask(mcp, "pid")), "SIGKILL");
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const pids = await Promise.all([ask(mcp, "pid"), ask(mcp, "pid"), ask(mcp, "pid")]);
+    expect(new Set(pids).size).toBe(1);
+    expect(pids[0]).toMatch(/^\d+$/);
+  });
+
+  test("that does nothing any more is ended, and started again", async () => {
+    const mcp = await stdio({ timeoutMs: 300 });
+    const pid = await ask(mcp, "pid");
+    expect(await ask(mcp, "block")).toBe("Error: block gave no answer within 300 ms");
+    const next = await ask(mcp, "pid");
+    expect(next).toMatch(/^\d+$/);
+    expect(next).not.toBe(pid);
+  });
+
+  test("sees none of this process's variables but the usual ones", async () => {
+    process.env.RETROGRADE_TEST_KEY = "secret";
+    const variables = (await ask(await stdio({}, { OWN: "1" }), "environment")).split(" ");
+    delete process.env.RETROGRADE_TEST_KEY;
+    expect(variables).toContain("PATH");
+    expect(variables).toContain("OWN");
+    expect(variables).not.toContain("RETROGRADE_TEST_KEY");
+  });
+
+  test("ends with close()", async () => {
+    const mcp = await stdio();
+    const pid = Number(await ask(mcp, "pid"));
+    await mcp.close();
+    expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
+    expect(await ask(mcp, "pid")).toMatch(/^Error: MCP server test is "closed"/);
+  });
+
+  test("that does not start says why", async () => {
+    await expect(stdio({ startMs: 0 })).rejects.toThrow(ConfigError);
+    await expect(connect({ command: "no-such-program" })).rejects.toThrow(/MCP server test is "not there".*ENOENT/);
+    const failing = connect({ command: process.execPath, args: ["-e", "console.error('bad port'); process.exit(1)"] });
+    await expect(failing).rejects.toThrow(ToolError);
+    await expect(failing).rejects.toThrow(/it wrote: bad port/);
+    const silent = connect({ command: process.execPath, args: ["-e", "setInterval(() => {}, 1000)"] }, { startMs: 300 });
+    await expect(silent).rejects.toThrow(/not there/);
+    const nonsense = connect(
+      { command: process.execPath, args: ["-e", "console.log('hello'); setInterval(() => {}, 1000)"] },
+      { startMs: 300 },
+    );
+    await expect(nonsense).rejects.toThrow(/not there/);
+  });
+});
+
+describe("a server that is reached by HTTP", () => {
+  test("that dies in a call is told of, and reached again when it is back", async () => {
+    const { url, port, child } = await startHttp();
+    const mcp = await connect({ url, headers });
+    expect(await ask(mcp, "die")).toMatch(/^Error: the MCP server test ended during the call, or cannot be reached/);
+    if (child.exitCode === null) await once(child, "exit");
+    expect(await ask(mcp, "add", { a: 1 })).toMatch(/^Error: MCP server test is "not there".*ECONNREFUSED/);
+    await startHttp(port);
+    expect(await ask(mcp, "add", { a: 1 })).toBe("2");
+  });
+
+  test("that was restarted between calls does not know the session, and is connected again", async () => {
+    const { url, port, child } = await startHttp();
+    const mcp = await connect({ url, headers });
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    await startHttp(port);
+    expect(await ask(mcp, "add", { a: 1 })).toBe("2");
+  });
+
+  test("that refuses does not learn the model our key", async () => {
+    const { url } = await startHttp();
+    const refused = connect({ url, headers: { authorization: "Bearer another-secret" } });
+    await expect(refused).rejects.toThrow(/not there/);
+    await expect(refused).rejects.not.toThrow(/another-secret/);
+    await expect(connect({ url: "http://127.0.0.1:1/mcp" })).rejects.toThrow(/not there/);
+  });
+});
