@@ -2,7 +2,7 @@ import type { Chat } from "../agents/chat.ts";
 import type { AlgorithmConfig } from "../algorithms/config.ts";
 import { runUpdate } from "../algorithms/update.ts";
 import { randomStream } from "../core/random.ts";
-import type { Trajectory } from "../core/trajectory.ts";
+import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { Engine, EngineCritic } from "../engines/engine.ts";
 import type { Environment } from "../environments/environment.ts";
 import type { RewardPart } from "../rewards/reward.ts";
@@ -69,8 +69,7 @@ export async function trainingStep(
   const learningRate = scheduledLearningRate(step, steps, optimizer);
   const policy = enginePolicy(engine, rollout.temperature, { ...optimizer, learningRate }, critic);
   const measured = measureSamplerGap(policy, turns, limits.logprobGap);
-  const dealt = trained.length < rollout.tasksPerStep ? dealtTo(trained.length, algorithm, rollout.tasksPerStep) : algorithm;
-  const updated = await runUpdate(measured.policy, trained, dealt, randomStream(seed, "update", step));
+  const updated = await runUpdate(measured.policy, trained, dealtTo(trained, algorithm), randomStream(seed, "update", step));
   const { computedTokens, denseTokens } = engine.takeStats().training;
   const updateSeconds = (performance.now() - started) / 1000;
 
@@ -93,8 +92,8 @@ export async function trainingStep(
   };
 }
 
-/** With fewer mini-batches where so few groups are left that some would be empty. Too many for a whole step stay an error. */
-function dealtTo(groups: number, algorithm: AlgorithmConfig, tasksPerStep: number): AlgorithmConfig {
-  if (!("miniBatches" in algorithm) || algorithm.miniBatches > tasksPerStep) return algorithm;
-  return { ...algorithm, miniBatches: Math.min(algorithm.miniBatches, Math.max(1, groups)) };
+/** With fewer mini-batches where dynamic sampling, or a reward, has left so few groups that some would be empty. */
+function dealtTo(groups: readonly Group[], algorithm: AlgorithmConfig): AlgorithmConfig {
+  if (!("miniBatches" in algorithm) || algorithm.miniBatches <= groups.length) return algorithm;
+  return { ...algorithm, miniBatches: Math.max(1, groups.length) };
 }
