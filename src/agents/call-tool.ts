@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ToolCall } from "../core/messages.ts";
+import { cut } from "../tools/cut.ts";
 import type { JsonSchema, Tool } from "../tools/tool.ts";
 import { DeadlineError, withinTime } from "./deadline.ts";
 
@@ -11,6 +12,7 @@ export interface ToolOutcome {
 }
 
 const defaultTimeoutMs = 10_000;
+const defaultMaxOutput = 20_000;
 
 /**
  * Makes a model's tool call. Whatever goes wrong with it is told to the model, never thrown.
@@ -29,16 +31,26 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, signal?: 
   try {
     const execute = (toolSignal: AbortSignal) => tool.execute(args.data, { signal: toolSignal });
     const result = await withinTime(execute, tool.timeoutMs ?? defaultTimeoutMs, signal);
-    return { valid: true, content: typeof result === "string" ? result : (JSON.stringify(result) ?? "") };
+    return { valid: true, content: cut(asText(result), tool.maxOutput ?? defaultMaxOutput) };
   } catch (error) {
     if (signal?.aborted) throw error;
     const problem = error instanceof DeadlineError ? `${tool.name} gave ${error.message}` : messageOf(error);
-    return { valid: true, content: `Error: ${problem}` };
+    return { valid: true, content: cut(readable(`Error: ${problem}`), tool.maxOutput ?? defaultMaxOutput) };
   }
 }
 
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+function asText(result: unknown): string {
+  if (ArrayBuffer.isView(result) || result instanceof ArrayBuffer) return `[binary data, ${result.byteLength} bytes: not shown]`;
+  return readable(typeof result === "string" ? result : (JSON.stringify(result) ?? ""));
+}
+
+/** Without control characters and halves of surrogate pairs, which have no place in a prompt and may be no text at all. */
+function readable(text: string): string {
+  return text.replace(/[^\P{Cc}\t\n\r]|\p{Cs}/gu, "\ufffd");
 }
 
 type ArgumentsSchema = z.ZodType<Record<string, unknown>>;

@@ -1,8 +1,8 @@
-import { setMaxListeners } from "node:events";
 import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { Sampler } from "../engines/engine.ts";
 import type { Environment, Task } from "../environments/environment.ts";
 import type { Chat } from "./chat.ts";
+import { allLanded, Flight } from "./flight.ts";
 import { playOut, type RolloutOptions, startEpisode } from "./play.ts";
 
 export type { RolloutOptions } from "./play.ts";
@@ -45,31 +45,18 @@ export async function rolloutGroups<T extends Task>(
   tasks: readonly T[],
   { name, groupSize, concurrency, onTrajectory, signal, ...options }: GroupsOptions,
 ): Promise<Group[]> {
-  const groups = tasks.map((_, index) => ({ id: `${name}/${index}`, trajectories: new Array<Trajectory>(groupSize) }));
-  const places = groups.flatMap((group, index) =>
-    Array.from({ length: groupSize }, (_, place) => ({ group, task: tasks[index], place })),
-  );
-  const failure = new AbortController();
-  const anySignal = signal === undefined ? failure.signal : AbortSignal.any([signal, failure.signal]);
-  // Every episode in flight listens: that is no leak.
-  setMaxListeners(0, anySignal);
-
-  const next = places.values();
-  const work = async (): Promise<void> => {
-    for (const { group, task, place } of next) {
-      const identity = { id: `${group.id}/${place}`, group: group.id, signal: anySignal };
-      const trajectory = await rollout(sampler, chat, environment, task, { ...options, ...identity });
-      group.trajectories[place] = trajectory;
-      onTrajectory?.(trajectory);
-    }
-  };
-  const workers = Array.from({ length: Math.min(concurrency, places.length) }, () =>
-    work().catch((error: unknown) => {
-      failure.abort(error);
-      throw error;
-    }),
-  );
-  const failed = (await Promise.allSettled(workers)).find((worker) => worker.status === "rejected");
-  if (failed !== undefined) throw failed.reason;
-  return groups;
+  const flight = new Flight(concurrency, signal);
+  const groups = tasks.map(async (task, index) => {
+    const id = `${name}/${index}`;
+    const places = Array.from({ length: groupSize }, (_, place) =>
+      flight.run(async () => {
+        const identity = { id: `${id}/${place}`, group: id, signal: flight.signal };
+        const trajectory = await rollout(sampler, chat, environment, task, { ...options, ...identity });
+        onTrajectory?.(trajectory);
+        return trajectory;
+      }),
+    );
+    return { id, trajectories: await allLanded(places) };
+  });
+  return allLanded(groups);
 }

@@ -1,0 +1,75 @@
+/** A path that would branch. */
+interface Entry<Wish> {
+  readonly path: number;
+  readonly turn: number;
+  readonly wish: Wish;
+}
+
+/** The answer to a wish: the paths that are forked for it, none where no leaves are left. */
+export interface Settlement<Wish> {
+  readonly wish: Wish;
+  readonly forks: readonly number[];
+}
+
+/**
+ * Shares the leaves of one task's tree out. A path of the tree is a leaf in the making; paths are numbered as they are begun.
+ *
+ * Wishes are settled turn by turn, and within a turn in the order of the paths: turn t is settled once every path has passed it or has
+ * ended, those that were forked before included. So the tree is that of a rollout in lock-step, whatever answers first; but no path
+ * waits for another: only forks do.
+ */
+export class LeafLedger<Wish> {
+  readonly #budget: number;
+  readonly #beam: number;
+  /** For each path the next turn at which it may branch; Infinity once it has ended. */
+  readonly #next: number[];
+  #wishes: Entry<Wish>[] = [];
+
+  /** @param firstRollouts the paths that there are to begin with, at most the budget */
+  constructor({ budget, firstRollouts, beam }: { budget: number; firstRollouts: number; beam: number }) {
+    this.#budget = budget;
+    this.#beam = beam;
+    this.#next = new Array<number>(firstRollouts).fill(0);
+  }
+
+  /** True once no wish can be granted any more. */
+  get full(): boolean {
+    return this.#next.length >= this.#budget;
+  }
+
+  /** A path goes on from a turn, and may wish for others beside it. */
+  passed(path: number, turn: number, wish?: Wish): void {
+    this.#next[path] = turn + 1;
+    if (wish !== undefined) this.#wishes.push({ path, turn, wish });
+  }
+
+  ended(path: number): void {
+    this.#next[path] = Number.POSITIVE_INFINITY;
+  }
+
+  /** What can be settled by now, in its order. */
+  settle(): Settlement<Wish>[] {
+    const settled: Settlement<Wish>[] = [];
+    this.#wishes.sort((a, b) => a.turn - b.turn || a.path - b.path);
+    for (;;) {
+      const [first] = this.#wishes;
+      if (first === undefined || (!this.full && Math.min(...this.#next) <= first.turn)) return settled;
+      this.#wishes.shift();
+      const forks = Array.from(
+        { length: Math.min(this.#beam - 1, this.#budget - this.#next.length) },
+        (_, i) => this.#next.length + i,
+      );
+      // A fork repeats the turn: it does not branch there again.
+      for (const fork of forks) this.#next[fork] = first.turn + 1;
+      settled.push({ wish: first.wish, forks });
+    }
+  }
+
+  /** The rest of the budget, to be rolled out from the root: once every path has ended and every wish is settled. */
+  refill(): number[] {
+    if (this.full || this.#wishes.length > 0 || this.#next.some(Number.isFinite)) return [];
+    const paths = Array.from({ length: this.#budget - this.#next.length }, (_, i) => this.#next.length + i);
+    for (const path of paths) this.#next[path] = 0;
+    return paths;
+  }
+}
