@@ -9,6 +9,7 @@ import { expect, test } from "vitest";
 const arrows: Readonly<Record<string, readonly string[]>> = {
   core: [],
   algorithms: ["core"],
+  hub: ["core"],
   "engines/engine.ts": ["core"],
   "engines/local": ["core", "engines/engine.ts"],
   tools: ["core"],
@@ -31,6 +32,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   ],
   sdk: [
     "core",
+    "hub",
     "engines/engine.ts",
     "engines/local",
     "environments/environment.ts",
@@ -48,6 +50,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
 const owners: Readonly<Record<string, string>> = {
   "onnxruntime-node": "engines/local",
   protobufjs: "engines/local",
+  "@huggingface/hub": "hub",
   "@huggingface/tokenizers": "agents",
   "@huggingface/jinja": "agents",
   "pure-rand": "core",

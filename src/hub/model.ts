@@ -1,0 +1,164 @@
+import { existsSync } from "node:fs";
+import { mkdir, readFile, stat, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { ModelError } from "../core/errors.ts";
+import {
+  cachedCommit,
+  indexFile,
+  isCommit,
+  isComplete,
+  link,
+  type RepoCache,
+  recordCommit,
+  repoCache,
+  shardsOf,
+} from "./cache.ts";
+import { findCommit, listRoot, type RemoteFile } from "./client.ts";
+import { downloadVerified } from "./download.ts";
+import { withLock } from "./lock.ts";
+import { formatHubName, type HubName } from "./name.ts";
+import { explain, isPassing, messageOf } from "./problems.ts";
+import { type HubSettings, hubSettings } from "./settings.ts";
+
+export type HubEvent =
+  /** Another process downloads the same model. */
+  | { readonly type: "waiting" }
+  /** The Hub does not answer; what the cache has is used. */
+  | { readonly type: "from-cache"; readonly reason: string }
+  /** Bytes of all files that are needed and were not in the cache. */
+  | { readonly type: "progress"; readonly done: number; readonly total: number };
+
+export interface FetchOptions {
+  readonly settings?: HubSettings;
+  readonly onEvent?: (event: HubEvent) => void;
+  /** Looks at config.json before the weights are fetched, and throws for a model that could not be used anyway. */
+  readonly inspect?: (configFile: string) => void | Promise<void>;
+}
+
+/**
+ * The folder of a model on the Hub, downloaded into the cache unless it is there. Only what the engine, the tokenizer and
+ * `transformers` need of it: no other framework's weights.
+ * @throws ConfigError if the Hub knows no such model, or this machine may not have it
+ * @throws ModelError if it cannot be reached, has no such weights, or the download is corrupt or does not fit the disk
+ */
+export async function fetchModel(name: HubName, options: FetchOptions = {}): Promise<string> {
+  const { settings = hubSettings(), onEvent = () => {} } = options;
+  const cache = repoCache(settings.cacheFolder, name.repo);
+  const known = cachedCommit(cache, name);
+  const cached = known !== undefined && isComplete(cache.snapshot(known)) ? cache.snapshot(known) : undefined;
+  if (cached !== undefined && (settings.offline || isCommit(name.revision))) return cached;
+  if (settings.offline) throw explain(undefined, name, settings);
+  try {
+    const commit = await findCommit(name, settings);
+    const snapshot = cache.snapshot(commit);
+    if (!isComplete(snapshot))
+      await withLock(
+        cache.lock,
+        () => onEvent({ type: "waiting" }),
+        () => fetchSnapshot(name, commit, cache, settings, options),
+      );
+    await recordCommit(cache, name, commit);
+    return snapshot;
+  } catch (error) {
+    if (cached === undefined || !isPassing(error)) throw explain(error, name, settings);
+    onEvent({ type: "from-cache", reason: messageOf(error) });
+    return cached;
+  }
+}
+
+/** Beside the weights. The last ones are for `transformers`, which should be able to read what was trained. */
+const smallFiles =
+  /^(config|generation_config|tokenizer|tokenizer_config|special_tokens_map|added_tokens|vocab|chat_template)\.json$|^(chat_template\.jinja|merges\.txt|tokenizer\.model)$/;
+
+async function fetchSnapshot(
+  name: HubName,
+  commit: string,
+  cache: RepoCache,
+  settings: HubSettings,
+  { onEvent = () => {}, inspect = () => {} }: FetchOptions,
+): Promise<void> {
+  const snapshot = cache.snapshot(commit);
+  if (isComplete(snapshot)) return; // by whoever held the lock
+  const files = await listRoot(name.repo, commit, settings);
+  requireModel(files, name);
+
+  const arrived = new Map<string, number>();
+  let total = 0;
+  const get = async (wanted: readonly RemoteFile[]) => {
+    const missing = wanted.filter((file) => !existsSync(join(snapshot, file.path)));
+    total += missing.reduce((sum, { size }) => sum + size, 0);
+    for (const file of missing) {
+      const onBytes = (bytes: number) => {
+        arrived.set(file.path, bytes);
+        onEvent({ type: "progress", done: [...arrived.values()].reduce((sum, each) => sum + each, 0), total });
+      };
+      const blob = cache.blob(file);
+      if (!(await hasSize(blob, file.size)))
+        await downloadVerified({ repo: name.repo, commit, file, to: blob, onBytes }, settings);
+      onBytes(file.size);
+      await link(blob, snapshot, file.path);
+    }
+  };
+
+  const named = (path: string) => files.filter((file) => file.path === path);
+  await get(named("config.json"));
+  await inspect(join(snapshot, "config.json"));
+  await get(files.filter(({ path }) => smallFiles.test(path) || path === indexFile));
+  const weights = await weightFiles(files, snapshot, name);
+  await requireSpace(weights, cache, settings.cacheFolder);
+  await get(weights);
+}
+
+/** @throws ModelError saying what the repository has instead */
+function requireModel(files: readonly RemoteFile[], name: HubName): void {
+  const has = (path: string) => files.some((file) => file.path === path);
+  const weights = has(indexFile) || has("model.safetensors");
+  if (weights && has("config.json") && has("tokenizer.json")) return;
+  const missing = !weights ? "model.safetensors" : has("config.json") ? "tokenizer.json" : "config.json";
+  const instead = (
+    [
+      [/\.gguf$/, "It has GGUF files: take the model that they were made from."],
+      [/^adapter_config\.json$/, "It has a LoRA adapter: merge it into its base model first."],
+      [/\.(bin|pt|pth)$/, "It has PyTorch files: look for a branch with safetensors, or convert them with transformers."],
+    ] as const
+  ).find(([pattern]) => files.some(({ path }) => pattern.test(path)));
+  throw new ModelError(`${missing} in ${formatHubName(name)}`, undefined, {
+    expected: "a repository with config.json, tokenizer.json and model.safetensors, or shards with an index",
+    hint: instead?.[1] ?? "docs/models.md tells which models work.",
+  });
+}
+
+async function weightFiles(files: readonly RemoteFile[], snapshot: string, name: HubName): Promise<RemoteFile[]> {
+  const index = join(snapshot, indexFile);
+  const paths = existsSync(index) ? shardsOf(await readFile(index, "utf8")) : ["model.safetensors"];
+  if (paths === undefined)
+    throw new ModelError(`${indexFile} of ${formatHubName(name)}`, "malformed", { expected: "a weight_map" });
+  return paths.map((path) => {
+    const file = files.find((each) => each.path === path);
+    if (file === undefined)
+      throw new ModelError(`${path} in ${formatHubName(name)}`, undefined, { expected: `as ${indexFile} says` });
+    return file;
+  });
+}
+
+/** Before hours of downloading. @throws ModelError if the disk has less room than is missing */
+async function requireSpace(weights: readonly RemoteFile[], cache: RepoCache, cacheFolder: string): Promise<void> {
+  let needed = 0;
+  for (const file of weights) {
+    const blob = cache.blob(file);
+    if (await hasSize(blob, file.size)) continue;
+    needed += file.size - Math.min(file.size, (await stat(`${blob}.incomplete`).catch(() => undefined))?.size ?? 0);
+  }
+  await mkdir(cacheFolder, { recursive: true });
+  const { bavail, bsize } = await statfs(cacheFolder);
+  if (needed <= bavail * bsize) return;
+  const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;
+  throw new ModelError(`free space in ${cacheFolder}`, gigabytes(bavail * bsize), {
+    expected: `${gigabytes(needed)}, which is missing of the weights`,
+    hint: "Free some space, or name another folder in HF_HUB_CACHE.",
+  });
+}
+
+async function hasSize(file: string, size: number): Promise<boolean> {
+  return (await stat(file).catch(() => undefined))?.size === size;
+}

@@ -1,0 +1,72 @@
+import { ConfigError, ModelError, type RetrogradeError } from "../core/errors.ts";
+import { formatHubName, type HubName } from "./name.ts";
+import type { HubSettings } from "./settings.ts";
+
+/** No answer, or none that makes sense: worth another attempt. */
+export class Unreachable extends Error {}
+
+/** The Hub answered, and the answer is no. */
+export class Refused extends Error {
+  readonly status: number;
+  /** The Hub's own word for it, such as `GatedRepo`; empty if it gave none. */
+  readonly code: string;
+
+  constructor(status: number, code: string, text: string) {
+    super(`${status} ${code || text}`.trim());
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** Overload and faults of a server pass; a refusal does not. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof Unreachable || (error instanceof Refused && (error.status >= 500 || error.status === 429));
+}
+
+/** What the user can do about a failed look-up or download. Anything unknown is given back as it is. */
+export function explain(error: unknown, name: HubName, { endpoint, token, offline }: HubSettings): unknown {
+  const model = formatHubName(name);
+  if (isPassing(error) || offline) {
+    const problem = offline ? "not in the cache, and HF_HUB_OFFLINE is set" : `not available: ${messageOf(error)}`;
+    return new ModelError(`model ${model} from ${endpoint}`, problem, {
+      hint:
+        `${offline ? "Unset HF_HUB_OFFLINE" : "Connect to the network and try again (a download goes on where it stopped)"}, ` +
+        "or give the folder of a model on this machine. HF_ENDPOINT names another server, HF_HUB_CACHE another cache.",
+      cause: error,
+    });
+  }
+  return error instanceof Refused ? refusal(error, name, endpoint, token !== undefined) : error;
+}
+
+function refusal({ status, code }: Refused, name: HubName, endpoint: string, hasToken: boolean): RetrogradeError {
+  const model = formatHubName(name);
+  if (code === "RevisionNotFound")
+    return new ConfigError("model", model, {
+      expected: `a branch, a tag or a commit of ${name.repo} after the @`,
+      hint: `${endpoint}/${name.repo}/commits lists its commits.`,
+    });
+  if (code === "GatedRepo" || status === 403)
+    return new ConfigError("model", model, {
+      expected: "a model that this machine may download",
+      hint:
+        `Accept its terms at ${endpoint}/${name.repo}, and ` +
+        (hasToken ? "give the token in HF_TOKEN the right to read it." : "put a token of your account into HF_TOKEN."),
+    });
+  if (status === 401 || status === 404)
+    return new ConfigError("model", model, {
+      expected: `a folder on this machine, or a model at ${endpoint}`,
+      hint:
+        `There is no such folder, and no such model that ${hasToken ? "the token in HF_TOKEN can see" : "is public"}: ` +
+        `check the spelling${hasToken ? "" : "; for a private model put a token into HF_TOKEN"}.`,
+    });
+  return new ModelError(`model ${model}`, `refused with status ${status}`, { hint: `Is ${endpoint} a Hugging Face Hub?` });
+}
+
+/** Of ours its own message, of others the deepest: `fetch` itself only says that it failed. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof Unreachable || error instanceof Refused) return error.message;
+  if (error.cause instanceof Error) return messageOf(error.cause);
+  const code = "code" in error && typeof error.code === "string" ? error.code : "";
+  return error.message || code || error.name;
+}
