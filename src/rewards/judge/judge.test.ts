@@ -190,6 +190,21 @@ test.each(failures)(
   },
 );
 
+test("a server that wants to be left alone for longer than a minute is not waited for", { timeout: 30_000 }, async () => {
+  const inAnHour = new Date(Date.now() + 3_600_000).toUTCString();
+  for (const wish of ["3600", inAnHour]) {
+    const { baseUrl, requests } = await judgeServer(() => ({ status: 429, headers: { "retry-after": wish } }));
+    await expect(score({ baseUrl, settings: { retries: 5 } }, [group("a", "7", "8")])).rejects.toThrow("answered 429");
+    expect(requests).toHaveLength(1);
+  }
+});
+
+test("a wrong request is not repeated", async () => {
+  const { baseUrl, requests } = await judgeServer(() => ({ status: 400 }));
+  await expect(score({ baseUrl, settings: { retries: 5 } }, [group("a", "7", "8")])).rejects.toThrow("answered 400");
+  expect(requests.map(({ response_format }) => response_format?.type)).toEqual(["json_schema", undefined]);
+});
+
 test.each([401, 403, 404])("status %i is a wrong setting: the run stops, also with skip-group", async (status) => {
   const { baseUrl, requests } = await judgeServer(() => ({ status }));
   const settings = { onFailure: "skip-group", retries: 3, concurrency: 1 };
