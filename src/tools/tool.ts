@@ -10,6 +10,10 @@ export interface Tool<Arguments = Record<string, unknown>> {
   execute(args: Arguments, context: ToolContext): unknown;
   /** Milliseconds; 10,000 if left out. */
   readonly timeoutMs?: number;
+  /** Characters of a result that the model reads, what is beyond is cut with a notice; 20,000 if left out, as ARPO's page reader. */
+  readonly maxOutput?: number;
+  /** True if a call that failed may be made again with no other effect than one call has. */
+  readonly idempotent?: boolean;
   /**
    * True if the same calls in the same order give the same answers in a fresh episode of the same seed, and change nothing outside of it.
    * Rollouts may then be forked by calling again, where the environment cannot copy its episodes.

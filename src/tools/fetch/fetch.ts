@@ -60,6 +60,9 @@ export function fetchTool(settings: FetchSettings = {}): Tool {
     parameters: z.object({ url: z.string() }),
     // So that the reader's own message is the one that is read.
     timeoutMs: timeoutMs + 1000,
+    // It is cut by the reader.
+    maxOutput: Number.POSITIVE_INFINITY,
+    idempotent: true,
     execute: ({ url }, { signal }) => read(url, signal),
   });
 }

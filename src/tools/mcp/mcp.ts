@@ -39,11 +39,12 @@ export async function connectMcp(server: McpServer, settings: McpSettings = {}):
     const client = await connection.client();
     const { tools } = await client.listTools(undefined, { timeout: startMs });
     return {
-      tools: tools.map(({ name: tool, description = "", inputSchema }) => ({
+      tools: tools.map(({ name: tool, description = "", inputSchema, annotations }) => ({
         name: tool,
         description,
         parameters: inputSchema,
         timeoutMs: timeoutMs + startMs,
+        idempotent: annotations?.idempotentHint === true || annotations?.readOnlyHint === true,
         execute: (args, { signal }) => call({ server: name, tool, args, timeoutMs, signal }, connection),
       })),
       close: connection.close,

@@ -72,12 +72,16 @@ export function createPython(settings: PythonSettings = {}): Python {
     };
   };
 
-  const toolOf = (description: string, run: PythonSession["run"]): Tool =>
+  const toolOf = (description: string, idempotent: boolean, run: PythonSession["run"]): Tool =>
     defineTool({
       name: "python",
       description: `Runs Python code and returns what it prints and the value of its last line. Only the standard library is there. ${description}`,
       parameters: z.object({ code: z.string() }),
       timeoutMs: timeoutMs + patienceMs,
+      // It is cut here, and its traceback shall be seen.
+      maxOutput: Number.POSITIVE_INFINITY,
+      idempotent,
+      replayable: true,
       execute: async ({ code }, { signal }) => asText(await run(code, signal)),
     });
 
@@ -89,13 +93,13 @@ export function createPython(settings: PythonSettings = {}): Python {
       last = result.catch(() => {});
       return result;
     };
-    return { run, tool: toolOf("Variables stay for the next call.", run), fork: () => sessionAfter(history.cells) };
+    return { run, tool: toolOf("Variables stay for the next call.", false, run), fork: () => sessionAfter(history.cells) };
   };
 
   const run: Python["run"] = (code, signal) => runAfter(undefined, code, signal);
   return {
     run,
-    tool: toolOf("Every call starts anew, without the variables of earlier ones.", run),
+    tool: toolOf("Every call starts anew, without the variables of earlier ones.", true, run),
     session: () => sessionAfter([]),
     warm: pool.warm,
     close: pool.close,

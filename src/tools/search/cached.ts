@@ -30,6 +30,7 @@ export function cachedSearch(provider: SearchProvider, { folder, entries = 10_00
   };
   return {
     name: provider.name,
+    replayable: true,
     search: async (query, options) => {
       options.signal?.throwIfAborted();
       const entry = { provider: provider.name, query, count: options.count };

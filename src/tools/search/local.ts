@@ -19,6 +19,7 @@ export function localSearch(documents: readonly Document[]): SearchProvider {
 
   return {
     name: "local",
+    replayable: true,
     search: async (query, { count, signal }) => {
       signal?.throwIfAborted();
       const best = new Map<number, string>();

@@ -2,6 +2,8 @@
 export interface SearchProvider {
   /** In messages, and in the names of cached answers. */
   readonly name: string;
+  /** True if the same query has the same results each time. */
+  readonly replayable?: boolean;
   /**
    * The best results first, at most `count`.
    * @throws ToolError where no results could be had; the signal's reason when it is aborted

@@ -20,6 +20,7 @@ export function recordedSearch(records: Readonly<Record<string, string>>, { fall
   const byQuery = new Map(Object.entries(records));
   return {
     name: fallback === undefined ? "recorded" : `recorded+${fallback.name}`,
+    replayable: fallback === undefined || fallback.replayable === true,
     search: async (query, options) => {
       options.signal?.throwIfAborted();
       const asked = query.replaceAll('"', "");

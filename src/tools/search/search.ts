@@ -21,6 +21,9 @@ export function searchTool(
     description: "Searches for documents and returns excerpts of the best ones.",
     parameters: z.object({ query: z.string().min(1) }),
     timeoutMs,
+    maxOutput: Number.POSITIVE_INFINITY,
+    idempotent: true,
+    replayable: provider.replayable,
     execute: async ({ query }, { signal }) => asText(await provider.search(query, { count, signal }), maxSnippet),
   });
 }

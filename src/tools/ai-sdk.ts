@@ -1,0 +1,120 @@
+import { z } from "zod";
+import { ConfigError, ToolError } from "../core/errors.ts";
+import type { JsonSchema, Tool, ToolContext } from "./tool.ts";
+
+/** What is used of a `tool()` of the AI SDK (the npm package `ai`, versions 5 to 7), which need not be installed. */
+export interface AiSdkTool {
+  readonly description?: string;
+  /** A zod schema, or what `jsonSchema()` makes. */
+  readonly inputSchema: unknown;
+  // Its types are those of one tool, its caller has any: the schema stands between them.
+  // biome-ignore lint/suspicious/noExplicitAny: parameters of a function are contravariant; every tool shall fit.
+  readonly execute?: (input: any, options: any) => unknown;
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  readonly toModelOutput?: (result: any) => unknown;
+  readonly needsApproval?: unknown;
+}
+
+/**
+ * The tools of an agent of the AI SDK, as they are: names, descriptions, schemas, and what `toModelOutput` makes of a result. Of a tool
+ * that yields, the last value counts. `messages` is empty in a call's options.
+ * @throws ConfigError for a tool without `execute`, one that asks a person for approval, and a schema that cannot be shown
+ */
+export function fromAiSdk(tools: Readonly<Record<string, AiSdkTool>>): Tool[] {
+  return Object.entries(tools).map(([name, tool]) => {
+    const { description = "", execute, toModelOutput } = tool;
+    if (execute === undefined) {
+      throw new ConfigError(`${name}.execute`, undefined, {
+        expected: "a function",
+        hint: "Tools that run elsewhere cannot be called.",
+      });
+    }
+    if (tool.needsApproval !== undefined && tool.needsApproval !== false) {
+      throw new ConfigError(`${name}.needsApproval`, "set", {
+        expected: "false",
+        hint: "Nobody is there to approve in a rollout.",
+      });
+    }
+    const { parameters, validate } = schemaOf(name, tool.inputSchema);
+    let calls = 0;
+    return {
+      name,
+      description,
+      parameters,
+      execute: async (args, { signal }: ToolContext) => {
+        const input = await validate(args);
+        const toolCallId = `${name}-${calls++}`;
+        const output = await lastOf(await execute(input, { toolCallId, messages: [], abortSignal: signal }));
+        return toModelOutput === undefined ? output : shown(await toModelOutput({ toolCallId, input, output }));
+      },
+    };
+  });
+}
+
+interface Parameters {
+  readonly parameters: Tool["parameters"];
+  validate(args: Record<string, unknown>): Promise<unknown>;
+}
+
+const jsonSchemaShape = z.looseObject({ type: z.literal("object") });
+const validationShape = z.union([
+  z.object({ success: z.literal(true), value: z.unknown() }),
+  z.object({ success: z.literal(false), error: z.instanceof(Error) }),
+]);
+
+function schemaOf(name: string, given: unknown): Parameters {
+  // lazySchema() gives a function.
+  const schema = typeof given === "function" ? given() : given;
+  if (schema instanceof z.ZodType) {
+    return { parameters: schema as z.ZodType<Record<string, unknown>>, validate: async (args) => args };
+  }
+  const json = jsonSchemaShape.safeParse(Reflect.get(Object(schema), "jsonSchema"));
+  if (!json.success) {
+    throw new ConfigError(`${name}.inputSchema`, typeof schema, {
+      expected: "a schema of zod 4, or of jsonSchema() with an object",
+      hint: "Schemas that are made asynchronously are not read.",
+    });
+  }
+  const validate: unknown = Reflect.get(Object(schema), "validate");
+  return {
+    parameters: json.data satisfies JsonSchema,
+    validate: async (args) => {
+      if (typeof validate !== "function") return args;
+      const result = validationShape.parse(await validate(args));
+      if (result.success) return result.value;
+      throw new ToolError(name, args, { expected: result.error.message });
+    },
+  };
+}
+
+async function lastOf(output: unknown): Promise<unknown> {
+  if (typeof output !== "object" || output === null || !(Symbol.asyncIterator in output)) return output;
+  let last: unknown;
+  for await (const value of output as AsyncIterable<unknown>) last = value;
+  return last;
+}
+
+const outputShape = z.discriminatedUnion("type", [
+  z.object({ type: z.enum(["text", "error-text"]), value: z.string() }),
+  z.object({ type: z.enum(["json", "error-json"]), value: z.unknown() }),
+  z.object({ type: z.literal("execution-denied"), reason: z.string().optional() }),
+  z.object({ type: z.literal("content"), value: z.array(z.looseObject({ type: z.string(), text: z.string().optional() })) }),
+]);
+
+/** What the model reads of the SDK's own form of a result. */
+function shown(modelOutput: unknown): unknown {
+  const output = outputShape.parse(modelOutput);
+  switch (output.type) {
+    case "text":
+    case "json":
+      return output.value;
+    case "error-text":
+      return `Error: ${output.value}`;
+    case "error-json":
+      return `Error: ${JSON.stringify(output.value)}`;
+    case "execution-denied":
+      return `Error: denied. ${output.reason ?? ""}`.trim();
+    case "content":
+      return output.value.map(({ type, text }) => text ?? `[${type}: not shown]`).join("\n");
+  }
+}

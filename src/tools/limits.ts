@@ -1,0 +1,106 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { z } from "zod";
+import { ConfigError } from "../core/errors.ts";
+import { parseSettings } from "../core/settings.ts";
+import type { Tool } from "./tool.ts";
+
+export const limitSettings = z.strictObject({
+  /** Calls that run at the same time, of all episodes; others wait. */
+  concurrency: z.int().min(1).optional(),
+  /** For one attempt. The tool's own limit, if left out. */
+  timeoutMs: z.number().positive().optional(),
+  /** Attempts after one that threw or took too long. Only for tools that are idempotent. */
+  retries: z.int().min(0).default(0),
+  /** Before the first retry; doubled each time. */
+  retryDelayMs: z.number().min(0).default(200),
+});
+export type LimitSettings = z.input<typeof limitSettings>;
+
+/** What a call may wait for its turn, beyond the time that its attempts may take. */
+const patienceMs = 60_000;
+
+/**
+ * The same tool with limits. They hold for all users of the returned object: make it once, outside of the episodes.
+ * @throws ConfigError, also for retries of a tool that does not say that it is idempotent
+ */
+export function withLimits(tool: Tool, settings: LimitSettings): Tool {
+  const {
+    concurrency = Number.POSITIVE_INFINITY,
+    retries,
+    retryDelayMs,
+    ...given
+  } = parseSettings(limitSettings, settings, "limits");
+  if (retries > 0 && tool.idempotent !== true) {
+    throw new ConfigError(`${tool.name}.retries`, retries, {
+      expected: "0",
+      hint: "Calls are made again only for tools with idempotent: true.",
+    });
+  }
+  const timeoutMs = given.timeoutMs ?? tool.timeoutMs ?? 10_000;
+  const turns = createTurns(concurrency);
+  const delays = Array.from({ length: retries }, (_, tried) => retryDelayMs * 2 ** tried);
+
+  const attempt: Tool["execute"] = async (args, { signal }) => {
+    const limit = AbortSignal.timeout(timeoutMs);
+    const both = AbortSignal.any([signal, limit]);
+    const late = new Promise<never>((_, reject) => {
+      both.addEventListener(
+        "abort",
+        () => reject(signal.aborted ? signal.reason : new Error(`${tool.name} gave no answer within ${timeoutMs} ms`)),
+        { once: true },
+      );
+    });
+    return Promise.race([tool.execute(args, { signal: both }), late]);
+  };
+
+  const execute: Tool["execute"] = async (args, context) => {
+    for (let tried = 0; ; tried++) {
+      const release = await turns.take(context.signal);
+      try {
+        return await attempt(args, context);
+      } catch (error) {
+        context.signal.throwIfAborted();
+        if (tried >= retries) throw error;
+      } finally {
+        release();
+      }
+      await sleep(delays[tried], undefined, { signal: context.signal });
+    }
+  };
+
+  const total = delays.reduce((sum, delay) => sum + delay, timeoutMs * (retries + 1));
+  return { ...tool, execute, timeoutMs: total + (concurrency === Number.POSITIVE_INFINITY ? 0 : patienceMs) + 1000 };
+}
+
+/** A queue for turns, which one may leave. */
+function createTurns(limit: number): { take(signal: AbortSignal): Promise<() => void> } {
+  const waiting: (() => void)[] = [];
+  let taken = 0;
+  const release = () => {
+    const next = waiting.shift();
+    if (next === undefined) taken--;
+    else next();
+  };
+  return {
+    take: async (signal) => {
+      signal.throwIfAborted();
+      if (taken < limit) {
+        taken++;
+        return release;
+      }
+      await new Promise<void>((resolve, reject) => {
+        const leave = () => {
+          waiting.splice(waiting.indexOf(given), 1);
+          reject(signal.reason);
+        };
+        const given = () => {
+          signal.removeEventListener("abort", leave);
+          resolve();
+        };
+        signal.addEventListener("abort", leave, { once: true });
+        waiting.push(given);
+      });
+      return release;
+    },
+  };
+}
