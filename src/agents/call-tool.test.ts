@@ -74,3 +74,51 @@ test("cancelling ends a call at once", async () => {
   controller.abort(new Error("stopped"));
   await expect(pending).rejects.toThrow("stopped");
 });
+
+test("a result of megabytes is cut with a notice, where the tool says or at 20,000 characters", async () => {
+  const result = (value: unknown, maxOutput?: number) =>
+    callTool([{ ...hanging, maxOutput, execute: () => value }], { name: "hanging", arguments: {} });
+  expect((await result("x".repeat(3_000_000))).content).toBe(
+    `${"x".repeat(20_000)}\n[cut: the first 20000 of 3000000 characters]`,
+  );
+  expect((await result([1, 2, 3], 4)).content).toBe("[1,2\n[cut: the first 4 of 7 characters]");
+  expect((await result("a😀b", 2)).content).toBe("a\n[cut: the first 1 of 4 characters]");
+  expect((await result("abcd", 4)).content).toBe("abcd");
+  const throwing = () => {
+    throw new Error("y".repeat(50_000));
+  };
+  expect((await callTool([{ ...hanging, execute: throwing }], { name: "hanging", arguments: {} })).content.length).toBeLessThan(
+    20_100,
+  );
+});
+
+test("binary results are named, and text keeps nothing that is no text", async () => {
+  const result = (value: unknown) => callTool([{ ...hanging, execute: () => value }], { name: "hanging", arguments: {} });
+  expect((await result(new Uint8Array(5))).content).toBe("[binary data, 5 bytes: not shown]");
+  expect((await result(Buffer.from("abc"))).content).toBe("[binary data, 3 bytes: not shown]");
+  expect((await result(new ArrayBuffer(2))).content).toBe("[binary data, 2 bytes: not shown]");
+  expect((await result("a\0b\u001b[1m\ud800c\td\r\n😀")).content).toBe("a\ufffdb\ufffd[1m\ufffdc\td\r\n😀");
+  const cycle: Record<string, unknown> = {};
+  cycle.self = cycle;
+  expect((await result(cycle)).content).toMatch(/^Error: Converting circular structure/);
+  expect((await result(5n)).content).toMatch(/^Error: .*BigInt/);
+});
+
+test("a JSON schema checks nested arguments, gives defaults, and lets others through where it allows them", async () => {
+  const echo: Tool = {
+    ...hanging,
+    parameters: {
+      type: "object",
+      properties: {
+        list: { type: "array", items: { type: "object", properties: { n: { type: "integer", minimum: 1 } }, required: ["n"] } },
+        mode: { enum: ["a", "b"], default: "a" },
+      },
+    },
+    execute: (args) => args,
+  };
+  const ask = async (args: Record<string, unknown>) => callTool([echo], { name: "hanging", arguments: args });
+  expect((await ask({ list: [{ n: 2 }], other: "kept" })).content).toBe('{"list":[{"n":2}],"mode":"a","other":"kept"}');
+  expect((await ask({ list: [{ n: 0 }] })).content).toMatch(/list\.0\.n/);
+  expect((await ask({ list: [{}] })).valid).toBe(false);
+  expect((await ask({ mode: "c" })).content).toMatch(/mode: /);
+});

@@ -50,6 +50,8 @@ export function withLimits(tool: Tool, settings: LimitSettings): Tool {
         { once: true },
       );
     });
+    // Nobody waits for it where the tool answered first, or threw.
+    late.catch(() => {});
     return Promise.race([tool.execute(args, { signal: both }), late]);
   };
 
