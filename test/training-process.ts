@@ -3,7 +3,7 @@ import { planRun, runPlan } from "../src/sdk/train.ts";
 import { lettersEnvironment } from "./letters.ts";
 
 const [model, out, resume] = process.argv.slice(2);
-const plan = planRun(
+const plan = await planRun(
   {
     environment: lettersEnvironment(),
     model,

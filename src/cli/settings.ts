@@ -18,9 +18,9 @@ export interface SettingValues {
 
 const environment = { flag: "--env <name>", path: "environment.name", description: "the world" };
 const model = {
-  flag: "--model <folder>",
+  flag: "--model <name>",
   path: "model",
-  description: "a folder in Hugging Face format, a run's folder, or the one that comes along",
+  description: "a folder in Hugging Face format, a run's folder, a name on the Hub (owner/name), or the one that comes along",
 };
 const seed = { flag: "--seed <n>", path: "seed", description: "decides all that is random" };
 const threads = { flag: "--threads <n>", path: "threads", description: "CPU threads" };

@@ -6,25 +6,47 @@ import { checkVocabulary, loadTokenizer } from "../agents/tokenizer.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { Engine } from "../engines/engine.ts";
 import { createLocalEngine } from "../engines/local/engine.ts";
+import { readModelConfig } from "../engines/local/model-folder.ts";
+import { fetchModel, type HubEvent } from "../hub/model.ts";
+import { type HubName, parseHubName } from "../hub/name.ts";
 import { layout } from "../runs/layout.ts";
 
 const defaultModel = fileURLToPath(new URL("../../models/office", import.meta.url));
 
+/** Where a model is: in a folder, or on the Hugging Face Hub. */
+export type ModelSource = { readonly folder: string } | { readonly hub: HubName };
+
 /**
- * The folder of a model: "default" is the one that comes with the package, a run's folder stands for the model that it trained.
- * @throws ConfigError if there is no model
+ * What a model's name stands for: "default" is the one that comes with the package, a run's folder stands for the model that it
+ * trained, any other folder for itself; what is no folder is a name on the Hub. Looks at this machine alone.
+ * @throws ConfigError if it is neither
  */
-export function modelFolder(model: string): string {
-  const folder = model === "default" ? defaultModel : existsSync(layout.run(model)) ? layout.model(model) : model;
-  if (existsSync(join(folder, "config.json"))) return folder;
+export function findModel(model: string): ModelSource {
+  const isRun = existsSync(layout.run(model));
+  const folder = model === "default" ? defaultModel : isRun ? layout.model(model) : model;
+  if (existsSync(join(folder, "config.json"))) return { folder };
+  const hub = existsSync(model) ? undefined : parseHubName(model);
+  if (hub !== undefined) return { hub };
   throw new ConfigError("model", model, {
-    expected: 'a folder with config.json, model.safetensors and tokenizer.json, or "default"',
-    hint: existsSync(layout.run(model))
+    expected: 'a folder with config.json, model.safetensors and tokenizer.json, a name on the Hugging Face Hub, or "default"',
+    hint: isRun
       ? "This run has not finished, so it has no model yet: continue it with --resume."
       : existsSync(folder)
         ? "The folder is there, but it has no config.json."
-        : `There is no folder ${folder}.`,
+        : `There is no folder ${folder}, and a name on the Hub is owner/name or owner/name@revision.`,
   });
+}
+
+/**
+ * The folder of a model, downloaded first if it is on the Hub and not yet in the cache.
+ * @param onDownload is told how far that is
+ * @throws ConfigError if there is no such model; ModelError if it cannot be had, or is not one that the local engine computes
+ */
+export async function modelFolder(model: string, onDownload?: (event: HubEvent) => void): Promise<string> {
+  const source = findModel(model);
+  if ("folder" in source) return source.folder;
+  const inspect = async (configFile: string) => void (await readModelConfig(configFile));
+  return fetchModel(source.hub, { onEvent: onDownload, inspect });
 }
 
 export interface Model {

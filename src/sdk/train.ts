@@ -1,6 +1,7 @@
 import { ConfigError, RunError } from "../core/errors.ts";
 import type { Environment } from "../environments/environment.ts";
 import { createEnvironment } from "../environments/registry.ts";
+import type { HubEvent } from "../hub/model.ts";
 import { createRewards } from "../rewards/create.ts";
 import type { RewardPart } from "../rewards/reward.ts";
 import { runsFolder } from "../runs/layout.ts";
@@ -19,13 +20,15 @@ import {
 import type { OnEvent } from "../training/events.ts";
 import { checkSplits } from "../training/tasks.ts";
 import { train as trainWith } from "../training/trainer.ts";
-import { modelFolder, openModel } from "./model.ts";
+import { findModel, modelFolder, openModel } from "./model.ts";
 
 export interface PlanOptions {
   /** Settings above those of the configuration. */
   readonly flags?: UserConfig;
   /** Continue the run in `out`, or the newest that has not finished, under the configuration that it recorded. */
   readonly resume?: boolean;
+  /** Where the model is downloaded: how far that is. */
+  readonly onDownload?: (event: HubEvent) => void;
 }
 
 /** A run that can begin: all that can be known before anything is loaded has been checked. */
@@ -40,21 +43,26 @@ export interface RunPlan {
 }
 
 /**
+ * Checks all that can be known, then downloads the model if it is on the Hub.
  * @throws ConfigError naming the first setting that is wrong
+ * @throws ModelError if the model cannot be downloaded
  * @throws RunError if the run's folder does not fit: taken by another run or by other files, or nothing to resume
  */
-export function planRun(user: UserConfig = {}, { flags = {}, resume = false }: PlanOptions = {}): RunPlan {
+export async function planRun(user: UserConfig = {}, options: PlanOptions = {}): Promise<RunPlan> {
+  const { flags = {}, resume = false, onDownload } = options;
   if (resume) {
     const folder = flags.out ?? user.out ?? newestUnfinished();
     const config = resolveConfig(readRun(folder).config as UserConfig, flags);
     requireSameRun(folder, config);
-    return { ...planned(config, user), rewards: rewardsOf(config, user, folder), folder, resume };
+    const plan = { ...planned(config, user), rewards: rewardsOf(config, user, folder), folder, resume };
+    return { ...plan, modelFolder: await modelFolder(config.model, onDownload) };
   }
   const plan = planned(resolveConfig(user, flags), user);
   const { algorithm, out } = plan.config;
   const folder = out ?? newRunFolder(runsFolder, `${plan.environment.name}-${algorithm.kind}`);
   requireFree(folder);
-  return { ...plan, rewards: rewardsOf(plan.config, user, folder), folder, resume };
+  const rewards = rewardsOf(plan.config, user, folder);
+  return { ...plan, rewards, folder, resume, modelFolder: await modelFolder(plan.config.model, onDownload) };
 }
 
 export interface TrainOptions {
@@ -82,11 +90,11 @@ export async function train(
   user: UserConfig = {},
   options: PlanOptions & TrainOptions = {},
 ): Promise<{ folder: string; summary: Summary }> {
-  const plan = planRun(user, options);
+  const plan = await planRun(user, options);
   return { folder: plan.folder, summary: await runPlan(plan, options) };
 }
 
-function planned(config: TrainingConfig, user: UserConfig): Omit<RunPlan, "rewards" | "folder" | "resume"> {
+function planned(config: TrainingConfig, user: UserConfig): Pick<RunPlan, "config" | "environment"> {
   if (config.algorithm.kind === "sft")
     throw new ConfigError("algorithm.kind", "sft", {
       expected: rolloutAlgorithms,
@@ -94,7 +102,8 @@ function planned(config: TrainingConfig, user: UserConfig): Omit<RunPlan, "rewar
     });
   const environment = environmentOf(config, user);
   checkSplits(environment, config);
-  return { config, environment, modelFolder: modelFolder(config.model) };
+  findModel(config.model);
+  return { config, environment };
 }
 
 /** @throws ConfigError where a judge's key or a reward from code is missing */

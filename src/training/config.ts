@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { branchingSchema, firstRolloutsOf } from "../agents/branching/settings.ts";
 import { type AlgorithmKind, algorithmConfigSchema, rolloutAlgorithms } from "../algorithms/config.ts";
 import { parseSettings } from "../core/settings.ts";
 import { type Environment, splits } from "../environments/environment.ts";
@@ -15,7 +16,7 @@ export const trainingConfigSchema = z.strictObject({
     /** The environment's own settings, checked by itself. */
     settings: z.record(z.string(), z.unknown()).default({}),
   }),
-  /** A Hugging Face-format folder, or "default": the model that comes with the package. */
+  /** A Hugging Face-format folder, a run's folder, a name on the Hugging Face Hub, or "default": the model that comes along. */
   model: z.string().min(1).default("default"),
   algorithm: algorithmConfigSchema,
   /** What the reward is the sum of. The environment's own reward if left out. */
@@ -26,6 +27,8 @@ export const trainingConfigSchema = z.strictObject({
       tasksPerStep: z.int().min(1).default(16),
       /** G = 8, as SeeUPO (arXiv:2602.06554, table of hyper-parameters). */
       groupSize: z.int().min(1).default(8),
+      /** Adaptive rollout, ARPO's: the rollouts of a task are the leaves of a tree. */
+      branching: z.union([z.literal("off"), branchingSchema]).default("off"),
       maxTurns: z.int().min(1).default(20),
       /** Of one action. Office actions take about 20. */
       maxTokens: z.int().min(1).default(96),
@@ -37,6 +40,10 @@ export const trainingConfigSchema = z.strictObject({
       /** Episodes in flight. */
       concurrency: z.int().min(1).default(64),
       episodeTimeoutMs: z.int().min(1).default(120_000),
+    })
+    .refine(({ branching, groupSize }) => branching === "off" || firstRolloutsOf(branching, groupSize) <= groupSize, {
+      path: ["branching", "firstRollouts"],
+      message: "at most rollout.groupSize, the leaves of a tree",
     })
     .prefault({}),
   optimizer: z

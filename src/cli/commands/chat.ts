@@ -7,6 +7,7 @@ import type { Tool } from "../../tools/tool.ts";
 import { resolveConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import { messageLines } from "../conversation.ts";
+import { showDownload } from "../download.ts";
 import { interruptedExitCode } from "../interrupt.ts";
 import type { Screen } from "../screen.ts";
 import { chatFlags, type SettingValues, settingsOf } from "../settings.ts";
@@ -24,7 +25,8 @@ export async function chatCommand(
   const config = resolveConfig(user, settingsOf(chatFlags, flags));
   const environment = environmentOf(config, user);
   const task = await environment.task("test", config.seed);
-  const { engine, chat } = await openModel(modelFolder(config.model), config.threads);
+  const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config.model, onDownload));
+  const { engine, chat } = await openModel(folder, config.threads);
 
   const cancelled = new AbortController();
   const person = personAt(input, screen, () => cancelled.abort());

@@ -30,7 +30,7 @@ export async function doctorCommand(flags: SettingValues, screen: Screen): Promi
     [
       "model",
       async () => {
-        model = await openModel(modelFolder(config.model), config.threads);
+        model = await openModel(await modelFolder(config.model), config.threads);
         return describeModel(model);
       },
     ],

@@ -6,6 +6,7 @@ import { evaluate } from "../../training/evaluate.ts";
 import { succeeded } from "../../training/rollout-metrics.ts";
 import { checkSplit } from "../../training/tasks.ts";
 import { episodeLines } from "../conversation.ts";
+import { showDownload } from "../download.ts";
 import { bar, count, duration, interval, percent, plural, table } from "../format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../interrupt.ts";
 import { advance, nothingYet, statusLine } from "../progress.ts";
@@ -20,7 +21,7 @@ export async function evalCommand(flags: SettingValues, screen: Screen): Promise
   const environment = environmentOf(config, user);
   const { split, tasks, k, temperature } = config.evaluation;
   checkSplit(environment, "evaluation.split", split);
-  const folder = modelFolder(config.model);
+  const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config.model, onDownload));
   const total = Math.min(tasks, environment.size(split)) * k;
   screen.line(`Evaluating ${folder} in "${environment.name}": ${plural(tasks, `${split} task`)}, ${plural(k, "attempt")} each`);
 

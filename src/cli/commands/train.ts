@@ -4,6 +4,7 @@ import { planRun, type RunPlan, runPlan } from "../../sdk/train.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import type { TrainingEvent } from "../../training/events.ts";
 import { succeeded } from "../../training/rollout-metrics.ts";
+import { showDownload } from "../download.ts";
 import { count, plural } from "../format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../interrupt.ts";
 import { commandPrefix, quoted } from "../invocation.ts";
@@ -14,7 +15,11 @@ import { type SettingValues, settingsOf, trainFlags } from "../settings.ts";
 
 /** @returns the exit code */
 export async function trainCommand(flags: SettingValues & { readonly resume?: boolean }, screen: Screen): Promise<number> {
-  const plan = planRun(await loadConfigFile(flags.config), { flags: settingsOf(trainFlags, flags), resume: flags.resume });
+  const user = await loadConfigFile(flags.config);
+  const settings = settingsOf(trainFlags, flags);
+  const plan = await showDownload(settings.model ?? user.model ?? "the model", screen, (onDownload) =>
+    planRun(user, { flags: settings, resume: flags.resume, onDownload }),
+  );
   for (const line of openingLines(plan)) screen.line(line);
 
   const interrupt = listenForInterrupt(() => {

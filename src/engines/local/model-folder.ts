@@ -52,6 +52,11 @@ export async function loadModel(folder: string): Promise<Model> {
   return { config: { ...config, eosTokenIds }, parameters, configFile, companions };
 }
 
+/** A `config.json` alone. @throws ModelError if it is malformed or describes something that the engine does not compute */
+export async function readModelConfig(file: string): Promise<ModelConfig> {
+  return parseModelConfig(await readJson(file, z.unknown()), file);
+}
+
 /** Writes a folder that `loadModel` and Python's `transformers` read. @throws ModelError if it cannot be written */
 export async function saveModel(folder: string, model: Model, { dtype }: { readonly dtype: Dtype }): Promise<void> {
   await mkdir(folder, { recursive: true }).catch((cause: unknown) => {

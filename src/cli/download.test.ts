@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { downloadLine, showDownload } from "./download.ts";
+import { createScreen } from "./screen.ts";
+
+test("a download's line tells how much, how fast and how long", () => {
+  expect(downloadLine("a/b", { done: 310e6, total: 988e6 }, 121e6, 10)).toBe(
+    "downloading a/b  ██████░░░░░░░░░░░░░░  310/988 MB  12.1 MB/s  56 s left",
+  );
+  expect(downloadLine("a/b", { done: 0, total: 0 }, 0, 0)).toBe("downloading a/b  ░░░░░░░░░░░░░░░░░░░░  0.0/0.0 MB");
+});
+
+test("on a terminal one line is rewritten; elsewhere only what matters is said", async () => {
+  for (const isTTY of [true, false]) {
+    let text = "";
+    const screen = createScreen({ isTTY, columns: 100, write: (more) => (text += more) });
+    const result = await showDownload("a/b", screen, async (tell) => {
+      for (const done of [0, 5e6, 20e6]) tell({ type: "progress", done, total: 20e6 });
+      return "folder";
+    });
+    expect(result).toBe("folder");
+    expect(text.includes("10.0/20 MB") || text.includes("5.0/20 MB")).toBe(isTTY);
+    expect(text).toMatch(/Downloaded a\/b: 20 MB in .* s\n$/);
+  }
+});
+
+test("what was in the cache is not announced", async () => {
+  let text = "";
+  await showDownload("a/b", createScreen({ isTTY: true, write: (more) => (text += more) }), async () => "folder");
+  expect(text).toBe("");
+});
