@@ -18,6 +18,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   environments: ["core", "tools", "environments/environment.ts", "environments/office"],
   agents: ["core", "engines/engine.ts", "environments/environment.ts", "tools"],
   runs: ["core"],
+  lab: ["core", "algorithms"],
   rewards: ["core", "environments/environment.ts", "runs"],
   training: [
     "core",

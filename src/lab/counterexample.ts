@@ -84,8 +84,10 @@ export function hunt(
     const layout = layoutOf(size, cell.sees);
     const random = randomStream(seed, "lab", "hunt", kind, idOf(asked), ...Object.values(size));
     const found = kind === "drop" ? dropsOf(asked, layout, rules, effort, random) : stallsOf(asked, layout, rules, random);
-    const [simplest] = found.sort((a, b) => complexity(a) - complexity(b));
-    if (simplest !== undefined) return simplify(asked, rules, simplest);
+    const [simplest] = found.sort((a, b) => complexity(asked, a) - complexity(asked, b));
+    if (simplest === undefined) continue;
+    const simplified = simplify(asked, rules, simplest);
+    return { ...simplified, best: simplified.best };
   }
   return undefined;
 }
@@ -97,7 +99,7 @@ function plainExamples(cell: Cell, layout: Layout, rules: LabRules, random: Rand
   if (3 ** places > enumerable) return [];
   const policy = [...uniformPolicy(layout)];
   return Array.from({ length: 3 ** places }, (_, code) => {
-    const rewards = Array.from({ length: places }, (_, i) => [0, 1, 10][Math.floor(code / 3 ** i) % 3]);
+    const rewards = Array.from({ length: places }, (_, i) => [0, 1, 10][Math.floor(code / 3 ** i) % 3] * unitOf(cell));
     const visits = visitsOf(cell.order, size.turns, random);
     return withGroup(cell, layout, rules, { size, rewards, policy, visits, group: undefined }, random);
   });
@@ -125,7 +127,7 @@ function dropsOf(cell: Cell, layout: Layout, rules: LabRules, effort: number, ra
 /** How far from a drop, in units of the largest reward. What does not move at all leads nowhere. */
 function rise({ before, after, rewards, policy, policyAfter }: Worked): number {
   const moved = policy.some((p, i) => Math.abs(p - policyAfter[i]) > 1e-9);
-  return moved ? (after - before) / Math.max(1, ...rewards) : Infinity;
+  return moved ? (after - before) / Math.max(0.1, ...rewards) : Infinity;
 }
 
 function stallsOf(cell: Cell, layout: Layout, rules: LabRules, random: Random): Worked[] {
@@ -140,10 +142,10 @@ export function holds(cell: Cell, rules: LabRules, kind: Worked["kind"], example
   return isShown(worked) ? worked : undefined;
 }
 
-function isShown({ kind, before, after, updates, best, rewards }: Worked): boolean {
-  return kind === "drop"
-    ? before - after > visible
-    : updates < stallUpdates && best - after > 5 * reachTolerance * Math.max(...rewards);
+function isShown(worked: Worked): boolean {
+  const { kind, before, after, updates, rewards } = worked;
+  if (kind === "drop") return before - after > visible;
+  return updates > 0 && updates < stallUpdates && worked.best - after > 5 * reachTolerance * Math.max(...rewards);
 }
 
 /** Makes the update of an example, or for a stall updates until nothing moves. */
@@ -170,13 +172,18 @@ export function work(cell: Cell, rules: LabRules, kind: Worked["kind"], example:
     updates++;
   }
   const advantages = advantagesOf(cell, problem, layout, start, first);
+  let best: number | undefined;
   const units = unitsOf(cell.level, layout);
   return {
     ...example,
     kind,
     before: expectedReturn(problem, layout, start),
     after: expectedReturn(problem, layout, policy),
-    best: optimum(problem, cell.sees),
+    // Only when asked: where the table is shared it takes longer than the update, and the search makes thousands.
+    get best() {
+      best ??= optimum(problem, cell.sees);
+      return best;
+    },
     policyAfter: [...policy],
     updates,
     trajectories: Array.from({ length: first.count }, (_, i) => ({
@@ -218,7 +225,7 @@ function simpleExample(cell: Cell, layout: Layout, rules: LabRules, trial: numbe
   const { size } = layout;
   const rows = simpleRows[size.vocabulary];
   const values = simpleRewards[trial % simpleRewards.length];
-  const rewards = Array.from({ length: size.contexts * leavesOf(size) }, () => random.pick(values));
+  const rewards = Array.from({ length: size.contexts * leavesOf(size) }, () => random.pick(values) * unitOf(cell));
   const policy = Array.from({ length: layout.rows }, () => (random.chance(0.3) ? rows[0] : random.pick(rows))).flat();
   const visits = visitsOf(cell.order, size.turns, random);
   return withGroup(cell, layout, rules, { size, rewards, policy, visits, group: undefined }, random);
@@ -245,7 +252,7 @@ function mutated(
   const rows = simpleRows[size.vocabulary];
   const next = { rewards: [...rewards], policy: [...policy] };
   for (let change = random.integer(2); change >= 0; change--) {
-    if (random.chance(0.5)) next.rewards[random.integer(rewards.length)] = random.pick(mutationRewards);
+    if (random.chance(0.5)) next.rewards[random.integer(rewards.length)] = random.pick(mutationRewards) * unitOf(cell);
     else next.policy.splice(random.integer(layout.rows) * size.vocabulary, size.vocabulary, ...random.pick(rows));
   }
   return withGroup(cell, layout, rules, { size, ...next, visits, group: undefined }, random);
@@ -253,13 +260,18 @@ function mutated(
 
 const mutationRewards = [0, 1, 2, 3, 5, 9, 10];
 
+/** The maximiser does not care for the scale of rewards; gradient steps do, so theirs stay within 1, as in the random problems. */
+function unitOf({ optimise }: Cell): number {
+  return optimise === "maximise" ? 1 : 0.1;
+}
+
 /** How much a person has to read: sizes of rewards, tables that are not uniform, members of groups; a fall that is hard to see counts too. */
-function complexity({ rewards, policy, size, group, before, after, kind }: Worked): number {
+function complexity(cell: Cell, { rewards, policy, size, group, before, after, kind }: Worked): number {
   let tables = 0;
   for (let i = 0; i < policy.length; i += size.vocabulary)
     if (policy.slice(i, i + size.vocabulary).some((p) => Math.abs(p - 1 / size.vocabulary) > 1e-9)) tables++;
-  const unseen = kind === "drop" && before - after < 0.01 ? 10 : 0;
-  return rewards.reduce((sum, reward) => sum + Math.abs(reward), 0) + 2 * tables + (group?.length ?? 0) + unseen;
+  const unseen = kind === "drop" && before - after < 0.01 * unitOf(cell) ? 10 : 0;
+  return rewards.reduce((sum, reward) => sum + Math.abs(reward), 0) / unitOf(cell) + 2 * tables + (group?.length ?? 0) + unseen;
 }
 
 /** Tries every single simplification, again and again, until none leaves the example standing. */
@@ -268,7 +280,7 @@ function simplify(cell: Cell, rules: LabRules, worked: Worked): Worked {
   for (let round = 0; round < 20; round++) {
     const simpler = simplifications(current, cell)
       .map((candidate) => holds(cell, rules, worked.kind, candidate))
-      .find((candidate) => candidate !== undefined && complexity(candidate) < complexity(current));
+      .find((candidate) => candidate !== undefined && complexity(cell, candidate) < complexity(cell, current));
     if (simpler === undefined) return current;
     current = simpler;
   }

@@ -56,19 +56,19 @@ export function objective(
     for (const [unit, from, to] of ranges) {
       const advantage = advantages[i * units + unit];
       let coefficient = weight * advantage;
-      let logs = 0;
+      let product = 1;
       for (let k = from; k < to; k++) {
         const at = rowOf[rowBase + k] * vocabulary + tokenOf[tokenBase + k];
-        logs += cell.update === "ppu" ? Math.log(policy[at] / old[at]) : Math.log(policy[at]);
+        product *= cell.update === "ppu" ? policy[at] / old[at] : policy[at];
       }
       if (cell.update === "ppu") {
         const length = ratio === "normalised" ? to - from : 1;
-        const rho = Math.exp(logs / length);
+        const rho = length === 1 ? product : product ** (1 / length);
         const bounded = Math.min(1 + clip, Math.max(1 - clip, rho));
         value += coefficient * (advantage > 0 ? Math.min(rho, bounded) : Math.max(rho, bounded));
         const moves = advantage > 0 ? rho <= 1 + clip : rho >= 1 - clip;
         coefficient = moves ? (coefficient * rho) / length : 0;
-      } else value += coefficient * logs;
+      } else value += coefficient * Math.log(product);
       if (coefficient === 0) continue;
       for (let k = from; k < to; k++) gradient[rowOf[rowBase + k] * vocabulary + tokenOf[tokenBase + k]] += coefficient;
     }

@@ -182,6 +182,7 @@ function bestSharedDistribution(means: readonly number[], actions: number, turns
       const total = q.reduce((sum, p) => sum + p, 0);
       q = q.map((p) => p / total);
       const grown = new Array<number>(actions).fill(0);
+      const before = value;
       value = 0;
       for (let leaf = 0; leaf < means.length; leaf++) {
         let product = means[leaf] - lowest;
@@ -189,7 +190,7 @@ function bestSharedDistribution(means: readonly number[], actions: number, turns
         value += product;
         for (let t = 0, rest = leaf; t < turns; t++, rest = Math.floor(rest / actions)) grown[rest % actions] += product;
       }
-      if (value === 0) break;
+      if (value - before <= 1e-12 * value) break;
       q = grown;
     }
     best = Math.max(best, value + lowest);

@@ -1,0 +1,165 @@
+import { ConfigError } from "../core/errors.ts";
+import { allCells, type Cell, idOf, sameAs, singleTurn, voidAtTurns, voidReason } from "./cell.ts";
+import type { LabSettings } from "./config.ts";
+import { hunt, type Worked } from "./counterexample.ts";
+import { type CaseOf, caseStore, dropTolerance, examine, type Finding, sizesOf } from "./experiment.ts";
+import { leavesOf } from "./problem.ts";
+
+/** What was found of a cell with one turn, or with several. */
+export interface Verdict {
+  /** False where any update of any problem, or of the search for counter-examples, lowered J. */
+  readonly monotone: boolean;
+  /** Groups: whether the expected change of J was below 0 (by four standard errors) for any problem's first policy. */
+  readonly fallsInExpectation: boolean | undefined;
+  /** yes: every problem came within 1 % of J*; slow: those that did not were still rising; no: some came to rest, or rose no more. */
+  readonly reaches: "yes" | "slow" | "no";
+  /** Share of updates that lowered J, in the random problems. */
+  readonly dropRate: number;
+  readonly worstDrop: number;
+  readonly findings: readonly Finding[];
+  /** The smallest example of an update that lowers J. */
+  readonly drop: Worked | undefined;
+  /** The smallest example of a rest short of J*; looked for where the maximiser with exact advantages does not reach it. */
+  readonly stall: Worked | undefined;
+}
+
+export interface CellResult {
+  readonly id: string;
+  readonly cell: Cell;
+  /** "same": the verdicts are those of the cell `sameAs`, which computes the very same thing. */
+  readonly status: "run" | "same" | "void";
+  readonly why: string | undefined;
+  readonly sameAs: string | undefined;
+  readonly single: Verdict | { readonly void: string } | undefined;
+  readonly multi: Verdict | { readonly void: string } | undefined;
+}
+
+export function isVerdict(result: CellResult["multi"]): result is Verdict {
+  return result !== undefined && !("void" in result);
+}
+
+/** What one cell's verdict needs of a run. Made once, so that cells share problems and what is the same with one turn. */
+export interface Laboratory {
+  readonly settings: LabSettings;
+  readonly caseFor: CaseOf;
+  readonly effort: number;
+  readonly known: Map<string, Verdict>;
+}
+
+export function laboratory(settings: LabSettings, effort = 1): Laboratory {
+  return { settings, caseFor: caseStore(settings), effort, known: new Map() };
+}
+
+/** The verdicts on one cell. They depend on the settings and the cell's id alone, not on which other cells are run. */
+export function judge(cell: Cell, lab: Laboratory): CellResult {
+  const id = idOf(cell);
+  const empty = { id, cell, sameAs: undefined, single: undefined, multi: undefined };
+  const nothing = voidReason(cell);
+  if (nothing !== undefined) return { ...empty, status: "void", why: nothing };
+  const twin = sameAs(cell);
+  if (twin !== undefined) return { ...judge(twin.cell, lab), id, cell, status: "same", why: twin.why, sameAs: idOf(twin.cell) };
+  const { turns } = lab.settings;
+  return {
+    ...empty,
+    status: "run",
+    why: undefined,
+    single: turns.includes(1) ? verdict(singleTurn(cell), "one", lab) : undefined,
+    multi: turns.some((t) => t > 1) ? verdict(cell, "several", lab) : undefined,
+  };
+}
+
+function verdict(cell: Cell, turns: "one" | "several", lab: Laboratory): Verdict | { readonly void: string } {
+  const { settings, caseFor, known, effort } = lab;
+  const nothing = voidAtTurns(cell, turns === "one" ? 1 : 2);
+  if (nothing !== undefined) return { void: nothing };
+  const key = `${idOf(cell)} ${turns}`;
+  const before = known.get(key);
+  if (before !== undefined) return before;
+  const sizes = sizesOf(settings).filter((size) => (turns === "one" ? size.turns === 1 : size.turns > 1));
+  const findings = sizes.map((size) => examine(cell, size, settings, caseFor)).filter((finding) => finding !== undefined);
+  const reaches = reachOf(findings);
+  const look = (kind: Worked["kind"]) => hunt(cell, settings.rules, settings.seed, kind, turns, effort);
+  const drop = look("drop");
+  const isFixedPoint = reaches === "no" && cell.optimise === "maximise" && cell.knows === "exact" && cell.order !== "random";
+  const total = (of: (finding: Finding) => number) => findings.reduce((sum, finding) => sum + of(finding), 0);
+  const result: Verdict = {
+    monotone: drop === undefined && findings.every(({ drops }) => drops === 0),
+    fallsInExpectation: cell.knows === "groups" ? findings.some((finding) => (finding.fallsInExpectation ?? 0) > 0) : undefined,
+    reaches,
+    dropRate:
+      total(({ drops }) => drops) /
+      Math.max(
+        1,
+        total(({ updates }) => updates),
+      ),
+    worstDrop: Math.max(0, ...findings.map(({ worstDrop }) => (worstDrop > dropTolerance ? worstDrop : 0))),
+    findings,
+    drop,
+    stall: isFixedPoint ? look("stall") : undefined,
+  };
+  known.set(key, result);
+  return result;
+}
+
+function reachOf(findings: readonly Finding[]): Verdict["reaches"] {
+  if (findings.some(({ stalled }) => stalled > 0)) return "no";
+  return findings.some(({ rising }) => rising > 0) ? "slow" : "yes";
+}
+
+export interface Progress {
+  readonly done: number;
+  readonly total: number;
+}
+
+/** Every cell, in the order of the grid. */
+export function runGrid(lab: Laboratory, onProgress: (progress: Progress) => void = () => {}): CellResult[] {
+  checkSizes(lab.settings, allCells());
+  const cells = allCells();
+  return cells.map((cell, i) => {
+    const result = judge(cell, lab);
+    onProgress({ done: i + 1, total: cells.length });
+    return result;
+  });
+}
+
+/** Elementary operations that a run may take: about an hour on one core. */
+const mostOperations = 3e11;
+const mostTrajectories = 4096;
+
+/** @throws ConfigError if the actions are no power of the tokens, or the sizes would take too long */
+export function checkSizes(settings: LabSettings, cells: readonly Cell[]): void {
+  const { actions, tokens } = settings;
+  const vocabulary = Math.round(actions ** (1 / tokens));
+  if (vocabulary < 2 || vocabulary ** tokens !== actions)
+    throw new ConfigError("--actions", actions, {
+      expected: `a power of the tokens of an action (--tokens ${tokens}): ${[2, 3, 4].map((v) => v ** tokens).join(", ")} …`,
+      hint: "An action is a word of --tokens tokens, so there are vocabulary^tokens of them.",
+    });
+  const largest = Math.max(...sizesOf(settings).map((size) => size.contexts * leavesOf(size)));
+  if (largest > mostTrajectories)
+    throw new ConfigError("the number of trajectories of a problem, contexts · actions^turns,", largest, {
+      expected: `at most ${mostTrajectories}`,
+      hint: "Every trajectory is enumerated at every update. Choose fewer --turns, --actions or --contexts.",
+    });
+  const operations = estimatedOperations(settings, cells);
+  if (operations > mostOperations)
+    throw new ConfigError("the estimated number of operations", Number(operations.toPrecision(2)), {
+      expected: `at most ${mostOperations}, about an hour on one core`,
+      hint: "Choose fewer --problems, --updates, --turns or --actions, or one cell with --cell.",
+    });
+}
+
+/** Trajectories × tokens × passes over them, for all updates of all cells. */
+export function estimatedOperations(settings: LabSettings, cells: readonly Cell[]): number {
+  const { problems, updates, rules } = settings;
+  const perSize = (cell: Cell) =>
+    sizesOf(settings).map((size) => {
+      if (size.turns === 1 && cell.order !== "joint") return 0;
+      const trajectories = cell.knows === "exact" ? 1.5 * size.contexts * leavesOf(size) : size.contexts * rules.groupSize;
+      const visits = cell.order === "joint" ? 1 : size.turns;
+      const passes = visits * (cell.optimise === "steps" ? rules.steps : 1);
+      return (trajectories * passes + 2 * size.contexts * leavesOf(size)) * size.turns * size.tokens;
+    });
+  const run = cells.filter((cell) => voidReason(cell) === undefined && sameAs(cell) === undefined);
+  return run.flatMap(perSize).reduce((sum, cost) => sum + cost, 0) * problems * updates;
+}
