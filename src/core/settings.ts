@@ -44,6 +44,10 @@ function settingError(schema: z.ZodType, issue: z.core.$ZodIssue, root: unknown,
     case "invalid_union":
       if ("options" in issue && Array.isArray(issue.options))
         return new ConfigError(subject, value, oneOf(value, issue.options.map(String)));
+      // The option that the value's shape chose has looked inside of it: what is wrong there says more.
+      for (const [inner] of issue.errors)
+        if (inner !== undefined && (inner.path.length > 0 || inner.code === "unrecognized_keys"))
+          return settingError(schema, { ...inner, path: [...issue.path, ...inner.path] }, root, at);
       return new ConfigError(subject, value, {
         expected: issue.errors.map(([first]) => phrase(first)).join(", or "),
         hint: oneOf(
@@ -97,6 +101,8 @@ function unwrap(schema: z.core.$ZodType, value: unknown): z.core.$ZodType {
     );
     return chosen ?? schema;
   }
+  if (schema instanceof z.ZodUnion && typeof value === "object")
+    return schema.def.options.find((option) => option instanceof z.ZodObject) ?? schema;
   return schema;
 }
 

@@ -29,7 +29,7 @@ type DefinedTask<T> = Task & { readonly request: T };
 
 /**
  * An environment of one request an episode, which ends with the model's first message without a tool call.
- * Rollouts of it can branch if all of its tools are `replayable`.
+ * Rollouts of it can branch if each of its tools is `replayable` or `idempotent`.
  */
 export function defineEnvironment<T extends Request>({
   name,

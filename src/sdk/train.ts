@@ -8,6 +8,7 @@ import { runsFolder } from "../runs/layout.ts";
 import { listRuns, readRun, readSummary } from "../runs/read.ts";
 import type { Summary } from "../runs/records.ts";
 import { createRun, newRunFolder, reopenRun, requireFree, requireSameRun } from "../runs/write.ts";
+import { checkBranching } from "../training/branching.ts";
 import { requireCapabilities } from "../training/capabilities.ts";
 import {
   isEnvironment,
@@ -77,6 +78,7 @@ export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions =
   const { engine, chat } = await openModel(modelFolder, config.threads);
   try {
     requireCapabilities(config.algorithm, engine.info); // before there is a folder
+    await checkBranching(config, environment);
     if (resume) reopenRun(folder, config);
     else createRun(folder, config);
     return await trainWith({ config, engine, chat, environment, rewards, folder, onEvent, signal });

@@ -1,5 +1,7 @@
+import { ownTurns } from "../algorithms/advantages/tree.ts";
 import { type Group, stopReasons, type Trajectory } from "../core/trajectory.ts";
 import type { Metrics } from "../runs/records.ts";
+import { toolCallsSpent } from "./branching.ts";
 import { mean } from "./estimates.ts";
 
 /** The environment's own word where it gives one (a score named "success"), else a reward of at least 1, again its own: not a composed one. */
@@ -8,12 +10,13 @@ export function succeeded({ scores, reward }: Trajectory): boolean {
 }
 
 /**
- * What a step's rollouts show. Means are over episodes, `entropy` (nats) over action tokens; the rest are counts.
+ * What a step's rollouts show. Means are over episodes, `entropy` (nats) over action tokens; the rest are counts, to which turns that
+ * the branches of a tree share contribute once.
  * @param weightVersion that of the engine: turns of another are stale
  */
 export function rolloutMetrics(groups: readonly Group[], weightVersion: number): Metrics {
   const trajectories = groups.flatMap((group) => group.trajectories);
-  const turns = trajectories.flatMap((trajectory) => trajectory.turns);
+  const turns = trajectories.flatMap(ownTurns);
   const count = <T>(items: readonly T[], is: (item: T) => boolean) => items.filter(is).length;
   const total = <T>(items: readonly T[], of: (item: T) => number) => items.reduce((sum, item) => sum + of(item), 0);
   const average = (values: readonly number[]) => (values.length === 0 ? null : mean(values));
@@ -24,7 +27,7 @@ export function rolloutMetrics(groups: readonly Group[], weightVersion: number):
     turns: average(trajectories.map((trajectory) => trajectory.turns.length)),
     actionTokens: average(trajectories.map((trajectory) => total(trajectory.turns, ({ action }) => action.length))),
     entropy: average(turns.flatMap(({ entropies }) => entropies)),
-    toolCalls: total(turns, ({ toolCalls }) => toolCalls),
+    toolCalls: toolCallsSpent(trajectories),
     invalidToolCalls: total(turns, ({ invalidToolCalls }) => invalidToolCalls),
     truncatedActions: count(turns, ({ truncated }) => truncated),
     historyRewrites: count(turns, ({ rewritten }) => rewritten),

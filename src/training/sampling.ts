@@ -1,3 +1,4 @@
+import { rolloutTrees } from "../agents/branching/trees.ts";
 import { rolloutGroups } from "../agents/rollout.ts";
 import { groupsWithoutSignal } from "../algorithms/advantages/group-relative.ts";
 import type { AlgorithmConfig } from "../algorithms/config.ts";
@@ -85,13 +86,18 @@ async function playBatch(
   const { seed, rollout } = config;
   const started = performance.now();
   const tasks = await trainingTasks(environment, position, rollout.tasksPerStep, seed);
-  const played = await rolloutGroups(engine, chat, environment, tasks, {
+  const { branching } = rollout;
+  const options = {
     ...rollout,
     seed: seedOf(seed, "rollout", step),
     name: batch === 0 ? `step-${step}` : `step-${step}/batch-${batch}`,
     signal,
     onTrajectory: announceEpisodes(onEvent, "rollout", step, rollout.tasksPerStep * rollout.groupSize),
-  });
+  };
+  const played =
+    branching === "off"
+      ? await rolloutGroups(engine, chat, environment, tasks, options)
+      : await rolloutTrees(engine, chat, environment, tasks, { ...options, branching });
   signal?.throwIfAborted();
   const rolled = performance.now();
   const rewarded = await applyRewards(rewards, played, tasks, {

@@ -7,6 +7,7 @@ import type { Engine, EngineCritic } from "../engines/engine.ts";
 import type { Environment } from "../environments/environment.ts";
 import type { RewardPart } from "../rewards/reward.ts";
 import type { StepRecord, TimingRecord } from "../runs/records.ts";
+import { branchingMetrics } from "./branching.ts";
 import type { TrainingConfig } from "./config.ts";
 import { enginePolicy } from "./engine-policy.ts";
 import type { OnEvent } from "./events.ts";
@@ -74,7 +75,7 @@ export async function trainingStep(
   const updateSeconds = (performance.now() - started) / 1000;
 
   return {
-    record: { step, metrics: { ...rolled, ...metrics, ...measured.gap(), ...updated } },
+    record: { step, metrics: { ...rolled, ...branchingMetrics(groups, rollout), ...metrics, ...measured.gap(), ...updated } },
     timing: {
       step,
       rolloutSeconds,

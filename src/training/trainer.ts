@@ -5,6 +5,7 @@ import type { Split } from "../environments/environment.ts";
 import { checkpointSteps, readEvaluation, readProgress, readSummary } from "../runs/read.ts";
 import type { EvaluationRecord, Progress, ScoreSummary, Summary } from "../runs/records.ts";
 import { engineStateFolder, finishRun, writeCheckpoint, writeEvaluation, writeStep } from "../runs/write.ts";
+import { checkBranching, forkingNotice, toolCallsSpent } from "./branching.ts";
 import { requireCapabilities } from "./capabilities.ts";
 import { evaluate } from "./evaluate.ts";
 import { announceEpisodes, type OnEvent } from "./events.ts";
@@ -32,6 +33,7 @@ export async function train({ folder, onEvent = () => {}, ...parts }: TrainArgum
   const finished = readSummary(folder);
   if (finished !== undefined) return finished;
   requireCapabilities(config.algorithm, engine.info);
+  const forking = await checkBranching(config, environment);
 
   const started = performance.now();
   const resumed = await startOrResume(engine, folder);
@@ -41,6 +43,7 @@ export async function train({ folder, onEvent = () => {}, ...parts }: TrainArgum
   const versions = () => `${engine.weightVersion} and ${critic?.steps}`;
   let versionsOfStep = versions();
   onEvent({ type: "run-started", folder, steps, resumedAt: progress.step });
+  if (forking !== undefined) onEvent({ type: "notice", message: forkingNotice(forking) });
 
   const soFar = (): Progress => ({
     ...progress,
@@ -126,13 +129,12 @@ async function startOrResume(engine: Engine, folder: string): Promise<Progress> 
 }
 
 function advanced(progress: Progress, { tasks, trajectories, timing }: StepResult): Progress {
-  const turns = trajectories.flatMap((trajectory) => trajectory.turns);
   return {
     ...progress,
     step: progress.step + 1,
     position: progress.position + tasks,
     episodes: progress.episodes + trajectories.length,
-    toolCalls: progress.toolCalls + turns.reduce((sum, turn) => sum + turn.toolCalls, 0),
+    toolCalls: progress.toolCalls + toolCallsSpent(trajectories),
     sampledTokens: progress.sampledTokens + timing.sampledTokens,
   };
 }

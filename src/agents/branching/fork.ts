@@ -13,10 +13,10 @@ export function forkingOf<T extends Task>(environment: Environment<T>, episode: 
   const name = `The environment "${environment.name}"`;
   if (environment.replayable !== true)
     return { refused: `${name} has no episodes with \`clone\`, and does not say that they are \`replayable\`.` };
-  const tool = episode.tools.find(({ replayable }) => replayable !== true);
+  const tool = episode.tools.find(({ replayable, idempotent }) => replayable !== true && idempotent !== true);
   if (tool === undefined) return { by: "replay" };
   return {
-    refused: `${name} has no episodes with \`clone\`, and its tool "${tool.name}" does not say that it is \`replayable\`.`,
+    refused: `${name} has no episodes with \`clone\`, and its tool "${tool.name}" does not say that it is \`replayable\` or \`idempotent\`.`,
   };
 }
 

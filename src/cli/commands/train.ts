@@ -94,6 +94,8 @@ function eventLine(event: TrainingEvent, { live, paint }: Screen): string | unde
       return evaluationLine(event.record);
     case "stepped":
       return stepLine(event.record, event.timing);
+    case "notice":
+      return event.message;
     case "warning":
       return paint.yellow(`warning: ${event.message}`);
     default:

@@ -1,0 +1,66 @@
+import { type Forking, forkingOf } from "../agents/branching/fork.ts";
+import { firstRolloutsOf } from "../agents/branching/settings.ts";
+import { ownTurns } from "../algorithms/advantages/tree.ts";
+import { ConfigError, EnvError } from "../core/errors.ts";
+import type { Group, Trajectory } from "../core/trajectory.ts";
+import type { Environment } from "../environments/environment.ts";
+import type { Metrics } from "../runs/records.ts";
+import type { TrainingConfig } from "./config.ts";
+import { mean } from "./estimates.ts";
+import { trainingTasks } from "./tasks.ts";
+
+/**
+ * How the environment's state comes to a fork, told by an episode of the first training task; undefined where rollouts do not branch.
+ * @throws ConfigError where rollouts are to branch and cannot
+ */
+export async function checkBranching(
+  { rollout: { branching }, seed }: TrainingConfig,
+  environment: Environment,
+): Promise<Extract<Forking, { by: unknown }>["by"] | undefined> {
+  if (branching === "off") return undefined;
+  const [task] = await trainingTasks(environment, 0, 1, seed);
+  const forking = await firstForking(environment, task);
+  if ("by" in forking) return forking.by;
+  throw new ConfigError("rollout.branching", branching, { expected: '"off" in this environment', hint: forking.refused });
+}
+
+async function firstForking(environment: Environment, task: Awaited<ReturnType<Environment["task"]>>): Promise<Forking> {
+  try {
+    const episode = await environment.start(task, 0);
+    const forking = forkingOf(environment, episode);
+    await episode.close?.();
+    return forking;
+  } catch (cause) {
+    throw new EnvError(`an episode of "${environment.name}"`, cause, { expected: "one that can be started and closed", cause });
+  }
+}
+
+/** In the words of a run's first line. */
+export function forkingNotice(by: "clone" | "replay"): string {
+  return by === "clone" ? "Rollouts branch: episodes are copied." : "Rollouts branch: episodes are played again, call by call.";
+}
+
+/** Calls that were made: shared turns' once, and again where a fork repeated them. */
+export function toolCallsSpent(trajectories: readonly Trajectory[]): number {
+  return trajectories.reduce((sum, trajectory) => {
+    const turns = trajectory.branch?.by === "replay" ? trajectory.turns : ownTurns(trajectory);
+    return sum + turns.reduce((calls, { toolCalls }) => calls + toolCalls, 0);
+  }, 0);
+}
+
+/** What a step's trees show. `entropyRise` is the mean ΔH of all turns at which branching was a question; the rest are counts. */
+export function branchingMetrics(groups: readonly Group[], { branching, groupSize }: TrainingConfig["rollout"]): Metrics {
+  if (branching === "off") return {};
+  const trajectories = groups.flatMap((group) => group.trajectories);
+  const decisions = trajectories.flatMap(ownTurns).flatMap((turn) => turn.branching ?? []);
+  const count = <T>(items: readonly T[], is: (item: T) => boolean) => items.filter(is).length;
+  const roots = count(trajectories, ({ branch }) => branch === undefined);
+  return {
+    leavesPerTask: trajectories.length / groups.length,
+    branches: count(decisions, ({ forks }) => forks > 0),
+    refills: roots - groups.length * firstRolloutsOf(branching, groupSize),
+    forksCloned: count(trajectories, ({ branch }) => branch?.by === "clone"),
+    forksReplayed: count(trajectories, ({ branch }) => branch?.by === "replay"),
+    entropyRise: decisions.length === 0 ? null : mean(decisions.map(({ rise }) => rise)),
+  };
+}
