@@ -16,9 +16,9 @@ export function turnsOf(episodes: readonly Episode[]): Turn[] {
 export function joined(episodes: readonly Episode[], rows: TokenRows): number[][] {
   let next = 0;
   return episodes.map(({ turns }) => {
-    const row: number[] = [];
-    for (let i = 0; i < turns.length; i++, next++) for (let t = 0; t < rows[next].length; t++) row.push(rows[next][t]);
-    return row;
+    const [first = [], ...rest] = rows.slice(next, next + turns.length);
+    next += turns.length;
+    return first.concat(...rest);
   });
 }
 
@@ -31,6 +31,11 @@ export function cut(episodes: readonly Episode[], rows: TokenRows): number[][] {
       return rows[e].slice(start - action.length, start);
     });
   });
+}
+
+/** For one row per turn: whether it is its trajectory's last. */
+export function trajectoryEnds(episodes: readonly Episode[]): boolean[] {
+  return episodes.flatMap(({ turns }) => turns.map((_, i) => i === turns.length - 1));
 }
 
 /** The same number at every token of a turn. @param values one per turn */

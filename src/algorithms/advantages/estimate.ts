@@ -1,6 +1,6 @@
 import { EngineError } from "../../core/errors.ts";
 import type { ActionInContext, Group, Trajectory, Turn } from "../../core/trajectory.ts";
-import { cut, type Episode, joined, spread, turnsOf, withReturns } from "../episodes.ts";
+import { type Episode, spread, trajectoryEnds, turnsOf, withReturns } from "../episodes.ts";
 import type { UpdateMetrics } from "../metrics.ts";
 import type { FixedRows } from "../minimise.ts";
 import type { TokenRows } from "../objectives/objective.ts";
@@ -69,8 +69,8 @@ export function estimate(config: AdvantageConfig, evidence: Evidence): Estimate 
       return { episodes, advantages: whitened(advantages), metrics: {} };
     }
     case "normalised-returns": {
-      const returns = discountedReturns(joined(episodes, tokenRewards(episodes, klPenalties)), config.gamma);
-      return { episodes, advantages: cut(episodes, whitened(returns)), metrics: {} };
+      const returns = discountedReturns(tokenRewards(episodes, klPenalties), config.gamma, trajectoryEnds(episodes));
+      return { episodes, advantages: whitened(returns), metrics: {} };
     }
     case "gae":
       return config.over === "token" ? gaeOverTokens(episodes, evidence, config) : gaeOverTurns(episodes, evidence, config);
@@ -110,15 +110,10 @@ function tokenRewards(episodes: readonly Episode[], klPenalties: FixedRows | und
 type Gae = Extract<AdvantageConfig, { kind: "gae" }>;
 
 function gaeOverTokens(episodes: readonly Episode[], { klPenalties, values }: Evidence, config: Gae): Estimate {
-  const rewards = joined(episodes, tokenRewards(episodes, klPenalties));
-  const valueRows = joined(episodes, valuesOf(values)(turnsOf(episodes)));
-  const { advantages, returns } = gae(rewards, valueRows, config);
-  return {
-    episodes,
-    advantages: cut(episodes, whitened(advantages)),
-    returns: cut(episodes, returns),
-    metrics: explained(returns, valueRows),
-  };
+  const rewards = tokenRewards(episodes, klPenalties);
+  const valueRows = valuesOf(values)(turnsOf(episodes));
+  const { advantages, returns } = gae(rewards, valueRows, config, trajectoryEnds(episodes));
+  return { episodes, advantages: whitened(advantages), returns, metrics: explained(returns, valueRows) };
 }
 
 /** A turn is one action: its value is that of its context, its reward the sum of its tokens'. */
@@ -147,33 +142,25 @@ function valuesOf(values: FixedRows | undefined): FixedRows {
   });
 }
 
-/** 1 − var(G − V)/var(G). Absent where all returns are equal. */
+/** 1 − var(G − V)/var(G). Absent where all returns are equal. Sums are of distances to the first number, which keeps them exact enough. */
 function explained(returns: TokenRows, values: TokenRows): UpdateMetrics {
-  const [g, errors] = [new Moments(), new Moments()];
+  const start = returns.findIndex((row) => row.length > 0);
+  if (start < 0) return {};
+  const [g0, e0] = [returns[start][0], returns[start][0] - values[start][0]];
+  let [count, g, gg, e, ee] = [0, 0, 0, 0, 0];
   for (let b = 0; b < returns.length; b++) {
-    for (let t = 0; t < returns[b].length; t++) {
-      g.add(returns[b][t]);
-      errors.add(returns[b][t] - values[b][t]);
+    const [row, value] = [returns[b], values[b]];
+    for (let t = 0; t < row.length; t++) {
+      const [fromReturn, fromError] = [row[t] - g0, row[t] - value[t] - e0];
+      g += fromReturn;
+      gg += fromReturn * fromReturn;
+      e += fromError;
+      ee += fromError * fromError;
     }
+    count += row.length;
   }
-  return g.variance > 0 ? { explainedVariance: 1 - errors.variance / g.variance } : {};
-}
-
-class Moments {
-  #count = 0;
-  #mean = 0;
-  #squares = 0;
-
-  add(value: number): void {
-    this.#count++;
-    const change = value - this.#mean;
-    this.#mean += change / this.#count;
-    this.#squares += change * (value - this.#mean);
-  }
-
-  get variance(): number {
-    return this.#count === 0 ? 0 : this.#squares / this.#count;
-  }
+  const [ofReturns, ofErrors] = [gg - (g * g) / count, ee - (e * e) / count];
+  return ofReturns > 0 ? { explainedVariance: 1 - ofErrors / ofReturns } : {};
 }
 
 function gigpo(

@@ -2,12 +2,13 @@ import { ShapeError } from "../../core/errors.ts";
 import type { TokenRows } from "../objectives/objective.ts";
 
 /**
- * Generalised advantage estimation (arXiv:1506.02438, eq. 16), one row per trajectory.
+ * Generalised advantage estimation (arXiv:1506.02438, eq. 16).
  *
  *   δ_k = r_k + γ V_{k+1} − V_k         A_k = δ_k + γλ A_{k+1}         V and A are 0 after the last
  *
  * The steps k are action tokens, or turns: what the environment wrote in between is no step and is not discounted.
  * @param rewards r_k; values V_k of the state before step k, in units of the return
+ * @param ends whether a row is the last of its trajectory, which goes on in the next row where it is not; all rows if left out
  * @returns advantages, and the returns A_k + V_k that the critic is fitted to
  * @throws ShapeError if rows do not fit each other
  */
@@ -15,24 +16,26 @@ export function gae(
   rewards: TokenRows,
   values: TokenRows,
   { gamma, lambda }: { readonly gamma: number; readonly lambda: number },
+  ends?: readonly boolean[],
 ): { advantages: number[][]; returns: number[][] } {
-  const advantages: number[][] = [];
-  const returns: number[][] = [];
-  for (let b = 0; b < rewards.length; b++) {
+  const advantages = new Array<number[]>(rewards.length);
+  const returns = new Array<number[]>(rewards.length);
+  let nextValue = 0;
+  let next = 0;
+  for (let b = rewards.length - 1; b >= 0; b--) {
     const [r, v] = [rewards[b], values[b]];
     if (r.length !== v.length) throw new ShapeError(`number of values in row ${b}`, v.length, { expected: [r.length] });
     const a = new Array<number>(r.length);
     const g = new Array<number>(r.length);
-    let nextValue = 0;
-    let next = 0;
+    if (ends?.[b] !== false) nextValue = next = 0;
     for (let k = r.length - 1; k >= 0; k--) {
       next = r[k] + gamma * nextValue - v[k] + gamma * lambda * next;
       nextValue = v[k];
       a[k] = next;
       g[k] = next + v[k];
     }
-    advantages.push(a);
-    returns.push(g);
+    advantages[b] = a;
+    returns[b] = g;
   }
   return { advantages, returns };
 }

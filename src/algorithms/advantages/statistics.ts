@@ -34,8 +34,17 @@ export function whitened(rows: TokenRows): number[][] {
   if (equal) return rows.map((row) => row.map(() => 0));
   const centre = sum / (count + 1e-8);
   let squares = 0;
-  for (const row of rows) for (let t = 0; t < row.length; t++) squares += (row[t] - centre) ** 2;
+  for (const row of rows) {
+    for (let t = 0; t < row.length; t++) {
+      const distance = row[t] - centre;
+      squares += distance * distance;
+    }
+  }
   const variance = ((squares / (count + 1e-8)) * count) / (count - 1);
   const scale = 1 / Math.sqrt(variance + 1e-8);
-  return rows.map((row) => row.map((x) => (x - centre) * scale));
+  return rows.map((row) => {
+    const white = new Array<number>(row.length);
+    for (let t = 0; t < row.length; t++) white[t] = (row[t] - centre) * scale;
+    return white;
+  });
 }

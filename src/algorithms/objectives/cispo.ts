@@ -1,4 +1,3 @@
-import { Spread } from "../metrics.ts";
 import { type ClipRange, clamp, type LossAndWeights, type SurrogateBatch, sumOverTokens } from "./objective.ts";
 
 /**
@@ -12,24 +11,31 @@ import { type ClipRange, clamp, type LossAndWeights, type SurrogateBatch, sumOve
  */
 export function cispo(batch: SurrogateBatch, { clip }: { readonly clip: ClipRange }): LossAndWeights {
   const [low, high] = [1 - clip.low, 1 + clip.high];
-  const ratios = new Spread();
+  let [total, min, max] = [0, Infinity, -Infinity];
   let clipped = 0;
   let drift = 0;
   const { loss, weights, tokens } = sumOverTokens(batch, (logRatio, advantage, logprob, out) => {
     const limited = clamp(logRatio, -20, 20);
     const ratio = Math.exp(limited);
     const bounded = clamp(ratio, low, high);
-    ratios.add(ratio);
+    total += ratio;
+    if (ratio < min) min = ratio;
+    if (ratio > max) max = ratio;
     drift -= limited;
     if (bounded !== ratio) clipped++;
     out.derivative = -bounded * advantage;
     out.loss = out.derivative * logprob;
   });
   if (tokens === 0) return { loss, weights, metrics: {} };
-  const { min, mean, max } = ratios;
   return {
     loss,
     weights,
-    metrics: { clipFraction: clipped / tokens, approxKl: drift / tokens, ratioMin: min, ratioMean: mean, ratioMax: max },
+    metrics: {
+      clipFraction: clipped / tokens,
+      approxKl: drift / tokens,
+      ratioMin: min,
+      ratioMean: total / tokens,
+      ratioMax: max,
+    },
   };
 }

@@ -26,24 +26,27 @@ export function clipCov(
   const { cov, tokens: count } = covariances(batch, 1e-8);
   const candidates: number[] = [];
   forEachToken(batch, (index, logRatio, advantage) => {
+    if (cov[index] <= low || cov[index] >= high) return;
     const ratio = Math.exp(logRatio);
     const clipped = -advantage * clamp(ratio, 1 - clip.low, 1 + clip.high) > -advantage * ratio;
-    if (!clipped && cov[index] > low && cov[index] < high) candidates.push(index);
+    if (!clipped) candidates.push(index);
   });
   const most = Math.max(1, Math.floor(share * count));
-  const dropped = new Set(candidates.length > most ? random.shuffle(candidates).slice(0, most) : candidates);
+  const dropped = candidates.length > most ? random.shuffle(candidates).slice(0, most) : candidates;
+  const isDropped = new Uint8Array(count);
+  for (const index of dropped) isDropped[index] = 1;
   let index = 0;
   let drift = 0;
   const { loss, weights, tokens } = sumOverTokens(batch, (logRatio, advantage, _, out) => {
     const ratio = Math.exp(logRatio);
     const plain = -advantage * ratio;
     const bounded = -advantage * clamp(ratio, 1 - clip.low, 1 + clip.high);
-    const keeps = !dropped.has(index++);
+    const keeps = isDropped[index++] === 0;
     drift -= logRatio;
     out.loss = keeps ? Math.max(plain, bounded) : 0;
     out.derivative = keeps && plain >= bounded ? plain : 0;
   });
-  return { loss, weights, metrics: tokens === 0 ? {} : { clipFraction: dropped.size / tokens, approxKl: drift / tokens } };
+  return { loss, weights, metrics: tokens === 0 ? {} : { clipFraction: dropped.length / tokens, approxKl: drift / tokens } };
 }
 
 /**
@@ -58,16 +61,12 @@ export function klCov(
   { share, coefficient }: { readonly share: number; readonly coefficient: number },
 ): LossAndWeights {
   const { cov, tokens: count } = covariances(batch, 0);
-  const highest = new Set(
-    Array.from(cov.keys())
-      .sort((a, b) => cov[b] - cov[a])
-      .slice(0, Math.max(1, Math.floor(share * count))),
-  );
+  const isHighest = largest(cov, Math.max(1, Math.floor(share * count)));
   let index = 0;
   let distance = 0;
   const { loss, weights, tokens } = sumOverTokens(batch, (logRatio, advantage, _, out) => {
     const plain = -advantage * Math.exp(logRatio);
-    const held = highest.has(index++) ? coefficient : 0;
+    const held = isHighest[index++] * coefficient;
     distance += Math.abs(logRatio);
     out.loss = plain + held * Math.abs(logRatio);
     out.derivative = plain + held * Math.sign(logRatio);
@@ -82,8 +81,8 @@ function covariances({ logprobs, advantages }: SurrogateBatch, epsilon: number):
   const cov = new Float64Array(tokens);
   let index = 0;
   for (let b = 0; b < logprobs.length; b++) {
-    for (let t = 0; t < logprobs[b].length; t++)
-      cov[index++] = (advantages[b][t] - meanAdvantage) * (logprobs[b][t] - meanLogprob);
+    const [row, advantage] = [logprobs[b], advantages[b]];
+    for (let t = 0; t < row.length; t++) cov[index++] = (advantage[t] - meanAdvantage) * (row[t] - meanLogprob);
   }
   return { cov, tokens };
 }
@@ -94,8 +93,50 @@ function forEachToken(
 ): void {
   let index = 0;
   for (let b = 0; b < logprobs.length; b++) {
-    for (let t = 0; t < logprobs[b].length; t++) visit(index++, logprobs[b][t] - oldLogprobs[b][t], advantages[b][t]);
+    const [row, old, advantage] = [logprobs[b], oldLogprobs[b], advantages[b]];
+    for (let t = 0; t < row.length; t++) visit(index++, row[t] - old[t], advantage[t]);
   }
+}
+
+/** 1 at the k largest values, at the first of those that tie for the last place. */
+function largest(values: Float64Array, k: number): Uint8Array {
+  const chosen = new Uint8Array(values.length);
+  if (values.length === 0) return chosen;
+  const threshold = kthLargest(Float64Array.from(values), k);
+  let left = k;
+  for (let i = 0; i < values.length; i++) {
+    if (values[i] <= threshold) continue;
+    chosen[i] = 1;
+    left--;
+  }
+  for (let i = 0; i < values.length && left > 0; i++) {
+    if (values[i] !== threshold) continue;
+    chosen[i] = 1;
+    left--;
+  }
+  return chosen;
+}
+
+/** Quickselect (C. A. R. Hoare, 1961): linear time on average. Reorders the values. */
+function kthLargest(values: Float64Array, k: number): number {
+  const wanted = k - 1;
+  let [low, high] = [0, values.length - 1];
+  while (low < high) {
+    const pivot = values[(low + high) >> 1];
+    let [i, j] = [low, high];
+    while (i <= j) {
+      while (values[i] > pivot) i++;
+      while (values[j] < pivot) j--;
+      if (i > j) break;
+      const swapped = values[i];
+      values[i++] = values[j];
+      values[j--] = swapped;
+    }
+    if (wanted <= j) high = j;
+    else if (wanted >= i) low = i;
+    else break;
+  }
+  return values[wanted];
 }
 
 function total(rows: TokenRows): number {

@@ -25,7 +25,8 @@ export function dppo(batch: SurrogateBatch, { divergence, clip, ratioBound }: Dp
   const { loss, weights, tokens } = sumOverTokens(batch, (logRatio, advantage, logprob, out) => {
     const limited = clamp(logRatio, -20, 20);
     const ratio = Math.exp(limited);
-    const [p, q] = [Math.exp(logprob), Math.exp(logprob - logRatio)];
+    const p = Math.exp(logprob);
+    const q = limited === logRatio ? p / ratio : Math.exp(logprob - logRatio);
     const raised = advantage > 0;
     let ok = raised ? p - q <= clip.high : p - q >= -clip.low;
     if (divergence === "kl") {

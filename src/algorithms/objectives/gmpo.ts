@@ -34,13 +34,15 @@ export function gmpo(
       const used = a > 0 ? Math.min(d, inside) : a < 0 ? Math.max(d, inside) : 0;
       if (d !== inside && a > 0) clippedHigh++;
       if (d !== inside && a < 0) clippedLow++;
-      weight[t] = used === d && a !== 0 ? 1 : 0;
       logSum += used;
       advantageSum += a;
       drift -= d;
     }
     const surrogate = (advantageSum / length) * Math.exp(logSum / length) * tokenScales[b] * row.length;
-    for (let t = 0; t < row.length; t++) weight[t] *= surrogate / length;
+    for (let t = 0; t < row.length; t++) {
+      const [d, a] = [row[t] - old[t], advantage[t]];
+      weight[t] = (a > 0 && d <= high) || (a < 0 && d >= -low) ? surrogate / length : 0;
+    }
     loss -= surrogate;
     weights.push(weight);
     tokens += row.length;

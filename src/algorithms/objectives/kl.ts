@@ -31,14 +31,15 @@ export function klPenalty(
   let loss = 0;
   let sum = 0;
   let tokens = 0;
+  const estimate = { value: 0, derivative: 0 };
   for (let b = 0; b < logprobs.length; b++) {
     const [row, ref, scale] = [logprobs[b], refLogprobs[b], coefficient * tokenScales[b]];
     const weight = new Array<number>(row.length);
     for (let t = 0; t < row.length; t++) {
-      const { value, derivative } = tokenKl(row[t] - ref[t], estimator);
-      loss += scale * value;
-      sum += value;
-      weight[t] = -scale * derivative;
+      estimateKl(row[t] - ref[t], estimator, estimate);
+      loss += scale * estimate.value;
+      sum += estimate.value;
+      weight[t] = -scale * estimate.derivative;
     }
     weights.push(weight);
     tokens += row.length;
@@ -46,31 +47,45 @@ export function klPenalty(
   return { loss, weights, metrics: tokens === 0 ? {} : { kl: sum / tokens } };
 }
 
+interface KlEstimate {
+  value: number;
+  derivative: number;
+}
+
 /** One token's KL estimate in nats and what is taken as its derivative with respect to logπ. x = logπ − logπ_ref. */
-export function tokenKl(x: number, estimator: KlEstimator): { value: number; derivative: number } {
+export function tokenKl(x: number, estimator: KlEstimator): Readonly<KlEstimate> {
+  return estimateKl(x, estimator, { value: 0, derivative: 0 });
+}
+
+/** The same into a record that is there already: nothing is allocated per token. */
+function estimateKl(x: number, estimator: KlEstimator, out: KlEstimate): KlEstimate {
+  const exp = estimator === "k3" || estimator === "k3+" ? Math.exp(clamp(-x, -20, 20)) : 0;
+  const k3 = exp + clamp(x, -20, 20) - 1;
   switch (estimator) {
     case "k1":
-      return { value: x, derivative: 1 };
     case "k1+":
-      return { value: x, derivative: x };
+      out.value = x;
+      out.derivative = estimator === "k1" ? 1 : x;
+      return out;
     case "k2":
-      return { value: (x * x) / 2, derivative: x };
+      out.value = (x * x) / 2;
+      out.derivative = x;
+      return out;
     case "k3":
-      return k3(x);
+      out.value = Math.min(k3, 10);
+      out.derivative = k3 > 10 || Math.abs(x) > 20 ? 0 : 1 - exp;
+      return out;
     case "k3+":
-      return { value: k3(x).value, derivative: x };
+      out.value = Math.min(k3, 10);
+      out.derivative = x;
+      return out;
     case "abs":
-      return { value: Math.abs(x), derivative: Math.sign(x) };
+      out.value = Math.abs(x);
+      out.derivative = Math.sign(x);
+      return out;
     default:
       return estimator satisfies never;
   }
-}
-
-function k3(x: number): { value: number; derivative: number } {
-  const q = clamp(-x, -20, 20);
-  const exp = Math.exp(q);
-  const value = exp - q - 1;
-  return value > 10 || q !== -x ? { value: Math.min(value, 10), derivative: 0 } : { value, derivative: 1 - exp };
 }
 
 /** κ_t: the KL estimate of every token, for a penalty in the reward. Rows as given. */

@@ -1,4 +1,3 @@
-import { Spread } from "../metrics.ts";
 import { type ClipRange, checkRows, clamp, type LossAndWeights, meanDifference, type SurrogateBatch } from "./objective.ts";
 
 export interface PpuOptions {
@@ -26,13 +25,14 @@ export function ppu(batch: SurrogateBatch, { level, clip, dualClip = Infinity }:
   checkRows({ logprobs, oldLogprobs, advantages }, tokenScales);
   const perToken = level === "token";
   const [lowest, highest] = perToken ? [-20, 20] : [-Infinity, 10];
-  const ratios = new Spread();
   const weights: number[][] = [];
   let loss = 0;
   let tokens = 0;
   let clipped = 0;
   let dualClipped = 0;
   let drift = 0;
+  // Of the ratios: one a token, or one a row.
+  let [count, total, min, max] = [0, 0, Infinity, -Infinity];
 
   for (let b = 0; b < logprobs.length; b++) {
     const [row, old, scale] = [logprobs[b], oldLogprobs[b], tokenScales[b]];
@@ -40,13 +40,17 @@ export function ppu(batch: SurrogateBatch, { level, clip, dualClip = Infinity }:
     let logRatio = perToken ? 0 : meanDifference(row, old);
     let limited = clamp(logRatio, lowest, highest);
     let ratio = perToken ? 1 : Math.exp(limited);
-    if (!perToken && row.length > 0) ratios.add(ratio);
     for (let t = 0; t < row.length; t++) {
       if (perToken) {
         logRatio = row[t] - old[t];
         limited = clamp(logRatio, lowest, highest);
         ratio = Math.exp(limited);
-        ratios.add(ratio);
+      }
+      if (perToken || t === 0) {
+        count++;
+        total += ratio;
+        if (ratio < min) min = ratio;
+        if (ratio > max) max = ratio;
       }
       const advantage = advantages[b][t];
       const plain = -advantage * ratio;
@@ -65,7 +69,12 @@ export function ppu(batch: SurrogateBatch, { level, clip, dualClip = Infinity }:
   }
 
   if (tokens === 0) return { loss: 0, weights, metrics: {} };
-  const { min, mean, max } = ratios;
-  const metrics = { clipFraction: clipped / tokens, approxKl: drift / tokens, ratioMin: min, ratioMean: mean, ratioMax: max };
+  const metrics = {
+    clipFraction: clipped / tokens,
+    approxKl: drift / tokens,
+    ratioMin: min,
+    ratioMean: total / count,
+    ratioMax: max,
+  };
   return { loss, weights, metrics: dualClip === Infinity ? metrics : { ...metrics, dualClipFraction: dualClipped / tokens } };
 }

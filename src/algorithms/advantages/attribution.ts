@@ -1,0 +1,48 @@
+import { ShapeError } from "../../core/errors.ts";
+import type { Group, Trajectory, TrajectoryId } from "../../core/trajectory.ts";
+import { type GroupRelativeOptions, groupRelativeAdvantages } from "./group-relative.ts";
+import { mean } from "./statistics.ts";
+import { ownTurns } from "./tree.ts";
+
+/**
+ * ARPO's hard attribution (arXiv:2507.19849, §3.2): each leaf has its group-relative advantage, and a turn that several leaves share
+ * has the mean of theirs.
+ *
+ *   A(turn) = mean over the leaves i whose path goes through the turn of A_i
+ *
+ * A shared turn stands, and is trained, in the trajectory that it was first played in. Soft attribution needs nothing of its own: each
+ * leaf is trained whole, and what is shared receives the sum.
+ * @returns by trajectory, one advantage for each of its turns from its own first one on (see `ownTurns`)
+ * @throws EnvError for a return that is not finite, ShapeError for a branch from a trajectory that is not in the group
+ */
+export function sharedMeanAdvantages(
+  groups: readonly Group[],
+  options: GroupRelativeOptions,
+): ReadonlyMap<TrajectoryId, readonly number[]> {
+  const ofLeaf = groupRelativeAdvantages(groups, options);
+  return new Map(groups.flatMap((group) => [...sharedMeans(group, (id) => ofLeaf.get(id) ?? 0)]));
+}
+
+function sharedMeans({ trajectories }: Group, ofLeaf: (id: TrajectoryId) => number): [TrajectoryId, number[]][] {
+  const byId = new Map(trajectories.map((trajectory) => [trajectory.id, trajectory]));
+  const through = new Map(trajectories.map(({ id, turns }) => [id, turns.map((): number[] => [])]));
+  for (const leaf of trajectories)
+    for (const turn of leaf.turns.keys()) through.get(ownerOf(leaf, turn, byId).id)?.[turn]?.push(ofLeaf(leaf.id));
+  return trajectories.map((trajectory) => {
+    const { id, turns } = trajectory;
+    const own = ownTurns(trajectory).length;
+    return [id, (through.get(id) ?? []).slice(turns.length - own).map(mean)];
+  });
+}
+
+/** The trajectory that a turn of a leaf was first played in. */
+function ownerOf(leaf: Trajectory, turn: number, byId: ReadonlyMap<TrajectoryId, Trajectory>): Trajectory {
+  let owner = leaf;
+  for (let steps = 0; owner.branch !== undefined && turn < owner.branch.turn; steps++) {
+    const parent = byId.get(owner.branch.from);
+    if (parent === undefined || steps > byId.size)
+      throw new ShapeError(`branch of trajectory ${owner.id}`, owner.branch.from, { expected: "a trajectory of the same group" });
+    owner = parent;
+  }
+  return owner;
+}
