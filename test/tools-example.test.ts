@@ -1,0 +1,21 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { trainTokenizer } from "../recipes/office/tokenizer.ts";
+import { readMetrics } from "../src/runs/read.ts";
+import { writeTinyModel } from "./tiny-model.ts";
+
+const example = join(import.meta.dirname, "../examples/python-tool.ts");
+const loader = join(import.meta.dirname, "../node_modules/jiti/lib/jiti-register.mjs");
+
+test("the example with the Python tool runs from code, and ends by itself", { timeout: 300_000 }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), "retrograde-example-"));
+  await writeTinyModel(join(folder, "model"), trainTokenizer([], { vocabularySize: 400 }));
+  const run = promisify(execFile);
+  const { stdout } = await run(process.execPath, ["--import", loader, example, join(folder, "model"), "1"], { cwd: folder });
+  expect(stdout).toMatch(/^success \d\.\d\d → \d\.\d\d$/m);
+  expect(readMetrics(join(folder, "runs/calculation-seeupo-1"))).toHaveLength(1);
+});
