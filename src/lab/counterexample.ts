@@ -1,11 +1,12 @@
 import { type Random, randomStream } from "../core/random.ts";
-import { advantagesOf, type Batch, exactBatch, groupBatch, sampledBatch, unitsOf } from "./batch.ts";
+import { advantagesOf, type Batch, exactBatch, groupBatch, unitsOf } from "./batch.ts";
 import { type Cell, idOf, singleTurn, voidAtTurns } from "./cell.ts";
 import type { LabRules } from "./config.ts";
+import { mutated, plainExamples, simpleExample, unitOf } from "./draw-examples.ts";
 import { reachTolerance } from "./experiment.ts";
-import { expectedReturn, type Layout, layoutOf, normalise, optimum, type Policy, uniformPolicy } from "./policy.ts";
-import { leavesOf, type Problem, type Size } from "./problem.ts";
-import { update, visitsOf } from "./update.ts";
+import { expectedReturn, type Layout, layoutOf, optimum, type Policy, uniformPolicy } from "./policy.ts";
+import type { Problem, Size } from "./problem.ts";
+import { update } from "./update.ts";
 
 /** What a person needs to redo one update by hand. */
 export interface Example {
@@ -47,8 +48,6 @@ const stallUpdates = 150;
 const restarts = 4;
 const randomTrials = 20;
 const mutations = 60;
-/** Before them, all rewards of 0, 1 and 10 with uniform tables, where they are at most this many. */
-const enumerable = 100;
 
 /** Fewest turns first, then fewest actions, contexts and tokens. */
 const singleTurnSizes: readonly Size[] = [
@@ -90,19 +89,6 @@ export function hunt(
     return { ...simplified, best: simplified.best };
   }
   return undefined;
-}
-
-/** Every problem with rewards of 0, 1 and 10, from uniform tables; none where there are too many. */
-function plainExamples(cell: Cell, layout: Layout, rules: LabRules, random: Random): Example[] {
-  const { size } = layout;
-  const places = size.contexts * leavesOf(size);
-  if (3 ** places > enumerable) return [];
-  const policy = [...uniformPolicy(layout)];
-  return Array.from({ length: 3 ** places }, (_, code) => {
-    const rewards = Array.from({ length: places }, (_, i) => [0, 1, 10][Math.floor(code / 3 ** i) % 3] * unitOf(cell));
-    const visits = visitsOf(cell.order, size.turns, random);
-    return withGroup(cell, layout, rules, { size, rewards, policy, visits, group: undefined }, random);
-  });
 }
 
 function dropsOf(cell: Cell, layout: Layout, rules: LabRules, effort: number, random: Random): Worked[] {
@@ -194,75 +180,6 @@ export function work(cell: Cell, rules: LabRules, kind: Worked["kind"], example:
       advantages: [...advantages.subarray(i * units, (i + 1) * units)],
     })),
   };
-}
-
-const simpleRows: Readonly<Record<number, readonly (readonly number[])[]>> = {
-  2: [
-    [0.5, 0.5],
-    [0.75, 0.25],
-    [0.25, 0.75],
-    [0.9, 0.1],
-    [0.1, 0.9],
-  ],
-  3: [
-    [1 / 3, 1 / 3, 1 / 3],
-    [0.5, 0.25, 0.25],
-    [0.25, 0.5, 0.25],
-    [0.25, 0.25, 0.5],
-    [0.8, 0.1, 0.1],
-    [0.1, 0.8, 0.1],
-    [0.1, 0.1, 0.8],
-  ],
-};
-
-const simpleRewards: readonly (readonly number[])[] = [
-  [0, 1],
-  [0, 1, 2, 3],
-  [0, 1, 10],
-];
-
-function simpleExample(cell: Cell, layout: Layout, rules: LabRules, trial: number, random: Random): Example {
-  const { size } = layout;
-  const rows = simpleRows[size.vocabulary];
-  const values = simpleRewards[trial % simpleRewards.length];
-  const rewards = Array.from({ length: size.contexts * leavesOf(size) }, () => random.pick(values) * unitOf(cell));
-  const policy = Array.from({ length: layout.rows }, () => (random.chance(0.3) ? rows[0] : random.pick(rows))).flat();
-  const visits = visitsOf(cell.order, size.turns, random);
-  return withGroup(cell, layout, rules, { size, rewards, policy, visits, group: undefined }, random);
-}
-
-/** Draws the example's group from its policy, of two members or of as many as the rules say. */
-function withGroup(cell: Cell, layout: Layout, rules: LabRules, example: Example, random: Random): Example {
-  if (cell.knows === "exact") return example;
-  const { size, rewards } = example;
-  const problem: Problem = { size, means: Float64Array.from(rewards), spreads: new Float64Array(rewards.length) };
-  const policy = normalise(Float64Array.from(example.policy), size.vocabulary);
-  const members = random.chance(0.5) ? 2 : rules.groupSize;
-  return { ...example, group: [...sampledBatch(problem, layout, policy, members, random).leaves] };
-}
-
-/** The example with one or two of its rewards or tables drawn anew. */
-function mutated(
-  cell: Cell,
-  layout: Layout,
-  rules: LabRules,
-  { size, rewards, policy, visits }: Example,
-  random: Random,
-): Example {
-  const rows = simpleRows[size.vocabulary];
-  const next = { rewards: [...rewards], policy: [...policy] };
-  for (let change = random.integer(2); change >= 0; change--) {
-    if (random.chance(0.5)) next.rewards[random.integer(rewards.length)] = random.pick(mutationRewards) * unitOf(cell);
-    else next.policy.splice(random.integer(layout.rows) * size.vocabulary, size.vocabulary, ...random.pick(rows));
-  }
-  return withGroup(cell, layout, rules, { size, ...next, visits, group: undefined }, random);
-}
-
-const mutationRewards = [0, 1, 2, 3, 5, 9, 10];
-
-/** The maximiser does not care for the scale of rewards; gradient steps do, so theirs stay within 1, as in the random problems. */
-function unitOf({ optimise }: Cell): number {
-  return optimise === "maximise" ? 1 : 0.1;
 }
 
 /** How much a person has to read: sizes of rewards, tables that are not uniform, members of groups; a fall that is hard to see counts too. */

@@ -26,7 +26,7 @@ export function labCommand(flags: LabFlags, screen: Screen, progress: Screen): v
   const lab = laboratory(settings, flags.full === true ? fullEffort : 1);
   const results = flags.cell === undefined ? runAll(lab, progress) : [runOne(flags.cell, lab)];
   if (flags.svg !== undefined) drawings(flags.svg, results, lab);
-  if (flags.json === true) screen.line(JSON.stringify(reportJson(settings, results)));
+  if (flags.json === true) screen.line(JSON.stringify(reportJson(settings, results), (_, value: unknown) => value ?? null));
   else for (const line of flags.cell === undefined ? overview(settings, results) : cellLines(results[0])) screen.line(line);
 }
 
