@@ -79,12 +79,12 @@ export const updateSettings = {
   gmpo: { clip: clipRange(0.4, 0.4) },
   dppo: {
     divergence: z.enum(["tv", "kl"]).default("tv"),
-    /** Widths of the divergence. verl's example for total variation. */
+    /** Widths of the divergence. 0.2: verl's clip width for all of its losses. */
     clip: clipRange(0.2, 0.2),
     /** verl's `clip_ratio_c` for this loss. */
     ratioBound: z.number().gt(1).default(20),
   },
-  /** verl has no default; its example runs 0.5. */
+  /** The source leaves it to the task. */
   dro: { beta: z.number().positive().default(0.5) },
   /** arXiv:2505.22617, as in verl: a 5,000th of the tokens, of covariance 1 to 5. */
   "clip-cov": {
@@ -93,6 +93,7 @@ export const updateSettings = {
     covLow: z.number().default(1),
     covHigh: z.number().default(5),
   },
+  /** 1: the authors' launch files; verl's code has 0.1. */
   "kl-cov": { share: z.number().gt(0).max(1).default(0.0002), coefficient: z.number().min(0).default(1) },
 } as const;
 

@@ -1,4 +1,3 @@
-import { ConfigError } from "../core/errors.ts";
 import type { Logprobs, Policy } from "../core/policy.ts";
 import type { Random } from "../core/random.ts";
 import type { ActionInContext, Group } from "../core/trajectory.ts";
@@ -24,9 +23,9 @@ import { punishOverlong } from "./overlong.ts";
  *
  * With one epoch and one mini-batch π_old is the policy itself: the ratio is 1, and log π_old needs no pass. What cannot move the
  * policy, such as groups without signal, costs no pass either, but counts in the means.
- * @param random deals groups out to mini-batches
+ * @param random deals groups out to mini-batches; where there are fewer groups than mini-batches, each is one of its own
  * @throws EnvError for a return that is not finite, EngineError for a log-prob, value or loss that is not, or for a missing critic,
- *   ConfigError if there are more mini-batches than groups, ShapeError if two trajectories share an id
+ *   ShapeError if two trajectories share an id
  */
 export async function policyGradientUpdate(
   policy: Policy,
@@ -35,10 +34,6 @@ export async function policyGradientUpdate(
   random: Random,
 ): Promise<UpdateMetrics> {
   const { advantage, update, aggregation, klEstimator, klCoef, klIn, entropyCoef, epochs } = composition;
-  if (composition.miniBatches > Math.max(1, groups.length))
-    throw new ConfigError("algorithm.miniBatches", composition.miniBatches, {
-      expected: `at most the number of groups in a batch, ${groups.length}`,
-    });
   const tally = new MetricTally();
   tally.record({ groups: groups.length, groupsWithoutSignal: groupsWithoutSignal(groups) });
   const critic = advantage.kind === "gae" ? criticOf(policy) : undefined;
@@ -47,7 +42,8 @@ export async function policyGradientUpdate(
   const klInReward = klCoef > 0 && klIn === "reward";
 
   const sampled = groups.flatMap(({ trajectories }) => trajectories.flatMap(({ turns }) => turns));
-  const rewardKl = klInReward && sampled.length > 0 ? await klOf(policy, sampled, composition) : undefined;
+  if (sampled.length === 0) return tally.result();
+  const rewardKl = klInReward ? await klOf(policy, sampled, composition) : undefined;
   if (rewardKl !== undefined) tally.record({ kl: rewardKl.mean });
   const oldValues = critic && fixedRows(sampled, checkedRows("value", sampled, await critic.values(sampled)));
 
@@ -59,6 +55,7 @@ export async function policyGradientUpdate(
   tally.record(estimated.metrics);
   const turns = turnsOf(estimated.episodes);
   const advantages = fixedRows(turns, estimated.advantages);
+  const returns = estimated.returns && fixedRows(turns, estimated.returns);
   const moves = movers(estimated, composition);
   const moving = turns.filter(moves);
   const refLogprobs = klInLoss ? fixedLogprobs(moving, await policy.referenceLogprobs(moving)) : undefined;
@@ -88,10 +85,8 @@ export async function policyGradientUpdate(
           }),
         );
       }
-      if (advantage.kind === "gae" && critic !== undefined && oldValues !== undefined && estimated.returns !== undefined) {
-        const targets = { returns: fixedRows(turns, estimated.returns), oldValues, aggregation };
-        tally.record(await fitCritic(critic, batch, targets, advantage.critic));
-      }
+      if (advantage.kind === "gae" && critic !== undefined && oldValues !== undefined && returns !== undefined)
+        tally.record(await fitCritic(critic, batch, { returns, oldValues, aggregation }, advantage.critic));
     }
   }
   return tally.result();
@@ -188,5 +183,5 @@ function miniBatches(
   const byGroup = groups.map(({ trajectories }) => trajectories.map(() => episodes[next++]));
   const batches: Episode[][] = Array.from({ length: count }, () => []);
   for (const [i, group] of random.shuffle(byGroup).entries()) batches[i % count].push(...group);
-  return batches;
+  return batches.filter((batch) => batch.length > 0);
 }

@@ -124,7 +124,7 @@ function gaeOverTurns(episodes: readonly Episode[], { klPenalties, values }: Evi
     return episodes.map((episode) => episode.turns.map(() => numbers[next++]));
   };
   const rewards = perEpisode(tokenRewards(episodes, klPenalties).map((row) => total([row])));
-  const valueRows = perEpisode(valuesOf(values)(turns).map(([first]) => first));
+  const valueRows = perEpisode(valuesOf(values)(turns).map(([first = 0]) => first));
   const { advantages, returns } = gae(rewards, valueRows, config);
   const targets = returns.flat();
   return {
