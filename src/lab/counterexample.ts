@@ -2,7 +2,7 @@ import { type Random, randomStream } from "../core/random.ts";
 import { advantagesOf, type Batch, exactBatch, groupBatch, unitsOf } from "./batch.ts";
 import { type Cell, idOf, singleTurn, voidAtTurns } from "./cell.ts";
 import type { LabRules } from "./config.ts";
-import { mutated, plainExamples, simpleExample, unitOf } from "./draw-examples.ts";
+import { mutated, plainExamples, plainStarts, simpleExample, unitOf } from "./draw-examples.ts";
 import { reachTolerance } from "./experiment.ts";
 import { expectedReturn, type Layout, layoutOf, optimum, type Policy, uniformPolicy } from "./policy.ts";
 import type { Problem, Size } from "./problem.ts";
@@ -117,9 +117,11 @@ function rise({ before, after, rewards, policy, policyAfter }: Worked): number {
 }
 
 function stallsOf(cell: Cell, layout: Layout, rules: LabRules, random: Random): Worked[] {
-  return Array.from({ length: stallTrials }, (_, trial) =>
-    holds(cell, rules, "stall", simpleExample(cell, layout, rules, trial, random)),
-  ).filter((worked) => worked !== undefined);
+  const stalls = (examples: readonly Example[]) =>
+    examples.map((example) => holds(cell, rules, "stall", example)).filter((worked) => worked !== undefined);
+  const plain = stalls(plainStarts(cell, layout, rules, random));
+  if (plain.length > 0) return plain;
+  return stalls(Array.from({ length: stallTrials }, (_, trial) => simpleExample(cell, layout, rules, trial, random)));
 }
 
 /** The example with its numbers if it shows what it should. */

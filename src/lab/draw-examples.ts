@@ -32,6 +32,19 @@ export function plainExamples(cell: Cell, layout: Layout, rules: LabRules, rando
   );
 }
 
+/** Every problem with rewards of 0, 1 and 2 from tables of which the first leans to one side: what comes to rest is not a saddle. */
+export function plainStarts(cell: Cell, layout: Layout, rules: LabRules, random: Random): Example[] {
+  const { size } = layout;
+  const places = size.contexts * leavesOf(size);
+  if (3 ** places > enumerable || size.vocabulary !== 2) return [];
+  const policy = [...uniformPolicy(layout)].with(0, 0.25).with(1, 0.75);
+  const visits = visitsOf(cell.order, size.turns, random);
+  return Array.from({ length: 3 ** places }, (_, code) => {
+    const rewards = Array.from({ length: places }, (_, i) => Math.floor(code / 3 ** i) % 3);
+    return withGroup(cell, layout, rules, { size, rewards, policy, visits, group: undefined }, random);
+  });
+}
+
 /** Every order of single visits. */
 function permutations(turns: number): number[][][] {
   const of = (left: readonly number[]): number[][] =>

@@ -100,6 +100,17 @@ test("by hand: two turns that pull together overshoot", () => {
   expect(holds(withM, settings.rules, "drop", { ...example, visits: [[1], [0]] })).toBeUndefined();
 });
 
+test("a maximiser that may give a probability of 0 throws away what is better later", () => {
+  const problems = { problems: 16, updates: 200, turns: [2], contexts: [1] };
+  const worst = (floor: number) => {
+    const changed = labSettingsSchema.parse({ ...problems, rules: { floor } });
+    const verdict = judge(cellOf("gae.ppu.token.joint.m-off.history.maximise.exact"), laboratory(changed)).multi;
+    return isVerdict(verdict) ? verdict : undefined;
+  };
+  expect(worst(1e-3)).toMatchObject({ monotone: true, reaches: "yes" });
+  expect(worst(0)).toMatchObject({ monotone: true, reaches: "no" });
+});
+
 test("turns that see their index only come to rest in a local optimum, though M is exact", () => {
   const verdict = multi("grae.ppu.turn.reverse.m-exact.index.maximise.exact");
   expect(verdict).toMatchObject({ monotone: true, reaches: "no" });

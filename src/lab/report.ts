@@ -114,7 +114,9 @@ function sentence(verdict: Verdict): string {
   const { monotone, fallsInExpectation, reaches, worstDrop } = verdict;
   const falls = monotone
     ? "no update lowered J"
-    : `J falls (worst drop in the random problems ${short(worstDrop)}, ${(100 * verdict.dropRate).toFixed(1)} % of updates)`;
+    : worstDrop === 0
+      ? "an update can lower J: the search for counter-examples found one, the random problems have none"
+      : `J falls: worst drop in the random problems ${short(worstDrop)}, in ${(100 * verdict.dropRate).toFixed(1)} % of updates`;
   const average = fallsInExpectation === undefined ? "" : fallsInExpectation ? ", also on average" : ", not on average";
   const end = { yes: "J* is reached", slow: "J* is not reached yet, J still rises", no: "J* is not reached" }[reaches];
   return `${falls}${monotone ? "" : average}; ${end}`;
