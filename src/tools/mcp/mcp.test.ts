@@ -27,7 +27,7 @@ const stdio = (settings: McpSettings = {}, env: Record<string, string> = {}) =>
 
 /** Started like a service that somebody else runs. */
 async function startHttp(port = 0): Promise<{ url: string; port: number; child: ChildProcess }> {
-  const child = spawn(process.execPath, [program, String(port)], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [program, String(port)], { stdio: ["ignore", "pipe", "ignore"] });
   children.push(child);
   const [chunk] = await once(child.stdout ?? process.stdin, "data");
   const listening = Number(String(chunk));
@@ -74,9 +74,9 @@ describe.each(["stdio", "HTTP"])("a server over %s", (kind) => {
   });
 
   test("a call that takes too long is given up, and the server stays where it answers others", async () => {
-    const mcp = await start({ timeoutMs: 300 });
+    const mcp = await start({ timeoutMs: 1500 });
     const pid = await ask(mcp, "pid");
-    expect(await ask(mcp, "hang")).toBe("Error: hang gave no answer within 300 ms");
+    expect(await ask(mcp, "hang")).toBe("Error: hang gave no answer within 1500 ms");
     expect(await ask(mcp, "pid")).toBe(pid);
   });
 
@@ -113,9 +113,9 @@ describe("a started server", () => {
   });
 
   test("that does nothing any more is ended, and started again", async () => {
-    const mcp = await stdio({ timeoutMs: 300 });
+    const mcp = await stdio({ timeoutMs: 1500 });
     const pid = await ask(mcp, "pid");
-    expect(await ask(mcp, "block")).toBe("Error: block gave no answer within 300 ms");
+    expect(await ask(mcp, "block")).toBe("Error: block gave no answer within 1500 ms");
     const next = await ask(mcp, "pid");
     expect(next).toMatch(/^\d+$/);
     expect(next).not.toBe(pid);

@@ -10,7 +10,7 @@ import { createPython } from "./python.ts";
  * Attempts to get out of the interpreter. Each says what happens instead. JavaScript objects are what an attacker wants, and
  * Python's garbage collector hands them out, whatever is done to imports: so those attempts start from there.
  */
-const python = createPython({ interpreters: 1, timeoutMs: 5000 });
+const python = createPython({ interpreters: 1, timeoutMs: 20_000 });
 const folder = mkdtempSync(join(tmpdir(), "retrograde-escape-"));
 const secret = join(folder, "secret.txt");
 const written = join(folder, "written.txt");

@@ -64,7 +64,7 @@ pyodide.setStderr(sink);
  * ends the process where its whole memory (files and JavaScript's copies of values are outside of the WebAssembly memory) is too big.
  */
 const overhead = node.memoryUsage.rss();
-const [now, rss, exit] = [Date.now, node.memoryUsage.rss, node.exit.bind(node)];
+const [now, rss, exit] = [performance.now.bind(performance), node.memoryUsage.rss, node.exit.bind(node)];
 /** Outside of calls nothing may run: what a timer or a callback left behind is interrupted at once. */
 let deadline = Number.POSITIVE_INFINITY;
 let nextLook = 0;
