@@ -17,6 +17,7 @@ const optimiserFile = "critic-optimiser.safetensors";
 /**
  * V(context and the action so far), in units of the return: a transformer of its own with a linear head, trained beside the policy.
  * It begins as a copy of the policy's trunk, as in verl and TRL, with a head of zeros: the first values are 0, whatever the weights.
+ * Where the policy is an adapter on a frozen base, so is the critic, on the same base.
  */
 export class LocalCritic implements EngineCritic {
   readonly #learner: Learner;
@@ -25,14 +26,14 @@ export class LocalCritic implements EngineCritic {
 
   private constructor(config: ModelConfig, parameters: Arrays, options: LearnerOptions) {
     this.#learner = new Learner(config, [valueHead], parameters, options);
-    this.#shapes = valueHead.parameterShapes(config);
+    this.#shapes = learningShapes(config, options);
     this.#options = options;
   }
 
-  /** @param policy parameters of a model of this configuration; copied */
+  /** @param policy the policy's parameters that learn; copied */
   static from(policy: Arrays, config: ModelConfig, options: LearnerOptions): LocalCritic {
     const parameters = new Map(
-      [...valueHead.parameterShapes(config)].map(([name, shape]) => [
+      [...learningShapes(config, options)].map(([name, shape]) => [
         name,
         policy.get(name)?.slice() ?? new Float32Array(shape.reduce((product, size) => product * size, 1)),
       ]),
@@ -45,7 +46,7 @@ export class LocalCritic implements EngineCritic {
     if (!existsSync(join(folder, parametersFile))) return undefined;
     const saved = await readSafetensors(join(folder, parametersFile));
     const parameters = new Map(
-      [...valueHead.parameterShapes(config)].map(([name, shape]) => {
+      [...learningShapes(config, options)].map(([name, shape]) => {
         const tensor = saved.get(name);
         if (tensor === undefined || String(tensor.shape) !== String(shape)) {
           throw new EngineError(`${name} of the critic in checkpoint ${folder}`, tensor?.shape, {
@@ -95,4 +96,8 @@ export class LocalCritic implements EngineCritic {
   async close(): Promise<void> {
     await this.#learner.close();
   }
+}
+
+function learningShapes(config: ModelConfig, { frozen }: LearnerOptions): Map<string, readonly number[]> {
+  return new Map([...valueHead.parameterShapes(config)].filter(([name]) => !frozen.has(name)));
 }

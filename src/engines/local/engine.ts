@@ -15,11 +15,14 @@ import type {
   SampleRequest,
   StepOptions,
 } from "../engine.ts";
+import { readAdapter, writeAdapter } from "./adapter-folder.ts";
 import { LocalCritic } from "./critic.ts";
 import { entropyHead, logprobHead } from "./heads.ts";
 import { Learner, type LearnerOptions, type TrainingCount } from "./learner.ts";
+import { initialiseAdapter, type LoraSettings, mergeAdapter, resolveLora, switchedOff } from "./lora.ts";
+import { type ModelConfig, parameterShapes } from "./model-config.ts";
 import { loadModel, type Model, saveModel } from "./model-folder.ts";
-import { readSafetensors, writeSafetensors } from "./safetensors.ts";
+import { readSafetensors, type Tensor, writeSafetensors } from "./safetensors.ts";
 import { LocalSampler } from "./sampler.ts";
 import type { Arrays } from "./training-graph.ts";
 
@@ -34,21 +37,46 @@ export interface LocalEngineOptions {
   readonly maxLength?: number;
   /** Text of an action so far; needed for stop strings only. */
   readonly decode?: (tokens: readonly TokenId[]) => string;
+  /** Trains an adapter on the frozen model; the model itself if left out. */
+  readonly lora?: LoraOptions;
+  /** Whether layers compute their activations again in the backward half; where these would fill the memory if left out. */
+  readonly recompute?: boolean;
+}
+
+export interface LoraOptions extends LoraSettings {
+  /** Decides the adapter's first values. */
+  readonly seed: number;
+  /** A folder in PEFT format: the adapter to go on with, made with the same settings. A new one if left out. */
+  readonly from?: string;
 }
 
 /** Keys and values of rollouts that wait for their next turn. */
 const cacheBytes = 512 * 2 ** 20;
 
-/** Opens a model for sampling and training on this machine. @throws ModelError if the folder is not a model that it computes */
+/**
+ * Opens a model for sampling and training on this machine.
+ * @throws ModelError if a folder is not a model, or an adapter, that it computes
+ * @throws ConfigError for settings of an adapter that do not fit the model, or the adapter to go on with
+ */
 export async function createLocalEngine(options: LocalEngineOptions): Promise<LocalEngine> {
-  return new LocalEngine(await loadModel(options.model), options);
+  const model = await loadModel(options.model);
+  const { lora } = options;
+  const config = adaptedConfig(model.config, lora);
+  const adapter = lora?.from === undefined ? undefined : await readAdapter(lora.from, config);
+  return new LocalEngine(model, options, adapter);
 }
 
-/** Trains and samples a transformer with ONNX Runtime. All parameters and optimiser moments are float32. */
+/**
+ * Trains and samples a transformer, or an adapter on one, with ONNX Runtime. All parameters and optimiser moments are float32.
+ */
 export class LocalEngine implements Engine {
   readonly info: EngineInfo;
   readonly #model: Model;
+  readonly #config: ModelConfig;
+  /** Those that learn: the adapter's if there is one, else the model's. */
   readonly #parameters: Map<string, Float32Array>;
+  /** The others. */
+  readonly #frozen: Map<string, Float32Array>;
   readonly #learner: Learner;
   readonly #learnerOptions: LearnerOptions;
   readonly #sampler: LocalSampler;
@@ -58,21 +86,25 @@ export class LocalEngine implements Engine {
 
   constructor(
     model: Model,
-    { model: name, threads = availableParallelism(), slots = 128, maxLength, decode }: LocalEngineOptions,
+    { model: name, threads = availableParallelism(), slots = 128, maxLength, decode, lora, recompute }: LocalEngineOptions,
+    adapter?: Map<string, Float32Array>,
   ) {
     this.#model = model;
-    this.#parameters = new Map([...model.parameters].map(([key, { data }]) => [key, data]));
+    this.#config = adaptedConfig(model.config, lora);
+    const base = new Map([...model.parameters].map(([key, { data }]) => [key, data]));
+    this.#parameters = lora === undefined ? base : (adapter ?? initialiseAdapter(this.#config, lora.seed));
+    this.#frozen = lora === undefined ? new Map() : base;
     this.info = {
       name,
-      parameters: [...this.#parameters.values()].reduce((sum, { length }) => sum + length, 0),
+      parameters: [...base.values()].reduce((sum, { length }) => sum + length, 0),
       vocabularySize: model.config.vocabSize,
       maxLength: Math.min(maxLength ?? Number.POSITIVE_INFINITY, model.config.maxPositionEmbeddings),
       capabilities,
     };
-    this.#learnerOptions = { threads, maxLength: this.info.maxLength, count: this.#count };
-    this.#learner = new Learner(model.config, [logprobHead, entropyHead], this.#parameters, this.#learnerOptions);
+    this.#learnerOptions = { threads, maxLength: this.info.maxLength, count: this.#count, frozen: this.#frozen, recompute };
+    this.#learner = new Learner(this.#config, [logprobHead, entropyHead], this.#parameters, this.#learnerOptions);
     const samplerOptions = { threads, slots, maxLength: this.info.maxLength, cacheBytes, decode };
-    this.#sampler = new LocalSampler(model.config, this.#parameters, 0, samplerOptions);
+    this.#sampler = new LocalSampler(this.#config, this.#all(), 0, samplerOptions);
   }
 
   get weightVersion(): number {
@@ -93,13 +125,15 @@ export class LocalEngine implements Engine {
   }
 
   async referenceLogprobs(samples: readonly ActionInContext[], { temperature }: ForwardOptions): Promise<Logprobs> {
-    if (!this.#reference) {
+    // The base is the reference of an adapter, unless another state of it was frozen.
+    const reference = this.#reference ?? (this.#config.lora && switchedOff(this.#parameters));
+    if (!reference) {
       throw new EngineError("reference model", undefined, {
         expected: "a snapshot",
         hint: "Call snapshotReference() before training starts.",
       });
     }
-    return this.#learner.forward(samples, { temperature, parameters: this.#reference });
+    return this.#learner.forward(samples, { temperature, parameters: reference });
   }
 
   async forwardBackward(
@@ -115,30 +149,47 @@ export class LocalEngine implements Engine {
     this.#sampler.requireIdle(); // before anything has changed
     const start = performance.now();
     const gradientNorm = this.#learner.step(options);
-    await this.#sampler.update(this.#parameters, this.weightVersion);
+    await this.#sampler.update(this.#all(), this.weightVersion);
     this.#count.seconds += (performance.now() - start) / 1000;
     return { gradientNorm, learningRate: options.learningRate };
   }
 
   async critic(): Promise<LocalCritic> {
-    return (this.#critic ??= LocalCritic.from(this.#parameters, this.#model.config, this.#learnerOptions));
+    return (this.#critic ??= LocalCritic.from(this.#parameters, this.#config, this.#learnerOptions));
   }
 
   async snapshotReference(): Promise<void> {
     this.#reference = new Map([...this.#parameters].map(([name, data]) => [name, data.slice()]));
   }
 
-  /** In the precision that the folder was read in would lose small steps: float32 always. */
+  /**
+   * In the precision that the folder was read in would lose small steps: float32 always. An adapter is merged into the model, and
+   * written beside it too, into `adapter/`.
+   */
   async saveModel(folder: string): Promise<void> {
-    await saveModel(folder, this.#model, { dtype: "float32" });
+    if (this.#config.lora === undefined) return saveModel(folder, this.#model, { dtype: "float32" });
+    const merged = tensorsOf(await mergeAdapter(this.#config, this.#frozen, this.#parameters), parameterShapes(this.#config));
+    await saveModel(folder, { ...this.#model, parameters: merged }, { dtype: "float32" });
+    await this.saveAdapter(join(folder, "adapter"));
+  }
+
+  /** Writes the adapter alone, in PEFT format. @throws EngineError if the engine trains the model itself */
+  async saveAdapter(folder: string): Promise<void> {
+    if (this.#config.lora === undefined)
+      throw new EngineError("adapter", undefined, { expected: "an engine made with `lora`", hint: "Use saveModel." });
+    await writeAdapter(folder, { config: this.#config, adapter: this.#parameters, base: this.info.name });
   }
 
   async saveState(folder: string): Promise<void> {
     await mkdir(folder, { recursive: true });
-    await this.saveModel(join(folder, "model"));
+    if (this.#config.lora === undefined) await this.saveModel(join(folder, "model"));
+    else await this.saveAdapter(join(folder, "adapter")); // the base is where it was
     await this.#learner.optimiser.save(join(folder, "optimiser.safetensors"));
     const reference = join(folder, "reference.safetensors");
-    if (this.#reference) await writeSafetensors(reference, this.#tensors(this.#reference), { dtype: "float32" });
+    if (this.#reference)
+      await writeSafetensors(reference, tensorsOf(this.#reference, logprobHead.parameterShapes(this.#config)), {
+        dtype: "float32",
+      });
     else await rm(reference, { force: true }); // of an older state in the same folder
     if (this.#critic) await this.#critic.save(folder);
     else await LocalCritic.remove(folder);
@@ -146,9 +197,9 @@ export class LocalEngine implements Engine {
 
   async loadState(folder: string): Promise<void> {
     this.#sampler.requireIdle();
-    const saved = await loadModel(join(folder, "model"));
+    const saved = await this.#savedParameters(folder);
     const copies = [...this.#parameters].map(([name, data]) => {
-      const from = saved.parameters.get(name)?.data;
+      const from = saved.get(name);
       if (from?.length !== data.length) {
         throw new EngineError(`checkpoint ${folder}`, `${name} of another size`, {
           expected: `the parameters of ${this.info.name}`,
@@ -158,14 +209,14 @@ export class LocalEngine implements Engine {
     });
     const referenceFile = join(folder, "reference.safetensors");
     const reference = existsSync(referenceFile) ? await readSafetensors(referenceFile) : undefined;
-    const critic = await LocalCritic.load(folder, this.#model.config, this.#learnerOptions);
+    const critic = await LocalCritic.load(folder, this.#config, this.#learnerOptions);
     await this.#learner.optimiser.load(join(folder, "optimiser.safetensors"));
     for (const { data, from } of copies) data.set(from);
     await this.#critic?.close();
     this.#critic = critic;
     this.#reference = reference && new Map([...reference].map(([name, { data }]) => [name, data]));
     this.#learner.forgetGradient();
-    await this.#sampler.update(this.#parameters, this.weightVersion);
+    await this.#sampler.update(this.#all(), this.weightVersion);
   }
 
   takeStats(): EngineStats {
@@ -180,9 +231,24 @@ export class LocalEngine implements Engine {
     await this.#critic?.close();
   }
 
-  #tensors(arrays: Arrays): Map<string, { shape: readonly number[]; data: Float32Array }> {
-    return new Map(
-      [...this.#model.parameters].map(([name, { shape }]) => [name, { shape, data: arrays.get(name) ?? new Float32Array() }]),
-    );
+  async #savedParameters(folder: string): Promise<Arrays> {
+    if (this.#config.lora !== undefined) return readAdapter(join(folder, "adapter"), this.#config);
+    const { parameters } = await loadModel(join(folder, "model"));
+    return new Map([...parameters].map(([name, { data }]) => [name, data]));
   }
+
+  /** What the sampler computes with. */
+  #all(): Arrays {
+    return new Map([...this.#frozen, ...this.#parameters]);
+  }
+}
+
+/** @throws ConfigError where the settings do not fit the model */
+function adaptedConfig(config: ModelConfig, lora: LoraSettings | undefined): ModelConfig {
+  return lora === undefined ? config : { ...config, lora: resolveLora(config, lora) };
+}
+
+/** Arrays with the shapes of their names. */
+function tensorsOf(arrays: Arrays, shapes: ReadonlyMap<string, readonly number[]>): Map<string, Tensor> {
+  return new Map([...arrays].map(([name, data]) => [name, { shape: shapes.get(name) ?? [data.length], data }]));
 }

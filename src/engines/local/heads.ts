@@ -1,10 +1,11 @@
 import type { Graph, Tensor } from "./graph.ts";
+import { adapterShapes } from "./lora.ts";
 import { type ModelConfig, parameterShapes } from "./model-config.ts";
 import { type Parameters, unembed } from "./transformer.ts";
 
 /** What is read off the hidden state before each scored token: the end of a model that is trained. */
 export interface Head {
-  /** Those of the trunk and its own, by name. */
+  /** Those of the trunk, its adapter's and its own, by name. */
   parameterShapes(config: ModelConfig): Map<string, readonly number[]>;
   /**
    * @param hidden [M, D], as `decoder` returns them
@@ -15,13 +16,13 @@ export interface Head {
 
 /** log π of the scored tokens, tempered. */
 export const logprobHead: Head = {
-  parameterShapes,
+  parameterShapes: adaptedShapes,
   read: (g, config, weight, hidden) => [g.selectLogprobs(temperedLogits(g, config, weight, hidden), targets(g))],
 };
 
 /** log π of the scored tokens, and the entropy of the distribution that they were drawn from. */
 export const entropyHead: Head = {
-  parameterShapes,
+  parameterShapes: adaptedShapes,
   read: (g, config, weight, hidden) => {
     const logits = temperedLogits(g, config, weight, hidden);
     return [g.selectLogprobs(logits, targets(g)), g.entropy(logits)];
@@ -35,7 +36,7 @@ export const valueBias = "value_head.bias";
 /** V = w·norm(x) + b, of the state before each scored token. */
 export const valueHead: Head = {
   parameterShapes: (config) => {
-    const shapes = parameterShapes(config);
+    const shapes = adaptedShapes(config);
     shapes.delete("lm_head.weight");
     shapes.set(valueWeight, [1, config.hiddenSize]);
     shapes.set(valueBias, [1]);
@@ -46,6 +47,10 @@ export const valueHead: Head = {
     return [g.add(g.matmul(normed, weight(valueWeight), { transB: true }), weight(valueBias))];
   },
 };
+
+function adaptedShapes(config: ModelConfig): Map<string, readonly number[]> {
+  return new Map([...parameterShapes(config), ...adapterShapes(config)]);
+}
 
 function temperedLogits(g: Graph, config: ModelConfig, weight: Parameters, hidden: Tensor): Tensor {
   return g.mul(unembed(g, config, weight, hidden), g.input("inverseTemperature", [1]));

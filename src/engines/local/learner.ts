@@ -6,12 +6,16 @@ import { AdamW } from "./adamw.ts";
 import type { Head } from "./heads.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { batchRows, type PackedBatch, packBatch, packRows } from "./packing.ts";
-import { type Arrays, TrainingGraph } from "./training-graph.ts";
+import { RecomputingGraph, wholeGraphBytes } from "./recompute.ts";
+import { type Arrays, type TrainableModel, TrainingGraph } from "./training-graph.ts";
 
 /** Distinct tokens of a row: more lets more samples share a prefix, fewer saves attention between branches. */
-const rowTokens = 192;
+export const rowTokens = 192;
 /** Tokens of a training micro-batch, padding included. Larger ones are no faster, and need more memory. */
-const batchTokens = 1536;
+export const batchTokens = 1536;
+
+/** Activations that a pass over a micro-batch may hold at once; where more are needed, layers compute theirs again. */
+const activationBytes = 2 * 2 ** 30;
 
 /** What passes have computed, counted over all learners of an engine. */
 export type TrainingCount = { -readonly [Name in keyof EngineStats["training"]]: EngineStats["training"][Name] };
@@ -23,12 +27,16 @@ export interface LearnerOptions {
   readonly threads: number;
   readonly maxLength: number;
   readonly count: TrainingCount;
+  /** Parameters that do not learn: with an adapter, those of the base. */
+  readonly frozen: Arrays;
+  /** Whether layers compute their activations again in the backward half; where these would fill the memory if left out. */
+  readonly recompute?: boolean;
 }
 
 export interface PassOptions {
   /** Of log-probs; values have none. */
   readonly temperature?: number;
-  /** Other parameters of the same shapes, such as a reference's; the learner's own if left out. */
+  /** Others in the place of those that learn, such as a reference's. */
   readonly parameters?: Arrays;
 }
 
@@ -36,18 +44,25 @@ export interface PassOptions {
 export class Learner {
   readonly parameters: Arrays;
   readonly optimiser: AdamW;
-  readonly #graphs: readonly TrainingGraph[];
+  readonly #config: ModelConfig;
+  /** For each head the whole model as one graph, and layer by layer. */
+  readonly #graphs: readonly { readonly whole: TrainableModel; readonly layered: TrainableModel }[];
   readonly #options: LearnerOptions;
   #gradients: Arrays | undefined;
 
   /**
    * @param heads the n-th reads n numbers a token, the first of which is the same for all
-   * @param parameters of all heads, by name; changed in place by `step`
+   * @param parameters that learn, by name; changed in place by `step`
    */
   constructor(config: ModelConfig, heads: readonly Head[], parameters: Arrays, options: LearnerOptions) {
     this.parameters = parameters;
     this.optimiser = new AdamW(parameters);
-    this.#graphs = heads.map((head) => new TrainingGraph(config, head, options));
+    const graphOptions = { threads: options.threads, trained: [...parameters.keys()] };
+    this.#config = config;
+    this.#graphs = heads.map((head) => ({
+      whole: new TrainingGraph(config, head, graphOptions),
+      layered: new RecomputingGraph(config, head, graphOptions),
+    }));
     this.#options = options;
   }
 
@@ -100,7 +115,7 @@ export class Learner {
   }
 
   async close(): Promise<void> {
-    for (const graph of this.#graphs) await graph.close();
+    for (const { whole, layered } of this.#graphs) for (const graph of [whole, layered]) await graph.close();
   }
 
   #pack(samples: readonly ActionInContext[]): PackedBatch[] {
@@ -114,7 +129,8 @@ export class Learner {
     batches: readonly PackedBatch[],
     { parameters = this.parameters, temperature }: PassOptions,
   ): Promise<Numbers> {
-    return this.#overBatches(samples, batches, (batch) => this.#graphs[0].forward(batch, parameters, temperature));
+    const all = this.#withFrozen(parameters);
+    return this.#overBatches(samples, batches, (batch) => this.#graph(0, batch, false).forward(batch, all, temperature));
   }
 
   /** @param weights of each number that a head reads: as many as there are choose the head */
@@ -128,11 +144,22 @@ export class Learner {
     const gradients = (this.#gradients ??= new Map(
       [...this.parameters].map(([name, { length }]) => [name, new Float32Array(length)]),
     ));
-    const graph = this.#graphs[weights.length - 1];
+    const all = this.#withFrozen(parameters);
     return this.#overBatches(samples, batches, (batch) => {
       const summed = weights.map((each) => sumByPlace(batch, each));
-      return graph.backward(batch, summed, parameters, gradients, temperature);
+      return this.#graph(weights.length - 1, batch, true).backward(batch, summed, all, gradients, temperature);
     });
+  }
+
+  #graph(head: number, batch: PackedBatch, backward: boolean): TrainableModel {
+    const { whole, layered } = this.#graphs[head];
+    const trained = backward ? this.parameters : new Map();
+    const recompute = this.#options.recompute ?? wholeGraphBytes(this.#config, batch, trained) > activationBytes;
+    return recompute ? layered : whole;
+  }
+
+  #withFrozen(parameters: Arrays): Arrays {
+    return new Map([...this.#options.frozen, ...parameters]);
   }
 
   /** From the numbers of each batch's scored tokens to those of each sample's action tokens. */

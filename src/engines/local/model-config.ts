@@ -26,6 +26,16 @@ export interface ModelConfig {
   /** The output projection is the embedding; there is no `lm_head.weight`. */
   readonly tieWordEmbeddings: boolean;
   readonly eosTokenIds: readonly number[];
+  /** An adapter on top, which `config.json` knows nothing of; none if left out. */
+  readonly lora?: Lora;
+}
+
+/** Low-rank adaptation (arXiv:2106.09685): W·x becomes W·x + alpha/rank · B(A·x) in the target modules of every layer. */
+export interface Lora {
+  readonly rank: number;
+  readonly alpha: number;
+  /** Last parts of module names, as in PEFT: "q_proj", "down_proj" … */
+  readonly targets: readonly string[];
 }
 
 export interface Rope {

@@ -1,16 +1,35 @@
 import { InferenceSession, Tensor as OrtTensor } from "onnxruntime-node";
 import protobuf from "protobufjs/minimal.js";
 import { EngineError } from "../../core/errors.ts";
-import type { Constant, DType, Graph, Tensor } from "./graph.ts";
+import {
+  fallbackError,
+  hasKernel,
+  isFallback,
+  messageOf,
+  missingProvider,
+  type Provider,
+  providerOptions,
+  type SessionOptions,
+} from "./device.ts";
+import type { Constant, DType, Graph, Node, Tensor } from "./graph.ts";
 import { type Lowering, type OnnxAttribute, type OnnxNode, ops } from "./ops.ts";
 
 /** Field numbers and enum values below are those of onnx.proto (IR version 9, opset 18). */
 const elementTypes = { float32: 1, int32: 6, int64: 7 } as const satisfies Record<DType, number>;
 const attributeTypes = { float: 1, int: 2, string: 3, ints: 7 } as const;
 
-/** The graph as an ONNX model, in protobuf. Nodes whose values nothing uses are left out. */
-export function serialise(graph: Graph): Uint8Array {
-  const { nodes, constants } = lower(graph);
+/** The graph as an ONNX model for a provider, in protobuf. Nodes whose values nothing uses are left out. */
+export function serialise(graph: Graph, provider: Provider = "cpu"): Uint8Array {
+  const { nodes, constants } = lower(graph, provider);
+  return writeModel(nodes, constants, graph.inputs, graph.outputs);
+}
+
+function writeModel(
+  nodes: readonly OnnxNode[],
+  constants: readonly Constant[],
+  inputs: readonly Tensor[],
+  outputs: readonly (Tensor | UntypedOutput)[],
+): Uint8Array {
   const model = protobuf.Writer.create();
   model.uint32(8).int64(9); // ir_version
   for (const [domain, version] of [
@@ -23,8 +42,12 @@ export function serialise(graph: Graph): Uint8Array {
   for (const node of nodes) writeNode(model.uint32(10).fork(), node);
   model.uint32(18).string("retrograde");
   for (const constant of constants) writeConstant(model.uint32(42).fork(), constant);
-  for (const input of graph.inputs) writeValueInfo(model.uint32(90).fork(), input);
-  for (const output of graph.outputs) writeValueInfo(model.uint32(98).fork(), output);
+  for (const input of inputs) writeValueInfo(model.uint32(90).fork(), input);
+  for (const output of outputs) {
+    const info = model.uint32(98).fork();
+    if ("type" in output) writeValueInfo(info, output);
+    else info.uint32(10).string(output.name).ldelim();
+  }
   model.ldelim();
   return model.finish();
 }
@@ -37,31 +60,41 @@ export class Session {
     this.#session = session;
   }
 
-  static async open(graph: Graph, { threads }: { readonly threads: number }): Promise<Session> {
+  /** @throws EngineError if there is no such provider here, or it lacks an operator of the graph (the first of which is named) */
+  static async open(graph: Graph, { threads, provider = "cpu" }: SessionOptions): Promise<Session> {
     try {
-      const session = await InferenceSession.create(serialise(graph), {
-        intraOpNumThreads: threads,
-        interOpNumThreads: 1,
-        executionProviders: ["cpu"],
-        logSeverityLevel: 3,
-      });
-      return new Session(session);
+      return new Session(await create(serialise(graph, provider), provider, threads));
     } catch (cause) {
-      throw new EngineError("ONNX Runtime session", messageOf(cause), {
-        hint: "This is a fault of the graph, not of your settings: please report it with the model's config.json.",
-        cause,
-      });
+      if (isFallback(cause)) throw fallbackError(provider, await firstFallback(graph, provider), cause);
+      throw (
+        missingProvider(provider, cause) ??
+        new EngineError("ONNX Runtime session", messageOf(cause), {
+          hint: "This is a fault of the graph, not of your settings: please report it with the model's config.json.",
+          cause,
+        })
+      );
     }
   }
 
   /** Inputs are passed without a copy. @param fetch names of the outputs to compute */
   async run(feeds: Readonly<Record<string, Value>>, fetch: readonly string[]): Promise<Record<string, Float32Array>> {
-    const tensors = Object.fromEntries(
-      Object.entries(feeds).map(([name, { data, shape }]) => [name, new OrtTensor(typeOf(data), data, shape as number[])]),
-    );
+    const results = await this.#run(feeds, fetch as string[]);
+    return Object.fromEntries(fetch.map((name) => [name, results[name].data as Float32Array]));
+  }
+
+  /** Writes outputs into arrays of the caller's, which must have the right sizes. */
+  async runInto(feeds: Readonly<Record<string, Value>>, into: Readonly<Record<string, FloatValue>>): Promise<void> {
+    await this.#run(feeds, tensorsOf(into));
+  }
+
+  async #run(
+    feeds: Readonly<Record<string, Value>>,
+    fetch: string[] | Record<string, OrtTensor>,
+  ): Promise<InferenceSession.ReturnType> {
     try {
-      const results = await this.#session.run(tensors, fetch as string[]);
-      return Object.fromEntries(fetch.map((name) => [name, results[name].data as Float32Array]));
+      return await (Array.isArray(fetch)
+        ? this.#session.run(tensorsOf(feeds), fetch)
+        : this.#session.run(tensorsOf(feeds), fetch));
     } catch (cause) {
       throw new EngineError("ONNX Runtime", messageOf(cause), {
         hint: "If memory ran out, lower tokens per micro-batch.",
@@ -79,21 +112,73 @@ export interface Value {
   readonly data: Float32Array | Int32Array | BigInt64Array;
   readonly shape: readonly number[];
 }
+export interface FloatValue extends Value {
+  readonly data: Float32Array;
+}
+
+function tensorsOf(values: Readonly<Record<string, Value>>): Record<string, OrtTensor> {
+  return Object.fromEntries(
+    Object.entries(values).map(([name, { data, shape }]) => [name, new OrtTensor(typeOf(data), data, shape as number[])]),
+  );
+}
 
 function typeOf(data: Value["data"]): DType {
   return data instanceof Float32Array ? "float32" : data instanceof Int32Array ? "int32" : "int64";
 }
 
-function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
+function create(model: Uint8Array, provider: Provider, threads: number): Promise<InferenceSession> {
+  return InferenceSession.create(model, {
+    intraOpNumThreads: threads,
+    interOpNumThreads: 1,
+    logSeverityLevel: 4, // what goes wrong comes as an exception
+    ...providerOptions(provider),
+  });
+}
+
+/** An output whose shape and type ONNX Runtime works out. */
+interface UntypedOutput {
+  readonly name: string;
+}
+
+/**
+ * The operator that a provider leaves to the CPU. ONNX Runtime says that there is one, but not which: a bisection over the
+ * beginnings of the graph tells, where everything that nothing reads is an output.
+ */
+async function firstFallback(graph: Graph, provider: Provider): Promise<string> {
+  const { nodes, constants } = lower(graph, provider);
+  const fallsBack = async (count: number): Promise<boolean> => {
+    const beginning = nodes.slice(0, count);
+    const read = new Set(beginning.flatMap(({ inputs }) => inputs));
+    const outputs = beginning.flatMap((node) => node.outputs.filter((name) => !read.has(name)).map((name) => ({ name })));
+    try {
+      await (await create(writeModel(beginning, constants, graph.inputs, outputs), provider, 1)).release();
+      return false;
+    } catch (cause) {
+      if (isFallback(cause)) return true;
+      throw cause;
+    }
+  };
+  let [fits, tooFar] = [0, nodes.length];
+  while (tooFar - fits > 1) {
+    const middle = (fits + tooFar) >> 1;
+    if (await fallsBack(middle)) tooFar = middle;
+    else fits = middle;
+  }
+  return nodes[tooFar - 1].type;
 }
 
 /** From operators to ONNX nodes, with the constants and size look-ups that they share. */
-function lower(graph: Graph): { nodes: OnnxNode[]; constants: Constant[] } {
+function lower(graph: Graph, provider: Provider): { nodes: OnnxNode[]; constants: Constant[] } {
   const nodes: OnnxNode[] = [];
   const prelude: OnnxNode[] = [];
   const constants = new Map<string, Constant>(graph.constants.map((c) => [c.tensor.name, c]));
   const sizes = new Map<string, string>();
+  /** The first value of each shape. */
+  const shaped = new Map<string, string>();
+  const remember = ({ shape, name }: Tensor) => {
+    if (!shaped.has(shape.join())) shaped.set(shape.join(), name);
+  };
+  graph.inputs.forEach(remember);
   let count = 0;
 
   const lowering: Lowering = {
@@ -111,6 +196,8 @@ function lower(graph: Graph): { nodes: OnnxNode[]; constants: Constant[] } {
       constants.set(name, { tensor: { name, shape, type: "float32" }, data });
       return name;
     },
+    has: (kernel) => hasKernel(provider, kernel),
+    like: (shape) => shaped.get(shape.join()),
     hasSize: (dim) => graph.inputs.some((input) => input.shape.includes(dim)),
     size: (dim) => {
       const known = sizes.get(dim);
@@ -125,15 +212,29 @@ function lower(graph: Graph): { nodes: OnnxNode[]; constants: Constant[] } {
       return name;
     },
   };
-  for (const { op, inputs, outputs, attributes } of graph.nodes) {
+  for (const { op, inputs, outputs, attributes } of inUse(graph)) {
     (ops[op].lower as (to: Lowering, i: readonly Tensor[], o: readonly Tensor[], a: object) => void)(
       lowering,
       inputs,
       outputs,
       attributes,
     );
+    outputs.forEach(remember);
   }
   return { nodes: [...prelude, ...nodes], constants: [...constants.values()] };
+}
+
+/** The nodes that some output depends on: a gradient rule also writes down gradients of operands that are not trained. */
+function inUse({ nodes, outputs }: Graph): Node[] {
+  const used = new Set(outputs.map(({ name }) => name));
+  return nodes
+    .toReversed()
+    .filter((node) => {
+      const needed = node.outputs.some(({ name }) => used.has(name));
+      if (needed) for (const { name } of node.inputs) used.add(name);
+      return needed;
+    })
+    .reverse();
 }
 
 function writeNode(to: protobuf.Writer, { type, inputs, outputs, attributes = {}, domain }: OnnxNode): void {

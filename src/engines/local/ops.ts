@@ -1,4 +1,5 @@
 import { ShapeError } from "../../core/errors.ts";
+import type { Kernel } from "./device.ts";
 import type { Dim, DType, Tensor } from "./graph.ts";
 
 /** What each operator is told beside its inputs. */
@@ -53,6 +54,10 @@ export interface Lowering {
   size(dim: string): string;
   /** Whether an input has this symbolic dimension. */
   hasSize(dim: string): boolean;
+  /** The name of an earlier value of exactly this shape. */
+  like(shape: readonly Dim[]): string | undefined;
+  /** Whether the provider that is to run the graph has a kernel; where not, operators are spelled out. */
+  has(kernel: Kernel): boolean;
 }
 
 interface Operator<A> {
@@ -70,7 +75,10 @@ export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
   sigmoid: elementwise("Sigmoid"),
   silu: elementwise("QuickGelu", { alpha: { float: 1 } }, ms),
   softmax: elementwise("Softmax", { axis: { int: -1 } }),
-  logSoftmax: elementwise("LogSoftmax", { axis: { int: -1 } }),
+  logSoftmax: {
+    infer: ([x]) => [{ shape: x.shape, type: x.type }],
+    lower: (to, [x], [out]) => logSoftmaxOf(to, x.name, out.name),
+  },
   add: broadcasting("Add"),
   sub: broadcasting("Sub"),
   mul: broadcasting("Mul"),
@@ -84,12 +92,8 @@ export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
       if (inner !== inner2 || !sameBatch) throw misfit("matmul", [a, b]);
       return [{ shape: [...batch, m, n], type: "float32" }];
     },
-    lower: (to, [a, b], [out], { transA, transB, alpha }) => {
-      const plain = !transA && !transB && alpha === 1;
-      const attributes = { transA: { int: +transA }, transB: { int: +transB }, alpha: { float: alpha } };
-      const values = { inputs: [a.name, b.name], outputs: [out.name] };
-      to.emit(plain ? { type: "MatMul", ...values } : { type: "FusedMatMul", domain: ms, attributes, ...values });
-    },
+    lower: (to, [a, b], [out], attributes) =>
+      product(to, [a.name, a.shape.length], [b.name, b.shape.length], out.name, attributes),
   },
 
   reshape: {
@@ -243,9 +247,8 @@ export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
       to.emit({ type: "Unsqueeze", inputs: [k.name, to.integers([2])], outputs: [keys] });
       to.emit({ type: "Unsqueeze", inputs: [v.name, to.integers([2])], outputs: [values] });
       const [oldScores, newScores, scores] = [to.temporary(), to.temporary(), to.temporary()];
-      const transposed = { transB: { int: 1 } };
-      to.emit({ type: "FusedMatMul", domain: ms, inputs: [queries, cachedK.name], outputs: [oldScores], attributes: transposed });
-      to.emit({ type: "FusedMatMul", domain: ms, inputs: [queries, keys], outputs: [newScores], attributes: transposed });
+      product(to, [queries, 5], [cachedK.name, 5], oldScores, { transB: true });
+      product(to, [queries, 5], [keys, 5], newScores, { transB: true });
       to.emit({ type: "Concat", inputs: [oldScores, newScores], outputs: [scores], attributes: { axis: { int: 4 } } });
       const probabilities = to.temporary();
       softmaxOf(to, scores, mask, probabilities);
@@ -269,7 +272,7 @@ export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
       { shape: logits.shape, type: "float32" },
     ],
     lower: (to, [logits, targets], [out, all]) => {
-      to.emit({ type: "LogSoftmax", inputs: [logits.name], outputs: [all.name], attributes: { axis: { int: -1 } } });
+      logSoftmaxOf(to, logits.name, all.name);
       to.emit({
         type: "GatherElements",
         inputs: [all.name, targets.name],
@@ -287,7 +290,7 @@ export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
     ],
     lower: (to, [logits], [out, all]) => {
       const [probabilities, products, sum] = [to.temporary(), to.temporary(), to.temporary()];
-      to.emit({ type: "LogSoftmax", inputs: [logits.name], outputs: [all.name], attributes: { axis: { int: -1 } } });
+      logSoftmaxOf(to, logits.name, all.name);
       to.emit({ type: "Exp", inputs: [all.name], outputs: [probabilities] });
       to.emit({ type: "Mul", inputs: [probabilities, all.name], outputs: [products] });
       to.emit({ type: "ReduceSum", inputs: [products, to.integers([-1])], outputs: [sum] });
@@ -328,18 +331,71 @@ function shapeVector(to: Lowering, from: readonly Dim[], shape: readonly Dim[]):
   const sizes = shape.map((dim, i) => (typeof dim === "number" ? dim : dim === from[i] ? 0 : dim === derived ? -1 : dim));
   if (sizes.every((size) => typeof size === "number")) return to.integers(sizes);
   const vector = to.temporary();
+  const like = to.has("SizeVector") ? undefined : to.like(shape);
+  if (like !== undefined) {
+    to.emit({ type: "Shape", inputs: [like], outputs: [vector] });
+    return vector;
+  }
   const parts = sizes.map((size) => (typeof size === "number" ? to.integers([size]) : to.size(size)));
   to.emit({ type: "Concat", inputs: parts, outputs: [vector], attributes: { axis: { int: 0 } } });
   return vector;
 }
 
+/**
+ * α · a·b over the last two axes, either transposed first. Operands are names with their numbers of axes, which agree or of which b has 2.
+ * One kernel where there is FusedMatMul. Elsewhere Gemm for matrices, and a transposed copy and a scale around a plain product for more axes.
+ */
+function product(
+  to: Lowering,
+  [a, rankA]: readonly [string, number],
+  [b, rankB]: readonly [string, number],
+  out: string,
+  { transA = false, transB = false, alpha = 1 }: Partial<Attributes["matmul"]>,
+): void {
+  const plain = !transA && !transB && alpha === 1;
+  const attributes = { transA: { int: +transA }, transB: { int: +transB }, alpha: { float: alpha } };
+  if (plain) to.emit({ type: "MatMul", inputs: [a, b], outputs: [out] });
+  else if (to.has("FusedMatMul")) to.emit({ type: "FusedMatMul", domain: ms, inputs: [a, b], outputs: [out], attributes });
+  else if (rankA === 2 && rankB === 2) to.emit({ type: "Gemm", inputs: [a, b], outputs: [out], attributes });
+  else {
+    const inputs = [transA ? transposed(to, a, rankA) : a, transB ? transposed(to, b, rankB) : b];
+    const unscaled = alpha === 1 ? out : to.temporary();
+    to.emit({ type: "MatMul", inputs, outputs: [unscaled] });
+    if (alpha !== 1) to.emit({ type: "Mul", inputs: [unscaled, to.floats(Float32Array.of(alpha), [1])], outputs: [out] });
+  }
+}
+
+/** With the last two axes swapped. */
+function transposed(to: Lowering, x: string, rank: number): string {
+  const out = to.temporary();
+  const perm = Array.from({ length: rank }, (_, axis) => axis);
+  perm.push(...perm.splice(-2).reverse());
+  to.emit({ type: "Transpose", inputs: [x], outputs: [out], attributes: { perm: { ints: perm } } });
+  return out;
+}
+
+/** Over the last axis: x − max x − log Σ exp(x − max x), where there is no kernel for it. */
+function logSoftmaxOf(to: Lowering, x: string, out: string): void {
+  if (to.has("LogSoftmax")) {
+    to.emit({ type: "LogSoftmax", inputs: [x], outputs: [out], attributes: { axis: { int: -1 } } });
+    return;
+  }
+  const [peak, shifted, powers, sum, log] = Array.from({ length: 5 }, () => to.temporary());
+  const last = to.integers([-1]);
+  to.emit({ type: "ReduceMax", inputs: [x, last], outputs: [peak] });
+  to.emit({ type: "Sub", inputs: [x, peak], outputs: [shifted] });
+  to.emit({ type: "Exp", inputs: [shifted], outputs: [powers] });
+  to.emit({ type: "ReduceSum", inputs: [powers, last], outputs: [sum] });
+  to.emit({ type: "Log", inputs: [sum], outputs: [log] });
+  to.emit({ type: "Sub", inputs: [shifted, log], outputs: [out] });
+}
+
 /** scale · q·kᵀ as [B, H, T, S]. Heads that share keys are stacked into taller matrices, so that keys are never repeated. */
 function groupedScores(to: Lowering, q: Tensor, k: Tensor, scale: number): string {
-  const [tall, product, scores] = [to.temporary(), to.temporary(), to.temporary()];
+  const [tall, grouped, scores] = [to.temporary(), to.temporary(), to.temporary()];
   to.emit({ type: "Reshape", inputs: [q.name, to.integers([0, heads(k), -1, 0])], outputs: [tall] });
-  const attributes = { transB: { int: 1 }, alpha: { float: scale } };
-  to.emit({ type: "FusedMatMul", domain: ms, inputs: [tall, k.name], outputs: [product], attributes });
-  to.emit({ type: "Reshape", inputs: [product, to.integers([0, heads(q), -1, 0])], outputs: [scores] });
+  product(to, [tall, 4], [k.name, 4], grouped, { transB: true, alpha: scale });
+  to.emit({ type: "Reshape", inputs: [grouped, to.integers([0, heads(q), -1, 0])], outputs: [scores] });
   return scores;
 }
 

@@ -1,13 +1,15 @@
 import { Graph, type Tensor } from "./graph.ts";
+import { adapterShapes, mergedParameters } from "./lora.ts";
 import { type ModelConfig, parameterShapes } from "./model-config.ts";
-import { Session } from "./onnx.ts";
+import { Session, type Value } from "./onnx.ts";
 import type { Arrays } from "./training-graph.ts";
-import { attentionScale, decoder, parametersOf, unembed } from "./transformer.ts";
+import { type Attend, attentionScale, decoder, parametersOf, unembed } from "./transformer.ts";
 
 /**
  * One step of sampling: R rows take C new tokens each, attend to S cached ones, and give the distribution of the token that
  * follows the row's last new one. Serves prompts (C large) and decoding (C = 1) alike. Weights are constants here: ONNX Runtime folds
- * and pre-packs them, which makes products of few rows about twice as fast, and the session is made anew after an update.
+ * and pre-packs them, which makes products of few rows about twice as fast, and the session is made anew after an update. The weights of
+ * a large model are inputs: constants would be held three times over, and a session cannot have more than 2 GiB of them.
  */
 export interface StepInputs {
   readonly rows: number;
@@ -40,17 +42,36 @@ export interface StepOutputs {
   readonly values: readonly Float32Array[];
 }
 
+/** Weights of so many bytes are inputs, smaller ones constants. */
+const largeBytes = 512 * 2 ** 20;
+
+export interface SamplingOptions {
+  readonly threads: number;
+  /** Whether weights are inputs; decided by their size if left out. */
+  readonly weightsAsInputs?: boolean;
+}
+
 export class SamplingGraph {
   readonly #session: Session;
   readonly #config: ModelConfig;
+  /** Those that are inputs. */
+  readonly #weights: Readonly<Record<string, Value>>;
 
-  private constructor(session: Session, config: ModelConfig) {
+  private constructor(session: Session, config: ModelConfig, weights: Readonly<Record<string, Value>>) {
     this.#session = session;
     this.#config = config;
+    this.#weights = weights;
   }
 
-  static async open(config: ModelConfig, parameters: Arrays, options: { readonly threads: number }): Promise<SamplingGraph> {
-    return new SamplingGraph(await Session.open(samplingGraph(config, parameters), options), config);
+  static async open(config: ModelConfig, parameters: Arrays, options: SamplingOptions): Promise<SamplingGraph> {
+    const bytes = [...parameters.values()].reduce((sum, { byteLength }) => sum + byteLength, 0);
+    const weightsAsInputs = options.weightsAsInputs ?? bytes >= largeBytes;
+    const arrayOf = parametersOf(parameters);
+    const weights = new Map<string, Value>();
+    for (const [name, shape] of [...parameterShapes(config), ...adapterShapes(config)])
+      weights.set(name, { data: arrayOf(name), shape });
+    const session = await Session.open(samplingGraph(config, weights, { weightsAsInputs }), options);
+    return new SamplingGraph(session, config, weightsAsInputs ? Object.fromEntries(weights) : {});
   }
 
   async step(inputs: StepInputs, { logits: wantLogits }: { readonly logits: boolean }): Promise<StepOutputs> {
@@ -63,6 +84,7 @@ export class SamplingGraph {
     const fetch = ["probabilities", "entropies", ...byLayer("newKeys"), ...byLayer("newValues")];
     const results = await this.#session.run(
       {
+        ...this.#weights,
         tokens: { data: inputs.tokens, shape: [rows, chunk] },
         positions: { data: inputs.positions, shape: [rows, chunk] },
         mask: { data: inputs.mask, shape: [rows, 1, 1, chunk, cached + chunk] },
@@ -86,27 +108,36 @@ export class SamplingGraph {
   }
 }
 
-function samplingGraph(config: ModelConfig, parameters: Arrays): Graph {
+function samplingGraph(
+  model: ModelConfig,
+  parameters: ReadonlyMap<string, Value>,
+  { weightsAsInputs }: { readonly weightsAsInputs: boolean },
+): Graph {
   const g = new Graph();
+  const weights = new Map<string, Tensor>();
+  for (const [name, { data, shape }] of parameters)
+    weights.set(name, weightsAsInputs ? g.input(name, shape) : g.constant(data, shape, name));
+  // Arithmetic of constants is done once, when the session is made: then an adapter costs nothing for a token. Of inputs it is not.
+  const found = parametersOf(weights);
+  const weight = weightsAsInputs ? found : mergedParameters(g, model, found);
+  const config = weightsAsInputs ? model : { ...model, lora: undefined };
+  const foldNorms = !weightsAsInputs;
   const { kvHeads, headDim, hiddenSize } = config;
   const tokens = g.input("tokens", ["R", "C"], "int32");
   const positions = g.input("positions", ["R", "C"], "int64");
   const mask = g.input("mask", ["R", 1, 1, "C", "S+C"]);
   const last = g.input("last", ["R"], "int32");
   const inverseTemperatures = g.input("inverseTemperatures", ["R", 1]);
-  const arrayOf = parametersOf(parameters);
-  const weights = new Map<string, Tensor>();
-  for (const [name, shape] of parameterShapes(config)) weights.set(name, g.constant(arrayOf(name), shape, name));
-  const weight = parametersOf(weights);
 
   const scale = attentionScale(config);
-  const hidden = decoder(g, config, weight, { tokens, positions }, (layer, q, k, v) => {
+  const attend: Attend = (layer, q, k, v) => {
     const cachedKeys = g.input(`keys${layer}`, ["R", kvHeads, 1, "S", headDim]);
     const cachedValues = g.input(`values${layer}`, ["R", kvHeads, 1, "S", headDim]);
     g.output(`newKeys${layer}`, k);
     g.output(`newValues${layer}`, v);
     return g.apply("cachedAttention", [q, k, v, cachedKeys, cachedValues, mask], { scale })[0];
-  });
+  };
+  const hidden = decoder(g, config, weight, { tokens, positions }, attend, { foldNorms });
   const lastHidden = g.gather(g.reshape(hidden, ["R*C", hiddenSize]), last);
   const logits = unembed(g, config, weight, lastHidden);
   g.output("logits", logits);

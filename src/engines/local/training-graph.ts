@@ -9,44 +9,65 @@ import { attentionScale, decoder, parametersOf } from "./transformer.ts";
 /** Arrays by Hugging Face parameter name. */
 export type Arrays = ReadonlyMap<string, Float32Array>;
 
-const gradientOf = (name: string) => `gradient/${name}`;
-const numbersOf = (output: number) => `numbers/${output}`;
-const weightsOf = (output: number) => `weights/${output}`;
+export const gradientOf = (name: string) => `gradient/${name}`;
+export const numbersOf = (output: number) => `numbers/${output}`;
+export const weightsOf = (output: number) => `weights/${output}`;
+
+export interface TrainingGraphOptions {
+  readonly threads: number;
+  /** Names of the parameters that get gradients; all if left out. */
+  readonly trained?: readonly string[];
+}
+
+/** A model whose head's numbers, and gradients of their weighted sum, can be computed. */
+export interface TrainableModel {
+  /**
+   * @param temperature of log-probs; values have none
+   * @returns the head's first number of each of the M scored tokens: log π, or V
+   */
+  forward(batch: PackedBatch, parameters: Arrays, temperature?: number): Promise<Float32Array>;
+  /**
+   * Adds ∂(Σ_o Σ_m w_om·number_om)/∂θ to `gradients`, for every parameter that is trained.
+   * @param weights [M] for each number o that the head reads
+   * @returns as `forward`
+   */
+  backward(
+    batch: PackedBatch,
+    weights: readonly Float32Array[],
+    parameters: Arrays,
+    gradients: Arrays,
+    temperature?: number,
+  ): Promise<Float32Array>;
+  close(): Promise<void>;
+}
 
 /**
  * The model as a function of its parameters: what a head reads off the scored tokens, and gradients of the weighted sum of that.
  * Parameters are inputs, so that an optimiser step costs no new session. A half is prepared when it is first used.
  */
-export class TrainingGraph {
+export class TrainingGraph implements TrainableModel {
   readonly #config: ModelConfig;
   readonly #head: Head;
   readonly #threads: number;
   readonly #shapes: ReadonlyMap<string, readonly number[]>;
+  readonly #trained: readonly string[];
   #forward: Promise<Half> | undefined;
   #backward: Promise<Half> | undefined;
 
-  constructor(config: ModelConfig, head: Head, { threads }: { readonly threads: number }) {
+  constructor(config: ModelConfig, head: Head, { threads, trained }: TrainingGraphOptions) {
     this.#config = config;
     this.#head = head;
     this.#threads = threads;
     this.#shapes = head.parameterShapes(config);
+    this.#trained = trained ?? [...this.#shapes.keys()];
   }
 
-  /**
-   * @param temperature of log-probs; values have none
-   * @returns the head's first number of each of the M scored tokens: log π, or V
-   */
   async forward(batch: PackedBatch, parameters: Arrays, temperature = 1): Promise<Float32Array> {
     const { session, inputs } = await (this.#forward ??= this.#open({ backward: false }));
     const numbers = numbersOf(0);
     return (await session.run(pick(this.#feeds(batch, parameters, temperature), inputs), [numbers]))[numbers];
   }
 
-  /**
-   * Adds ∂(Σ_o Σ_m w_om·number_om)/∂θ to `gradients`.
-   * @param weights [M] for each number o that the head reads
-   * @returns as `forward`
-   */
   async backward(
     batch: PackedBatch,
     weights: readonly Float32Array[],
@@ -55,7 +76,7 @@ export class TrainingGraph {
     temperature = 1,
   ): Promise<Float32Array> {
     const { session, inputs } = await (this.#backward ??= this.#open({ backward: true }));
-    const names = [...this.#shapes.keys()];
+    const names = this.#trained;
     const feeds = this.#feeds(batch, parameters, temperature);
     weights.forEach((data, output) => {
       feeds[weightsOf(output)] = { data, shape: [data.length, 1] };
@@ -73,7 +94,7 @@ export class TrainingGraph {
   }
 
   async #open(half: { readonly backward: boolean }): Promise<Half> {
-    const graph = trainingGraph(this.#config, this.#head, half);
+    const graph = trainingGraph(this.#config, this.#head, half.backward ? this.#trained : []);
     const session = await Session.open(graph, { threads: this.#threads });
     return { session, inputs: graph.inputs.map(({ name }) => name) };
   }
@@ -100,8 +121,11 @@ interface Half {
   readonly inputs: readonly string[];
 }
 
-/** Inputs and sizes as in `PackedBatch`: B rows, T tokens a row, M scored tokens; only the hidden states before these meet the head. */
-function trainingGraph(config: ModelConfig, head: Head, { backward }: { readonly backward: boolean }): Graph {
+/**
+ * Inputs and sizes as in `PackedBatch`: B rows, T tokens a row, M scored tokens; only the hidden states before these meet the head.
+ * @param trained names of the parameters that get gradients; of none, there is no backward half
+ */
+function trainingGraph(config: ModelConfig, head: Head, trained: readonly string[]): Graph {
   const g = new Graph();
   const tokens = g.input("tokens", ["B", "T"], "int32");
   const positions = g.input("positions", ["B", "T"], "int64");
@@ -116,22 +140,21 @@ function trainingGraph(config: ModelConfig, head: Head, { backward }: { readonly
   const scored = g.gather(g.reshape(hidden, ["B*T", config.hiddenSize]), predictors);
   const numbers = head.read(g, config, weight, scored);
   g.output(numbersOf(0), numbers[0]);
-  if (backward) {
+  if (trained.length > 0) {
     const weights = numbers.map((_, output) => g.input(weightsOf(output), ["M", 1]));
-    const names = [...parameters.keys()];
-    const gradients = differentiate(g, numbers, weights, [...parameters.values()]);
+    const gradients = differentiate(g, numbers, weights, trained.map(weight));
     gradients.forEach((gradient, i) => {
-      g.output(gradientOf(names[i]), gradient);
+      g.output(gradientOf(trained[i]), gradient);
     });
   }
   return g;
 }
 
-function pick(feeds: Readonly<Record<string, Value>>, names: readonly string[]): Record<string, Value> {
+export function pick(feeds: Readonly<Record<string, Value>>, names: readonly string[]): Record<string, Value> {
   return Object.fromEntries(names.map((name) => [name, feeds[name]]));
 }
 
-function addTo(sum: Float32Array | undefined, addend: Float32Array): void {
+export function addTo(sum: Float32Array | undefined, addend: Float32Array): void {
   if (sum?.length !== addend.length) throw new RangeError("a gradient's size differs from its parameter's");
   for (let i = 0; i < addend.length; i++) sum[i] += addend[i];
 }

@@ -1,4 +1,5 @@
 import type { Graph, Tensor } from "./graph.ts";
+import { addAdapter } from "./lora.ts";
 import type { ModelConfig } from "./model-config.ts";
 
 /** A parameter by its Hugging Face name. */
@@ -26,71 +27,84 @@ export interface TokenInputs {
   readonly positions: Tensor;
 }
 
-/**
- * The decoder of Qwen3 (arXiv:2505.09388), and of Qwen2 and Llama by configuration:
- *   x ← x + Wo·attention( rope(norm(Wq·norm(x))), rope(norm(Wk·norm(x))), Wv·norm(x) )
- *   x ← x + Wd·( silu(Wg·norm(x)) ∘ Wu·norm(x) )
- * Norm weights are folded into the matrices that follow them, and matrices with the same input are joined: products over
- * the few rows of a matrix cost less than products over the many tokens.
- * @returns the final hidden states [B, T, D], after the last norm but without its weight
- */
+export interface DecoderOptions {
+  /**
+   * Whether the weights of norms go into the matrices that follow, and matrices with the same input are joined. Free where weights are
+   * constants; where they are inputs, it pays if a matrix has fewer rows than there are tokens.
+   */
+  readonly foldNorms?: boolean;
+}
+
+/** @returns the final hidden states [B, T, D], after the last norm but without its weight */
 export function decoder(
   g: Graph,
   config: ModelConfig,
   weight: Parameters,
   { tokens, positions }: TokenInputs,
   attend: Attend,
+  options: DecoderOptions = {},
 ): Tensor {
-  const [cosine, sine] = rotaryTables(g, config);
-  const queryWidth = config.heads * config.headDim;
-  const keyWidth = config.kvHeads * config.headDim;
-  const [rows, length] = tokens.shape;
-
+  const rotate = rotation(g, config, positions);
   let x = g.gather(weight("model.embed_tokens.weight"), tokens);
   for (let layer = 0; layer < config.layers; layer++) {
-    const name = (suffix: string) => weight(`model.layers.${layer}.${suffix}`);
-    const project = (input: Tensor, norm: string, matrices: readonly string[]) => {
-      const joined = matrices.length === 1 ? name(matrices[0]) : g.concat(matrices.map(name), 0);
-      return g.matmul(input, g.mul(joined, name(norm)), { transB: true });
-    };
-    const toHeads = (t: Tensor, heads: number) => g.transpose(g.reshape(t, [rows, length, heads, config.headDim]), [0, 2, 1, 3]);
-    const normalisedHeads = (t: Tensor, norm: string) =>
-      config.qkNorm ? g.mul(g.rmsNormalise(t, config.rmsNormEps), name(norm)) : t;
-
-    const normed = g.rmsNormalise(x, config.rmsNormEps);
-    const projections = ["q", "k", "v"].map((p) => `self_attn.${p}_proj`);
-    let qkv = project(
-      normed,
-      "input_layernorm.weight",
-      projections.map((p) => `${p}.weight`),
-    );
-    if (config.attentionBias)
-      qkv = g.add(
-        qkv,
-        g.concat(
-          projections.map((p) => name(`${p}.bias`)),
-          0,
-        ),
-      );
-    const [q, k, v] = g.split(qkv, 2, [queryWidth, keyWidth, keyWidth]);
-    const rotate = (t: Tensor) => g.rotary(t, positions, cosine, sine);
-    const attended = attend(
-      layer,
-      rotate(normalisedHeads(toHeads(q, config.heads), "self_attn.q_norm.weight")),
-      rotate(normalisedHeads(toHeads(k, config.kvHeads), "self_attn.k_norm.weight")),
-      toHeads(v, config.kvHeads),
-    );
-    const merged = g.reshape(g.transpose(attended, [0, 2, 1, 3]), [rows, length, queryWidth]);
-    x = g.add(x, g.matmul(merged, name("self_attn.o_proj.weight"), { transB: true }));
-
-    const gateUp = project(g.rmsNormalise(x, config.rmsNormEps), "post_attention_layernorm.weight", [
-      "mlp.gate_proj.weight",
-      "mlp.up_proj.weight",
-    ]);
-    const [gate, up] = g.split(gateUp, 2, [config.intermediateSize, config.intermediateSize]);
-    x = g.add(x, g.matmul(g.mul(g.silu(gate), up), name("mlp.down_proj.weight"), { transB: true }));
+    const inLayer = (name: string) => weight(`model.layers.${layer}.${name}`);
+    x = decoderLayer(g, config, inLayer, x, rotate, (q, k, v) => attend(layer, q, k, v), options);
   }
   return g.rmsNormalise(x, config.rmsNormEps);
+}
+
+/**
+ * One layer of Qwen3's decoder (arXiv:2505.09388), and of Qwen2's and Llama's by configuration, over x [B, T, D]:
+ *   x ← x + Wo·attention( rope(norm(Wq·norm(x))), rope(norm(Wk·norm(x))), Wv·norm(x) )
+ *   x ← x + Wd·( silu(Wg·norm(x)) ∘ Wu·norm(x) )
+ * Each W·x gains an adapter's s·B(A·x) where the configuration has one.
+ * @param weight by the name inside of the layer
+ */
+export function decoderLayer(
+  g: Graph,
+  config: ModelConfig,
+  weight: Parameters,
+  x: Tensor,
+  rotate: (heads: Tensor) => Tensor,
+  attend: (q: Tensor, k: Tensor, v: Tensor) => Tensor,
+  { foldNorms = foldsNorms(config) }: DecoderOptions = {},
+): Tensor {
+  const { heads, kvHeads, headDim, rmsNormEps } = config;
+  const [rows, length] = x.shape;
+  const linear = (input: Tensor, module: string) =>
+    addAdapter(g, config, weight, module, input, g.matmul(input, weight(`${module}.weight`), { transB: true }));
+  const normedLinear = (input: Tensor, norm: string, modules: readonly string[]): readonly Tensor[] => {
+    const normalised = g.rmsNormalise(input, rmsNormEps);
+    const scale = weight(`${norm}.weight`);
+    const normed = g.mul(normalised, scale);
+    if (!foldNorms) return modules.map((module) => linear(normed, module));
+    const matrices = modules.map((module) => weight(`${module}.weight`));
+    const product = g.matmul(normalised, g.mul(g.concat(matrices, 0), scale), { transB: true });
+    const widths = matrices.map(({ shape }) => Number(shape[0]));
+    return g.split(product, 2, widths).map((part, i) => addAdapter(g, config, weight, modules[i], normed, part));
+  };
+  const toHeads = (t: Tensor, count: number) => g.transpose(g.reshape(t, [rows, length, count, headDim]), [0, 2, 1, 3]);
+  const normalisedHeads = (t: Tensor, norm: string) => (config.qkNorm ? g.mul(g.rmsNormalise(t, rmsNormEps), weight(norm)) : t);
+
+  const projections = ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"];
+  const [q, k, v] = normedLinear(x, "input_layernorm", projections).map((product, i) =>
+    config.attentionBias ? g.add(product, weight(`${projections[i]}.bias`)) : product,
+  );
+  const attended = attend(
+    rotate(normalisedHeads(toHeads(q, heads), "self_attn.q_norm.weight")),
+    rotate(normalisedHeads(toHeads(k, kvHeads), "self_attn.k_norm.weight")),
+    toHeads(v, kvHeads),
+  );
+  const merged = g.reshape(g.transpose(attended, [0, 2, 1, 3]), [rows, length, heads * headDim]);
+  const between = g.add(x, linear(merged, "self_attn.o_proj"));
+
+  const [gate, up] = normedLinear(between, "post_attention_layernorm", ["mlp.gate_proj", "mlp.up_proj"]);
+  return g.add(between, linear(g.mul(g.silu(gate), up), "mlp.down_proj"));
+}
+
+/** Where weights are inputs: a layer's matrices have about 12·D² entries, the two norms of 1,536 tokens 3,072·D. Equal at D = 256. */
+function foldsNorms({ hiddenSize }: ModelConfig): boolean {
+  return hiddenSize <= 256;
 }
 
 /** Logits [M, V] of hidden states [M, D] as `decoder` returns them. */
@@ -101,6 +115,12 @@ export function unembed(g: Graph, config: ModelConfig, weight: Parameters, hidde
 
 export function attentionScale(config: ModelConfig): number {
   return 1 / Math.sqrt(config.headDim);
+}
+
+/** Rotates the heads of tokens at these positions. */
+export function rotation(g: Graph, config: ModelConfig, positions: Tensor): (heads: Tensor) => Tensor {
+  const [cosine, sine] = rotaryTables(g, config);
+  return (heads) => g.rotary(heads, positions, cosine, sine);
 }
 
 /** Cosines and sines [positions, headDim/2]: angle of pair i at position p is p·θ^(−2i/headDim) (arXiv:2104.09864). */

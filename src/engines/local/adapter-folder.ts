@@ -1,0 +1,117 @@
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { ConfigError, ModelError } from "../../core/errors.ts";
+import { writeAtomically } from "./atomic-file.ts";
+import { adapterShapes, type LoraSettings, resolveLora } from "./lora.ts";
+import type { Lora, ModelConfig } from "./model-config.ts";
+import { readSafetensors, type Tensor, writeSafetensors } from "./safetensors.ts";
+import type { Arrays } from "./training-graph.ts";
+
+/** The two files of an adapter, as Hugging Face's PEFT 0.21 writes and reads them. */
+const configName = "adapter_config.json";
+const weightsName = "adapter_model.safetensors";
+const prefix = "base_model.model.";
+
+/** Fields that would change what is computed are held to the one value that the engine computes. */
+const configSchema = z.looseObject({
+  peft_type: z.literal("LORA"),
+  r: z.int().positive(),
+  lora_alpha: z.number(),
+  target_modules: z.union([z.literal("all-linear"), z.array(z.string())]),
+  bias: z.literal("none").default("none"),
+  use_rslora: z.literal(false).default(false),
+  use_dora: z.literal(false).default(false),
+  fan_in_fan_out: z.literal(false).default(false),
+  lora_bias: z.literal(false).default(false),
+  modules_to_save: z.array(z.string()).max(0).nullish(),
+  layers_to_transform: z.null().optional(),
+  rank_pattern: z.record(z.string(), z.never()).default({}),
+  alpha_pattern: z.record(z.string(), z.never()).default({}),
+});
+
+/** Writes an adapter in full precision. @param base the model's name or folder, recorded for those who load the adapter */
+export async function writeAdapter(
+  folder: string,
+  { config, adapter, base }: { readonly config: ModelConfig; readonly adapter: Arrays; readonly base: string },
+): Promise<void> {
+  const { rank, alpha, targets } = requireLora(config);
+  await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
+    throw new ModelError(`adapter folder ${folder}`, "not writable", { hint: "Choose another folder.", cause });
+  });
+  const tensors = new Map<string, Tensor>();
+  for (const [name, shape] of adapterShapes(config))
+    tensors.set(prefix + name, { shape, data: adapter.get(name) ?? new Float32Array() });
+  await writeSafetensors(join(folder, weightsName), tensors, { dtype: "float32" });
+  const file = {
+    peft_type: "LORA",
+    task_type: "CAUSAL_LM",
+    base_model_name_or_path: base,
+    r: rank,
+    lora_alpha: alpha,
+    target_modules: targets,
+    lora_dropout: 0,
+    bias: "none",
+    fan_in_fan_out: false,
+    init_lora_weights: true,
+    inference_mode: true,
+  };
+  await writeAtomically(join(folder, configName), [Buffer.from(`${JSON.stringify(file, null, 2)}\n`)]);
+}
+
+/**
+ * Reads an adapter that was made for this model with these settings.
+ * @throws ModelError if a file is missing, malformed, or asks for something that the engine does not compute
+ * @throws ConfigError if rank, alpha or targets are others than those of the settings
+ */
+export async function readAdapter(folder: string, config: ModelConfig): Promise<Map<string, Float32Array>> {
+  requireSame(folder, await readConfig(folder, config), requireLora(config));
+  const file = join(folder, weightsName);
+  const tensors = await readSafetensors(file);
+  const shapes = adapterShapes(config);
+  const unexpected = [...tensors.keys()].find((name) => !shapes.has(name.replace(prefix, "")));
+  if (unexpected !== undefined)
+    throw new ModelError(`tensor ${unexpected} in ${file}`, "unexpected", { expected: "only those of the target modules" });
+  return new Map(
+    [...shapes].map(([name, shape]) => {
+      const tensor = tensors.get(prefix + name);
+      if (tensor === undefined || String(tensor.shape) !== String(shape)) {
+        const hint = "The adapter belongs to another model, or the file is damaged.";
+        throw new ModelError(`shape of tensor ${prefix + name} in ${file}`, tensor?.shape, { expected: `[${shape}]`, hint });
+      }
+      return [name, tensor.data];
+    }),
+  );
+}
+
+async function readConfig(folder: string, config: ModelConfig): Promise<Lora> {
+  const file = join(folder, configName);
+  const text = await readFile(file, "utf8").catch((cause: unknown) => {
+    throw new ModelError(file, "not readable", { expected: `a folder with ${configName} and ${weightsName}`, cause });
+  });
+  const parsed = configSchema.safeParse(parseJson(text, file));
+  if (!parsed.success) throw new ModelError(file, "not supported", { expected: z.prettifyError(parsed.error) });
+  const { r: rank, lora_alpha: alpha, target_modules: targets } = parsed.data;
+  return resolveLora(config, { rank, alpha, targets } satisfies LoraSettings);
+}
+
+function requireSame(folder: string, saved: Lora, wanted: Lora): void {
+  for (const key of ["rank", "alpha", "targets"] as const) {
+    if (String(saved[key]) === String(wanted[key])) continue;
+    const hint = "Settings must be those of the adapter that training goes on with.";
+    throw new ConfigError(`lora.${key}`, wanted[key], { expected: `${JSON.stringify(saved[key])}, as in ${folder}`, hint });
+  }
+}
+
+function requireLora({ lora }: ModelConfig): Lora {
+  if (lora === undefined) throw new RangeError("a model without an adapter");
+  return lora;
+}
+
+function parseJson(text: string, file: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new ModelError(file, "malformed", { expected: "JSON", cause });
+  }
+}

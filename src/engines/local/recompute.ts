@@ -1,0 +1,335 @@
+import { differentiate } from "./gradients.ts";
+import { Graph, type Tensor } from "./graph.ts";
+import type { Head } from "./heads.ts";
+import type { ModelConfig } from "./model-config.ts";
+import { type FloatValue, Session, type Value } from "./onnx.ts";
+import type { PackedBatch } from "./packing.ts";
+import {
+  type Arrays,
+  addTo,
+  gradientOf,
+  numbersOf,
+  pick,
+  type TrainableModel,
+  type TrainingGraphOptions,
+  weightsOf,
+} from "./training-graph.ts";
+import { attentionScale, decoderLayer, parametersOf, rotation } from "./transformer.ts";
+
+/** Bytes of one matrix of logits: as many scored tokens meet the head at a time. A backward pass holds about five. */
+const logitBytes = 128 * 2 ** 20;
+
+const embedding = "model.embed_tokens.weight";
+
+/**
+ * What `TrainingGraph` computes, in the memory of one layer (Chen et al., arXiv:1604.06174): only the inputs of the layers are kept,
+ * and the backward half of each layer computes its forward half again. All layers have the same shapes and weights are inputs, so
+ * one session serves them all, with layer inputs passed from run to run. The head meets the scored tokens in pieces.
+ */
+export class RecomputingGraph implements TrainableModel {
+  readonly #config: ModelConfig;
+  readonly #head: Head;
+  readonly #threads: number;
+  readonly #shapes: ReadonlyMap<string, readonly number[]>;
+  readonly #trained: ReadonlySet<string>;
+  readonly #parts = new Map<string, Promise<Part>>();
+  /** Arrays by use, kept from run to run: new ones of this size would wait for the garbage collector. */
+  readonly #arrays = new Map<string, Float32Array>();
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(config: ModelConfig, head: Head, { threads, trained }: TrainingGraphOptions) {
+    this.#config = config;
+    this.#head = head;
+    this.#threads = threads;
+    this.#shapes = head.parameterShapes(config);
+    this.#trained = new Set(trained ?? this.#shapes.keys());
+  }
+
+  forward(batch: PackedBatch, parameters: Arrays, temperature = 1): Promise<Float32Array> {
+    return this.#inTurn(() => this.#forward(batch, parameters, temperature));
+  }
+
+  backward(
+    batch: PackedBatch,
+    weights: readonly Float32Array[],
+    parameters: Arrays,
+    gradients: Arrays,
+    temperature = 1,
+  ): Promise<Float32Array> {
+    return this.#inTurn(() => this.#backward(batch, weights, parameters, gradients, temperature));
+  }
+
+  async close(): Promise<void> {
+    await this.#last;
+    for (const part of this.#parts.values()) await (await part).session.close();
+    this.#parts.clear();
+    this.#arrays.clear();
+  }
+
+  /** One pass at a time: they share arrays. */
+  #inTurn<T>(pass: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(pass);
+    this.#last = result.catch(() => {});
+    return result;
+  }
+
+  async #forward(batch: PackedBatch, parameters: Arrays, temperature: number): Promise<Float32Array> {
+    const hidden = await this.#throughLayers(batch, parameters, (layer) => `hidden/${layer % 2}`);
+    const numbers = new Float32Array(batch.targets.length);
+    for (const piece of this.#pieces(batch)) await this.#readPiece(batch, piece, hidden, parameters, temperature, numbers);
+    return numbers;
+  }
+
+  async #backward(
+    batch: PackedBatch,
+    weights: readonly Float32Array[],
+    parameters: Arrays,
+    gradients: Arrays,
+    temperature: number,
+  ): Promise<Float32Array> {
+    const { layers, hiddenSize } = this.#config;
+    const inputOf = (layer: number) => `hidden/${layer}`;
+    const hidden = await this.#throughLayers(batch, parameters, inputOf);
+
+    let adjoint = this.#array("adjoint/0", hidden.length).fill(0);
+    const numbers = new Float32Array(batch.targets.length);
+    for (const piece of this.#pieces(batch)) {
+      const wanted = { weights, gradients, adjoint };
+      await this.#readPiece(batch, piece, hidden, parameters, temperature, numbers, wanted);
+    }
+
+    const shape = [batch.rows, batch.length, hiddenSize];
+    const { session, inputs, trained } = await this.#part("layer, backward", () => this.#layerGraph({ backward: true }));
+    for (let layer = layers - 1; layer >= 0; layer--) {
+      const below = this.#array(`adjoint/${(layers - layer) % 2}`, hidden.length);
+      const into: Record<string, FloatValue> = { [gradientOf("x")]: { data: below, shape } };
+      for (const name of trained) into[gradientOf(name)] = this.#gradientArray(name, this.#shapeInLayer(name));
+      const x = this.#array(inputOf(layer), hidden.length);
+      const feeds = { ...this.#layerFeeds(batch, parameters, layer, x), upstream: { data: adjoint, shape } };
+      await session.runInto(pick(feeds, inputs), into);
+      for (const name of trained) addTo(gradients.get(inLayer(layer, name)), into[gradientOf(name)].data);
+      adjoint = below;
+    }
+    if (this.#trained.has(embedding)) addRows(gradients.get(embedding), batch.tokens, adjoint, hiddenSize);
+    return numbers;
+  }
+
+  /** @param arrayOf where to keep the input of each layer, and what comes out of the last [B·T·D] */
+  async #throughLayers(batch: PackedBatch, parameters: Arrays, arrayOf: (layer: number) => string): Promise<Float32Array> {
+    const { layers, hiddenSize } = this.#config;
+    const { session, inputs } = await this.#part("layer", () => this.#layerGraph({ backward: false }));
+    const shape = [batch.rows, batch.length, hiddenSize];
+    const size = batch.tokens.length * hiddenSize;
+    let x = rowsOf(parametersOf(parameters)(embedding), batch.tokens, this.#array(arrayOf(0), size), hiddenSize);
+    for (let layer = 0; layer < layers; layer++) {
+      const y = this.#array(arrayOf(layer + 1), size);
+      const feeds = this.#layerFeeds(batch, parameters, layer, x);
+      await session.runInto(pick(feeds, inputs), { y: { data: y, shape } });
+      x = y;
+    }
+    return x;
+  }
+
+  /** What the head reads off some of the scored tokens; with `wanted`, also its part of the gradients. */
+  async #readPiece(
+    batch: PackedBatch,
+    { start, end }: Piece,
+    hidden: Float32Array,
+    parameters: Arrays,
+    temperature: number,
+    numbers: Float32Array,
+    wanted?: { weights: readonly Float32Array[]; gradients: Arrays; adjoint: Float32Array },
+  ): Promise<void> {
+    const { hiddenSize } = this.#config;
+    const { session, inputs, trained } = await this.#part(wanted ? "head, backward" : "head", () =>
+      this.#headGraph({ backward: wanted !== undefined }),
+    );
+    const predictors = batch.predictors.subarray(start, end);
+    const count = end - start;
+    const x = rowsOf(hidden, predictors, this.#array("scored", count * hiddenSize), hiddenSize);
+    const feeds: Record<string, Value> = {
+      x: { data: x, shape: [count, hiddenSize] },
+      targets: { data: batch.targets.subarray(start, end), shape: [count, 1] },
+      inverseTemperature: { data: Float32Array.of(1 / temperature), shape: [1] },
+    };
+    for (const name of inputs) {
+      const data = parameters.get(name);
+      if (data !== undefined) feeds[name] = { data, shape: this.#shapes.get(name) ?? [] };
+    }
+    const into: Record<string, FloatValue> = { [numbersOf(0)]: { data: numbers.subarray(start, end), shape: [count, 1] } };
+    if (wanted) {
+      wanted.weights.forEach((data, output) => {
+        feeds[weightsOf(output)] = { data: data.subarray(start, end), shape: [count, 1] };
+      });
+      into[gradientOf("x")] = { data: this.#array("scored adjoint", count * hiddenSize), shape: [count, hiddenSize] };
+      for (const name of trained) into[gradientOf(name)] = this.#gradientArray(name, this.#shapes.get(name) ?? []);
+    }
+    await session.runInto(pick(feeds, inputs), into);
+    if (!wanted) return;
+    addRows(wanted.adjoint, predictors, into[gradientOf("x")].data, hiddenSize);
+    for (const name of trained) addTo(wanted.gradients.get(name), into[gradientOf(name)].data);
+  }
+
+  #pieces({ targets }: PackedBatch): Piece[] {
+    const size = Math.max(1, Math.floor(logitBytes / (4 * this.#config.vocabSize)));
+    const count = Math.ceil(targets.length / size);
+    return Array.from({ length: count }, (_, i) => ({
+      start: Math.floor((i * targets.length) / count),
+      end: Math.floor(((i + 1) * targets.length) / count),
+    }));
+  }
+
+  #layerFeeds(batch: PackedBatch, parameters: Arrays, layer: number, x: Float32Array): Record<string, Value> {
+    const { rows, length, positions, mask } = batch;
+    const feeds: Record<string, Value> = {
+      x: { data: x, shape: [rows, length, this.#config.hiddenSize] },
+      positions: { data: positions, shape: [rows, length] },
+      mask: { data: mask, shape: [rows, 1, length, length] },
+    };
+    const arrayOf = parametersOf(parameters);
+    for (const name of this.#namesInLayer())
+      feeds[name] = { data: arrayOf(inLayer(layer, name)), shape: this.#shapeInLayer(name) };
+    return feeds;
+  }
+
+  #layerGraph({ backward }: { readonly backward: boolean }): PartGraph {
+    const g = new Graph();
+    const x = g.input("x", ["B", "T", this.#config.hiddenSize]);
+    const positions = g.input("positions", ["B", "T"], "int64");
+    const mask = g.input("mask", ["B", 1, "T", "T"]);
+    const parameters = new Map<string, Tensor>();
+    for (const name of this.#namesInLayer()) parameters.set(name, g.input(name, this.#shapeInLayer(name)));
+    const weight = parametersOf(parameters);
+    const scale = attentionScale(this.#config);
+    const rotate = rotation(g, this.#config, positions);
+    const y = decoderLayer(g, this.#config, weight, x, rotate, (q, k, v) => g.attention(q, k, v, mask, scale));
+    if (!backward) {
+      g.output("y", y);
+      return { graph: g, trained: [] };
+    }
+    const trained = this.#namesInLayer().filter((name) => this.#trained.has(inLayer(0, name)));
+    const upstream = g.input("upstream", x.shape);
+    this.#outputGradients(g, [y], [upstream], trained, [x, ...trained.map(weight)]);
+    return { graph: g, trained };
+  }
+
+  /** Parameters are inputs as far as the head asks for them. */
+  #headGraph({ backward }: { readonly backward: boolean }): PartGraph {
+    const g = new Graph();
+    const x = g.input("x", ["M", this.#config.hiddenSize]);
+    const parameters = new Map<string, Tensor>();
+    const weight = (name: string) => {
+      const tensor = parameters.get(name) ?? g.input(name, this.#shapes.get(name) ?? []);
+      parameters.set(name, tensor);
+      return tensor;
+    };
+    const numbers = this.#head.read(g, this.#config, weight, g.rmsNormalise(x, this.#config.rmsNormEps));
+    g.output(numbersOf(0), numbers[0]);
+    if (!backward) return { graph: g, trained: [] };
+    const trained = [...parameters.keys()].filter((name) => this.#trained.has(name));
+    const weights = numbers.map((_, output) => g.input(weightsOf(output), ["M", 1]));
+    this.#outputGradients(g, numbers, weights, trained, [x, ...trained.map(weight)]);
+    return { graph: g, trained };
+  }
+
+  #outputGradients(
+    g: Graph,
+    of: readonly Tensor[],
+    seeds: readonly Tensor[],
+    trained: readonly string[],
+    wrt: readonly Tensor[],
+  ) {
+    differentiate(g, of, seeds, wrt).forEach((gradient, i) => {
+      g.output(gradientOf(["x", ...trained][i]), gradient);
+    });
+  }
+
+  #part(name: string, make: () => PartGraph): Promise<Part> {
+    const open = async () => {
+      const { graph, trained } = make();
+      const session = await Session.open(graph, { threads: this.#threads });
+      return { session, inputs: graph.inputs.map((input) => input.name), trained };
+    };
+    const part = this.#parts.get(name) ?? open();
+    this.#parts.set(name, part);
+    return part;
+  }
+
+  #namesInLayer(): string[] {
+    const prefix = inLayer(0, "");
+    return [...this.#shapes.keys()].filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
+  }
+
+  #shapeInLayer(name: string): readonly number[] {
+    return this.#shapes.get(inLayer(0, name)) ?? [];
+  }
+
+  #gradientArray(name: string, shape: readonly number[]): FloatValue {
+    return {
+      data: this.#array(
+        gradientOf(name),
+        shape.reduce((product, size) => product * size, 1),
+      ),
+      shape,
+    };
+  }
+
+  #array(use: string, length: number): Float32Array {
+    const known = this.#arrays.get(use);
+    if (known !== undefined && known.length >= length) return known.subarray(0, length);
+    const array = new Float32Array(length);
+    this.#arrays.set(use, array);
+    return array;
+  }
+}
+
+/** Scored tokens from `start` up to, not including, `end`. */
+interface Piece {
+  readonly start: number;
+  readonly end: number;
+}
+
+interface PartGraph {
+  readonly graph: Graph;
+  /** Parameters that get gradients, by the names of the graph's inputs. */
+  readonly trained: readonly string[];
+}
+
+interface Part {
+  readonly session: Session;
+  readonly inputs: readonly string[];
+  readonly trained: readonly string[];
+}
+
+function inLayer(layer: number, name: string): string {
+  return `model.layers.${layer}.${name}`;
+}
+
+/** Copies the rows of a matrix that `ids` name, one after another. */
+function rowsOf(matrix: Float32Array, ids: Int32Array, into: Float32Array, width: number): Float32Array {
+  ids.forEach((id, i) => {
+    into.set(matrix.subarray(id * width, (id + 1) * width), i * width);
+  });
+  return into;
+}
+
+/** Adds rows to those of a matrix that `ids` name; ids may repeat. */
+function addRows(matrix: Float32Array | undefined, ids: Int32Array, rows: Float32Array, width: number): void {
+  if (matrix === undefined) return;
+  ids.forEach((id, i) => {
+    for (let j = 0; j < width; j++) matrix[id * width + j] += rows[i * width + j];
+  });
+}
+
+/**
+ * About what a session over the whole model holds at its peak, in bytes. Its backward half needs every layer's activations, and gives all
+ * gradients at once: inside and as a copy. Without `trained` parameters, no layer's outlives it.
+ */
+export function wholeGraphBytes(config: ModelConfig, { rows, length, targets }: PackedBatch, trained: Arrays): number {
+  const { hiddenSize, intermediateSize, heads, kvHeads, headDim, layers, vocabSize } = config;
+  const backward = trained.size > 0;
+  const ofToken = 6 * hiddenSize + 3 * (heads + 2 * kvHeads) * headDim + 5 * intermediateSize + heads * length;
+  const ofScored = (backward ? 4 : 2) * vocabSize;
+  const gradients = [...trained.values()].reduce((sum, data) => sum + data.length, 0);
+  return 4 * ((backward ? layers : 1) * rows * length * ofToken + targets.length * ofScored + 2 * gradients);
+}
