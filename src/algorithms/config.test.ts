@@ -45,6 +45,7 @@ test("a preset names its parts", () => {
     gspo: ["group-relative(group)", "ppu(sequence)", "sequence-mean-token-mean"],
     cispo: ["group-relative(group)", "cispo", "token-mean"],
     gigpo: ["gigpo", "ppu(token)", "token-mean"],
+    arpo: ["group-relative(group)", "ppu(token)", "token-mean"],
   });
 });
 
@@ -101,7 +102,7 @@ test("impossible mixtures do not type-check", () => {
 });
 
 const kinds =
-  '"seeupo", "ppo", "grpo", "dr-grpo", "dapo", "rloo", "reinforce++", "reinforce++-baseline", "gspo", "cispo", "gigpo", "custom" or "sft"';
+  '"seeupo", "ppo", "grpo", "dr-grpo", "dapo", "rloo", "reinforce++", "reinforce++-baseline", "gspo", "cispo", "gigpo", "arpo", "custom" or "sft"';
 
 describe("a setting that cannot be is named, with what can", () => {
   test.each([

@@ -21,6 +21,8 @@ const seeupo = z.strictObject({
   order: z.union([z.enum(["reverse", "sequential", "random"]), turnList]).default("reverse"),
   /** "textbook" takes each log-prob from a pass of its own, as written in the paper; "fused" reads the same numbers from fewer passes. */
   form: z.enum(["fused", "textbook"]).default("fused"),
+  /** One number per trajectory (paper), or per turn, from the sub-tree below it, where rollouts branch. */
+  advantage: z.enum(["trajectory", "tree"]).default("trajectory"),
   /** What divides R − mean of its group: the batch's deviation after centring (paper), the group's, or nothing. */
   normalisation: z.enum(["batch", "group", "none"]).default("batch"),
   /** Normalised advantages are limited to ± this. 3 in SeeUPO's code. */

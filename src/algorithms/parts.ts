@@ -55,6 +55,7 @@ export const advantageSettings = {
     singletonGroups,
   },
   tree: { singletonGroups },
+  "shared-mean": { std, singletonGroups },
   "length-weighted": { singletonGroups },
   "best-of-group": { std },
   gpg: { singletonGroups },

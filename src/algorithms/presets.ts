@@ -108,6 +108,15 @@ const gigpo = preset("gigpo", {
   aggregation: "token-mean",
 });
 
+/**
+ * arXiv:2507.19849: GRPO's advantage on the leaves of branched rollouts, which `rollout.branching` samples. Token mean: the authors' launch
+ * files, which leave verl's default. arpo.ts has what attribution means.
+ */
+const arpo = preset("arpo", { advantage: groupStd, update: ppu("token"), aggregation: "token-mean" }).extend({
+  /** What shared turns get: the sum of their leaves' gradients, the mean of their advantages, or the tree's own. Soft: the paper's choice. */
+  attribution: z.enum(["soft", "hard", "tree"]).default("soft"),
+});
+
 /** Any advantage with any update, both given in full. */
 const custom = preset("custom", { advantage: anyAdvantage, update: anyUpdate, aggregation: "token-mean" }).extend({
   dynamicSampling: dynamicSampling.optional(),
@@ -125,5 +134,6 @@ export const presets = [
   gspo,
   cispo,
   gigpo,
+  arpo,
   custom,
 ] as const;

@@ -233,6 +233,7 @@ const settingsThatMatter: readonly [name: keyof SeeupoConfig, one: unknown, othe
   [
     ["order", "reverse", "sequential"],
     ["order", "reverse", [0]],
+    ["advantage", "trajectory", "tree"],
     ["normalisation", "batch", "none"],
     ["normalisation", "group", "none"],
     ["advantageBound", 3, 0.5],
@@ -250,7 +251,13 @@ const settingsThatMatter: readonly [name: keyof SeeupoConfig, one: unknown, othe
   ];
 
 describe("every setting has a reader", () => {
-  const withSingle = { ...world, groups: [...world.groups, groupOf("c", [{ reward: 2, turns: [turn(2, [0, 1])] }])] };
+  const stem = turn(1, [2]);
+  const tree = groupOf("d", [
+    { id: "d0", reward: 1, turns: [stem, turn(2, [3])] },
+    { id: "d1", reward: 0, turns: [stem, turn(2, [1])], branch: { from: "d0", turn: 1 } },
+    { id: "d2", reward: 0, turns: [turn(1, [0])] },
+  ]);
+  const withSingle = { ...world, groups: [...world.groups, groupOf("c", [{ reward: 2, turns: [turn(2, [0, 1])] }]), tree] };
 
   test.each(settingsThatMatter)("%s: %j and %j move the policy differently", async (name, one, other, beside = {}) => {
     const first = await updated(withSingle, { ...beside, [name]: one }, 8);

@@ -1,13 +1,7 @@
 import type { Logprobs, Policy } from "../core/policy.ts";
 import type { Random } from "../core/random.ts";
 import type { ActionInContext, Group, TrajectoryId } from "../core/trajectory.ts";
-import {
-  type Advantages,
-  batchNormalised,
-  clippedAdvantages,
-  groupRelativeAdvantages,
-  groupsWithoutSignal,
-} from "./advantages/group-relative.ts";
+import { groupsWithoutSignal } from "./advantages/group-relative.ts";
 import { CarriedRatios } from "./carried-ratios.ts";
 import type { SeeupoConfig } from "./config.ts";
 import { MetricTally, Spread, type UpdateMetrics } from "./metrics.ts";
@@ -15,7 +9,10 @@ import { checkedLogprobs, type FixedRows, fixedLogprobs, type Loss, type Minimis
 import { klPenalty } from "./objectives/kl.ts";
 import { type LossAndWeights, plus } from "./objectives/objective.ts";
 import { ppu } from "./objectives/ppu.ts";
+import { type TurnAdvantages, turnAdvantages } from "./seeupo-advantages.ts";
 import { turnOrder, type Visit, visitsOf } from "./visits.ts";
+
+export { seeupoAdvantages } from "./seeupo-advantages.ts";
 
 export interface SeeupoResult {
   readonly metrics: UpdateMetrics;
@@ -42,8 +39,8 @@ export async function seeupoUpdate(
   config: SeeupoConfig,
   random: Random,
 ): Promise<SeeupoResult> {
-  const advantages = seeupoAdvantages(groups, config);
-  const moves = ({ trajectory }: ActionInContext) => config.klCoef > 0 || advantages.get(trajectory) !== 0;
+  const advantages = turnAdvantages(groups, config);
+  const moves = ({ trajectory }: ActionInContext) => config.klCoef > 0 || advantages.matters(trajectory);
   const visits = visitsOf(groups, turnOrder(groups, config.order, random), config.minimumRows, moves);
   const samples = visits.flatMap((visit) => visit.samples);
   const tally = new MetricTally();
@@ -69,7 +66,7 @@ interface Update {
   /** Number of trajectories. */
   readonly batchSize: number;
   /** Â. */
-  readonly advantages: Advantages;
+  readonly advantages: TurnAdvantages;
   /** M. */
   readonly carried: CarriedRatios;
   readonly refLogprobs: FixedRows | undefined;
@@ -117,30 +114,17 @@ async function fused(update: Update): Promise<void> {
       await step(update, visit, samples, (logprobs) => visitLoss(update, visit, { logprobs, oldLogprobs, advantages }));
 
     const readLater = ({ trajectory }: ActionInContext) =>
-      config.advantageFactor && base.get(trajectory) !== 0 && lastVisitOf.get(trajectory) !== v;
+      config.advantageFactor && base.matters(trajectory) && lastVisitOf.get(trajectory) !== v;
     previous = { samples: samples.filter(readLater), oldLogprobs: oldLogprobs.filter((_, i) => readLater(samples[i])) };
   }
 }
 
-/** Â: group-relative, normalised, limited. */
-export function seeupoAdvantages(groups: readonly Group[], config: SeeupoConfig): Advantages {
-  const { normalisation, singletonGroups, advantageBound } = config;
-  const relative = groupRelativeAdvantages(groups, {
-    std: normalisation === "group" ? "group" : "none",
-    singletonGroups,
-  });
-  return clippedAdvantages(
-    normalisation === "batch" ? batchNormalised(relative, singletonGroups === "zero") : relative,
-    advantageBound,
-  );
-}
-
 /** A* = M · Â, one per sample. */
 function carriedAdvantages({ config, advantages, carried, tally }: Update, samples: readonly ActionInContext[]): number[] {
-  return samples.map(({ trajectory }) => {
-    const advantage = advantages.get(trajectory) ?? 0;
+  return samples.map((sample) => {
+    const advantage = advantages.of(sample);
     if (!config.advantageFactor || advantage === 0) return advantage;
-    const factor = carried.of(trajectory);
+    const factor = carried.of(sample.trajectory);
     tally.record({ carriedMin: factor, carriedMax: factor });
     return factor * advantage;
   });

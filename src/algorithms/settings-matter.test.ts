@@ -63,6 +63,8 @@ const settingsThatMatter: readonly [part: string, path: string, one: unknown, ot
   ["gigpo", "episodeBaseline", "trajectories", "turns", perTurn],
   ["gigpo", "singletonGroups", "zero", "raw", perTurn],
   ["tree", "singletonGroups", "zero", "raw", { ...plain, advantage: { kind: "tree" } }],
+  ["shared-mean", "std", "group", "none", { ...plain, advantage: { kind: "shared-mean" } }],
+  ["shared-mean", "singletonGroups", "zero", "raw", { ...plain, advantage: { kind: "shared-mean" } }],
   ["length-weighted", "singletonGroups", "zero", "raw", { ...plain, advantage: { kind: "length-weighted" } }],
   ["best-of-group", "std", "group", "none", { ...plain, advantage: { kind: "best-of-group" } }],
   ["gpg", "singletonGroups", "zero", "raw", { ...plain, advantage: { kind: "gpg" } }],

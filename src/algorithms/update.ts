@@ -1,6 +1,7 @@
 import type { Policy } from "../core/policy.ts";
 import type { Random } from "../core/random.ts";
 import type { Group } from "../core/trajectory.ts";
+import { arpoComposition } from "./arpo.ts";
 import type { AlgorithmConfig } from "./config.ts";
 import type { UpdateMetrics } from "./metrics.ts";
 import { policyGradientUpdate } from "./policy-gradient.ts";
@@ -27,6 +28,8 @@ export async function runUpdate(
         policy,
         groups.flatMap(({ trajectories }) => trajectories.flatMap(({ turns }) => turns)),
       );
+    case "arpo":
+      return policyGradientUpdate(policy, groups, arpoComposition(config), random);
     default:
       return policyGradientUpdate(policy, groups, config, random);
   }

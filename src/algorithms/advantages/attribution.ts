@@ -35,6 +35,33 @@ function sharedMeans({ trajectories }: Group, ofLeaf: (id: TrajectoryId) => numb
   });
 }
 
+/**
+ * What every turn of a leaf has, those included that it shares.
+ * @param perOwnTurn by trajectory, one value for each of its turns from its own first one on
+ */
+export function alongPaths<Value>(
+  groups: readonly Group[],
+  perOwnTurn: ReadonlyMap<TrajectoryId, readonly Value[]>,
+): Map<TrajectoryId, readonly Value[]> {
+  return new Map(
+    groups.flatMap(({ trajectories }) => {
+      const byId = new Map(trajectories.map((trajectory) => [trajectory.id, trajectory]));
+      return trajectories.map((leaf): [TrajectoryId, readonly Value[]] => [
+        leaf.id,
+        leaf.turns.flatMap((_, turn) => {
+          const { id, branch } = ownerOf(leaf, turn, byId);
+          return (
+            perOwnTurn
+              .get(id)
+              ?.slice(turn - (branch?.turn ?? 0))
+              .slice(0, 1) ?? []
+          );
+        }),
+      ]);
+    }),
+  );
+}
+
 /** The trajectory that a turn of a leaf was first played in. */
 function ownerOf(leaf: Trajectory, turn: number, byId: ReadonlyMap<TrajectoryId, Trajectory>): Trajectory {
   let owner = leaf;

@@ -5,6 +5,7 @@ import type { UpdateMetrics } from "../metrics.ts";
 import type { FixedRows } from "../minimise.ts";
 import type { TokenRows } from "../objectives/objective.ts";
 import type { AdvantageConfig } from "../parts.ts";
+import { sharedMeanAdvantages } from "./attribution.ts";
 import { gae } from "./gae.ts";
 import { gigpoAdvantages } from "./gigpo.ts";
 import { type Advantages, groupRelativeAdvantages, leaveOneOutAdvantages, returnsOf } from "./group-relative.ts";
@@ -76,9 +77,10 @@ export function estimate(config: AdvantageConfig, evidence: Evidence): Estimate 
       return config.over === "token" ? gaeOverTokens(episodes, evidence, config) : gaeOverTurns(episodes, evidence, config);
     case "gigpo":
       return gigpo(episodes, evidence, config);
-    case "tree": {
+    case "tree":
+    case "shared-mean": {
       const own = episodesOf(groups, ownTurns);
-      const perTurn = treeAdvantages(penalised(), config);
+      const perTurn = config.kind === "tree" ? treeAdvantages(penalised(), config) : sharedMeanAdvantages(penalised(), config);
       const advantages = own.flatMap(({ trajectory, turns }) => spread(turns, perTurn.get(trajectory.id) ?? []));
       return { episodes: own, advantages, metrics: {} };
     }
