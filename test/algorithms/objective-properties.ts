@@ -42,7 +42,9 @@ export function expectCentralDifferences(
       const at = (change: number) =>
         objective(logprobs.map((r, i) => r.map((value, j) => (i === b && j === t ? value + change : value))));
       const [above, below] = [at(step), at(-step)];
-      const jumps = weights.some((w, i) => w.some((_, j) => Math.abs(above.weights[i][j] - below.weights[i][j]) > 1e-3));
+      const jumps = weights.some((w, i) =>
+        w.some((here, j) => [above, below].some((there) => Math.abs(there.weights[i][j] - here) > 1e-3)),
+      );
       if (jumps) continue;
       // The difference quotient's error is step² times the third derivative, which is below 1e3 here.
       const quotient = -(above.loss - below.loss) / (2 * step);
