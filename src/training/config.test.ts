@@ -66,3 +66,29 @@ test("a misspelt setting is refused with the name that was probably meant", () =
 test("undefined flags change nothing", () => {
   expect(resolveConfig({ steps: 5 }, { steps: undefined, out: undefined }).steps).toBe(5);
 });
+
+test("arpo branches, with the paper's number of leaves, unless something else is said", () => {
+  expect(resolveConfig({ algorithm: "arpo" }).rollout).toMatchObject({
+    groupSize: 16,
+    branching: { beam: 2, entropy: "top-10" },
+  });
+  expect(resolveConfig({ algorithm: "seeupo" }, { algorithm: { kind: "arpo" } }).rollout.groupSize).toBe(16);
+  const own = { groupSize: 6, branching: { beam: 3, rule: { kind: "paper" } } } as const;
+  expect(resolveConfig({ algorithm: "arpo", rollout: own }).rollout).toMatchObject({
+    groupSize: 6,
+    branching: { beam: 3, tokens: 20, rule: { kind: "paper", alpha: 0.5, beta: 0.2, threshold: 0.5 } },
+  });
+  expect(resolveConfig({ algorithm: "arpo", rollout: { branching: "off" } }).rollout.branching).toBe("off");
+  expect(resolveConfig({ algorithm: "grpo" }).rollout).toMatchObject({ groupSize: 8, branching: "off" });
+});
+
+test.each([
+  [{ groupSize: 4, branching: { firstRollouts: 5 } }, "rollout.branching.firstRollouts is 5; expected at most rollout.groupSize"],
+  [{ branching: { beam: 1 } }, "rollout.branching.beam is 1; expected at least 2"],
+  [{ branching: { beem: 2 } }, 'rollout.branching.beem is 2; expected no setting of this name. Did you mean "beam"?'],
+  [{ branching: "of" }, 'rollout.branching is "of"; expected "off", or an object. Did you mean "off"?'],
+  [{ branching: { rule: { kind: "papr" } } }, 'rollout.branching.rule.kind is "papr"; expected "reference" or "paper"'],
+  [{ branching: { rule: { kind: "paper", tau: 1 } } }, "rollout.branching.rule.tau is 1; expected no setting of this name"],
+])("a tree that cannot be is named: %j", (rollout, message) => {
+  expect(() => resolveConfig({ rollout: rollout as never })).toThrow(message);
+});

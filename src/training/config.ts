@@ -135,7 +135,8 @@ export function defineConfig(config: UserConfig): UserConfig {
  */
 export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): TrainingConfig {
   for (const { rewards } of [user, flags]) refuseKeys(rewards);
-  return parseSettings(consistentSchema, merge(merge(chosenByDefault, spelledOut(user)), spelledOut(flags)));
+  const asked = merge(merge(chosenByDefault, spelledOut(user)), spelledOut(flags));
+  return parseSettings(consistentSchema, merge(chosenByAlgorithm(asked), asked));
 }
 
 /**
@@ -143,6 +144,12 @@ export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): Tr
  * the paper is 0.002: then neither the reference nor groups without signal cost a pass, which halves the time of a step.
  */
 const chosenByDefault = { environment: { name: "office" }, algorithm: { kind: "seeupo", klCoef: 0 } };
+
+/** ARPO is adaptive rollout and attribution together; 16 leaves: arXiv:2507.19849, §4.2. */
+function chosenByAlgorithm(asked: unknown): unknown {
+  const algorithm = isRecord(asked) ? asked.algorithm : undefined;
+  return isRecord(algorithm) && algorithm.kind === "arpo" ? { rollout: { groupSize: 16, branching: {} } } : undefined;
+}
 
 /** True where a configuration brings its own environment rather than the name of one. */
 export function isEnvironment(value: UserConfig["environment"]): value is Environment {
