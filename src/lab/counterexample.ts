@@ -54,6 +54,7 @@ const singleTurnSizes: readonly Size[] = [
   { turns: 1, tokens: 1, vocabulary: 2, contexts: 1 },
   { turns: 1, tokens: 1, vocabulary: 2, contexts: 2 },
   { turns: 1, tokens: 1, vocabulary: 3, contexts: 1 },
+  { turns: 1, tokens: 1, vocabulary: 3, contexts: 2 },
   { turns: 1, tokens: 2, vocabulary: 2, contexts: 1 },
 ];
 const severalTurnSizes: readonly Size[] = [
