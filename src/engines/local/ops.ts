@@ -186,12 +186,20 @@ export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
       const size = x.shape[x.shape.length - 1];
       if (typeof size !== "number") throw misfit("rmsNormalise", [x]);
       const ones = to.floats(new Float32Array(size).fill(1), [size]);
+      const hasInverse = to.has("InverseDeviation");
       to.emit({
         type: "SimplifiedLayerNormalization",
         inputs: [x.name, ones],
-        outputs: [out.name, inverse.name],
+        outputs: hasInverse ? [out.name, inverse.name] : [out.name],
         attributes: { axis: { int: -1 }, epsilon: { float: epsilon } },
       });
+      if (hasInverse) return;
+      const [squares, mean, shifted, deviation] = Array.from({ length: 4 }, () => to.temporary());
+      to.emit({ type: "Mul", inputs: [x.name, x.name], outputs: [squares] });
+      to.emit({ type: "ReduceMean", inputs: [squares, to.integers([-1])], outputs: [mean] });
+      to.emit({ type: "Add", inputs: [mean, to.floats(Float32Array.of(epsilon), [1])], outputs: [shifted] });
+      to.emit({ type: "Sqrt", inputs: [shifted], outputs: [deviation] });
+      to.emit({ type: "Reciprocal", inputs: [deviation], outputs: [inverse.name] });
     },
   },
 
