@@ -13,6 +13,7 @@ import dgram from "node:dgram";
 import dns from "node:dns";
 import fs from "node:fs";
 import net from "node:net";
+import { pathToFileURL } from "node:url";
 
 const node = process;
 const [folder, memoryLimit] = [node.argv[2], Number(node.argv[3])];
@@ -33,7 +34,7 @@ memory.grow = function (pages) {
   return grow.call(this, pages);
 };
 
-const { loadPyodide } = await import(`${folder}pyodide.mjs`);
+const { loadPyodide } = await import(pathToFileURL(`${folder}pyodide.mjs`).href);
 const pyodide = await loadPyodide({
   indexURL: folder,
   jsglobals: {},
