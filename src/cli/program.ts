@@ -118,8 +118,10 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
   withSettings(program.command("doctor"), doctorFlags)
     .summary("check this machine and a model")
     .description(
-      "Checks Node, processor, memory, ONNX Runtime, the model's folder and its sampling, and says what to do about what is wrong.",
+      "Checks Node, processor, memory, ONNX Runtime, a model (its folder, chat template, memory and sampling), and says what to do about " +
+        "what is wrong.",
     )
+    .option("--json", "print what was found as JSON")
     .action(async (flags) => {
       const { doctorCommand } = await import("./commands/doctor.ts");
       exit(await doctorCommand(flags, screen));

@@ -5,10 +5,12 @@ import { beforeEach, expect, test, vi } from "vitest";
 import { startHub } from "../../test/hub-server.ts";
 import { writeTinyModel } from "../../test/tiny-model.ts";
 import { ConfigError, ModelError } from "../core/errors.ts";
-import { findModel, modelFolder, openModel } from "./model.ts";
+import { resolveConfig } from "../training/config.ts";
+import { findModel, modelFolder, openModel, samplingUse, trainingUse } from "./model.ts";
 
 const source = mkdtempSync(join(tmpdir(), "retrograde-source-"));
 await writeTinyModel(source);
+const use = { training: false, length: 64, concurrency: 1 };
 
 beforeEach(() => {
   vi.stubEnv("HF_HOME", mkdtempSync(join(tmpdir(), "retrograde-home-")));
@@ -40,7 +42,7 @@ test("a model from the Hub samples what it samples from its folder", async () =>
   vi.stubEnv("HF_ENDPOINT", hub.endpoint);
   const sampled = await Promise.all(
     [source, await modelFolder(hub.repo)].map(async (folder) => {
-      const { engine } = await openModel(folder, 1);
+      const { engine } = await openModel(folder, { threads: 1, use });
       const { tokens } = await engine.sample({ context: [1, 2, 3], maxTokens: 8, stopTokens: [], seed: 1 });
       await engine.dispose();
       return tokens;
@@ -69,12 +71,27 @@ test("without a network a name that is nowhere says so at once", async () => {
   await expect(modelFolder("tiny/letters")).rejects.toThrow(/tiny\/letters.*not available.*Connect to the network/);
 });
 
+test("a model that does not fit the memory is refused before it is loaded", async () => {
+  vi.stubEnv("RETROGRADE_MEMORY", "0.1");
+  await expect(openModel(source, { threads: 1, use: { ...use, training: true } })).rejects.toThrow(
+    /memory for training .* is "0.10 GiB"; expected about .* GiB/,
+  );
+});
+
+test("a run's memory follows from its settings", () => {
+  const plain = trainingUse(resolveConfig());
+  expect(plain).toEqual({ training: true, length: 512, concurrency: 64 });
+  const changed = resolveConfig({ rollout: { concurrency: 8, maxTokens: 1000 } });
+  expect(trainingUse(changed)).toEqual({ training: true, length: 1000, concurrency: 8 });
+  expect(samplingUse(changed)).toEqual({ training: false, length: 1000, concurrency: 8 });
+});
+
 test("weights that were cut off after they were verified are named", async () => {
   const hub = await startHub(source);
   vi.stubEnv("HF_ENDPOINT", hub.endpoint);
   const file = join(await modelFolder(hub.repo), "model.safetensors");
   writeFileSync(file, readFileSync(file).subarray(0, -100));
-  await expect(openModel(await modelFolder(hub.repo), 1)).rejects.toThrow(
+  await expect(openModel(await modelFolder(hub.repo), { threads: 1, use })).rejects.toThrow(
     /size of .*model.safetensors.*It is truncated in tensor/,
   );
 });

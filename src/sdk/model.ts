@@ -6,10 +6,13 @@ import { checkVocabulary, loadTokenizer } from "../agents/tokenizer.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { Engine } from "../engines/engine.ts";
 import { createLocalEngine } from "../engines/local/engine.ts";
+import { type MemoryUse, requireMemory } from "../engines/local/memory.ts";
+import { availableMemory } from "../engines/local/memory-available.ts";
 import { readModelConfig } from "../engines/local/model-folder.ts";
 import { fetchModel, type HubEvent } from "../hub/model.ts";
 import { type HubName, parseHubName } from "../hub/name.ts";
 import { layout } from "../runs/layout.ts";
+import type { TrainingConfig } from "../training/config.ts";
 
 const defaultModel = fileURLToPath(new URL("../../models/office", import.meta.url));
 
@@ -54,14 +57,35 @@ export interface Model {
   readonly chat: Chat;
 }
 
+export interface OpenOptions {
+  readonly threads: number;
+  /** What the model is for: whether the machine's memory will do is said before anything is loaded. */
+  readonly use: MemoryUse;
+}
+
 /**
  * Loads a model into the local engine.
+ * @throws EngineError if this machine has too little memory for it
  * @throws ModelError naming the file of the folder that is wrong
  */
-export async function openModel(folder: string, threads: number): Promise<Model> {
+export async function openModel(folder: string, { threads, use }: OpenOptions): Promise<Model> {
+  requireMemory(folder, await readModelConfig(join(folder, "config.json")), use, availableMemory());
   const tokenizer = loadTokenizer(folder);
   const chat = makeChat(tokenizer);
   const engine = await createLocalEngine({ model: folder, threads, decode: (tokens) => tokenizer.decode(tokens) });
   checkVocabulary(tokenizer, engine.info.vocabularySize, folder);
   return { engine, chat };
+}
+
+/** Nobody knows beforehand how long episodes get: what is shorter than this is not worth training on. */
+export const assumedLength = 512;
+
+/** Memory that a run of a configuration takes. */
+export function trainingUse({ rollout }: TrainingConfig): MemoryUse {
+  return { training: true, length: Math.max(assumedLength, rollout.maxTokens), concurrency: rollout.concurrency };
+}
+
+/** The same of sampling without training. */
+export function samplingUse(config: TrainingConfig): MemoryUse {
+  return { ...trainingUse(config), training: false };
 }

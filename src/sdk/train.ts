@@ -21,7 +21,7 @@ import {
 import type { OnEvent } from "../training/events.ts";
 import { checkSplits } from "../training/tasks.ts";
 import { train as trainWith } from "../training/trainer.ts";
-import { findModel, modelFolder, openModel } from "./model.ts";
+import { findModel, modelFolder, openModel, trainingUse } from "./model.ts";
 
 export interface PlanOptions {
   /** Settings above those of the configuration. */
@@ -75,7 +75,7 @@ export interface TrainOptions {
 /** Trains as planned. @throws RunError when interrupted; ModelError, EngineError or EnvError where these fail */
 export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions = {}): Promise<Summary> {
   const { config, environment, rewards, folder, modelFolder, resume } = plan;
-  const { engine, chat } = await openModel(modelFolder, config.threads);
+  const { engine, chat } = await openModel(modelFolder, { threads: config.threads, use: trainingUse(config) });
   try {
     requireCapabilities(config.algorithm, engine.info); // before there is a folder
     await checkBranching(config, environment);

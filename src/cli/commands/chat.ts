@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import { rollout } from "../../agents/rollout.ts";
 import type { Environment, Episode } from "../../environments/environment.ts";
-import { modelFolder, openModel } from "../../sdk/model.ts";
+import { modelFolder, openModel, samplingUse } from "../../sdk/model.ts";
 import { environmentOf } from "../../sdk/train.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { resolveConfig } from "../../training/config.ts";
@@ -26,7 +26,7 @@ export async function chatCommand(
   const environment = environmentOf(config, user);
   const task = await environment.task("test", config.seed);
   const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config.model, onDownload));
-  const { engine, chat } = await openModel(folder, config.threads);
+  const { engine, chat } = await openModel(folder, { threads: config.threads, use: { ...samplingUse(config), concurrency: 1 } });
 
   const cancelled = new AbortController();
   const person = personAt(input, screen, () => cancelled.abort());

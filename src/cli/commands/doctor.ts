@@ -1,9 +1,16 @@
-import { availableParallelism, cpus, freemem, totalmem } from "node:os";
+import { availableParallelism, cpus, totalmem } from "node:os";
+import { join } from "node:path";
+import { makeChat } from "../../agents/chat.ts";
+import { checkVocabulary, loadTokenizer } from "../../agents/tokenizer.ts";
 import { seedOf } from "../../core/random.ts";
+import { estimateMemory, gibibytes, parameterCount, totalBytes } from "../../engines/local/memory.ts";
+import { availableMemory } from "../../engines/local/memory-available.ts";
+import { readModelConfig } from "../../engines/local/model-folder.ts";
 import { measurePeak } from "../../engines/local/peak.ts";
-import { type Model, modelFolder, openModel } from "../../sdk/model.ts";
+import { type Model, modelFolder, openModel, samplingUse, trainingUse } from "../../sdk/model.ts";
 import { environmentOf } from "../../sdk/train.ts";
 import { resolveConfig, type TrainingConfig } from "../../training/config.ts";
+import { showDownload } from "../download.ts";
 import { count } from "../format.ts";
 import { commandPrefix } from "../invocation.ts";
 import type { Screen } from "../screen.ts";
@@ -14,13 +21,20 @@ interface Finding {
   readonly text: string;
   /** What to do about it. */
   readonly advice?: string;
+  /** What was measured, for programs that read it. */
+  readonly values?: Readonly<Record<string, unknown>>;
 }
 
 type Check = () => Finding | Promise<Finding>;
 
+export interface DoctorFlags extends SettingValues {
+  readonly json?: boolean;
+}
+
 /** Looks at all that training needs on this machine. @returns the exit code: 1 if something is broken */
-export async function doctorCommand(flags: SettingValues, screen: Screen): Promise<number> {
+export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise<number> {
   const config = resolveConfig({}, settingsOf(doctorFlags, flags));
+  let folder: string | undefined;
   let model: Model | undefined;
   const checks: readonly (readonly [string, Check])[] = [
     ["node", checkNode],
@@ -30,29 +44,41 @@ export async function doctorCommand(flags: SettingValues, screen: Screen): Promi
     [
       "model",
       async () => {
-        model = await openModel(await modelFolder(config.model), config.threads);
-        return describeModel(model);
+        folder = await (flags.json === true
+          ? modelFolder(config.model)
+          : showDownload(config.model, screen, (onDownload) => modelFolder(config.model, onDownload)));
+        return describeModel(folder);
       },
     ],
+    ["chat template", () => (folder === undefined ? notTried : checkChat(folder, config))],
+    ["memory needed", () => (folder === undefined ? notTried : checkMemoryNeeded(folder, config))],
     [
       "sampling",
-      () => (model === undefined ? { state: "doubtful", text: "not tried: there is no model" } : checkSampling(model, config)),
+      async () => {
+        if (folder === undefined) return notTried;
+        model = await openModel(folder, { threads: config.threads, use: { ...samplingUse(config), concurrency: rows } });
+        return checkSampling(model, config);
+      },
     ],
   ];
-  const findings: Finding[] = [];
+  const findings: (Finding & { name: string })[] = [];
   for (const [name, check] of checks) {
     screen.status(`checking ${name} …`);
     const finding = await attempt(check);
     screen.clear();
+    findings.push({ name, ...finding });
+    if (flags.json === true) continue;
     screen.line(`${mark(finding, screen)} ${name.padEnd(16)} ${finding.text}`);
     if (finding.advice !== undefined) screen.line(`${" ".repeat(19)}${finding.advice}`);
-    findings.push(finding);
   }
   await model?.engine.dispose();
-  const broken = findings.some(({ state }) => state === "bad");
-  screen.line(broken ? "Something is broken: see above." : `Ready. Train with: ${commandPrefix()} train`);
-  return broken ? 1 : 0;
+  const ready = findings.every(({ state }) => state !== "bad");
+  if (flags.json === true) screen.line(JSON.stringify({ ready, checks: findings }, null, 2));
+  else screen.line(ready ? `Ready. Train with: ${commandPrefix()} train` : "Something is broken: see above.");
+  return ready ? 0 : 1;
 }
+
+const notTried: Finding = { state: "doubtful", text: "not tried: there is no model" };
 
 async function attempt(check: Check): Promise<Finding> {
   try {
@@ -78,19 +104,13 @@ function checkProcessor(threads: number): Finding {
   return { state: "good", text };
 }
 
-/** The default run needs about this much. */
-const wantedGigabytes = 2;
-
 function checkMemory(): Finding {
-  const [total, free] = [totalmem(), freemem()].map((bytes) => bytes / 2 ** 30);
-  const text = `${total.toFixed(1)} GiB, ${free.toFixed(1)} GiB of it free`;
-  if (total < wantedGigabytes)
-    return {
-      state: "doubtful",
-      text,
-      advice: `The default run needs up to ${wantedGigabytes} GiB; a lower rollout.concurrency needs less.`,
-    };
-  return { state: "good", text };
+  const [total, available] = [totalmem(), availableMemory()];
+  return {
+    state: "good",
+    text: `${gibibytes(total)}, ${gibibytes(available)} of it available`,
+    values: { totalBytes: total, availableBytes: available },
+  };
 }
 
 /** A core with AVX2 makes some 50 GFLOP/s; below this something stands in the way. */
@@ -99,17 +119,62 @@ const slowGflops = 10;
 async function checkProducts(threads: number): Promise<Finding> {
   const gflops = await measurePeak(threads);
   const text = `ONNX Runtime on the CPU: ${count(gflops)} GFLOP/s with ${count(threads)} threads`;
+  const values = { provider: "cpu", threads, gflops: Math.round(gflops) };
   if (gflops < slowGflops * threads)
-    return { state: "doubtful", text, advice: "That is slow: is the machine busy, or Node emulated (x64 on ARM)?" };
-  return { state: "good", text };
+    return { state: "doubtful", text, values, advice: "That is slow: is the machine busy, or Node emulated (x64 on ARM)?" };
+  return { state: "good", text, values };
 }
 
-function describeModel({ engine: { info }, chat }: Model): Finding {
+async function describeModel(folder: string): Promise<Finding> {
+  const config = await readModelConfig(join(folder, "config.json"));
+  const { architecture, vocabSize, maxPositionEmbeddings } = config;
+  const parameters = parameterCount(config);
+  const tokenizer = loadTokenizer(folder);
+  checkVocabulary(tokenizer, vocabSize, folder);
   return {
     state: "good",
     text:
-      `${info.name}: ${(info.parameters / 1e6).toFixed(1)} M parameters, vocabulary ${count(info.vocabularySize)} ` +
-      `(tokenizer ${count(chat.tokenizer.size)}), up to ${count(info.maxLength)} tokens`,
+      `${folder}: ${architecture}, ${(parameters / 1e6).toFixed(1)} M parameters, vocabulary ${count(vocabSize)} ` +
+      `(tokenizer ${count(tokenizer.size)}), up to ${count(maxPositionEmbeddings)} tokens`,
+    values: { folder, architecture, parameters, vocabSize, tokenizerSize: tokenizer.size, maxLength: maxPositionEmbeddings },
+  };
+}
+
+/** The environment's first prompt, with its tools, in the model's own template. */
+async function checkChat(folder: string, config: TrainingConfig): Promise<Finding> {
+  const tokenizer = loadTokenizer(folder);
+  const environment = environmentOf(config, {});
+  const { messages, tools } = await environment.start(await environment.task("test", 0), 0);
+  const { ids } = makeChat(tokenizer).open(messages, tools);
+  const ends = tokenizer.stopTokens.map((id) => tokenizer.decode([id])).join(" ");
+  const text = `a prompt of "${environment.name}" is ${count(ids.length)} tokens; a message ends with ${ends}`;
+  return { state: "good", text, values: { promptTokens: ids.length, endTokens: tokenizer.stopTokens } };
+}
+
+const lengths = [512, 2048];
+
+/** Sampling and training with the settings given, by the longest sequence. */
+async function checkMemoryNeeded(folder: string, config: TrainingConfig): Promise<Finding> {
+  const model = await readModelConfig(join(folder, "config.json"));
+  const available = availableMemory();
+  const reach = lengths.filter((length, i) => i === 0 || length <= model.maxPositionEmbeddings);
+  const uses = reach.map((length) => ({
+    length: Math.min(length, model.maxPositionEmbeddings),
+    sampling: estimateMemory(model, { ...samplingUse(config), length }),
+    training: estimateMemory(model, { ...trainingUse(config), length }),
+  }));
+  const text = uses
+    .map(
+      ({ length, sampling, training }) =>
+        `${gibibytes(totalBytes(sampling))} to sample, ${gibibytes(totalBytes(training))} to train at ${count(length)} tokens`,
+    )
+    .join("; ");
+  const fits = totalBytes(uses[0].training) <= available;
+  return {
+    state: fits ? "good" : "doubtful",
+    text: `about ${text}`,
+    ...(fits ? {} : { advice: `${gibibytes(available)} are available: train a smaller model, or lower rollout.concurrency.` }),
+    values: { concurrency: config.rollout.concurrency, estimates: uses },
   };
 }
 

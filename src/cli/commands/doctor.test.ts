@@ -1,0 +1,72 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, expect, test, vi } from "vitest";
+import { z } from "zod";
+import { startHub } from "../../../test/hub-server.ts";
+import { writeTinyModel } from "../../../test/tiny-model.ts";
+import { main } from "../program.ts";
+
+const model = mkdtempSync(join(tmpdir(), "retrograde-doctor-"));
+await writeTinyModel(model);
+
+beforeEach(() => {
+  vi.stubEnv("HF_HOME", mkdtempSync(join(tmpdir(), "retrograde-home-")));
+  vi.stubEnv("HF_ENDPOINT", "http://127.0.0.1:9"); // where nothing answers
+  return () => vi.unstubAllEnvs();
+});
+
+async function doctor(...args: readonly string[]) {
+  let text = "";
+  const exitCode = await main(["doctor", "--threads", "1", ...args], { write: (more) => (text += more) }, process.stderr);
+  return { exitCode, text, line: (name: string) => text.split("\n").find((line) => line.slice(2).startsWith(name)) };
+}
+
+const reportSchema = z.object({
+  ready: z.boolean(),
+  checks: z.array(
+    z.object({ name: z.string(), state: z.string(), text: z.string(), values: z.record(z.string(), z.unknown()).optional() }),
+  ),
+});
+
+test("doctor names provider, threads, peak, memory and what the default model needs, for people and for programs", async () => {
+  const { text, exitCode, line } = await doctor();
+  expect({ exitCode, text }).toEqual({ exitCode: 0, text: expect.stringContaining("Ready. Train with:") });
+  expect(line("matrix products")).toMatch(/ONNX Runtime on the CPU: [\d,]+ GFLOP\/s with 1 threads/);
+  expect(line("chat template")).toMatch(/a prompt of "office" is [\d,]+ tokens; a message ends with <\|end\|>/);
+  expect(line("memory needed")).toMatch(/about \d.* GiB to sample, \d.* GiB to train at 512 tokens/);
+
+  const json = await doctor("--json");
+  const { ready, checks } = reportSchema.parse(JSON.parse(json.text));
+  const valuesOf = (name: string) => checks.find((check) => check.name === name)?.values;
+  expect({ ready, exitCode: json.exitCode }).toEqual({ ready: true, exitCode: 0 });
+  expect(valuesOf("matrix products")).toMatchObject({ provider: "cpu", threads: 1, gflops: expect.any(Number) });
+  expect(valuesOf("model")).toMatchObject({ architecture: "qwen3", parameters: expect.any(Number) });
+  const [{ training, sampling }] = z
+    .array(z.object({ training: z.array(z.unknown()), sampling: z.array(z.unknown()) }))
+    .parse(valuesOf("memory needed")?.estimates);
+  expect(training.length).toBeGreaterThan(sampling.length);
+});
+
+test("a model from the Hub is downloaded and examined", async () => {
+  const hub = await startHub(model);
+  vi.stubEnv("HF_ENDPOINT", hub.endpoint);
+  const { text, line } = await doctor("--model", hub.repo);
+  expect(text).toContain(`Downloaded ${hub.repo}: `);
+  expect(line("model")).toMatch(/^✓ model .*models--tiny--letters.*vocabulary 7 \(tokenizer 7\), up to 256 tokens/);
+});
+
+test("without a network a model that is not in the cache is the one thing that is broken", async () => {
+  const { exitCode, line, text } = await doctor("--model", "tiny/letters");
+  expect(exitCode).toBe(1);
+  expect(line("model")).toMatch(/^✗ model .*not available: .*Connect to the network and try again/);
+  expect(text.match(/✗/g)).toHaveLength(1);
+});
+
+test("a model that is too large is refused with what is there, and not loaded", async () => {
+  vi.stubEnv("RETROGRADE_MEMORY", "0.15");
+  const { exitCode, line } = await doctor("--model", model);
+  expect(exitCode).toBe(1);
+  expect(line("memory needed")).toMatch(/^! memory needed/);
+  expect(line("sampling")).toMatch(/^✗ sampling .*memory for sampling .* is "0.15 GiB"; expected about/);
+});

@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import { EngineError } from "../../core/errors.ts";
+import { estimateMemory, type MemoryUse, parameterCount, requireMemory, totalBytes } from "./memory.ts";
+import { availableMemory } from "./memory-available.ts";
+import type { ModelConfig } from "./model-config.ts";
+
+const qwen2 = (sizes: Partial<ModelConfig>): ModelConfig => ({
+  ...{ architecture: "qwen2", eosTokenIds: [], maxPositionEmbeddings: 2048, rmsNormEps: 1e-6, attentionBias: true },
+  ...{ rope: { theta: 1e4, scaling: undefined }, qkNorm: false, tieWordEmbeddings: true, kvHeads: 2, headDim: 64 },
+  ...{ hiddenSize: 256, intermediateSize: 768, layers: 6, heads: 4, vocabSize: 1024 },
+  ...sizes,
+});
+const small = qwen2({});
+const medium = qwen2({ hiddenSize: 512, intermediateSize: 1536, layers: 8, heads: 8, vocabSize: 8192 });
+const large = qwen2({ hiddenSize: 768, intermediateSize: 2048, layers: 10, heads: 12, vocabSize: 50_000 });
+/** Qwen2.5-0.5B */
+const half = qwen2({ hiddenSize: 896, intermediateSize: 4864, layers: 24, heads: 14, vocabSize: 151_936 });
+
+const training: MemoryUse = { training: true, length: 256, concurrency: 16 };
+const sampling = { ...training, training: false };
+const total = (config: ModelConfig, use: MemoryUse) => totalBytes(estimateMemory(config, use));
+
+test("parameters are counted as the checkpoint has them", () => {
+  expect(parameterCount(half)).toBe(494_032_768);
+});
+
+// Peak resident set of a process that sampled, made two updates of 16 (64) rollouts and sampled again, without a reference model;
+// 2 threads, Node 20 on Linux.
+test.each([
+  ["5 M", small, sampling, 322e6],
+  ["5 M", small, training, 1002e6],
+  ["5 M, 64 × 512", small, { ...training, length: 512, concurrency: 64 }, 1316e6],
+  ["30 M", medium, sampling, 775e6],
+  ["30 M", medium, training, 2710e6],
+  ["100 M", large, sampling, 1501e6],
+  ["100 M", large, training, 6751e6],
+])("the estimate for %s is within a quarter of what was measured", (_, config, use, measured) => {
+  const parts = estimateMemory(config, use).filter(({ name }) => name !== "reference model");
+  expect(totalBytes(parts) / measured).toBeGreaterThan(0.75);
+  expect(totalBytes(parts) / measured).toBeLessThan(1.25);
+});
+
+test("every circumstance counts, and none below nothing", () => {
+  expect(total(large, training)).toBeGreaterThan(total(large, sampling));
+  expect(total(large, { ...sampling, concurrency: 64 })).toBeGreaterThan(total(large, sampling));
+  expect(total(small, { ...training, length: 1024 })).toBeGreaterThan(total(small, training));
+  expect(total(small, { ...training, length: 4096 })).toBe(total(small, { ...training, length: 2048 })); // its longest
+  for (const { bytes } of estimateMemory(half, training)) expect(bytes).toBeGreaterThan(0);
+});
+
+test("what does not fit is refused with numbers and with what would fit", () => {
+  const refusal = (config: ModelConfig, use: MemoryUse, gib: number) => {
+    try {
+      requireMemory("Qwen/some", config, use, gib * 2 ** 30);
+    } catch (error) {
+      expect(error).toBeInstanceOf(EngineError);
+      return String(error);
+    }
+    return undefined;
+  };
+  expect(refusal(half, training, 200)).toBeUndefined();
+  expect(refusal(half, training, 8)).toMatch(
+    /memory for training Qwen\/some is "8.0 GiB"; expected about \d+\.\d GiB for 494 M parameters. Sampling it .* at most \d+ M/,
+  );
+  const many = { ...sampling, concurrency: 128, length: 2048 };
+  const few = total(half, { ...many, concurrency: 16 }) / 2 ** 30;
+  expect(refusal(half, many, few)).toContain("It would fit with rollout.concurrency 16.");
+  expect(refusal(half, sampling, 0.1)).toMatch(/Close other programs, or take a model of at most 0.0 M parameters/);
+});
+
+test("RETROGRADE_MEMORY stands for what the machine says", () => {
+  expect(availableMemory({ RETROGRADE_MEMORY: "1.5" })).toBe(1.5 * 2 ** 30);
+  expect(availableMemory({})).toBeGreaterThan(2 ** 20);
+  expect(() => availableMemory({ RETROGRADE_MEMORY: "plenty" })).toThrow(
+    'RETROGRADE_MEMORY is "plenty"; expected a number of GiB',
+  );
+});

@@ -1,0 +1,126 @@
+import { EngineError } from "../../core/errors.ts";
+import { batchTokens, rowTokens } from "./learner.ts";
+import { type ModelConfig, parameterShapes } from "./model-config.ts";
+
+/** What is done with a model, as far as memory depends on it. */
+export interface MemoryUse {
+  /** Sampling alone, or training too. */
+  readonly training: boolean;
+  /** Tokens of the longest sequence, context and action together. */
+  readonly length: number;
+  /** Actions that are sampled at a time. */
+  readonly concurrency: number;
+}
+
+export interface MemoryPart {
+  readonly name: string;
+  readonly bytes: number;
+}
+
+/** All parameters, gradients, moments and activations are float32. */
+const bytesPerNumber = 4;
+/** Node, ONNX Runtime and this package, before there is a model. */
+const processBytes = 200e6;
+/** Copies of the weights in the sampler: ONNX Runtime's own and the packed ones, and half a copy for what is alive while they are made. */
+const samplerCopies = 2.5;
+/** Slots for actions that are sampled side by side, and what is kept of those that wait for their next turn: as in engine.ts. */
+const [mostSlots, keptBytes] = [128, 512 * 2 ** 20];
+/** [rows, vocabulary] matrices of a sampling step: logits, over the temperature, probabilities, their logarithms, products, results. */
+const logitCopies = 7;
+/** A pass: the folded weights, their gradients, the gradient as ONNX Runtime gives it, and its copy. */
+const passCopies = 4;
+/** What a pass takes over the activations that the backward half needs: values in between, and gaps that the allocator leaves. */
+const allocation = 1.5;
+/** Share of the tokens that are scored, being an action's. */
+const scoredShare = 0.25;
+/** Beyond so many bytes of activations layers compute theirs again, one at a time. */
+const recomputeBeyond = 2 * 2 ** 30;
+const recomputedLogits = 5 * 128 * 2 ** 20;
+
+/**
+ * The most memory that the local engine takes with a model, by part, before anything is loaded. The parts add up: ONNX Runtime keeps what
+ * it once took. docs/models.md says how far off the sum was on models that were measured.
+ */
+export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[] {
+  const weights = bytesPerNumber * parameterCount(config);
+  const length = Math.min(use.length, config.maxPositionEmbeddings);
+  const rows = Math.min(use.concurrency, mostSlots);
+  const cache = 2 * bytesPerNumber * config.layers * config.kvHeads * config.headDim * rows * Math.ceil(length / 64) * 64;
+  const sampling = [
+    { name: "Node and ONNX Runtime", bytes: processBytes },
+    { name: "parameters", bytes: weights },
+    { name: "the sampler's copies of them", bytes: samplerCopies * weights },
+    { name: "keys and values", bytes: cache + Math.min(cache, keptBytes) },
+    { name: "probabilities", bytes: logitCopies * bytesPerNumber * rows * config.vocabSize },
+  ];
+  if (!use.training) return sampling;
+  return [
+    ...sampling,
+    { name: "gradient", bytes: weights },
+    { name: "AdamW's moments", bytes: 2 * weights },
+    { name: "reference model", bytes: weights },
+    { name: "gradient in the making", bytes: passCopies * weights },
+    { name: "activations", bytes: activationBytes(config, length) },
+  ];
+}
+
+export function totalBytes(parts: readonly MemoryPart[]): number {
+  return parts.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+export function parameterCount(config: ModelConfig): number {
+  return [...parameterShapes(config).values()].reduce((sum, shape) => sum + shape.reduce((a, b) => a * b, 1), 0);
+}
+
+/** Of one micro-batch, as the learner cuts them. */
+function activationBytes(config: ModelConfig, length: number): number {
+  const { hiddenSize, intermediateSize, heads, kvHeads, headDim, layers, vocabSize } = config;
+  const rowLength = Math.max(rowTokens, length);
+  const tokens = rowLength * Math.max(1, Math.floor(batchTokens / rowLength));
+  // Of a token in a layer: residuals and norms; queries, keys and values; gate, up and what follows; attention over its row.
+  const ofToken = 6 * hiddenSize + 3 * (heads + 2 * kvHeads) * headDim + 5 * intermediateSize + heads * rowLength;
+  const ofLayer = bytesPerNumber * tokens * ofToken;
+  const logits = bytesPerNumber * 4 * scoredShare * tokens * vocabSize;
+  if (layers * ofLayer + logits <= recomputeBeyond) return allocation * (layers * ofLayer + logits);
+  const inputsOfLayers = bytesPerNumber * layers * tokens * hiddenSize;
+  return inputsOfLayers + allocation * (ofLayer + Math.min(logits, recomputedLogits));
+}
+
+/**
+ * @param available bytes that this process may take
+ * @throws EngineError saying by how much it is too little, and what would fit
+ */
+export function requireMemory(model: string, config: ModelConfig, use: MemoryUse, available: number): void {
+  const needed = totalBytes(estimateMemory(config, use));
+  if (needed <= available) return;
+  throw new EngineError(`memory for ${use.training ? "training" : "sampling"} ${model}`, gibibytes(available), {
+    expected: `about ${gibibytes(needed)} for ${millions(parameterCount(config))} parameters`,
+    hint: `${whatFits(config, use, available)} ${memoryVariable} says how much may be taken, in GiB, if this machine has more than it tells.`,
+  });
+}
+
+/** The variable that stands for what is free, where the machine's own word is wrong. */
+export const memoryVariable = "RETROGRADE_MEMORY";
+
+function whatFits(config: ModelConfig, use: MemoryUse, available: number): string {
+  const fits = (change: Partial<MemoryUse>) => totalBytes(estimateMemory(config, { ...use, ...change })) <= available;
+  const lower = [32, 16, 8, 4, 2, 1].find((concurrency) => concurrency < use.concurrency && fits({ concurrency }));
+  if (lower !== undefined) return `It would fit with rollout.concurrency ${lower}.`;
+  if (use.training && fits({ training: false }))
+    return `Sampling it (eval, chat) would fit; to train, take a model of at most ${millions(largestThatFits(config, use, available))} parameters.`;
+  return `Close other programs, or take a model of at most ${millions(largestThatFits(config, use, available))} parameters.`;
+}
+
+/** Parameters of a model that costs as many bytes each, at the settings that need least. */
+function largestThatFits(config: ModelConfig, use: MemoryUse, available: number): number {
+  const least = totalBytes(estimateMemory(config, { ...use, concurrency: 1 })) - processBytes;
+  return Math.max(0, (available - processBytes) / (least / parameterCount(config)));
+}
+
+export function gibibytes(bytes: number): string {
+  return `${(bytes / 2 ** 30).toFixed(bytes < 0.95 * 2 ** 30 ? 2 : 1)} GiB`;
+}
+
+function millions(parameters: number): string {
+  return `${(parameters / 1e6).toFixed(parameters < 10e6 ? 1 : 0)} M`;
+}
