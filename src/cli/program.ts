@@ -134,7 +134,7 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
         "J ever falls, whether it reaches the optimum, and the smallest counter-example (docs/lab.md).",
     )
     .option("--json", "print every cell with its verdict as JSON, and nothing else")
-    .option("--full", "the sizes of the tables in docs/lab.md (minutes)")
+    .option("--full", "one to three turns, more problems and updates, a longer search: a quarter of an hour or more")
     .option("--cell <id>", "one cell alone, with the verdict that it has in the whole grid")
     .option("--svg <folder>", "write plots there: curves.svg, and of the whole grid grid.svg")
     .option("--seed <n>", "decides all that is random (default: 0)")

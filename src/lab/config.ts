@@ -36,7 +36,7 @@ export const labSettingsSchema = z.strictObject({
 });
 export type LabSettings = z.output<typeof labSettingsSchema>;
 
-/** What `--full` changes: the sizes of the tables in docs/lab.md. */
+/** What `--full` changes. */
 export const fullSizes = { turns: [1, 2, 3], problems: 12, updates: 100 } as const;
 /** The search for counter-examples takes this many times as long with `--full`. */
 export const fullEffort = 4;
