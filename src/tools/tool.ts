@@ -37,6 +37,6 @@ export function defineTool<Schema extends z.ZodType<Record<string, unknown>>>(
 /** The JSON schema that a chat template shows to the model. */
 export function parametersAsJsonSchema(tool: Tool): JsonSchema {
   if (!(tool.parameters instanceof z.ZodType)) return tool.parameters;
-  const { $schema: _, ...schema } = z.toJSONSchema(tool.parameters);
+  const { $schema: _, ...schema } = z.toJSONSchema(tool.parameters, { io: "input" });
   return schema as JsonSchema;
 }
