@@ -114,6 +114,19 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
       const { showRunCommand } = await import("./commands/runs.ts");
       showRunCommand(folder, flags, screen);
     });
+  debuggable(runs.command("entropy"))
+    .summary("token entropy around tool results")
+    .description(
+      "Averages the entropy of action tokens around tool results over a run's training rollouts: where the model is unsure.",
+    )
+    .argument("<folder>", "the run's folder")
+    .option("--svg <file>", "draw it there")
+    .option("--json", "print every point as JSON")
+    .addHelpText("after", examples("runs entropy runs/office-arpo-1 --svg entropy.svg"))
+    .action(async (folder, flags) => {
+      const { entropyCommand } = await import("./commands/entropy.ts");
+      entropyCommand(folder, flags, screen);
+    });
 
   withSettings(program.command("doctor"), doctorFlags)
     .summary("check this machine and a model")

@@ -1,0 +1,61 @@
+import { type EntropyPoint, type Occasion, occasions } from "./entropy.ts";
+
+const colours: Readonly<Record<Occasion, string>> = { start: "#444444", tool: "#c0392b", user: "#1b6ca8" };
+const names: Readonly<Record<Occasion, string>> = {
+  start: "first action",
+  tool: "around a tool result",
+  user: "around a user's message",
+};
+const [width, height, left, top, plotWidth, plotHeight] = [700, 360, 60, 40, 420, 270];
+
+/** Mean entropy over the distance in tokens, one line for each occasion. */
+export function entropySvg(series: Readonly<Record<Occasion, readonly EntropyPoint[]>>, title: string): string {
+  const drawn = occasions.filter((occasion) => series[occasion].length > 0);
+  const points = drawn.flatMap((occasion) => series[occasion]);
+  const offsets = points.map(({ offset }) => offset);
+  const [first, last] = [Math.min(0, ...offsets), Math.max(1, ...offsets)];
+  const highest = Math.max(1e-9, ...points.map(({ mean }) => mean));
+  const x = (offset: number) => left + ((offset - first) / (last - first)) * plotWidth;
+  const y = (entropy: number) => top + plotHeight * (1 - entropy / highest);
+  const ticks = Array.from({ length: 6 }, (_, i) => (highest * i) / 5);
+  const lines = drawn.flatMap((occasion, i) => [
+    ...[(offset: number) => offset < 0, (offset: number) => offset >= 0].map((side) =>
+      line(
+        series[occasion].filter(({ offset }) => side(offset)),
+        occasion,
+      ),
+    ),
+    `<rect x="${left + plotWidth + 20}" y="${top + i * 22}" width="12" height="12" fill="${colours[occasion]}"/>`,
+    text(left + plotWidth + 38, top + i * 22 + 10, names[occasion]),
+  ]);
+  return `${[
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="sans-serif" font-size="12">`,
+    `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
+    text(left, 22, title),
+    ...ticks.flatMap((entropy) => [
+      `<line x1="${left}" x2="${left + plotWidth}" y1="${round(y(entropy))}" y2="${round(y(entropy))}" stroke="#dddddd"/>`,
+      text(left - 8, y(entropy) + 4, entropy.toPrecision(2), "end"),
+    ]),
+    `<line x1="${round(x(-0.5))}" x2="${round(x(-0.5))}" y1="${top}" y2="${top + plotHeight}" stroke="#888888" stroke-dasharray="4 3"/>`,
+    text(left, top + plotHeight + 18, String(first)),
+    text(x(-0.5), top + plotHeight + 18, "result", "middle"),
+    text(left + plotWidth, top + plotHeight + 18, `${last} tokens`, "end"),
+    text(left, top + plotHeight + 38, "mean entropy of an action token, nats"),
+    ...lines,
+    "</svg>",
+  ].join("\n")}\n`;
+
+  function line(of: readonly EntropyPoint[], occasion: Occasion): string {
+    const path = of.map(({ offset, mean }) => `${round(x(offset))},${round(y(mean))}`).join(" ");
+    return `<polyline points="${path}" fill="none" stroke="${colours[occasion]}" stroke-width="2"/>`;
+  }
+}
+
+function text(x: number, y: number, content: string, anchor = "start"): string {
+  const escaped = content.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+  return `<text x="${round(x)}" y="${round(y)}" text-anchor="${anchor}">${escaped}</text>`;
+}
+
+function round(value: number): string {
+  return value.toFixed(1);
+}

@@ -1,0 +1,63 @@
+import type { Trajectory, Turn } from "../core/trajectory.ts";
+
+/** What an action answers to: the task's first messages, the result of a tool call (or what came in its place), or a message of the user. */
+export const occasions = ["start", "tool", "user"] as const;
+export type Occasion = (typeof occasions)[number];
+
+/** Entropy of the action tokens at one distance from what was answered. */
+export interface EntropyPoint {
+  /** 0, 1, …: the first tokens after it; −1, −2, …: the last tokens of the action before it. */
+  readonly offset: number;
+  /** Nats. */
+  readonly mean: number;
+  /** Tokens in the mean. */
+  readonly count: number;
+}
+
+export interface EntropyOptions {
+  /** Tokens after an occasion. 20: as many as ARPO decides by. */
+  readonly after?: number;
+  /** Tokens before it. */
+  readonly before?: number;
+}
+
+/**
+ * Token entropy around tool results, averaged: the first figure of ARPO (arXiv:2507.19849), on recorded rollouts. Turns that branches
+ * share count once.
+ * @returns for each occasion its points by offset; none where there was no such occasion
+ */
+export function entropyAround(
+  trajectories: Iterable<Trajectory>,
+  { after = 20, before = 10 }: EntropyOptions = {},
+): Readonly<Record<Occasion, readonly EntropyPoint[]>> {
+  const sums = { start: new Sums(), tool: new Sums(), user: new Sums() };
+  for (const { turns, branch } of trajectories) {
+    for (let t = branch?.turn ?? 0; t < turns.length; t++) {
+      const previous = turns[t - 1];
+      const of = sums[occasionOf(previous)];
+      const last = previous?.entropies.length ?? 0;
+      for (let offset = -Math.min(before, last); offset < 0; offset++) of.add(offset, previous.entropies[last + offset]);
+      for (const [offset, entropy] of turns[t].entropies.slice(0, after).entries()) of.add(offset, entropy);
+    }
+  }
+  return { start: sums.start.points(), tool: sums.tool.points(), user: sums.user.points() };
+}
+
+function occasionOf(previous: Turn | undefined): Occasion {
+  if (previous === undefined) return "start";
+  return previous.toolCalls + previous.invalidToolCalls > 0 ? "tool" : "user";
+}
+
+class Sums {
+  readonly #sums = new Map<number, { sum: number; count: number }>();
+
+  add(offset: number, entropy: number): void {
+    const { sum, count } = this.#sums.get(offset) ?? { sum: 0, count: 0 };
+    this.#sums.set(offset, { sum: sum + entropy, count: count + 1 });
+  }
+
+  points(): EntropyPoint[] {
+    const byOffset = [...this.#sums].sort(([a], [b]) => a - b);
+    return byOffset.map(([offset, { sum, count }]) => ({ offset, mean: sum / count, count }));
+  }
+}
