@@ -11,7 +11,7 @@ export interface SessionOptions {
 }
 
 /** What operators are lowered to where a provider has it, and otherwise spelled out. */
-export type Kernel = "FusedMatMul" | "LogSoftmax" | "InverseDeviation" | "SizeVector";
+export type Kernel = "FusedMatMul" | "LogSoftmax" | "ConstantOfShape" | "InverseDeviation" | "SizeVector";
 
 /**
  * Kernels that a provider of ONNX Runtime 1.30 lacks, as measured (docs/gpu.md). "SizeVector" is an integer vector put together when the
@@ -20,7 +20,7 @@ export type Kernel = "FusedMatMul" | "LogSoftmax" | "InverseDeviation" | "SizeVe
  */
 const lacking: { readonly [P in Provider]: readonly Kernel[] } = {
   cpu: [],
-  webgpu: ["FusedMatMul", "LogSoftmax", "InverseDeviation", "SizeVector"],
+  webgpu: ["FusedMatMul", "LogSoftmax", "ConstantOfShape", "InverseDeviation", "SizeVector"],
   cuda: ["SizeVector"],
 };
 

@@ -17,6 +17,7 @@ import type {
 } from "../engine.ts";
 import { readAdapter, writeAdapter } from "./adapter-folder.ts";
 import { LocalCritic } from "./critic.ts";
+import type { Provider } from "./device.ts";
 import { entropyHead, logprobHead } from "./heads.ts";
 import { Learner, type LearnerOptions, type TrainingCount } from "./learner.ts";
 import { initialiseAdapter, type LoraSettings, mergeAdapter, resolveLora, switchedOff } from "./lora.ts";
@@ -31,6 +32,8 @@ export interface LocalEngineOptions {
   readonly model: string;
   /** Threads of ONNX Runtime; all cores if left out. */
   readonly threads?: number;
+  /** What computes; the CPU if left out. `chooseProvider` finds one that works. */
+  readonly provider?: Provider;
   /** Actions sampled side by side; 128 if left out. */
   readonly slots?: number;
   /** Longest sequence, context and action together; the model's own limit if left out. */
@@ -86,7 +89,16 @@ export class LocalEngine implements Engine {
 
   constructor(
     model: Model,
-    { model: name, threads = availableParallelism(), slots = 128, maxLength, decode, lora, recompute }: LocalEngineOptions,
+    {
+      model: name,
+      threads = availableParallelism(),
+      provider = "cpu",
+      slots = 128,
+      maxLength,
+      decode,
+      lora,
+      recompute,
+    }: LocalEngineOptions,
     adapter?: Map<string, Float32Array>,
   ) {
     this.#model = model;
@@ -101,9 +113,16 @@ export class LocalEngine implements Engine {
       maxLength: Math.min(maxLength ?? Number.POSITIVE_INFINITY, model.config.maxPositionEmbeddings),
       capabilities,
     };
-    this.#learnerOptions = { threads, maxLength: this.info.maxLength, count: this.#count, frozen: this.#frozen, recompute };
+    this.#learnerOptions = {
+      threads,
+      provider,
+      maxLength: this.info.maxLength,
+      count: this.#count,
+      frozen: this.#frozen,
+      recompute,
+    };
     this.#learner = new Learner(this.#config, [logprobHead, entropyHead], this.#parameters, this.#learnerOptions);
-    const samplerOptions = { threads, slots, maxLength: this.info.maxLength, cacheBytes, decode };
+    const samplerOptions = { threads, provider, slots, maxLength: this.info.maxLength, cacheBytes, decode };
     this.#sampler = new LocalSampler(this.#config, this.#all(), 0, samplerOptions);
   }
 

@@ -3,6 +3,7 @@ import type { Weights } from "../../core/policy.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import type { EngineStats, StepOptions } from "../engine.ts";
 import { AdamW } from "./adamw.ts";
+import type { SessionOptions } from "./device.ts";
 import type { Head } from "./heads.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { batchRows, type PackedBatch, packBatch, packRows } from "./packing.ts";
@@ -23,8 +24,7 @@ export type TrainingCount = { -readonly [Name in keyof EngineStats["training"]]:
 /** One number for each action token of each sample. */
 type Numbers = readonly (readonly number[])[];
 
-export interface LearnerOptions {
-  readonly threads: number;
+export interface LearnerOptions extends SessionOptions {
   readonly maxLength: number;
   readonly count: TrainingCount;
   /** Parameters that do not learn: with an adapter, those of the base. */
@@ -57,7 +57,8 @@ export class Learner {
   constructor(config: ModelConfig, heads: readonly Head[], parameters: Arrays, options: LearnerOptions) {
     this.parameters = parameters;
     this.optimiser = new AdamW(parameters);
-    const graphOptions = { threads: options.threads, trained: [...parameters.keys()] };
+    const { threads, provider } = options;
+    const graphOptions = { threads, provider, trained: [...parameters.keys()] };
     this.#config = config;
     this.#graphs = heads.map((head) => ({
       whole: new TrainingGraph(config, head, graphOptions),

@@ -165,7 +165,8 @@ export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
       to.emit({ type: "Shape", inputs: [updates.name], outputs: [updatesShape] });
       to.emit({ type: "Expand", inputs: [ids.name, updatesShape], outputs: [indices] });
       to.emit({ type: "Shape", inputs: [like.name], outputs: [zerosShape] });
-      to.emit({ type: "ConstantOfShape", inputs: [zerosShape], outputs: [zeros] });
+      if (to.has("ConstantOfShape")) to.emit({ type: "ConstantOfShape", inputs: [zerosShape], outputs: [zeros] });
+      else to.emit({ type: "Expand", inputs: [to.floats(Float32Array.of(0), [1, 1]), zerosShape], outputs: [zeros] });
       scatterAdd(to, [zeros, indices, updates.name], out.name, 0);
     },
   },

@@ -1,3 +1,4 @@
+import type { SessionOptions } from "./device.ts";
 import { differentiate } from "./gradients.ts";
 import { Graph, type Tensor } from "./graph.ts";
 import type { Head } from "./heads.ts";
@@ -21,6 +22,11 @@ const logitBytes = 128 * 2 ** 20;
 
 const embedding = "model.embed_tokens.weight";
 
+export interface RecomputingOptions extends TrainingGraphOptions {
+  /** Scored tokens that meet the head at a time; decided by the vocabulary if left out. */
+  readonly pieceTokens?: number;
+}
+
 /**
  * What `TrainingGraph` computes, in the memory of one layer (Chen et al., arXiv:1604.06174): only the inputs of the layers are kept,
  * and the backward half of each layer computes its forward half again. All layers have the same shapes and weights are inputs, so
@@ -29,20 +35,22 @@ const embedding = "model.embed_tokens.weight";
 export class RecomputingGraph implements TrainableModel {
   readonly #config: ModelConfig;
   readonly #head: Head;
-  readonly #threads: number;
+  readonly #sessionOptions: SessionOptions;
   readonly #shapes: ReadonlyMap<string, readonly number[]>;
   readonly #trained: ReadonlySet<string>;
+  readonly #pieceTokens: number;
   readonly #parts = new Map<string, Promise<Part>>();
   /** Arrays by use, kept from run to run: new ones of this size would wait for the garbage collector. */
   readonly #arrays = new Map<string, Float32Array>();
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(config: ModelConfig, head: Head, { threads, trained }: TrainingGraphOptions) {
+  constructor(config: ModelConfig, head: Head, { trained, pieceTokens, ...sessionOptions }: RecomputingOptions) {
     this.#config = config;
     this.#head = head;
-    this.#threads = threads;
+    this.#sessionOptions = sessionOptions;
     this.#shapes = head.parameterShapes(config);
     this.#trained = new Set(trained ?? this.#shapes.keys());
+    this.#pieceTokens = pieceTokens ?? Math.max(1, Math.floor(logitBytes / (4 * config.vocabSize)));
   }
 
   forward(batch: PackedBatch, parameters: Arrays, temperature = 1): Promise<Float32Array> {
@@ -171,8 +179,7 @@ export class RecomputingGraph implements TrainableModel {
   }
 
   #pieces({ targets }: PackedBatch): Piece[] {
-    const size = Math.max(1, Math.floor(logitBytes / (4 * this.#config.vocabSize)));
-    const count = Math.ceil(targets.length / size);
+    const count = Math.ceil(targets.length / this.#pieceTokens);
     return Array.from({ length: count }, (_, i) => ({
       start: Math.floor((i * targets.length) / count),
       end: Math.floor(((i + 1) * targets.length) / count),
@@ -247,7 +254,7 @@ export class RecomputingGraph implements TrainableModel {
   #part(name: string, make: () => PartGraph): Promise<Part> {
     const open = async () => {
       const { graph, trained } = make();
-      const session = await Session.open(graph, { threads: this.#threads });
+      const session = await Session.open(graph, this.#sessionOptions);
       return { session, inputs: graph.inputs.map((input) => input.name), trained };
     };
     const part = this.#parts.get(name) ?? open();

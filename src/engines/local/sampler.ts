@@ -3,6 +3,7 @@ import { type Random, randomStream } from "../../core/random.ts";
 import type { TokenId } from "../../core/trajectory.ts";
 import type { SampledAction, SampleRequest, SamplerStats } from "../engine.ts";
 import { type Choice, chooseToken, needsLogits, topLogprobs } from "./choose.ts";
+import type { SessionOptions } from "./device.ts";
 import { SlotCache } from "./kv-cache.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { commonPrefix } from "./packing.ts";
@@ -10,8 +11,7 @@ import { PrefixCache } from "./prefix-cache.ts";
 import { SamplingGraph, type StepOutputs } from "./sampling-graph.ts";
 import type { Arrays } from "./training-graph.ts";
 
-export interface SamplerOptions {
-  readonly threads: number;
+export interface SamplerOptions extends SessionOptions {
   /** Actions sampled side by side. */
   readonly slots: number;
   /** Longest sequence, context and action together. */

@@ -1,3 +1,4 @@
+import type { SessionOptions } from "./device.ts";
 import { Graph, type Tensor } from "./graph.ts";
 import { adapterShapes, mergedParameters } from "./lora.ts";
 import { type ModelConfig, parameterShapes } from "./model-config.ts";
@@ -45,8 +46,7 @@ export interface StepOutputs {
 /** Weights of so many bytes are inputs, smaller ones constants. */
 const largeBytes = 512 * 2 ** 20;
 
-export interface SamplingOptions {
-  readonly threads: number;
+export interface SamplingOptions extends SessionOptions {
   /** Whether weights are inputs; decided by their size if left out. */
   readonly weightsAsInputs?: boolean;
 }

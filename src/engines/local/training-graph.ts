@@ -1,3 +1,4 @@
+import type { SessionOptions } from "./device.ts";
 import { differentiate } from "./gradients.ts";
 import { Graph, type Tensor } from "./graph.ts";
 import type { Head } from "./heads.ts";
@@ -13,8 +14,7 @@ export const gradientOf = (name: string) => `gradient/${name}`;
 export const numbersOf = (output: number) => `numbers/${output}`;
 export const weightsOf = (output: number) => `weights/${output}`;
 
-export interface TrainingGraphOptions {
-  readonly threads: number;
+export interface TrainingGraphOptions extends SessionOptions {
   /** Names of the parameters that get gradients; all if left out. */
   readonly trained?: readonly string[];
 }
@@ -48,16 +48,16 @@ export interface TrainableModel {
 export class TrainingGraph implements TrainableModel {
   readonly #config: ModelConfig;
   readonly #head: Head;
-  readonly #threads: number;
+  readonly #sessionOptions: SessionOptions;
   readonly #shapes: ReadonlyMap<string, readonly number[]>;
   readonly #trained: readonly string[];
   #forward: Promise<Half> | undefined;
   #backward: Promise<Half> | undefined;
 
-  constructor(config: ModelConfig, head: Head, { threads, trained }: TrainingGraphOptions) {
+  constructor(config: ModelConfig, head: Head, { trained, ...sessionOptions }: TrainingGraphOptions) {
     this.#config = config;
     this.#head = head;
-    this.#threads = threads;
+    this.#sessionOptions = sessionOptions;
     this.#shapes = head.parameterShapes(config);
     this.#trained = trained ?? [...this.#shapes.keys()];
   }
@@ -95,7 +95,7 @@ export class TrainingGraph implements TrainableModel {
 
   async #open(half: { readonly backward: boolean }): Promise<Half> {
     const graph = trainingGraph(this.#config, this.#head, half.backward ? this.#trained : []);
-    const session = await Session.open(graph, { threads: this.#threads });
+    const session = await Session.open(graph, this.#sessionOptions);
     return { session, inputs: graph.inputs.map(({ name }) => name) };
   }
 
