@@ -21,6 +21,12 @@ test("HF_TOKEN goes before the token that a login left", () => {
   expect(hubSettings({ HF_HOME: home, HF_TOKEN: " given " }).token).toBe("given");
 });
 
+test("a token that no header can carry is refused without being shown", () => {
+  const read = () => hubSettings({ HF_TOKEN: "hf_sec\nret" });
+  expect(read).toThrow("HF_TOKEN");
+  expect(read).not.toThrow(/sec/);
+});
+
 test("offline, endpoint and times are read, and refused by name where they are wrong", () => {
   expect(hubSettings({ HF_HUB_OFFLINE: "TRUE" }).offline).toBe(true);
   expect(hubSettings({ HF_HUB_OFFLINE: "0" }).offline).toBe(false);

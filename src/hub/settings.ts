@@ -38,7 +38,7 @@ export function hubSettings(env: NodeJS.ProcessEnv = process.env): HubSettings {
   const url = z.url({ protocol: /^https?$/ });
   return {
     endpoint: read("HF_ENDPOINT", url, "https://huggingface.co", "an http or https address").replace(/\/+$/, ""),
-    token: env.HF_TOKEN?.trim() || storedToken(env.HF_TOKEN_PATH || join(home, "token")),
+    token: checkedToken(env.HF_TOKEN?.trim() || storedToken(env.HF_TOKEN_PATH || join(home, "token"))),
     offline: yes.includes((env.HF_HUB_OFFLINE ?? "").toLowerCase()),
     cacheFolder: env.HF_HUB_CACHE || env.HUGGINGFACE_HUB_CACHE || join(home, "hub"),
     answerTimeoutMs: 1000 * read("HF_HUB_ETAG_TIMEOUT", seconds, "10", "a number of seconds"),
@@ -49,4 +49,10 @@ export function hubSettings(env: NodeJS.ProcessEnv = process.env): HubSettings {
 /** Where `hf auth login` keeps it. */
 function storedToken(file: string): string | undefined {
   return existsSync(file) ? readFileSync(file, "utf8").trim() || undefined : undefined;
+}
+
+/** What a header cannot carry would be repeated in full by the error that says so. */
+function checkedToken(token: string | undefined): string | undefined {
+  if (token === undefined || /^[\x21-\x7e]+$/.test(token)) return token;
+  throw new ConfigError("HF_TOKEN", "(not shown)", { expected: "one word of letters, digits and signs, such as hf_…" });
 }

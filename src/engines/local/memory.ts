@@ -33,7 +33,7 @@ const passCopies = 4;
 const allocation = 1.5;
 /** Share of the tokens that are scored, being an action's. */
 const scoredShare = 0.25;
-/** Beyond so many bytes of activations layers compute theirs again, one at a time. */
+/** Beyond so many bytes of a pass layers compute their activations again, one at a time, and logits come in pieces: as in learner.ts. */
 const recomputeBeyond = 2 * 2 ** 30;
 const recomputedLogits = 5 * 128 * 2 ** 20;
 
@@ -81,7 +81,8 @@ function activationBytes(config: ModelConfig, length: number): number {
   const ofToken = 6 * hiddenSize + 3 * (heads + 2 * kvHeads) * headDim + 5 * intermediateSize + heads * rowLength;
   const ofLayer = bytesPerNumber * tokens * ofToken;
   const logits = bytesPerNumber * 4 * scoredShare * tokens * vocabSize;
-  if (layers * ofLayer + logits <= recomputeBeyond) return allocation * (layers * ofLayer + logits);
+  const gradient = bytesPerNumber * parameterCount(config);
+  if (layers * ofLayer + logits + 2 * gradient <= recomputeBeyond) return allocation * (layers * ofLayer + logits);
   const inputsOfLayers = bytesPerNumber * layers * tokens * hiddenSize;
   return inputsOfLayers + allocation * (ofLayer + Math.min(logits, recomputedLogits));
 }
