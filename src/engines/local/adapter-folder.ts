@@ -13,6 +13,9 @@ const configName = "adapter_config.json";
 const weightsName = "adapter_model.safetensors";
 const prefix = "base_model.model.";
 
+const off = z.literal(false).nullish();
+const none = z.null().optional();
+
 /** Fields that would change what is computed are held to the one value that the engine computes. */
 const configSchema = z.looseObject({
   peft_type: z.literal("LORA"),
@@ -20,12 +23,17 @@ const configSchema = z.looseObject({
   lora_alpha: z.number(),
   target_modules: z.union([z.literal("all-linear"), z.array(z.string())]),
   bias: z.literal("none").default("none"),
-  use_rslora: z.literal(false).default(false),
-  use_dora: z.literal(false).default(false),
-  fan_in_fan_out: z.literal(false).default(false),
-  lora_bias: z.literal(false).default(false),
-  modules_to_save: z.array(z.string()).max(0).nullish(),
-  layers_to_transform: z.null().optional(),
+  use_rslora: off,
+  use_dora: off,
+  use_qalora: off,
+  fan_in_fan_out: off,
+  lora_bias: off,
+  modules_to_save: none,
+  exclude_modules: none,
+  layers_to_transform: none,
+  layer_replication: none,
+  target_parameters: none,
+  trainable_token_indices: none,
   rank_pattern: z.record(z.string(), z.never()).default({}),
   alpha_pattern: z.record(z.string(), z.never()).default({}),
 });
