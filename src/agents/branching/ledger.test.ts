@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { LeafLedger } from "./ledger.ts";
 
 test("wishes of a turn are granted in the order of the paths, once all have passed it", () => {
-  const ledger = new LeafLedger<string>({ budget: 4, firstRollouts: 3, beam: 2 });
+  const ledger = new LeafLedger<string>({ budget: 5, firstRollouts: 3, beam: 2 });
   ledger.passed(2, 1, "c1");
   ledger.passed(0, 0);
   ledger.passed(0, 1, "a1");
@@ -11,9 +11,11 @@ test("wishes of a turn are granted in the order of the paths, once all have pass
   ledger.ended(1);
   expect(ledger.settle()).toEqual([
     { wish: "a1", forks: [3] },
-    { wish: "c1", forks: [] },
+    { wish: "c1", forks: [4] },
   ]);
   expect(ledger.full).toBe(true);
+  ledger.passed(0, 2, "a2");
+  expect(ledger.settle()).toEqual([{ wish: "a2", forks: [] }]);
 });
 
 test("a later turn waits for the forks of the earlier ones", () => {

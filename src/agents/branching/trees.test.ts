@@ -5,6 +5,7 @@ import { testChat } from "../../../test/fixtures/chats.ts";
 import { seedOf } from "../../core/random.ts";
 import type { Group, Trajectory } from "../../core/trajectory.ts";
 import type { SampleRequest, Sampler } from "../../engines/engine.ts";
+import { defineEnvironment } from "../../environments/define.ts";
 import type { Environment, Episode, Task } from "../../environments/environment.ts";
 import { defineTool } from "../../tools/tool.ts";
 import { rolloutGroups } from "../rollout.ts";
@@ -116,7 +117,9 @@ const looking = (looks: number, entropies: (path: number, turn: number) => numbe
 //           └ look ─ look ┬ done        2 rises at turn 3, and forks there into itself and 3
 //                         └ done  (3)
 //  1 ─ look ─ look ─ look ─ done        1 never rises
-const example = looking(3, (path, turn) => ((path === 0 && turn === 1) || (path === 2 && turn === 3) ? 0.5 : 0.25));
+// H_0 is 0.25 in all of them, although the first action that 2 takes itself is surer than that.
+const rises = ["0@1", "2@3"];
+const example = looking(3, (path, turn) => (rises.includes(`${path}@${turn}`) ? 0.5 : path === 2 && turn === 1 ? 0.125 : 0.25));
 
 test("a tree is its leaves: each a whole trajectory, which shares the turns before its branch with the one that it was forked from", async () => {
   const leaves = await treeOf(example);
@@ -264,6 +267,11 @@ test("the published rule draws from a stream of its own: seed and ids decide the
   expect(shapes[0]).toEqual(shapes[1]);
   expect(shapes[0]).not.toEqual(shapes[2]);
   expect(shapes[0].filter((each) => each !== "root").length).toBeGreaterThan(0);
+  // Every turn draws anew.
+  const words = (await treeOf(script, { groupSize: 8, branching })).map(({ turns }) =>
+    turns.flatMap(({ branching }) => branching?.branch ?? []),
+  );
+  expect(words.some((of) => of.includes(true) && of.includes(false))).toBe(true);
   // Nothing of a call is left for the next one.
   const { sampler } = scripted(script);
   const { environment } = drawer();
@@ -461,4 +469,38 @@ test("cancelling gives every leaf, the unfinished ones as cancelled", async () =
   await vi.waitFor(() => expect(environment).toBeDefined());
   setTimeout(() => controller.abort(), 5);
   expect((await pending).map(({ stopReason }) => stopReason)).toEqual(new Array(4).fill("cancelled"));
+});
+
+test("an environment that is defined by its tools and reward is replayed, if its tools allow that", async () => {
+  const defined = (allows: { replayable?: boolean; idempotent?: boolean }) =>
+    defineEnvironment({
+      name: "drawer",
+      tasks: { train: [{ prompt: "hi" }] },
+      start: () => {
+        let looks = 0;
+        const execute = () => `look ${++looks}`;
+        const look = defineTool({ name: "look", description: "Looks.", parameters: z.object({}), execute, ...allows });
+        return { tools: [look], reward: () => looks };
+      },
+    });
+  const grown = async (allows: { replayable?: boolean; idempotent?: boolean }) => {
+    const environment = defined(allows);
+    const [group] = await rolloutTrees(
+      scripted(example).sampler,
+      chat,
+      environment,
+      [await environment.task("train", 0)],
+      options,
+    );
+    return group.trajectories.map(({ branch, reward }) => [branch?.by, reward]);
+  };
+  const forked = [
+    [undefined, 3],
+    [undefined, 3],
+    ["replay", 3],
+    ["replay", 3],
+  ];
+  expect(await grown({ replayable: true })).toEqual(forked);
+  expect(await grown({ idempotent: true })).toEqual(forked);
+  expect((await grown({})).map(([by]) => by)).toEqual(new Array(4).fill(undefined));
 });
