@@ -27,6 +27,17 @@ export interface Chat {
    * @throws ModelError if the template refuses the messages
    */
   extend(context: ChatContext, action: readonly TokenId[], message: AssistantMessage, answers: readonly Message[]): ChatContext;
+  /**
+   * The context after an action that does not end its message: context ids ++ action ids ++ ids of the text behind it.
+   * @param message the action, `answers` what the text tells of: for reading
+   */
+  resume(
+    context: ChatContext,
+    action: readonly TokenId[],
+    text: string,
+    message: AssistantMessage,
+    answers: readonly Message[],
+  ): ChatContext;
   /** An action's text without its end-of-turn token. */
   actionText(action: readonly TokenId[]): string;
   /** What the template makes of the assistant's next message, end-of-turn token included: what a demonstration teaches. */
@@ -84,6 +95,13 @@ export function makeChat(tokenizer: Tokenizer): Chat {
       const follow = text.slice(isEnded(action) ? end + stopAt(text, end).length : end);
       return { ...context, messages, ids: [...context.ids, ...action, ...tokenizer.encode(follow)], text, rewritten: false };
     },
+    resume: (context, action, text, message, answers) => ({
+      ...context,
+      messages: [...context.messages, message, ...answers],
+      ids: [...context.ids, ...action, ...tokenizer.encode(text)],
+      text: context.text + tokenizer.decode(action) + text,
+      rewritten: false,
+    }),
     action: (context, message) => {
       const text = render([...context.messages, message], context.tools, false);
       const start = context.text.length;

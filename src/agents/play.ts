@@ -78,7 +78,7 @@ export async function playOut(
   try {
     episode = await open();
     if (from === undefined) messages.push(...episode.messages);
-    const context = from?.context ?? chat.open(episode.messages, episode.tools);
+    const context = from?.context ?? chat.open(episode.messages, episode.protocol === undefined ? episode.tools : []);
     const stopReason = await play(sampler, chat, episode, context, { turns, messages }, options, onAction);
     const { reward, scores } = await score(episode, messages, options);
     return { ...trajectory, reward, scores, stopReason };
@@ -103,8 +103,11 @@ async function play(
   options: RolloutOptions,
   onAction?: (moment: Moment) => BranchDecision | undefined,
 ): Promise<StopReason> {
+  const { stopStrings, maxResponseTokens = Number.POSITIVE_INFINITY } = episode.protocol ?? {};
+  const opening = (turns[0]?.context ?? start.ids).length;
+  const maxLength = Math.min(sampler.info.maxLength, opening + maxResponseTokens);
   for (let context = start; ; ) {
-    const maxTokens = Math.min(options.maxTokens, sampler.info.maxLength - context.ids.length);
+    const maxTokens = Math.min(options.maxTokens, maxLength - context.ids.length);
     if (maxTokens < 1) {
       if (turns.length > 0) return "max-tokens";
       const lengths = `The first messages take ${context.ids.length} tokens, the model ${sampler.info.maxLength} in all.`;
@@ -114,6 +117,7 @@ async function play(
       context: context.ids,
       maxTokens,
       stopTokens: chat.tokenizer.stopTokens,
+      ...(stopStrings === undefined ? {} : { stopStrings }),
       seed: seedOf(options.seed, "sample", options.id, turns.length),
       temperature: options.temperature,
       topP: options.topP,
@@ -124,7 +128,7 @@ async function play(
     const { tokens, logprobs, entropies, finish, weightVersion } = action;
     const branching = onAction?.({ episode, standing: { context, turns: [...turns] }, action });
     const truncated = finish === "length";
-    const parsed = parseAction(chat.actionText(tokens));
+    const parsed = readAction(episode, chat.actionText(tokens), messages);
     messages.push(parsed.message);
     // What a cut off action would have called is not known.
     const answers =
@@ -149,13 +153,18 @@ async function play(
     if (reply.done) return "done";
     messages.push(...reply.messages);
     if (turns.length >= options.maxTurns) return "max-turns";
-    context = extend(chat, context, tokens, parsed, reply.messages);
+    context = extend(chat, episode, context, tokens, parsed, reply.messages);
   }
 }
 
 /** A fresh episode. The rollouts of a group begin alike. @throws EpisodeStop */
 export function startEpisode<T extends Task>(environment: Environment<T>, task: T, options: RolloutOptions): Promise<Episode> {
   return ask("start", episodeSchema, () => environment.start(task, seedOf(options.seed, "episode", options.group)), options);
+}
+
+/** An action as a message and its calls, as the episode's protocol or the chat template's format has them. */
+export function readAction({ protocol }: Episode, text: string, conversation: readonly Message[]): ParsedAction {
+  return protocol === undefined ? parseAction(text) : protocol.read(text, conversation);
 }
 
 /** What an action is answered: tool messages, or the environment's reply. @throws EpisodeStop */
@@ -188,11 +197,13 @@ async function callTools(
 
 function extend(
   chat: Chat,
+  { protocol }: Episode,
   context: ChatContext,
   action: readonly number[],
   { message }: ParsedAction,
   answers: readonly Message[],
 ) {
+  if (protocol !== undefined) return chat.resume(context, action, protocol.write(answers), message, answers);
   try {
     return chat.extend(context, action, message, answers);
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { AssistantMessage, Message } from "../core/messages.ts";
+import type { AssistantMessage, Message, ToolCall } from "../core/messages.ts";
 import type { Tool } from "../tools/tool.ts";
 
 export const splits = ["train", "validation", "test", "challenge"] as const;
@@ -35,6 +35,8 @@ export interface Episode {
   /** What the model sees first: usually a system message and the first request. */
   readonly messages: readonly Message[];
   readonly tools: readonly Tool[];
+  /** How tools are called, where that is not the way of the model's chat template. */
+  readonly protocol?: TextProtocol;
   /** The environment's answer to a message without tool calls: more messages, or the end. */
   reply(message: AssistantMessage): Reply | Promise<Reply>;
   /** Called once, at the end; not where the episode failed or was cancelled, whose reward is 0. */
@@ -42,6 +44,27 @@ export interface Episode {
   /** An independent copy in the same state, where the environment can make one. */
   clone?(): Episode;
   close?(): void | Promise<void>;
+}
+
+/**
+ * Tools called in plain text, inside of one assistant message: an action ends where a call does, the results are written behind it as
+ * context, and the model goes on in the same message. The template is then rendered once, for the first messages, without any tools.
+ */
+export interface TextProtocol {
+  /** An action ends once it contains any of these; they belong to it. */
+  readonly stopStrings: readonly string[];
+  /** Most tokens of the whole message, results included; without it the limits of actions and of the model are the only ones. */
+  readonly maxResponseTokens?: number;
+  /**
+   * An action as a message, whose content is the whole text, and its calls; one that cannot be made has an error for the model to read.
+   * @param conversation what was before it
+   */
+  read(
+    text: string,
+    conversation: readonly Message[],
+  ): { readonly message: AssistantMessage; readonly calls: readonly (ToolCall | { readonly error: string })[] };
+  /** What is written behind an action. @param answers of its calls, or of `reply` */
+  write(answers: readonly Message[]): string;
 }
 
 export type Reply = { readonly done: true } | { readonly done: false; readonly messages: readonly Message[] };

@@ -1,8 +1,7 @@
 import type { Environment, Episode, Task } from "../../environments/environment.ts";
 import { messageOf } from "../call-tool.ts";
 import type { Chat } from "../chat.ts";
-import { answersTo, close, EpisodeStop, type RolloutOptions, type Standing, startEpisode } from "../play.ts";
-import { parseAction } from "../toolcalls.ts";
+import { answersTo, close, EpisodeStop, type RolloutOptions, readAction, type Standing, startEpisode } from "../play.ts";
 
 /** How the state of an environment is had a second time: copied, or made again by repeating every call. Or why it cannot be had. */
 export type Forking = { readonly by: "clone" | "replay" } | { readonly refused: string };
@@ -62,8 +61,9 @@ export async function replay<T extends Task>(
     };
     expectNext(episode.messages, "at the start");
     for (const { action, turn } of turns) {
+      const parsed = readAction(episode, chat.actionText(action), context.messages.slice(0, at));
       at++; // the action
-      expectNext(await answersTo(episode, parseAction(chat.actionText(action)), options), `in turn ${turn}`);
+      expectNext(await answersTo(episode, parsed, options), `in turn ${turn}`);
     }
     return episode;
   } catch (error) {
