@@ -57,19 +57,14 @@ export interface Model {
   readonly chat: Chat;
 }
 
-export interface OpenOptions {
-  readonly threads: number;
-  /** What the model is for: whether the machine's memory will do is said before anything is loaded. */
-  readonly use: MemoryUse;
-}
-
 /**
  * Loads a model into the local engine.
+ * @param use what the model is for: whether the machine's memory will do is then said before anything is loaded
  * @throws EngineError if this machine has too little memory for it
  * @throws ModelError naming the file of the folder that is wrong
  */
-export async function openModel(folder: string, { threads, use }: OpenOptions): Promise<Model> {
-  requireMemory(folder, await readModelConfig(join(folder, "config.json")), use, availableMemory());
+export async function openModel(folder: string, threads: number, use?: MemoryUse): Promise<Model> {
+  if (use !== undefined) requireMemory(folder, await readModelConfig(join(folder, "config.json")), use, availableMemory());
   const tokenizer = loadTokenizer(folder);
   const chat = makeChat(tokenizer);
   const engine = await createLocalEngine({ model: folder, threads, decode: (tokens) => tokenizer.decode(tokens) });

@@ -75,7 +75,7 @@ export interface TrainOptions {
 /** Trains as planned. @throws RunError when interrupted; ModelError, EngineError or EnvError where these fail */
 export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions = {}): Promise<Summary> {
   const { config, environment, rewards, folder, modelFolder, resume } = plan;
-  const { engine, chat } = await openModel(modelFolder, { threads: config.threads, use: trainingUse(config) });
+  const { engine, chat } = await openModel(modelFolder, config.threads, trainingUse(config));
   try {
     requireCapabilities(config.algorithm, engine.info); // before there is a folder
     await checkBranching(config, environment);

@@ -56,7 +56,7 @@ export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise
       "sampling",
       async () => {
         if (folder === undefined) return notTried;
-        model = await openModel(folder, { threads: config.threads, use: { ...samplingUse(config), concurrency: rows } });
+        model = await openModel(folder, config.threads, { ...samplingUse(config), concurrency: rows });
         return checkSampling(model, config);
       },
     ],

@@ -26,7 +26,7 @@ export async function evalCommand(flags: SettingValues, screen: Screen): Promise
   screen.line(`Evaluating ${folder} in "${environment.name}": ${plural(tasks, `${split} task`)}, ${plural(k, "attempt")} each`);
 
   const interrupt = listenForInterrupt(() => screen.clear());
-  const { engine, chat } = await openModel(folder, { threads: config.threads, use: samplingUse(config) });
+  const { engine, chat } = await openModel(folder, config.threads, samplingUse(config));
   const seconds = () => performance.now() / 1000;
   const started = seconds();
   let progress = advance(nothingYet, { type: "phase", phase: "evaluate", step: 0, total }, started);
