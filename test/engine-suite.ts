@@ -1,6 +1,6 @@
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Capability, capabilities, type Logprobs, type Weights } from "../src/core/policy.ts";
 import type { ActionInContext } from "../src/core/trajectory.ts";
@@ -233,8 +233,13 @@ export function engineSuite(name: string, makeEngine: () => Promise<Engine>, has
         const [a, b] = [join(folder, "original"), join(folder, "resumed")];
         await original.saveModel(a);
         await resumed.saveModel(b);
-        expect((await readdir(b)).sort()).toEqual((await readdir(a)).sort());
-        for (const file of await readdir(a))
+        const filesIn = async (path: string) =>
+          (await readdir(path, { recursive: true, withFileTypes: true }))
+            .filter((entry) => entry.isFile())
+            .map((entry) => relative(path, join(entry.parentPath, entry.name)))
+            .sort();
+        expect(await filesIn(b)).toEqual(await filesIn(a));
+        for (const file of await filesIn(a))
           expect((await readFile(join(a, file))).equals(await readFile(join(b, file)))).toBe(true);
       });
 

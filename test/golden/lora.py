@@ -66,4 +66,4 @@ with torch.no_grad():
 
 (out / "logprobs.json").write_text(json.dumps([[round(x, 9) for x in row] for row in logprobs]) + "\n")
 names = {name: name.replace("base_model.model.", "").replace(".default", "") for name in adapter}
-save_file({names[name]: p.grad.float().contiguous() for name, p in adapter.items()}, out / "gradients.safetensors")
+save_file({names[name]: plain_to(p.grad, torch.float32).contiguous() for name, p in adapter.items()}, out / "gradients.safetensors")
