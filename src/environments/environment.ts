@@ -22,7 +22,8 @@ export interface Environment<T extends Task = Task> {
   start(task: T, seed: number): Episode | Promise<Episode>;
   /**
    * True if an episode is made again by starting it with the same task and seed and repeating its calls and messages.
-   * Its tools have to say the same of themselves (`Tool.replayable`), or that calling again does no harm (`Tool.idempotent`). Not needed where episodes have `clone`.
+   * Its tools have to say the same of themselves (`Tool.replayable`), or that calling again does no harm (`Tool.idempotent`).
+   * Not needed where episodes have `clone`.
    */
   readonly replayable?: boolean;
 }

@@ -1,0 +1,55 @@
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { Trajectory, Turn } from "../../core/trajectory.ts";
+import { createRun, writeStep } from "../../runs/write.ts";
+import { resolveConfig } from "../../training/config.ts";
+import { main } from "../program.ts";
+
+const turn = (entropies: readonly number[], toolCalls: number): Turn => ({
+  ...{
+    trajectory: "a",
+    turn: 0,
+    context: [1],
+    action: entropies.map(() => 1),
+    samplerLogprobs: entropies.map(() => -1),
+    entropies,
+  },
+  ...{ weightVersion: 0, truncated: false, rewritten: false, toolCalls, invalidToolCalls: 0 },
+});
+const trajectory: Trajectory = {
+  ...{ id: "a", group: "g", task: "t", turns: [turn([1, 0.5], 1), turn([0.25, 0.75], 0)] },
+  ...{ reward: 0, scores: {}, stopReason: "done", messages: [] },
+};
+const timing = {
+  ...{ rolloutSeconds: 1, updateSeconds: 1, sampledTokens: 1, sampledTokensPerSecond: 1, trainedTokens: 1 },
+  ...{ trainedTokensPerSecond: 1, denseTokens: 1, rssMb: 1 },
+};
+
+async function invoke(...args: readonly string[]) {
+  const text = { out: "", error: "" };
+  const write = (to: keyof typeof text) => ({ write: (part: string) => (text[to] += part) });
+  return { exitCode: await main(["runs", "entropy", ...args], write("out"), write("error")), ...text };
+}
+
+test("entropy around tool results is averaged over all steps of a run, as text, JSON and picture", async () => {
+  const folder = join(mkdtempSync(join(tmpdir(), "retrograde-entropy-")), "run");
+  createRun(folder, resolveConfig());
+  expect(await invoke(folder)).toMatchObject({ exitCode: 1, error: expect.stringContaining("at least one step") });
+  for (const step of [1, 2]) writeStep(folder, { step, metrics: {} }, { step, ...timing }, [trajectory]);
+
+  const { out } = await invoke(folder);
+  expect(out).toMatch(/a tool result +2 +0\.75 +0\.5 /);
+  expect(out).not.toContain("user's message");
+  const svg = join(folder, "plots", "entropy.svg");
+  const { out: json } = await invoke(folder, "--json", "--svg", svg);
+  expect(JSON.parse(json).tool).toEqual([
+    { offset: -2, mean: 1, count: 2 },
+    { offset: -1, mean: 0.5, count: 2 },
+    { offset: 0, mean: 0.25, count: 2 },
+    { offset: 1, mean: 0.75, count: 2 },
+  ]);
+  expect(readFileSync(svg, "utf8")).toMatch(/^<svg[\s\S]*around a tool result[\s\S]*<\/svg>\n$/);
+  expect(await invoke(join(folder, "nowhere"))).toMatchObject({ exitCode: 1, error: expect.stringContaining("no run") });
+});
