@@ -1,11 +1,13 @@
 import { ConfigError } from "../core/errors.ts";
 import { didYouMean } from "../core/settings.ts";
+import { deepResearchEnvironment } from "./deep-research/deep-research.ts";
 import type { Environment } from "./environment.ts";
 import { officeEnvironment } from "./office/office.ts";
 
 /** The environments that a configuration can name. Each checks its own settings. */
 const environments: Readonly<Record<string, (settings: unknown) => Environment>> = {
   office: officeEnvironment,
+  "deep-research": (settings) => deepResearchEnvironment(settings),
 };
 
 /** @throws ConfigError if there is no environment of this name, or a setting of it is wrong */

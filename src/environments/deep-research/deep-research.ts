@@ -1,0 +1,125 @@
+import { EnvError } from "../../core/errors.ts";
+import type { Message } from "../../core/messages.ts";
+import { parseSettings } from "../../core/settings.ts";
+import type { Tool } from "../../tools/tool.ts";
+import { type Environment, type Episode, type Score, type Split, splits, type Task, type TextProtocol } from "../environment.ts";
+import { tokenF1 } from "./answer-text.ts";
+import { mathEqual } from "./math-equal.ts";
+import { goldsOf, mathMetrics, predictionOf, qaMetrics } from "./metrics.ts";
+import { systemPrompt } from "./prompt.ts";
+import { researchProtocol, responseOf } from "./protocol.ts";
+import { openQuestions, type Question, wordsOfQuestion } from "./questions.ts";
+import { researchReward } from "./reward.ts";
+import { callLimits, type DeepResearchSettings, deepResearchSettingsSchema } from "./settings.ts";
+import { researchTools, searchOf } from "./tools.ts";
+
+export interface QuestionTask extends Task {
+  readonly question: Question;
+}
+
+interface Loaded {
+  readonly questions: Readonly<Record<Split, readonly Question[]>>;
+  readonly tools: readonly Tool[];
+}
+
+/**
+ * Questions with known answers, searched for and calculated in ARPO's protocol, with ARPO's reward (arXiv:2507.19849).
+ * An episode is one assistant message, and holds no state: it can be copied for nothing.
+ * @throws ConfigError naming the first setting, file or record that is wrong; Parquet's records and the corpus are read with the first task
+ */
+export function deepResearchEnvironment(
+  userSettings: unknown = {},
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Environment<QuestionTask> {
+  const settings = parseSettings(deepResearchSettingsSchema, userSettings, "environment.settings");
+  const files = Object.fromEntries(splits.map((split) => [split, filesOf(settings, split)]));
+  const readSearch = searchOf(settings, env);
+  const protocol = researchProtocol({
+    kind: settings.protocol,
+    limits: callLimits(settings),
+    maxResponseTokens: settings.limits.responseTokens,
+  });
+
+  const load = async (): Promise<Loaded> => {
+    const read = async (split: Split) => (await Promise.all(files[split].map((file) => file.read()))).flat();
+    const [all, search] = [{ ...noQuestions }, await readSearch()];
+    for (const split of splits) all[split] = await read(split);
+    return { questions: { ...all, train: withoutLeaks(all) }, tools: researchTools(search, settings) };
+  };
+  let loading: Promise<Loaded> | undefined;
+  const loaded = () => (loading ??= load());
+
+  return {
+    name: "deep-research",
+    // What is left out of a split is replaced by others of it, so that the number is known before anything is read.
+    size: (split) => files[split].reduce((sum, { count }) => sum + count, 0),
+    task: async (split, index) => {
+      const questions = (await loaded()).questions[split];
+      if (questions.length === 0) throw new EnvError(`deep-research split`, split, { expected: "a split with questions" });
+      const question = questions[index % questions.length];
+      return { id: `${split}/${index}`, kind: question.ability ?? settings.ability, question };
+    },
+    start: async ({ question }) => episodeOf(question, (await loaded()).tools, protocol, settings),
+  };
+}
+
+const noQuestions: Readonly<Record<Split, readonly Question[]>> = { train: [], validation: [], test: [], challenge: [] };
+
+function filesOf({ data }: DeepResearchSettings, split: Split) {
+  const paths = data[split] ?? [];
+  return (typeof paths === "string" ? [paths] : paths).map((path) => openQuestions(path, `environment.settings.data.${split}`));
+}
+
+/** @throws EnvError where nothing is left */
+function withoutLeaks({ train, ...others }: Readonly<Record<Split, readonly Question[]>>): readonly Question[] {
+  const held = new Set(Object.values(others).flatMap((questions) => questions.map(({ question }) => wordsOfQuestion(question))));
+  const left = train.filter(({ question }) => !held.has(wordsOfQuestion(question)));
+  if (left.length > 0 || train.length === 0) return left;
+  throw new EnvError("deep-research training questions", train.length, {
+    expected: "some that are in no other split",
+    hint: "Questions of other splits are left out of training. Name another file under environment.settings.data.train.",
+  });
+}
+
+function episodeOf(question: Question, tools: readonly Tool[], protocol: TextProtocol, settings: DeepResearchSettings): Episode {
+  const messages: readonly Message[] = question.prompt ?? [
+    { role: "system", content: settings.system ?? systemPrompt },
+    { role: "user", content: question.question },
+  ];
+  const episode: Episode = {
+    messages,
+    tools,
+    protocol,
+    reply: () => ({ done: true }),
+    score: (conversation) => scoreOf(question, responseOf(conversation, protocol.write), settings),
+    clone: () => episode,
+  };
+  return episode;
+}
+
+/** The reward of training, and the metrics of the evaluation. */
+function scoreOf({ golds, ability }: Question, response: string, settings: DeepResearchSettings): Score {
+  const math = (ability ?? settings.ability) === "math";
+  const { reward, quality, verdict } = researchReward(
+    response,
+    golds,
+    math && settings.grader === "by-ability" ? equality : tokenF1,
+  );
+  const prediction = predictionOf(response);
+  const metrics = math
+    ? mathMetrics(prediction, golds[0])
+    : qaMetrics(prediction, golds.length === 1 ? goldsOf(golds[0]) : golds);
+  return {
+    reward,
+    scores: {
+      success: Number(quality === 1),
+      format: Number(reward >= 0),
+      bothTools: Number(verdict === "correct_multi_tool"),
+      ...metrics,
+    },
+  };
+}
+
+function equality(answer: string, golds: readonly string[]): number {
+  return Number(golds.some((gold) => mathEqual(answer, gold)));
+}

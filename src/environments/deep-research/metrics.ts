@@ -1,0 +1,83 @@
+import { overlapF1, trim, withoutArticles, withoutCase } from "./answer-text.ts";
+import { lastBox } from "./box.ts";
+import { mathEqual } from "./math-equal.ts";
+
+/** ARPO's evaluation of an answer, each from 0 to 1. They know no format, and no calls. */
+export interface AnswerMetrics {
+  /** The same, up to case and white space. */
+  readonly em: number;
+  /** The gold answer is a part of it. */
+  readonly acc: number;
+  /** Of their words, as multisets. */
+  readonly f1: number;
+  /** The same formula: `mathEqual`. */
+  readonly mathEqual: number;
+}
+
+const none: AnswerMetrics = { em: 0, acc: 0, f1: 0, mathEqual: 0 };
+
+/** The metrics of mathematics. */
+export function mathMetrics(prediction: string, gold: string): AnswerMetrics {
+  return metricsOf(withoutCase(prediction), withoutCase(gold));
+}
+
+/** The metrics of questions: without articles, each the best over the golds. */
+export function qaMetrics(prediction: string, golds: readonly string[]): AnswerMetrics {
+  return golds
+    .map((gold) => metricsOf(withoutArticles(prediction), withoutArticles(gold)))
+    .reduce(
+      (best, each) => ({
+        em: Math.max(best.em, each.em),
+        acc: Math.max(best.acc, each.acc),
+        f1: Math.max(best.f1, each.f1),
+        mathEqual: Math.max(best.mathEqual, each.mathEqual),
+      }),
+      none,
+    );
+}
+
+function metricsOf(prediction: string, gold: string): AnswerMetrics {
+  return {
+    em: Number(prediction === gold),
+    acc: Number(prediction.includes(gold)),
+    f1: overlapF1(wordsOf(prediction), wordsOf(gold)),
+    mathEqual: Number(mathEqual(prediction, gold)),
+  };
+}
+
+function wordsOf(normalised: string): string[] {
+  return normalised === "" ? [] : normalised.split(" ");
+}
+
+/** A gold answer that is written as a list is split at its commas; quotes stay on the parts, as in the published code. */
+export function goldsOf(gold: string | readonly string[]): readonly string[] {
+  if (typeof gold !== "string") return gold;
+  return gold.startsWith("[") ? gold.slice(1, -1).split(",").map(trim) : [gold];
+}
+
+/** What is evaluated: the last box of the last answer, without it the whole answer; without an answer the last box of all. "" if there is none. */
+export function predictionOf(output: string): string {
+  const answer = [...output.matchAll(/<answer>(.*?)<\/answer>/gs)].at(-1)?.[1];
+  if (answer === undefined) return unwrapped(lastBox(output) ?? "");
+  return unwrapped(lastBox(answer) ?? answer);
+}
+
+function unwrapped(prediction: string): string {
+  return trim(prediction.replace(/\\text\{([^{}]*)\}/g, "$1"));
+}
+
+/** Calls with both of their tags. */
+export function pairedCalls(output: string, tool: "search" | "python"): number {
+  return output.match(new RegExp(`<${tool}>.*?</${tool}>`, "gs"))?.length ?? 0;
+}
+
+/** What the model wrote itself. */
+export function withoutResults(output: string): string {
+  return output.replace(/<result>.*?<\/result>/gs, "");
+}
+
+/** GSM8K's solutions end in `#### ` and the answer. */
+export function gsm8kAnswer(solution: string): string {
+  const at = solution.lastIndexOf("#### ");
+  return trim(solution.slice(at === -1 ? 0 : at + "#### ".length)).replaceAll(",", "");
+}

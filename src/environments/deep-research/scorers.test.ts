@@ -1,0 +1,121 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { normalisedWords, tokenF1 } from "./answer-text.ts";
+import { lastBox } from "./box.ts";
+import { mathEqual } from "./math-equal.ts";
+import { goldsOf, gsm8kAnswer, mathMetrics, pairedCalls, predictionOf, qaMetrics, withoutResults } from "./metrics.ts";
+import { researchReward } from "./reward.ts";
+
+interface RewardCase {
+  readonly id: string;
+  readonly response: string;
+  readonly groundTruth: string | readonly string[];
+  readonly expected: { readonly score: number; readonly f1: number; readonly answer: string; readonly reasonCode: string };
+}
+interface EvaluationCase {
+  readonly id: string;
+  readonly kind: string;
+  readonly input: Readonly<Record<string, string & readonly string[]>>;
+  readonly expected: Readonly<Record<string, unknown>>;
+}
+const golden: { readonly reward: readonly RewardCase[]; readonly evaluation: readonly EvaluationCase[] } = JSON.parse(
+  readFileSync(join(import.meta.dirname, "../../../test/golden/scorers/arpo.json"), "utf8"),
+);
+
+test.each(golden.reward)("the reward of the published code: $id", ({ response, groundTruth, expected }) => {
+  const { reward, quality, answer, verdict } = researchReward(
+    response,
+    typeof groundTruth === "string" ? [groundTruth] : groundTruth,
+  );
+  expect(reward).toBeCloseTo(expected.score, 9);
+  expect(quality).toBeCloseTo(expected.f1, 9);
+  expect({ answer, verdict }).toEqual({ answer: expected.answer, verdict: expected.reasonCode });
+});
+
+const evaluators: Readonly<Record<string, (input: EvaluationCase["input"]) => Readonly<Record<string, unknown>>>> = {
+  extractPrediction: ({ output }) => ({ prediction: predictionOf(output) }),
+  mathMetrics: ({ prediction, reference }) => named(mathMetrics(prediction, reference)),
+  qaMetrics: ({ prediction, references }) => named(qaMetrics(prediction, goldsOf(references))),
+  countToolCalls: ({ text, tag }) => ({ count: pairedCalls(text, tag === "python" ? "python" : "search") }),
+  stripResults: ({ text }) => ({ text: withoutResults(text) }),
+  gsm8kGold: ({ solution }) => ({ answer: gsm8kAnswer(solution) }),
+};
+const named = ({ mathEqual, ...rest }: ReturnType<typeof mathMetrics>) => ({ ...rest, math_equal: mathEqual });
+
+test.each(golden.evaluation)("the evaluation of the published code: $id, $kind", ({ kind, input, expected }) => {
+  const result = evaluators[kind](input);
+  for (const [name, value] of Object.entries(expected)) {
+    if (typeof value === "number") expect(result[name]).toBeCloseTo(value, 9);
+    else expect(result[name]).toEqual(value);
+  }
+});
+
+test("words end where Python's do", () => {
+  expect(normalisedWords("x\u3000y\u00a0z\u2028u\u001cv\u0085w")).toEqual(["x", "y", "z", "u", "v", "w"]);
+  expect(normalisedWords("x\u200by\ufeffz")).toEqual(["x\u200by\ufeffz"]);
+  expect(normalisedWords("The a_b, an «élan» – 3.50 U.S.")).toEqual(["ab", "«élan»", "–", "350", "us"]);
+  // Letters of any script, and numbers, are parts of words: no article stands beside them.
+  expect(normalisedWords("aé éa a² а the-end")).toEqual(["aé", "éa", "a²", "а", "theend"]);
+});
+
+test("F1 is between 0 and 1, the same both ways, and 1 for an answer that is the gold answer", () => {
+  const text = fc
+    .array(fc.constantFrom("the", "owl", "yes", "no", "U.S.", "3.5", "東京", "a"), { maxLength: 6 })
+    .map((all) => all.join(" "));
+  fc.assert(
+    fc.property(text, text, (a, b) => {
+      expect(tokenF1(a, [b])).toBeCloseTo(tokenF1(b, [a]), 12);
+      expect(tokenF1(a, [b])).toBeLessThanOrEqual(1);
+      expect(tokenF1(a, [b, a])).toBe(normalisedWords(a).length === 0 ? 0 : 1);
+    }),
+  );
+});
+
+test.each([
+  ["\\boxed{\\frac{1}{2}}", "\\frac{1}{2}"],
+  ["\\boxed{a} and \\boxed{b}", "b"],
+  ["\\boxed 42$ is it", "42"],
+  ["\\boxed{a} or \\boxed {b}$", "{b}"],
+  ["\\boxed{open", undefined],
+  ["\\boxed}{a}", undefined],
+  ["\\boxedfoo{a}", undefined],
+  ["none", undefined],
+])("the last box of %j is %j", (text, box) => {
+  expect(lastBox(text)).toBe(box);
+});
+
+test.each([
+  ["\\dfrac{1}{2}", "\\frac12", true],
+  ["1/2", "\\frac{1}{2}", true],
+  ["-1/2", "\\frac{-1}{2}", true],
+  ["01/2", "\\frac{01}{2}", false],
+  ["0.5", "\\tfrac{1}{2}", true],
+  [".5", "0.5", true],
+  ["\\left(1, 2\\right)", "(1,2)", true],
+  ["90^\\circ", "90", true],
+  ["50\\%", "50", true],
+  ["\\$3", "3", true],
+  ["5\\text{ cm}", "5", true],
+  ["5\\text{ cm} or 6\\text{ cm}", "5", false],
+  ["x = 7", "7", true],
+  ["xyz=7", "7", false],
+  ["\\sqrt3", "\\sqrt{3}", true],
+  ["\\frac1{72}", "\\frac{1}{72}", true],
+  ["\\frac{2}{4}", "\\frac{1}{2}", false],
+  ["\\sqrt", "\\sqrt", true],
+  ["\\sqrt", "\\sqrt ", false],
+  ["", "", true],
+])("%j is %j in mathematics: %s", (answer, gold, same) => {
+  expect(mathEqual(answer, gold)).toBe(same);
+  expect(mathEqual(gold, answer)).toBe(same);
+});
+
+test("another measure of the answer may stand in for F1; the format counts all the same", () => {
+  const response = (answer: string) => `<think>t</think><answer>\\boxed{${answer}}</answer>`;
+  const equal = (answer: string, golds: readonly string[]) => Number(golds.some((gold) => mathEqual(answer, gold)));
+  expect(researchReward(response("3/4"), ["\\frac{3}{4}"]).reward).toBe(0);
+  expect(researchReward(response("3/4"), ["\\frac{3}{4}"], equal).reward).toBe(1);
+  expect(researchReward("3/4", ["\\frac{3}{4}"], equal).reward).toBe(-1);
+});

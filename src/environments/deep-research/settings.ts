@@ -1,0 +1,76 @@
+import { z } from "zod";
+
+const files = z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).optional();
+const count = z.int().min(1).optional();
+
+const webSettings = {
+  /** The environment variable that holds the service's key. */
+  keyEnv: z.string().min(1),
+  /** Keeps answers for other runs. */
+  folder: z.string().min(1).optional(),
+};
+
+export const deepResearchSettingsSchema = z.strictObject({
+  /** Files of questions and answers, of each split. Questions of other splits are left out of `train`. */
+  data: z.strictObject({ train: files, validation: files, test: files, challenge: files }),
+  /** What is searched. */
+  search: z
+    .discriminatedUnion("kind", [
+      z.strictObject({ kind: z.literal("local"), path: z.string().min(1) }),
+      z.strictObject({ kind: z.literal("brave"), ...webSettings, keyEnv: webSettings.keyEnv.default("BRAVE_API_KEY") }),
+      z.strictObject({ kind: z.literal("serper"), ...webSettings, keyEnv: webSettings.keyEnv.default("SERPER_API_KEY") }),
+      z.strictObject({ kind: z.literal("tavily"), ...webSettings, keyEnv: webSettings.keyEnv.default("TAVILY_API_KEY") }),
+      z.strictObject({ kind: z.literal("searxng"), url: z.url(), folder: webSettings.folder }),
+    ])
+    .optional(),
+  /** A file of recorded searches, asked first. Without `search` there are no results for others. */
+  recorded: z.string().min(1).optional(),
+  /** The protocol of ARPO's rollouts in training, or of its evaluation. */
+  protocol: z.enum(["training", "evaluation"]).default("training"),
+  limits: z
+    .strictObject({
+      /** Calls of a response, of both tools together. */
+      calls: count,
+      search: count,
+      python: count,
+      /** Characters of a result. */
+      resultLength: count,
+      /** Tokens of a response, results included. 4096: ARPO's runs for reasoning. */
+      responseTokens: z.int().min(1).default(4096),
+    })
+    .prefault({}),
+  /** How good an answer is: token F1 for all (the published code), or for mathematics whether the formulas are the same. */
+  grader: z.enum(["f1", "by-ability"]).default("f1"),
+  /** Of questions that do not say theirs. */
+  ability: z.enum(["qa", "math"]).default("qa"),
+  /** The system message of questions that do not bring their own prompt. */
+  system: z.string().optional(),
+  /** ARPO's limit for a Python call is 120 s. */
+  python: z
+    .strictObject({
+      interpreters: z.int().min(1).default(2),
+      timeoutMs: z.number().positive().default(120_000),
+      memoryMb: z.number().min(64).max(4096).default(256),
+    })
+    .prefault({}),
+});
+
+export type DeepResearchSettings = z.output<typeof deepResearchSettingsSchema>;
+
+/** Calls that a response may make. */
+export interface CallLimits {
+  readonly calls: number;
+  readonly search: number;
+  readonly python: number;
+}
+
+/** Three calls together in training; in the evaluation ten searches and five Python calls. */
+export function callLimits({ protocol, limits }: Pick<DeepResearchSettings, "protocol" | "limits">): CallLimits {
+  const none = Number.POSITIVE_INFINITY;
+  const usual = protocol === "training" ? { calls: 3, search: none, python: none } : { calls: none, search: 10, python: 5 };
+  return {
+    calls: limits.calls ?? usual.calls,
+    search: limits.search ?? usual.search,
+    python: limits.python ?? usual.python,
+  };
+}

@@ -1,0 +1,162 @@
+import { existsSync } from "node:fs";
+import { z } from "zod";
+import { ConfigError } from "../../core/errors.ts";
+import { createPython, type Python } from "../../tools/python/python.ts";
+import { cachedSearch } from "../../tools/search/cached.ts";
+import { readLocalSearch } from "../../tools/search/local.ts";
+import type { SearchProvider } from "../../tools/search/provider.ts";
+import { readRecordedSearch } from "../../tools/search/recorded.ts";
+import { braveSearch, searxngSearch, serperSearch, tavilySearch } from "../../tools/search/web.ts";
+import { defineTool, type Tool } from "../../tools/tool.ts";
+import { trim } from "./answer-text.ts";
+import type { DeepResearchSettings } from "./settings.ts";
+
+const attempts = 3;
+/** The wait for both tools' answers, attempts included; and for an interpreter that is busy with other episodes. */
+const overallMs = 120_000;
+const patienceMs = 60_000;
+const [maxResults, maxSnippet] = [10, 1000];
+/** More than fits into any response of the paper: its code cuts nothing. */
+const defaultResultLength = 100_000;
+
+/** The tools of the protocol: what the model reads is what the published code's tools would have written. */
+export function researchTools(
+  search: SearchProvider,
+  settings: Pick<DeepResearchSettings, "python" | "limits">,
+): readonly Tool[] {
+  const maxOutput = settings.limits.resultLength ?? defaultResultLength;
+  const python = createPython({ ...settings.python, maxOutput });
+  return [
+    defineTool({
+      name: "search",
+      description: "Searches for documents.",
+      parameters: z.object({ query: z.string() }),
+      timeoutMs: overallMs,
+      maxOutput,
+      idempotent: true,
+      replayable: search.replayable,
+      execute: ({ query }, { signal }) => steadily("search", () => searched(search, query, signal), signal),
+    }),
+    defineTool({
+      name: "python",
+      description: "Runs Python code, each time anew.",
+      parameters: z.object({ code: z.string() }),
+      timeoutMs: settings.python.timeoutMs + patienceMs,
+      maxOutput,
+      idempotent: true,
+      replayable: true,
+      execute: ({ code }, { signal }) => steadily("python", () => ran(python, code, signal), signal),
+    }),
+  ];
+}
+
+/** The first output that is not empty. */
+async function steadily(name: string, attempt: () => Promise<string>, signal: AbortSignal): Promise<string> {
+  for (let tried = 0; tried < attempts; tried++) {
+    const output = await attempt().catch(() => "");
+    signal.throwIfAborted();
+    if (output !== "") return output;
+  }
+  return `Tool(${name}) returned empty output.`;
+}
+
+/** Distinct snippets, a line `Page i: …` each. */
+async function searched(provider: SearchProvider, query: string, signal: AbortSignal): Promise<string> {
+  const results = await provider.search(query.replaceAll('"', ""), { count: maxResults, signal });
+  const snippets = [...new Set(results.map(({ snippet }) => snippet.slice(0, maxSnippet)))];
+  if (snippets.length === 0) return "No search results found.";
+  return snippets
+    .slice(0, maxResults)
+    .map((snippet, index) => `Page ${index + 1}: ${snippet}`)
+    .join("\n");
+}
+
+/** What the code printed; where it failed, only how. */
+async function ran(python: Python, code: string, signal: AbortSignal): Promise<string> {
+  const { output, error } = await python.run(await printingLast(python, code, signal), signal);
+  return error ?? trim(output);
+}
+
+/** Code whose last statement, if it is an expression other than a call of `print`, is printed: as it is, not as a notebook shows it. */
+async function printingLast(python: Python, code: string, signal: AbortSignal): Promise<string> {
+  // A JSON string is a Python string too.
+  const { output, error } = await python.run(
+    printer.replace("SOURCE", () => JSON.stringify(code)),
+    signal,
+  );
+  return error === undefined && output !== "" ? output : code;
+}
+
+const printer = `
+import ast
+lines = SOURCE.encode("utf-8", "surrogatepass").splitlines(True)
+source = b"".join(lines)
+body = ast.parse(source).body
+last = body[-1] if body else None
+if isinstance(last, ast.Expr) and not (isinstance(last.value, ast.Call) and getattr(last.value.func, "id", "") == "print"):
+    start, end = (sum(map(len, lines[:line - 1])) + column for line, column in ((last.lineno, last.col_offset), (last.end_lineno, last.end_col_offset)))
+    print((source[:start] + b"print((" + source[start:end] + b"))" + source[end:]).decode())
+`;
+
+/**
+ * Checks what is to be searched.
+ * @returns what reads it, which may take its time
+ * @throws ConfigError where there is no such file or key
+ */
+export function searchOf(
+  { search, recorded }: Pick<DeepResearchSettings, "search" | "recorded">,
+  env: Readonly<Record<string, string | undefined>>,
+): () => Promise<SearchProvider> {
+  if (search === undefined && recorded === undefined) {
+    throw new ConfigError("environment.settings.search", undefined, {
+      expected: "what is searched",
+      hint: 'Name a folder or file with { kind: "local", path }, a web service such as { kind: "brave" }, or a file of `recorded` searches.',
+    });
+  }
+  const fallback = search === undefined ? undefined : providerOf(search, env);
+  if (recorded === undefined) return async () => (await fallback?.()) ?? emptySearch;
+  requireFile("environment.settings.recorded", recorded, "a .json or .json.gz file of recorded searches");
+  return async () => readRecordedSearch(recorded, { fallback: await fallback?.() });
+}
+
+const emptySearch: SearchProvider = { name: "nothing", replayable: true, search: async () => [] };
+
+function providerOf(
+  search: NonNullable<DeepResearchSettings["search"]>,
+  env: Readonly<Record<string, string | undefined>>,
+): () => Promise<SearchProvider> {
+  if (search.kind === "local") {
+    const { path } = search;
+    requireFile("environment.settings.search.path", path, "a folder, a .jsonl or a .parquet file");
+    return async () => titled(await readLocalSearch(path));
+  }
+  const { folder } = search;
+  const kept = (provider: SearchProvider) => async () => cachedSearch(provider, { folder });
+  if (search.kind === "searxng") return kept(searxngSearch({ url: search.url }));
+  const key = env[search.keyEnv];
+  if (key === undefined || key === "") {
+    throw new ConfigError("environment.settings.search.keyEnv", search.keyEnv, {
+      expected: "an environment variable that holds the key",
+      hint: `Set ${search.keyEnv}.`,
+    });
+  }
+  const services = { brave: braveSearch, serper: serperSearch, tavily: tavilySearch };
+  return kept(services[search.kind]({ key }));
+}
+
+/** Titles of a local corpus are often the only place in which a document's subject is named. */
+function titled(provider: SearchProvider): SearchProvider {
+  return {
+    ...provider,
+    search: async (query, options) =>
+      (await provider.search(query, options)).map(({ title, url, snippet }) => ({
+        title,
+        url,
+        snippet: title === "" || snippet.includes(title) ? snippet : `${title}\n${snippet}`,
+      })),
+  };
+}
+
+function requireFile(setting: string, path: string, expected: string): void {
+  if (!existsSync(path)) throw new ConfigError(setting, path, { expected, hint: "There is no such file." });
+}

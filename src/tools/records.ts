@@ -1,0 +1,61 @@
+import { readFileSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
+import { parquetMetadata, parquetReadObjects, parquetSchema } from "hyparquet";
+import { compressors } from "hyparquet-compressors";
+import { ToolError } from "../core/errors.ts";
+
+/** A record of a file, and where it stands there: for messages. */
+export interface FileRecord {
+  readonly value: unknown;
+  readonly where: string;
+}
+
+/** A file of records that has been opened. */
+export interface RecordFile {
+  readonly count: number;
+  /** The columns, where the file has a table of them. */
+  readonly columns?: readonly string[];
+  /** Those that are there without waiting: of all but Parquet files. */
+  readonly records?: readonly FileRecord[];
+  read(): Promise<readonly FileRecord[]>;
+}
+
+/**
+ * Opens a `.jsonl`, `.jsonl.gz` or `.parquet` file.
+ * @throws ToolError where there is none, or its content is something else
+ */
+export function openRecords(path: string): RecordFile {
+  const expected = "a .jsonl, .jsonl.gz or .parquet file";
+  if (!/\.(jsonl|jsonl\.gz|parquet)$/.test(path)) throw new ToolError("data file", path, { expected });
+  const bytes = attempt(path, expected, () => readFileSync(path));
+  if (path.endsWith(".parquet")) return parquetFile(path, bytes);
+  const text = attempt(path, "a gzipped file", () => (path.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString("utf8"));
+  const records = text.split("\n").flatMap((line, index) => {
+    const where = `${path}:${index + 1}`;
+    return line.trim() === "" ? [] : [{ where, value: attempt(where, "a JSON object", (): unknown => JSON.parse(line)) }];
+  });
+  return { count: records.length, records, read: async () => records };
+}
+
+function parquetFile(path: string, bytes: Buffer): RecordFile {
+  const file = new Uint8Array(bytes).buffer;
+  const metadata = attempt(path, "a Parquet file", () => parquetMetadata(file));
+  return {
+    count: Number(metadata.num_rows),
+    columns: parquetSchema(metadata).children.map(({ element }) => element.name),
+    read: async () => {
+      const rows = await parquetReadObjects({ file, metadata, compressors }).catch((cause: unknown) => {
+        throw new ToolError("data file", path, { expected: "a Parquet file", cause });
+      });
+      return rows.map((value, index) => ({ value, where: `${path}, row ${index}` }));
+    },
+  };
+}
+
+function attempt<T>(where: string, expected: string, make: () => T): T {
+  try {
+    return make();
+  } catch (cause) {
+    throw new ToolError("data file", where, { expected, cause });
+  }
+}
