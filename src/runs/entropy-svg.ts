@@ -19,11 +19,13 @@ export function entropySvg(series: Readonly<Record<Occasion, readonly EntropyPoi
   const y = (entropy: number) => top + plotHeight * (1 - entropy / highest);
   const ticks = Array.from({ length: 6 }, (_, i) => (highest * i) / 5);
   const lines = drawn.flatMap((occasion, i) => [
-    ...[(offset: number) => offset < 0, (offset: number) => offset >= 0].map((side) =>
-      line(
-        series[occasion].filter(({ offset }) => side(offset)),
-        occasion,
-      ),
+    line(
+      series[occasion].filter(({ offset }) => offset < 0),
+      occasion,
+    ),
+    line(
+      series[occasion].filter(({ offset }) => offset >= 0),
+      occasion,
     ),
     `<rect x="${left + plotWidth + 20}" y="${top + i * 22}" width="12" height="12" fill="${colours[occasion]}"/>`,
     text(left + plotWidth + 38, top + i * 22 + 10, names[occasion]),
@@ -43,9 +45,12 @@ export function entropySvg(series: Readonly<Record<Occasion, readonly EntropyPoi
     text(left, top + plotHeight + 38, "mean entropy of an action token, nats"),
     ...lines,
     "</svg>",
-  ].join("\n")}\n`;
+  ]
+    .filter((part) => part !== "")
+    .join("\n")}\n`;
 
   function line(of: readonly EntropyPoint[], occasion: Occasion): string {
+    if (of.length === 0) return "";
     const path = of.map(({ offset, mean }) => `${round(x(offset))},${round(y(mean))}`).join(" ");
     return `<polyline points="${path}" fill="none" stroke="${colours[occasion]}" stroke-width="2"/>`;
   }
