@@ -109,8 +109,8 @@ const gigpo = preset("gigpo", {
 });
 
 /**
- * arXiv:2507.19849: GRPO's advantage on the leaves of branched rollouts, which `rollout.branching` samples. Token mean: the authors' launch
- * files, which leave verl's default. arpo.ts has what attribution means.
+ * arXiv:2507.19849: GRPO's advantage on the leaves of branched rollouts, which `rollout.branching` samples. Token mean: the authors'
+ * `ppo_trainer.yaml`. arpo.ts has what attribution means.
  */
 const arpo = preset("arpo", { advantage: groupStd, update: ppu("token"), aggregation: "token-mean" }).extend({
   /** What shared turns get: the sum of their leaves' gradients, the mean of their advantages, or the tree's own. Soft: the paper's choice. */
