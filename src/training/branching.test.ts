@@ -11,6 +11,7 @@ import { readMetrics, readProgress, readTrajectories } from "../runs/read.ts";
 import { createRun, reopenRun } from "../runs/write.ts";
 import { branchingMetrics, checkBranching, toolCallsSpent } from "./branching.ts";
 import { resolveConfig, type UserConfig } from "./config.ts";
+import { mean } from "./estimates.ts";
 import type { TrainingEvent } from "./events.ts";
 import { train } from "./trainer.ts";
 
@@ -68,6 +69,10 @@ test("a run of arpo branches, says how, and keeps what was decided and what it c
     expect(metrics).toMatchObject({ leavesPerTask: 6, forksCloned: forked.length, forksReplayed: 0, refills: 9 - forked.length });
     expect(Number.isFinite(metrics.entropyRise)).toBe(true);
     expect(metrics.toolCalls).toBe(toolCallsSpent(trajectories));
+    const sampled = trajectories
+      .flatMap(({ turns, branch }) => turns.slice(branch?.turn ?? 0))
+      .flatMap(({ entropies }) => entropies);
+    expect(metrics.entropy).toBeCloseTo(mean(sampled), 12);
     expect(forked.every(({ branch }) => branch?.by === "clone")).toBe(true);
   }
   expect(steps.reduce((sum, { metrics }) => sum + (metrics.forksCloned ?? 0), 0)).toBeGreaterThan(3);
