@@ -23,6 +23,7 @@ const model = {
   description: "a folder in Hugging Face format, a run's folder, a name on the Hub (owner/name), or the one that comes along",
 };
 const seed = { flag: "--seed <n>", path: "seed", description: "decides all that is random" };
+const device = { flag: "--device <name>", path: "device", description: "what computes: cpu, webgpu, cuda, or auto" };
 const threads = { flag: "--threads <n>", path: "threads", description: "CPU threads" };
 
 /** Settings with a flag of their own. `--set` reaches every other one. */
@@ -39,6 +40,7 @@ export const trainFlags: readonly SettingFlag[] = [
   { flag: "--group-size <n>", path: "rollout.groupSize", description: "rollouts of each task" },
   { flag: "--learning-rate <x>", path: "optimizer.learningRate", description: "AdamW's" },
   seed,
+  device,
   threads,
   { flag: "--out <folder>", path: "out", description: "folder of the run; if left out, a new one under runs/" },
 ];
@@ -51,6 +53,7 @@ export const evaluationFlags: readonly SettingFlag[] = [
   { flag: "--k <n>", path: "evaluation.k", description: "attempts at each task" },
   { flag: "--temperature <t>", path: "evaluation.temperature", description: "of sampling; 0 always takes the likeliest token" },
   seed,
+  device,
   threads,
 ];
 
@@ -59,10 +62,11 @@ export const chatFlags: readonly SettingFlag[] = [
   environment,
   { flag: "--temperature <t>", path: "evaluation.temperature", description: "of sampling; 0 always takes the likeliest token" },
   { flag: "--seed <n>", path: "seed", description: "chooses the world's contents" },
+  device,
   threads,
 ];
 
-export const doctorFlags: readonly SettingFlag[] = [model, threads];
+export const doctorFlags: readonly SettingFlag[] = [model, device, threads];
 
 /** Settings that are text even where the text looks like a number. */
 const texts: readonly string[] = ["environment.name", "model", "algorithm.kind", "evaluation.split", "out"];

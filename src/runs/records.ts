@@ -9,6 +9,8 @@ export const runRecordSchema = z.object({
   seed: z.int(),
   version: z.string(),
   node: z.string(),
+  /** What computed: where the configuration says "auto", what that took and what else it tried. */
+  device: z.string().optional(),
   /** ISO 8601. */
   created: z.string(),
 });

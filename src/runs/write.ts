@@ -25,14 +25,23 @@ export function requireFree(folder: string): void {
     });
 }
 
-/** Starts a run's folder. @throws RunError where it is taken */
-export function createRun(folder: string, config: Readonly<Record<string, unknown>> & { readonly seed: number }): void {
+/**
+ * Starts a run's folder.
+ * @param device what computes, for people
+ * @throws RunError where it is taken
+ */
+export function createRun(
+  folder: string,
+  config: Readonly<Record<string, unknown>> & { readonly seed: number },
+  device?: string,
+): void {
   requireFree(folder);
   const record: RunRecord = {
     config,
     seed: config.seed,
     version: packageVersion(),
     node: process.version,
+    device,
     created: new Date().toISOString(),
   };
   writeFileAtomic(layout.run(folder), json(record));

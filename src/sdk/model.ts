@@ -5,6 +5,7 @@ import { type Chat, makeChat } from "../agents/chat.ts";
 import { checkVocabulary, loadTokenizer } from "../agents/tokenizer.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { Engine } from "../engines/engine.ts";
+import { type Choice, chooseProvider, type Device } from "../engines/local/device-choice.ts";
 import { createLocalEngine } from "../engines/local/engine.ts";
 import { type MemoryUse, requireMemory } from "../engines/local/memory.ts";
 import { availableMemory } from "../engines/local/memory-available.ts";
@@ -55,21 +56,26 @@ export async function modelFolder(model: string, onDownload?: (event: HubEvent) 
 export interface Model {
   readonly engine: Engine;
   readonly chat: Chat;
+  /** What computes. */
+  readonly device: Choice;
 }
 
 /**
  * Loads a model into the local engine.
  * @param use what the model is for: whether the machine's memory will do is then said before anything is loaded
- * @throws EngineError if this machine has too little memory for it
+ * @param device the CPU if left out
+ * @throws EngineError if this machine has too little memory for it, or not the device
  * @throws ModelError naming the file of the folder that is wrong
  */
-export async function openModel(folder: string, threads: number, use?: MemoryUse): Promise<Model> {
+export async function openModel(folder: string, threads: number, use?: MemoryUse, device: Device = "cpu"): Promise<Model> {
   if (use !== undefined) requireMemory(folder, await readModelConfig(join(folder, "config.json")), use, availableMemory());
   const tokenizer = loadTokenizer(folder);
   const chat = makeChat(tokenizer);
-  const engine = await createLocalEngine({ model: folder, threads, decode: (tokens) => tokenizer.decode(tokens) });
+  const choice = await chooseProvider(device, threads);
+  const { provider } = choice;
+  const engine = await createLocalEngine({ model: folder, threads, provider, decode: (tokens) => tokenizer.decode(tokens) });
   checkVocabulary(tokenizer, engine.info.vocabularySize, folder);
-  return { engine, chat };
+  return { engine, chat, device: choice };
 }
 
 /** Nobody knows beforehand how long episodes get: what is shorter than this is not worth training on. */

@@ -75,12 +75,13 @@ export interface TrainOptions {
 /** Trains as planned. @throws RunError when interrupted; ModelError, EngineError or EnvError where these fail */
 export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions = {}): Promise<Summary> {
   const { config, environment, rewards, folder, modelFolder, resume } = plan;
-  const { engine, chat } = await openModel(modelFolder, config.threads, trainingUse(config));
+  const { engine, chat, device } = await openModel(modelFolder, config.threads, trainingUse(config), config.device);
   try {
     requireCapabilities(config.algorithm, engine.info); // before there is a folder
     await checkBranching(config, environment);
     if (resume) reopenRun(folder, config);
-    else createRun(folder, config);
+    else createRun(folder, config, device.description);
+    if (config.device !== "cpu") onEvent?.({ type: "notice", message: `Computing on ${device.description}` });
     return await trainWith({ config, engine, chat, environment, rewards, folder, onEvent, signal });
   } finally {
     await engine.dispose();

@@ -98,6 +98,8 @@ export const trainingConfigSchema = z.strictObject({
       judgeTokens: z.int().min(1).optional(),
     })
     .prefault({}),
+  /** What computes: the processor, the GPU through WebGPU or CUDA, or whichever of them works and is fastest. */
+  device: z.enum(["cpu", "webgpu", "cuda", "auto"]).default("cpu"),
   /** CPU threads of the engine. */
   threads: z.int().min(1).default(2),
   /** The run's folder. A new one under runs/ if left out. */

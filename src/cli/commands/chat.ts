@@ -26,7 +26,7 @@ export async function chatCommand(
   const environment = environmentOf(config, user);
   const task = await environment.task("test", config.seed);
   const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config.model, onDownload));
-  const { engine, chat } = await openModel(folder, config.threads, { ...samplingUse(config), concurrency: 1 });
+  const { engine, chat } = await openModel(folder, config.threads, { ...samplingUse(config), concurrency: 1 }, config.device);
 
   const cancelled = new AbortController();
   const person = personAt(input, screen, () => cancelled.abort());

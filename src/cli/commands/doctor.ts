@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { makeChat } from "../../agents/chat.ts";
 import { checkVocabulary, loadTokenizer } from "../../agents/tokenizer.ts";
 import { seedOf } from "../../core/random.ts";
+import { chooseProvider } from "../../engines/local/device-choice.ts";
 import { estimateMemory, gibibytes, parameterCount, totalBytes } from "../../engines/local/memory.ts";
 import { availableMemory } from "../../engines/local/memory-available.ts";
 import { readModelConfig } from "../../engines/local/model-folder.ts";
@@ -41,6 +42,7 @@ export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise
     ["processor", () => checkProcessor(config.threads)],
     ["memory", checkMemory],
     ["matrix products", () => checkProducts(config.threads)],
+    ...(config.device === "cpu" ? [] : [["device", () => checkDevice(config)] as const]),
     [
       "model",
       async () => {
@@ -56,7 +58,7 @@ export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise
       "sampling",
       async () => {
         if (folder === undefined) return notTried;
-        model = await openModel(folder, config.threads, { ...samplingUse(config), concurrency: rows });
+        model = await openModel(folder, config.threads, { ...samplingUse(config), concurrency: rows }, config.device);
         return checkSampling(model, config);
       },
     ],
@@ -117,12 +119,18 @@ function checkMemory(): Finding {
 const slowGflops = 10;
 
 async function checkProducts(threads: number): Promise<Finding> {
-  const gflops = await measurePeak(threads);
+  const gflops = await measurePeak({ threads });
   const text = `ONNX Runtime on the CPU: ${count(gflops)} GFLOP/s with ${count(threads)} threads`;
   const values = { provider: "cpu", threads, gflops: Math.round(gflops) };
   if (gflops < slowGflops * threads)
     return { state: "doubtful", text, values, advice: "That is slow: is the machine busy, or Node emulated (x64 on ARM)?" };
   return { state: "good", text, values };
+}
+
+/** What a run with this setting would compute on. */
+async function checkDevice({ device, threads }: TrainingConfig): Promise<Finding> {
+  const { provider, description } = await chooseProvider(device, threads);
+  return { state: "good", text: description, values: { device, provider } };
 }
 
 async function describeModel(folder: string): Promise<Finding> {

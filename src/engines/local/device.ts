@@ -62,7 +62,10 @@ export function missingProvider(provider: Provider, cause: unknown): EngineError
       cause,
     });
   }
-  if (provider === "cuda" && /load (shared )?library|backend not found|is unsupported|CUDA/i.test(message)) {
+  if (
+    provider === "cuda" &&
+    /load (shared )?library|backend not found|is unsupported|no CUDA-capable|CUDA driver version/i.test(message)
+  ) {
     return new EngineError("CUDA provider", undefined, {
       expected: "ONNX Runtime's CUDA libraries, CUDA 12 and cuDNN 9; Linux on x64 only",
       hint:

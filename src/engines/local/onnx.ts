@@ -1,4 +1,4 @@
-import { InferenceSession, Tensor as OrtTensor } from "onnxruntime-node";
+import { env, InferenceSession, Tensor as OrtTensor } from "onnxruntime-node";
 import protobuf from "protobufjs/minimal.js";
 import { EngineError } from "../../core/errors.ts";
 import {
@@ -13,6 +13,9 @@ import {
 } from "./device.ts";
 import type { Constant, DType, Graph, Node, Tensor } from "./graph.ts";
 import { type Lowering, type OnnxAttribute, type OnnxNode, ops } from "./ops.ts";
+
+// What goes wrong comes as an exception. Read once, when the first session is made.
+env.logLevel = "fatal";
 
 /** Field numbers and enum values below are those of onnx.proto (IR version 9, opset 18). */
 const elementTypes = { float32: 1, int32: 6, int64: 7 } as const satisfies Record<DType, number>;
@@ -130,7 +133,7 @@ function create(model: Uint8Array, provider: Provider, threads: number): Promise
   return InferenceSession.create(model, {
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
-    logSeverityLevel: 4, // what goes wrong comes as an exception
+    logSeverityLevel: 4,
     ...providerOptions(provider),
   });
 }
