@@ -32,7 +32,8 @@ const verlSchema = z.looseObject({
   prompt: z
     .array(z.object({ role: z.enum(["system", "user"]), content: z.string() }))
     .min(1)
-    .nullish(),
+    .nullish()
+    .catch(undefined),
   ability: z.string().nullish(),
   reward_model: z.looseObject({ ground_truth: answers.nullish() }).nullish(),
   extra_info: z.looseObject({ question: text.nullish() }).nullish(),
