@@ -1,47 +1,192 @@
-import type { Engine } from "../src/engines/engine.ts";
-import { denseBatch, randomTokens } from "./model.ts";
+import { nodeCommand, type Program } from "./side.ts";
 
-/** One quantity, measured on this engine and on a peer that does the same work. */
+/** What `--only` names: some sides that are measured in turn, and the entries that are made of what they tell. */
 export interface Benchmark {
   readonly name: string;
-  readonly unit: "tokens/s";
-  /** Tokens that one call of `work` processes. */
-  readonly tokens: number;
-  work(engine: Engine): Promise<unknown>;
-  /** The peer's program in `bench/peers/`, and its arguments after the model's folder and the number of threads. */
-  readonly peer: { readonly script: string; readonly args: readonly number[] };
+  /** Run once beforehand, unless an earlier benchmark has run it. */
+  readonly prepare: readonly Program[];
+  readonly sides: Readonly<Record<string, MeasuredProgram>>;
+  readonly entries: readonly Entry[];
 }
 
-const adamw = { learningRate: 1e-5, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0.01, clipNorm: 1 };
+export interface MeasuredProgram extends Program {
+  /** At most so many rounds, of those that are slow and steady. */
+  readonly rounds?: number;
+}
 
-/** Forward, backward, clipping and AdamW over rows of unrelated tokens: no prefix is shared, nothing is padded. */
-function denseTraining(rows: number, length: number): Benchmark {
-  const samples = denseBatch(rows, length);
-  const weights = samples.map(({ action }) => action.map((_, i) => Math.sin(i)));
-  return {
-    name: "training-dense",
-    unit: "tokens/s",
-    tokens: rows * length,
-    work: async (engine) => {
-      await engine.forwardBackward(samples, weights, { temperature: 1 });
-      await engine.step(adamw);
-    },
-    peer: { script: "training.py", args: [rows, length] },
+/** One line of the table: `ratio` is ours / peer. */
+export interface Entry {
+  readonly name: string;
+  readonly unit: string;
+  /** What the sides are asked to measure; "" where there is no choice. */
+  readonly request: string;
+  readonly ours: Source;
+  readonly peer: Source & {
+    /** Where the side's own name does not tell. */
+    readonly name?: string;
   };
+  /** What the ratio should be; reported only where there is none. */
+  readonly target?: Target;
 }
 
-/** From fresh prompts, prefill included; counts new tokens. Ours also returns log-probs and entropies, which `generate` does not. */
-function sampling(rows: number, promptLength: number, newTokens: number): Benchmark {
-  const prompts = Array.from({ length: rows }, (_, row) => randomTokens(promptLength, "prompt", row));
-  let seed = 0;
-  return {
-    name: `sampling-batch-${rows}`,
-    unit: "tokens/s",
-    tokens: rows * newTokens,
-    work: (engine) =>
-      Promise.all(prompts.map((context) => engine.sample({ context, maxTokens: newTokens, stopTokens: [], seed: seed++ }))),
-    peer: { script: "sampling.py", args: [rows, promptLength, newTokens] },
+export type Target = { readonly atLeast: number } | { readonly atMost: number };
+
+/** A quantity that a side measures. */
+export interface Source {
+  readonly side: string;
+  readonly of: string;
+}
+
+export interface Places {
+  /** Temporary. */
+  readonly folder: string;
+  /** The model that comes along. */
+  readonly officeModel: string;
+  readonly threads: number;
+}
+
+export function makeBenchmarks({ folder, officeModel, threads }: Places): Benchmark[] {
+  const models: Program = { script: "ours/models.ts", args: [folder] };
+  const rollouts = `${folder}/rollouts.json`;
+  const recorded: Program = { script: "ours/record-rollouts.ts", args: [officeModel, threads, rollouts] };
+
+  /** Rows of unrelated tokens: no prefix is shared, nothing is padded. */
+  const denseTraining = (name: string, model: string, size: readonly number[], peerRounds?: number): Benchmark => {
+    const args = [`${folder}/${model}`, threads, ...size];
+    const peer = (mode: string) => ({ script: "peers/dense.py", args: [...args, mode], rounds: peerRounds });
+    const entry = { unit: "tokens/s", request: "", ours: { side: "ours", of: "tokensPerSecond" } };
+    return {
+      name,
+      prepare: [models],
+      sides: { ours: { script: "ours/dense.ts", args }, eager: peer("eager"), compile: peer("compile") },
+      entries: [
+        { ...entry, name, peer: { side: "eager", of: "tokensPerSecond" }, target: { atLeast: 1.2 } },
+        { ...entry, name: `${name}-compile`, peer: { side: "compile", of: "tokensPerSecond" } },
+      ],
+    };
   };
-}
 
-export const benchmarks: readonly Benchmark[] = [denseTraining(8, 512), sampling(1, 64, 128), sampling(32, 64, 128)];
+  /** One padded sequence for each trajectory is the least that an engine without tries can compute; one for each turn is its general form. */
+  const rolloutTraining = (): Benchmark => {
+    const args = [officeModel, threads, rollouts];
+    const peer = (form: string) => ({ script: "peers/rollouts.py", args: [...args, form, 16] });
+    const speed = { unit: "tokens/s", request: "", ours: { side: "ours", of: "tokensPerSecond" } };
+    const memory = { unit: "MB", request: "", ours: { side: "ours", of: "peakMegabytes" } };
+    const name = "training-rollouts";
+    return {
+      name,
+      prepare: [recorded],
+      sides: { ours: { script: "ours/rollouts.ts", args }, trajectories: peer("trajectories"), turns: peer("turns") },
+      entries: [
+        { ...speed, name, peer: { side: "trajectories", of: "tokensPerSecond" }, target: { atLeast: 3 } },
+        { ...memory, name: `${name}-memory`, peer: { side: "trajectories", of: "peakMegabytes" }, target: { atMost: 0.6 } },
+        { ...speed, name: `${name}-per-turn`, peer: { side: "turns", of: "tokensPerSecond" }, target: { atLeast: 3 } },
+        { ...memory, name: `${name}-per-turn-memory`, peer: { side: "turns", of: "peakMegabytes" }, target: { atMost: 0.6 } },
+      ],
+    };
+  };
+
+  const updates = (): Benchmark => {
+    const ours = (of: string) => ({ side: "ours", of });
+    const grpo = { ...ours("grpoSeconds"), name: "one GRPO update of the same batch on this engine" };
+    const time = { unit: "s", ours: ours("seeupoSeconds"), peer: grpo };
+    const name = "update-seeupo";
+    return {
+      name,
+      prepare: [recorded],
+      sides: { ours: { script: "ours/updates.ts", args: [officeModel, threads, rollouts] } },
+      entries: [
+        {
+          name: `${name}-passes`,
+          unit: "token-passes",
+          request: "all turns",
+          ours: ours("seeupoPasses"),
+          peer: { ...ours("referencePasses"), name: "reference procedure, counted" },
+          target: { atMost: 0.4 },
+        },
+        { ...time, name: `${name}-time`, request: "all turns" },
+        { ...time, name: `${name}-time-5-turns`, request: "5 turns", target: { atMost: 3 } },
+      ],
+    };
+  };
+
+  const trainingSteps = (): Benchmark => {
+    const speed = (kind: string) => ({
+      unit: "rollouts/s",
+      request: "",
+      ours: { side: `ours ${kind}`, of: "rolloutsPerSecond" },
+      peer: { side: `trl ${kind}`, of: "rolloutsPerSecond" },
+      target: { atLeast: 5 },
+    });
+    const words = [`${folder}/words`, threads];
+    const tools = [officeModel, threads];
+    return {
+      name: "step-trl",
+      prepare: [{ script: "ours/words-model.ts", args: [`${folder}/words`] }],
+      sides: {
+        "ours single": { script: "ours/step.ts", args: [...words, "words"] },
+        "trl single": { script: "peers/step.py", args: [...words, "words"], rounds: 1 },
+        "ours tools": { script: "ours/step.ts", args: [...tools, "office"] },
+        "trl tools": { script: "peers/step.py", args: [...tools, "office", ...nodeCommand("ours/office-server.ts")] },
+      },
+      entries: [
+        { ...speed("single"), name: "step-trl" },
+        { ...speed("tools"), name: "step-trl-tools" },
+      ],
+    };
+  };
+
+  /** Against llama.cpp it is reported, where `llama-cpp-python` and `gguf` are installed. */
+  const sampling = (): Benchmark => {
+    const args = [`${folder}/5m`, threads];
+    const cases = [64, 512].flatMap((cached) => [1, 32, 128].map((rows) => ({ rows, cached })));
+    const entries = cases.flatMap(({ rows, cached }): Entry[] => {
+      const name = `sampling-batch-${rows}-cached-${cached}`;
+      const ours = { side: "ours", of: "tokensPerSecond" };
+      const speed = { unit: "tokens/s", request: `${rows} ${cached} 64`, ours };
+      return [
+        { ...speed, name, peer: { ...ours, side: "transformers" }, target: { atLeast: 4 } },
+        { ...speed, name: `${name}-llama.cpp`, peer: { ...ours, side: "llama.cpp" } },
+      ];
+    });
+    return {
+      name: "sampling",
+      prepare: [models],
+      sides: {
+        ours: { script: "ours/sampling.ts", args },
+        transformers: { script: "peers/sampling.py", args },
+        "llama.cpp": { script: "peers/llama_cpp_sampling.py", args },
+      },
+      entries,
+    };
+  };
+
+  /** Here ours is what dense training reaches, and the peer is what matrix products alone reach. */
+  const shareOfPeak = (): Benchmark => {
+    const args = (model: string) => [`${folder}/${model}`, threads, 8, 512];
+    const entry = (model: string): Entry => ({
+      name: `matmul-peak-${model}`,
+      unit: "GFLOP/s",
+      request: "peak",
+      ours: { side: model, of: "gflops" },
+      peer: { side: model, of: "peakGflops", name: "float32 products of 1,024 × 1,024 in ONNX Runtime" },
+      target: { atLeast: 0.5 },
+    });
+    return {
+      name: "matmul-peak",
+      prepare: [models],
+      sides: { "5m": { script: "ours/dense.ts", args: args("5m") }, "27m": { script: "ours/dense.ts", args: args("27m") } },
+      entries: [entry("5m"), entry("27m")],
+    };
+  };
+
+  return [
+    denseTraining("training-dense", "5m", [8, 512]),
+    denseTraining("training-dense-27m", "27m", [8, 512], 1),
+    rolloutTraining(),
+    updates(),
+    trainingSteps(),
+    sampling(),
+    shareOfPeak(),
+  ];
+}

@@ -1,114 +1,75 @@
-/** `npm run bench -- --help`: speed of the local engine, beside PyTorch and transformers where Python has them. */
+/** `npm run bench -- --help`: the local engine beside PyTorch, transformers and TRL where Python has them. docs/performance.md tells more. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
-import type { Engine } from "../src/engines/engine.ts";
-import { createLocalEngine } from "../src/engines/local/engine.ts";
-import { type Benchmark, benchmarks } from "./benchmarks.ts";
-import { writeBenchmarkModel } from "./model.ts";
-import { startPeer } from "./peer.ts";
+import { modelFolder } from "../src/sdk/model.ts";
+import { makeBenchmarks } from "./benchmarks.ts";
+import { type Measured, measure, type Result } from "./measure.ts";
 import { findPython } from "./python.ts";
+import { type Program, runProgram } from "./side.ts";
+import { spread } from "./statistics.ts";
 
 interface Options {
   readonly json?: string;
-  readonly only?: string;
+  readonly only?: readonly string[];
   readonly runs: number;
   readonly threads: number;
   readonly python?: string;
 }
 
-/** Of several rounds. `peer`, `peerName` and `ratio` are null where there is no Python with PyTorch and transformers. */
-interface Result {
-  readonly name: string;
-  readonly unit: string;
-  readonly ours: number;
-  readonly peer: number | null;
-  readonly peerName: string | null;
-  readonly ratio: number | null;
-}
-
+const names = makeBenchmarks({ folder: "", officeModel: "", threads: 1 }).map(({ name }) => name);
 const program = new Command("npm run bench --")
-  .description(
-    "Measures the local engine, and in the same invocation PyTorch with transformers: rounds alternate, medians are compared.",
-  )
-  .option("--json <file>", "write the results as a list of { name, unit, ours, peer, peerName, ratio }")
-  .addOption(new Option("--only <name>", "one benchmark").choices(benchmarks.map(({ name }) => name)))
+  .description("Measures the local engine, and in the same invocation its peers: rounds alternate, medians are compared.")
+  .option("--json <file>", "write the results as a list of { name, unit, ours, peer, peerName, ratio }; ratio is ours / peer")
+  .addOption(new Option("--only <names...>", "some of the benchmarks").choices(names))
   .option("--runs <n>", "rounds of each, a second or more long", positiveInteger, 3)
-  .option("--threads <n>", "threads of both engines", positiveInteger, 2)
+  .option("--threads <n>", "threads of every side", positiveInteger, 2)
   .option("--python <command>", "a Python with torch and transformers (default: $RETROGRADE_PYTHON, then python3)")
   .parse();
-const options = program.opts<Options>();
-
-const python = await findPython(options.python).catch((error: Error) => program.error(error.message));
-if (python === undefined)
-  console.log("No Python with torch and transformers: ours alone. Name one with --python or RETROGRADE_PYTHON.");
-console.log(
-  `${cpus()[0].model}, ${options.threads} threads, node ${process.versions.node}; median of rounds (lowest–highest), ${options.runs} of each`,
-);
 
 const folder = await mkdtemp(join(tmpdir(), "retrograde-bench-"));
 try {
-  await writeBenchmarkModel(folder);
-  const results: Result[] = [];
-  for (const benchmark of benchmarks) {
-    if (options.only === undefined || options.only === benchmark.name) results.push(await measure(benchmark));
-  }
-  if (options.json !== undefined) await writeFile(options.json, `${JSON.stringify(results, null, 2)}\n`);
+  await main(program.opts<Options>());
 } finally {
   await rm(folder, { recursive: true });
 }
 
-/** Alternates rounds of both sides, so that what else the machine does meets both alike; each idles while the other runs. */
-async function measure(benchmark: Benchmark): Promise<Result> {
-  const { name, unit, peer: program } = benchmark;
-  const engine = await createLocalEngine({ model: folder, threads: options.threads });
-  const peer =
-    python === undefined ? undefined : await startPeer(python, program.script, [folder, options.threads, ...program.args]);
-  const ours: number[] = [];
-  const theirs: number[] = [];
-  try {
-    await benchmark.work(engine);
-    for (let round = 0; round < options.runs; round++) {
-      ours.push(await roundOf(benchmark, engine));
-      if (peer !== undefined) theirs.push(await peer.round());
+async function main({ json, only, runs, threads, python: named }: Options): Promise<void> {
+  const python = await findPython(named).catch((error: Error) => program.error(error.message));
+  if (python === undefined)
+    console.log("No Python with torch and transformers: ours alone. Name one with --python or RETROGRADE_PYTHON.");
+  const officeModel = await modelFolder("default");
+  const machine = `${cpus().length} × ${cpus()[0].model}, ${threads} threads, node ${process.versions.node}`;
+  console.log(`${machine}; median of rounds (lowest–highest), ${runs} of each`);
+
+  const results: Result[] = [];
+  const prepared = new Set<string>();
+  for (const { prepare, ...benchmark } of makeBenchmarks({ folder, officeModel, threads })) {
+    if (only !== undefined && !only.includes(benchmark.name)) continue;
+    for (const each of prepare) await once(each, prepared);
+    const started = performance.now();
+    for (const measured of await measure({ ...benchmark, prepare }, runs, python)) {
+      results.push(measured.result);
+      console.log(rowOf(measured));
     }
-  } finally {
-    peer?.stop();
-    await engine.dispose();
+    console.log(`  ${benchmark.name} took ${((performance.now() - started) / 1000).toFixed(0)} s`);
+    if (json !== undefined) await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
   }
-  const result = { name, unit, ours: median(ours), peer: null, peerName: null, ratio: null };
-  const row = `${name.padEnd(18)} ${describe(ours)} ${unit}`;
-  if (peer === undefined) {
-    console.log(row);
-    return result;
-  }
-  const ratio = median(ours) / median(theirs);
-  console.log(`${row}   peer ${describe(theirs)}   ratio ${ratio.toFixed(2)}   ${peer.name}`);
-  return { ...result, peer: median(theirs), peerName: peer.name, ratio };
 }
 
-/** Tokens per second over repeated work for at least a second. */
-async function roundOf({ tokens, work }: Benchmark, engine: Engine): Promise<number> {
-  const start = performance.now();
-  let calls = 0;
-  let seconds = 0;
-  while (seconds < 1) {
-    await work(engine);
-    calls++;
-    seconds = (performance.now() - start) / 1000;
-  }
-  return (calls * tokens) / seconds;
+async function once(program: Program, done: Set<string>): Promise<void> {
+  const key = JSON.stringify(program);
+  if (!done.has(key)) await runProgram(program, undefined);
+  done.add(key);
 }
 
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
-
-function describe(values: readonly number[]): string {
-  return `${median(values).toFixed(0).padStart(7)} (${Math.min(...values).toFixed(0)}–${Math.max(...values).toFixed(0)})`;
+function rowOf({ result: { name, unit, ratio, peerName }, ours, peer, entry: { target } }: Measured): string {
+  const row = `${name.padEnd(32)} ${spread(ours).padStart(22)} ${unit}`;
+  if (ratio === null) return row;
+  const wanted =
+    target === undefined ? "" : "atLeast" in target ? ` (target ≥ ${target.atLeast})` : ` (target ≤ ${target.atMost})`;
+  return `${row}   peer ${spread(peer)}   ratio ${ratio.toFixed(2)}${wanted}   ${peerName}`;
 }
 
 function positiveInteger(text: string): number {

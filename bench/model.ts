@@ -4,7 +4,7 @@ import type { ModelConfig } from "../src/engines/local/model-config.ts";
 import { initialiseModel, saveModel } from "../src/engines/local/model-folder.ts";
 
 /** Qwen3 with 5 million parameters: the size that the default environment is trained with, and a little more. */
-const config: ModelConfig = {
+const small: ModelConfig = {
   architecture: "qwen3",
   vocabSize: 1024,
   hiddenSize: 256,
@@ -22,20 +22,30 @@ const config: ModelConfig = {
   eosTokenIds: [],
 };
 
-/** Writes a random model that both engines load. */
-export async function writeBenchmarkModel(folder: string): Promise<void> {
-  await saveModel(folder, initialiseModel(config, randomStream(1, "benchmark", "weights")), { dtype: "float32" });
+/** Random models by their number of parameters, which is also the name of the folder that `writeBenchmarkModel` makes. */
+export const benchmarkModels: Readonly<Record<string, ModelConfig>> = {
+  "5m": small,
+  "27m": { ...small, vocabSize: 4096, hiddenSize: 512, intermediateSize: 1536, layers: 8, heads: 8, kvHeads: 4 },
+};
+
+/** Writes a random model that both engines load. @param companions further files of the folder, by name */
+export async function writeBenchmarkModel(
+  folder: string,
+  config: ModelConfig,
+  companions: ReadonlyMap<string, Uint8Array> = new Map(),
+): Promise<void> {
+  await saveModel(folder, initialiseModel(config, randomStream(1, "benchmark", "weights"), companions), { dtype: "float32" });
 }
 
-export function randomTokens(length: number, ...names: readonly (string | number)[]): TokenId[] {
+export function randomTokens(vocabSize: number, length: number, ...names: readonly (string | number)[]): TokenId[] {
   const random = randomStream(1, "benchmark", ...names);
-  return Array.from({ length }, () => random.integer(config.vocabSize));
+  return Array.from({ length }, () => random.integer(vocabSize));
 }
 
 /** Rows of unrelated random tokens: all but the first of each are trained, and nothing is shared. */
-export function denseBatch(rows: number, length: number): ActionInContext[] {
+export function denseBatch(vocabSize: number, rows: number, length: number): ActionInContext[] {
   return Array.from({ length: rows }, (_, row) => {
-    const tokens = randomTokens(length, "row", row);
+    const tokens = randomTokens(vocabSize, length, "row", row);
     return { trajectory: String(row), turn: 0, context: tokens.slice(0, 1), action: tokens.slice(1) };
   });
 }

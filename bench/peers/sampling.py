@@ -1,24 +1,46 @@
-"""Sampling with `generate` at temperature 1: python sampling.py MODEL THREADS ROWS PROMPT NEW"""
+"""
+Sampling with `generate` at temperature 1 that goes on from contexts whose keys and values are cached: python sampling.py MODEL THREADS
 
+A request is "ROWS CACHED NEW"; the prompts' own pass and the copies of the cache are not in the time.
+"""
+
+import copy
 import sys
+import time
 
 import torch
-from rounds import answer_rounds
+from rounds import answer, requests
+from torch_name import torch_name
 from transformers import AutoModelForCausalLM
 
-folder, threads, rows, prompt, new = sys.argv[1], *map(int, sys.argv[2:])
+folder, threads = sys.argv[1], int(sys.argv[2])
 torch.set_num_threads(threads)
 torch.manual_seed(0)
 model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
 model.generation_config.eos_token_id = None
-prompts = torch.randint(0, model.config.vocab_size, (rows, prompt))
-mask = torch.ones_like(prompts)
 
 
 @torch.no_grad()
-def generate():
-    output = model.generate(prompts, attention_mask=mask, max_new_tokens=new, do_sample=True, temperature=1.0, top_k=0, top_p=1.0, pad_token_id=0)
-    assert output.shape == (rows, prompt + new), output.shape
+def decode(rows, cached, new):
+    """Seconds of each call; without end, so that the prompts' pass is made once."""
+    prompts = torch.randint(0, model.config.vocab_size, (rows, cached + 1))
+    cache = model(prompts[:, :-1], use_cache=True, logits_to_keep=1).past_key_values
+    while True:
+        copied = copy.deepcopy(cache)
+        start = time.perf_counter()
+        output = model.generate(prompts, attention_mask=torch.ones_like(prompts), past_key_values=copied, max_new_tokens=new, do_sample=True, temperature=1.0, top_k=0, top_p=1.0, pad_token_id=0)
+        seconds = time.perf_counter() - start
+        assert output.shape == (rows, cached + 1 + new), output.shape
+        yield seconds
 
 
-answer_rounds(generate, rows * new)
+next(decode(1, 64, 8))
+answer({"name": torch_name()})
+for request in requests():
+    rows, cached, new = map(int, request.split())
+    calls, seconds = 0, 0.0
+    for call in decode(rows, cached, new):
+        calls, seconds = calls + 1, seconds + call
+        if seconds >= 1:
+            break
+    answer({"tokensPerSecond": calls * rows * new / seconds})

@@ -1,0 +1,29 @@
+/** Whole training steps by GRPO, 8 tasks × 8 rollouts: step.ts MODEL THREADS words|office */
+import { openModel } from "../../src/sdk/model.ts";
+import { resolveConfig } from "../../src/training/config.ts";
+import { trainingStep } from "../../src/training/step.ts";
+import { oneRequestOffice } from "../office.ts";
+import { wordsEnvironment } from "../words.ts";
+import { answerRounds, secondsPerCall } from "./rounds.ts";
+
+const [model, threads, task] = process.argv.slice(2);
+const { engine, chat } = await openModel(model, Number(threads));
+const environment = task === "words" ? wordsEnvironment : oneRequestOffice();
+const limits = task === "words" ? { maxTurns: 1, maxTokens: 128 } : { maxTurns: 10, maxTokens: 96 };
+const config = resolveConfig({
+  environment,
+  algorithm: "grpo",
+  rollout: { tasksPerStep: 8, groupSize: 8, ...limits },
+  optimizer: { learningRate: 1e-5, schedule: "constant" },
+  steps: 1000,
+});
+let step = 0;
+let position = 0;
+
+async function next(): Promise<void> {
+  const { tasks } = await trainingStep({ config, engine, chat, environment, onEvent: () => {} }, ++step, position);
+  position += tasks;
+}
+
+await next();
+await answerRounds("retrograde", async () => ({ rolloutsPerSecond: 64 / (await secondsPerCall(next)) }));
