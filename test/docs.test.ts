@@ -3,6 +3,7 @@ import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { algorithmConfigSchema } from "../src/algorithms/config.ts";
+import { deepResearchSettingsSchema } from "../src/environments/deep-research/settings.ts";
 import { officeSettingsSchema } from "../src/environments/office/settings.ts";
 import { rewardConfigSchema } from "../src/rewards/config.ts";
 import { trainingConfigSchema } from "../src/training/config.ts";
@@ -30,6 +31,7 @@ function row(path: string, fallback: unknown): string {
 const documented: readonly (readonly [string, z.core.$ZodType])[] = [
   ["the run", trainingConfigSchema],
   ["office", officeSettingsSchema],
+  ["deep-research", deepResearchSettingsSchema],
   ...algorithmConfigSchema.options.map((option) => [option.shape.kind.value, option] as const),
   ...rewardConfigSchema.options.map((option) => [`the reward ${option.shape.kind.value}`, option] as const),
 ];
