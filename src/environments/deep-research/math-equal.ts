@@ -43,11 +43,11 @@ function bracedRoots(formula: string): string | undefined {
   return before + roots.map((root) => (root.startsWith("{") ? `\\sqrt${root}` : `\\sqrt{${root[0]}}${root.slice(1)}`)).join("");
 }
 
-/** `\frac12` and `\frac1{2}` become `\frac{1}{2}`; where one breaks off after its first character, all stay as they are. */
+/** `\frac12` and `\frac1{2}` become `\frac{1}{2}`; the first that breaks off decides: after one character all stay as they are. */
 function bracedFractions(formula: string): string | undefined {
   const [before, ...fractions] = formula.split("\\frac");
-  if (fractions.includes("")) return undefined;
-  if (fractions.some((rest) => !rest.startsWith("{") && rest.length < 2)) return formula;
+  const short = fractions.find((rest) => !rest.startsWith("{") && rest.length < 2);
+  if (short !== undefined) return short === "" ? undefined : formula;
   const braced = fractions.map((rest) => {
     if (rest.startsWith("{")) return `\\frac${rest}`;
     const [numerator, next] = rest;

@@ -106,6 +106,8 @@ test.each([
   ["\\frac{2}{4}", "\\frac{1}{2}", false],
   ["\\sqrt", "\\sqrt", true],
   ["\\sqrt", "\\sqrt ", false],
+  ["\\frac12\\dfrac", "\\frac12\\frac", false],
+  ["\\frac=\\dfrac", "\\frac=\\frac", true],
   ["", "", true],
 ])("%j is %j in mathematics: %s", (answer, gold, same) => {
   expect(mathEqual(answer, gold)).toBe(same);
