@@ -60,7 +60,7 @@ if (what !== "lora" && what !== "full") program.error("Expected lora or full.");
 
 const mark = (title: string, since: number) =>
   console.log(
-    `${title.padEnd(28)} ${((performance.now() - since) / 1000).toFixed(1).padStart(7)} s   now ${gib("VmRSS")}   peak ${gib("VmHWM")} GiB`,
+    `${title.padEnd(28)} ${((performance.now() - since) / 1000).toFixed(1).padStart(7)} s   processor time so far ${(process.cpuUsage().user / 1e6).toFixed(0)} + ${(process.cpuUsage().system / 1e6).toFixed(0)} s   now ${gib("VmRSS")}   peak ${gib("VmHWM")} GiB`,
   );
 
 let start = performance.now();

@@ -7,7 +7,7 @@ import type { SessionOptions } from "./device.ts";
 import type { Head } from "./heads.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { batchRows, type PackedBatch, packBatch, packRows } from "./packing.ts";
-import { RecomputingGraph, wholeGraphBytes } from "./recompute.ts";
+import { activationsOfToken, RecomputingGraph, wholeGraphBytes } from "./recompute.ts";
 import { type Arrays, type TrainableModel, TrainingGraph } from "./training-graph.ts";
 
 /** Distinct tokens of a row: more lets more samples share a prefix, fewer saves attention between branches. */
@@ -15,8 +15,8 @@ export const rowTokens = 192;
 /** Tokens of a training micro-batch, padding included. Larger ones are no faster, and need more memory. */
 export const batchTokens = 1536;
 
-/** Activations that a pass over a micro-batch may hold at once; where more are needed, layers compute theirs again. */
-const activationBytes = 2 * 2 ** 30;
+/** What a pass over a micro-batch may hold at once; where it would be more, layers compute their activations again. */
+export const passBytes = 2 * 2 ** 30;
 
 /** What passes have computed, counted over all learners of an engine. */
 export type TrainingCount = { -readonly [Name in keyof EngineStats["training"]]: EngineStats["training"][Name] };
@@ -122,7 +122,7 @@ export class Learner {
   #pack(samples: readonly ActionInContext[]): PackedBatch[] {
     const longest = samples.reduce((most, { context, action }) => Math.max(most, context.length + action.length), 0);
     const rows = packRows(samples, Math.min(this.#options.maxLength, Math.max(rowTokens, longest)));
-    return batchRows(rows, batchTokens).map(packBatch);
+    return batchRows(rows, microBatchTokens(this.#config, Math.max(rowTokens, longest))).map(packBatch);
   }
 
   async #forward(
@@ -155,7 +155,7 @@ export class Learner {
   #graph(head: number, batch: PackedBatch, backward: boolean): TrainableModel {
     const { whole, layered } = this.#graphs[head];
     const trained = backward ? this.parameters : new Map();
-    const recompute = this.#options.recompute ?? wholeGraphBytes(this.#config, batch, trained) > activationBytes;
+    const recompute = this.#options.recompute ?? wholeGraphBytes(this.#config, batch, trained) > passBytes;
     return recompute ? layered : whole;
   }
 
@@ -181,6 +181,11 @@ export class Learner {
     count.denseTokens += samples.reduce((sum, { context, action }) => sum + context.length + action.length, 0);
     return numbers;
   }
+}
+
+/** Tokens of a micro-batch of rows of a length: `batchTokens`, or what one layer of a large model can do in half of a pass's memory. */
+export function microBatchTokens(config: ModelConfig, length: number): number {
+  return Math.min(batchTokens, Math.floor(passBytes / 2 / (4 * activationsOfToken(config, length))));
 }
 
 /** The weights of the samples that share a scored token add up. @returns [M] */

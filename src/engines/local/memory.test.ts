@@ -17,6 +17,8 @@ const large = qwen2({ hiddenSize: 768, intermediateSize: 2048, layers: 10, heads
 const half = qwen2({ hiddenSize: 896, intermediateSize: 4864, layers: 24, heads: 14, vocabSize: 151_936 });
 
 const training: MemoryUse = { training: true, length: 256, concurrency: 16 };
+const adapter = { rank: 16, alpha: 32, targets: "all-linear" as const };
+const long: MemoryUse = { training: true, length: 2048, concurrency: 1 };
 const sampling = { ...training, training: false };
 const total = (config: ModelConfig, use: MemoryUse) => totalBytes(estimateMemory(config, use));
 
@@ -34,6 +36,8 @@ test.each([
   ["30 M", medium, training, 2710e6],
   ["100 M", large, sampling, 1501e6],
   ["100 M, layer by layer", large, training, 6038e6],
+  ["0.5 B, 1 × 2048, layer by layer", half, long, 13_970e6],
+  ["0.5 B, 1 × 2048, an adapter", half, { ...long, lora: adapter }, 6_470e6],
 ])("the estimate for %s is within a quarter of what was measured", (_, config, use, measured) => {
   const parts = estimateMemory(config, use).filter(({ name }) => name !== "reference model");
   expect(totalBytes(parts) / measured).toBeGreaterThan(0.75);

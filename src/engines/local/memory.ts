@@ -1,6 +1,9 @@
 import { EngineError } from "../../core/errors.ts";
-import { batchTokens, rowTokens } from "./learner.ts";
+import { microBatchTokens, passBytes, rowTokens } from "./learner.ts";
+import { adapterShapes, type LoraSettings, resolveLora } from "./lora.ts";
 import { type ModelConfig, parameterShapes } from "./model-config.ts";
+import { activationsOfToken } from "./recompute.ts";
+import { largeBytes } from "./sampling-graph.ts";
 
 /** What is done with a model, as far as memory depends on it. */
 export interface MemoryUse {
@@ -10,6 +13,8 @@ export interface MemoryUse {
   readonly length: number;
   /** Actions that are sampled at a time. */
   readonly concurrency: number;
+  /** An adapter is trained instead of the model. */
+  readonly lora?: LoraSettings;
 }
 
 export interface MemoryPart {
@@ -21,7 +26,7 @@ export interface MemoryPart {
 const bytesPerNumber = 4;
 /** Node, ONNX Runtime and this package, before there is a model. */
 const processBytes = 200e6;
-/** Copies of the weights in the sampler: ONNX Runtime's own and the packed ones, and half a copy for what is alive while they are made. */
+/** Copies of a small model's weights in the sampler: ONNX Runtime's own and the packed ones, and half a copy for what is alive while they are made. */
 const samplerCopies = 2.5;
 /** Slots for actions that are sampled side by side, and what is kept of those that wait for their next turn: as in engine.ts. */
 const [mostSlots, keptBytes] = [128, 512 * 2 ** 20];
@@ -31,10 +36,11 @@ const logitCopies = 7;
 const passCopies = 4;
 /** What a pass takes over the activations that the backward half needs: values in between, and gaps that the allocator leaves. */
 const allocation = 1.5;
+/** The same layer by layer, where a forward half, a backward half and the head each keep what they once took. */
+const layeredAllocation = 3.6;
 /** Share of the tokens that are scored, being an action's. */
 const scoredShare = 0.25;
-/** Beyond so many bytes of a pass layers compute their activations again, one at a time, and logits come in pieces: as in learner.ts. */
-const recomputeBeyond = 2 * 2 ** 30;
+/** Logits of a pass layer by layer, which come in pieces: as in recompute.ts. */
 const recomputedLogits = 5 * 128 * 2 ** 20;
 
 /**
@@ -49,18 +55,22 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
   const sampling = [
     { name: "Node and ONNX Runtime", bytes: processBytes },
     { name: "parameters", bytes: weights },
-    { name: "the sampler's copies of them", bytes: samplerCopies * weights },
+    ...(weights < largeBytes ? [{ name: "the sampler's copies of them", bytes: samplerCopies * weights }] : []),
     { name: "keys and values", bytes: cache + Math.min(cache, keptBytes) },
     { name: "probabilities", bytes: logitCopies * bytesPerNumber * rows * config.vocabSize },
   ];
   if (!use.training) return sampling;
+  const learned = learnedShapes(config, use.lora).map((shape) => bytesPerNumber * product(shape));
+  const learnedBytes = learned.reduce((sum, bytes) => sum + bytes, 0);
+  const pass = passOf(config, length, learnedBytes);
   return [
     ...sampling,
-    { name: "gradient", bytes: weights },
-    { name: "AdamW's moments", bytes: 2 * weights },
-    { name: "reference model", bytes: weights },
-    { name: "gradient in the making", bytes: passCopies * weights },
-    { name: "activations", bytes: activationBytes(config, length) },
+    { name: "gradient", bytes: learnedBytes },
+    { name: "AdamW's moments", bytes: 2 * learnedBytes },
+    { name: "reference model", bytes: learnedBytes },
+    // Layer by layer, gradients are those of a layer or of the embedding.
+    { name: "gradient in the making", bytes: pass.layered ? 2 * Math.max(...learned) : passCopies * learnedBytes },
+    { name: "activations", bytes: pass.bytes },
   ];
 }
 
@@ -69,22 +79,29 @@ export function totalBytes(parts: readonly MemoryPart[]): number {
 }
 
 export function parameterCount(config: ModelConfig): number {
-  return [...parameterShapes(config).values()].reduce((sum, shape) => sum + shape.reduce((a, b) => a * b, 1), 0);
+  return [...parameterShapes(config).values()].reduce((sum, shape) => sum + product(shape), 0);
 }
 
-/** Of one micro-batch, as the learner cuts them. */
-function activationBytes(config: ModelConfig, length: number): number {
-  const { hiddenSize, intermediateSize, heads, kvHeads, headDim, layers, vocabSize } = config;
+function learnedShapes(config: ModelConfig, lora: LoraSettings | undefined): (readonly number[])[] {
+  if (lora === undefined) return [...parameterShapes(config).values()];
+  return [...adapterShapes({ ...config, lora: resolveLora(config, lora) }).values()];
+}
+
+function product(shape: readonly number[]): number {
+  return shape.reduce((a, b) => a * b, 1);
+}
+
+/** Activations of one micro-batch, as the learner cuts and computes them. */
+function passOf(config: ModelConfig, length: number, learnedBytes: number): { layered: boolean; bytes: number } {
+  const { hiddenSize, layers, vocabSize } = config;
   const rowLength = Math.max(rowTokens, length);
-  const tokens = rowLength * Math.max(1, Math.floor(batchTokens / rowLength));
-  // Of a token in a layer: residuals and norms; queries, keys and values; gate, up and what follows; attention over its row.
-  const ofToken = 6 * hiddenSize + 3 * (heads + 2 * kvHeads) * headDim + 5 * intermediateSize + heads * rowLength;
-  const ofLayer = bytesPerNumber * tokens * ofToken;
+  const tokens = rowLength * Math.max(1, Math.floor(microBatchTokens(config, rowLength) / rowLength));
+  const ofLayer = bytesPerNumber * tokens * activationsOfToken(config, rowLength);
   const logits = bytesPerNumber * 4 * scoredShare * tokens * vocabSize;
-  const gradient = bytesPerNumber * parameterCount(config);
-  if (layers * ofLayer + logits + 2 * gradient <= recomputeBeyond) return allocation * (layers * ofLayer + logits);
+  if (layers * ofLayer + logits + 2 * learnedBytes <= passBytes)
+    return { layered: false, bytes: allocation * (layers * ofLayer + logits) };
   const inputsOfLayers = bytesPerNumber * layers * tokens * hiddenSize;
-  return inputsOfLayers + allocation * (ofLayer + Math.min(logits, recomputedLogits));
+  return { layered: true, bytes: inputsOfLayers + layeredAllocation * (ofLayer + Math.min(logits, recomputedLogits)) };
 }
 
 /**

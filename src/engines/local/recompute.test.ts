@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { randomStream } from "../../core/random.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import { entropyHead, type Head, logprobHead, valueHead } from "./heads.ts";
+import { microBatchTokens } from "./learner.ts";
 import { initialiseAdapter, resolveLora } from "./lora.ts";
 import { loadModel } from "./model-folder.ts";
 import { packBatch, packRows } from "./packing.ts";
@@ -95,4 +96,12 @@ test("what the whole graph needs grows with layers kept, square of the row and l
   expect(bytes({ layers: 10 }) - bytes({ layers: 2 })).toBe(8 * ofLayer);
   expect(bytes({ layers: 10 }, new Map())).toBe(bytes({ layers: 1 }, new Map()));
   expect(bytes({ vocabSize: 1_000 }) - bytes({ vocabSize: 0 })).toBe(4 * 4 * 1_000 * batch.targets.length);
+});
+
+test("micro-batches of large models are smaller", async () => {
+  const { config } = await loadModel(new URL("../../../test/golden/models/qwen3", import.meta.url).pathname);
+  expect(microBatchTokens(config, 192)).toBe(1536);
+  const large = { ...config, hiddenSize: 8192, intermediateSize: 28_672, heads: 64, kvHeads: 8, headDim: 128 };
+  expect(microBatchTokens(large, 192)).toBeLessThan(1536);
+  expect(microBatchTokens(large, 2048)).toBeLessThan(microBatchTokens(large, 192));
 });

@@ -162,7 +162,7 @@ export class RecomputingGraph implements TrainableModel {
     };
     for (const name of inputs) {
       const data = parameters.get(name);
-      if (data !== undefined) feeds[name] = { data, shape: this.#shapes.get(name) ?? [] };
+      if (data !== undefined) feeds[name] = { data, shape: this.#shapes.get(name) ?? [], constant: !this.#trained.has(name) };
     }
     const into: Record<string, FloatValue> = { [numbersOf(0)]: { data: numbers.subarray(start, end), shape: [count, 1] } };
     if (wanted) {
@@ -194,8 +194,10 @@ export class RecomputingGraph implements TrainableModel {
       mask: { data: mask, shape: [rows, 1, length, length] },
     };
     const arrayOf = parametersOf(parameters);
-    for (const name of this.#namesInLayer())
-      feeds[name] = { data: arrayOf(inLayer(layer, name)), shape: this.#shapeInLayer(name) };
+    for (const name of this.#namesInLayer()) {
+      const constant = !this.#trained.has(inLayer(layer, name));
+      feeds[name] = { data: arrayOf(inLayer(layer, name)), shape: this.#shapeInLayer(name), constant };
+    }
     return feeds;
   }
 
@@ -328,15 +330,22 @@ function addRows(matrix: Float32Array | undefined, ids: Int32Array, rows: Float3
   });
 }
 
+/** Numbers that a layer's backward half needs of each token of a row: residuals and norms; queries, keys and values; gate, up and what follows; attention. */
+export function activationsOfToken(
+  { hiddenSize, intermediateSize, heads, kvHeads, headDim }: ModelConfig,
+  length: number,
+): number {
+  return 6 * hiddenSize + 3 * (heads + 2 * kvHeads) * headDim + 5 * intermediateSize + heads * length;
+}
+
 /**
  * About what a session over the whole model holds at its peak, in bytes. Its backward half needs every layer's activations, and gives all
  * gradients at once: inside and as a copy. Without `trained` parameters, no layer's outlives it.
  */
 export function wholeGraphBytes(config: ModelConfig, { rows, length, targets }: PackedBatch, trained: Arrays): number {
-  const { hiddenSize, intermediateSize, heads, kvHeads, headDim, layers, vocabSize } = config;
   const backward = trained.size > 0;
-  const ofToken = 6 * hiddenSize + 3 * (heads + 2 * kvHeads) * headDim + 5 * intermediateSize + heads * length;
-  const ofScored = (backward ? 4 : 2) * vocabSize;
+  const ofLayers = (backward ? config.layers : 1) * rows * length * activationsOfToken(config, length);
+  const ofLogits = (backward ? 4 : 2) * targets.length * config.vocabSize;
   const gradients = [...trained.values()].reduce((sum, data) => sum + data.length, 0);
-  return 4 * ((backward ? layers : 1) * rows * length * ofToken + targets.length * ofScored + 2 * gradients);
+  return 4 * (ofLayers + ofLogits + 2 * gradients);
 }

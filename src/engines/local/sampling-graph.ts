@@ -1,4 +1,5 @@
 import type { SessionOptions } from "./device.ts";
+import { forgetOnDevice } from "./device-memory.ts";
 import { Graph, type Tensor } from "./graph.ts";
 import { adapterShapes, mergedParameters } from "./lora.ts";
 import { type ModelConfig, parameterShapes } from "./model-config.ts";
@@ -44,7 +45,7 @@ export interface StepOutputs {
 }
 
 /** Weights of so many bytes are inputs, smaller ones constants. */
-const largeBytes = 512 * 2 ** 20;
+export const largeBytes = 512 * 2 ** 20;
 
 export interface SamplingOptions extends SessionOptions {
   /** Whether weights are inputs; decided by their size if left out. */
@@ -69,7 +70,7 @@ export class SamplingGraph {
     const arrayOf = parametersOf(parameters);
     const weights = new Map<string, Value>();
     for (const [name, shape] of [...parameterShapes(config), ...adapterShapes(config)])
-      weights.set(name, { data: arrayOf(name), shape });
+      weights.set(name, { data: arrayOf(name), shape, constant: true });
     const session = await Session.open(samplingGraph(config, weights, { weightsAsInputs }), options);
     return new SamplingGraph(session, config, weightsAsInputs ? Object.fromEntries(weights) : {});
   }
@@ -104,6 +105,7 @@ export class SamplingGraph {
   }
 
   async close(): Promise<void> {
+    for (const { data } of Object.values(this.#weights)) await forgetOnDevice(data);
     await this.#session.close();
   }
 }
