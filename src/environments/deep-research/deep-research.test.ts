@@ -91,7 +91,7 @@ test.each<readonly [string, string, { response?: string; reward: number; calls?:
     { response: `<search>owl peak<result>4</result></search>${noResult}${answer}<|im_end|>`, reward: -1, calls: 1 },
   ],
   [
-    "a made-up result is not told apart from a real one",
+    "a call that the end of the response cuts off",
     `<think>t</think>${asked("x").replace("</search>", "")}`,
     { reward: -1, calls: 0 },
   ],
@@ -130,16 +130,18 @@ test("limits: of calls, of each tool, of a result's length, of the response", as
 
 test("the evaluation's protocol: results without spaces, limits for each tool and repeated queries told in words, an end with the answer", async () => {
   const evaluation = deepResearchEnvironment({ ...settings, protocol: "evaluation", limits: { search: 2 } });
-  const searches = asked("owl peak") + asked("owl peak") + asked("peaks");
+  const searches = asked("owl peak") + asked("owl peak") + asked("peaks") + asked("more");
   const { response, turns, stopReason, reward } = await played(evaluation, `${searches}${answer} and more`);
   expect(response).toBe(
     `${asked("owl peak")}<result>Page 1: The Owl Peak is 421 m high.\nPage 2: Owls.</result>` +
       `${asked("owl peak")}<result>Error: This query was searched before. Look at its result above, or ask something else.</result>` +
-      `${asked("peaks")}<result>Error: The limit of 2 search calls is reached. Go on without it.</result>${answer}`,
+      `${asked("peaks")}<result>Page 1: Many.</result>` +
+      `${asked("more")}<result>Error: The limit of 2 search calls is reached. Go on without it.</result>${answer}`,
   );
-  expect(turns.map(({ toolCalls, invalidToolCalls }) => [toolCalls, invalidToolCalls]).slice(0, 3)).toEqual([
+  expect(turns.map(({ toolCalls, invalidToolCalls }) => [toolCalls, invalidToolCalls]).slice(0, 4)).toEqual([
     [1, 0],
     [0, 1],
+    [1, 0],
     [0, 1],
   ]);
   expect([stopReason, reward]).toEqual(["done", 1]);

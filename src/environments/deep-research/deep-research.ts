@@ -5,7 +5,7 @@ import type { Tool } from "../../tools/tool.ts";
 import { type Environment, type Episode, type Score, type Split, splits, type Task, type TextProtocol } from "../environment.ts";
 import { tokenF1 } from "./answer-text.ts";
 import { mathEqual } from "./math-equal.ts";
-import { goldsOf, mathMetrics, predictionOf, qaMetrics } from "./metrics.ts";
+import { goldsOf, lastLines, mathMetrics, predictionOf, qaMetrics } from "./metrics.ts";
 import { systemPrompt } from "./prompt.ts";
 import { researchProtocol, responseOf } from "./protocol.ts";
 import { openQuestions, type Question, wordsOfQuestion } from "./questions.ts";
@@ -42,9 +42,9 @@ export function deepResearchEnvironment(
 
   const load = async (): Promise<Loaded> => {
     const read = async (split: Split) => (await Promise.all(files[split].map((file) => file.read()))).flat();
-    const [all, search] = [{ ...noQuestions }, await readSearch()];
-    for (const split of splits) all[split] = await read(split);
-    return { questions: { ...all, train: withoutLeaks(all) }, tools: researchTools(search, settings) };
+    const [validation, test, challenge] = await Promise.all([read("validation"), read("test"), read("challenge")]);
+    const train = withoutLeaks(await read("train"), [...validation, ...test, ...challenge]);
+    return { questions: { train, validation, test, challenge }, tools: researchTools(await readSearch(), settings) };
   };
   let loading: Promise<Loaded> | undefined;
   const loaded = () => (loading ??= load());
@@ -55,7 +55,7 @@ export function deepResearchEnvironment(
     size: (split) => files[split].reduce((sum, { count }) => sum + count, 0),
     task: async (split, index) => {
       const questions = (await loaded()).questions[split];
-      if (questions.length === 0) throw new EnvError(`deep-research split`, split, { expected: "a split with questions" });
+      if (questions.length === 0) throw new EnvError("deep-research split", split, { expected: "a split with questions" });
       const question = questions[index % questions.length];
       return { id: `${split}/${index}`, kind: question.ability ?? settings.ability, question };
     },
@@ -63,16 +63,14 @@ export function deepResearchEnvironment(
   };
 }
 
-const noQuestions: Readonly<Record<Split, readonly Question[]>> = { train: [], validation: [], test: [], challenge: [] };
-
 function filesOf({ data }: DeepResearchSettings, split: Split) {
   const paths = data[split] ?? [];
   return (typeof paths === "string" ? [paths] : paths).map((path) => openQuestions(path, `environment.settings.data.${split}`));
 }
 
 /** @throws EnvError where nothing is left */
-function withoutLeaks({ train, ...others }: Readonly<Record<Split, readonly Question[]>>): readonly Question[] {
-  const held = new Set(Object.values(others).flatMap((questions) => questions.map(({ question }) => wordsOfQuestion(question))));
+function withoutLeaks(train: readonly Question[], others: readonly Question[]): readonly Question[] {
+  const held = new Set(others.map(({ question }) => wordsOfQuestion(question)));
   const left = train.filter(({ question }) => !held.has(wordsOfQuestion(question)));
   if (left.length > 0 || train.length === 0) return left;
   throw new EnvError("deep-research training questions", train.length, {
@@ -105,7 +103,7 @@ function scoreOf({ golds, ability }: Question, response: string, settings: DeepR
     golds,
     math && settings.grader === "by-ability" ? equality : tokenF1,
   );
-  const prediction = predictionOf(response);
+  const prediction = predictionOf(response) || lastLines(response);
   const metrics = math
     ? mathMetrics(prediction, golds[0])
     : qaMetrics(prediction, golds.length === 1 ? goldsOf(golds[0]) : golds);

@@ -62,6 +62,11 @@ export function predictionOf(output: string): string {
   return unwrapped(lastBox(answer) ?? answer);
 }
 
+/** What is evaluated where there is no prediction. */
+export function lastLines(output: string, count = 5): string {
+  return trim(output.replaceAll("\n\n", "\n")).split("\n").slice(-count).join("\n");
+}
+
 function unwrapped(prediction: string): string {
   return trim(prediction.replace(/\\text\{([^{}]*)\}/g, "$1"));
 }

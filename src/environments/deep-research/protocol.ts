@@ -31,9 +31,8 @@ export function researchProtocol({ kind, limits, maxResponseTokens }: ProtocolOp
     write,
     read: (text, conversation) => {
       const call = kind === "training" ? lastCall(responseOf(conversation, write), text) : firstCall(text);
-      const made = conversation.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []));
       if (call === undefined) return { message: { role: "assistant", content: text }, calls: [] };
-      const refusal = refusalOf(call, made, limits, kind);
+      const refusal = refusalOf(call, conversation, limits, kind);
       if (refusal !== undefined && kind === "training") return { message: { role: "assistant", content: text }, calls: [] };
       return {
         message: { role: "assistant", content: text, toolCalls: [call] },
@@ -85,12 +84,15 @@ function toolCall(name: ToolName, text: string): ToolCall | undefined {
 }
 
 /** Why a call is not made, in words for the model. */
-function refusalOf(call: ToolCall, made: readonly ToolCall[], limits: CallLimits, kind: ProtocolKind): string | undefined {
-  const same = made.filter(({ name }) => name === call.name);
+function refusalOf(call: ToolCall, conversation: readonly Message[], limits: CallLimits, kind: ProtocolKind): string | undefined {
+  // What was refused was answered in the name of no tool.
+  const made = conversation.filter((message) => message.role === "tool" && toolNames.some((name) => name === message.name));
+  const same = made.filter((message) => message.role === "tool" && message.name === call.name);
   const limit = call.name === "search" ? limits.search : limits.python;
   if (same.length >= limit) return `The limit of ${limit} ${call.name} calls is reached. Go on without it.`;
   if (made.length >= limits.calls) return `The limit of ${limits.calls} calls is reached. Go on without tools.`;
-  const repeated = same.some((earlier) => earlier.arguments.query === call.arguments.query);
+  const earlier = conversation.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []));
+  const repeated = earlier.some(({ name, arguments: { query } }) => name === "search" && query === call.arguments.query);
   if (kind === "evaluation" && call.name === "search" && repeated)
     return "This query was searched before. Look at its result above, or ask something else.";
   return undefined;

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { normalisedWords, tokenF1 } from "./answer-text.ts";
 import { lastBox } from "./box.ts";
 import { mathEqual } from "./math-equal.ts";
-import { goldsOf, gsm8kAnswer, mathMetrics, pairedCalls, predictionOf, qaMetrics, withoutResults } from "./metrics.ts";
+import { goldsOf, gsm8kAnswer, lastLines, mathMetrics, pairedCalls, predictionOf, qaMetrics, withoutResults } from "./metrics.ts";
 import { researchReward } from "./reward.ts";
 
 interface RewardCase {
@@ -120,4 +120,9 @@ test("another measure of the answer may stand in for F1; the format counts all t
   expect(researchReward(response("3/4"), ["\\frac{3}{4}"]).reward).toBe(0);
   expect(researchReward(response("3/4"), ["\\frac{3}{4}"], equal).reward).toBe(1);
   expect(researchReward("3/4", ["\\frac{3}{4}"], equal).reward).toBe(-1);
+});
+
+test("without a prediction the last five lines are evaluated", () => {
+  expect(lastLines("1\n2\n\n3\n4\n5\n6\n")).toBe("2\n3\n4\n5\n6");
+  expect(lastLines("only")).toBe("only");
 });

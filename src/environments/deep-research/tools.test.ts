@@ -17,6 +17,14 @@ function toolsOver(provider: SearchProvider) {
   return { search: call("search"), python: call("python") };
 }
 
+test("Python's limits are the settings'", async () => {
+  const strict = { ...settings, python: { interpreters: 1, timeoutMs: 500, memoryMb: 64 } };
+  const python = researchTools(recordedSearch({}), strict).find(({ name }) => name === "python");
+  const run = (code: string) => python?.execute({ code }, { signal: never.signal });
+  expect(await run("while True: pass")).toMatch(/stopped after 0.5 s/);
+  expect(await run("len(bytearray(90 * 2**20))")).toMatch(/MemoryError|more than 64 MB/);
+});
+
 const results = (...snippets: string[]): SearchResult[] => snippets.map((snippet) => ({ title: "t", url: "u", snippet }));
 
 test("a search shows ten distinct snippets of at most 1000 characters, by a query without double quotes", async () => {
@@ -35,6 +43,11 @@ test("a search shows ten distinct snippets of at most 1000 characters, by a quer
     ...Array.from({ length: 8 }, (_, i) => `Page ${i + 3}: ${i}`),
   ]);
   expect(queries).toEqual(["the owl 10"]);
+});
+
+test("characters are counted whole", async () => {
+  const { search } = toolsOver({ name: "test", search: async () => results("🦉".repeat(1001)) });
+  expect(await search({ query: "q" })).toBe(`Page 1: ${"🦉".repeat(1000)}`);
 });
 
 test("a search that finds nothing says so; one that fails is tried three times, then that is said", async () => {

@@ -63,12 +63,17 @@ async function steadily(name: string, attempt: () => Promise<string>, signal: Ab
 /** Distinct snippets, a line `Page i: …` each. */
 async function searched(provider: SearchProvider, query: string, signal: AbortSignal): Promise<string> {
   const results = await provider.search(query.replaceAll('"', ""), { count: maxResults, signal });
-  const snippets = [...new Set(results.map(({ snippet }) => snippet.slice(0, maxSnippet)))];
+  const snippets = [...new Set(results.map(({ snippet }) => firstCharacters(snippet, maxSnippet)))];
   if (snippets.length === 0) return "No search results found.";
   return snippets
     .slice(0, maxResults)
     .map((snippet, index) => `Page ${index + 1}: ${snippet}`)
     .join("\n");
+}
+
+/** Characters as Python counts them: none is half of a pair. */
+function firstCharacters(text: string, count: number): string {
+  return text.length <= count ? text : Array.from(text).slice(0, count).join("");
 }
 
 /** What the code printed; where it failed, only how. */
