@@ -2,12 +2,14 @@ import { execFile } from "node:child_process";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { describe, expect, test } from "vitest";
+import { InferenceSession } from "onnxruntime-node";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { chooseProvider } from "../src/engines/local/device-choice.ts";
 import { LocalEngine } from "../src/engines/local/engine.ts";
 import { Graph, type Tensor } from "../src/engines/local/graph.ts";
 import { loadModel } from "../src/engines/local/model-folder.ts";
 import { Session, type Value } from "../src/engines/local/onnx.ts";
+import { SamplingGraph } from "../src/engines/local/sampling-graph.ts";
 import { goldenSuite } from "./golden-models.ts";
 
 /** Why WebGPU cannot be tried on this machine. */
@@ -152,12 +154,13 @@ describe.skipIf(missing !== undefined)(titled("operators on WebGPU"), () => {
   });
 });
 
+const folder = join(import.meta.dirname, "golden/models/qwen3");
+const samples = [0, 1, 2].map((i) => ({
+  ...{ trajectory: `t${i}`, turn: 0, context: [3, 5, 7], action: [11 + i, 13, 17, 19 + i] },
+}));
+const weights = samples.map(({ action }) => action.map((_, t) => (t % 2 ? -1 : 1)));
+
 describe.skipIf(missing !== undefined)(titled("training on WebGPU"), () => {
-  const folder = join(import.meta.dirname, "golden/models/qwen3");
-  const samples = [0, 1, 2].map((i) => ({
-    ...{ trajectory: `t${i}`, turn: 0, context: [3, 5, 7], action: [11 + i, 13, 17, 19 + i] },
-  }));
-  const weights = samples.map(({ action }) => action.map((_, t) => (t % 2 ? -1 : 1)));
   const optimiser = { beta1: 0.9, beta2: 0.999, epsilon: 1e-6, weightDecay: 0.01, clipNorm: 1, learningRate: 1e-2 };
 
   test.each([
@@ -183,6 +186,69 @@ describe.skipIf(missing !== undefined)(titled("training on WebGPU"), () => {
       expect(norms[1] / norms[0]).toBeCloseTo(1, 3);
     }
     for (const engine of engines) await engine.dispose();
+  });
+});
+
+describe.skipIf(missing !== undefined)(titled("what crosses the bus to WebGPU"), () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  /** Counts the bytes that sessions made from now on are fed from the CPU. */
+  function countUploads(): () => number {
+    let bytes = 0;
+    const original = InferenceSession.create;
+    vi.spyOn(InferenceSession, "create").mockImplementation(async (...args: unknown[]) => {
+      const session = await (original as (...args: unknown[]) => Promise<InferenceSession>).apply(InferenceSession, args);
+      const run = session.run.bind(session) as (...args: unknown[]) => ReturnType<InferenceSession["run"]>;
+      session.run = (feeds: InferenceSession.FeedsType, ...rest: unknown[]) => {
+        for (const tensor of Object.values(feeds))
+          if (tensor.location === "cpu" && ArrayBuffer.isView(tensor.data)) bytes += tensor.data.byteLength;
+        return run(feeds, ...rest);
+      };
+      return session;
+    });
+    return () => {
+      const counted = bytes;
+      bytes = 0;
+      return counted;
+    };
+  }
+
+  test("the frozen base of an adapter, once; the adapter, with every pass", async () => {
+    const uploaded = countUploads();
+    const model = await loadModel(folder);
+    const lora = { rank: 2, alpha: 4, targets: ["q_proj"], seed: 1 };
+    const engine = new LocalEngine(model, { model: folder, threads: 1, provider: "webgpu", lora });
+    const passes: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      await engine.forwardBackward(samples, weights, { temperature: 1 });
+      passes.push(uploaded());
+    }
+    await engine.dispose();
+    const base = [...model.parameters.values()].reduce((sum, { data }) => sum + data.byteLength, 0);
+    expect(passes[0]).toBeGreaterThan(base);
+    expect(passes[0] - passes[1]).toBe(base);
+    expect(passes[2]).toBe(passes[1]);
+  });
+
+  test("weights that changed are copied again", async () => {
+    const { config, parameters: tensors } = await loadModel(folder);
+    const parameters = new Map([...tensors].map(([name, { data }]) => [name, data]));
+    const cache = Array.from({ length: config.layers }, () => new Float32Array(config.kvHeads * config.headDim));
+    const distribution = async (weightsAsInputs: boolean) => {
+      const graph = await SamplingGraph.open(config, parameters, { threads: 1, provider: "webgpu", weightsAsInputs });
+      const inputs = { rows: 1, chunk: 1, cached: 1, tokens: Int32Array.of(3), positions: BigInt64Array.of(0n) };
+      const mask = Float32Array.of(-1e9, 0); // nothing is in the cache
+      const rest = { mask, keys: cache, values: cache, last: Int32Array.of(0), inverseTemperatures: Float32Array.of(1) };
+      const { probabilities } = await graph.step({ ...inputs, ...rest }, { logits: false });
+      await graph.close();
+      return probabilities;
+    };
+    const before = await distribution(true);
+    for (const data of parameters.values()) data.forEach((value, i) => void (data[i] = value * 0.5));
+    const [after, expected] = [await distribution(true), await distribution(false)];
+    const distance = (a: Float32Array, b: Float32Array) => Math.max(...a.map((value, i) => Math.abs(value - b[i])));
+    expect(distance(after, expected)).toBeLessThan(1e-5);
+    expect(distance(after, before)).toBeGreaterThan(1e-3);
   });
 });
 

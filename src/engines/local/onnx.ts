@@ -11,7 +11,8 @@ import {
   providerOptions,
   type SessionOptions,
 } from "./device.ts";
-import type { Constant, DType, Graph, Node, Tensor } from "./graph.ts";
+import { onDevice } from "./device-memory.ts";
+import { type Constant, type DType, Graph, type Node, type Tensor } from "./graph.ts";
 import { type Lowering, type OnnxAttribute, type OnnxNode, ops } from "./ops.ts";
 
 // What goes wrong comes as an exception. Read once, when the first session is made.
@@ -58,15 +59,17 @@ function writeModel(
 /** A graph that ONNX Runtime has prepared to run. */
 export class Session {
   readonly #session: InferenceSession;
+  readonly #provider: Provider;
 
-  private constructor(session: InferenceSession) {
+  private constructor(session: InferenceSession, provider: Provider) {
     this.#session = session;
+    this.#provider = provider;
   }
 
   /** @throws EngineError if there is no such provider here, or it lacks an operator of the graph (the first of which is named) */
   static async open(graph: Graph, { threads, provider = "cpu" }: SessionOptions): Promise<Session> {
     try {
-      return new Session(await create(serialise(graph, provider), provider, threads));
+      return new Session(await create(serialise(graph, provider), provider, { threads }), provider);
     } catch (cause) {
       if (isFallback(cause)) throw fallbackError(provider, await firstFallback(graph, provider), cause);
       throw (
@@ -95,9 +98,10 @@ export class Session {
     fetch: string[] | Record<string, OrtTensor>,
   ): Promise<InferenceSession.ReturnType> {
     try {
-      return await (Array.isArray(fetch)
-        ? this.#session.run(tensorsOf(feeds), fetch)
-        : this.#session.run(tensorsOf(feeds), fetch));
+      const tensors = tensorsOf(feeds);
+      for (const [name, value] of Object.entries(feeds))
+        if (value.constant && this.#provider === "webgpu") tensors[name] = await onDevice(value.data, () => upload(value));
+      return await (Array.isArray(fetch) ? this.#session.run(tensors, fetch) : this.#session.run(tensors, fetch));
     } catch (cause) {
       throw new EngineError("ONNX Runtime", messageOf(cause), {
         hint: "If memory ran out, lower tokens per micro-batch.",
@@ -114,6 +118,8 @@ export class Session {
 export interface Value {
   readonly data: Float32Array | Int32Array | BigInt64Array;
   readonly shape: readonly number[];
+  /** Keeps its numbers until `forgetOnDevice`, so that a device may keep a copy. */
+  readonly constant?: boolean;
 }
 export interface FloatValue extends Value {
   readonly data: Float32Array;
@@ -129,8 +135,32 @@ function typeOf(data: Value["data"]): DType {
   return data instanceof Float32Array ? "float32" : data instanceof Int32Array ? "int32" : "int64";
 }
 
-function create(model: Uint8Array, provider: Provider, threads: number): Promise<InferenceSession> {
+/** By type and number of axes. Never closed: a tensor on the device that outlives its session takes the process down when it is freed. */
+const uploaders = new Map<string, Promise<InferenceSession>>();
+
+/** The value on the WebGPU device: the output of a session that does nothing, since the binding has no call of its own for that. */
+async function upload(value: Value): Promise<OrtTensor> {
+  const kind = `${typeOf(value.data)} ${value.shape.length}`;
+  const session = uploaders.get(kind) ?? openUploader(value);
+  uploaders.set(kind, session);
+  return (await (await session).run(tensorsOf({ x: value }), ["y"])).y;
+}
+
+function openUploader(value: Value): Promise<InferenceSession> {
+  const identity = new Graph();
+  const sizes = value.shape.map((_, axis) => `D${axis}`);
+  identity.output("y", identity.input("x", sizes, typeOf(value.data)));
+  const options = { threads: 1, preferredOutputLocation: "gpu-buffer" } as const;
+  return create(serialise(identity, "webgpu"), "webgpu", options);
+}
+
+interface CreateOptions extends Pick<InferenceSession.SessionOptions, "preferredOutputLocation"> {
+  readonly threads: number;
+}
+
+function create(model: Uint8Array, provider: Provider, { threads, ...options }: CreateOptions): Promise<InferenceSession> {
   return InferenceSession.create(model, {
+    ...options,
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
     logSeverityLevel: 4,
@@ -154,7 +184,7 @@ async function firstFallback(graph: Graph, provider: Provider): Promise<string> 
     const read = new Set(beginning.flatMap(({ inputs }) => inputs));
     const outputs = beginning.flatMap((node) => node.outputs.filter((name) => !read.has(name)).map((name) => ({ name })));
     try {
-      await (await create(writeModel(beginning, constants, graph.inputs, outputs), provider, 1)).release();
+      await (await create(writeModel(beginning, constants, graph.inputs, outputs), provider, { threads: 1 })).release();
       return false;
     } catch (cause) {
       if (isFallback(cause)) return true;

@@ -110,7 +110,9 @@ export class TrainingGraph implements TrainableModel {
       targets: { data: batch.targets, shape: [batch.targets.length, 1] },
       inverseTemperature: { data: Float32Array.of(1 / temperature), shape: [1] },
     };
-    for (const [name, data] of parameters) feeds[name] = { data, shape: this.#shapes.get(name) ?? [] };
+    const trained = new Set(this.#trained);
+    for (const [name, data] of parameters)
+      feeds[name] = { data, shape: this.#shapes.get(name) ?? [], constant: !trained.has(name) };
     return feeds;
   }
 }
