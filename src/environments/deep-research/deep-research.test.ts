@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { chat, played, writing } from "../../../test/fixtures/written-sampler.ts";
 import { branchingSchema } from "../../agents/branching/settings.ts";
 import { rolloutTrees } from "../../agents/branching/trees.ts";
 import { deepResearchEnvironment } from "./deep-research.ts";
-import { chat, played, writing } from "./written-sampler.fixture.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "deep-research-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
