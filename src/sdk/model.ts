@@ -4,9 +4,10 @@ import { fileURLToPath } from "node:url";
 import { type Chat, makeChat } from "../agents/chat.ts";
 import { checkVocabulary, loadTokenizer } from "../agents/tokenizer.ts";
 import { ConfigError } from "../core/errors.ts";
+import type { TokenId } from "../core/trajectory.ts";
 import type { Engine } from "../engines/engine.ts";
 import { type Choice, chooseProvider, type Device } from "../engines/local/device-choice.ts";
-import { createLocalEngine } from "../engines/local/engine.ts";
+import { createLocalEngine, type LoraOptions } from "../engines/local/engine.ts";
 import { type MemoryUse, requireMemory } from "../engines/local/memory.ts";
 import { availableMemory } from "../engines/local/memory-available.ts";
 import { readModelConfig } from "../engines/local/model-folder.ts";
@@ -64,16 +65,25 @@ export interface Model {
  * Loads a model into the local engine.
  * @param use what the model is for: whether the machine's memory will do is then said before anything is loaded
  * @param device the CPU if left out
+ * @param lora the adapter to train; none if left out
  * @throws EngineError if this machine has too little memory for it, or not the device
+ * @throws ConfigError for an adapter that does not fit the model
  * @throws ModelError naming the file of the folder that is wrong
  */
-export async function openModel(folder: string, threads: number, use?: MemoryUse, device: Device = "cpu"): Promise<Model> {
+export async function openModel(
+  folder: string,
+  threads: number,
+  use?: MemoryUse,
+  device: Device = "cpu",
+  lora?: LoraOptions,
+): Promise<Model> {
   if (use !== undefined) requireMemory(folder, await readModelConfig(join(folder, "config.json")), use, availableMemory());
   const tokenizer = loadTokenizer(folder);
   const chat = makeChat(tokenizer);
   const choice = await chooseProvider(device, threads);
   const { provider } = choice;
-  const engine = await createLocalEngine({ model: folder, threads, provider, decode: (tokens) => tokenizer.decode(tokens) });
+  const decode = (tokens: readonly TokenId[]) => tokenizer.decode(tokens);
+  const engine = await createLocalEngine({ model: folder, threads, provider, lora, decode });
   checkVocabulary(tokenizer, engine.info.vocabularySize, folder);
   return { engine, chat, device: choice };
 }
@@ -82,8 +92,9 @@ export async function openModel(folder: string, threads: number, use?: MemoryUse
 export const assumedLength = 512;
 
 /** Memory that a run of a configuration takes. */
-export function trainingUse({ rollout }: TrainingConfig): MemoryUse {
-  return { training: true, length: Math.max(assumedLength, rollout.maxTokens), concurrency: rollout.concurrency };
+export function trainingUse({ rollout, lora }: TrainingConfig): MemoryUse {
+  const length = Math.max(assumedLength, rollout.maxTokens);
+  return { training: true, length, concurrency: rollout.concurrency, lora };
 }
 
 /** The same of sampling without training. */

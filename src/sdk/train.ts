@@ -75,7 +75,9 @@ export interface TrainOptions {
 /** Trains as planned. @throws RunError when interrupted; ModelError, EngineError or EnvError where these fail */
 export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions = {}): Promise<Summary> {
   const { config, environment, rewards, folder, modelFolder, resume } = plan;
-  const { engine, chat, device } = await openModel(modelFolder, config.threads, trainingUse(config), config.device);
+  const { threads, seed } = config;
+  const lora = config.lora && { ...config.lora, seed };
+  const { engine, chat, device } = await openModel(modelFolder, threads, trainingUse(config), config.device, lora);
   try {
     requireCapabilities(config.algorithm, engine.info); // before there is a folder
     await checkBranching(config, environment);

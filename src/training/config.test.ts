@@ -92,3 +92,14 @@ test.each([
 ])("a tree that cannot be is named: %j", (rollout, message) => {
   expect(() => resolveConfig({ rollout: rollout as never })).toThrow(message);
 });
+
+test("an adapter is trained only where it is asked for", () => {
+  expect(resolveConfig().lora).toBeUndefined();
+  expect(resolveConfig({ lora: {} }).lora).toEqual({ rank: 32, alpha: 32, targets: "all-linear" });
+  expect(resolveConfig({ lora: { rank: 4 } }, { lora: { targets: ["q_proj"] } }).lora).toMatchObject({
+    rank: 4,
+    targets: ["q_proj"],
+  });
+  expect(() => resolveConfig({ lora: { targets: [] } })).toThrow("lora.targets");
+  expect(() => resolveConfig({ lora: { rang: 4 } } as object)).toThrow('Did you mean "rank"?');
+});

@@ -61,6 +61,19 @@ export const trainingConfigSchema = z.strictObject({
       warmupSteps: z.int().min(0).default(0),
     })
     .prefault({}),
+  /**
+   * An adapter that is trained in the place of the model (LoRA, arXiv:2106.09685). Defaults as of Tinker's training clients (rank 32) and
+   * "LoRA Without Regret" (Schulman et al., 2025: alpha 32, all linear modules).
+   */
+  lora: z
+    .strictObject({
+      rank: z.int().min(1).default(32),
+      alpha: z.number().positive().default(32),
+      targets: z.union([z.literal("all-linear"), z.array(z.string().min(1)).min(1)]).default("all-linear"),
+      /** A folder in PEFT format: the adapter to go on with. A new one if left out. */
+      from: z.string().min(1).optional(),
+    })
+    .optional(),
   steps: z.int().min(1).default(60),
   seed: z.int().default(1),
   /** At the start and at the end. */
