@@ -17,9 +17,9 @@ export interface Row {
   readonly weights: readonly number[];
 }
 
-/** Not all alike, so that nothing cancels. */
+/** Not all alike, so that nothing cancels, and none of them 0, which tells a peer that a token is not trained. */
 export function turnWeights({ turn, action }: Pick<Turn, "turn" | "action">): number[] {
-  return action.map((_, i) => Math.sin(turn + i));
+  return action.map((_, i) => Math.cos(turn + i));
 }
 
 export function rolloutBatch(groups: readonly Group[]): RolloutBatch {

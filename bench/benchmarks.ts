@@ -154,8 +154,8 @@ export function makeBenchmarks({ folder, officeModel, threads }: Places): Benchm
       prepare: [models],
       sides: {
         ours: { script: "ours/sampling.ts", args },
-        transformers: { script: "peers/sampling.py", args },
-        "llama.cpp": { script: "peers/llama_cpp_sampling.py", args },
+        transformers: { script: "peers/sampling.py", args, rounds: 2 },
+        "llama.cpp": { script: "peers/llama_cpp_sampling.py", args, rounds: 1 },
       },
       entries,
     };

@@ -1,6 +1,6 @@
 /** `npm run bench -- --help`: the local engine beside PyTorch, transformers and TRL where Python has them. docs/performance.md tells more. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { cpus, tmpdir } from "node:os";
+import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { modelFolder } from "../src/sdk/model.ts";
@@ -18,6 +18,9 @@ interface Options {
   readonly python?: string;
 }
 
+/** Of the last minute; what setting up leaves behind is less. */
+const busyLoad = 1;
+
 const names = makeBenchmarks({ folder: "", officeModel: "", threads: 1 }).map(({ name }) => name);
 const program = new Command("npm run bench --")
   .description("Measures the local engine, and in the same invocation its peers: rounds alternate, medians are compared.")
@@ -28,20 +31,24 @@ const program = new Command("npm run bench --")
   .option("--python <command>", "a Python with torch and transformers (default: $RETROGRADE_PYTHON, then python3)")
   .parse();
 
+const options = program.opts<Options>();
+const python = await findPython(options.python).catch((error: Error) => program.error(error.message));
 const folder = await mkdtemp(join(tmpdir(), "retrograde-bench-"));
 try {
-  await main(program.opts<Options>());
+  await main(options);
 } finally {
   await rm(folder, { recursive: true });
 }
 
-async function main({ json, only, runs, threads, python: named }: Options): Promise<void> {
-  const python = await findPython(named).catch((error: Error) => program.error(error.message));
+async function main({ json, only, runs, threads }: Options): Promise<void> {
   if (python === undefined)
     console.log("No Python with torch and transformers: ours alone. Name one with --python or RETROGRADE_PYTHON.");
   const officeModel = await modelFolder("default");
   const machine = `${cpus().length} × ${cpus()[0].model}, ${threads} threads, node ${process.versions.node}`;
   console.log(`${machine}; median of rounds (lowest–highest), ${runs} of each`);
+  // PyTorch's threads wait for each other without sleeping: on a busy machine it slows down far more than ONNX Runtime does.
+  const [load] = loadavg();
+  if (load > busyLoad) console.log(`The machine is busy (load ${load.toFixed(1)}): these numbers will be off.`);
 
   const results: Result[] = [];
   const prepared = new Set<string>();

@@ -85,23 +85,23 @@ def decode(rows, cached, new):
     samplers = [llama.llama_sampler_init_dist(row) for row in range(rows)]
     batch = llama.llama_batch_init(max(512, rows), 0, 1)
 
-    def run(tokens):
-        """Of (token, position, row)."""
+    def run(tokens, logits):
+        """Of (token, position, row); logits 1 where tokens are drawn afterwards."""
         batch.n_tokens = len(tokens)
         for i, (token, position, row) in enumerate(tokens):
-            batch.token[i], batch.pos[i], batch.n_seq_id[i], batch.seq_id[i][0], batch.logits[i] = token, position, 1, row, 1
+            batch.token[i], batch.pos[i], batch.n_seq_id[i], batch.seq_id[i][0], batch.logits[i] = token, position, 1, row, logits
         assert llama.llama_decode(context, batch) == 0
 
     prompts = random.integers(0, config["vocab_size"], (rows, cached)).tolist()
     flat = [(token, at, row) for row, prompt in enumerate(prompts) for at, token in enumerate(prompt)]
     for i in range(0, len(flat), 512):
-        run(flat[i : i + 512])
+        run(flat[i : i + 512], 0)
     try:
         while True:
             last = [0] * rows
             start = time.perf_counter()
             for step in range(new):
-                run([(last[row], cached + step, row) for row in range(rows)])
+                run([(last[row], cached + step, row) for row in range(rows)], 1)
                 last = [llama.llama_sampler_sample(samplers[row], context, row) for row in range(rows)]
             seconds = time.perf_counter() - start
             for row in range(rows):
