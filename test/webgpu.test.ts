@@ -7,6 +7,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { chooseProvider } from "../src/engines/local/device-choice.ts";
 import { LocalEngine } from "../src/engines/local/engine.ts";
 import { Graph, type Tensor } from "../src/engines/local/graph.ts";
+import { adapterShapes } from "../src/engines/local/lora.ts";
 import { loadModel } from "../src/engines/local/model-folder.ts";
 import { Session, type Value } from "../src/engines/local/onnx.ts";
 import { SamplingGraph } from "../src/engines/local/sampling-graph.ts";
@@ -213,7 +214,7 @@ describe.skipIf(missing !== undefined)(titled("what crosses the bus to WebGPU"),
     };
   }
 
-  test("the frozen base of an adapter, once; the adapter, with every pass", async () => {
+  test("the adapter crosses with every pass, its frozen base does not", async () => {
     const uploaded = countUploads();
     const model = await loadModel(folder);
     const lora = { rank: 2, alpha: 4, targets: ["q_proj"], seed: 1 };
@@ -224,9 +225,13 @@ describe.skipIf(missing !== undefined)(titled("what crosses the bus to WebGPU"),
       passes.push(uploaded());
     }
     await engine.dispose();
+    const shapes = [...adapterShapes({ ...model.config, lora }).values()];
+    const adapter = shapes.reduce((sum, [rows, columns]) => sum + 4 * rows * columns, 0);
     const base = [...model.parameters.values()].reduce((sum, { data }) => sum + data.byteLength, 0);
-    expect(passes[0]).toBeGreaterThan(base);
-    expect(passes[0] - passes[1]).toBe(base);
+    const others = 4096; // ids, positions, mask, weights
+    expect(base).toBeGreaterThan(10 * (adapter + others));
+    expect(passes[1]).toBeGreaterThan(adapter);
+    expect(passes[1]).toBeLessThan(adapter + others);
     expect(passes[2]).toBe(passes[1]);
   });
 
@@ -260,17 +265,21 @@ async function ask(device: string, env: NodeJS.ProcessEnv = process.env): Promis
   return (await run(process.execPath, [jiti, program, device], { env })).stdout;
 }
 
-test("without a driver, WebGPU says what to install", async () => {
+// Elsewhere than on Linux, no variable hides the driver.
+test.skipIf(process.platform !== "linux")("without a driver, WebGPU says what to install", async () => {
   const env = { ...process.env, VK_DRIVER_FILES: "/nowhere.json" };
   expect(await ask("webgpu", env)).toContain("WebGPU adapter is missing; expected a graphics driver for Vulkan");
 });
 
-test("auto says what it took and what else it tried, and never a driver in software", async () => {
-  const env = { ...process.env, VK_DRIVER_FILES: "/nowhere.json" };
-  expect(await ask("auto", env)).toMatch(/^cpu \d+ GFLOP\/s, the fastest here \(cuda not available, webgpu not available\)/);
-  if (process.env.VK_DRIVER_FILES?.includes("swiftshader"))
-    expect(await ask("auto")).toMatch(/^cpu \d+ GFLOP\/s, the fastest here \(cuda not available, webgpu 0\.\d GFLOP\/s\)/);
-});
+test.skipIf(process.platform !== "linux")(
+  "auto says what it took and what else it tried, and never a driver in software",
+  async () => {
+    const env = { ...process.env, VK_DRIVER_FILES: "/nowhere.json" };
+    expect(await ask("auto", env)).toMatch(/^(cpu|cuda) \d+ GFLOP\/s, the fastest here \(.*webgpu not available.*\)/);
+    if (process.env.VK_DRIVER_FILES?.includes("swiftshader"))
+      expect(await ask("auto")).toMatch(/^(cpu|cuda) \d+ GFLOP\/s, the fastest here \(.*webgpu 0\.\d GFLOP\/s.*\)/);
+  },
+);
 
 test("without its libraries, CUDA says what to install", async () => {
   expect(await ask("cuda")).toMatch(
