@@ -84,13 +84,16 @@ export function addAdapter(
   return g.add(product, g.matmul(low, weight(matrixOf(module, "B")), { transB: true, alpha: lora.alpha / lora.rank }));
 }
 
-/** Looks up W + (α/r)·B·A where it is asked for W. Of constants, ONNX Runtime computes that once, when the session is made. */
+/**
+ * Looks up W + (α/r)·B·A where it is asked for W. Of constants, ONNX Runtime computes that once, when the session is made: of standard
+ * operators, which is why the scale is no attribute of the product.
+ */
 export function mergedParameters(g: Graph, { lora }: ModelConfig, weight: Parameters): Parameters {
   return (name) => {
     const module = name.replace(/\.weight$/, "");
     if (lora === undefined || module === name || !isTarget(lora, module)) return weight(name);
     const [a, b] = [weight(matrixOf(module, "A")), weight(matrixOf(module, "B"))];
-    return g.add(weight(name), g.matmul(b, a, { alpha: lora.alpha / lora.rank }));
+    return g.add(weight(name), g.mul(g.matmul(b, a), g.scalar(lora.alpha / lora.rank)));
   };
 }
 

@@ -1,0 +1,98 @@
+import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { ConfigError, RunError } from "../src/core/errors.ts";
+import { createLocalEngine } from "../src/engines/local/engine.ts";
+import { readSafetensors } from "../src/engines/local/safetensors.ts";
+import { layout } from "../src/runs/layout.ts";
+import { readMetrics } from "../src/runs/read.ts";
+import { planRun, runPlan } from "../src/sdk/train.ts";
+import type { UserConfig } from "../src/training/config.ts";
+import { lettersEnvironment } from "./letters.ts";
+import { writeTinyModel } from "./tiny-model.ts";
+
+/** Seconds on an idle machine, minutes on one whose cores are all taken. */
+const patience = { timeout: 300_000 };
+
+const folder = mkdtempSync(join(tmpdir(), "retrograde-lora-run-"));
+const model = join(folder, "model");
+const configuration = (out: string): UserConfig => ({
+  environment: lettersEnvironment(),
+  model,
+  lora: { rank: 4, alpha: 8, targets: ["q_proj", "v_proj", "down_proj"] },
+  algorithm: { kind: "seeupo", klCoef: 0.01 }, // so that the reference is asked too
+  rollout: { tasksPerStep: 4, groupSize: 4, maxTokens: 6 },
+  optimizer: { learningRate: 1e-2 },
+  evaluation: { tasks: 4, k: 1 },
+  checkpoint: { every: 2, keep: 2 },
+  steps: 5,
+  seed: 3,
+  threads: 1,
+  out,
+});
+
+test(
+  "a run of an adapter that is broken off and resumed ends as if it had not been, and leaves the adapter and the merged model",
+  patience,
+  async () => {
+    await writeTinyModel(model);
+    const [straight, broken] = [join(folder, "straight"), join(folder, "broken")];
+    await runPlan(await planRun(configuration(straight)));
+
+    const controller = new AbortController();
+    const plan = await planRun(configuration(broken));
+    const untilThird = runPlan(plan, {
+      signal: controller.signal,
+      onEvent: (event) => {
+        if (event.type === "stepped" && event.record.step === 3) controller.abort();
+      },
+    });
+    await expect(untilThird).rejects.toThrow(RunError);
+    await runPlan(await planRun(configuration(broken), { resume: true }));
+
+    const contents = (run: string) => ({
+      metrics: readFileSync(layout.metrics(run), "utf8"),
+      model: readFileSync(join(layout.model(run), "model.safetensors")),
+      adapter: readFileSync(join(layout.model(run), "adapter", "adapter_model.safetensors")),
+    });
+    expect(contents(broken)).toEqual(contents(straight));
+
+    // Embeddings and untargeted matrices are the base's; what was sampled last is what the merged model gives.
+    const [base, trained] = [
+      await readSafetensors(join(model, "model.safetensors")),
+      await readSafetensors(join(layout.model(straight), "model.safetensors")),
+    ];
+    const changed = [...base]
+      .filter(([name, { data }]) => String(trained.get(name)?.data) !== String(data))
+      .map(([name]) => name);
+    expect(new Set(changed.map((name) => name.split(".").at(-2)))).toEqual(new Set(["q_proj", "v_proj", "down_proj"]));
+    // The sampler's folded weights are the trainer's two products, within float32.
+    for (const { metrics } of readMetrics(straight)) expect(metrics.samplerGapMax).toBeLessThan(1e-4);
+    const lora = {
+      rank: 4,
+      alpha: 8,
+      targets: ["q_proj", "v_proj", "down_proj"],
+      seed: 1,
+      from: join(layout.model(straight), "adapter"),
+    };
+    const sample = { trajectory: "a", turn: 0, context: [1, 2, 3], action: [4, 5, 6] };
+    const logprobs = async (options: Parameters<typeof createLocalEngine>[0]) => {
+      const engine = await createLocalEngine(options);
+      const [row] = await engine.logprobs([sample], { temperature: 1 });
+      await engine.dispose();
+      return row;
+    };
+    const merged = await logprobs({ model: layout.model(straight), threads: 1 });
+    for (const [i, logprob] of (await logprobs({ model, threads: 1, lora })).entries()) expect(logprob).toBeCloseTo(merged[i], 5);
+  },
+);
+
+test("targets that the model lacks end the run before it has a folder", patience, async () => {
+  await writeTinyModel(model);
+  const out = join(folder, "refused");
+  const plan = await planRun({ ...configuration(out), lora: { targets: ["c_attn"] } });
+  await expect(runPlan(plan)).rejects.toThrow(ConfigError);
+  await expect(runPlan(plan)).rejects.toThrow(/lora.targets is "c_attn"; expected "all-linear", "q_proj"/);
+  expect(existsSync(out)).toBe(false);
+});
