@@ -8,6 +8,7 @@ import { expect, test } from "vitest";
  */
 const arrows: Readonly<Record<string, readonly string[]>> = {
   core: [],
+  plot: [],
   algorithms: ["core"],
   hub: ["core"],
   "engines/engine.ts": ["core"],
@@ -18,8 +19,8 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "environments/deep-research": ["core", "tools", "environments/environment.ts"],
   environments: ["core", "tools", "environments/environment.ts", "environments/office", "environments/deep-research"],
   agents: ["core", "engines/engine.ts", "environments/environment.ts", "tools"],
-  runs: ["core"],
-  lab: ["core", "algorithms"],
+  runs: ["core", "plot"],
+  lab: ["core", "algorithms", "plot"],
   rewards: ["core", "environments/environment.ts", "runs"],
   training: [
     "core",

@@ -80,6 +80,12 @@ test("by hand: a likely good action cannot grow by a fifth, and takes all there 
   expect(maximiseClipped(simplex, { ...clip, floor: 0.02 })[1]).toBeCloseTo(0.02, 12);
 });
 
+test("advantages near the smallest number decide like any others", () => {
+  const [a, b] = maximiseClipped({ gain: [5e-324, 0], loss: [0, 0], old: [0.5, 0.5] }, { ...clip, floor: 0 });
+  expect(a).toBeCloseTo(0.6, 12);
+  expect(b).toBeCloseTo(0.4, 12);
+});
+
 test("without advantages nothing moves; renaming the actions renames the solution", () => {
   expect([...maximiseClipped({ gain: [0, 0, 0], loss: [0, 0, 0], old: [0.2, 0.3, 0.5] }, { ...clip, floor: 0.1 })]).toEqual([
     0.2, 0.3, 0.5,

@@ -61,7 +61,6 @@ export function maximiseClipped({ gain, loss, old }: ClippedSimplex, { low, high
     if (old[a] > 0) steepest = Math.max(steepest, gain[a] / old[a], -loss[a] / old[a]);
   }
   if (steepest === 0) return Float64Array.from(old);
-  const unit = 1e12 / steepest;
   const bounds = [0, 1 - low, 1, 1 + high, Infinity];
   const pieces: Piece[] = [];
   for (let a = 0; a < count; a++) {
@@ -70,7 +69,7 @@ export function maximiseClipped({ gain, loss, old }: ClippedSimplex, { low, high
     for (let i = 0; i < 4; i++) {
       const room = (bounds[i + 1] - Math.max(bounds[i], filled)) * old[a];
       const slope = i === 0 ? gain[a] : i === 3 ? loss[a] : gain[a] + loss[a];
-      if (room > 0) pieces.push({ action: a, slope: Math.round((slope / old[a]) * unit), from: bounds[i], room });
+      if (room > 0) pieces.push({ action: a, slope: Math.round((slope / old[a] / steepest) * 1e12), from: bounds[i], room });
     }
   }
   pieces.sort((a, b) => b.slope - a.slope || a.from - b.from);

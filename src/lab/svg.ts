@@ -1,3 +1,4 @@
+import { legend, polyline, round, svg, text } from "../plot/svg.ts";
 import { type Cell, cellOf, singleTurn } from "./cell.ts";
 import type { LabSettings } from "./config.ts";
 import { type CaseOf, follow } from "./experiment.ts";
@@ -41,7 +42,6 @@ export function tellingCurves(size: Size, settings: LabSettings, caseFor: CaseOf
 }
 
 const colours = ["#1b6ca8", "#2a9d5c", "#d9822b", "#8e44ad", "#c0392b", "#444444"];
-const font = 'font-family="sans-serif" font-size="12"';
 
 /** J over updates, one line a cell. */
 export function curvesSvg(curves: readonly Curve[], title: string): string {
@@ -52,7 +52,7 @@ export function curvesSvg(curves: readonly Curve[], title: string): string {
   const x = (u: number) => left + (u / updates) * plotWidth;
   const y = (value: number) => top + plotHeight * (1 - (value - bottom) / (1 - bottom));
   const ticks = Array.from({ length: Math.round((1 - bottom) * 10) + 1 }, (_, i) => bottom + i / 10);
-  return svg(width, height, [
+  return svg(width, height, title, [
     text(left, 22, title),
     ...ticks.flatMap((value) => [
       `<line x1="${left}" x2="${left + plotWidth}" y1="${round(y(value))}" y2="${round(y(value))}" stroke="#ddd"/>`,
@@ -61,13 +61,9 @@ export function curvesSvg(curves: readonly Curve[], title: string): string {
     text(left, top + plotHeight + 18, "0"),
     text(left + plotWidth, top + plotHeight + 18, `${updates} updates`, "end"),
     ...curves.flatMap(({ name, values }, i) => {
-      const points = values.map((value, u) => `${round(x(u))},${round(y(value))}`).join(" ");
       const colour = colours[i % colours.length];
-      return [
-        `<polyline points="${points}" fill="none" stroke="${colour}" stroke-width="2"/>`,
-        `<rect x="${left + plotWidth + 20}" y="${top + i * 22}" width="12" height="12" fill="${colour}"/>`,
-        text(left + plotWidth + 38, top + i * 22 + 10, name),
-      ];
+      const points = values.map((value, u) => [x(u), y(value)] as const);
+      return [polyline(points, colour), legend(left + plotWidth + 20, top + i * 22, colour, name)];
     }),
   ]);
 }
@@ -80,7 +76,7 @@ export function gridSvg(results: readonly CellResult[], title: string): string {
   const [left, top, cellWidth, cellHeight] = [250, 90, 56, 17];
   const body = rows.slice(3);
   const width = left + cellWidth * (rows[0].length - 1) + 10;
-  return svg(width, top + cellHeight * body.length + 10, [
+  return svg(width, top + cellHeight * body.length + 10, title, [
     text(10, 22, title),
     ...rows
       .slice(0, 3)
@@ -95,18 +91,4 @@ export function gridSvg(results: readonly CellResult[], title: string): string {
       ]),
     ]),
   ]);
-}
-
-function svg(width: number, height: number, parts: readonly string[]): string {
-  const open = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" ${font}>`;
-  return `${[open, `<rect width="${width}" height="${height}" fill="#ffffff"/>`, ...parts, "</svg>"].join("\n")}\n`;
-}
-
-function text(x: number, y: number, content: string, anchor = "start"): string {
-  const escaped = content.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-  return `<text x="${round(x)}" y="${round(y)}" text-anchor="${anchor}">${escaped}</text>`;
-}
-
-function round(value: number): string {
-  return value.toFixed(1);
 }

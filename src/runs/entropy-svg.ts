@@ -1,3 +1,4 @@
+import { legend, polyline, round, svg, text } from "../plot/svg.ts";
 import { type EntropyPoint, type Occasion, occasions } from "./entropy.ts";
 
 const colours: Readonly<Record<Occasion, string>> = { start: "#444444", tool: "#c0392b", user: "#1b6ca8" };
@@ -27,12 +28,9 @@ export function entropySvg(series: Readonly<Record<Occasion, readonly EntropyPoi
       series[occasion].filter(({ offset }) => offset >= 0),
       occasion,
     ),
-    `<rect x="${left + plotWidth + 20}" y="${top + i * 22}" width="12" height="12" fill="${colours[occasion]}"/>`,
-    text(left + plotWidth + 38, top + i * 22 + 10, names[occasion]),
+    legend(left + plotWidth + 20, top + i * 22, colours[occasion], names[occasion]),
   ]);
-  return `${[
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="sans-serif" font-size="12">`,
-    `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
+  return svg(width, height, title, [
     text(left, 22, title),
     ...ticks.flatMap((entropy) => [
       `<line x1="${left}" x2="${left + plotWidth}" y1="${round(y(entropy))}" y2="${round(y(entropy))}" stroke="#dddddd"/>`,
@@ -44,23 +42,13 @@ export function entropySvg(series: Readonly<Record<Occasion, readonly EntropyPoi
     text(left + plotWidth, top + plotHeight + 18, `${last} tokens`, "end"),
     text(left, top + plotHeight + 38, "mean entropy of an action token, nats"),
     ...lines,
-    "</svg>",
-  ]
-    .filter((part) => part !== "")
-    .join("\n")}\n`;
+  ]);
 
   function line(of: readonly EntropyPoint[], occasion: Occasion): string {
     if (of.length === 0) return "";
-    const path = of.map(({ offset, mean }) => `${round(x(offset))},${round(y(mean))}`).join(" ");
-    return `<polyline points="${path}" fill="none" stroke="${colours[occasion]}" stroke-width="2"/>`;
+    return polyline(
+      of.map(({ offset, mean }) => [x(offset), y(mean)] as const),
+      colours[occasion],
+    );
   }
-}
-
-function text(x: number, y: number, content: string, anchor = "start"): string {
-  const escaped = content.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-  return `<text x="${round(x)}" y="${round(y)}" text-anchor="${anchor}">${escaped}</text>`;
-}
-
-function round(value: number): string {
-  return value.toFixed(1);
 }
