@@ -46,7 +46,7 @@ export async function measure({ sides, entries }: Benchmark, runs: number, pytho
           told.set(key, [...(told.get(key) ?? []), await side.round(request)]);
         }
   } finally {
-    for (const side of running.values()) side.stop();
+    await Promise.all([...running.values()].map((side) => side.stop()));
   }
   return entries.map((entry) => {
     const numbers = ({ side, of }: Source) => (told.get(keyOf(side, entry.request)) ?? []).map((quantities) => quantities[of]);

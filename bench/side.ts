@@ -1,7 +1,9 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { z } from "zod";
@@ -19,7 +21,8 @@ export interface Side {
   readonly name: string;
   /** One measured round. @param request what is to be measured, where there is a choice */
   round(request: string): Promise<Quantities>;
-  stop(): void;
+  /** Lets it clear up, and ends it where that takes long, as in the middle of a round. */
+  stop(): Promise<void>;
 }
 
 /** What a round has measured, by name. */
@@ -38,6 +41,7 @@ export async function startSide(program: Program, python: string | undefined): P
   const { script } = program;
   const [command, args] = commandOf(program, python);
   const child: ChildProcess = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+  const exited = once(child, "exit");
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new EngineError(`bench/${script}`, "without pipes");
   const lines = createInterface({ input: stdout })[Symbol.asyncIterator]();
@@ -53,7 +57,11 @@ export async function startSide(program: Program, python: string | undefined): P
       stdin.write(`${request}\n`);
       return read(roundSchema);
     },
-    stop: () => void child.kill(),
+    stop: async () => {
+      stdin.end();
+      await Promise.race([exited, setTimeout(5000, undefined, { ref: false })]);
+      child.kill();
+    },
   };
 }
 

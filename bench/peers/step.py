@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 from rounds import answer, requests
@@ -135,8 +136,9 @@ def office_parts():
 
 
 parts, limits = words_parts() if task == "words" else office_parts()
+output = tempfile.TemporaryDirectory(prefix="retrograde-bench-trl-")
 args = GRPOConfig(
-    output_dir="/tmp/retrograde-bench-trl",
+    output_dir=output.name,
     per_device_train_batch_size=64,
     num_generations=8,
     max_steps=1000,
