@@ -8,6 +8,8 @@ export interface SessionOptions {
   readonly threads: number;
   /** The CPU if left out. */
   readonly provider?: Provider;
+  /** Whether memory that a run took on the CPU is kept for the next one, as it is if left out. Fetching and clearing it takes time. */
+  readonly keepMemory?: boolean;
 }
 
 /** What operators are lowered to where a provider has it, and otherwise spelled out. */

@@ -67,9 +67,10 @@ export class Session {
   }
 
   /** @throws EngineError if there is no such provider here, or it lacks an operator of the graph (the first of which is named) */
-  static async open(graph: Graph, { threads, provider = "cpu" }: SessionOptions): Promise<Session> {
+  static async open(graph: Graph, { threads, provider = "cpu", keepMemory = true }: SessionOptions): Promise<Session> {
     try {
-      return new Session(await create(serialise(graph, provider), provider, { threads }), provider);
+      const options = { threads, enableCpuMemArena: keepMemory };
+      return new Session(await create(serialise(graph, provider), provider, options), provider);
     } catch (cause) {
       if (isFallback(cause)) throw fallbackError(provider, await firstFallback(graph, provider), cause);
       throw (
@@ -154,7 +155,7 @@ function openUploader(value: Value): Promise<InferenceSession> {
   return create(serialise(identity, "webgpu"), "webgpu", options);
 }
 
-interface CreateOptions extends Pick<InferenceSession.SessionOptions, "preferredOutputLocation"> {
+interface CreateOptions extends Pick<InferenceSession.SessionOptions, "preferredOutputLocation" | "enableCpuMemArena"> {
   readonly threads: number;
 }
 

@@ -256,7 +256,8 @@ export class RecomputingGraph implements TrainableModel {
   #part(name: string, make: () => PartGraph): Promise<Part> {
     const open = async () => {
       const { graph, trained } = make();
-      const session = await Session.open(graph, this.#sessionOptions);
+      // A layer's memory is wanted again at once. The head's is as much, and serves a few runs of a pass.
+      const session = await Session.open(graph, { ...this.#sessionOptions, keepMemory: name.startsWith("layer") });
       return { session, inputs: graph.inputs.map((input) => input.name), trained };
     };
     const part = this.#parts.get(name) ?? open();
