@@ -10,8 +10,14 @@ import { batchRows, type PackedBatch, packBatch, packRows } from "./packing.ts";
 import { activationsOfToken, RecomputingGraph, wholeGraphBytes } from "./recompute.ts";
 import { type Arrays, type TrainableModel, TrainingGraph } from "./training-graph.ts";
 
-/** Distinct tokens of a row: more lets more samples share a prefix, fewer saves attention between branches. */
-export const rowTokens = 192;
+/**
+ * Distinct tokens of a row: more lets more samples share a prefix, fewer saves attention between branches. Two samples fit at least,
+ * so that long prompts are shared too, up to where a row's attention costs more than that saves.
+ * @param longest tokens of the longest sample
+ */
+export function rowTokens(longest: number): number {
+  return Math.max(longest, Math.min(768, Math.max(192, 2 * longest)));
+}
 /** Tokens of a training micro-batch, padding included. Larger ones are no faster, and need more memory. */
 export const batchTokens = 1536;
 
@@ -121,8 +127,8 @@ export class Learner {
 
   #pack(samples: readonly ActionInContext[]): PackedBatch[] {
     const longest = samples.reduce((most, { context, action }) => Math.max(most, context.length + action.length), 0);
-    const rows = packRows(samples, Math.min(this.#options.maxLength, Math.max(rowTokens, longest)));
-    return batchRows(rows, microBatchTokens(this.#config, Math.max(rowTokens, longest))).map(packBatch);
+    const rows = packRows(samples, Math.min(this.#options.maxLength, rowTokens(longest)));
+    return batchRows(rows, microBatchTokens(this.#config, rowTokens(longest))).map(packBatch);
   }
 
   async #forward(
@@ -131,7 +137,7 @@ export class Learner {
     { parameters = this.parameters, temperature }: PassOptions,
   ): Promise<Numbers> {
     const all = this.#withFrozen(parameters);
-    return this.#overBatches(samples, batches, (batch) => this.#graph(0, batch, false).forward(batch, all, temperature));
+    return this.#overBatches(samples, batches, (batch) => this.#graph(0, batch).forward(batch, all, temperature));
   }
 
   /** @param weights of each number that a head reads: as many as there are choose the head */
@@ -148,14 +154,14 @@ export class Learner {
     const all = this.#withFrozen(parameters);
     return this.#overBatches(samples, batches, (batch) => {
       const summed = weights.map((each) => sumByPlace(batch, each));
-      return this.#graph(weights.length - 1, batch, true).backward(batch, summed, all, gradients, temperature);
+      return this.#graph(weights.length - 1, batch).backward(batch, summed, all, gradients, temperature);
     });
   }
 
-  #graph(head: number, batch: PackedBatch, backward: boolean): TrainableModel {
+  /** A forward half alone would often fit in one session, but computes nothing twice layer by layer either. */
+  #graph(head: number, batch: PackedBatch): TrainableModel {
     const { whole, layered } = this.#graphs[head];
-    const trained = backward ? this.parameters : new Map();
-    const recompute = this.#options.recompute ?? wholeGraphBytes(this.#config, batch, trained) > passBytes;
+    const recompute = this.#options.recompute ?? wholeGraphBytes(this.#config, batch, this.parameters) > passBytes;
     return recompute ? layered : whole;
   }
 

@@ -340,13 +340,12 @@ export function activationsOfToken(
 }
 
 /**
- * About what a session over the whole model holds at its peak, in bytes. Its backward half needs every layer's activations, and gives all
- * gradients at once: inside and as a copy. Without `trained` parameters, no layer's outlives it.
+ * About what a session over the whole model holds at its peak, in bytes. Its backward half needs every layer's activations, and gives
+ * the gradients of all `trained` parameters at once: inside and as a copy.
  */
 export function wholeGraphBytes(config: ModelConfig, { rows, length, targets }: PackedBatch, trained: Arrays): number {
-  const backward = trained.size > 0;
-  const ofLayers = (backward ? config.layers : 1) * rows * length * activationsOfToken(config, length);
-  const ofLogits = (backward ? 4 : 2) * targets.length * config.vocabSize;
+  const ofLayers = config.layers * rows * length * activationsOfToken(config, length);
+  const ofLogits = 4 * targets.length * config.vocabSize;
   const gradients = [...trained.values()].reduce((sum, data) => sum + data.length, 0);
   return 4 * (ofLayers + ofLogits + 2 * gradients);
 }
