@@ -10,10 +10,11 @@ export {
 } from "./core/errors.ts";
 export type { AssistantMessage, Message, ToolCall } from "./core/messages.ts";
 export type { Trajectory } from "./core/trajectory.ts";
+export { deepResearchEnvironment } from "./environments/deep-research/deep-research.ts";
 export { defineEnvironment, type EnvironmentDefinition, type EpisodeEnd } from "./environments/define.ts";
-export type { Environment, Episode, Reply, Score, Split, Task } from "./environments/environment.ts";
+export type { Environment, Episode, Reply, Score, Split, Task, TextProtocol } from "./environments/environment.ts";
 export { officeEnvironment } from "./environments/office/office.ts";
-export { defineReward, type FinishedEpisode, type Reward } from "./rewards/reward.ts";
+export { defineReward, type FinishedEpisode, type Reward, RewardError } from "./rewards/reward.ts";
 export type { Summary } from "./runs/records.ts";
 export { type PlanOptions, type TrainOptions, train } from "./sdk/train.ts";
 export { type AiSdkTool, fromAiSdk } from "./tools/ai-sdk.ts";

@@ -22,6 +22,9 @@ const model = join(scratch, "model");
 mkdirSync(model);
 writeFileSync(join(model, "config.json"), "{}");
 
+const questions = join(scratch, "questions.jsonl");
+writeFileSync(questions, `${JSON.stringify({ question: "How high is it?", answer: "421" })}\n`);
+
 /** What a new user may get wrong, what it prints, and the exit code. */
 const mistakes: readonly (readonly [string, string, number])[] = [
   ["trian", "unknown command 'trian'\n(Did you mean train?)", 2],
@@ -30,11 +33,16 @@ const mistakes: readonly (readonly [string, string, number])[] = [
   ["train office", "too many arguments for 'train'", 2],
   ["train --steps many", 'steps is "many"; expected a number.', 2],
   ["train --group-size 0", "rollout.groupSize is 0; expected at least 1.", 2],
-  ["train --env ofice", 'environment.name is "ofice"; expected "office". Did you mean "office"?', 2],
+  ["train --env ofice", 'environment.name is "ofice"; expected "office" or "deep-research". Did you mean "office"?', 2],
   ["train --algorithm seupo", 'Did you mean "seeupo"?', 2],
   ["train --algorithm sft", "sft learns from demonstrations, not from rollouts", 2],
   ["train --set algorithm.order=revers", 'Did you mean "reverse"?', 2],
   ["train --set optimizer.learningrate=1", 'Did you mean "learningRate"?', 2],
+  [
+    `chat --env deep-research --set environment.settings.data.test=${questions} --set environment.settings.search.kind=local --set environment.settings.search.path=${questions}`,
+    'environment.name is "deep-research"; expected an environment whose tools are called in messages.',
+    2,
+  ],
   ["train --set steps", "expected path.to.setting=value", 2],
   ["train --model nowhere", 'model is "nowhere"; expected a folder with config.json', 2],
   [`train --model ${scratch}/empty`, "The folder is there, but it has no config.json.", 2],

@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline";
 import { rollout } from "../../agents/rollout.ts";
+import { ConfigError } from "../../core/errors.ts";
 import type { Environment, Episode } from "../../environments/environment.ts";
 import { modelFolder, openModel, samplingUse } from "../../sdk/model.ts";
 import { environmentOf } from "../../sdk/train.ts";
@@ -25,13 +26,14 @@ export async function chatCommand(
   const config = resolveConfig(user, settingsOf(chatFlags, flags));
   const environment = environmentOf(config, user);
   const task = await environment.task("test", config.seed);
+  const opening = await openingLines(environment, task);
   const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config.model, onDownload));
   const { engine, chat } = await openModel(folder, config.threads, { ...samplingUse(config), concurrency: 1 }, config.device);
 
   const cancelled = new AbortController();
   const person = personAt(input, screen, () => cancelled.abort());
   try {
-    for (const line of await openingLines(environment, task)) screen.line(screen.paint.dim(line));
+    for (const line of opening) screen.line(screen.paint.dim(line));
     const first = await person.ask();
     if (first === undefined) return 0;
     const { stopReason, error, messages } = await rollout(
@@ -125,6 +127,11 @@ async function openingLines(environment: Environment, task: Parameters<Environme
   const episode = await environment.start(task, 0);
   const example = episode.messages.find(({ role }) => role === "user")?.content;
   await episode.close?.();
+  if (episode.protocol !== undefined)
+    throw new ConfigError("environment.name", environment.name, {
+      expected: "an environment whose tools are called in messages",
+      hint: "Its model answers one question in one growing text: see what it does with retrograde eval.",
+    });
   return [
     `Tools: ${episode.tools.map(({ name }) => name).join(", ")}`,
     ...(example === undefined ? [] : [`Somebody in this world might ask: ${example}`]),

@@ -94,7 +94,7 @@ function product(shape: readonly number[]): number {
 /** Activations of one micro-batch, as the learner cuts and computes them. */
 function passOf(config: ModelConfig, length: number, learnedBytes: number): { layered: boolean; bytes: number } {
   const { hiddenSize, layers, vocabSize } = config;
-  const rowLength = Math.max(rowTokens, length);
+  const rowLength = rowTokens(length);
   const tokens = rowLength * Math.max(1, Math.floor(microBatchTokens(config, rowLength) / rowLength));
   const ofLayer = bytesPerNumber * tokens * activationsOfToken(config, rowLength);
   const logits = bytesPerNumber * 4 * scoredShare * tokens * vocabSize;
