@@ -36,7 +36,7 @@ test("a run with a judge: refused without its key before anything is written or 
     steps: 1,
     out,
   };
-  expect(() => planRun(user)).toThrow(`environment variable ${variable} is missing`);
+  await expect(planRun(user)).rejects.toThrow(`environment variable ${variable} is missing`);
   expect(existsSync(out)).toBe(false);
 
   process.env[variable] = key;
