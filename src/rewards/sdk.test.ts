@@ -56,7 +56,7 @@ test("a run with a judge: refused without its key before anything is written or 
     const bytes = readFileSync(join(file.parentPath, file.name));
     expect((file.name.endsWith(".gz") ? gunzipSync(bytes) : bytes).includes(key), file.name).toBe(false);
   }
-  expect(() => planRun({ environment: lettersEnvironment(), out }, { resume: true })).toThrow(
+  await expect(planRun({ environment: lettersEnvironment(), out }, { resume: true })).rejects.toThrow(
     /rewards\.1 is "short"; expected a reward that the configuration file defines/,
   );
 });
