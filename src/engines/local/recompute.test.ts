@@ -86,6 +86,42 @@ test("passes that are asked for at once do not mix", async () => {
   await graph.close();
 });
 
+test("in a wide model, whose norms are not folded into matrices, gradients agree with central differences", async () => {
+  const { config: tiny } = await loadModel(new URL("../../../test/golden/models/qwen2", import.meta.url).pathname);
+  const config = {
+    ...tiny,
+    hiddenSize: 520,
+    layers: 1,
+    lora: resolveLora(tiny, { rank: 2, alpha: 3, targets: ["k_proj", "up_proj"] }),
+  };
+  const stream = randomStream(4, "wide");
+  const parameters = arraysOf(logprobHead.parameterShapes(config), () => 0.2 * stream.normal());
+  const trained = [...parameters.keys()];
+  const weights = Float32Array.from(batch.targets, () => stream.normal());
+  const graph = new TrainingGraph(config, logprobHead, { threads: 1, trained });
+  const gradients = arraysOf(logprobHead.parameterShapes(config), () => 0);
+  await graph.backward(batch, [weights], parameters, gradients);
+  const checked: string[] = [];
+  // Along its own direction, the slope of Σ w·log π is the gradient's norm; one parameter at a time, so that none hides another.
+  for (const name of trained.filter((each) => each.startsWith("model.layers.0."))) {
+    const [parameter, gradient] = [parameters, gradients].map((arrays) => arrays.get(name) ?? expect.unreachable());
+    const norm = Math.hypot(...gradient);
+    const at = async (distance: number) => {
+      const moved = new Map(parameters).set(
+        name,
+        parameter.map((value, i) => value + (distance * gradient[i]) / norm),
+      );
+      return (await graph.forward(batch, moved)).reduce((sum, logprob, m) => sum + logprob * weights[m], 0);
+    };
+    const step = 1e-2;
+    if (norm < 1e-2) continue; // rounding would hide it
+    checked.push(name);
+    expect(((await at(step)) - (await at(-step))) / (2 * step) / norm, name).toBeCloseTo(1, 1);
+  }
+  await graph.close();
+  expect(checked.length).toBeGreaterThan(12);
+});
+
 test("what the whole graph needs grows with layers, logits and what is trained", async () => {
   const { config } = await loadModel(new URL("../../../test/golden/models/qwen3", import.meta.url).pathname);
   const bytes = (change: Partial<typeof config>, trained = 0) =>

@@ -102,9 +102,12 @@ export function decoderLayer(
   return g.add(between, linear(g.mul(g.silu(gate), up), "mlp.down_proj"));
 }
 
-/** Where weights are inputs: a layer's matrices have about 12·D² entries, the two norms of 1,536 tokens 3,072·D. Equal at D = 256. */
+/**
+ * Where weights are inputs: a layer's matrices have about 12·D² entries, the two norms of 1,536 tokens 3,072·D, so the latter are less work
+ * from D = 256 on. One joined product makes up for that at D = 512 still (docs/engine.md).
+ */
 function foldsNorms({ hiddenSize }: ModelConfig): boolean {
-  return hiddenSize <= 256;
+  return hiddenSize <= 512;
 }
 
 /** Logits [M, V] of hidden states [M, D] as `decoder` returns them. */
