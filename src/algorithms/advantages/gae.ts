@@ -25,8 +25,7 @@ export function gae(
   for (let b = rewards.length - 1; b >= 0; b--) {
     const [r, v] = [rewards[b], values[b]];
     if (r.length !== v.length) throw new ShapeError(`number of values in row ${b}`, v.length, { expected: [r.length] });
-    const a = new Array<number>(r.length);
-    const g = new Array<number>(r.length);
+    const [a, g] = [v.slice(), v.slice()]; // copies hold floating-point numbers from the start, which fresh arrays do not
     if (ends?.[b] !== false) nextValue = next = 0;
     for (let k = r.length - 1; k >= 0; k--) {
       next = r[k] + gamma * nextValue - v[k] + gamma * lambda * next;
