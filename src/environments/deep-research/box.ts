@@ -9,10 +9,16 @@ export function lastBox(text: string): string | undefined {
   const start = text.lastIndexOf("\\boxed");
   const opening = "\\boxed{";
   if (start === -1 || !text.startsWith(opening, start)) return undefined;
+  const end = closingBrace(text, start);
+  return end === undefined ? undefined : text.slice(start + opening.length, end);
+}
+
+/** Where the first brace that opens from there on is closed. A closing one before it counts against it. */
+export function closingBrace(text: string, from: number): number | undefined {
   let depth = 0;
-  for (let at = start; at < text.length; at++) {
+  for (let at = from; at < text.length; at++) {
     if (text[at] === "{") depth++;
-    if (text[at] === "}" && --depth === 0) return text.slice(start + opening.length, at);
+    if (text[at] === "}" && --depth === 0) return at;
   }
   return undefined;
 }

@@ -33,7 +33,7 @@ function withoutUnit(formula: string): string | undefined {
 /** `x=5`: what stands before the only equals sign is dropped where it is no longer than two characters. */
 function withoutName(formula: string): string {
   const sides = formula.split("=");
-  return sides.length === 2 && sides[0].length <= 2 ? sides[1] : formula;
+  return sides.length === 2 && [...sides[0]].length <= 2 ? sides[1] : formula;
 }
 
 /** `\sqrt2` becomes `\sqrt{2}`. */

@@ -1,5 +1,5 @@
 import { overlapF1, trim, withoutArticles, withoutCase } from "./answer-text.ts";
-import { lastBox } from "./box.ts";
+import { closingBrace } from "./box.ts";
 import { mathEqual } from "./math-equal.ts";
 
 /** ARPO's evaluation of an answer, each from 0 to 1. They know no format, and no calls. */
@@ -52,14 +52,38 @@ function wordsOf(normalised: string): string[] {
 /** A gold answer that is written as a list is split at its commas; quotes stay on the parts, as in the published code. */
 export function goldsOf(gold: string | readonly string[]): readonly string[] {
   if (typeof gold !== "string") return gold;
-  return gold.startsWith("[") ? gold.slice(1, -1).split(",").map(trim) : [gold];
+  return gold.startsWith("[")
+    ? gold
+        .replace(/^[[\]]+|[[\]]+$/g, "")
+        .split(",")
+        .map(trim)
+    : [gold];
 }
 
-/** What is evaluated: the last box of the last answer, without it the whole answer; without an answer the last box of all. "" if there is none. */
+/**
+ * What is evaluated: the last box of the last answer, without it the whole answer; without an answer the last box of all. "" if there is none.
+ * An empty box is none, and an empty answer is none. A `\text{…}` that fills its box is taken off.
+ */
 export function predictionOf(output: string): string {
-  const answer = [...output.matchAll(/<answer>(.*?)<\/answer>/gs)].at(-1)?.[1];
-  if (answer === undefined) return unwrapped(lastBox(output) ?? "");
-  return unwrapped(lastBox(answer) ?? answer);
+  const end = output.lastIndexOf("</answer>");
+  const start = end === -1 ? -1 : output.slice(0, end).lastIndexOf("<answer>");
+  const answer = start === -1 ? "" : output.slice(start + "<answer>".length, end);
+  return answer === "" ? boxIn(output) : boxIn(answer) || answer;
+}
+
+/** Other than for the reward, an `\fbox` counts where there is no `\boxed`, and what is no whole `\boxed{…}` stays as it is written. */
+function boxIn(text: string): string {
+  const whole = trim(text);
+  const start = whole.lastIndexOf(whole.includes("\\boxed") ? "\\boxed" : "\\fbox");
+  if (start === -1) return "";
+  const end = closingBrace(whole, start);
+  const box = whole.slice(start, end === undefined ? undefined : end + 1);
+  const content = between("\\boxed{", box);
+  return content === undefined ? box : (between("\\text{", content) ?? content);
+}
+
+function between(opening: string, text: string): string | undefined {
+  return text.startsWith(opening) && text.endsWith("}") ? text.slice(opening.length, -1) : undefined;
 }
 
 /** What is evaluated where there is no prediction. */
@@ -67,18 +91,14 @@ export function lastLines(output: string, count = 5): string {
   return trim(output.replaceAll("\n\n", "\n")).split("\n").slice(-count).join("\n");
 }
 
-function unwrapped(prediction: string): string {
-  return trim(prediction.replace(/\\text\{([^{}]*)\}/g, "$1"));
-}
-
 /** Calls with both of their tags. */
 export function pairedCalls(output: string, tool: "search" | "python"): number {
   return output.match(new RegExp(`<${tool}>.*?</${tool}>`, "gs"))?.length ?? 0;
 }
 
-/** What the model wrote itself. */
+/** What the model wrote itself; an older form of the tags is known too. */
 export function withoutResults(output: string): string {
-  return output.replace(/<result>.*?<\/result>/gs, "");
+  return trim(output.replace(/<r>.*?<\/r>/gs, "").replace(/<result>.*?<\/result>/gs, ""));
 }
 
 /** GSM8K's solutions end in `#### ` and the answer. */

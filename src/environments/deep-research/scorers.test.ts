@@ -101,6 +101,7 @@ test.each([
   ["5\\text{ cm} or 6\\text{ cm}", "5", false],
   ["x = 7", "7", true],
   ["xyz=7", "7", false],
+  ["𝟘 =7", "7", true],
   ["\\sqrt3", "\\sqrt{3}", true],
   ["\\frac1{72}", "\\frac{1}{72}", true],
   ["\\frac{2}{4}", "\\frac{1}{2}", false],
@@ -120,6 +121,41 @@ test("another measure of the answer may stand in for F1; the format counts all t
   expect(researchReward(response("3/4"), ["\\frac{3}{4}"]).reward).toBe(0);
   expect(researchReward(response("3/4"), ["\\frac{3}{4}"], equal).reward).toBe(1);
   expect(researchReward("3/4", ["\\frac{3}{4}"], equal).reward).toBe(-1);
+});
+
+// The published code's own results.
+test.each([
+  ["<answer>\\boxed{a}</answer> <answer>b \\boxed{c} d</answer>", "c"],
+  ["<answer>no box</answer>", "no box"],
+  ["<answer> spaced </answer>", " spaced "],
+  ["<answer>\\boxed{}</answer>", "\\boxed{}"],
+  ["<answer>\\boxed{\\text{a b}}</answer>", "a b"],
+  ["<answer>\\boxed{5\\text{ cm}}</answer>", "5\\text{ cm}"],
+  ["<answer>\\boxed{\\text{a} b \\text{c}}</answer>", "a} b \\text{c"],
+  ["<answer>\\boxed{open</answer>", "\\boxed{open"],
+  ["<answer>\\boxed {a}</answer>", "\\boxed {a}"],
+  ["<answer>\\boxed 4$ x</answer>", "\\boxed 4$ x"],
+  ["<answer>\\fbox{a}</answer>", "\\fbox{a}"],
+  ["<answer>\\boxed{a} \\fbox{b}</answer>", "a"],
+  ["<answer></answer>\\boxed{a}", "a"],
+  ["\\boxed{a}<answer>never closed", "a"],
+  ["<answer>a<answer>b</answer>", "b"],
+  ["<answer>a</answer> more</answer>", "a</answer> more"],
+  ["\\boxed{ a }", " a "],
+  ["\\boxed{{a} and {b}}", "{a} and {b}"],
+  ["\\boxed}{a}", "\\boxed}{a}"],
+  ["no tags at all", ""],
+  ["<answer>\\boxed{\\boxed{a}}</answer>", "a"],
+])("of %j %j is evaluated", (output, prediction) => {
+  expect(predictionOf(output)).toBe(prediction);
+});
+
+test("what is evaluated of a text that breaks off, of lists, of results", () => {
+  expect(goldsOf("[[a, 'b'],c]")).toEqual(["a", "'b']", "c"]);
+  expect(goldsOf("[a")).toEqual(["a"]);
+  expect(withoutResults(" a<result>x</result> b ")).toBe("a b");
+  expect(withoutResults("a<r>x</r>b")).toBe("ab");
+  expect(withoutResults("<result>a<result>b</result>c</result>")).toBe("c</result>");
 });
 
 test("without a prediction the last five lines are evaluated", () => {
