@@ -9,6 +9,7 @@ import type { ModelConfig } from "./model-config.ts";
 import { commonPrefix } from "./packing.ts";
 import { PrefixCache } from "./prefix-cache.ts";
 import { SamplingGraph, type StepOutputs } from "./sampling-graph.ts";
+import { StopStrings } from "./stop-strings.ts";
 import type { Arrays } from "./training-graph.ts";
 
 export interface SamplerOptions extends SessionOptions {
@@ -28,6 +29,7 @@ interface Row {
   readonly choice: Choice;
   readonly maxTokens: number;
   readonly random: Random;
+  readonly stopStrings: StopStrings | undefined;
   readonly tokens: TokenId[];
   pending: TokenId[];
   readonly action: {
@@ -100,8 +102,8 @@ export class LocalSampler {
     const { maxLength, decode } = this.#options;
     checkRequest(request, { maxLength, vocabSize: this.#config.vocabSize });
     const { context } = request;
-    if (request.stopStrings?.length && !decode)
-      throw new EngineError("stopStrings", request.stopStrings, { expected: "an engine made with `decode`" });
+    const stops = request.stopStrings ?? [];
+    if (stops.length > 0 && !decode) throw new EngineError("stopStrings", stops, { expected: "an engine made with `decode`" });
     return new Promise((resolve, reject) => {
       if (request.signal?.aborted) return reject(cancelled());
       const cancel = () => this.#cancel(row);
@@ -111,6 +113,7 @@ export class LocalSampler {
         choice: { temperature: request.temperature ?? 1, topP: request.topP ?? 1, topK: request.topK ?? 0 },
         maxTokens: Math.min(request.maxTokens, maxLength - context.length),
         random: randomStream(request.seed, "action"),
+        stopStrings: decode && stops.length > 0 ? new StopStrings(decode, stops) : undefined,
         tokens: [],
         pending: [...context],
         action: {
@@ -300,10 +303,7 @@ export class LocalSampler {
     row.pending = [chosen.token];
     this.#stats.sampledTokens++;
     if (request.stopTokens.includes(chosen.token)) return "stop";
-    if (request.stopStrings?.length) {
-      const text = this.#options.decode?.(action.tokens) ?? "";
-      if (request.stopStrings.some((stop) => text.includes(stop))) return "stop";
-    }
+    if (row.stopStrings?.foundIn(action.tokens)) return "stop";
     return action.tokens.length >= row.maxTokens ? "length" : undefined;
   }
 
