@@ -29,6 +29,8 @@ export interface HubOptions {
   readonly repo?: string;
   /** Files in place of, or beside, those of the folder. */
   readonly files?: Readonly<Record<string, string | Buffer>>;
+  /** Files of the folder that it does not have. */
+  readonly absent?: readonly string[];
   /** What the listing says of a file's size, whatever is true. */
   readonly sizes?: Readonly<Record<string, number>>;
   /** Called for every request; `number` counts those with the same path from 1. */
@@ -41,9 +43,13 @@ export const hubCommit = "c0ffee".padEnd(40, "0");
  * The part of the Hugging Face Hub's interface that downloading takes: a repository's commit, its files, and their bytes, those of
  * large files after a redirection to a second server. It serves one repository, made of a folder. It ends with the test.
  */
-export async function startHub(folder: string, { repo = "tiny/letters", files = {}, sizes = {}, trouble }: HubOptions = {}) {
+export async function startHub(
+  folder: string,
+  { repo = "tiny/letters", files = {}, absent = [], sizes = {}, trouble }: HubOptions = {},
+) {
   const contents = new Map<string, Buffer>(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name))]));
   for (const [name, content] of Object.entries(files)) contents.set(name, Buffer.from(content));
+  for (const name of absent) contents.delete(name);
   const requests: HubRequest[] = [];
   const storageServer = await listen((request, response) => void answer(request, response, true));
   const hub = await listen((request, response) => void answer(request, response, false));

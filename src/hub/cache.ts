@@ -64,8 +64,8 @@ export function shardsOf(index: string): string[] | undefined {
 export function isComplete(snapshot: string): boolean {
   const has = (name: string) => existsSync(join(snapshot, name));
   if (!has("config.json") || !has("tokenizer.json")) return false;
-  if (!has(indexFile)) return has("model.safetensors");
-  return shardsOf(readFileSync(join(snapshot, indexFile), "utf8"))?.every(has) ?? false;
+  if (has("model.safetensors")) return true;
+  return has(indexFile) && (shardsOf(readFileSync(join(snapshot, indexFile), "utf8"))?.every(has) ?? false);
 }
 
 /** Puts a blob into a snapshot: a link, or the file itself where links are not allowed (Windows). */

@@ -56,13 +56,18 @@ test("a name becomes a folder in the shared cache's layout, with the files that 
   expect(progress.every(({ done, total }, i) => done <= total && done >= (progress[i - 1]?.done ?? 0))).toBe(true);
 });
 
-test("a sharded model is fetched as its index says", async () => {
+test("a sharded model is fetched as its index says, unless there is one file too", async () => {
   const index = JSON.stringify({ weight_map: { a: "model-00001-of-00002.safetensors", b: "model-00002-of-00002.safetensors" } });
   const shards = { "model-00001-of-00002.safetensors": "first", "model-00002-of-00002.safetensors": "second" };
-  const { hub, fetch } = await setUp({ files: { "model.safetensors.index.json": index, ...shards } });
+  const files = { "model.safetensors.index.json": index, ...shards };
+  const { hub, fetch } = await setUp({ files, absent: [weightsName] });
   const folder = await fetch();
   for (const [name, text] of Object.entries(shards)) expect(readFileSync(join(folder, name), "utf8")).toBe(text);
   expect(hub.fetched()).not.toContain(weightsName);
+
+  const both = await setUp({ files });
+  expect(readdirSync(await both.fetch())).toContain(weightsName);
+  expect(both.hub.fetched().filter((name) => name.startsWith("model"))).toEqual([weightsName]);
 });
 
 test("what is in the cache is not fetched again; a commit needs no network at all, a branch only the question what it is", async () => {

@@ -103,8 +103,9 @@ async function fetchSnapshot(
   const named = (path: string) => files.filter((file) => file.path === path);
   await get(named("config.json"));
   await inspect(join(snapshot, "config.json"));
-  await get(files.filter(({ path }) => smallFiles.test(path) || path === indexFile));
-  const weights = await weightFiles(files, snapshot, name);
+  const whole = named("model.safetensors"); // goes before shards, as in transformers
+  await get(files.filter(({ path }) => smallFiles.test(path) || (path === indexFile && whole.length === 0)));
+  const weights = whole.length > 0 ? whole : await shardFiles(files, snapshot, name);
   await requireSpace(weights, cache, settings.cacheFolder);
   await get(weights);
 }
@@ -128,9 +129,8 @@ function requireModel(files: readonly RemoteFile[], name: HubName): void {
   });
 }
 
-async function weightFiles(files: readonly RemoteFile[], snapshot: string, name: HubName): Promise<RemoteFile[]> {
-  const index = join(snapshot, indexFile);
-  const paths = existsSync(index) ? shardsOf(await readFile(index, "utf8")) : ["model.safetensors"];
+async function shardFiles(files: readonly RemoteFile[], snapshot: string, name: HubName): Promise<RemoteFile[]> {
+  const paths = shardsOf(await readFile(join(snapshot, indexFile), "utf8"));
   if (paths === undefined)
     throw new ModelError(`${indexFile} of ${formatHubName(name)}`, "malformed", { expected: "a weight_map" });
   return paths.map((path) => {

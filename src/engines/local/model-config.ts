@@ -1,8 +1,6 @@
 import { z } from "zod";
 import { ModelError } from "../../core/errors.ts";
-
-export const architectures = ["qwen3", "qwen2", "llama"] as const;
-export type Architecture = (typeof architectures)[number];
+import { type Architecture, architectures, isArchitecture, traitsOf } from "./architectures.ts";
 
 /** A decoder-only transformer of the Llama family: what differs between its members is a setting here. */
 export interface ModelConfig {
@@ -14,7 +12,7 @@ export interface ModelConfig {
   readonly heads: number;
   /** Each key/value head serves heads / kvHeads query heads. */
   readonly kvHeads: number;
-  /** Independent of hiddenSize / heads. */
+  /** Even, as pairs are rotated; independent of hiddenSize / heads. */
   readonly headDim: number;
   readonly maxPositionEmbeddings: number;
   readonly rmsNormEps: number;
@@ -53,10 +51,10 @@ export interface Llama3Scaling {
 
 const size = z.int().positive();
 const ropeSchema = z.looseObject({
-  rope_type: z.string().optional(),
-  type: z.string().optional(),
-  rope_theta: z.number().positive().optional(),
-  partial_rotary_factor: z.number().optional(),
+  rope_type: z.string().nullish(),
+  type: z.string().nullish(),
+  rope_theta: z.number().positive().nullish(),
+  partial_rotary_factor: z.number().nullish(),
 });
 const llama3Schema = z.object({
   factor: z.number().positive(),
@@ -74,15 +72,19 @@ const configSchema = z.looseObject({
   head_dim: size.nullish(),
   max_position_embeddings: size,
   rms_norm_eps: z.number().positive().default(1e-6),
-  rope_theta: z.number().positive().optional(),
+  rope_theta: z.number().positive().nullish(),
+  partial_rotary_factor: z.number().nullish(),
   rope_scaling: ropeSchema.nullish(),
   rope_parameters: ropeSchema.nullish(),
+  original_max_position_embeddings: size.nullish(),
   tie_word_embeddings: z.boolean().default(false),
   eos_token_id: z.union([z.int(), z.array(z.int())]).nullish(),
   hidden_act: z.string().default("silu"),
   attention_bias: z.boolean().default(false),
   mlp_bias: z.boolean().default(false),
   use_sliding_window: z.boolean().default(false),
+  sliding_window: z.number().nullish(),
+  max_window_layers: z.int().nullish(),
   layer_types: z.array(z.string()).nullish(),
 });
 type ConfigFile = z.infer<typeof configSchema>;
@@ -97,7 +99,9 @@ export function parseModelConfig(json: unknown, file: string): ModelConfig {
     .looseObject({ model_type: z.unknown().optional(), quantization_config: z.unknown().optional() })
     .catch({})
     .parse(json);
-  if (!isArchitecture(architecture)) throw new ModelError(`model_type in ${file}`, architecture, { expected: architectures });
+  if (!isArchitecture(architecture)) {
+    throw new ModelError(`model_type in ${file}`, architecture, { expected: Object.keys(architectures) });
+  }
   if (quantization !== undefined && quantization !== null) {
     const hint = "Quantised weights are not supported: use the float version of the model.";
     throw new ModelError(`quantization_config in ${file}`, quantization, { expected: "none", hint });
@@ -106,10 +110,16 @@ export function parseModelConfig(json: unknown, file: string): ModelConfig {
   if (!parsed.success) throw new ModelError(file, "malformed", { expected: z.prettifyError(parsed.error) });
   const config = parsed.data;
   refuseUnsupported(config, architecture, file);
+  const { attentionBias, qkNorm, headDim: customary } = traitsOf(architecture);
   const heads = config.num_attention_heads;
   const kvHeads = config.num_key_value_heads ?? heads;
   if (heads % kvHeads !== 0) {
     throw new ModelError(`num_key_value_heads in ${file}`, kvHeads, { expected: `a divisor of num_attention_heads, ${heads}` });
+  }
+  const headDim = config.head_dim ?? customary ?? config.hidden_size / heads;
+  if (headDim % 2 !== 0) {
+    const field = config.head_dim == null ? "hidden_size / num_attention_heads" : "head_dim";
+    throw new ModelError(`${field} in ${file}`, headDim, { expected: "an even number" });
   }
   return {
     architecture,
@@ -119,12 +129,12 @@ export function parseModelConfig(json: unknown, file: string): ModelConfig {
     layers: config.num_hidden_layers,
     heads,
     kvHeads,
-    headDim: config.head_dim ?? config.hidden_size / heads,
+    headDim,
     maxPositionEmbeddings: config.max_position_embeddings,
     rmsNormEps: config.rms_norm_eps,
     rope: parseRope(config, file),
-    attentionBias: architecture === "qwen2",
-    qkNorm: architecture === "qwen3",
+    attentionBias,
+    qkNorm,
     tieWordEmbeddings: config.tie_word_embeddings,
     eosTokenIds: [config.eos_token_id ?? []].flat(),
   };
@@ -133,8 +143,9 @@ export function parseModelConfig(json: unknown, file: string): ModelConfig {
 /** The `config.json` of a model, in the style that every version of `transformers` reads. */
 export function formatModelConfig(config: ModelConfig): Record<string, unknown> {
   const { scaling } = config.rope;
+  const { className, fields } = traitsOf(config.architecture);
   return {
-    architectures: [{ qwen3: "Qwen3ForCausalLM", qwen2: "Qwen2ForCausalLM", llama: "LlamaForCausalLM" }[config.architecture]],
+    architectures: [className],
     model_type: config.architecture,
     vocab_size: config.vocabSize,
     hidden_size: config.hiddenSize,
@@ -158,6 +169,7 @@ export function formatModelConfig(config: ModelConfig): Record<string, unknown> 
             original_max_position_embeddings: scaling.originalMaxPositionEmbeddings,
           },
     tie_word_embeddings: config.tieWordEmbeddings,
+    ...fields,
     bos_token_id: null,
     eos_token_id: config.eosTokenIds.length === 0 ? null : config.eosTokenIds,
   };
@@ -195,41 +207,45 @@ export function parameterShapes(config: ModelConfig): Map<string, readonly numbe
   return shapes;
 }
 
-function isArchitecture(value: unknown): value is Architecture {
-  return architectures.some((name) => name === value);
-}
-
 function refuseUnsupported(config: ConfigFile, architecture: Architecture, file: string): void {
   const refuse = (field: string, value: unknown, expected: readonly unknown[]) => {
     throw new ModelError(`${field} in ${file}`, value, { expected, hint: "The local engine does not compute anything else." });
   };
   if (config.hidden_act !== "silu") refuse("hidden_act", config.hidden_act, ["silu"]);
-  if (config.use_sliding_window) refuse("use_sliding_window", true, [false]);
+  const window = traitsOf(architecture).slidingWindow(config);
+  if (window !== null) refuse("sliding_window", window, [null]);
   const windowed = config.layer_types?.find((type) => type !== "full_attention");
   if (windowed !== undefined) refuse("layer_types", windowed, ["full_attention"]);
   if (config.attention_bias && architecture !== "qwen2") refuse("attention_bias", true, [false]);
   if (config.mlp_bias) refuse("mlp_bias", true, [false]);
 }
 
+/** As `transformers` reads it: `rope_scaling` goes before `rope_parameters`, what stands inside of them before what stands beside. */
 function parseRope(config: ConfigFile, file: string): Rope {
-  const given = config.rope_parameters ?? config.rope_scaling ?? {};
-  const field = `rope_type in ${file}`;
-  const kind = given.rope_type ?? given.type ?? "default";
-  const theta = given.rope_theta ?? config.rope_theta ?? 10_000; // the default of transformers
-  if ((given.partial_rotary_factor ?? 1) !== 1) {
-    throw new ModelError(`partial_rotary_factor in ${file}`, given.partial_rotary_factor, { expected: [1] });
+  const [field, given] =
+    config.rope_scaling != null && Object.keys(config.rope_scaling).length > 0
+      ? (["rope_scaling", config.rope_scaling] as const)
+      : (["rope_parameters", config.rope_parameters ?? {}] as const);
+  const nested = Object.values(given).find((value) => typeof value === "object" && value !== null);
+  if (nested !== undefined) {
+    throw new ModelError(`${field} in ${file}`, given, { expected: "the same for all layers, as numbers by name" });
   }
+  const theta = given.rope_theta ?? config.rope_theta ?? 10_000; // the default of transformers
+  const rotated = given.partial_rotary_factor ?? config.partial_rotary_factor ?? 1;
+  if (rotated !== 1) throw new ModelError(`partial_rotary_factor in ${file}`, rotated, { expected: [1] });
+  const kind = given.rope_type ?? given.type ?? "default";
+  const typeField = `rope_type in ${file}`;
   if (kind === "default") return { theta, scaling: undefined };
-  if (kind !== "llama3") throw new ModelError(field, kind, { expected: ["default", "llama3"] });
+  if (kind !== "llama3") throw new ModelError(typeField, kind, { expected: ["default", "llama3"] });
   const llama3 = llama3Schema.safeParse(given);
-  if (!llama3.success) throw new ModelError(field, kind, { expected: z.prettifyError(llama3.error) });
+  if (!llama3.success) throw new ModelError(typeField, kind, { expected: z.prettifyError(llama3.error) });
   return {
     theta,
     scaling: {
       factor: llama3.data.factor,
       lowFreqFactor: llama3.data.low_freq_factor,
       highFreqFactor: llama3.data.high_freq_factor,
-      originalMaxPositionEmbeddings: llama3.data.original_max_position_embeddings,
+      originalMaxPositionEmbeddings: config.original_max_position_embeddings ?? llama3.data.original_max_position_embeddings,
     },
   };
 }

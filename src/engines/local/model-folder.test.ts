@@ -6,7 +6,7 @@ import { ModelError } from "../../core/errors.ts";
 import { randomStream } from "../../core/random.ts";
 import { type ModelConfig, parameterShapes } from "./model-config.ts";
 import { initialiseModel, loadModel, saveModel } from "./model-folder.ts";
-import { readSafetensors, writeSafetensors } from "./safetensors.ts";
+import { readSafetensors, type Tensor, writeSafetensors } from "./safetensors.ts";
 
 const golden = (name: string) => new URL(`../../../test/golden/models/${name}`, import.meta.url).pathname;
 
@@ -87,15 +87,23 @@ test("random weights have deviation 1/√inputs, norms are 1, and the seed decid
   expect(initialiseModel({ ...tiny, vocabSize: 2000 }, randomStream(6, "weights")).parameters).not.toEqual(parameters);
 });
 
-test("a stored copy of a tied embedding is ignored", async () => {
+test("a stored copy of a tied embedding is ignored, and another matrix in its place refused", async () => {
   const place = join(folder, "tied-copy");
   const model = initialiseModel(tiny, randomStream(1));
   await saveModel(place, model, { dtype: "float32" });
-  const head = { shape: [50, 16], data: new Float32Array(800) };
-  await writeSafetensors(join(place, "model.safetensors"), new Map(model.parameters).set("lm_head.weight", head), {
-    dtype: "float32",
-  });
+  const embedding = model.parameters.get("model.embed_tokens.weight") ?? expect.unreachable();
+  const write = (head: Tensor) =>
+    writeSafetensors(join(place, "model.safetensors"), new Map(model.parameters).set("lm_head.weight", head), {
+      dtype: "float32",
+    });
+  await write(embedding);
   expect((await loadModel(place)).parameters).toEqual(model.parameters);
+  const other = embedding.data.slice();
+  other[799] += 1;
+  await write({ ...embedding, data: other });
+  await expect(loadModel(place)).rejects.toThrow(
+    /lm_head.weight in .* expected the same numbers, as tie_word_embeddings is true/,
+  );
 });
 
 test("missing, unexpected and mis-shaped tensors are named", async () => {

@@ -110,7 +110,23 @@ function checkedParameters(weights: ReadonlyMap<string, Tensor>, config: ModelCo
     }
     parameters.set(name, tensor);
   }
+  requireTied(weights, config, folder);
   return parameters;
+}
+
+/** A head of its own beside a tied embedding: transformers 4 drops it, transformers 5 computes with it. */
+function requireTied(weights: ReadonlyMap<string, Tensor>, { tieWordEmbeddings }: ModelConfig, folder: string): void {
+  const [head, embedding] = [weights.get("lm_head.weight"), weights.get("model.embed_tokens.weight")];
+  if (!tieWordEmbeddings || head === undefined || embedding === undefined) return;
+  if (Buffer.compare(bytesOf(head), bytesOf(embedding)) === 0) return;
+  throw new ModelError(`tensor lm_head.weight in ${folder}`, "another than the embedding", {
+    expected: "the same numbers, as tie_word_embeddings is true in config.json",
+    hint: "If the model has a head of its own, set tie_word_embeddings to false.",
+  });
+}
+
+function bytesOf({ data }: Tensor): Buffer {
+  return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
 }
 
 /** Stored by some checkpoints and ignored by `transformers` too: a copy of the tied embedding, and rotary frequencies. */

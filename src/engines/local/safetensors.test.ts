@@ -61,6 +61,10 @@ test("weights of several shards are read as one", async () => {
   await expect(readWeights(sharded)).rejects.toThrow(/tensor third of .*model-first.safetensors is missing/);
   await writeFile(index, JSON.stringify({ weight_map: { first: "../elsewhere.safetensors" } }));
   await expect(readWeights(sharded)).rejects.toThrow(/elsewhere.safetensors"; expected names of files in the same folder/);
+
+  const newer = new Map([["first", { shape: [1], data: Float32Array.of(7) }]]);
+  await writeSafetensors(join(sharded, "model.safetensors"), newer, { dtype: "float32" });
+  expect(await readWeights(sharded)).toEqual(newer);
 });
 
 test("a file cut off at any byte is refused by its name", async () => {

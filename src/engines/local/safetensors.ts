@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { type FileHandle, open, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { z } from "zod";
@@ -61,13 +62,15 @@ export async function readSafetensors(file: string): Promise<Map<string, Tensor>
 }
 
 /**
- * The weights of a Hugging Face folder: `model.safetensors`, or the shards that `model.safetensors.index.json` names.
+ * The weights of a Hugging Face folder: `model.safetensors`, or else the shards that `model.safetensors.index.json` names. In this order, as
+ * in transformers: a model that was saved where shards were has both.
  * @throws ModelError as `readSafetensors`; or if there is neither, or a shard lacks a tensor that the index promises
  */
 export async function readWeights(folder: string): Promise<Map<string, Tensor>> {
   const indexFile = join(folder, "model.safetensors.index.json");
-  const index = await readFile(indexFile, "utf8").catch(() => undefined);
-  if (index === undefined) return readSafetensors(join(folder, "model.safetensors"));
+  const single = join(folder, "model.safetensors");
+  const index = existsSync(single) ? undefined : await readFile(indexFile, "utf8").catch(() => undefined);
+  if (index === undefined) return readSafetensors(single);
 
   const parsed = indexSchema.safeParse(parseJson(index, indexFile));
   if (!parsed.success) throw new ModelError(indexFile, "malformed", { expected: z.prettifyError(parsed.error) });
