@@ -36,6 +36,7 @@ interface Options {
   readonly threads: number;
   readonly sample: number;
   readonly decide: boolean;
+  readonly reference: boolean;
   readonly recompute?: boolean;
 }
 
@@ -53,6 +54,7 @@ const program = new Command("npx jiti bench/memory.ts")
   .option("--threads <n>", "threads of ONNX Runtime", positiveInteger, 2)
   .option("--sample <n>", "tokens to sample before and after the update", (text) => Number(text), 8)
   .option("--decide", "weights are decided after a forward pass, as in reinforcement learning", false)
+  .option("--reference", "a frozen reference is kept and scored in every update, as with a KL term", false)
   .parse();
 const options = program.opts<Options>();
 const what = program.args[0];
@@ -84,8 +86,10 @@ const samples: ActionInContext[] = Array.from({ length: options.trajectories }, 
 const weights = samples.map(({ action }) => action.map(() => 1 / options.scored));
 
 await sample();
+if (options.reference) await engine.snapshotReference();
 for (const update of [1, 2]) {
   start = performance.now();
+  if (options.reference) await engine.referenceLogprobs(samples, { temperature: 1 });
   const logprobs = await engine.forwardBackward(samples, options.decide ? () => weights : weights, { temperature: 1 });
   const mean = logprobs.flat().reduce((sum, value) => sum + value, 0) / logprobs.flat().length;
   mark(`update ${update}: passes`, start);
