@@ -3,6 +3,7 @@ import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { algorithmConfigSchema } from "../src/algorithms/config.ts";
+import { architectures } from "../src/engines/local/architectures.ts";
 import { deepResearchSettingsSchema } from "../src/environments/deep-research/settings.ts";
 import { officeSettingsSchema } from "../src/environments/office/settings.ts";
 import { rewardConfigSchema } from "../src/rewards/config.ts";
@@ -40,6 +41,11 @@ test.each(documented)("docs/configuration.md has every setting of %s, with its d
   const page = read("docs/configuration.md");
   const chosenElsewhere = ["| `environment.name` | |"];
   expect(rows(schema).filter((line) => !page.includes(line) && !chosenElsewhere.includes(line))).toEqual([]);
+});
+
+test("docs/models.md names every architecture", () => {
+  const row = /^\| architectures .*$/m.exec(read("docs/models.md"))?.[0] ?? "";
+  expect(Object.keys(architectures).filter((name) => !row.includes(`\`${name}\``))).toEqual([]);
 });
 
 test("links between the pages lead to files that exist", () => {

@@ -1,3 +1,4 @@
+import { existsSync, readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -10,7 +11,7 @@ import { packBatch, packRows } from "../src/engines/local/packing.ts";
 import { readSafetensors, type Tensor } from "../src/engines/local/safetensors.ts";
 import { TrainingGraph } from "../src/engines/local/training-graph.ts";
 
-// Small models with random weights and what transformers 5.23 on PyTorch 2.15 computes from them: float32, on a CPU.
+// Small models with random weights and what transformers 5.23 on PyTorch 2.15 computes from them: float32, on a CPU. golden/model.py makes another.
 // PyTorch itself is up to 9e-6 away from the same computation in float64; a fault of a formula moves log-probs by far more than 1e-4.
 const logprobTolerance = 1e-4;
 
@@ -34,8 +35,6 @@ const expectedSchema = z.object({
   adamw: z.array(adamwSchema),
   greedy: z.object({ prompt: z.array(z.int()), continuation: z.array(z.int()) }),
 });
-
-const folderOf = (name: string) => new URL(`golden/models/${name}`, import.meta.url).pathname;
 
 async function readJson<T>(file: string, schema: z.ZodType<T>): Promise<T> {
   return schema.parse(JSON.parse(await readFile(file, "utf8")));
@@ -77,15 +76,18 @@ function distance(a: readonly (readonly number[])[], b: readonly (readonly numbe
 const dot = (a: readonly (readonly number[])[], b: readonly (readonly number[])[]) =>
   a.reduce((sum, row, i) => row.reduce((partial, value, j) => partial + value * b[i][j], sum), 0);
 
-const names = ["qwen3", "qwen2", "llama"];
+const root = new URL("golden/models", import.meta.url).pathname;
+const all = readdirSync(root).sort();
+/** Those with gradients; the others hold values alone. */
+const names = all.filter((name) => existsSync(`${root}/${name}/gradients.safetensors`));
 
 /**
  * What the engine must compute on every provider: values, gradients, three optimiser steps and what is sampled.
  * @param thorough whether also what every provider shares is tried: weights in bfloat16, other hyperparameters
  */
 export function goldenSuite(session: SessionOptions, { thorough }: { readonly thorough: boolean }): void {
-  describe.each(thorough ? [...names, "qwen3-bf16"] : names)("%s as transformers computes it", (name) => {
-    const folder = folderOf(name);
+  describe.each(thorough ? all : names)("%s as transformers computes it", (name) => {
+    const folder = `${root}/${name}`;
     let model: Model;
     let engine: LocalEngine;
     beforeAll(async () => {
@@ -123,7 +125,7 @@ export function goldenSuite(session: SessionOptions, { thorough }: { readonly th
   });
 
   describe.each(names)("%s trains as with PyTorch", (name) => {
-    const folder = folderOf(name);
+    const folder = `${root}/${name}`;
 
     test("objective and gradients", async () => {
       const inputs = await readJson(`${folder}/inputs.json`, inputsSchema);
