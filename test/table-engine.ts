@@ -10,6 +10,7 @@ import {
   type EngineInfo,
   type EngineStats,
   type ForwardOptions,
+  type FrozenPolicy,
   missingCapability,
   type SampledAction,
   type SampleRequest,
@@ -55,14 +56,16 @@ export class TableEngine implements Engine {
     return this.#state.policy.steps;
   }
 
-  async sample({
-    context,
-    maxTokens,
-    stopTokens,
-    seed,
-    temperature = 1,
-    topLogprobs = 0,
-  }: SampleRequest): Promise<SampledAction> {
+  async sample(request: SampleRequest): Promise<SampledAction> {
+    const action = this.#sampleFrom(this.#state.policy.numbers, request);
+    this.#sampledTokens += action.tokens.length;
+    return { ...action, weightVersion: this.weightVersion };
+  }
+
+  #sampleFrom(
+    logits: readonly number[],
+    { context, maxTokens, stopTokens, seed, temperature = 1, topLogprobs = 0 }: SampleRequest,
+  ): Omit<SampledAction, "weightVersion"> {
     const random = randomStream(seed, "sample");
     const tokens: TokenId[] = [];
     const logprobs: number[] = [];
@@ -72,8 +75,8 @@ export class TableEngine implements Engine {
     let finish: "stop" | "length" = "length";
     while (tokens.length < maxTokens && finish === "length") {
       const previous = tokens.at(-1) ?? context[context.length - 1];
-      const own = this.#row(this.#state.policy.numbers, previous, 1);
-      const row = temperature === 0 ? own : this.#row(this.#state.policy.numbers, previous, temperature);
+      const own = this.#row(logits, previous, 1);
+      const row = temperature === 0 ? own : this.#row(logits, previous, temperature);
       const token = temperature === 0 ? row.indexOf(Math.max(...row)) : draw(row, random.uniform());
       tokens.push(token);
       logprobs.push((temperature === 0 ? 0 : row[token]) + this.samplerError);
@@ -82,9 +85,8 @@ export class TableEngine implements Engine {
       candidates.push([...row].sort((a, b) => b - a).slice(0, topLogprobs));
       if (stopTokens.includes(token)) finish = "stop";
     }
-    this.#sampledTokens += tokens.length;
     const told = topLogprobs > 0 ? { topLogprobs: candidates } : {};
-    return { tokens, logprobs, modelLogprobs, entropies, ...told, finish, weightVersion: this.weightVersion };
+    return { tokens, logprobs, modelLogprobs, entropies, ...told, finish };
   }
 
   release(): void {}
@@ -123,6 +125,39 @@ export class TableEngine implements Engine {
 
   async step(options: StepOptions): Promise<StepReport> {
     return climb(this.#state.policy, this.#gradient, options);
+  }
+
+  async freeze(): Promise<FrozenPolicy> {
+    return this.#frozen({ numbers: [...this.#state.policy.numbers], steps: this.weightVersion });
+  }
+
+  async loadFrozen(folder: string): Promise<FrozenPolicy> {
+    return this.#frozen(JSON.parse(readFileSync(join(folder, "frozen.json"), "utf8")));
+  }
+
+  #frozen(policy: { readonly numbers: readonly number[]; readonly steps: number }): FrozenPolicy {
+    let sampledTokens = 0;
+    return {
+      info: this.info,
+      weightVersion: policy.steps,
+      sample: async (request) => {
+        const action = this.#sampleFrom(policy.numbers, request);
+        sampledTokens += action.tokens.length;
+        return { ...action, weightVersion: policy.steps };
+      },
+      release: () => {},
+      logprobs: async (samples, { temperature }) => this.#score(policy.numbers, samples, temperature),
+      takeStats: () => {
+        const stats = { sampledTokens, prefilledTokens: 0, seconds: 0 };
+        sampledTokens = 0;
+        return stats;
+      },
+      saveState: async (folder) => {
+        mkdirSync(folder, { recursive: true });
+        writeFileSync(join(folder, "frozen.json"), JSON.stringify(policy));
+      },
+      dispose: async () => {},
+    };
   }
 
   async critic(): Promise<EngineCritic> {

@@ -5,7 +5,11 @@ type Fold = "mean" | "min" | "max" | "sum";
  * A metric is absent where it does not exist, such as `kl` without a reference.
  */
 export const updateMetrics = {
-  loss: { fold: "mean", meaning: "The scalar that was minimised, before each optimiser step. SFT: nats per action token." },
+  loss: {
+    fold: "mean",
+    meaning:
+      "The scalar that was minimised, before each optimiser step, without the weights of a correction. SFT: nats per action token.",
+  },
   clipFraction: { fold: "mean", meaning: "Share of tokens whose clipped surrogate was the larger loss: they have no gradient." },
   dualClipFraction: { fold: "mean", meaning: "Share of tokens with negative advantage whose loss was cut off by the dual clip." },
   approxKl: {
@@ -27,6 +31,21 @@ export const updateMetrics = {
     meaning: "GiGPO: share of turns whose anchor state occurs in another turn of the group; the others have no step advantage.",
   },
   overlongMean: { fold: "mean", meaning: "DAPO: mean over trajectories of the punishment for length." },
+  importanceMean: {
+    fold: "mean",
+    meaning: "Correction: mean of π/μ before its bounds, over the tokens, turns or trajectories that it is taken over. Near 1.",
+  },
+  importanceMin: { fold: "min", meaning: "Correction: smallest such ratio." },
+  importanceMax: { fold: "max", meaning: "Correction: largest such ratio." },
+  importanceBounded: { fold: "mean", meaning: "Correction: share of them beyond the bounds: truncated, or masked." },
+  effectiveSampleShare: {
+    fold: "mean",
+    meaning: "Correction: (Σw)²/(n·Σw²) of the weights that were used: 1 if all are alike, 1/n if one outweighs all.",
+  },
+  behaviourKl: {
+    fold: "mean",
+    meaning: "Correction: mean over tokens of log μ − log π, in nats: an estimate of KL(μ‖π), π the policy before the update.",
+  },
   valueLoss: { fold: "mean", meaning: "PPO: the critic's loss before each of its steps, in squared units of the return." },
   valueClipFraction: {
     fold: "mean",

@@ -4,6 +4,7 @@ import type { ActionInContext, Group } from "../core/trajectory.ts";
 import { type Estimate, estimate } from "./advantages/estimate.ts";
 import { groupsWithoutSignal } from "./advantages/group-relative.ts";
 import type { Composition } from "./config.ts";
+import { type Correction, importanceOf, weighted } from "./correction.ts";
 import { criticOf, fitCritic } from "./critic.ts";
 import { cut, type Episode, episodeScales, joined, spread, turnsOf } from "./episodes.ts";
 import { MetricTally, type UpdateMetrics } from "./metrics.ts";
@@ -18,12 +19,14 @@ import { punishOverlong } from "./overlong.ts";
  *
  *   A = advantage(returns)                                                  per token, fixed for the whole update
  *   for each epoch, for each mini-batch of groups:
- *       one step down  Σ_t c_t [ ℓ(π_θ/π_old, A)_t + β·KL_t − entropyCoef·H_t ]      c: aggregation, over whole trajectories
+ *       one step down  Σ_t c_t [ w_t·ℓ(π_θ/π_old, A)_t + β·KL_t − entropyCoef·H_t ]      c: aggregation, over whole trajectories
  *       with a critic: one step of it down the value loss
  *
  * With one epoch and one mini-batch π_old is the policy itself: the ratio is 1, and log π_old needs no pass. What cannot move the
- * policy, such as groups without signal, costs no pass either, but counts in the means.
+ * policy, such as groups without signal, costs no pass either, but counts in the means. w is 1, or the importance weight π_old/μ of rollouts
+ * that another policy μ sampled.
  * @param random deals groups out to mini-batches; where there are fewer groups than mini-batches, each is one of its own
+ * @param correction weights the rollouts; none if left out
  * @throws EnvError for a return that is not finite, EngineError for a log-prob, value or loss that is not, or for a missing critic,
  *   ShapeError if two trajectories share an id
  */
@@ -32,6 +35,7 @@ export async function policyGradientUpdate(
   groups: readonly Group[],
   composition: Composition,
   random: Random,
+  correction?: Correction,
 ): Promise<UpdateMetrics> {
   const { advantage, update, aggregation, klEstimator, klCoef, klIn, entropyCoef, epochs } = composition;
   const tally = new MetricTally();
@@ -59,7 +63,11 @@ export async function policyGradientUpdate(
   const moves = movers(estimated, composition);
   const moving = turns.filter(moves);
   const refLogprobs = klInLoss ? fixedLogprobs(moving, await policy.referenceLogprobs(moving)) : undefined;
-  const oldLogprobs = oneStep ? undefined : (rewardKl?.logprobs ?? fixedLogprobs(moving, await policy.logprobs(moving)));
+  const importance =
+    correction && (await importanceOf(policy, movingEpisodes(estimated.episodes, moves), correction, rewardKl?.logprobs));
+  if (importance !== undefined) tally.record(importance.metrics);
+  const knownLogprobs = rewardKl?.logprobs ?? importance?.proxLogprobs;
+  const oldLogprobs = oneStep ? undefined : (knownLogprobs ?? fixedLogprobs(moving, await policy.logprobs(moving)));
 
   for (let epoch = 0; epoch < epochs; epoch++) {
     for (const batch of miniBatches(estimated.episodes, groups, composition.miniBatches, random)) {
@@ -67,12 +75,13 @@ export async function policyGradientUpdate(
       if (rows.turns.length > 0) {
         const loss = (logprobs: Logprobs): LossAndWeights => {
           const old = oldLogprobs?.(rows.turns) ?? logprobs;
-          const pulled = surrogateLoss(
+          const uncorrected = surrogateLoss(
             rows,
             composition,
             { logprobs, oldLogprobs: old, advantages: advantages(rows.turns) },
             random,
           );
+          const pulled = importance === undefined ? uncorrected : weighted(uncorrected, importance.weights(rows.turns));
           if (refLogprobs === undefined) return pulled;
           const toReference = { logprobs, refLogprobs: refLogprobs(rows.turns), tokenScales: rows.scales };
           return plus(pulled, klPenalty(toReference, { estimator: klEstimator, coefficient: klCoef }));
@@ -128,6 +137,12 @@ function movers({ episodes, advantages }: Estimate, composition: Composition): (
     for (const turn of own.length > 0 && rowsOf(update) === "trajectories" ? turns : own) moving.add(turn);
   }
   return (turn) => moving.has(turn);
+}
+
+function movingEpisodes(episodes: readonly Episode[], moves: (turn: ActionInContext) => boolean): Episode[] {
+  return episodes
+    .map(({ trajectory, turns }) => ({ trajectory, turns: turns.filter(moves) }))
+    .filter(({ turns }) => turns.length > 0);
 }
 
 interface Rows {

@@ -4,13 +4,14 @@ import type { ActionInContext, Group, TrajectoryId } from "../core/trajectory.ts
 import { groupsWithoutSignal } from "./advantages/group-relative.ts";
 import { CarriedRatios } from "./carried-ratios.ts";
 import type { SeeupoConfig } from "./config.ts";
+import { type Correction, importanceOf, weighted } from "./correction.ts";
 import { MetricTally, Spread, type UpdateMetrics } from "./metrics.ts";
 import { checkedLogprobs, type FixedRows, fixedLogprobs, type Loss, type MinimiseOptions, minimise } from "./minimise.ts";
 import { klPenalty } from "./objectives/kl.ts";
 import { type LossAndWeights, plus } from "./objectives/objective.ts";
 import { ppu } from "./objectives/ppu.ts";
 import { type TurnAdvantages, turnAdvantages } from "./seeupo-advantages.ts";
-import { turnOrder, type Visit, visitsOf } from "./visits.ts";
+import { turnOrder, type Visit, visitedEpisodes, visitsOf } from "./visits.ts";
 
 export { seeupoAdvantages } from "./seeupo-advantages.ts";
 
@@ -31,6 +32,7 @@ export interface SeeupoResult {
  *
  * One clipped update where every trajectory has a single turn. What is proved and what is not: docs/algorithms/seeupo.md.
  * @param random draws the order "random"
+ * @param correction weights the rollouts by π/μ at the start of the update, the same in all visits: M has what the visits themselves change
  * @throws EnvError for a return that is not finite, EngineError for a log-prob or loss that is not
  */
 export async function seeupoUpdate(
@@ -38,12 +40,15 @@ export async function seeupoUpdate(
   groups: readonly Group[],
   config: SeeupoConfig,
   random: Random,
+  correction?: Correction,
 ): Promise<SeeupoResult> {
   const advantages = turnAdvantages(groups, config);
   const moves = ({ trajectory }: ActionInContext) => config.klCoef > 0 || advantages.matters(trajectory);
   const visits = visitsOf(groups, turnOrder(groups, config.order, random), config.minimumRows, moves);
   const samples = visits.flatMap((visit) => visit.samples);
   const tally = new MetricTally();
+  const importance = correction && (await importanceOf(policy, visitedEpisodes(groups, samples), correction));
+  if (importance !== undefined) tally.record(importance.metrics);
   const update: Update = {
     policy,
     config,
@@ -51,6 +56,7 @@ export async function seeupoUpdate(
     batchSize: groups.reduce((sum, { trajectories }) => sum + trajectories.length, 0),
     advantages,
     carried: new CarriedRatios(config.carryClip),
+    importance: importance?.weights,
     refLogprobs: config.klCoef > 0 ? fixedLogprobs(samples, await policy.referenceLogprobs(samples)) : undefined,
     tally,
   };
@@ -69,6 +75,8 @@ interface Update {
   readonly advantages: TurnAdvantages;
   /** M. */
   readonly carried: CarriedRatios;
+  /** Weights of the tokens; all 1 if undefined. */
+  readonly importance: FixedRows | undefined;
   readonly refLogprobs: FixedRows | undefined;
   readonly tally: MetricTally;
 }
@@ -132,16 +140,17 @@ function carriedAdvantages({ config, advantages, carried, tally }: Update, sampl
 
 /** Mean over the visit's turns of the token mean of the clipped surrogate, + β·KL. */
 function visitLoss(
-  { config, refLogprobs }: Update,
+  { config, importance, refLogprobs }: Update,
   { samples, rows }: Visit,
   { logprobs, oldLogprobs, advantages }: { logprobs: Logprobs; oldLogprobs: Logprobs; advantages: readonly number[] },
 ): LossAndWeights {
   const tokenScales = samples.map(({ action }) => 1 / (rows * action.length));
   const advantagePerToken = samples.map(({ action }, i) => action.map(() => advantages[i]));
-  const surrogate = ppu(
+  const uncorrected = ppu(
     { logprobs, oldLogprobs, advantages: advantagePerToken, tokenScales },
     { level: config.level === "turn" ? "sequence" : "token", clip: config.clip, dualClip: config.dualClip },
   );
+  const surrogate = importance === undefined ? uncorrected : weighted(uncorrected, importance(samples));
   if (refLogprobs === undefined) return surrogate;
   const penalty = { estimator: config.klEstimator, coefficient: config.klCoef };
   return plus(surrogate, klPenalty({ logprobs, refLogprobs: refLogprobs(samples), tokenScales }, penalty));

@@ -3,6 +3,7 @@ import type { Random } from "../core/random.ts";
 import type { Group } from "../core/trajectory.ts";
 import { arpoComposition } from "./arpo.ts";
 import type { AlgorithmConfig } from "./config.ts";
+import type { Correction } from "./correction.ts";
 import type { UpdateMetrics } from "./metrics.ts";
 import { policyGradientUpdate } from "./policy-gradient.ts";
 import { seeupoUpdate } from "./seeupo.ts";
@@ -13,24 +14,26 @@ import { sftUpdate } from "./sft.ts";
  * Everything but seeupo and sft is a composition, and takes the one loop of policy-gradient.ts.
  * @param groups all trajectories of the batch, failed ones with their reward of 0 included; sft takes them as demonstrations
  * @param random for what an algorithm draws: a random order of turns, mini-batches
+ * @param correction weights rollouts that another policy sampled, by what its sampler recorded; none if left out, and none for sft
  */
 export async function runUpdate(
   policy: Policy,
   groups: readonly Group[],
   config: AlgorithmConfig,
   random: Random,
+  correction?: Correction,
 ): Promise<UpdateMetrics> {
   switch (config.kind) {
     case "seeupo":
-      return (await seeupoUpdate(policy, groups, config, random)).metrics;
+      return (await seeupoUpdate(policy, groups, config, random, correction)).metrics;
     case "sft":
       return sftUpdate(
         policy,
         groups.flatMap(({ trajectories }) => trajectories.flatMap(({ turns }) => turns)),
       );
     case "arpo":
-      return policyGradientUpdate(policy, groups, arpoComposition(config), random);
+      return policyGradientUpdate(policy, groups, arpoComposition(config), random, correction);
     default:
-      return policyGradientUpdate(policy, groups, config, random);
+      return policyGradientUpdate(policy, groups, config, random, correction);
   }
 }

@@ -1,5 +1,6 @@
 import type { Random } from "../core/random.ts";
 import type { ActionInContext, Group } from "../core/trajectory.ts";
+import type { Episode } from "./episodes.ts";
 
 export type TurnOrder = "reverse" | "sequential" | "random" | readonly number[];
 
@@ -57,4 +58,13 @@ export function visitsOf(
   return visits
     .map((samples) => ({ samples: samples.filter(moves), rows: samples.length }))
     .filter(({ samples }) => samples.length > 0);
+}
+
+/** The trajectories of the samples, each with those of its turns that are among them. */
+export function visitedEpisodes(groups: readonly Group[], samples: readonly ActionInContext[]): Episode[] {
+  const visited = new Set(samples);
+  return groups
+    .flatMap(({ trajectories }) => trajectories)
+    .map((trajectory) => ({ trajectory, turns: trajectory.turns.filter((turn) => visited.has(turn)) }))
+    .filter(({ turns }) => turns.length > 0);
 }

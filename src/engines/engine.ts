@@ -93,6 +93,21 @@ export interface Sampler {
 }
 
 /**
+ * A policy as it was when it was frozen: it is sampled and scored while the engine trains on. Each has a sampler of its own, so what one
+ * samples depends on no other.
+ */
+export interface FrozenPolicy extends Sampler {
+  /** Log-probs of the action tokens under the frozen parameters. */
+  logprobs(samples: readonly ActionInContext[], options: ForwardOptions): Promise<Logprobs>;
+  /** What was sampled since the last call. */
+  takeStats(): SamplerStats;
+  /** Writes what `Engine.loadFrozen` needs. */
+  saveState(folder: string): Promise<void>;
+  /** Cancels what is being sampled and gives the memory back. */
+  dispose(): Promise<void>;
+}
+
+/**
  * A model that can be sampled and trained. Samples are scored and trained token for token as they were sampled.
  * An engine computes tokens that samples share (prompts, histories, stems of a tree) once.
  */
@@ -108,8 +123,15 @@ export interface Engine extends Sampler {
    * @throws EngineError for entropy weights where the engine lacks the capability "entropy-gradient"
    */
   forwardBackward(samples: readonly ActionInContext[], decide: Decide | Weights, options: BackwardOptions): Promise<Logprobs>;
-  /** One AdamW step *up* the accumulated gradient of Σ w·log π; clears it. @throws EngineError if it is not finite */
+  /**
+   * One AdamW step *up* the accumulated gradient of Σ w·log π; clears it. Frozen policies may be sampled meanwhile, the engine itself not.
+   * @throws EngineError if the gradient is not finite, or while the engine itself is being sampled
+   */
   step(options: StepOptions): Promise<StepReport>;
+  /** Freezes the current parameters to sample from, whatever `step` does next: on a remote engine, weights saved for its samplers. */
+  freeze(): Promise<FrozenPolicy>;
+  /** The policy that a `FrozenPolicy.saveState` wrote: same weights, same version. */
+  loadFrozen(folder: string): Promise<FrozenPolicy>;
   /**
    * The critic, made when it is first asked for, from then on part of the state that is saved. Loading a state replaces it: ask again.
    * @throws EngineError where the engine lacks the capability "critic"

@@ -11,6 +11,7 @@ import type {
   EngineInfo,
   EngineStats,
   ForwardOptions,
+  FrozenPolicy,
   SampledAction,
   SampleRequest,
   StepOptions,
@@ -18,13 +19,14 @@ import type {
 import { readAdapter, writeAdapter } from "./adapter-folder.ts";
 import { LocalCritic } from "./critic.ts";
 import type { Provider } from "./device.ts";
+import { type FrozenParts, LocalFrozenPolicy, readFrozen } from "./frozen.ts";
 import { entropyHead, logprobHead } from "./heads.ts";
 import { Learner, type LearnerOptions, type TrainingCount } from "./learner.ts";
 import { initialiseAdapter, type LoraSettings, mergeAdapter, resolveLora, switchedOff } from "./lora.ts";
 import { type ModelConfig, parameterShapes } from "./model-config.ts";
 import { loadModel, type Model, saveModel } from "./model-folder.ts";
 import { readSafetensors, type Tensor, writeSafetensors } from "./safetensors.ts";
-import { LocalSampler } from "./sampler.ts";
+import { LocalSampler, type SamplerOptions } from "./sampler.ts";
 import type { Arrays } from "./training-graph.ts";
 
 export interface LocalEngineOptions {
@@ -83,6 +85,7 @@ export class LocalEngine implements Engine {
   readonly #learner: Learner;
   readonly #learnerOptions: LearnerOptions;
   readonly #sampler: LocalSampler;
+  readonly #samplerOptions: SamplerOptions;
   readonly #count: TrainingCount = { computedTokens: 0, denseTokens: 0, seconds: 0 };
   #reference: Map<string, Float32Array> | undefined;
   #critic: LocalCritic | undefined;
@@ -122,8 +125,8 @@ export class LocalEngine implements Engine {
       recompute,
     };
     this.#learner = new Learner(this.#config, [logprobHead, entropyHead], this.#parameters, this.#learnerOptions);
-    const samplerOptions = { threads, provider, slots, maxLength: this.info.maxLength, cacheBytes, decode };
-    this.#sampler = new LocalSampler(this.#config, this.#all(), 0, samplerOptions);
+    this.#samplerOptions = { threads, provider, slots, maxLength: this.info.maxLength, cacheBytes, decode };
+    this.#sampler = new LocalSampler(this.#config, this.#all(), 0, this.#samplerOptions);
   }
 
   get weightVersion(): number {
@@ -173,12 +176,21 @@ export class LocalEngine implements Engine {
     return { gradientNorm, learningRate: options.learningRate };
   }
 
+  async freeze(): Promise<FrozenPolicy> {
+    return new LocalFrozenPolicy(this.#frozenParts(), copyOf(this.#parameters), this.weightVersion);
+  }
+
+  async loadFrozen(folder: string): Promise<FrozenPolicy> {
+    const { parameters, weightVersion } = await readFrozen(folder, this.#parameters);
+    return new LocalFrozenPolicy(this.#frozenParts(), parameters, weightVersion);
+  }
+
   async critic(): Promise<LocalCritic> {
     return (this.#critic ??= LocalCritic.from(this.#parameters, this.#config, this.#learnerOptions));
   }
 
   async snapshotReference(): Promise<void> {
-    this.#reference = new Map([...this.#parameters].map(([name, data]) => [name, data.slice()]));
+    this.#reference = copyOf(this.#parameters);
   }
 
   /**
@@ -256,6 +268,11 @@ export class LocalEngine implements Engine {
     return new Map([...parameters].map(([name, { data }]) => [name, data]));
   }
 
+  #frozenParts(): FrozenParts {
+    const [info, config, samplerOptions] = [this.info, this.#config, this.#samplerOptions];
+    return { info, config, samplerOptions, learner: this.#learner, base: this.#frozen };
+  }
+
   /** What the sampler computes with. */
   #all(): Arrays {
     return new Map([...this.#frozen, ...this.#parameters]);
@@ -270,4 +287,8 @@ function adaptedConfig(config: ModelConfig, lora: LoraSettings | undefined): Mod
 /** Arrays with the shapes of their names. */
 function tensorsOf(arrays: Arrays, shapes: ReadonlyMap<string, readonly number[]>): Map<string, Tensor> {
   return new Map([...arrays].map(([name, data]) => [name, { shape: shapes.get(name) ?? [data.length], data }]));
+}
+
+function copyOf(arrays: Arrays): Map<string, Float32Array> {
+  return new Map([...arrays].map(([name, data]) => [name, data.slice()]));
 }
