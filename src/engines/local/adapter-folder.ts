@@ -13,30 +13,30 @@ const configName = "adapter_config.json";
 const weightsName = "adapter_model.safetensors";
 const prefix = "base_model.model.";
 
-const off = z.literal(false).nullish();
-const none = z.null().optional();
+/** Ways to begin that leave the base as it is. PiSSA, OLoRA and others take from it what they give the adapter, also when it is loaded. */
+const beginnings = [true, false, "gaussian", "orthogonal", "eva"] as const;
 
-/** Fields that would change what is computed are held to the one value that the engine computes. */
 const configSchema = z.looseObject({
   peft_type: z.literal("LORA"),
   r: z.int().positive(),
   lora_alpha: z.number(),
   target_modules: z.union([z.literal("all-linear"), z.array(z.string())]),
   bias: z.literal("none").default("none"),
-  use_rslora: off,
-  use_dora: off,
-  use_qalora: off,
-  fan_in_fan_out: off,
-  lora_bias: off,
-  modules_to_save: none,
-  exclude_modules: none,
-  layers_to_transform: none,
-  layer_replication: none,
-  target_parameters: none,
-  trainable_token_indices: none,
-  rank_pattern: z.record(z.string(), z.never()).default({}),
-  alpha_pattern: z.record(z.string(), z.never()).default({}),
+  init_lora_weights: z.literal(beginnings).nullish(),
 });
+
+/** Fields that do not change what a trained adapter computes, whatever they say. */
+const harmless = new Set([
+  ...["task_type", "auto_mapping", "base_model_name_or_path", "revision", "peft_version", "inference_mode"],
+  ...["lora_dropout", "eva_config", "layers_pattern", "megatron_core", "qalora_group_size", "runtime_config"],
+]);
+
+/** A field that is not known and says something, such as `use_dora: true`. */
+function unknownField(file: Readonly<Record<string, unknown>>): string | undefined {
+  const says = (value: unknown) =>
+    value !== null && value !== false && (typeof value !== "object" || Object.keys(value).length > 0);
+  return Object.keys(file).find((name) => !Object.hasOwn(configSchema.shape, name) && !harmless.has(name) && says(file[name]));
+}
 
 /** Writes an adapter in full precision. @param base the model's name or folder, recorded for those who load the adapter */
 export async function writeAdapter(
@@ -99,6 +99,13 @@ async function readConfig(folder: string, config: ModelConfig): Promise<Lora> {
   });
   const parsed = configSchema.safeParse(parseJson(text, file));
   if (!parsed.success) throw new ModelError(file, "not supported", { expected: z.prettifyError(parsed.error) });
+  const unknown = unknownField(parsed.data);
+  if (unknown !== undefined) {
+    throw new ModelError(`${unknown} in ${file}`, parsed.data[unknown], {
+      expected: "nothing",
+      hint: "The local engine computes plain LoRA: one rank, alpha/rank as the scale, A and B alone.",
+    });
+  }
   const { r: rank, lora_alpha: alpha, target_modules: targets } = parsed.data;
   return resolveLora(config, { rank, alpha, targets } satisfies LoraSettings);
 }

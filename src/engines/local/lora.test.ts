@@ -238,10 +238,18 @@ describe("files", () => {
       ["peft_type", "IA3"],
       ["bias", "all"],
       ["rank_pattern", { q_proj: 2 }],
+      ["use_rslora", true],
+      ["modules_to_save", ["lm_head"]],
+      ["alora_invocation_tokens", [5, 6]],
+      ["init_lora_weights", "pissa"], // takes from the base what it gives the adapter
+      ["not_yet_invented", 1],
     ] as const) {
       await writeFile(join(changed, "adapter_config.json"), JSON.stringify({ ...config, [name]: value }));
       await expect(open({ ...small, from: changed }), name).rejects.toThrow(name);
     }
+    const trainedElsewhere = { lora_dropout: 0.05, init_lora_weights: "gaussian", inference_mode: false, revision: "main" };
+    await writeFile(join(changed, "adapter_config.json"), JSON.stringify({ ...config, ...trainedElsewhere }));
+    await (await open({ ...small, from: changed })).dispose();
     await expect(createLocalEngine({ model: golden("models/qwen3"), threads: 1, lora: { ...small, from } })).rejects.toThrow(
       /shape of tensor .* in /,
     );
