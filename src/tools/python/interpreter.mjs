@@ -80,9 +80,17 @@ pyodide.setInterruptBuffer({
   },
   set 0(_) {},
 });
-const { cells } = await import("./cells.mjs");
-const globals = pyodide.runPython("import builtins; {'__builtins__': dict(builtins.__dict__)}");
-const [reset, run] = pyodide.runPython(cells, { filename: "<host>", globals }).toJs({ depth: 1 });
+const { beginning, runner } = await import("./cells.mjs");
+const host = pyodide.runPython("{}");
+pyodide.runPython(beginning, { filename: "<host>", globals: host });
+const [pristine, builtinNames] = [host.get("pristine"), host.get("builtin_names")];
+for (const name of ["pristine", "builtin_names"]) host.delete(name);
+const code = pyodide.runPython("lambda text: compile(text, '<host>', 'exec')")(runner);
+const [exec, dict] = pyodide.runPython("exec, dict").toJs({ depth: 1 });
+const [settrace, setprofile] = pyodide.runPython("import sys; sys.settrace, sys.setprofile").toJs({ depth: 1 });
+const streams = [0, 1, 2].map((fd) => pyodide.FS.getStream(fd));
+/** Runs a cell in the present session. */
+let run = renewed();
 
 const send = /** @type {NonNullable<typeof process.send>} */ (node.send).bind(node);
 node.on("disconnect", () => exit(0));
@@ -105,7 +113,8 @@ function answer({ id, replay, code, timeoutMs, outputBytes }) {
   let restored = true;
   if (replay !== null) {
     deadline = Number.POSITIVE_INFINITY;
-    reset();
+    run.destroy();
+    run = renewed();
     deadline = 0;
     for (const earlier of replay) {
       if (runCell(earlier, timeoutMs, 0).kind === "interrupted") restored = false;
@@ -123,6 +132,22 @@ function answer({ id, replay, code, timeoutMs, outputBytes }) {
   };
 }
 
+/** A new session: the runner made anew, so that nothing that an earlier one did to it is left. Built-in functions alone come before it. */
+function renewed() {
+  settrace(undefined);
+  setprofile(undefined);
+  for (const [fd, stream] of streams.entries()) pyodide.FS.streams[fd] = Object.assign(stream, { fd });
+  const names = dict(host);
+  const builtins = dict(builtinNames);
+  names.set("__builtins__", builtins);
+  exec(code, names);
+  const reset = names.get("reset");
+  reset(pristine);
+  const fresh = names.get("run");
+  for (const proxy of [names, builtins, reset]) proxy.destroy();
+  return fresh;
+}
+
 /**
  * @param {string} code
  * @param {number} timeoutMs
@@ -132,10 +157,12 @@ function runCell(code, timeoutMs, outputBytes) {
   Object.assign(output, { chunks: [], kept: 0, total: 0, limit: outputBytes });
   deadline = now() + timeoutMs;
   const result = run(code);
+  const late = now() > deadline;
   deadline = 0;
   const [kind, text] = result.toJs();
   result.destroy();
-  return { kind, text };
+  // What the code raised by itself is no time-out.
+  return kind === "interrupted" && !late ? { kind: "error", text: "KeyboardInterrupt" } : { kind, text };
 }
 
 /** @param {readonly Uint8Array[]} chunks */
