@@ -1,6 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { ToolError } from "../../core/errors.ts";
+import { withoutCredentials } from "../credentials.ts";
 import { redact } from "../redact.ts";
 
 /** A server that is started here and spoken to by its standard streams, or one that is reached by streamable HTTP. */
@@ -14,7 +15,7 @@ export type McpServer =
     }
   | {
       readonly url: string;
-      /** Keys go here. They are in no message. */
+      /** Keys go here. They are in no message, and neither are a name and password or the parameters of the address. */
       readonly headers?: Readonly<Record<string, string>>;
     };
 
@@ -37,7 +38,7 @@ const keptOfStderr = 500;
 const pingMs = 2000;
 
 export function createConnection(name: string, server: McpServer, startMs: number): Connection {
-  const values = Object.values(("url" in server ? server.headers : server.env) ?? {});
+  const values = "url" in server ? secretsOf(server) : Object.values(server.env ?? {});
   // A short value is a switch rather than a key, and would be found in every message.
   const secrets = values.filter((value) => value.length >= 8);
   let current: Promise<Client> | undefined;
@@ -127,8 +128,9 @@ export function createConnection(name: string, server: McpServer, startMs: numbe
 
 function transportOf(server: McpServer, onStderr: (text: string) => void): StdioClientTransport | StreamableHTTPClientTransport {
   if ("url" in server) {
-    return new StreamableHTTPClientTransport(new URL(server.url), {
-      requestInit: { headers: { ...server.headers } },
+    const { url, headers } = withoutCredentials(server.url);
+    return new StreamableHTTPClientTransport(url, {
+      requestInit: { headers: { ...headers, ...server.headers } },
       // A stream that breaks off is a call that failed: the model is told, rather than left waiting.
       reconnectionOptions: {
         maxRetries: 0,
@@ -148,6 +150,17 @@ function transportOf(server: McpServer, onStderr: (text: string) => void): Stdio
   });
   transport.stderr?.on("data", (chunk: Buffer) => onStderr(chunk.toString("utf8")));
   return transport;
+}
+
+function secretsOf({
+  url,
+  headers = {},
+}: {
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}): string[] {
+  const { secrets, url: bare } = withoutCredentials(url);
+  return [...Object.values(headers), ...secrets, ...bare.searchParams.values()];
 }
 
 /** fetch() hides why it failed in its error's cause. */

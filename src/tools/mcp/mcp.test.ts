@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { inspect } from "node:util";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { callTool } from "../../agents/call-tool.ts";
 import { ConfigError, ToolError } from "../../core/errors.ts";
 import { parametersAsJsonSchema } from "../tool.ts";
@@ -152,6 +153,66 @@ describe("a started server", () => {
     );
     await expect(nonsense).rejects.toThrow(/not there/);
   });
+});
+
+/** A server in a few lines of plain JavaScript, which answers calls as it likes. `send` takes an object. */
+const scripted = (onCall: string, before = "") =>
+  `${before}
+  const send = (message) => process.stdout.write(JSON.stringify(message) + "\\n");
+  require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+    const { id, method, params } = JSON.parse(line);
+    const answer = (result) => send({ jsonrpc: "2.0", id, result });
+    if (method === "initialize")
+      answer({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } });
+    else if (method === "ping") answer({});
+    else if (method === "tools/list") answer({ tools: [{ name: "a", inputSchema: { type: "object" } }, { name: "pid", inputSchema: { type: "object" } }] });
+    else if (method === "tools/call" && params.name === "pid") answer({ content: [{ type: "text", text: String(process.pid) }] });
+    else if (method === "tools/call") { ${onCall} }
+  });`;
+const runScript = (onCall: string, before?: string, settings: McpSettings = {}) =>
+  connect({ command: process.execPath, args: ["-e", scripted(onCall, before)] }, settings);
+
+describe("a server that answers nonsense", () => {
+  test.each([
+    ["content that is no list", 'answer({ content: "hm" })'],
+    ["an unknown kind of content", 'answer({ content: [{ type: "hologram" }] })'],
+    ["no object", "answer(5)"],
+  ])("is told of, and stays for others: %s", async (_, onCall) => {
+    const mcp = await runScript(onCall, undefined, { timeoutMs: 1500 });
+    const pid = await ask(mcp, "pid");
+    expect(await ask(mcp, "a")).toMatch(
+      /^Error: (the MCP server test answered with something else than a result|a gave no answer)/,
+    );
+    expect(await ask(mcp, "pid")).toBe(pid);
+  });
+
+  test("lines that are no messages, and answers to nobody, are passed over", async () => {
+    const noise = 'process.stdout.write("debug: hello\\n"); send({ jsonrpc: "2.0", id: 999, result: {} });';
+    const mcp = await runScript(`${noise} answer({ content: [{ type: "text", text: "a\\u0000\\ud800b" }] })`);
+    expect(await ask(mcp, "a")).toBe("a\ufffd\ufffdb");
+  });
+
+  test("megabytes are cut, or end the call in words", async () => {
+    const mcp = await runScript('answer({ content: [{ type: "text", text: "x".repeat(2e6) }] })');
+    expect(await ask(mcp, "a")).toMatch(/^x{20000}\n\[cut: the first 20000 of 2000000 characters\]$/);
+    const flood = await runScript('process.stdout.write("y".repeat(40e6))', undefined, { timeoutMs: 5000 });
+    expect(await ask(flood, "a")).toMatch(/^Error: (the MCP server test ended|a gave no answer)/);
+    expect(await ask(flood, "pid")).toMatch(/^\d+$/);
+  });
+});
+
+test("a server that does not want to end is ended", async () => {
+  const mcp = await runScript("", 'process.on("SIGTERM", () => {}); setInterval(() => {}, 1000);');
+  const pid = Number(await ask(mcp, "pid"));
+  await mcp.close();
+  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow(/ESRCH/), 5000);
+});
+
+test("a name and password in an address, and its parameters, are in no message", async () => {
+  const address = "http://ann:hidden-word@127.0.0.1:1/mcp?api_key=hidden-key-1";
+  const error: unknown = await connectMcp({ url: address }).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(ToolError);
+  expect(inspect(error, { depth: 9, showHidden: true })).not.toContain("hidden");
 });
 
 describe("a server that is reached by HTTP", () => {

@@ -64,6 +64,9 @@ interface Call {
   readonly signal: AbortSignal;
 }
 
+/** Wrong answers are no reason to end a server that others wait for. */
+const nonsense: readonly SdkErrorCode[] = [SdkErrorCode.InvalidResult, SdkErrorCode.UnsupportedResultType];
+
 async function call(asked: Call, connection: Connection, again = false): Promise<string> {
   const { server, tool, args, timeoutMs, signal } = asked;
   const client = await connection.client();
@@ -77,6 +80,9 @@ async function call(asked: Call, connection: Connection, again = false): Promise
     if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
       await connection.dropIfSilent(client);
       throw new Error(`${tool} gave no answer within ${timeoutMs} ms`);
+    }
+    if (error instanceof SdkError && nonsense.includes(error.code)) {
+      throw new Error(`the MCP server ${server} answered with something else than a result: ${connection.explain(error)}`);
     }
     await connection.drop(client);
     // A server that was restarted does not know the session, and has done nothing: the call is made in a new one.

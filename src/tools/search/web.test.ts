@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
+import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
 import { ConfigError, ToolError } from "../../core/errors.ts";
 import type { SearchProvider } from "./provider.ts";
@@ -162,6 +163,32 @@ test("requests keep their distance", async () => {
   await Promise.all(["a", "b", "c"].map((query) => tavily.search(query, { count: 1 })));
   const at = requests.map((request) => request.at).sort((a, b) => a - b);
   expect(at[2] - at[0]).toBeGreaterThan(150);
+});
+
+test("a name and password in the address of an instance are sent in a header, and are in no message", async () => {
+  const { url, requests } = await serve(good, fail(403, {}, "no, hidden/word"));
+  const searxng = searxngSearch({ ...fast, url: url.replace("//", "//ann:hidden%2Fword@") });
+  expect(await searxng.search("q", { count: 1 })).toEqual([result]);
+  expect(requests[0].headers.authorization).toBe(`Basic ${Buffer.from("ann:hidden/word").toString("base64")}`);
+  expect((await problemOf(searxng)).message).toMatch(/answering 403.*no, \[key\]/);
+  const gone = searxngSearch({ ...fast, retries: 0, url: "http://ann:hidden@127.0.0.1:1" });
+  expect(inspect(await problemOf(gone), { depth: 9, showHidden: true })).not.toContain("hidden");
+});
+
+test("an answer that breaks off, or drips, is an error in words", async () => {
+  const { url } = await serve((_, response) => response.end('{"results":[{"title":"T'));
+  expect((await problemOf(tavilySearch({ ...fast, key, url }))).message).toMatch(/answering .*expected JSON/);
+  const { url: dripping } = await serve((_, response) => {
+    const drip = setInterval(() => response.write(" "), 10);
+    response.on("close", () => clearInterval(drip));
+  });
+  expect((await problemOf(tavilySearch({ ...fast, key, url: dripping, timeoutMs: 100, retries: 0 }))).message).toMatch(
+    /expected an answer within 100 ms/,
+  );
+  const { url: bomb } = await serve((_, response) =>
+    response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync(Buffer.alloc(50 * 2 ** 20, " "))),
+  );
+  expect((await problemOf(tavilySearch({ ...fast, key, url: bomb }))).message).toMatch(/expected at most 5242880 bytes/);
 });
 
 test("a key is in no message, whatever a service answers", async () => {

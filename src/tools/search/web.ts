@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { ConfigError, ToolError } from "../../core/errors.ts";
 import { parseSettings } from "../../core/settings.ts";
+import { withoutCredentials } from "../credentials.ts";
 import type { SearchProvider, SearchResult } from "./provider.ts";
 import { createSender } from "./request.ts";
 
@@ -25,7 +26,7 @@ const serperSettings = serviceSettings("https://google.serper.dev/search", 5);
 const tavilySettings = serviceSettings("https://api.tavily.com/search", 5);
 const searxngSettings = z.strictObject({
   ...limits,
-  /** Of the instance: there is no common one. Its settings must allow the format json. */
+  /** Of the instance: there is no common one. Its settings must allow the format json. May hold `user:password@`. */
   url: z.url(),
   requestsPerSecond: z.number().positive().default(5),
 });
@@ -81,8 +82,10 @@ export function tavilySearch(settings: z.input<typeof tavilySettings>): SearchPr
 /** A SearXNG instance (docs.searxng.org). @throws ConfigError */
 export function searxngSearch(settings: z.input<typeof searxngSettings>): SearchProvider {
   const checked = parseSettings(searxngSettings, settings, "searxng");
-  return provider("searxng", { ...checked, key: "" }, contentAnswer, {
-    request: (query) => [withQuery(`${checked.url.replace(/\/+$/, "")}/search`, { q: query, format: "json" }), {}],
+  const { url, headers, secrets } = withoutCredentials(checked.url);
+  const address = url.href.replace(/\/+$/, "");
+  return provider("searxng", { ...checked, secrets }, contentAnswer, {
+    request: (query) => [withQuery(`${address}/search`, { q: query, format: "json" }), { headers }],
     results: ({ results }) => results.map(({ title, url, content }) => ({ title, url, snippet: content })),
   });
 }
@@ -94,11 +97,11 @@ interface Service<Answer> {
 
 function provider<Schema extends z.ZodType>(
   name: string,
-  settings: Parameters<typeof createSender>[2] & { readonly key: string },
+  settings: Parameters<typeof createSender>[2] & { readonly secrets: readonly string[] },
   schema: Schema,
   { request, results }: Service<z.output<Schema>>,
 ): SearchProvider {
-  const send = createSender(name, [settings.key], settings);
+  const send = createSender(name, settings.secrets, settings);
   return {
     name,
     search: async (query, { count, signal }) => {
@@ -134,7 +137,7 @@ function post(body: unknown, headers: Readonly<Record<string, string>>): Request
 }
 
 /** The value is not shown: a key with a line break at its end is still a key. */
-function withKey<T extends { readonly key: string }>(settings: T, name: string): T {
-  if (/^[\x21-\x7e]+$/.test(settings.key)) return settings;
+function withKey<T extends { readonly key: string }>(settings: T, name: string): T & { readonly secrets: readonly string[] } {
+  if (/^[\x21-\x7e]+$/.test(settings.key)) return { ...settings, secrets: [settings.key] };
   throw new ConfigError(`${name}.key`, settings.key === "" ? "" : "[key]", { expected: "a key of visible ASCII characters" });
 }
