@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { ConfigError, ModelError } from "../../core/errors.ts";
 import { writeAtomically } from "./atomic-file.ts";
-import { adapterShapes, type LoraSettings, resolveLora } from "./lora.ts";
+import { adapterShapes, type LoraSettings, lastPart, linearModules, resolveLora } from "./lora.ts";
 import type { Lora, ModelConfig } from "./model-config.ts";
 import { readSafetensors, type Tensor, writeSafetensors } from "./safetensors.ts";
 import type { Arrays } from "./training-graph.ts";
@@ -20,7 +20,9 @@ const configSchema = z.looseObject({
   peft_type: z.literal("LORA"),
   r: z.int().positive(),
   lora_alpha: z.number(),
-  target_modules: z.union([z.literal("all-linear"), z.array(z.string())]),
+  target_modules: z.union([z.literal("all-linear"), z.array(z.string())], {
+    error: 'target_modules is no list of modules, nor "all-linear" (patterns are not supported)',
+  }),
   bias: z.literal("none").default("none"),
   init_lora_weights: z.literal(beginnings).nullish(),
 });
@@ -106,8 +108,30 @@ async function readConfig(folder: string, config: ModelConfig): Promise<Lora> {
       hint: "The local engine computes plain LoRA: one rank, alpha/rank as the scale, A and B alone.",
     });
   }
-  const { r: rank, lora_alpha: alpha, target_modules: targets } = parsed.data;
+  const { r: rank, lora_alpha: alpha, target_modules: modules } = parsed.data;
+  const targets = modules === "all-linear" ? modules : targetsOf(modules, config, file);
   return resolveLora(config, { rank, alpha, targets } satisfies LoraSettings);
+}
+
+/**
+ * The last parts of modules that are named in full or by any end of their names, as PEFT matches them and writes them for small models.
+ * @throws ModelError for a name that none of the layers' linear modules has, or where a module is a target in some layers alone
+ */
+function targetsOf(names: readonly string[], config: ModelConfig, file: string): string[] {
+  const modules = linearModules(config).map(({ name }) => name);
+  const isNamed = (module: string, name: string) => `.${module}`.endsWith(`.${name}`);
+  const parts = new Set(modules.map(lastPart));
+  const refuse = (value: unknown, expected: string) => {
+    throw new ModelError(`target_modules in ${file}`, value, { expected });
+  };
+  const unknown = names.find((name) => !modules.some((module) => isNamed(module, name)));
+  if (unknown !== undefined) refuse(unknown, `linear modules of this model's layers: ${[...parts].join(", ")}`);
+  const targets = [...parts].filter((part) =>
+    modules.some((m) => lastPart(m) === part && names.some((name) => isNamed(m, name))),
+  );
+  const left = modules.find((m) => targets.includes(lastPart(m)) && !names.some((name) => isNamed(m, name)));
+  if (left !== undefined) refuse(names, `the same modules in every layer: ${left} is missing`);
+  return targets;
 }
 
 function requireSame(folder: string, saved: Lora, wanted: Lora): void {

@@ -247,6 +247,26 @@ describe("files", () => {
       await writeFile(join(changed, "adapter_config.json"), JSON.stringify({ ...config, [name]: value }));
       await expect(open({ ...small, from: changed }), name).rejects.toThrow(name);
     }
+    for (const [modules, message] of [
+      [
+        ["lm_head", "q_proj"],
+        'target_modules in .* is "lm_head"; expected linear modules of this model\'s layers: q_proj, k_proj',
+      ],
+      [["layers.0.self_attn.q_proj"], "the same modules in every layer: model.layers.1.self_attn.q_proj is missing"],
+      [".*q_proj", "patterns are not supported"],
+    ] as const) {
+      await writeFile(join(changed, "adapter_config.json"), JSON.stringify({ ...config, target_modules: modules }));
+      await expect(open({ ...small, from: changed })).rejects.toThrow(new RegExp(message));
+    }
+    const inFull = [
+      "self_attn.q_proj",
+      ...config.target_modules.slice(0, 3),
+      "layers.0.self_attn.v_proj",
+      "model.layers.1.self_attn.v_proj",
+    ];
+    await writeFile(join(changed, "adapter_config.json"), JSON.stringify({ ...config, target_modules: inFull }));
+    await (await open({ ...small, from: changed })).dispose();
+
     const trainedElsewhere = { lora_dropout: 0.05, init_lora_weights: "gaussian", inference_mode: false, revision: "main" };
     await writeFile(join(changed, "adapter_config.json"), JSON.stringify({ ...config, ...trainedElsewhere }));
     await (await open({ ...small, from: changed })).dispose();

@@ -129,7 +129,7 @@ interface LinearModule {
 }
 
 /** The matrices of the layers: not the embedding, and not the output projection, as PEFT's "all-linear". */
-function linearModules(config: ModelConfig): LinearModule[] {
+export function linearModules(config: ModelConfig): LinearModule[] {
   return [...parameterShapes(config)].flatMap(([name, shape]) =>
     shape.length === 2 && name.startsWith("model.layers.")
       ? [{ name: name.replace(/\.weight$/, ""), outputs: shape[0], inputs: shape[1] }]
@@ -141,6 +141,6 @@ function isTarget({ targets }: Lora, module: string): boolean {
   return targets.includes(lastPart(module));
 }
 
-function lastPart(name: string): string {
+export function lastPart(name: string): string {
   return name.slice(name.lastIndexOf(".") + 1);
 }
