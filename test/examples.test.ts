@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { trainTokenizer } from "../recipes/office/tokenizer.ts";
+import { office } from "../recipes/office.ts";
+import { trainTokenizer } from "../recipes/tokenizer.ts";
 import { readMetrics, readRun } from "../src/runs/read.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
@@ -18,7 +19,7 @@ test("the example of an own environment trains a model from code, in under 20 li
   expect(code.split("\n").filter((line) => line.trim() !== "").length).toBeLessThan(20);
 
   const folder = mkdtempSync(join(tmpdir(), "retrograde-example-"));
-  await writeTinyModel(join(folder, "model"), trainTokenizer([], { vocabularySize: 400 }));
+  await writeTinyModel(join(folder, "model"), trainTokenizer([], { ...office, vocabularySize: 400 }));
   const { stdout } = await run(process.execPath, ["--import", loader, example, join(folder, "model"), "1"], {
     cwd: folder,
   });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { trainTokenizer } from "../recipes/office/tokenizer.ts";
+import { office } from "../recipes/office.ts";
+import { trainTokenizer } from "../recipes/tokenizer.ts";
 import { makeChat } from "../src/agents/chat.ts";
 import { encodeDemonstration } from "../src/agents/demonstration.ts";
 import { rollout } from "../src/agents/rollout.ts";
@@ -31,7 +32,7 @@ test("a rollout that writes what the expert wrote sees the ids that the demonstr
   const tasks = await Promise.all(Array.from({ length: 60 }, (_, index) => environment.task("train", index)));
   const demos = tasks.map((task) => demonstrate(task, random, { slip: 0.2 }));
   const conversations = demos.map(({ messages }) => messages);
-  const chat = makeChat(makeTokenizer(trainTokenizer(conversations, { vocabularySize: 768 })));
+  const chat = makeChat(makeTokenizer(trainTokenizer(conversations, office)));
 
   for (const [i, { messages, score }] of demos.entries()) {
     const samples = encodeDemonstration(chat, "demo", messages, []);

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { trainTokenizer } from "../recipes/office/tokenizer.ts";
+import { office } from "../recipes/office.ts";
+import { trainTokenizer } from "../recipes/tokenizer.ts";
 import { makeChat } from "../src/agents/chat.ts";
 import { encodeDemonstration } from "../src/agents/demonstration.ts";
 import { makeTokenizer } from "../src/agents/tokenizer.ts";
@@ -15,7 +16,7 @@ const conversation = (who: string, amount: number): readonly Message[] => [
   { role: "assistant", content: `Done, ${who}.` },
 ];
 const corpus = ["Ana", "Bob", "Zoe"].flatMap((who, i) => [conversation(who, 7 * i), conversation(who, 11 * i + 20)]);
-const files = trainTokenizer(corpus, { vocabularySize: 768 });
+const files = trainTokenizer(corpus, office);
 const tokenizer = makeTokenizer(files);
 const chat = makeChat(tokenizer);
 const tokens = (text: string) => tokenizer.encode(text).map((id) => tokenizer.decode([id]));
@@ -67,7 +68,7 @@ test("the template's calls are compact JSON that parses back to what was called"
 });
 
 test("the vocabulary depends on the conversations, not on their order, and is as large as asked for at most", () => {
-  expect(trainTokenizer([...corpus].reverse(), { vocabularySize: 768 })).toEqual(files);
-  expect(makeTokenizer(trainTokenizer(corpus, { vocabularySize: 370 })).size).toBe(370);
+  expect(trainTokenizer([...corpus].reverse(), office)).toEqual(files);
+  expect(makeTokenizer(trainTokenizer(corpus, { ...office, vocabularySize: 370 })).size).toBe(370);
   expect(tokenizer.size).toBeLessThan(768);
 });

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { trainTokenizer } from "../recipes/office/tokenizer.ts";
+import { office } from "../recipes/office.ts";
+import { trainTokenizer } from "../recipes/tokenizer.ts";
 import { readMetrics } from "../src/runs/read.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
@@ -13,7 +14,7 @@ const loader = join(import.meta.dirname, "../node_modules/jiti/lib/jiti-register
 
 test("the example with the Python tool runs from code, and ends by itself", { timeout: 300_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "retrograde-example-"));
-  await writeTinyModel(join(folder, "model"), trainTokenizer([], { vocabularySize: 400 }));
+  await writeTinyModel(join(folder, "model"), trainTokenizer([], { ...office, vocabularySize: 400 }));
   const run = promisify(execFile);
   const { stdout } = await run(process.execPath, ["--import", loader, example, join(folder, "model"), "1"], { cwd: folder });
   expect(stdout).toMatch(/^success \d\.\d\d → \d\.\d\d$/m);

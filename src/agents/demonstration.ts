@@ -1,11 +1,14 @@
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import type { ActionInContext, TrajectoryId } from "../core/trajectory.ts";
+import type { TextProtocol } from "../environments/environment.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Chat } from "./chat.ts";
 
 /**
  * A finished conversation as training samples, one for each assistant message: the ids that a rollout would have
- * recorded, had the model written exactly what the template makes of the messages.
+ * recorded, had the model written exactly what the template makes of the messages; or, where tools are called in text, exactly these
+ * texts, and an end of turn after the last one.
+ * @param protocol of the episode, where it has one
  * @throws ModelError if the template refuses the messages
  */
 export function encodeDemonstration(
@@ -13,14 +16,24 @@ export function encodeDemonstration(
   trajectory: TrajectoryId,
   messages: readonly Message[],
   tools: readonly Tool[],
+  protocol?: TextProtocol,
 ): ActionInContext[] {
+  const { tokenizer } = chat;
   const samples: ActionInContext[] = [];
   const { opening, exchanges } = splitAtAssistant(messages);
-  let context = chat.open(opening, tools);
+  let context = chat.open(opening, protocol === undefined ? tools : []);
   for (const [turn, { message, answers }] of exchanges.entries()) {
-    const action = chat.tokenizer.encode(chat.action(context, message));
+    const isLast = turn + 1 === exchanges.length;
+    const action =
+      protocol === undefined
+        ? tokenizer.encode(chat.action(context, message))
+        : [...tokenizer.encode(message.content), ...(isLast ? tokenizer.stopTokens.slice(0, 1) : [])];
     samples.push({ trajectory, turn, context: context.ids, action });
-    if (turn + 1 < exchanges.length) context = chat.extend(context, action, message, answers);
+    if (isLast) break;
+    context =
+      protocol === undefined
+        ? chat.extend(context, action, message, answers)
+        : chat.resume(context, action, protocol.write(answers), message, answers);
   }
   return samples;
 }

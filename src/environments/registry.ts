@@ -2,11 +2,13 @@ import { ConfigError } from "../core/errors.ts";
 import { didYouMean } from "../core/settings.ts";
 import { deepResearchEnvironment } from "./deep-research/deep-research.ts";
 import type { Environment } from "./environment.ts";
+import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
 import { officeEnvironment } from "./office/office.ts";
 
 /** The environments that a configuration can name. Each checks its own settings. */
 const environments: Readonly<Record<string, (settings: unknown) => Environment>> = {
   office: officeEnvironment,
+  knowledge: knowledgeEnvironment,
   "deep-research": (settings) => deepResearchEnvironment(settings),
 };
 

@@ -4,7 +4,7 @@ import { ConfigError } from "../../core/errors.ts";
 import { createPython, type Python } from "../../tools/python/python.ts";
 import { cachedSearch } from "../../tools/search/cached.ts";
 import { readLocalSearch } from "../../tools/search/local.ts";
-import type { SearchProvider } from "../../tools/search/provider.ts";
+import type { SearchProvider, SearchResult } from "../../tools/search/provider.ts";
 import { readRecordedSearch } from "../../tools/search/recorded.ts";
 import { braveSearch, searxngSearch, serperSearch, tavilySearch } from "../../tools/search/web.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
@@ -25,7 +25,6 @@ export function researchTools(
   settings: Pick<DeepResearchSettings, "python" | "limits">,
 ): readonly Tool[] {
   const maxOutput = settings.limits.resultLength ?? defaultResultLength;
-  const python = createPython({ ...settings.python, maxOutput });
   return [
     defineTool({
       name: "search",
@@ -37,17 +36,24 @@ export function researchTools(
       replayable: search.replayable,
       execute: ({ query }, { signal }) => steadily("search", () => searched(search, query, signal), signal),
     }),
-    defineTool({
-      name: "python",
-      description: "Runs Python code, each time anew.",
-      parameters: z.object({ code: z.string() }),
-      timeoutMs: settings.python.timeoutMs + patienceMs,
-      maxOutput,
-      idempotent: true,
-      replayable: true,
-      execute: ({ code }, { signal }) => steadily("python", () => ran(python, code, signal), signal),
-    }),
+    pythonTool(settings),
   ];
+}
+
+/** The protocol's Python: each call begins anew, and a last expression is printed. */
+export function pythonTool({ python: limits, limits: { resultLength } }: Pick<DeepResearchSettings, "python" | "limits">): Tool {
+  const maxOutput = resultLength ?? defaultResultLength;
+  const python = createPython({ ...limits, maxOutput });
+  return defineTool({
+    name: "python",
+    description: "Runs Python code, each time anew.",
+    parameters: z.object({ code: z.string() }),
+    timeoutMs: limits.timeoutMs + patienceMs,
+    maxOutput,
+    idempotent: true,
+    replayable: true,
+    execute: ({ code }, { signal }) => steadily("python", () => ran(python, code, signal), signal),
+  });
 }
 
 /** The first output that is not empty. */
@@ -60,9 +66,12 @@ async function steadily(name: string, attempt: () => Promise<string>, signal: Ab
   return `Tool(${name}) returned empty output.`;
 }
 
-/** Distinct snippets, a line `Page i: …` each. */
 async function searched(provider: SearchProvider, query: string, signal: AbortSignal): Promise<string> {
-  const results = await provider.search(query.replaceAll('"', ""), { count: maxResults, signal });
+  return pagesText(await provider.search(query.replaceAll('"', ""), { count: maxResults, signal }));
+}
+
+/** Distinct snippets, a line `Page i: …` each. */
+export function pagesText(results: readonly SearchResult[]): string {
   const snippets = [...new Set(results.map(({ snippet }) => firstCharacters(snippet, maxSnippet)))];
   if (snippets.length === 0) return "No search results found.";
   return snippets

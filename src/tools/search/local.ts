@@ -1,15 +1,21 @@
 import MiniSearch from "minisearch";
 import { type Document, readCorpus } from "./corpus.ts";
-import type { SearchProvider } from "./provider.ts";
+import type { SearchProvider, SearchResult } from "./provider.ts";
 
 /** Characters of a passage, as of the snippets in ARPO's protocol. */
 const passageLength = 1000;
+
+/** Finds documents at once. */
+export interface DocumentIndex {
+  /** The best results first, at most `count`; equally good ones in the order of the documents. */
+  search(query: string, count: number): readonly SearchResult[];
+}
 
 /**
  * A full-text index in memory (BM25+ over passages, titles count double). A result is the best passage of a document.
  * Words are what stands between spaces and punctuation, so that languages without spaces are not found by their words.
  */
-export function localSearch(documents: readonly Document[]): SearchProvider {
+export function indexOf(documents: readonly Document[]): DocumentIndex {
   const index = new MiniSearch<{ id: number; title: string; text: string }>({
     fields: ["title", "text"],
     searchOptions: { boost: { title: 2 } },
@@ -18,10 +24,7 @@ export function localSearch(documents: readonly Document[]): SearchProvider {
   index.addAll(passages.map(({ at, text }, id) => ({ id, text, title: documents[at].title })));
 
   return {
-    name: "local",
-    replayable: true,
-    search: async (query, { count, signal }) => {
-      signal?.throwIfAborted();
+    search: (query, count) => {
       const best = new Map<number, string>();
       for (const { id } of index.search(query)) {
         const { at, text } = passages[id];
@@ -29,6 +32,19 @@ export function localSearch(documents: readonly Document[]): SearchProvider {
         if (best.size === count) break;
       }
       return [...best].map(([at, snippet]) => ({ title: documents[at].title, url: documents[at].url, snippet }));
+    },
+  };
+}
+
+/** The same as a provider. */
+export function localSearch(documents: readonly Document[]): SearchProvider {
+  const index = indexOf(documents);
+  return {
+    name: "local",
+    replayable: true,
+    search: async (query, { count, signal }) => {
+      signal?.throwIfAborted();
+      return index.search(query, count);
     },
   };
 }

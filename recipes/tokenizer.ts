@@ -1,10 +1,10 @@
 /**
- * The default model's tokenizer: a byte-level BPE made for the office world, where almost every piece of text is one token.
+ * The tokenizer of a default model: a byte-level BPE made for one world, where almost every piece of text is one token.
  * It runs only when the model is made. The two files it writes are ordinary Hugging Face ones.
  */
-import { compileTemplate } from "../../src/agents/template.ts";
-import type { TokenizerFiles } from "../../src/agents/tokenizer.ts";
-import type { Message } from "../../src/core/messages.ts";
+import { compileTemplate } from "../src/agents/template.ts";
+import type { TokenizerFiles } from "../src/agents/tokenizer.ts";
+import type { Message } from "../src/core/messages.ts";
 
 /**
  * `<|user|>text<|end|>`: two tokens around a message where ChatML needs five. Tools are not listed: this model learned them by
@@ -24,26 +24,9 @@ const chatTemplate = [
 const endOfTurn = "<|end|>";
 const specialTokens = ["<|endoftext|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", endOfTurn];
 
-/**
- * Where text is cut before merging; no token crosses a cut. In this order: the end of a call; a JSON key with the punctuation
- * around it and the letter of an id that follows; words with the space before them; capitalised words without it (the word before
- * has it), so that a name is the same token in a sentence and in JSON; numbers by two digits, minutes with their colon;
- * punctuation; white space.
- */
-const pieces = [
-  '"?[\\]}]*\\}\\}</tool_call>',
-  '(?:<tool_call>)?["\\[\\]{},]*[a-z_]+":["\\[{]*(?:[a-z](?=[0-9]))?',
-  " ?[a-z_]+(?: (?=[A-Z0-9]))?",
-  "[A-Z][a-z]*",
-  ":?[0-9]{2}|[0-9]",
-  '"[^\\sA-Za-z0-9"<]*',
-  ' ?[^\\sA-Za-z0-9"<]+',
-  "<",
-  "\\n+",
-  "\\s",
-].join("|");
-
 export interface TokenizerOptions {
+  /** Where text is cut before merging, as alternatives of a regular expression; no token crosses a cut. */
+  readonly pieces: readonly string[];
   /** Number of tokens: 256 bytes, 100 pairs of digits, the special tokens, and what the conversations ask for. */
   readonly vocabularySize: number;
 }
@@ -54,8 +37,9 @@ export interface TokenizerOptions {
  */
 export function trainTokenizer(
   conversations: Iterable<readonly Message[]>,
-  { vocabularySize }: TokenizerOptions,
+  { pieces, vocabularySize }: TokenizerOptions,
 ): Required<Pick<TokenizerFiles, "tokenizer" | "config">> {
+  const pattern = pieces.join("|");
   const vocabulary = new Set<string>(byteSymbols);
   const merges: [string, string][] = [];
   const addMerge = (left: string, right: string): void => {
@@ -64,7 +48,7 @@ export function trainTokenizer(
   };
   for (const tens of digits) for (const ones of digits) addMerge(tens, ones);
 
-  let open = [...countPieces(conversations)].map(([text, count]) => ({ text, count, symbols: [...text] }));
+  let open = [...countPieces(conversations, pattern)].map(([text, count]) => ({ text, count, symbols: [...text] }));
   while (vocabulary.size < vocabularySize - specialTokens.length) {
     open = open.filter(({ text, symbols }) => symbols.length > 1 && !vocabulary.has(text));
     const pair = best(pairGains(open));
@@ -78,7 +62,7 @@ export function trainTokenizer(
       for (const piece of open) piece.symbols = joined(piece.symbols, left, right);
     }
   }
-  return { tokenizer: tokenizerJson([...vocabulary], merges), config: tokenizerConfig };
+  return { tokenizer: tokenizerJson([...vocabulary], merges, pattern), config: tokenizerConfig };
 }
 
 const digits = [..."0123456789"];
@@ -92,10 +76,10 @@ const byteSymbols: readonly string[] = (() => {
   });
 })();
 
-function countPieces(conversations: Iterable<readonly Message[]>): Map<string, number> {
+function countPieces(conversations: Iterable<readonly Message[]>, pattern: string): Map<string, number> {
   const counts = new Map<string, number>();
   const special = new RegExp(specialTokens.map((token) => token.replaceAll("|", "\\|")).join("|"));
-  const piece = new RegExp(pieces, "gu");
+  const piece = new RegExp(pattern, "gu");
   const render = compileTemplate(chatTemplate, {});
   for (const messages of conversations) {
     for (const section of render(messages, [], false).split(special)) {
@@ -134,7 +118,7 @@ function joined(symbols: readonly string[], left: string, right: string): string
   return result;
 }
 
-function tokenizerJson(vocabulary: readonly string[], merges: readonly (readonly [string, string])[]) {
+function tokenizerJson(vocabulary: readonly string[], merges: readonly (readonly [string, string])[], pattern: string) {
   return {
     version: "1.0",
     truncation: null,
@@ -152,7 +136,7 @@ function tokenizerJson(vocabulary: readonly string[], merges: readonly (readonly
     pre_tokenizer: {
       type: "Sequence",
       pretokenizers: [
-        { type: "Split", pattern: { Regex: pieces }, behavior: "Isolated", invert: false },
+        { type: "Split", pattern: { Regex: pattern }, behavior: "Isolated", invert: false },
         { type: "ByteLevel", add_prefix_space: false, trim_offsets: false, use_regex: false },
       ],
     },

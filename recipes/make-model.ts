@@ -1,38 +1,52 @@
 /**
- * Makes the default model from nothing: a tokenizer learned from the office world, a Qwen3-shaped model with random weights, and
+ * Makes the default model of a world from nothing: a tokenizer learned from the world, a Qwen3-shaped model with random weights, and
  * supervised fine-tuning on demonstrations by an expert with bad habits. About a quarter of an hour on two cores:
  *
- *   npm run make-model
+ *   npm run make-model              the office
+ *   npm run make-model knowledge    the world of facts
  *
- * It learns to read, to look up and to copy as well as it can, and habits that only reinforcement learning takes away: half of the
- * time the expert guesses instead of looking up, gives up at "busy", does not ask which Ana is meant.
+ * It learns to read, to look up and to copy as well as it can, and habits that only reinforcement learning takes away: at times the
+ * expert guesses instead of looking up, gives up at "busy", does not ask which Ana is meant, takes the first page for the right one.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { makeChat } from "../../src/agents/chat.ts";
-import { encodeDemonstration } from "../../src/agents/demonstration.ts";
-import { makeTokenizer } from "../../src/agents/tokenizer.ts";
-import { type Random, randomStream } from "../../src/core/random.ts";
-import type { ActionInContext } from "../../src/core/trajectory.ts";
-import { createLocalEngine } from "../../src/engines/local/engine.ts";
-import type { ModelConfig } from "../../src/engines/local/model-config.ts";
-import { initialiseModel, loadModel, saveModel } from "../../src/engines/local/model-folder.ts";
-import { demonstrations } from "../../src/environments/office/demonstrations.ts";
-import { supervise } from "../../src/training/sft.ts";
+import { makeChat } from "../src/agents/chat.ts";
+import { encodeDemonstration } from "../src/agents/demonstration.ts";
+import { makeTokenizer } from "../src/agents/tokenizer.ts";
+import { ConfigError } from "../src/core/errors.ts";
+import type { Message } from "../src/core/messages.ts";
+import { type Random, randomStream } from "../src/core/random.ts";
+import type { ActionInContext } from "../src/core/trajectory.ts";
+import { createLocalEngine } from "../src/engines/local/engine.ts";
+import type { ModelConfig } from "../src/engines/local/model-config.ts";
+import { initialiseModel, loadModel, saveModel } from "../src/engines/local/model-folder.ts";
+import { responseOf } from "../src/environments/deep-research/protocol.ts";
+import { supervise } from "../src/training/sft.ts";
+import { knowledge } from "./knowledge.ts";
+import { office } from "./office.ts";
+import type { Demonstrated, Recipe } from "./recipe.ts";
 import { trainTokenizer } from "./tokenizer.ts";
 
-const { values: flags } = parseArgs({
+const recipes: Readonly<Record<string, Recipe>> = { office, knowledge };
+
+const {
+  values: flags,
+  positionals: [world = "office"],
+} = parseArgs({
+  allowPositionals: true,
   options: {
-    out: { type: "string", default: "models/office" },
-    slip: { type: "string", default: "0.35" },
+    out: { type: "string" },
+    slip: { type: "string" },
     threads: { type: "string", default: "2" },
     seed: { type: "string", default: "1" },
   },
 });
 const seed = Number(flags.seed);
-const slip = Number(flags.slip);
+const slip = flags.slip === undefined ? undefined : Number(flags.slip);
+const recipe = recipes[world];
+if (recipe === undefined) throw new ConfigError("world", world, { expected: Object.keys(recipes) });
 
 /** 2.0 million parameters: 4 MB in 16 bits. */
 const architecture: Omit<ModelConfig, "vocabSize" | "eosTokenIds"> = {
@@ -63,10 +77,13 @@ const copyingSteps = 525;
 /** Mostly the default world; enough of the large one that reinforcement learning there does not start at nothing. */
 const largeShare = 0.15;
 
-const worlds = { default: demonstrations({}, seed, { slip }), large: demonstrations({ difficulty: "large" }, seed, { slip }) };
+const worlds = {
+  default: recipe.demonstrations({}, seed, slip),
+  large: recipe.demonstrations({ difficulty: "large" }, seed, slip),
+};
 const { tokenizer: tokenizerJson, config: tokenizerConfig } = trainTokenizer(
-  Array.from({ length: 6000 }, (_, i) => worlds[i % 2 ? "default" : "large"].next().value.messages),
-  { vocabularySize: 768 },
+  Array.from({ length: 6000 }, (_, i) => asTemplated(worlds[i % 2 ? "default" : "large"].next().value)),
+  recipe,
 );
 const chat = makeChat(makeTokenizer({ tokenizer: tokenizerJson, config: tokenizerConfig }));
 const { tokenizer } = chat;
@@ -104,24 +121,30 @@ for (const { steps, scheduledSteps, ...schedule } of stages) {
   });
 }
 await engine.saveModel(working);
-await saveModel(flags.out, await loadModel(working), { dtype: "bfloat16" });
+await saveModel(flags.out ?? `models/${world}`, await loadModel(working), { dtype: "bfloat16" });
 await rm(working, { recursive: true });
 await engine.dispose();
+
+/** A conversation as the template is to show it: where tools are called in text, all after the question is one message. */
+function asTemplated({ messages, protocol }: Demonstrated): readonly Message[] {
+  if (protocol === undefined) return messages;
+  const start = messages.findIndex(({ role }) => role === "assistant");
+  return [...messages.slice(0, start), { role: "assistant", content: responseOf(messages, protocol.write) }];
+}
 
 /** Demonstrations until the last step, at first mixed with copying. Copying is dealt out in steps, as the tokens of a step are. */
 function* lessons(last: number): Generator<readonly ActionInContext[]> {
   const random = randomStream(seed, "lessons", last);
   const corpus = Array.from({ length: 500 }, () =>
-    worlds.large
-      .next()
-      .value.messages.map(({ content }) => content)
+    asTemplated(worlds.large.next().value)
+      .map(({ content }) => content)
       .join(" "),
   );
-  const words = [...new Set(corpus.join(" ").match(/[A-Z][a-z]+|[a-z][0-9]{2}|[0-9]{2}/g))];
+  const words = [...new Set(corpus.join(" ").match(recipe.copied))];
   for (let episode = 0; step < last; episode++) {
     const copies = random.chance(Math.max(0, 0.6 * (1 - step / copyingSteps)));
-    const { messages } = worlds[random.chance(largeShare) ? "large" : "default"].next().value;
-    yield copies ? [copyingLesson(random, words, episode)] : encodeDemonstration(chat, String(episode), messages, []);
+    const { messages, protocol } = worlds[random.chance(largeShare) ? "large" : "default"].next().value;
+    yield copies ? [copyingLesson(random, words, episode)] : encodeDemonstration(chat, String(episode), messages, [], protocol);
   }
 }
 

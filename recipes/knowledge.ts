@@ -1,0 +1,36 @@
+import { demonstrations } from "../src/environments/knowledge/demonstrations.ts";
+import type { Recipe } from "./recipe.ts";
+
+export const knowledge: Recipe = {
+  /**
+   * In this order: tags, with what always stands beside them; line ends of results with the next page's number; operators; the words
+   * around a fact's names; words with the space before them, so that a name is the same token wherever it stands; numbers by two
+   * digits, which never have a space: what is before them has it; punctuation; white space.
+   */
+  pieces: [
+    " </think><(?:search|python|answer)>(?: \\\\boxed\\{)?(?: (?=[0-9]))?",
+    "<think>(?: (?=[0-9]))?",
+    " \\} </answer>",
+    " </(?:search|python)>",
+    " <result>\\n(?:Page 1:(?: (?=[0-9]))?)?",
+    "\\.?\\n(?:</result>|Page [0-9]+:(?: (?=[0-9]))?)",
+    " [-+*/%]+ (?=[0-9])",
+    " (?:is now|was)(?: the(?: former)?)?(?: (?=[0-9]))?",
+    " [Tt]he former",
+    " of the",
+    " ?[A-Z][a-z]+",
+    " ?[a-z]+(?: (?=[0-9]))?",
+    "[0-9]{2}|[0-9]",
+    " ?[^\\sA-Za-z0-9<]+",
+    "<",
+    "\\n+",
+    "\\s",
+  ],
+  vocabularySize: 640,
+  copied: /[A-Z][a-z]+ [A-Z][a-z]+|[A-Z][a-z]+|[0-9]{2,4}/g,
+  demonstrations: (settings, seed, slip) =>
+    demonstrations(settings, seed, { slip: slip ?? habits, queries: { full: 0.4, short: 0.4, name: 0.2 } }),
+};
+
+/** Chosen so that every kind of question is answered at times, and that most of what goes wrong goes wrong after a result. */
+const habits = { first: 0.65, settle: 0.5, early: 0.3, swap: 0.3, guess: 0.35, half: 0.4 };

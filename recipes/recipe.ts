@@ -1,0 +1,22 @@
+import type { Message } from "../src/core/messages.ts";
+import type { TextProtocol } from "../src/environments/environment.ts";
+
+/** What is particular about the default model of one world. */
+export interface Recipe {
+  /** See `TokenizerOptions`. */
+  readonly pieces: readonly string[];
+  readonly vocabularySize: number;
+  /** What the model has to copy later, in texts. */
+  readonly copied: RegExp;
+  /**
+   * Demonstrations without end by an expert with bad habits.
+   * @param slip how often it falls into one where there is room for it; the recipe's own habits if left out
+   */
+  demonstrations(settings: unknown, seed: number, slip?: number): Iterator<Demonstrated, never>;
+}
+
+export interface Demonstrated {
+  readonly messages: readonly Message[];
+  /** Where tools are called in plain text. */
+  readonly protocol?: TextProtocol;
+}

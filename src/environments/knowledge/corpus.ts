@@ -1,0 +1,27 @@
+import type { Random } from "../../core/random.ts";
+import { type DocumentIndex, indexOf } from "../../tools/search/local.ts";
+import { type Fact, inSentence } from "./world.ts";
+
+/** What is searched: a sentence for each fact. Never changed, so that the episodes of a task share it. */
+export interface Corpus {
+  readonly index: DocumentIndex;
+  /** The fact that a document tells. */
+  readonly facts: ReadonlyMap<string, Fact>;
+}
+
+export function corpusOf(random: Random, facts: readonly Fact[]): Corpus {
+  const told = new Map(random.shuffle(facts).map((fact) => [sentence(random, fact), fact]));
+  return { index: indexOf([...told.keys()].map((text) => ({ title: "", text, url: "" }))), facts: told };
+}
+
+/** All have the same number of distinct words around the names, so that the length of a document does not tell which one is meant. */
+function sentence(random: Random, { relation, subject, value, former }: Fact): string {
+  const [of, is] = [inSentence(subject), inSentence(value)];
+  const valueFirst = typeof value !== "number" && random.chance(0.4);
+  if (valueFirst) return `${capitalised(is)} ${former ? `was the former ${relation}` : `is now the ${relation}`} of ${of}.`;
+  return former ? `The former ${relation} of ${of} was ${is}.` : `The ${relation} of ${of} is now ${is}.`;
+}
+
+function capitalised(text: string): string {
+  return text[0].toUpperCase() + text.slice(1);
+}

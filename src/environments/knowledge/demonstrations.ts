@@ -1,0 +1,88 @@
+import type { Message } from "../../core/messages.ts";
+import { type Random, randomStream } from "../../core/random.ts";
+import { parseSettings } from "../../core/settings.ts";
+import type { Score, TextProtocol } from "../environment.ts";
+import { closed, type Ending, type Habit, type Mind, type QueryStyle, queryStyles, type Step } from "./expert.ts";
+import { environmentOf } from "./knowledge.ts";
+import { completeSettings, type KnowledgeSettings, knowledgeSettingsSchema } from "./settings.ts";
+import { drawTask, type KnowledgeTask } from "./task.ts";
+
+/** The chance of falling into a habit, each time there is room for it: one for all, or by habit (0 where none is given). */
+export type Slip = number | { readonly [H in Habit]?: number };
+
+export interface ExpertOptions {
+  readonly slip?: Slip;
+  /** How often queries are written in which style, as weights; always in full if left out. */
+  readonly queries?: { readonly [S in QueryStyle]?: number };
+}
+
+export interface Demonstration {
+  readonly task: KnowledgeTask;
+  readonly messages: readonly Message[];
+  readonly protocol: TextProtocol;
+  /** The habits that the expert fell into. */
+  readonly slipped: readonly Habit[];
+  readonly score: Score;
+}
+
+/** Plays a task as the expert does, or as an expert with bad habits. Calculations are those of the calculator. */
+export function demonstrate(
+  task: KnowledgeTask,
+  settings: KnowledgeSettings,
+  random: Random,
+  { slip = 0, queries = { full: 1 } }: ExpertOptions = {},
+): Demonstration {
+  const slipped: Habit[] = [];
+  const mind: Mind = {
+    slips(habit) {
+      const slips = random.chance(typeof slip === "number" ? slip : (slip[habit] ?? 0));
+      if (slips) slipped.push(habit);
+      return slips;
+    },
+    queryStyle: () => drawStyle(random, queries),
+  };
+  const { protocol, tools, ...episode } = environmentOf({ ...settings, calculator: "expressions" }).start(task);
+  const messages = [...episode.messages];
+  const plan = closed(task.solve({ corpus: task.corpus, mind }));
+  let step = plan.next();
+  while (!step.done) {
+    const { call } = step.value;
+    const content = String(tools.find(({ name }) => name === call.name)?.execute(call.arguments, context));
+    messages.push({ role: "assistant", content: actionOf(step.value), toolCalls: [call] });
+    messages.push({ role: "tool", name: call.name, content });
+    step = plan.next(content);
+  }
+  messages.push({ role: "assistant", content: endingOf(step.value) });
+  return { task, messages, protocol, slipped, score: episode.score(messages) };
+}
+
+/**
+ * Demonstrations without end, for supervised fine-tuning: tasks of the training split, anywhere in it.
+ * @param settings as of the environment
+ */
+export function* demonstrations(
+  settings: unknown,
+  seed: number,
+  options: ExpertOptions = {},
+): Generator<Demonstration, never, undefined> {
+  const resolved = completeSettings(parseSettings(knowledgeSettingsSchema, settings, "environment.settings"));
+  const indices = randomStream(seed, "knowledge", "demonstrations");
+  const minds = randomStream(seed, "knowledge", "minds");
+  for (;;) yield demonstrate(drawTask(resolved, "train", indices.integer(2 ** 31 - 1)), resolved, minds, options);
+}
+
+const context = { signal: new AbortController().signal };
+
+function actionOf({ thought, call: { name, arguments: args } }: Step): string {
+  return `<think> ${thought} </think><${name}> ${String(name === "search" ? args.query : args.code)} </${name}>`;
+}
+
+function endingOf({ thought, answer }: Ending): string {
+  return `<think> ${thought} </think><answer> \\boxed{ ${answer} } </answer>`;
+}
+
+function drawStyle(random: Random, weights: NonNullable<ExpertOptions["queries"]>): QueryStyle {
+  const weight = (style: QueryStyle) => weights[style] ?? 0;
+  let left = random.uniform() * queryStyles.reduce((sum, style) => sum + weight(style), 0);
+  return queryStyles.find((style) => (left -= weight(style)) < 0) ?? "full";
+}

@@ -1,0 +1,60 @@
+import type { Message } from "../../core/messages.ts";
+import type { Tool } from "../../tools/tool.ts";
+import { tokenF1 } from "../deep-research/answer-text.ts";
+import { systemPrompt } from "../deep-research/prompt.ts";
+import { responseOf } from "../deep-research/protocol.ts";
+import { researchReward } from "../deep-research/reward.ts";
+import type { Episode, Score, TextProtocol } from "../environment.ts";
+import type { KnowledgeSettings } from "./settings.ts";
+import type { KnowledgeTask } from "./task.ts";
+
+const prompts: Readonly<Record<KnowledgeSettings["prompt"], string>> = {
+  short: "Answer with search and python.",
+  full: systemPrompt,
+};
+
+export interface KnowledgeEpisode extends Episode {
+  readonly protocol: TextProtocol;
+  score(conversation: readonly Message[]): Score;
+}
+
+/** An episode is one assistant message, and holds no state: it can be copied for nothing. */
+export function episodeOf(
+  task: KnowledgeTask,
+  tools: readonly Tool[],
+  protocol: TextProtocol,
+  { prompt, reward }: Pick<KnowledgeSettings, "prompt" | "reward">,
+): KnowledgeEpisode {
+  const episode: KnowledgeEpisode = {
+    messages: [
+      { role: "system", content: prompts[prompt] },
+      { role: "user", content: task.question },
+    ],
+    tools,
+    protocol,
+    reply: () => ({ done: true }),
+    score: (conversation) => scoreOf(task, conversation, protocol, reward),
+    clone: () => episode,
+  };
+  return episode;
+}
+
+/**
+ * exact: 1 for the right answer in the right format, else 0. arpo: −1 for a wrong format, 1 for the right answer, 1.1 if both tools were
+ * used, in between for words that overlap.
+ * Scores: `success` (the exact reward), `format`, `searches` and `calculations` (calls that were made).
+ */
+function scoreOf(
+  { golds }: KnowledgeTask,
+  conversation: readonly Message[],
+  protocol: TextProtocol,
+  reward: KnowledgeSettings["reward"],
+): Score {
+  const judged = researchReward(responseOf(conversation, protocol.write), golds, tokenF1);
+  const success = Number(judged.quality === 1);
+  const calls = (name: string) => conversation.filter((message) => message.role === "tool" && message.name === name).length;
+  return {
+    reward: reward === "exact" ? success : judged.reward,
+    scores: { success, format: Number(judged.reward >= 0), searches: calls("search"), calculations: calls("python") },
+  };
+}

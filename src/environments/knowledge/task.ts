@@ -1,0 +1,63 @@
+import { type Random, randomStream } from "../../core/random.ts";
+import type { Split, Task } from "../environment.ts";
+import { type Corpus, corpusOf } from "./corpus.ts";
+import type { Plan, Scene } from "./expert.ts";
+import { canBeHeldOut, type Draft, drawQuestion, type KindName } from "./kinds.ts";
+import type { KnowledgeSettings } from "./settings.ts";
+import { drawValue, drawWorld, type Fact, nameOf, type World } from "./world.ts";
+
+export interface KnowledgeTask extends Task {
+  readonly kind: KindName;
+  readonly question: string;
+  /** Answers that are right: a name with and without the role. */
+  readonly golds: readonly string[];
+  readonly corpus: Corpus;
+  /** How somebody of this mind goes about it. */
+  solve(scene: Scene): Plan;
+}
+
+/** The kinds that can be asked in the challenge split. */
+export function challengeKinds(kinds: readonly KindName[]): readonly KindName[] {
+  return kinds.filter(canBeHeldOut);
+}
+
+/** The task of a split and index. The splits draw from streams of their own. */
+export function drawTask(settings: KnowledgeSettings, split: Split, index: number): KnowledgeTask {
+  const random = randomStream(0, "knowledge", split, index);
+  const unseen = split === "challenge";
+  const kind = random.pick(unseen ? challengeKinds(settings.kinds) : settings.kinds);
+  for (;;) {
+    const world = drawWorld(random, settings.size, settings.ambiguity);
+    const draft = attempt(20, () => drawQuestion(kind, world, random, unseen));
+    if (draft === undefined) continue;
+    const { text, answer } = draft;
+    const golds = [...new Set([nameOf(answer), typeof answer === "number" ? nameOf(answer) : answer.name])];
+    const corpus = corpusOf(random, drawFacts(random, world, draft, settings));
+    return { id: `${split}/${index}`, kind, question: text, golds, corpus, solve: draft.solve };
+  }
+}
+
+function attempt<T>(times: number, draw: () => T | undefined): T | undefined {
+  for (let tried = 0; tried < times; tried++) {
+    const drawn = draw();
+    if (drawn !== undefined) return drawn;
+  }
+  return undefined;
+}
+
+/** What is in the corpus: what the question needs, what can be mistaken for it, and others of the world. */
+function drawFacts(random: Random, world: World, { needs }: Draft, { ambiguity, documents }: KnowledgeSettings): Fact[] {
+  const namesakes = needs.flatMap(({ relation, subject }) =>
+    world.facts.filter((fact) => fact.relation === relation && fact.subject !== subject && fact.subject.name === subject.name),
+  );
+  const others = random.shuffle(world.facts.filter((fact) => !needs.includes(fact) && !namesakes.includes(fact)));
+  const former = (facts: readonly Fact[], share: number): Fact[] =>
+    facts.flatMap((fact) => {
+      if (!random.chance(share)) return [];
+      return { ...fact, value: drawValue(random, world.entities, fact.relation, fact.value), former: true };
+    });
+  const related = [...new Set([...needs, ...namesakes])];
+  const misleading = former(needs, ambiguity);
+  const rest = others.slice(0, Math.max(0, documents - related.length - misleading.length));
+  return [...related, ...misleading, ...rest, ...former(rest, ambiguity / 4)];
+}

@@ -1,0 +1,40 @@
+/** Every proper name of the world, each one capitalised word. Which belongs to what is drawn anew for every task. */
+
+// biome-ignore format: word lists
+export const firstNames = [
+  "Ana", "Bob", "Carl", "Dana", "Eva", "Finn", "Gina", "Hugo", "Ida", "Jan", "Lena", "Max", "Nora", "Omar", "Pia", "Rosa", "Sam", "Tom",
+  "Uma", "Vera", "Will", "Yara", "Zoe", "Amir",
+] as const;
+
+// biome-ignore format: word lists
+export const surnames = [
+  "Silva", "Kim", "Novak", "Berg", "Costa", "Diaz", "Ellis", "Fox", "Grant", "Haas", "Ito", "Jones", "Khan", "Lopez", "Moser", "Park",
+] as const;
+
+// biome-ignore format: word lists
+export const townNames = [
+  "Marl", "Kesh", "Lund", "Torva", "Bristen", "Calder", "Dorn", "Elmar", "Farrow", "Gorst", "Hollin", "Ister", "Jarrow", "Kolm", "Lissen",
+  "Morvan", "Nesk", "Orlo", "Pellin", "Quarn", "Rask", "Selby", "Tavin", "Ulm",
+] as const;
+
+// biome-ignore format: word lists
+export const firmNames = [
+  "Zorin", "Acmon", "Bextra", "Corvel", "Dynar", "Exis", "Fenwick", "Gravia", "Helix", "Ionix", "Juno", "Kelvar", "Lumina", "Mercor",
+  "Nexor", "Optima",
+] as const;
+
+// biome-ignore format: word lists
+export const productNames = [
+  "Lumo", "Kato", "Brio", "Cirro", "Delta", "Ember", "Flexo", "Glint", "Halo", "Iris", "Jolt", "Koda", "Lyra", "Mira", "Nimbo", "Onyx",
+] as const;
+
+// biome-ignore format: word lists
+export const countryNames = ["Orvia", "Kethia", "Solenia", "Tamar", "Ruvia", "Elonia", "Vastia", "Norland", "Pontia", "Zembla"] as const;
+
+/** What tells two of one name apart: "the doctor Dana Kim", "the port Marl". */
+export const roles = {
+  person: ["doctor", "baker", "pilot", "judge", "painter", "nurse"],
+  town: ["port", "spa", "fort", "resort"],
+  firm: ["bank", "brewery", "airline", "mill"],
+  product: ["lamp", "pen", "watch", "drum"],
+} as const;
