@@ -30,16 +30,19 @@ export function callText({ name, arguments: args }: ToolCall): string {
 
 /** A whole episode: what it was, the conversation, how it ended. */
 export function episodeLines(episode: Trajectory, paint: Paint, width: number, maxMessages = Number.POSITIVE_INFINITY): string[] {
-  const { messages, reward, turns, stopReason, error } = episode;
+  const { messages } = episode;
   const shown = messages.slice(0, maxMessages);
   const left = messages.length - shown.length;
   return [
     ...shown.flatMap((message) => messageLines(message, paint, width)),
     ...(left > 0 ? [paint.dim(`… ${plural(left, "more message")}`)] : []),
-    paint.dim(
-      `reward ${reward}, ${plural(turns.length, "turn")}, ended: ${stopReason}${error === undefined ? "" : ` (${error})`}`,
-    ),
+    paint.dim(endingLine(episode)),
   ];
+}
+
+/** How an episode ended. */
+export function endingLine({ reward, turns, stopReason, error }: Trajectory): string {
+  return `reward ${reward}, ${plural(turns.length, "turn")}, ended: ${stopReason}${error === undefined ? "" : ` (${error})`}`;
 }
 
 /** A model may write anything: what would steer a terminal is shown as a dot. */

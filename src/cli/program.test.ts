@@ -24,8 +24,6 @@ writeFileSync(join(model, "config.json"), "{}");
 
 const questions = join(scratch, "questions.jsonl");
 writeFileSync(questions, `${JSON.stringify({ question: "How high is it?", answer: "421" })}\n`);
-const corpus = join(scratch, "corpus.jsonl");
-writeFileSync(corpus, `${JSON.stringify({ text: "Owl Peak is 421 m high." })}\n`);
 
 /** What a new user may get wrong, what it prints, and the exit code. */
 const mistakes: readonly (readonly [string, string, number])[] = [
@@ -40,11 +38,6 @@ const mistakes: readonly (readonly [string, string, number])[] = [
   ["train --algorithm sft", "sft learns from demonstrations, not from rollouts", 2],
   ["train --set algorithm.order=revers", 'Did you mean "reverse"?', 2],
   ["train --set optimizer.learningrate=1", 'Did you mean "learningRate"?', 2],
-  [
-    `chat --env deep-research --set environment.settings.data.test=${questions} --set environment.settings.search.kind=local --set environment.settings.search.path=${corpus}`,
-    'environment.name is "deep-research"; expected an environment whose tools are called in messages.',
-    2,
-  ],
   ["train --set steps", "expected path.to.setting=value", 2],
   ["train --model nowhere", 'model is "nowhere"; expected a folder with config.json', 2],
   [`train --model ${scratch}/empty`, "The folder is there, but it has no config.json.", 2],

@@ -1,17 +1,18 @@
 import { createInterface } from "node:readline";
 import { rollout } from "../../agents/rollout.ts";
-import { ConfigError } from "../../core/errors.ts";
-import type { Environment, Episode } from "../../environments/environment.ts";
+import type { Message } from "../../core/messages.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
+import type { Environment, Task } from "../../environments/environment.ts";
 import { modelFolder, openModel, samplingUse } from "../../sdk/model.ts";
 import { environmentOf } from "../../sdk/train.ts";
-import type { Tool } from "../../tools/tool.ts";
 import { resolveConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
-import { messageLines } from "../conversation.ts";
+import { endingLine, messageLines } from "../conversation.ts";
 import { showDownload } from "../download.ts";
 import { interruptedExitCode } from "../interrupt.ts";
 import type { Screen } from "../screen.ts";
 import { chatFlags, type SettingValues, settingsOf } from "../settings.ts";
+import { type Ask, drawTask, withPerson, withQuestion } from "./chat-worlds.ts";
 
 /** A conversation may last as long as a person likes. */
 const withoutEnd = { maxTurns: 10_000, episodeTimeoutMs: 2 ** 31 - 1 };
@@ -25,78 +26,60 @@ export async function chatCommand(
   const user = await loadConfigFile(flags.config);
   const config = resolveConfig(user, settingsOf(chatFlags, flags));
   const environment = environmentOf(config, user);
-  const task = await environment.task("test", config.seed);
-  const opening = await openingLines(environment, task);
+  const task = await drawTask(environment, config.seed);
+  const { opening, inOneText } = await look(environment, task);
   const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config.model, onDownload));
   const { engine, chat } = await openModel(folder, config.threads, { ...samplingUse(config), concurrency: 1 }, config.device);
 
   const cancelled = new AbortController();
   const person = personAt(input, screen, () => cancelled.abort());
+  const show = (message: Message) => {
+    for (const line of messageLines(message, screen.paint, screen.width)) screen.line(line);
+  };
+  const play = (world: Environment, of: Task, id: string, limits: Partial<typeof withoutEnd> = {}) =>
+    rollout(engine, chat, world, of, {
+      ...config.rollout,
+      ...limits,
+      temperature: config.evaluation.temperature,
+      seed: config.seed,
+      id,
+      group: id,
+      signal: cancelled.signal,
+    });
+
+  /** One conversation. @returns how it ended */
+  const converse = async (): Promise<Trajectory | undefined> => {
+    const first = await person.ask();
+    return first === undefined ? undefined : play(withPerson(environment, first, person.ask, show), task, "chat", withoutEnd);
+  };
+  /** One question after the other, each on its own, in the world of the task that was drawn last. */
+  const answerQuestions = async (): Promise<undefined> => {
+    let drawn = 0;
+    for (let world = task, asked = 0; ; asked++) {
+      const line = await person.ask();
+      if (line === undefined) return undefined;
+      const own = line === taskCommand;
+      if (own) world = await drawTask(environment, config.seed + drawn++);
+      if (own) show({ role: "user", content: (await questionOf(environment, world)) ?? "" });
+      const ended = await play(withQuestion(environment, own ? undefined : line, show), world, `chat/${asked}`);
+      if (cancelled.signal.aborted) return undefined;
+      if (own || ended.stopReason !== "done") screen.line(screen.paint.dim(endingLine(ended)));
+    }
+  };
+
   try {
     for (const line of opening) screen.line(screen.paint.dim(line));
-    const first = await person.ask();
-    if (first === undefined) return 0;
-    const { stopReason, error, messages } = await rollout(
-      engine,
-      chat,
-      withPerson(environment, first, person.ask, screen),
-      task,
-      {
-        ...config.rollout,
-        ...withoutEnd,
-        temperature: config.evaluation.temperature,
-        seed: config.seed,
-        id: "chat",
-        group: "chat",
-        signal: cancelled.signal,
-      },
-    );
+    const ended = await (inOneText ? answerQuestions() : converse());
     if (cancelled.signal.aborted) return interruptedExitCode;
-    if (stopReason === "done") return 0;
-    for (const line of messages.slice(-1).flatMap((message) => messageLines(message, screen.paint, screen.width)))
-      screen.line(line);
+    if (ended === undefined || ended.stopReason === "done") return 0;
+    const { stopReason, error, messages } = ended;
+    messages.slice(-1).forEach(show);
     screen.line(screen.paint.red(`The conversation ended: ${stopReason}${error === undefined ? "" : ` (${error})`}`));
     return 0;
   } finally {
     person.leave();
     await engine.dispose();
   }
-}
-
-type Ask = () => Promise<string | undefined>;
-
-/** The same world and tools, but another user; whatever happens is shown. */
-function withPerson(environment: Environment, first: string, ask: Ask, screen: Screen): Environment {
-  const show = (lines: readonly string[]) => {
-    for (const line of lines) screen.line(line);
-  };
-  const shown = (tool: Tool): Tool => ({
-    ...tool,
-    execute: async (args, context) => {
-      const call = { role: "assistant", content: "", toolCalls: [{ name: tool.name, arguments: args }] } as const;
-      show(messageLines(call, screen.paint, screen.width));
-      const result = await tool.execute(args, context);
-      const content = typeof result === "string" ? result : JSON.stringify(result);
-      show(messageLines({ role: "tool", name: tool.name, content }, screen.paint, screen.width));
-      return result;
-    },
-  });
-  return {
-    ...environment,
-    start: async (task, seed): Promise<Episode> => {
-      const { messages, tools } = await environment.start(task, seed);
-      return {
-        messages: [...messages.filter(({ role }) => role === "system"), { role: "user", content: first }],
-        tools: tools.map(shown),
-        reply: async (message) => {
-          show(messageLines(message, screen.paint, screen.width));
-          const content = await ask();
-          return content === undefined ? { done: true } : { done: false, messages: [{ role: "user", content }] };
-        },
-        score: () => ({ reward: 0 }),
-      };
-    },
-  };
 }
 
 /** Lines that a person writes, until the end of the input or /quit. */
@@ -123,18 +106,31 @@ function personAt(input: NodeJS.ReadableStream, screen: Screen, onCancel: () => 
   return { ask, leave: () => lines.close() };
 }
 
-async function openingLines(environment: Environment, task: Parameters<Environment["start"]>[0]): Promise<string[]> {
+/** Poses a task of the environment instead of a question of one's own, where each is answered in one text. */
+const taskCommand = "/task";
+
+async function look(environment: Environment, task: Task): Promise<{ opening: string[]; inOneText: boolean }> {
   const episode = await environment.start(task, 0);
-  const example = episode.messages.find(({ role }) => role === "user")?.content;
+  const inOneText = episode.protocol !== undefined;
+  const example = userText(episode.messages);
   await episode.close?.();
-  if (episode.protocol !== undefined)
-    throw new ConfigError("environment.name", environment.name, {
-      expected: "an environment whose tools are called in messages",
-      hint: "Its model answers one question in one growing text: see what it does with retrograde eval.",
-    });
-  return [
+  const opening = [
     `Tools: ${episode.tools.map(({ name }) => name).join(", ")}`,
     ...(example === undefined ? [] : [`Somebody in this world might ask: ${example}`]),
+    ...(inOneText
+      ? [`Each question is answered on its own; ${taskCommand} poses one of the environment's, and scores the answer.`]
+      : []),
     "An empty line is ignored; /quit or the end of the input ends.",
   ];
+  return { opening, inOneText };
+}
+
+async function questionOf(environment: Environment, task: Task): Promise<string | undefined> {
+  const episode = await environment.start(task, 0);
+  await episode.close?.();
+  return userText(episode.messages);
+}
+
+function userText(messages: readonly Message[]): string | undefined {
+  return messages.find(({ role }) => role === "user")?.content;
 }
