@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { EngineError } from "../../core/errors.ts";
-import { estimateMemory, type MemoryUse, parameterCount, requireMemory, totalBytes } from "./memory.ts";
+import { estimateMemory, type MemoryUse, parameterCount, parameterText, requireMemory, totalBytes } from "./memory.ts";
 import { availableMemory } from "./memory-available.ts";
 import type { ModelConfig } from "./model-config.ts";
 
@@ -64,12 +64,19 @@ test("what does not fit is refused with numbers and with what would fit", () => 
   };
   expect(refusal(half, training, 200)).toBeUndefined();
   expect(refusal(half, training, 8)).toMatch(
-    /memory for training Qwen\/some is "8.0 GiB"; expected about \d+\.\d GiB for 494 M parameters. Sampling it .* at most \d+ M/,
+    /memory for training Qwen\/some is "8.0 GiB"; expected about \d+\.\d GiB for 494 M parameters. An adapter of it would fit: lora.rank 32\./,
   );
+  const narrow = total(half, { ...training, lora: { ...adapter, rank: 32 }, concurrency: 4 }) / 2 ** 30;
+  expect(refusal(half, { ...training, concurrency: 128 }, narrow)).toContain("lora.rank 32 and rollout.concurrency 4.");
+  expect(refusal(half, { ...training, lora: adapter }, 4)).toMatch(/Sampling it .* would fit; to train, take .* at most \d+ M/);
   const many = { ...sampling, concurrency: 128, length: 2048 };
   const few = total(half, { ...many, concurrency: 16 }) / 2 ** 30;
   expect(refusal(half, many, few)).toContain("It would fit with rollout.concurrency 16.");
   expect(refusal(half, sampling, 0.1)).toMatch(/Close other programs, or take a model of at most 0.0 M parameters/);
+});
+
+test("sizes are told as people tell them", () => {
+  expect([2.02e6, 494e6, 999.6e6, 1.236e9, 70.55e9].map(parameterText)).toEqual(["2.0 M", "494 M", "1.00 B", "1.24 B", "70.5 B"]);
 });
 
 test("RETROGRADE_MEMORY stands for what the machine says", () => {

@@ -112,7 +112,7 @@ export function requireMemory(model: string, config: ModelConfig, use: MemoryUse
   const needed = totalBytes(estimateMemory(config, use));
   if (needed <= available) return;
   throw new EngineError(`memory for ${use.training ? "training" : "sampling"} ${model}`, gibibytes(available), {
-    expected: `about ${gibibytes(needed)} for ${millions(parameterCount(config))} parameters`,
+    expected: `about ${gibibytes(needed)} for ${parameterText(parameterCount(config))} parameters`,
     hint: `${whatFits(config, use, available)} ${memoryVariable} says how much may be taken, in GiB, if this machine has more than it tells.`,
   });
 }
@@ -120,13 +120,25 @@ export function requireMemory(model: string, config: ModelConfig, use: MemoryUse
 /** The variable that stands for what is free, where the machine's own word is wrong. */
 export const memoryVariable = "RETROGRADE_MEMORY";
 
-function whatFits(config: ModelConfig, use: MemoryUse, available: number): string {
+/** An adapter as `lora.rank=32` alone makes it. */
+const plainAdapter: LoraSettings = { rank: 32, alpha: 32, targets: "all-linear" };
+
+/** What to do where memory is too little: the least change of the settings with which this model fits, or the size of one that does. */
+export function whatFits(config: ModelConfig, use: MemoryUse, available: number): string {
   const fits = (change: Partial<MemoryUse>) => totalBytes(estimateMemory(config, { ...use, ...change })) <= available;
-  const lower = [32, 16, 8, 4, 2, 1].find((concurrency) => concurrency < use.concurrency && fits({ concurrency }));
+  const fewer = [32, 16, 8, 4, 2, 1].filter((concurrency) => concurrency < use.concurrency);
+  const lower = fewer.find((concurrency) => fits({ concurrency }));
   if (lower !== undefined) return `It would fit with rollout.concurrency ${lower}.`;
+  if (use.training && use.lora === undefined) {
+    const lora = plainAdapter;
+    const concurrency = [use.concurrency, ...fewer].find((each) => fits({ lora, concurrency: each }));
+    const also = concurrency === use.concurrency ? "" : ` and rollout.concurrency ${concurrency}`;
+    if (concurrency !== undefined) return `An adapter of it would fit: lora.rank ${lora.rank}${also}.`;
+  }
+  const largest = parameterText(largestThatFits(config, use, available));
   if (use.training && fits({ training: false }))
-    return `Sampling it (eval, chat) would fit; to train, take a model of at most ${millions(largestThatFits(config, use, available))} parameters.`;
-  return `Close other programs, or take a model of at most ${millions(largestThatFits(config, use, available))} parameters.`;
+    return `Sampling it (eval, chat) would fit; to train, take a model of at most ${largest} parameters.`;
+  return `Close other programs, or take a model of at most ${largest} parameters.`;
 }
 
 /** Parameters of a model that costs as many bytes each, at the settings that need least. */
@@ -139,6 +151,8 @@ export function gibibytes(bytes: number): string {
   return `${(bytes / 2 ** 30).toFixed(bytes < 0.95 * 2 ** 30 ? 2 : 1)} GiB`;
 }
 
-function millions(parameters: number): string {
+/** Such as "2.0 M", "494 M" or "70.6 B". */
+export function parameterText(parameters: number): string {
+  if (parameters >= 999.5e6) return `${(parameters / 1e9).toFixed(parameters < 9.95e9 ? 2 : 1)} B`;
   return `${(parameters / 1e6).toFixed(parameters < 10e6 ? 1 : 0)} M`;
 }
