@@ -1,5 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
-import type { Group, TokenId, Turn } from "../src/core/trajectory.ts";
+import type { ActionInContext, Group, TokenId, Turn } from "../src/core/trajectory.ts";
 
 /** A batch of rollouts as our side takes it, and the same as rows of tokens for a peer. */
 export interface RolloutBatch {
@@ -47,6 +47,21 @@ function longer(row: Row | undefined, turn: Turn): Row {
   const known = row?.weights ?? [];
   const observed = Array.from({ length: context.length - known.length }, () => 0);
   return { tokens: [...context, ...action], weights: [...known, ...observed, ...turnWeights(turn)] };
+}
+
+/**
+ * The same samples, but for their first two tokens: these become another pair of tokens for every key, so that samples of different keys have
+ * no beginning in common (but for single tokens) that an engine could compute once.
+ */
+export function apart<Sample extends ActionInContext>(samples: readonly Sample[], keyOf: (sample: Sample) => string): Sample[] {
+  const ids = 1 + samples.reduce((most, { context }) => context.reduce((a, b) => Math.max(a, b), most), 0);
+  const places = new Map<string, number>();
+  return samples.map((sample) => {
+    const key = keyOf(sample);
+    const place = places.get(key) ?? places.size;
+    places.set(key, place);
+    return { ...sample, context: [Math.floor(place / ids), place % ids, ...sample.context.slice(2)] };
+  });
 }
 
 export async function writeBatch(file: string, batch: RolloutBatch): Promise<void> {

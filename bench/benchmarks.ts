@@ -14,22 +14,26 @@ export interface MeasuredProgram extends Program {
   readonly rounds?: number;
 }
 
-/** One line of the table: `ratio` is ours / peer. */
+/** One line of the table: `ratio` is ours / peer, where there is something to compare with. */
 export interface Entry {
   readonly name: string;
   readonly unit: string;
   /** What the sides are asked to measure; "" where there is no choice. */
   readonly request: string;
   readonly ours: Source;
-  readonly peer: Source & {
+  readonly peer?: Source & {
     /** Where the side's own name does not tell. */
     readonly name?: string;
   };
-  /** What the ratio should be; reported only where there is none. */
+  /** What the ratio should be, or ours where there is no peer; reported only where there is none. */
   readonly target?: Target;
 }
 
 export type Target = { readonly atLeast: number } | { readonly atMost: number };
+
+export function meets(target: Target, value: number): boolean {
+  return "atLeast" in target ? value >= target.atLeast : value <= target.atMost;
+}
 
 /** A quantity that a side measures. */
 export interface Source {
@@ -47,8 +51,8 @@ export interface Places {
 
 export function makeBenchmarks({ folder, officeModel, threads }: Places): Benchmark[] {
   const models: Program = { script: "ours/models.ts", args: [folder] };
-  const rollouts = `${folder}/rollouts.json`;
-  const recorded: Program = { script: "ours/record-rollouts.ts", args: [officeModel, threads, rollouts] };
+  const batch = `${folder}/rollouts.json`;
+  const recorded: Program = { script: "ours/record-rollouts.ts", args: [officeModel, threads, batch] };
 
   /** Rows of unrelated tokens: no prefix is shared, nothing is padded. */
   const denseTraining = (name: string, model: string, size: readonly number[], peerRounds?: number): Benchmark => {
@@ -68,7 +72,7 @@ export function makeBenchmarks({ folder, officeModel, threads }: Places): Benchm
 
   /** One padded sequence for each trajectory is the least that an engine without tries can compute; one for each turn is its general form. */
   const rolloutTraining = (): Benchmark => {
-    const args = [officeModel, threads, rollouts];
+    const args = [officeModel, threads, batch];
     const peer = (form: string) => ({ script: "peers/rollouts.py", args: [...args, form, 16] });
     const speed = { unit: "tokens/s", request: "", ours: { side: "ours", of: "tokensPerSecond" } };
     const memory = { unit: "MB", request: "", ours: { side: "ours", of: "peakMegabytes" } };
@@ -94,7 +98,7 @@ export function makeBenchmarks({ folder, officeModel, threads }: Places): Benchm
     return {
       name,
       prepare: [recorded],
-      sides: { ours: { script: "ours/updates.ts", args: [officeModel, threads, rollouts] } },
+      sides: { ours: { script: "ours/updates.ts", args: [officeModel, threads, batch] } },
       entries: [
         {
           name: `${name}-passes`,
@@ -180,13 +184,100 @@ export function makeBenchmarks({ folder, officeModel, threads }: Places): Benchm
     };
   };
 
+  /** What the trie is worth: the same samples, of which less and less may be shared. */
+  const trees = (): Benchmark => {
+    const file = `${folder}/trees.json`;
+    const args = [officeModel, threads, file];
+    const side = (form: string, rounds?: number) => ({ script: "ours/trees.ts", args: [...args, form], rounds });
+    const compared = (unit: string, of: string, form: string, name: string) => ({
+      ...{ unit, request: "" },
+      ours: { side: "trees", of },
+      peer: { side: form, of, name },
+    });
+    const leaves = ["leaves", "each leaf as a sequence of its own"] as const;
+    const turns = ["turns", "each turn of each leaf in full"] as const;
+    const plain = "rollouts that do not branch";
+    const branched = (unit: string, of: string, peer: string) => ({
+      ...{ unit, request: "" },
+      ours: { side: "branching", of },
+      peer: { side: "branching", of: peer, name: plain },
+    });
+    return {
+      name: "trees",
+      prepare: [{ script: "ours/record-trees.ts", args }],
+      sides: {
+        trees: side("trees"),
+        leaves: side("leaves"),
+        turns: side("turns", 1),
+        branching: { script: "ours/branching.ts", args: [officeModel, threads] },
+      },
+      entries: [
+        { name: "trees-tokens", ...compared("tokens a tree", "tokensPerTree", ...leaves) },
+        { name: "trees-tokens-turns", ...compared("tokens a tree", "tokensPerTree", ...turns) },
+        { name: "trees-update-time", ...compared("s", "seconds", ...leaves) },
+        { name: "trees-update-time-turns", ...compared("s", "seconds", ...turns) },
+        { name: "trees-tool-calls", ...branched("calls", "calls", "plainCalls") },
+        { name: "trees-rollout-time", ...branched("s", "seconds", "plainSeconds") },
+      ],
+    };
+  };
+
+  const rollouts = (): Benchmark => {
+    const busy = (milliseconds: number, target?: Target): Entry => ({
+      name: `rollouts-sampler-busy-${milliseconds}ms-tools`,
+      unit: "share",
+      request: String(milliseconds),
+      ours: { side: "slow tools", of: "share" },
+      target,
+    });
+    return {
+      name: "rollouts",
+      prepare: [],
+      sides: {
+        "slow tools": { script: "ours/slow-tools.ts", args: [officeModel, threads] },
+        forks: { script: "ours/forks.ts", args: [officeModel] },
+      },
+      entries: [
+        busy(0),
+        busy(50, { atLeast: 0.8 }),
+        { name: "rollouts-fork", unit: "ms", request: "", ours: { side: "forks", of: "fork" }, target: { atMost: 1 } },
+        { name: "rollouts-one-turn", unit: "ms", request: "", ours: { side: "forks", of: "rollout" } },
+      ],
+    };
+  };
+
+  const tools = (): Benchmark => {
+    const entry = (request: string, target?: Target): Entry => ({
+      name: request.replaceAll(" ", "-"),
+      unit: "ms",
+      request,
+      ours: { side: "ours", of: "milliseconds" },
+      target,
+    });
+    return {
+      name: "tools",
+      prepare: [],
+      sides: { ours: { script: "ours/tools.ts", args: [] } },
+      entries: [
+        entry("python start", { atMost: 3000 }),
+        entry("python call", { atMost: 5 }),
+        ...["python session", "python session again", "python 200 at once", "search index", "search query", "mcp call"].map(
+          (request) => entry(request),
+        ),
+      ],
+    };
+  };
+
   return [
     denseTraining("training-dense", "5m", [8, 512]),
     denseTraining("training-dense-27m", "27m", [8, 512], 1),
     rolloutTraining(),
+    trees(),
     updates(),
     trainingSteps(),
     sampling(),
+    rollouts(),
+    tools(),
     shareOfPeak(),
   ];
 }

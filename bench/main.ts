@@ -43,7 +43,7 @@ try {
 async function main({ json, only, runs, threads }: Options): Promise<void> {
   if (python === undefined)
     console.log("No Python with torch and transformers: ours alone. Name one with --python or RETROGRADE_PYTHON.");
-  const officeModel = await modelFolder("default");
+  const officeModel = await modelFolder({ model: "default", environment: { name: "office" } });
   const machine = `${cpus().length} × ${cpus()[0].model}, ${threads} threads, node ${process.versions.node}`;
   console.log(`${machine}; median of rounds (lowest–highest), ${runs} of each`);
   // PyTorch's threads wait for each other without sleeping: on a busy machine it slows down far more than ONNX Runtime does.
@@ -71,12 +71,13 @@ async function once(program: Program, done: Set<string>): Promise<void> {
   done.add(key);
 }
 
-function rowOf({ result: { name, unit, ratio, peerName }, ours, peer, entry: { target } }: Measured): string {
+function rowOf({ result: { name, unit, ratio, peerName }, ours, peer, entry }: Measured): string {
+  const { target } = entry;
   const row = `${name.padEnd(32)} ${spread(ours).padStart(22)} ${unit}`;
-  if (ratio === null) return row;
   const wanted =
     target === undefined ? "" : "atLeast" in target ? ` (target ≥ ${target.atLeast})` : ` (target ≤ ${target.atMost})`;
-  return `${row}   peer ${spread(peer)}   ratio ${ratio.toFixed(2)}${wanted}   ${peerName}`;
+  if (ratio !== null) return `${row}   peer ${spread(peer)}   ratio ${ratio.toFixed(2)}${wanted}   ${peerName}`;
+  return entry.peer === undefined ? row + wanted : row;
 }
 
 function positiveInteger(text: string): number {

@@ -2,7 +2,7 @@ import type { Benchmark, Entry, Source } from "./benchmarks.ts";
 import { isPython, type Quantities, type Side, startSide } from "./side.ts";
 import { median } from "./statistics.ts";
 
-/** One line of the table, of several rounds. `peer`, `peerName` and `ratio` are null where there is no Python for the peer. */
+/** One line of the table, of several rounds. `peer`, `peerName` and `ratio` are null where there is no peer, or no Python for it. */
 export interface Result {
   readonly name: string;
   readonly unit: string;
@@ -29,7 +29,7 @@ export async function measure({ sides, entries }: Benchmark, runs: number, pytho
   const told = new Map<string, Quantities[]>();
   const requests = new Set(entries.map(({ request }) => request));
   const asked = (side: string, request: string) =>
-    entries.some(({ ours, peer, request: own }) => own === request && (ours.side === side || peer.side === side));
+    entries.some(({ ours, peer, request: own }) => own === request && (ours.side === side || peer?.side === side));
   try {
     for (const [name, program] of Object.entries(sides))
       if (!isPython(program)) running.set(name, await startSide(program, python));
@@ -50,8 +50,8 @@ export async function measure({ sides, entries }: Benchmark, runs: number, pytho
   }
   return entries.map((entry) => {
     const numbers = ({ side, of }: Source) => (told.get(keyOf(side, entry.request)) ?? []).map((quantities) => quantities[of]);
-    const [ours, peer] = [numbers(entry.ours), numbers(entry.peer)];
-    const peerName = entry.peer.name ?? running.get(entry.peer.side)?.name ?? null;
+    const [ours, peer] = [numbers(entry.ours), entry.peer === undefined ? [] : numbers(entry.peer)];
+    const peerName = entry.peer?.name ?? running.get(entry.peer?.side ?? "")?.name ?? null;
     return { entry, ours, peer, result: resultOf(entry, ours, peer, peerName) };
   });
 }
