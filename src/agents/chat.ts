@@ -38,6 +38,11 @@ export interface Chat {
     message: AssistantMessage,
     answers: readonly Message[],
   ): ChatContext;
+  /**
+   * The context in which an action goes on behind the message's content, a beginning of its text: its ids up to there, as far as they
+   * end there, and else new ones.
+   */
+  retract(context: ChatContext, action: readonly TokenId[], message: AssistantMessage): ChatContext;
   /** An action's text without its end-of-turn token. */
   actionText(action: readonly TokenId[]): string;
   /** What the template makes of the assistant's next message, end-of-turn token included: what a demonstration teaches. */
@@ -102,6 +107,19 @@ export function makeChat(tokenizer: Tokenizer): Chat {
       text: context.text + tokenizer.decode(action) + text,
       rewritten: false,
     }),
+    retract: (context, action, message) => {
+      const textOf = (count: number) => tokenizer.decode(action.slice(0, count));
+      let kept = action.length;
+      while (!message.content.startsWith(textOf(kept))) kept--;
+      const added = tokenizer.encode(message.content.slice(textOf(kept).length));
+      return {
+        ...context,
+        messages: [...context.messages, message],
+        ids: [...context.ids, ...action.slice(0, kept), ...added],
+        text: context.text + message.content,
+        rewritten: kept < action.length || added.length > 0,
+      };
+    },
     action: (context, message) => {
       const text = render([...context.messages, message], context.tools, false);
       const start = context.text.length;

@@ -4,11 +4,11 @@ import type { Message, ToolMessage } from "../core/messages.ts";
 import { seedOf } from "../core/random.ts";
 import type { BranchDecision, StopReason, Trajectory, TrajectoryId, Turn } from "../core/trajectory.ts";
 import type { SampledAction, Sampler } from "../engines/engine.ts";
-import type { Environment, Episode, Task } from "../environments/environment.ts";
+import type { Environment, Episode, ProtocolAction, Task } from "../environments/environment.ts";
 import { callTool, messageOf } from "./call-tool.ts";
 import type { Chat, ChatContext } from "./chat.ts";
 import { DeadlineError, withinTime } from "./deadline.ts";
-import { type ParsedAction, parseAction } from "./toolcalls.ts";
+import { parseAction } from "./toolcalls.ts";
 
 export interface RolloutOptions {
   /** Unique within a run. It names the sampler's cache row and, with the seed, all random numbers of the episode's actions. */
@@ -147,6 +147,11 @@ async function play(
       invalidToolCalls: answers.invalid,
       ...(branching === undefined ? {} : { branching }),
     });
+    if (parsed.goesOn === true) {
+      if (turns.length >= options.maxTurns) return "max-turns";
+      context = chat.retract(context, tokens, parsed.message);
+      continue;
+    }
     if (truncated) return "max-tokens";
     const reply =
       parsed.calls.length > 0 ? { done: false as const, messages: answers.messages } : await replyOf(episode, parsed, options);
@@ -163,25 +168,26 @@ export function startEpisode<T extends Task>(environment: Environment<T>, task: 
 }
 
 /** An action as a message and its calls, as the episode's protocol or the chat template's format has them. */
-export function readAction({ protocol }: Episode, text: string, conversation: readonly Message[]): ParsedAction {
+export function readAction({ protocol }: Episode, text: string, conversation: readonly Message[]): ProtocolAction {
   return protocol === undefined ? parseAction(text) : protocol.read(text, conversation);
 }
 
 /** What an action is answered: tool messages, or the environment's reply. @throws EpisodeStop */
-export async function answersTo(episode: Episode, parsed: ParsedAction, options: RolloutOptions): Promise<readonly Message[]> {
+export async function answersTo(episode: Episode, parsed: ProtocolAction, options: RolloutOptions): Promise<readonly Message[]> {
   if (parsed.calls.length > 0) return (await callTools(episode, parsed, options)).messages;
+  if (parsed.goesOn === true) return [];
   const reply = await replyOf(episode, parsed, options);
   return reply.done ? [] : reply.messages;
 }
 
-function replyOf(episode: Episode, { message }: ParsedAction, options: RolloutOptions) {
+function replyOf(episode: Episode, { message }: ProtocolAction, options: RolloutOptions) {
   return ask("reply", replySchema, () => episode.reply(message), options);
 }
 
 /** One tool message for each call, in their order, one after the other: a call may build on the one before it. */
 async function callTools(
   episode: Episode,
-  { calls }: ParsedAction,
+  { calls }: ProtocolAction,
   { signal }: RolloutOptions,
 ): Promise<{ readonly messages: readonly ToolMessage[]; readonly invalid: number }> {
   const messages: ToolMessage[] = [];
@@ -200,7 +206,7 @@ function extend(
   { protocol }: Episode,
   context: ChatContext,
   action: readonly number[],
-  { message }: ParsedAction,
+  { message }: ProtocolAction,
   answers: readonly Message[],
 ) {
   if (protocol !== undefined) return chat.resume(context, action, protocol.write(answers), message, answers);

@@ -129,6 +129,27 @@ test("the response as a whole has a limit of tokens, results included", async ()
   expect((await play(texts, { maxResponseTokens: undefined })).stopReason).toBe("done");
 });
 
+test("a protocol may take back the end of an action and ask again behind the rest", async () => {
+  const { sampler, requests } = writing(["hm [I am", " so ask Ana;", " done"]);
+  const read: TextProtocol["read"] = (text, conversation) => {
+    const [content] = text.split("[");
+    if (content !== text) return { message: { role: "assistant", content }, calls: [], goesOn: true };
+    return protocol.read(text, conversation);
+  };
+  const { turns, messages, stopReason } = await rollout(sampler, chat, environmentOf({ read }), { id: "t" }, options);
+  expect(stopReason).toBe("done");
+  expect(messages.map(({ content }) => content)).toEqual(["who?", "hm ", " so ask Ana;", "I am Ana", " done"]);
+  // What was sampled stays recorded; the next context does not have it, and says so.
+  const decode = chat.tokenizer.decode;
+  expect(decode(turns[0].action)).toBe("hm [I am<|im_end|>");
+  expect(decode(requests[1].context)).toBe(`${decode(requests[0].context)}hm `);
+  expect(turns.map(({ rewritten }) => rewritten)).toEqual([false, true, false]);
+  // Limits hold for those too.
+  const always: TextProtocol["read"] = (text) => ({ message: { role: "assistant", content: text }, calls: [], goesOn: true });
+  expect((await play(["a"], { read: always })).stopReason).toBe("max-turns");
+  expect((await play(["abc", "abc", "abc"], { read: always, maxResponseTokens: 6 })).stopReason).toBe("max-tokens");
+});
+
 test("a response is forked behind a result, by repeating its calls", async () => {
   const { sampler } = writing(["ask Ana;", "ask Bob;", "done"]);
   const branching = branchingSchema.parse({ entropy: "exact", rule: { kind: "paper", alpha: 0, beta: 1, threshold: 0 } });

@@ -60,12 +60,19 @@ export interface TextProtocol {
    * An action as a message, whose content is the whole text, and its calls; one that cannot be made has an error for the model to read.
    * @param conversation what was before it
    */
-  read(
-    text: string,
-    conversation: readonly Message[],
-  ): { readonly message: AssistantMessage; readonly calls: readonly (ToolCall | { readonly error: string })[] };
+  read(text: string, conversation: readonly Message[]): ProtocolAction;
   /** What is written behind an action. @param answers of its calls, or of `reply` */
   write(answers: readonly Message[]): string;
+}
+
+export interface ProtocolAction {
+  readonly message: AssistantMessage;
+  readonly calls: readonly (ToolCall | { readonly error: string })[];
+  /**
+   * True if the response is not over although nothing is called: the model is asked again behind the message's content, which may be a
+   * beginning of what it wrote. The rest, and an end of turn, are taken back.
+   */
+  readonly goesOn?: boolean;
 }
 
 export type Reply = { readonly done: true } | { readonly done: false; readonly messages: readonly Message[] };

@@ -149,6 +149,51 @@ test("the evaluation's protocol: results without spaces, limits for each tool an
   expect(first.messages[2]).toMatchObject({ toolCalls: [{ arguments: { query: "peaks<search>owl peak" } }] });
 });
 
+const inEvaluation = deepResearchEnvironment({ ...settings, protocol: "evaluation" });
+const contents = ({ messages }: Awaited<ReturnType<typeof played>>) => messages.slice(2).map(({ content }) => content);
+
+test("the evaluation takes back a result that the model makes up, and goes on behind what it wrote before", async () => {
+  const made = await played(inEvaluation, `<think>t</think>hm <result>5</result>${asked("owl peak")}${answer}`);
+  expect(contents(made)).toEqual([
+    "<think>t</think>hm ",
+    `5</result>${asked("owl peak")}`,
+    "Page 1: The Owl Peak is 421 m high.\nPage 2: Owls.",
+    answer,
+  ]);
+  expect(made.response).toBe(
+    `<think>t</think>hm 5</result>${asked("owl peak")}<result>Page 1: The Owl Peak is 421 m high.\nPage 2: Owls.</result>${answer}`,
+  );
+  expect(made.turns.map(({ rewritten }) => rewritten)).toEqual([false, true, false]);
+  // A call that began before it is read as one.
+  const across = await played(inEvaluation, `<search>owl <result>peak</search>${answer}`);
+  expect(across.messages[3]).toMatchObject({ content: "peak</search>", toolCalls: [{ arguments: { query: "owl peak" } }] });
+  expect(across).toMatchObject({ stopReason: "done", reward: 1 });
+});
+
+test("the evaluation asks a model that stops without a closing tag to go on, three times", async () => {
+  const goesOn = async (stops: number) => played(inEvaluation, `${"<result>".repeat(stops)}${answer}`);
+  expect(contents(await goesOn(3))).toEqual(["", "", "", answer]);
+  expect(contents(await goesOn(4))).toEqual(["", "", "", ""]);
+  // Of an end of turn nothing is left in the context.
+  const { turns, stopReason } = await played(inEvaluation, "hm");
+  expect(stopReason).toBe("done");
+  expect(turns.map(({ action }) => chat.tokenizer.decode(action))).toEqual(["hm<|im_end|>", ...Array(3).fill("<|im_end|>")]);
+  expect(chat.tokenizer.decode(turns[3].context)).toMatch(/assistant\nhm$/);
+});
+
+test("in the evaluation an empty call is made, and answered", async () => {
+  const { messages } = await played(inEvaluation, `<python> </python></search>${asked("")}${answer}`);
+  expect(messages.slice(2).map(({ content }) => content)).toEqual([
+    "<python> </python>",
+    "Tool(python) returned empty output.",
+    "</search>",
+    "No search results found.",
+    asked(""),
+    expect.stringMatching(/^Error: This query was searched before/),
+    answer,
+  ]);
+});
+
 test("answers of mathematics can be held to be the same formula; questions say what they are, or the settings do", async () => {
   const math = file("math.jsonl", `${JSON.stringify({ problem: "Half?", answer: "\\frac{1}{2}" })}\n`);
   const half = answer.replace("842", "1/2");
