@@ -33,6 +33,12 @@ interface Interpreter {
   used: boolean;
 }
 
+/** Pools that are open: what they started ends with the program. */
+const open = new Set<() => void>();
+process.on("exit", () => {
+  for (const killAll of open) killAll();
+});
+
 /**
  * A few interpreters for any number of histories. A history that finds another one in its interpreter is run again from its
  * start, so that hundreds of sessions need no process each, and one that was killed costs no session its variables.
@@ -46,7 +52,7 @@ export function createPool(limits: PoolLimits): Pool {
   const killAll = () => {
     for (const { process } of all) process.kill();
   };
-  process.on("exit", killAll);
+  open.add(killAll);
 
   const start = (): Interpreter => {
     const interpreter = { process: startPython(limits.memoryBytes), hosted: undefined, used: false };
@@ -151,7 +157,7 @@ export function createPool(limits: PoolLimits): Pool {
     },
     close: () => {
       closed = true;
-      process.off("exit", killAll);
+      open.delete(killAll);
       killAll();
       all.clear();
       idle.length = 0;
