@@ -39,7 +39,8 @@ test("an episode with the real Python tool and recorded searches: one text, of w
   ]);
   expect(stopReason).toBe("done");
   expect(reward).toBeCloseTo(1.1, 12);
-  expect(scores).toEqual({ success: 1, format: 1, bothTools: 1, em: 1, acc: 1, f1: 1, mathEqual: 1 });
+  const calls = { searches: 1, calculations: 1, outputLength: (search + python + answer).length + 2 };
+  expect(scores).toEqual({ success: 1, format: 1, bothTools: 1, em: 1, acc: 1, f1: 1, mathEqual: 1, ...calls });
   expect(messages.slice(0, 2)).toEqual([
     { role: "system", content: expect.stringContaining("<search> query </search>") },
     { role: "user", content: "How high is the Owl Peak, twice?" },

@@ -5,7 +5,7 @@ import type { Tool } from "../../tools/tool.ts";
 import { type Environment, type Episode, type Score, type Split, splits, type Task, type TextProtocol } from "../environment.ts";
 import { tokenF1 } from "./answer-text.ts";
 import { mathEqual } from "./math-equal.ts";
-import { goldsOf, lastLines, mathMetrics, predictionOf, qaMetrics } from "./metrics.ts";
+import { goldsOf, lastLines, mathMetrics, noMetrics, pairedCalls, predictionOf, qaMetrics, withoutResults } from "./metrics.ts";
 import { systemPrompt } from "./prompt.ts";
 import { researchProtocol, responseOf } from "./protocol.ts";
 import { openQuestions, type Question, wordsOfQuestion } from "./questions.ts";
@@ -104,16 +104,18 @@ function scoreOf({ golds, ability }: Question, response: string, settings: DeepR
     math && settings.grader === "by-ability" ? equality : tokenF1,
   );
   const prediction = predictionOf(response) || lastLines(response);
-  const metrics = math
-    ? mathMetrics(prediction, golds[0])
-    : qaMetrics(prediction, golds.length === 1 ? goldsOf(golds[0]) : golds);
+  const evaluate = () =>
+    math ? mathMetrics(prediction, golds[0]) : qaMetrics(prediction, golds.length === 1 ? goldsOf(golds[0]) : golds);
   return {
     reward,
     scores: {
       success: Number(quality === 1),
       format: Number(reward >= 0),
       bothTools: Number(verdict === "correct_multi_tool"),
-      ...metrics,
+      ...(prediction === "" ? noMetrics : evaluate()),
+      searches: pairedCalls(response, "search"),
+      calculations: pairedCalls(response, "python"),
+      outputLength: Array.from(withoutResults(response)).length,
     },
   };
 }

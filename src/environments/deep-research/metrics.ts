@@ -14,7 +14,8 @@ export interface AnswerMetrics {
   readonly mathEqual: number;
 }
 
-const none: AnswerMetrics = { em: 0, acc: 0, f1: 0, mathEqual: 0 };
+/** Of no prediction at all. */
+export const noMetrics: AnswerMetrics = { em: 0, acc: 0, f1: 0, mathEqual: 0 };
 
 /** The metrics of mathematics. */
 export function mathMetrics(prediction: string, gold: string): AnswerMetrics {
@@ -32,7 +33,7 @@ export function qaMetrics(prediction: string, golds: readonly string[]): AnswerM
         f1: Math.max(best.f1, each.f1),
         mathEqual: Math.max(best.mathEqual, each.mathEqual),
       }),
-      none,
+      noMetrics,
     );
 }
 
@@ -93,12 +94,31 @@ export function lastLines(output: string, count = 5): string {
 
 /** Calls with both of their tags. */
 export function pairedCalls(output: string, tool: "search" | "python"): number {
-  return output.match(new RegExp(`<${tool}>.*?</${tool}>`, "gs"))?.length ?? 0;
+  return blocksOf(output, tool).length;
 }
 
 /** What the model wrote itself; an older form of the tags is known too. */
 export function withoutResults(output: string): string {
-  return trim(output.replace(/<r>.*?<\/r>/gs, "").replace(/<result>.*?<\/result>/gs, ""));
+  return trim(without(without(output, "r"), "result"));
+}
+
+function without(text: string, tag: string): string {
+  const blocks = blocksOf(text, tag);
+  return (
+    blocks.map(([start], i) => text.slice(i === 0 ? 0 : blocks[i - 1][1], start)).join("") + text.slice(blocks.at(-1)?.[1] ?? 0)
+  );
+}
+
+/** From each opening tag to the next closing one: where it starts, and where it has ended. */
+function blocksOf(text: string, tag: string): readonly (readonly [start: number, end: number])[] {
+  const blocks: [number, number][] = [];
+  for (let at = 0; ; ) {
+    const start = text.indexOf(`<${tag}>`, at);
+    const closing = start === -1 ? -1 : text.indexOf(`</${tag}>`, start);
+    if (closing === -1) return blocks;
+    at = closing + tag.length + 3;
+    blocks.push([start, at]);
+  }
 }
 
 /** GSM8K's solutions end in `#### ` and the answer. */
