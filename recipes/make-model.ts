@@ -22,7 +22,7 @@ import type { ActionInContext } from "../src/core/trajectory.ts";
 import { createLocalEngine } from "../src/engines/local/engine.ts";
 import type { ModelConfig } from "../src/engines/local/model-config.ts";
 import { initialiseModel, loadModel, saveModel } from "../src/engines/local/model-folder.ts";
-import { responseOf } from "../src/environments/deep-research/protocol.ts";
+import { responseOf } from "../src/environments/environment.ts";
 import { supervise } from "../src/training/sft.ts";
 import { knowledge } from "./knowledge.ts";
 import { office } from "./office.ts";

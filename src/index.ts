@@ -11,6 +11,8 @@ export {
 export type { AssistantMessage, Message, ToolCall } from "./core/messages.ts";
 export type { Trajectory } from "./core/trajectory.ts";
 export { deepResearchEnvironment } from "./environments/deep-research/deep-research.ts";
+export { type ProtocolOptions, researchProtocol } from "./environments/deep-research/protocol.ts";
+export { type ResearchReward, researchReward } from "./environments/deep-research/reward.ts";
 export { defineEnvironment, type EnvironmentDefinition, type EpisodeEnd } from "./environments/define.ts";
 export type { Environment, Episode, Reply, Score, Split, Task, TextProtocol } from "./environments/environment.ts";
 export { officeEnvironment } from "./environments/office/office.ts";

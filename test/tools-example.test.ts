@@ -9,14 +9,17 @@ import { trainTokenizer } from "../recipes/tokenizer.ts";
 import { readMetrics } from "../src/runs/read.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
-const example = join(import.meta.dirname, "../examples/python-tool.ts");
 const loader = join(import.meta.dirname, "../node_modules/jiti/lib/jiti-register.mjs");
 
-test("the example with the Python tool runs from code, and ends by itself", { timeout: 300_000 }, async () => {
+test.each([
+  ["with the Python tool", "python-tool.ts", "calculation"],
+  ["in a protocol, with search and Python", "search-and-python.ts", "peaks"],
+])("the example %s runs from code, and ends by itself", { timeout: 300_000 }, async (_, file, name) => {
+  const example = join(import.meta.dirname, "../examples", file);
   const folder = mkdtempSync(join(tmpdir(), "retrograde-example-"));
   await writeTinyModel(join(folder, "model"), trainTokenizer([], { ...office, vocabularySize: 400 }));
   const run = promisify(execFile);
   const { stdout } = await run(process.execPath, ["--import", loader, example, join(folder, "model"), "1"], { cwd: folder });
-  expect(stdout).toMatch(/^success \d\.\d\d → \d\.\d\d$/m);
-  expect(readMetrics(join(folder, "runs/calculation-seeupo-1"))).toHaveLength(1);
+  expect(stdout).toMatch(/^(success|reward) -?\d\.\d\d → -?\d\.\d\d$/m);
+  expect(readMetrics(join(folder, `runs/${name}-seeupo-1`))).toHaveLength(1);
 });

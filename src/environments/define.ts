@@ -1,7 +1,7 @@
 import type { Message } from "../core/messages.ts";
 import { type Random, randomStream } from "../core/random.ts";
 import type { Tool } from "../tools/tool.ts";
-import type { Environment, Score, Split, Task } from "./environment.ts";
+import { type Environment, responseOf, type Score, type Split, type Task, type TextProtocol } from "./environment.ts";
 
 /** What every task of an own environment has: the request that the model reads. `kind` groups tasks in reports. */
 export interface Request {
@@ -16,13 +16,22 @@ export interface EnvironmentDefinition<T extends Request> {
   /** A list for each split, or a function that makes up a task: then there is no end of them in any split. */
   readonly tasks: Partial<Record<Split, readonly T[]>> | ((random: Random) => T);
   /** A fresh episode. State that its tools change belongs in here, so that no two episodes share it. */
-  start(task: T, random: Random): { readonly tools: readonly Tool[]; reward(end: EpisodeEnd): number | Score };
+  start(task: T, random: Random): DefinedEpisode;
+}
+
+export interface DefinedEpisode {
+  readonly tools: readonly Tool[];
+  /** Where tools are called in plain text, inside of one message: `researchProtocol()` is ARPO's. */
+  readonly protocol?: TextProtocol;
+  reward(end: EpisodeEnd): number | Score;
 }
 
 export interface EpisodeEnd {
   /** The model's last message. */
   readonly answer: string;
   readonly conversation: readonly Message[];
+  /** With a protocol, the whole text: what the model wrote, and the results between; else the same as `answer`. */
+  readonly response: string;
 }
 
 type DefinedTask<T> = Task & { readonly request: T };
@@ -48,15 +57,18 @@ export function defineEnvironment<T extends Request>({
       return { id: `${split}/${index}`, kind: request.kind, request };
     },
     start: ({ request }, seed) => {
-      const { tools, reward } = start(request, randomStream(seed, "episode"));
+      const { tools, protocol, reward } = start(request, randomStream(seed, "episode"));
       const opening: Message[] = [{ role: "user", content: request.prompt }];
       return {
         messages: system === undefined ? opening : [{ role: "system", content: system }, ...opening],
         tools,
+        protocol,
         reply: () => ({ done: true }),
         score: (conversation) => {
           const last = conversation.findLast((message) => message.role === "assistant");
-          const score = reward({ answer: last?.content ?? "", conversation });
+          const answer = last?.content ?? "";
+          const response = protocol === undefined ? answer : responseOf(conversation, protocol.write);
+          const score = reward({ answer, conversation, response });
           return typeof score === "number" ? { reward: score } : score;
         },
       };

@@ -75,6 +75,13 @@ export interface ProtocolAction {
   readonly goesOn?: boolean;
 }
 
+/** All that the model and the tools wrote after the question, where a protocol makes one text of it. */
+export function responseOf(conversation: readonly Message[], write: TextProtocol["write"]): string {
+  return conversation
+    .map((message) => (message.role === "assistant" ? message.content : message.role === "tool" ? write([message]) : ""))
+    .join("");
+}
+
 export type Reply = { readonly done: true } | { readonly done: false; readonly messages: readonly Message[] };
 
 export interface Score {

@@ -5,7 +5,13 @@ import { afterAll, expect, test } from "vitest";
 import { chat, played, writing } from "../../../test/fixtures/written-sampler.ts";
 import { branchingSchema } from "../../agents/branching/settings.ts";
 import { rolloutTrees } from "../../agents/branching/trees.ts";
+import { createPython } from "../../tools/python/python.ts";
+import { recordedSearch } from "../../tools/search/recorded.ts";
+import { searchTool } from "../../tools/search/search.ts";
+import { defineEnvironment } from "../define.ts";
 import { deepResearchEnvironment } from "./deep-research.ts";
+import { researchProtocol } from "./protocol.ts";
+import { researchReward } from "./reward.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "deep-research-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -49,6 +55,23 @@ test("an episode with the real Python tool and recorded searches: one text, of w
     role: "assistant",
     toolCalls: [{ name: "python", arguments: { code: "h = 421\n2 * h" } }],
   });
+});
+
+test("an own environment may use the protocol and its reward", async () => {
+  const tools = [
+    searchTool(recordedSearch({ "owl peak": "Page 1: The Owl Peak is 421 m high." })),
+    createPython({ interpreters: 1 }).tool,
+  ];
+  const own = defineEnvironment({
+    name: "own",
+    tasks: { train: [{ prompt: "How high is the Owl Peak, twice?" }] },
+    start: () => ({ tools, protocol: researchProtocol(), reward: ({ response }) => researchReward(response, ["842"]).reward }),
+  });
+  const { response, reward, turns } = await played(own, search + python + answer);
+  const once = " <result>\nPage 1: The Owl Peak is 421 m high.\n</result>";
+  expect(response).toBe(`${search}${once}${python}${calculated}${answer}<|im_end|>`);
+  expect(reward).toBeCloseTo(1.1, 12);
+  expect(turns).toHaveLength(3);
 });
 
 const noResult = " <result>\nNo search results found.\n</result>";

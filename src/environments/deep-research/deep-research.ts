@@ -2,15 +2,24 @@ import { EnvError } from "../../core/errors.ts";
 import type { Message } from "../../core/messages.ts";
 import { parseSettings } from "../../core/settings.ts";
 import type { Tool } from "../../tools/tool.ts";
-import { type Environment, type Episode, type Score, type Split, splits, type Task, type TextProtocol } from "../environment.ts";
+import {
+  type Environment,
+  type Episode,
+  responseOf,
+  type Score,
+  type Split,
+  splits,
+  type Task,
+  type TextProtocol,
+} from "../environment.ts";
 import { tokenF1 } from "./answer-text.ts";
 import { mathEqual } from "./math-equal.ts";
 import { goldsOf, lastLines, mathMetrics, noMetrics, pairedCalls, predictionOf, qaMetrics, withoutResults } from "./metrics.ts";
 import { systemPrompt } from "./prompt.ts";
-import { researchProtocol, responseOf } from "./protocol.ts";
+import { researchProtocol } from "./protocol.ts";
 import { openQuestions, type Question, wordsOfQuestion } from "./questions.ts";
 import { researchReward } from "./reward.ts";
-import { callLimits, type DeepResearchSettings, deepResearchSettingsSchema } from "./settings.ts";
+import { type DeepResearchSettings, deepResearchSettingsSchema } from "./settings.ts";
 import { researchTools, searchOf } from "./tools.ts";
 
 export interface QuestionTask extends Task {
@@ -36,7 +45,7 @@ export function deepResearchEnvironment(
   const readSearch = searchOf(settings, env);
   const protocol = researchProtocol({
     kind: settings.protocol,
-    limits: callLimits(settings),
+    limits: settings.limits,
     maxResponseTokens: settings.limits.responseTokens,
   });
 

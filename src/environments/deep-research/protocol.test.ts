@@ -1,9 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Message } from "../../core/messages.ts";
+import { responseOf } from "../environment.ts";
 import { predictionOf } from "./metrics.ts";
-import { type ProtocolKind, researchProtocol, responseOf } from "./protocol.ts";
+import { researchProtocol } from "./protocol.ts";
 import { researchReward } from "./reward.ts";
+import type { ProtocolKind } from "./settings.ts";
 
 const pieces = [
   ...["think", "search", "python", "result", "answer"].flatMap((tag) => [`<${tag}>`, `</${tag}>`, `<${tag}`, `</${tag}`, tag]),

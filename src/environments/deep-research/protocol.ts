@@ -1,18 +1,18 @@
 import type { Message, ToolCall } from "../../core/messages.ts";
-import type { TextProtocol } from "../environment.ts";
+import { responseOf, type TextProtocol } from "../environment.ts";
 import { trim } from "./answer-text.ts";
-import type { CallLimits } from "./settings.ts";
+import { type CallLimits, callLimits, type ProtocolKind } from "./settings.ts";
 
 const toolNames = ["python", "search"] as const;
 type ToolName = (typeof toolNames)[number];
 
-/** How ARPO's published code lets a model call tools: while it trains, and while it is evaluated. */
-export type ProtocolKind = "training" | "evaluation";
-
 export interface ProtocolOptions {
-  readonly kind: ProtocolKind;
-  readonly limits: CallLimits;
-  readonly maxResponseTokens: number;
+  /** How the published code lets a model call tools: "training", if left out, or "evaluation". */
+  readonly kind?: ProtocolKind;
+  /** Calls of a response; what is left out is as in the published code. */
+  readonly limits?: Partial<CallLimits>;
+  /** Of the response, results included; 4096 if left out. */
+  readonly maxResponseTokens?: number;
 }
 
 /**
@@ -22,8 +22,15 @@ export interface ProtocolOptions {
  * In training the call is what stands between the last tags of the response; an empty one, and one beyond the limits, ends it. In the evaluation it stands
  * between the first tags of the newest output; beyond the limits, and where a query is repeated, the result says so and the response goes on. There a
  * result that the model makes up is taken back, and a model that stops without any closing tag is asked to go on, three times.
+ *
+ * The episode's tools have to be called `search` (with a `query`) and `python` (with `code`).
  */
-export function researchProtocol({ kind, limits, maxResponseTokens }: ProtocolOptions): TextProtocol {
+export function researchProtocol({
+  kind = "training",
+  limits: given = {},
+  maxResponseTokens = 4096,
+}: ProtocolOptions = {}): TextProtocol {
+  const limits = callLimits(kind, given);
   const closings = toolNames.map((name) => `</${name}>`);
   const write = (answers: readonly Message[]) => answers.map(({ content }) => resultText(kind, content)).join("");
   const inTraining: TextProtocol["read"] = (text, conversation) => {
@@ -60,13 +67,6 @@ const outputs = 4;
 function unanswered(conversation: readonly Message[]): string[] {
   const last = conversation.findLastIndex(({ role }) => role !== "assistant");
   return conversation.slice(last + 1).map(({ content }) => content);
-}
-
-/** All that the model and the tools wrote after the question. */
-export function responseOf(conversation: readonly Message[], write: TextProtocol["write"]): string {
-  return conversation
-    .map((message) => (message.role === "assistant" ? message.content : message.role === "tool" ? write([message]) : ""))
-    .join("");
 }
 
 function resultText(kind: ProtocolKind, output: string): string {

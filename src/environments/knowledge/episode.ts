@@ -2,9 +2,8 @@ import type { Message } from "../../core/messages.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { tokenF1 } from "../deep-research/answer-text.ts";
 import { systemPrompt } from "../deep-research/prompt.ts";
-import { responseOf } from "../deep-research/protocol.ts";
 import { researchReward } from "../deep-research/reward.ts";
-import type { Episode, Score, TextProtocol } from "../environment.ts";
+import { type Episode, responseOf, type Score, type TextProtocol } from "../environment.ts";
 import type { KnowledgeSettings } from "./settings.ts";
 import type { KnowledgeTask } from "./task.ts";
 
