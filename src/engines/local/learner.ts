@@ -8,6 +8,7 @@ import type { Head } from "./heads.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { batchRows, type PackedBatch, packBatch, packRows } from "./packing.ts";
 import { activationsOfToken, RecomputingGraph, wholeGraphBytes } from "./recompute.ts";
+import { requireTokens } from "./token-ids.ts";
 import { type Arrays, type TrainableModel, TrainingGraph } from "./training-graph.ts";
 
 /**
@@ -55,6 +56,8 @@ export class Learner {
   readonly #graphs: readonly { readonly whole: TrainableModel; readonly layered: TrainableModel }[];
   readonly #options: LearnerOptions;
   #gradients: Arrays | undefined;
+  /** Whether the gradient counts as zeros, whatever its arrays hold: clearing them would be a pass over memory for nothing. */
+  #cleared = true;
 
   /**
    * @param heads the n-th reads n numbers a token, the first of which is the same for all
@@ -74,6 +77,7 @@ export class Learner {
   }
 
   async forward(samples: readonly ActionInContext[], options: PassOptions = {}): Promise<Numbers> {
+    requireTemperature(options);
     return this.#forward(samples, this.#pack(samples), options);
   }
 
@@ -88,6 +92,7 @@ export class Learner {
     further: readonly Weights[],
     options: PassOptions = {},
   ): Promise<Numbers> {
+    requireTemperature(options);
     const batches = this.#pack(samples);
     if (typeof decide !== "function") return this.#backward(samples, batches, [decide, ...further], options);
     const numbers = await this.#forward(samples, batches, options);
@@ -105,8 +110,9 @@ export class Learner {
 
   /** One step up the gradient, which is cleared. @returns its norm before clipping @throws EngineError if there is none */
   step(options: StepOptions): number {
+    if (this.#cleared) for (const gradient of this.requireGradient().values()) gradient.fill(0);
     const norm = this.optimiser.step(this.requireGradient(), options);
-    for (const gradient of this.requireGradient().values()) gradient.fill(0);
+    this.#cleared = true;
     return norm;
   }
 
@@ -119,6 +125,7 @@ export class Learner {
 
   forgetGradient(): void {
     this.#gradients = undefined;
+    this.#cleared = true;
   }
 
   async close(): Promise<void> {
@@ -126,6 +133,7 @@ export class Learner {
   }
 
   #pack(samples: readonly ActionInContext[]): PackedBatch[] {
+    for (const { context, action } of samples) for (const ids of [context, action]) requireTokens(ids, this.#config.vocabSize);
     const longest = samples.reduce((most, { context, action }) => Math.max(most, context.length + action.length), 0);
     const rows = packRows(samples, Math.min(this.#options.maxLength, rowTokens(longest)));
     return batchRows(rows, microBatchTokens(this.#config, rowTokens(longest))).map(packBatch);
@@ -152,9 +160,12 @@ export class Learner {
       [...this.parameters].map(([name, { length }]) => [name, new Float32Array(length)]),
     ));
     const all = this.#withFrozen(parameters);
-    return this.#overBatches(samples, batches, (batch) => {
+    return this.#overBatches(samples, batches, async (batch) => {
       const summed = weights.map((each) => sumByPlace(batch, each));
-      return this.#graph(weights.length - 1, batch).backward(batch, summed, all, gradients, temperature);
+      const graph = this.#graph(weights.length - 1, batch);
+      const numbers = await graph.backward(batch, summed, all, gradients, temperature, this.#cleared);
+      this.#cleared = false;
+      return numbers;
     });
   }
 
@@ -203,6 +214,13 @@ function sumByPlace({ targets, places }: PackedBatch, weights: Weights): Float32
     });
   }
   return summed;
+}
+
+function requireTemperature({ temperature = 1 }: PassOptions): void {
+  if (temperature > 0 && temperature < Infinity) return;
+  throw new EngineError("temperature", temperature, {
+    expected: "a number above 0: greedy sampling has no log-probs to train on",
+  });
 }
 
 function checkWeights(samples: readonly ActionInContext[], weights: Weights): void {

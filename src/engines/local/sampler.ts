@@ -10,6 +10,7 @@ import { commonPrefix } from "./packing.ts";
 import { PrefixCache } from "./prefix-cache.ts";
 import { SamplingGraph, type StepOutputs } from "./sampling-graph.ts";
 import { StopStrings } from "./stop-strings.ts";
+import { requireTokens } from "./token-ids.ts";
 import type { Arrays } from "./training-graph.ts";
 
 export interface SamplerOptions extends SessionOptions {
@@ -339,13 +340,11 @@ export class LocalSampler {
 /** @throws EngineError naming what no model could sample */
 function checkRequest(request: SampleRequest, { maxLength, vocabSize }: { maxLength: number; vocabSize: number }): void {
   const { context, maxTokens, temperature = 1, topP = 1, topK = 0, topLogprobs: candidates = 0 } = request;
-  const check = (fits: boolean, name: string, value: unknown, expected: string, hint?: string) => {
-    if (!fits) throw new EngineError(name, value, { expected, hint });
+  const check = (fits: boolean, name: string, value: unknown, expected: string) => {
+    if (!fits) throw new EngineError(name, value, { expected });
   };
   check(context.length > 0 && context.length < maxLength, "context length", context.length, `1 to ${maxLength - 1} tokens`);
-  const outside = context.find((token) => !(token >= 0 && token < vocabSize));
-  const foreign = "The tokenizer does not belong to this model.";
-  check(outside === undefined, "token id", outside, `0 to ${vocabSize - 1}`, foreign);
+  requireTokens(context, vocabSize);
   check(Number.isInteger(maxTokens) && maxTokens >= 1, "maxTokens", maxTokens, "a whole number from 1");
   check(temperature >= 0 && temperature < Infinity, "temperature", temperature, "a number from 0, which is greedy");
   check(topP > 0 && topP <= 1, "topP", topP, "a number above 0, at most 1, which is off");
