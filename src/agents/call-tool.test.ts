@@ -122,3 +122,30 @@ test("a JSON schema checks nested arguments, gives defaults, and lets others thr
   expect((await ask({ list: [{}] })).valid).toBe(false);
   expect((await ask({ mode: "c" })).content).toMatch(/mode: /);
 });
+
+test("whatever is thrown is told, also by a schema, and also what has no text", async () => {
+  const tool = (change: Partial<Tool>): Tool => ({
+    name: "t",
+    description: "",
+    parameters: { type: "object" },
+    execute: () => 1,
+    ...change,
+  });
+  const told = async (change: Partial<Tool>) => (await callTool([tool(change)], { name: "t", arguments: { a: "x" } })).content;
+  const throwing = (thrown: unknown) => () => {
+    throw thrown;
+  };
+  expect(await told({ execute: throwing("plain") })).toBe("Error: plain");
+  expect(await told({ execute: throwing(undefined) })).toBe("Error: undefined");
+  expect(await told({ execute: throwing(Object.create(null)) })).toBe("Error: something that has no text was thrown");
+  expect(await told({ execute: throwing({ toString: throwing(new Error("again")) }) })).toMatch(/has no text/);
+  expect(await told({ parameters: z.object({ a: z.string().refine(throwing(new Error("in the schema"))) }) })).toBe(
+    "Error: in the schema",
+  );
+  expect(await told({ parameters: z.object({ a: z.string().refine(async () => false, "no such name") }) })).toBe(
+    "Error: wrong arguments for t. a: no such name.",
+  );
+  expect(await told({ timeoutMs: 5, parameters: z.object({ a: z.string().refine(() => new Promise(() => {})) }) })).toMatch(
+    /^Error: t gave no answer within 5 ms/,
+  );
+});

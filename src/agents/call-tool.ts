@@ -26,11 +26,12 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, signal?: 
       content: `Error: there is no tool "${call.name}". The tools are ${tools.map(({ name }) => name).join(", ")}.`,
     };
   }
-  const args = schemaOf(tool.parameters).safeParse(call.arguments);
-  if (!args.success) return { valid: false, content: `Error: wrong arguments for ${tool.name}. ${describeIssues(args.error)}` };
+  const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
   try {
-    const execute = (toolSignal: AbortSignal) => tool.execute(args.data, { signal: toolSignal });
-    const result = await withinTime(execute, tool.timeoutMs ?? defaultTimeoutMs, signal);
+    // A schema is code too: it may throw, or ask somebody.
+    const args = await withinTime(() => schemaOf(tool.parameters).safeParseAsync(call.arguments), timeoutMs, signal);
+    if (!args.success) return { valid: false, content: `Error: wrong arguments for ${tool.name}. ${describeIssues(args.error)}` };
+    const result = await withinTime((toolSignal) => tool.execute(args.data, { signal: toolSignal }), timeoutMs, signal);
     return { valid: true, content: cut(asText(result), tool.maxOutput ?? defaultMaxOutput) };
   } catch (error) {
     if (signal?.aborted) throw error;
@@ -39,8 +40,13 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, signal?: 
   }
 }
 
+/** Of whatever was thrown, which need not be an error, nor have a text. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  try {
+    return String(error instanceof Error ? error.message : error);
+  } catch {
+    return "something that has no text was thrown";
+  }
 }
 
 function asText(result: unknown): string {

@@ -95,4 +95,7 @@ test("tools that cannot be called here are refused before a run", () => {
   const asynchronous = jsonSchema(Promise.resolve({ type: "object" as const }));
   expect(() => fromAiSdk({ t: { inputSchema: asynchronous, execute: () => 1 } })).toThrow(ConfigError);
   expect(() => fromAiSdk({ t: { inputSchema: 5, execute: () => 1 } })).toThrow(/t\.inputSchema/);
+  expect(() => fromAiSdk({ t: tool({ inputSchema: z.object({ on: z.date() }), execute: () => 1 }) })).toThrow(
+    /t\.parameters is .*expected one that JSON can meet\. Date cannot be represented/,
+  );
 });

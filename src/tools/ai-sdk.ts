@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ConfigError, ToolError } from "../core/errors.ts";
-import type { JsonSchema, Tool, ToolContext } from "./tool.ts";
+import { type JsonSchema, parametersAsJsonSchema, type Tool, type ToolContext } from "./tool.ts";
 
 /** What is used of a `tool()` of the AI SDK (the npm package `ai`, versions 5 to 7), which need not be installed. */
 export interface AiSdkTool {
@@ -66,6 +66,7 @@ function schemaOf(name: string, given: unknown): Parameters {
   // lazySchema() gives a function.
   const schema = typeof given === "function" ? given() : given;
   if (schema instanceof z.ZodType) {
+    parametersAsJsonSchema({ name, parameters: schema as z.ZodType<Record<string, unknown>> });
     return { parameters: schema as z.ZodType<Record<string, unknown>>, validate: async (args) => args };
   }
   const json = jsonSchemaShape.safeParse(Reflect.get(Object(schema), "jsonSchema"));

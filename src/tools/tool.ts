@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ConfigError } from "../core/errors.ts";
 
 /** Something that a model can call. `Arguments` is what the schema gives after validation. */
 export interface Tool<Arguments = Record<string, unknown>> {
@@ -34,9 +35,17 @@ export function defineTool<Schema extends z.ZodType<Record<string, unknown>>>(
   return tool as unknown as Tool;
 }
 
-/** The JSON schema that a chat template shows to the model. */
-export function parametersAsJsonSchema(tool: Tool): JsonSchema {
-  if (!(tool.parameters instanceof z.ZodType)) return tool.parameters;
-  const { $schema: _, ...schema } = z.toJSONSchema(tool.parameters, { io: "input" });
-  return schema as JsonSchema;
+/**
+ * The JSON schema that a chat template shows to the model.
+ * @throws ConfigError for a zod schema that no JSON fits, such as one with `z.date()`
+ */
+export function parametersAsJsonSchema({ name, parameters }: Pick<Tool, "name" | "parameters">): JsonSchema {
+  if (!(parameters instanceof z.ZodType)) return parameters;
+  try {
+    const { $schema: _, ...schema } = z.toJSONSchema(parameters, { io: "input" });
+    return schema as JsonSchema;
+  } catch (cause) {
+    const hint = cause instanceof Error ? `${cause.message}.` : undefined;
+    throw new ConfigError(`${name}.parameters`, "a zod schema", { expected: "one that JSON can meet", hint, cause });
+  }
 }
