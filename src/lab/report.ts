@@ -5,6 +5,7 @@ import { dropTolerance, reachTolerance } from "./experiment.ts";
 import { type CellResult, isVerdict, type Verdict } from "./grid.ts";
 import { circumstances, type PaperRow, paperTable } from "./paper.ts";
 import { sights } from "./policy.ts";
+import { stoppingFindings } from "./stopping-report.ts";
 
 /** Two signs: J over updates, then whether it comes to J*. */
 export function sign(result: CellResult["multi"]): string {
@@ -154,5 +155,6 @@ export function reportJson(settings: LabSettings, results: readonly CellResult[]
       cells: cells.flatMap((cell) => circumstances.map((c) => idOf({ ...cell, ...c }))),
     })),
     excluded: exclusions(results),
+    stopping: stoppingFindings(settings.seed),
   };
 }

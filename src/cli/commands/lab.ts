@@ -8,6 +8,7 @@ import { sizesOf } from "../../lab/experiment.ts";
 import { type CellResult, checkSizes, isVerdict, judge, type Laboratory, laboratory, runGrid } from "../../lab/grid.ts";
 import { circumstances, paperTable } from "../../lab/paper.ts";
 import { cellLines, examplesOf, exclusions, gridRows, legend, paperRows, reportJson } from "../../lab/report.ts";
+import { stoppingFindings, stoppingRows, stoppingSentence } from "../../lab/stopping-report.ts";
 import { curvesSvg, gridSvg, tellingCurves } from "../../lab/svg.ts";
 import { bar, count, duration, table } from "../format.ts";
 import type { Screen } from "../screen.ts";
@@ -99,6 +100,7 @@ function runAll(lab: Laboratory, screen: Screen): CellResult[] {
 function overview(settings: LabSettings, results: readonly CellResult[]): string[] {
   const { seed, turns, contexts, actions, tokens, problems, updates } = settings;
   const run = results.filter(({ status }) => status === "run").length;
+  const stopping = stoppingFindings(seed);
   return [
     `${count(results.length)} combinations, ${count(run)} run. Seed ${seed}; turns ${turns.join(", ")}; contexts ${contexts.join(", ")}; ` +
       `${actions} actions of ${tokens} tokens; ${problems} problems of each size, ${updates} updates`,
@@ -115,6 +117,10 @@ function overview(settings: LabSettings, results: readonly CellResult[]): string
     "",
     "SMALLEST COUNTER-EXAMPLES of the paper's rows, where the maximiser has exact advantages (--cell ID prints any other)",
     ...paperExamples(results),
+    "",
+    "WHEN THE POLICY DECIDES TO STOP: expected gradient of the logits of going on, turn by turn, with infinite groups",
+    ...table(stoppingRows(stopping)),
+    stoppingSentence(stopping),
   ];
 }
 
