@@ -102,6 +102,9 @@ export function tokenKls(logprobs: Logprobs, refLogprobs: Logprobs, estimator: K
  *
  *   β ← β · (1 + clip(KL/target − 1, ±0.2) · n/horizon)
  *
+ * A formula that no setting chooses, kept to verl's numbers by golden cases: β is constant in a run (`klCoef`), as in GRPO, SeeUPO and DAPO. One
+ * that moves would be state of its own in every checkpoint.
+ *
  * @param kl mean over trajectories of the mean KL of their tokens, in nats
  * @param trajectories n, of this batch
  */

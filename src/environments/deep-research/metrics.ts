@@ -92,12 +92,12 @@ export function lastLines(output: string, count = 5): string {
   return trim(output.replaceAll("\n\n", "\n")).split("\n").slice(-count).join("\n");
 }
 
-/** Calls with both of their tags. */
+/** Calls with both of their tags: how the published evaluation counts them, for whoever compares numbers with it. Our runs count calls that were made. */
 export function pairedCalls(output: string, tool: "search" | "python"): number {
   return blocksOf(output, tool).length;
 }
 
-/** What the model wrote itself; an older form of the tags is known too. */
+/** What the model wrote itself, by the published code's expressions; an older form of the tags is known too. Our episodes keep the two apart from the start. */
 export function withoutResults(output: string): string {
   return trim(without(without(output, "r"), "result"));
 }
