@@ -198,6 +198,18 @@ test("an unknown, a gated and a private model are told apart", async () => {
   await expect(gatedFiles.fetch()).rejects.toThrow("Accept its terms");
 });
 
+test("a server that is overloaded is no matter of the network", async () => {
+  const refusing = async (status: number, env = {}) => {
+    const { fetch } = await setUp({ trouble: () => ({ status }) }, env);
+    return String(await fetch().catch((error: unknown) => error));
+  };
+  expect(await refusing(429)).toMatch(
+    /not available: 429.*limits how often it is asked: try again in some minutes, with a token/,
+  );
+  expect(await refusing(429, { HF_TOKEN: "any" })).toMatch(/try again in some minutes \(/);
+  expect(await refusing(503)).toMatch(/not available: 503.*The server has a problem: try again later \(a download goes on/);
+});
+
 test("the token goes to the Hub, not to where large files lie, and into no message", async () => {
   const secret = "hf_secretsecret";
   const { hub, fetch, home } = await setUp();

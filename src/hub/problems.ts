@@ -30,12 +30,19 @@ export function explain(error: unknown, name: HubName, { endpoint, token, offlin
     const problem = offline ? "not in the cache, and HF_HUB_OFFLINE is set" : `not available: ${messageOf(error)}`;
     return new ModelError(`model ${model} from ${endpoint}`, problem, {
       hint:
-        `${offline ? "Unset HF_HUB_OFFLINE" : "Connect to the network and try again (a download goes on where it stopped)"}, ` +
+        `${offline ? "Unset HF_HUB_OFFLINE" : `${remedy(error, token)} (a download goes on where it stopped)`}, ` +
         "or give the folder of a model on this machine. HF_ENDPOINT names another server, HF_HUB_CACHE another cache.",
       cause: error,
     });
   }
   return error instanceof Refused ? refusal(error, name, endpoint, token !== undefined) : error;
+}
+
+/** What may help against a problem that passes. */
+function remedy(error: unknown, token: string | undefined): string {
+  if (!(error instanceof Refused)) return "Connect to the network and try again";
+  if (error.status !== 429) return "The server has a problem: try again later";
+  return `The server limits how often it is asked: try again in some minutes${token === undefined ? ", with a token in HF_TOKEN if you have one" : ""}`;
 }
 
 function refusal({ status, code }: Refused, name: HubName, endpoint: string, hasToken: boolean): RetrogradeError {
