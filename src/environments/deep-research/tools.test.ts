@@ -68,6 +68,7 @@ test("a search that finds nothing says so; one that fails is tried three times, 
 test.each([
   ["1 + 1", "2"],
   ["print('a')\n'b'", "a\nb"],
+  ["import sys, warnings\nwarnings.warn('old')\nprint('seen', file=sys.stderr)\n1", "1"],
   ["x = [1]\nx.append(2)", "None"],
   ["1, 2", "(1, 2)"],
   ["(1 +\n 2)  # three", "3"],

@@ -43,7 +43,7 @@ export function researchTools(
 /** The protocol's Python: each call begins anew, and a last expression is printed. */
 export function pythonTool({ python: limits, limits: { resultLength } }: Pick<DeepResearchSettings, "python" | "limits">): Tool {
   const maxOutput = resultLength ?? defaultResultLength;
-  const python = createPython({ ...limits, maxOutput });
+  const python = createPython({ ...limits, maxOutput, stderr: false });
   return defineTool({
     name: "python",
     description: "Runs Python code, each time anew.",

@@ -524,6 +524,18 @@ export const exhaustion: readonly Attempt[] = [
     result: /^Error: (more than 128 MB of memory|stopped after 1.5 s)\.$/,
   },
   {
+    what: "files of 10 MB, one after the other",
+    happened: tooMuch,
+    code: "for i in range(10**6):\n  with open(f'/tmp/{i}', 'wb') as file: x = file.write(bytes(10**7))",
+    result: /^Error: (more than 128 MB of memory|stopped after 1.5 s)\.$|OSError/,
+  },
+  {
+    what: "a number that squares itself",
+    happened: stopped,
+    code: "x = 7\nwhile True: x = x * x",
+    result: /^Error: (more than 128 MB of memory|stopped after 1.5 s)\.$/,
+  },
+  {
     what: "memory taken again after every MemoryError",
     happened: stopped,
     code: "x = []\nwhile True:\n  try:\n    while True: x.append(bytearray(10**6))\n  except MemoryError: pass",

@@ -16,7 +16,7 @@ import net from "node:net";
 import { pathToFileURL } from "node:url";
 
 const node = process;
-const [folder, memoryLimit] = [node.argv[2], Number(node.argv[3])];
+const [folder, memoryLimit, showsStderr] = [node.argv[2], Number(node.argv[3]), node.argv[4] === "stderr"];
 
 // Only what Pyodide asks for: it reads constants from there, which the permission model forbids.
 Object.assign(node, { binding: () => ({ fs: fs.constants }) });
@@ -58,7 +58,7 @@ const sink = {
   },
 };
 pyodide.setStdout(sink);
-pyodide.setStderr(sink);
+pyodide.setStderr(showsStderr ? sink : { write: (/** @type {Uint8Array} */ bytes) => bytes.length });
 
 /**
  * Python asks this "buffer" every few instructions whether it was interrupted (2 is SIGINT): it looks at the clock instead, and

@@ -1,5 +1,5 @@
 import { ToolError } from "../../core/errors.ts";
-import { type Ending, type PythonProcess, startPython } from "./process.ts";
+import { type Ending, type ProcessSettings, type PythonProcess, startPython } from "./process.ts";
 import type { Answer } from "./protocol.ts";
 
 /** Pieces of code that are run one after the other in one namespace. */
@@ -7,10 +7,9 @@ export interface History {
   readonly cells: string[];
 }
 
-export interface PoolLimits {
+export interface PoolLimits extends ProcessSettings {
   readonly interpreters: number;
   readonly timeoutMs: number;
-  readonly memoryBytes: number;
   readonly outputBytes: number;
 }
 
@@ -55,7 +54,7 @@ export function createPool(limits: PoolLimits): Pool {
   open.add(killAll);
 
   const start = (): Interpreter => {
-    const interpreter = { process: startPython(limits.memoryBytes), hosted: undefined, used: false };
+    const interpreter = { process: startPython(limits), hosted: undefined, used: false };
     // Whoever asks it first is told; nobody else has to know.
     interpreter.process.ready.catch(() => {});
     all.add(interpreter);

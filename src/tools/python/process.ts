@@ -25,9 +25,15 @@ const startMs = 60_000;
 /** As in interpreter.mjs. */
 const memoryExit = 87;
 
+export interface ProcessSettings {
+  readonly memoryBytes: number;
+  /** Whether what is written to standard error is output too. */
+  readonly stderr: boolean;
+}
+
 /** A Node process of its own with Pyodide in it. It does not keep this process alive, but for the time in which it is asked. */
-export function startPython(memoryBytes: number): PythonProcess {
-  const child = spawn(memoryBytes);
+export function startPython({ memoryBytes, stderr }: ProcessSettings): PythonProcess {
+  const child = spawn({ memoryBytes, stderr });
   let ended = false;
   let nextId = 0;
   let listener: (message: unknown) => void = () => {};
@@ -101,11 +107,11 @@ export function startPython(memoryBytes: number): PythonProcess {
   };
 }
 
-function spawn(memoryBytes: number): ChildProcess {
+function spawn({ memoryBytes, stderr }: ProcessSettings): ChildProcess {
   const program = fileURLToPath(new URL("./interpreter.mjs", import.meta.url));
   const pyodide = dirname(realpathSync(createRequire(import.meta.url).resolve("pyodide/package.json"))) + sep;
   const permission = process.allowedNodeEnvironmentFlags.has("--permission") ? "--permission" : "--experimental-permission";
-  return fork(program, [pyodide, String(memoryBytes)], {
+  return fork(program, [pyodide, String(memoryBytes), ...(stderr ? ["stderr"] : [])], {
     env: {},
     execArgv: [
       permission,

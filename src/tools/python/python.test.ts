@@ -130,46 +130,10 @@ describe("sessions", () => {
   });
 });
 
-describe("exhaustion", () => {
-  const quick = python({ timeoutMs: 1500 });
+test("the memory limit is the one that was set", async () => {
   const small = python({ memoryMb: 128 });
-
-  test.each([
-    ["a loop", "while True: pass"],
-    ["a loop that catches everything", "while True:\n  try:\n    while True: pass\n  except BaseException: pass"],
-    ["a calculation without Python in it", "10 ** 10 ** 9"],
-    ["a regular expression", "import re\nre.match('(a+)+$', 'a' * 60 + 'b')"],
-    ["sleep", "import time\ntime.sleep(100)"],
-  ])("%s is stopped, and the next call is served", async (_, code) => {
-    expect((await quick.run(code)).error).toBe("Error: stopped after 1.5 s.");
-    expect((await quick.run("1+1")).output).toBe("2\n");
-  });
-
-  test.each([
-    ["one long text", "x = 'a' * 10**9", /^Error: more than 128 MB of memory\.$/],
-    ["a text longer than 32 bits can say", "x = 'a' * 10**10", /OverflowError/],
-    ["a growing list", "x = []\nwhile True: x.append('a' * 10**6)", /^Error: more than 128 MB of memory\.$/],
-    ["a growing number", "x = 3\nwhile True: x = x * x", /^Error: (more than 128 MB of memory|stopped after 20 s)\.$/],
-    [
-      "files",
-      "import os\nfor i in range(10**6):\n  open(f'/tmp/{i}', 'wb').write(bytes(10**7))",
-      /^Error: more than 128 MB|OSError/,
-    ],
-    ["nesting", "x = []\nfor i in range(10**6): x = [x]\nrepr(x)", /RecursionError|crashed/],
-    [
-      "deep source",
-      `x = ${"(".repeat(5000)}${")".repeat(5000)}`,
-      /SyntaxError|MemoryError|Error: more than|RecursionError|crashed/,
-    ],
-  ])("%s runs into the memory limit, and the next call is served", async (_, code, problem) => {
-    expect((await small.run(code)).error).toMatch(problem);
-    expect((await small.run("len('a' * 10**7)")).output).toBe("10000000\n");
-  });
-
-  test("the memory limit is the one that was set", async () => {
-    expect((await shared.run("len(bytearray(150 * 10**6))")).output).toBe("150000000\n");
-    expect((await small.run("len(bytearray(150 * 10**6))")).error).toMatch(/more than 128 MB/);
-  });
+  expect((await shared.run("len(bytearray(150 * 10**6))")).output).toBe("150000000\n");
+  expect((await small.run("len(bytearray(150 * 10**6))")).error).toMatch(/more than 128 MB/);
 });
 
 describe("the tool", () => {

@@ -17,6 +17,8 @@ export const pythonSettings = z.strictObject({
   memoryMb: z.number().min(64).max(4096).default(256),
   /** Characters of printed output. */
   maxOutput: z.int().min(1).default(10_000),
+  /** Whether warnings and whatever else is written to standard error are output too. */
+  stderr: z.boolean().default(true),
 });
 export type PythonSettings = z.input<typeof pythonSettings>;
 
@@ -57,8 +59,8 @@ const patienceMs = 60_000;
  * @throws ConfigError
  */
 export function createPython(settings: PythonSettings = {}): Python {
-  const { interpreters, timeoutMs, memoryMb, maxOutput } = parseSettings(pythonSettings, settings, "python");
-  const pool = createPool({ interpreters, timeoutMs, memoryBytes: memoryMb * megabyte, outputBytes: 4 * maxOutput });
+  const { interpreters, timeoutMs, memoryMb, maxOutput, stderr } = parseSettings(pythonSettings, settings, "python");
+  const pool = createPool({ interpreters, timeoutMs, memoryBytes: memoryMb * megabyte, outputBytes: 4 * maxOutput, stderr });
 
   const runAfter = async (history: History | undefined, code: string, signal: AbortSignal | undefined): Promise<PythonResult> => {
     const answer = await pool.run(history, code, signal);
