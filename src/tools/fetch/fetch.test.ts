@@ -120,6 +120,24 @@ test("nesting without end is no page, and ends nothing", async () => {
   expect(await read(url)).toMatch(/^top/);
 });
 
+test.each([
+  ["opening tags without end", "<title".repeat(20_000)],
+  ["tables in tables", "<table><tr><td>".repeat(9000)],
+  [
+    "a cell over a million rows and columns",
+    "<table><tr><td rowspan=1000000 colspan=1000000>x</td></tr><tr><td>y</td></tr></table>",
+  ],
+  ["lists in lists", "<ul><li>".repeat(16_000)],
+  ["quotes in quotes", "<blockquote>".repeat(10_000)],
+])("HTML that is made to take time or memory ends one call, in words or with its text: %s", async (_, body) => {
+  const outcome = await read((await page(`<html>${body}`)).url, { timeoutMs: 5000 }).then(
+    () => "read",
+    (error: unknown) => (error instanceof ToolError ? error.message : String(error)),
+  );
+  expect(outcome).toMatch(/^read$|^fetch is "HTML that cannot be read"; expected|expected a page that comes within 5000 ms/);
+  expect(await read((await page("<p>next</p>")).url)).toBe("next");
+});
+
 test("a server that hangs, breaks off or refuses is told in words", async () => {
   const silent = await serve(() => {});
   await expect(read(silent.url, { timeoutMs: 50 })).rejects.toThrow(/expected a page that comes within 50 ms/);

@@ -38,7 +38,7 @@ export function createPageReader(settings: FetchSettings = {}, resolve: Resolve 
     const both = signal === undefined ? limit : AbortSignal.any([signal, limit]);
     try {
       const { bytes, contentType, complete } = await follow(url, limits, resolve, both);
-      const text = textOf({ bytes, contentType });
+      const text = await textOf({ bytes, contentType }, both);
       const notice = complete ? "" : `\n[cut: the page has more than ${limits.maxBytes} bytes]`;
       return cut(text, limits.maxText) + notice;
     } catch (error) {

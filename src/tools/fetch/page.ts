@@ -1,5 +1,5 @@
 import { TextDecoder } from "node:util";
-import { convert } from "html-to-text";
+import { Worker } from "node:worker_threads";
 import { ToolError } from "../../core/errors.ts";
 
 /** What a server sent. */
@@ -10,7 +10,7 @@ export interface Body {
 }
 
 /** The text of a page. HTML becomes what a reader sees of it, its title first. @throws ToolError for what is not text */
-export function textOf({ bytes, contentType }: Body): string {
+export async function textOf({ bytes, contentType }: Body, signal: AbortSignal): Promise<string> {
   const type = contentType.split(";")[0].trim().toLowerCase();
   if (type !== "" && !isText(type)) throw notText(type);
   const text = decode(bytes, contentType);
@@ -18,7 +18,7 @@ export function textOf({ bytes, contentType }: Body): string {
   if (text.includes("\0")) throw notText("binary data");
   const html =
     type === "text/html" || type === "application/xhtml+xml" || (type === "" && /^\s*<(!doctype html|html)/i.test(text));
-  return html ? readable(text) : text;
+  return html ? readable(text, signal) : text;
 }
 
 function isText(type: string): boolean {
@@ -57,22 +57,31 @@ function decoderOf(label: string | undefined): TextDecoder | undefined {
   }
 }
 
-function readable(html: string): string {
-  const title = /<title[^>]*>([^<]*)<\/title>/i.exec(html)?.[1].trim() ?? "";
-  const body = toText(html);
-  return [title === "" ? "" : toText(title), body].filter((part) => part !== "").join("\n\n");
+/** Of memory that one page's HTML may take while it is read. */
+const maxMegabytes = 256;
+
+/** Title and text, made in a thread of its own, which ends with the signal. */
+function readable(html: string, signal: AbortSignal): Promise<string> {
+  const thread = new Worker(new URL("./html.mjs", import.meta.url), {
+    workerData: html,
+    env: {},
+    execArgv: [],
+    stdout: true,
+    stderr: true,
+    resourceLimits: { maxOldGenerationSizeMb: maxMegabytes, maxYoungGenerationSizeMb: 32 },
+  });
+  const end = () => void thread.terminate();
+  signal.addEventListener("abort", end, { once: true });
+  return new Promise<string>((resolve, reject) => {
+    thread.on("message", (text) => resolve(String(text)));
+    thread.on("error", () => reject(notReadable()));
+    thread.on("exit", () => reject(signal.aborted ? signal.reason : notReadable()));
+  }).finally(() => {
+    signal.removeEventListener("abort", end);
+    end();
+  });
 }
 
-function toText(html: string): string {
-  return convert(html, {
-    wordwrap: false,
-    // A page that nests deeper than this is not meant to be read.
-    limits: { maxDepth: 256 },
-    selectors: [
-      { selector: "a", options: { ignoreHref: true } },
-      { selector: "img", format: "skip" },
-      ...["h1", "h2", "h3", "h4", "h5", "h6"].map((selector) => ({ selector, options: { uppercase: false } })),
-      { selector: "table", options: { uppercaseHeaderCells: false }, format: "dataTable" },
-    ],
-  }).trim();
+function notReadable(): ToolError {
+  return new ToolError("fetch", "HTML that cannot be read", { expected: `HTML that takes less than ${maxMegabytes} MB to read` });
 }
