@@ -23,6 +23,12 @@ const titled = (title: string) =>
     ? title
     : `${title}: skipped, for there is neither a GPU nor SwiftShader (.ci/swiftshader fetches it). ${missing}`;
 
+/** Of a GPU that somebody chose, or of SwiftShader (vitest.config.ts). */
+const driver = process.env.VK_DRIVER_FILES;
+test.skipIf(driver === undefined)("where a driver is named, WebGPU starts, so that nothing below is skipped", () => {
+  expect(missing).toBeUndefined();
+});
+
 describe.skipIf(missing !== undefined)(titled("golden models on WebGPU"), () => {
   goldenSuite({ threads: 1, provider: "webgpu" }, { thorough: false });
 });
