@@ -18,9 +18,10 @@ const fileSchema = z.object({
   results: z.array(z.object({ title: z.string(), url: z.string(), snippet: z.string() })),
 });
 
-/** Asks a provider once for each query and count. What failed is asked for again. */
+/** Asks a provider once for each query and count, also where several ask at the same time. What failed is asked for again. */
 export function cachedSearch(provider: SearchProvider, { folder, entries = 10_000 }: CacheOptions = {}): SearchProvider {
   const memory = new Map<string, readonly SearchResult[]>();
+  const asking = new Map<string, Promise<unknown>>();
   const keep = (key: string, results: readonly SearchResult[]) => {
     memory.delete(key);
     memory.set(key, results);
@@ -35,11 +36,23 @@ export function cachedSearch(provider: SearchProvider, { folder, entries = 10_00
       options.signal?.throwIfAborted();
       const entry = { provider: provider.name, query, count: options.count };
       const key = JSON.stringify(entry);
-      const known = memory.get(key) ?? (folder === undefined ? undefined : await readEntry(folder, key));
+      const ask = async () => {
+        const known = folder === undefined ? undefined : await readEntry(folder, key);
+        if (known !== undefined) return keep(key, known);
+        const results = await provider.search(query, options);
+        if (folder !== undefined) await writeEntry(folder, key, { ...entry, results: [...results] });
+        return keep(key, results);
+      };
+      for (let other = asking.get(key); other !== undefined; other = asking.get(key)) {
+        // Its failure is its own; it may just have been cancelled.
+        await other.catch(() => {});
+        options.signal?.throwIfAborted();
+      }
+      const known = memory.get(key);
       if (known !== undefined) return keep(key, known);
-      const results = await provider.search(query, options);
-      if (folder !== undefined) await writeEntry(folder, key, { ...entry, results: [...results] });
-      return keep(key, results);
+      const answer = ask().finally(() => asking.delete(key));
+      asking.set(key, answer);
+      return answer;
     },
   };
 }

@@ -36,8 +36,8 @@ export function recordedSearch(records: Readonly<Record<string, string>>, { fall
  * @throws ToolError
  */
 export async function readRecordedSearch(path: string, options: RecordedOptions = {}): Promise<SearchProvider> {
-  const bytes = await readFile(path);
   try {
+    const bytes = await readFile(path);
     const text = (path.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString("utf8");
     return recordedSearch(recordsSchema.parse(JSON.parse(text)), options);
   } catch (cause) {

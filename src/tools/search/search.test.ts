@@ -9,7 +9,7 @@ import { ToolError } from "../../core/errors.ts";
 import { cachedSearch } from "./cached.ts";
 import { readCorpus } from "./corpus.ts";
 import { localSearch, passagesOf, readLocalSearch } from "./local.ts";
-import type { SearchProvider } from "./provider.ts";
+import type { SearchProvider, SearchResult } from "./provider.ts";
 import { readRecordedSearch, recordedSearch } from "./recorded.ts";
 import { searchTool } from "./search.ts";
 
@@ -135,6 +135,7 @@ test("recorded searches are read from a file, gzipped or not", async () => {
   }
   writeFileSync(path, "[1]");
   await expect(readRecordedSearch(path)).rejects.toThrow(/expected a JSON object/);
+  await expect(readRecordedSearch(`${path}.none`)).rejects.toThrow(ToolError);
 });
 
 const published = join(import.meta.dirname, "../../../../shared/benchmarks/search/search_cache.json.gz");
@@ -196,4 +197,29 @@ test("the tool shows a page for each result", async () => {
   );
   expect(await ask(recordedSearch({ river: "Page 1: a\nPage 2: b" }))).toBe("Page 1: a\nPage 2: b");
   expect(await ask(recordedSearch({}))).toBe("No search results found.");
+});
+
+test("a query that is being asked is not asked again: who asks too waits for the answer, and asks where it failed", async () => {
+  const asked: ((results: SearchResult[] | Error) => void)[] = [];
+  const slow: SearchProvider = {
+    name: "slow",
+    search: () =>
+      new Promise((resolve, reject) => asked.push((results) => (results instanceof Error ? reject(results) : resolve(results)))),
+  };
+  const cached = cachedSearch(slow);
+  const found = [{ title: "", url: "", snippet: "x" }];
+  const both = [cached.search("q", many), cached.search("q", many), cached.search("q", { count: 1 })];
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(asked).toHaveLength(2);
+  for (const answer of asked) answer(found);
+  expect(await Promise.all(both)).toEqual([found, found, found]);
+  const failing = cached.search("other", many);
+  const waiting = cached.search("other", many);
+  await new Promise((resolve) => setImmediate(resolve));
+  asked[2](new Error("429"));
+  await expect(failing).rejects.toThrow("429");
+  await new Promise((resolve) => setImmediate(resolve));
+  asked[3](found);
+  expect(await waiting).toEqual(found);
+  expect(asked).toHaveLength(4);
 });
