@@ -41,8 +41,13 @@ export function episodeLines(episode: Trajectory, paint: Paint, width: number, m
 }
 
 /** How an episode ended. */
-export function endingLine({ reward, turns, stopReason, error }: Trajectory): string {
-  return `reward ${reward}, ${plural(turns.length, "turn")}, ended: ${stopReason}${error === undefined ? "" : ` (${error})`}`;
+export function endingLine(episode: Trajectory): string {
+  return `reward ${episode.reward}, ${plural(episode.turns.length, "turn")}, ${endOf(episode)}`;
+}
+
+/** The same of one that nobody scores. */
+export function endOf({ stopReason, error }: Trajectory): string {
+  return `ended: ${stopReason}${error === undefined ? "" : ` (${error})`}`;
 }
 
 /** A model may write anything: what would steer a terminal is shown as a dot. */

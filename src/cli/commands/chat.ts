@@ -7,7 +7,7 @@ import { modelFolder, openModel, samplingUse } from "../../sdk/model.ts";
 import { environmentOf } from "../../sdk/train.ts";
 import { resolveConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
-import { endingLine, messageLines } from "../conversation.ts";
+import { endingLine, endOf, messageLines } from "../conversation.ts";
 import { showDownload } from "../download.ts";
 import { interruptedExitCode } from "../interrupt.ts";
 import type { Screen } from "../screen.ts";
@@ -28,8 +28,9 @@ export async function chatCommand(
   const environment = environmentOf(config, user);
   const task = await drawTask(environment, config.seed);
   const { opening, inOneText } = await look(environment, task);
-  const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config.model, onDownload));
-  const { engine, chat } = await openModel(folder, config.threads, { ...samplingUse(config), concurrency: 1 }, config.device);
+  const use = { ...samplingUse(config), concurrency: 1 };
+  const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, use));
+  const { engine, chat } = await openModel(folder, config.threads, use, config.device);
 
   const cancelled = new AbortController();
   const person = personAt(input, screen, () => cancelled.abort());
@@ -63,7 +64,7 @@ export async function chatCommand(
       if (own) show({ role: "user", content: (await questionOf(environment, world)) ?? "" });
       const ended = await play(withQuestion(environment, own ? undefined : line, show), world, `chat/${asked}`);
       if (cancelled.signal.aborted) return undefined;
-      if (own || ended.stopReason !== "done") screen.line(screen.paint.dim(endingLine(ended)));
+      if (own || ended.stopReason !== "done") screen.line(screen.paint.dim(own ? endingLine(ended) : endOf(ended)));
     }
   };
 
