@@ -66,7 +66,7 @@ test("where a model answers in one growing text, questions are typed or drawn, a
   // What is called is answered, right behind it.
   const calls = shown.flatMap((line, at) => (/^assistant .*s$/.test(line) ? [at] : []));
   expect(calls.length).toBeGreaterThan(3);
-  for (const at of calls) expect(shown[at + 1]).toMatch(/^tool {7}tell → tut$|^reward|^user/);
+  for (const at of calls) expect(shown[at + 1]).toMatch(/^tool {7}tell → tut$|^reward|^ended|^user/);
   // Drawn tasks are scored, by the calls that were made for them.
   const rewards = shown.flatMap((line, at) => (/^reward \d, \d turns?, ended: /.test(line) ? [at] : []));
   const drawn = shown.flatMap((line, at) => (line === "user       /task" ? [at] : []));
