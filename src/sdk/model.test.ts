@@ -6,10 +6,14 @@ import { startHub } from "../../test/hub-server.ts";
 import { writeTinyModel } from "../../test/tiny-model.ts";
 import { ConfigError, ModelError } from "../core/errors.ts";
 import { resolveConfig } from "../training/config.ts";
-import { findModel, modelFolder, openModel, samplingUse, trainingUse } from "./model.ts";
+import * as models from "./model.ts";
+import { openModel, samplingUse, trainingUse } from "./model.ts";
 
 const source = mkdtempSync(join(tmpdir(), "retrograde-source-"));
 await writeTinyModel(source);
+const choice = (model: string, name = "office") => ({ model, environment: { name } });
+const findModel = (model: string) => models.findModel(choice(model));
+const modelFolder = (model: string) => models.modelFolder(choice(model));
 const use = { training: false, length: 64, concurrency: 1 };
 
 beforeEach(() => {
@@ -24,6 +28,14 @@ test("a folder is taken before a name on the Hub, and needs no network", async (
   expect(findModel("models/office")).toEqual({ folder: "models/office" }); // of this repository, where the tests run
   expect(findModel("tiny/letters")).toEqual({ hub: { repo: "tiny/letters", revision: undefined } });
   expect(findModel("tiny/letters@v1")).toEqual({ hub: { repo: "tiny/letters", revision: "v1" } });
+});
+
+test("the default model is the one of the environment; an environment of one's own gets the office's", () => {
+  const folderFor = (name: string) => models.findModel(choice("default", name));
+  expect(folderFor("office")).toEqual({ folder: join(import.meta.dirname, "../../models/office") });
+  expect(folderFor("knowledge")).toEqual({ folder: join(import.meta.dirname, "../../models/knowledge") });
+  expect(folderFor("my-own")).toEqual(folderFor("office"));
+  expect(findModel(source)).toEqual(models.findModel(choice(source, "knowledge")));
 });
 
 test.each(["nowhere", "./no/where", "a/b/c", "a/b@"])("%s is neither a folder nor a name, and the error says both", (model) => {

@@ -12,23 +12,31 @@ import { type MemoryUse, requireMemory } from "../engines/local/memory.ts";
 import { availableMemory } from "../engines/local/memory-available.ts";
 import { readModelConfig } from "../engines/local/model-folder.ts";
 import { fetchModel, type HubEvent } from "../hub/model.ts";
-import { type HubName, parseHubName } from "../hub/name.ts";
+import { formatHubName, type HubName, parseHubName } from "../hub/name.ts";
 import { layout } from "../runs/layout.ts";
 import type { TrainingConfig } from "../training/config.ts";
 
-const defaultModel = fileURLToPath(new URL("../../models/office", import.meta.url));
+const defaultModels = new URL("../../models/", import.meta.url);
+
+/** The model of a world that comes along has learned this world's texts; environments of other names get the office's. */
+function defaultModel(environment: string): string {
+  return fileURLToPath(new URL(environment === "knowledge" ? "knowledge" : "office", defaultModels));
+}
+
+/** What decides it: the model's name, and the environment's where that is "default". */
+export type ModelChoice = Pick<TrainingConfig, "model"> & { readonly environment: { readonly name: string } };
 
 /** Where a model is: in a folder, or on the Hugging Face Hub. */
 export type ModelSource = { readonly folder: string } | { readonly hub: HubName };
 
 /**
- * What a model's name stands for: "default" is the one that comes with the package, a run's folder stands for the model that it
- * trained, any other folder for itself; what is no folder is a name on the Hub. Looks at this machine alone.
+ * What a model's name stands for: "default" is the one that comes with the package for an environment, a run's folder stands for the
+ * model that it trained, any other folder for itself; what is no folder is a name on the Hub. Looks at this machine alone.
  * @throws ConfigError if it is neither
  */
-export function findModel(model: string): ModelSource {
+export function findModel({ model, environment: { name } }: ModelChoice): ModelSource {
   const isRun = existsSync(layout.run(model));
-  const folder = model === "default" ? defaultModel : isRun ? layout.model(model) : model;
+  const folder = model === "default" ? defaultModel(name) : isRun ? layout.model(model) : model;
   if (existsSync(join(folder, "config.json"))) return { folder };
   const hub = existsSync(model) ? undefined : parseHubName(model);
   if (hub !== undefined) return { hub };
@@ -45,12 +53,17 @@ export function findModel(model: string): ModelSource {
 /**
  * The folder of a model, downloaded first if it is on the Hub and not yet in the cache.
  * @param onDownload is told how far that is
+ * @param use what the model is for: whether the machine's memory will do is then said before its weights are downloaded
  * @throws ConfigError if there is no such model; ModelError if it cannot be had, or is not one that the local engine computes
+ * @throws EngineError if this machine has too little memory for it
  */
-export async function modelFolder(model: string, onDownload?: (event: HubEvent) => void): Promise<string> {
-  const source = findModel(model);
+export async function modelFolder(choice: ModelChoice, onDownload?: (event: HubEvent) => void, use?: MemoryUse): Promise<string> {
+  const source = findModel(choice);
   if ("folder" in source) return source.folder;
-  const inspect = async (configFile: string) => void (await readModelConfig(configFile));
+  const inspect = async (configFile: string) => {
+    const config = await readModelConfig(configFile);
+    if (use !== undefined) requireMemory(formatHubName(source.hub), config, use, availableMemory());
+  };
   return fetchModel(source.hub, { onEvent: onDownload, inspect });
 }
 
@@ -94,7 +107,7 @@ export const assumedLength = 512;
 /** Memory that a run of a configuration takes. */
 export function trainingUse({ rollout, lora }: TrainingConfig): MemoryUse {
   const length = Math.max(assumedLength, rollout.maxTokens);
-  return { training: true, length, concurrency: rollout.concurrency, lora };
+  return { training: true, length, concurrency: rollout.concurrency, ahead: rollout.ahead, lora };
 }
 
 /** The same of sampling without training. */

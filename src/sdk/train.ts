@@ -56,14 +56,14 @@ export async function planRun(user: UserConfig = {}, options: PlanOptions = {}):
     const config = resolveConfig(readRun(folder).config as UserConfig, flags);
     requireSameRun(folder, config);
     const plan = { ...planned(config, user), rewards: rewardsOf(config, user, folder), folder, resume };
-    return { ...plan, modelFolder: await modelFolder(config.model, onDownload) };
+    return { ...plan, modelFolder: await modelFolder(config, onDownload, trainingUse(config)) };
   }
   const plan = planned(resolveConfig(user, flags), user);
   const { algorithm, out } = plan.config;
   const folder = out ?? newRunFolder(runsFolder, `${plan.environment.name}-${algorithm.kind}`);
   requireFree(folder);
   const rewards = rewardsOf(plan.config, user, folder);
-  return { ...plan, rewards, folder, resume, modelFolder: await modelFolder(plan.config.model, onDownload) };
+  return { ...plan, rewards, folder, resume, modelFolder: await modelFolder(plan.config, onDownload, trainingUse(plan.config)) };
 }
 
 export interface TrainOptions {
@@ -103,11 +103,11 @@ function planned(config: TrainingConfig, user: UserConfig): Pick<RunPlan, "confi
   if (config.algorithm.kind === "sft")
     throw new ConfigError("algorithm.kind", "sft", {
       expected: rolloutAlgorithms,
-      hint: "sft learns from demonstrations, not from rollouts: recipes/office shows how.",
+      hint: "sft learns from demonstrations, not from rollouts: recipes/make-model.ts shows how.",
     });
   const environment = environmentOf(config, user);
   checkSplits(environment, config);
-  findModel(config.model);
+  findModel(config);
   return { config, environment };
 }
 

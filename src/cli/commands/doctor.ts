@@ -4,7 +4,7 @@ import { makeChat } from "../../agents/chat.ts";
 import { checkVocabulary, loadTokenizer } from "../../agents/tokenizer.ts";
 import { seedOf } from "../../core/random.ts";
 import { chooseProvider } from "../../engines/local/device-choice.ts";
-import { estimateMemory, gibibytes, parameterCount, totalBytes } from "../../engines/local/memory.ts";
+import { estimateMemory, gibibytes, parameterCount, parameterText, totalBytes, whatFits } from "../../engines/local/memory.ts";
 import { availableMemory } from "../../engines/local/memory-available.ts";
 import { readModelConfig } from "../../engines/local/model-folder.ts";
 import { measurePeak } from "../../engines/local/peak.ts";
@@ -35,6 +35,8 @@ export interface DoctorFlags extends SettingValues {
 /** Looks at all that training needs on this machine. @returns the exit code: 1 if something is broken */
 export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise<number> {
   const config = resolveConfig({}, settingsOf(doctorFlags, flags));
+  const use = { ...samplingUse(config), concurrency: rows };
+  let hasDevice = config.device === "cpu";
   let folder: string | undefined;
   let model: Model | undefined;
   const checks: readonly (readonly [string, Check])[] = [
@@ -42,14 +44,27 @@ export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise
     ["processor", () => checkProcessor(config.threads)],
     ["memory", checkMemory],
     ["matrix products", () => checkProducts(config.threads)],
-    ...(config.device === "cpu" ? [] : [["device", () => checkDevice(config)] as const]),
+    ...(hasDevice
+      ? []
+      : [
+          [
+            "device",
+            async () => {
+              const finding = await checkDevice(config);
+              hasDevice = true;
+              return finding;
+            },
+          ] as const,
+        ]),
     [
       "model",
       async () => {
-        folder = await (flags.json === true
-          ? modelFolder(config.model)
-          : showDownload(config.model, screen, (onDownload) => modelFolder(config.model, onDownload)));
-        return describeModel(folder);
+        const found = await (flags.json === true
+          ? modelFolder(config, undefined, use)
+          : showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, use)));
+        const finding = await describeModel(found);
+        folder = found;
+        return finding;
       },
     ],
     ["chat template", () => (folder === undefined ? notTried : checkChat(folder, config))],
@@ -58,7 +73,8 @@ export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise
       "sampling",
       async () => {
         if (folder === undefined) return notTried;
-        model = await openModel(folder, config.threads, { ...samplingUse(config), concurrency: rows }, config.device);
+        if (!hasDevice) return { state: "doubtful", text: "not tried: there is no device" };
+        model = await openModel(folder, config.threads, use, config.device);
         return checkSampling(model, config);
       },
     ],
@@ -80,7 +96,7 @@ export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise
   return ready ? 0 : 1;
 }
 
-const notTried: Finding = { state: "doubtful", text: "not tried: there is no model" };
+const notTried: Finding = { state: "doubtful", text: "not tried: there is no model to try it with" };
 
 async function attempt(check: Check): Promise<Finding> {
   try {
@@ -142,7 +158,7 @@ async function describeModel(folder: string): Promise<Finding> {
   return {
     state: "good",
     text:
-      `${folder}: ${architecture}, ${(parameters / 1e6).toFixed(1)} M parameters, vocabulary ${count(vocabSize)} ` +
+      `${folder}: ${architecture}, ${parameterText(parameters)} parameters, vocabulary ${count(vocabSize)} ` +
       `(tokenizer ${count(tokenizer.size)}), up to ${count(maxPositionEmbeddings)} tokens`,
     values: { folder, architecture, parameters, vocabSize, tokenizerSize: tokenizer.size, maxLength: maxPositionEmbeddings },
   };
@@ -181,7 +197,11 @@ async function checkMemoryNeeded(folder: string, config: TrainingConfig): Promis
   return {
     state: fits ? "good" : "doubtful",
     text: `about ${text}`,
-    ...(fits ? {} : { advice: `${gibibytes(available)} are available: train a smaller model, or lower rollout.concurrency.` }),
+    ...(fits
+      ? {}
+      : {
+          advice: `${gibibytes(available)} are available. ${whatFits(model, { ...trainingUse(config), length: uses[0].length }, available)}`,
+        }),
     values: { concurrency: config.rollout.concurrency, estimates: uses },
   };
 }

@@ -21,7 +21,7 @@ export async function evalCommand(flags: SettingValues, screen: Screen): Promise
   const environment = environmentOf(config, user);
   const { split, tasks, k, temperature } = config.evaluation;
   checkSplit(environment, "evaluation.split", split);
-  const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config.model, onDownload));
+  const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, samplingUse(config)));
   const total = Math.min(tasks, environment.size(split)) * k;
   screen.line(`Evaluating ${folder} in "${environment.name}": ${plural(tasks, `${split} task`)}, ${plural(k, "attempt")} each`);
 
