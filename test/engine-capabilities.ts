@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { EngineError } from "../src/core/errors.ts";
 import { type Capability, capabilities, type Values, type Weights } from "../src/core/policy.ts";
 import type { ActionInContext } from "../src/core/trajectory.ts";
-import type { Engine, EngineCritic } from "../src/engines/engine.ts";
+import type { Engine, EngineCritic, Sampler } from "../src/engines/engine.ts";
 import {
   adamW,
   ascent,
@@ -34,6 +34,7 @@ export function capabilityCases(open: () => Promise<Engine>, has: readonly Capab
     const uses: Record<Capability, () => Promise<unknown>> = {
       critic: () => engine.critic(),
       "entropy-gradient": () => engine.forwardBackward(samples, someWeights, { ...plain, entropyWeights: otherWeights }),
+      "frozen-policies": () => engine.freeze(),
     };
     for (const capability of capabilities.filter((each) => !has.includes(each))) {
       await expect(uses[capability]()).rejects.toThrow(EngineError);
@@ -42,6 +43,7 @@ export function capabilityCases(open: () => Promise<Engine>, has: readonly Capab
   });
   if (has.includes("entropy-gradient")) describe("the gradient of the entropy", () => entropyCases(open));
   if (has.includes("critic")) describe("the critic", () => criticCases(open, folder));
+  if (has.includes("frozen-policies")) describe("a frozen policy", () => frozenCases(open, folder));
 }
 
 function entropyCases(open: () => Promise<Engine>): void {
@@ -241,4 +243,53 @@ async function entropies(engine: Engine, temperature: number): Promise<number[][
     rows.push(row);
   }
   return rows;
+}
+
+function frozenCases(open: () => Promise<Engine>, folder: () => string): void {
+  const drawnFrom = (sampler: Sampler) =>
+    Promise.all([1, 2, 3].map((seed) => sampler.sample({ context: samples[0].context, maxTokens: 5, stopTokens: [], seed })));
+  const bold = { ...adamW, learningRate: 0.1 };
+
+  test("is sampled and scored as it was, while and after the engine steps", async () => {
+    const engine = await open();
+    await engine.forwardBackward(samples, someWeights, plain);
+    await engine.step(adamW);
+    const [before, scored] = [await drawnFrom(engine), await engine.logprobs(samples, plain)];
+    const frozen = await engine.freeze();
+    await engine.forwardBackward(samples, someWeights, plain);
+    const during = drawnFrom(frozen);
+    await engine.step(bold);
+    expect(await during).toEqual(before);
+    expect(await drawnFrom(frozen)).toEqual(before);
+    expect(await frozen.logprobs(samples, plain)).toEqual(scored);
+    expect([frozen.weightVersion, engine.weightVersion]).toEqual([1, 2]);
+    expect(before.map(({ weightVersion }) => weightVersion)).toEqual([1, 1, 1]);
+    expect(distance(await engine.logprobs(samples, plain), scored)).toBeGreaterThan(0.01);
+    await frozen.dispose();
+  });
+
+  test("comes back from its folder, in another engine and at another version", async () => {
+    const [first, second] = [await open(), await open()];
+    await first.forwardBackward(samples, someWeights, plain);
+    await first.step(bold);
+    const frozen = await first.freeze();
+    await frozen.saveState(join(folder(), "frozen"));
+    const loaded = await second.loadFrozen(join(folder(), "frozen"));
+    expect(loaded.weightVersion).toBe(1);
+    expect(second.weightVersion).toBe(0);
+    expect(await drawnFrom(loaded)).toEqual(await drawnFrom(frozen));
+    expect(await loaded.logprobs(samples, plain)).toEqual(await frozen.logprobs(samples, plain));
+    for (const each of [frozen, loaded]) await each.dispose();
+  });
+
+  test("counts what it samples by itself", async () => {
+    const engine = await open();
+    const frozen = await engine.freeze();
+    engine.takeStats();
+    const tokens = (await drawnFrom(frozen)).reduce((sum, action) => sum + action.tokens.length, 0);
+    expect(frozen.takeStats().sampledTokens).toBe(tokens);
+    expect(frozen.takeStats().sampledTokens).toBe(0);
+    expect(engine.takeStats().sampler.sampledTokens).toBe(0);
+    await frozen.dispose();
+  });
 }

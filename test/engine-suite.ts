@@ -4,7 +4,7 @@ import { join, relative } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Capability, capabilities, type Logprobs, type Weights } from "../src/core/policy.ts";
 import type { ActionInContext } from "../src/core/trajectory.ts";
-import type { Engine, SampleRequest, Sampler } from "../src/engines/engine.ts";
+import type { Engine, SampleRequest } from "../src/engines/engine.ts";
 import { capabilityCases } from "./engine-capabilities.ts";
 import {
   adamW,
@@ -207,54 +207,6 @@ export function engineSuite(name: string, makeEngine: () => Promise<Engine>, has
         expect(distance(second, first)).toBeGreaterThan(10 * rounding);
         await engine.snapshotReference();
         expectClose(await engine.referenceLogprobs(samples, plain), second);
-      });
-    });
-
-    describe("a frozen policy", () => {
-      const drawnFrom = (sampler: Sampler) => Promise.all([1, 2, 3].map((seed) => sampler.sample(request({ seed }))));
-      const bold = { ...adamW, learningRate: 0.1 };
-
-      test("is sampled and scored as it was, while and after the engine steps", async () => {
-        const engine = await open();
-        await engine.forwardBackward(samples, someWeights, plain);
-        await engine.step(adamW);
-        const [before, scored] = [await drawnFrom(engine), await engine.logprobs(samples, plain)];
-        const frozen = await engine.freeze();
-        await engine.forwardBackward(samples, someWeights, plain);
-        const during = drawnFrom(frozen);
-        await engine.step(bold);
-        expect(await during).toEqual(before);
-        expect(await drawnFrom(frozen)).toEqual(before);
-        expect(await frozen.logprobs(samples, plain)).toEqual(scored);
-        expect([frozen.weightVersion, engine.weightVersion]).toEqual([1, 2]);
-        expect(before.map(({ weightVersion }) => weightVersion)).toEqual([1, 1, 1]);
-        expect(distance(await engine.logprobs(samples, plain), scored)).toBeGreaterThan(0.01);
-        await frozen.dispose();
-      });
-
-      test("comes back from its folder, in another engine and at another version", async () => {
-        const [first, second] = [await open(), await open()];
-        await first.forwardBackward(samples, someWeights, plain);
-        await first.step(bold);
-        const frozen = await first.freeze();
-        await frozen.saveState(join(folder, "frozen"));
-        const loaded = await second.loadFrozen(join(folder, "frozen"));
-        expect(loaded.weightVersion).toBe(1);
-        expect(second.weightVersion).toBe(0);
-        expect(await drawnFrom(loaded)).toEqual(await drawnFrom(frozen));
-        expect(await loaded.logprobs(samples, plain)).toEqual(await frozen.logprobs(samples, plain));
-        for (const each of [frozen, loaded]) await each.dispose();
-      });
-
-      test("counts what it samples by itself", async () => {
-        const engine = await open();
-        const frozen = await engine.freeze();
-        engine.takeStats();
-        const tokens = (await drawnFrom(frozen)).reduce((sum, action) => sum + action.tokens.length, 0);
-        expect(frozen.takeStats().sampledTokens).toBe(tokens);
-        expect(frozen.takeStats().sampledTokens).toBe(0);
-        expect(engine.takeStats().sampler.sampledTokens).toBe(0);
-        await frozen.dispose();
       });
     });
 

@@ -15,10 +15,16 @@ const folder = mkdtempSync(join(tmpdir(), "retrograde-resume-"));
 const model = join(folder, "model");
 
 /** @param lines SIGKILL after so many lines of output; never if left out */
-function trainingProcess(out: string, { resume = false, lines = Number.POSITIVE_INFINITY } = {}): Promise<number | null> {
+function trainingProcess(
+  out: string,
+  { resume = false, lines = Number.POSITIVE_INFINITY, ahead = 0 } = {},
+): Promise<number | null> {
   const child = spawn(
     process.execPath,
-    ["--import", "jiti/register", join(import.meta.dirname, "training-process.ts"), model, out, ...(resume ? ["resume"] : [])],
+    [
+      ...["--import", "jiti/register", join(import.meta.dirname, "training-process.ts")],
+      ...[model, out, String(ahead), ...(resume ? ["resume"] : [])],
+    ],
     { stdio: ["ignore", "pipe", "inherit"] },
   );
   let seen = 0;
@@ -53,6 +59,17 @@ test("a real run that is killed three times and resumed ends as if it had never 
   expect(readSummary(killed)).toBeUndefined();
   expect(await trainingProcess(killed, { resume: true })).toBe(0);
   expect(contentsOf(killed)).toEqual(contentsOf(straight));
+});
+
+test("so does one whose rollouts are sampled ahead, and it writes the same bytes each time", patience, async () => {
+  const [straight, killed] = [join(folder, "ahead-straight"), join(folder, "ahead-killed")];
+  expect(await trainingProcess(straight, { ahead: 2 })).toBe(0);
+  expect(await trainingProcess(killed, { ahead: 2, lines: 90 })).toBeNull();
+  expect(await trainingProcess(killed, { ahead: 2, lines: 40, resume: existsSync(layout.run(killed)) })).toBeNull();
+  expect(readSummary(killed)).toBeUndefined();
+  expect(await trainingProcess(killed, { ahead: 2, resume: true })).toBe(0);
+  expect(contentsOf(killed)).toEqual(contentsOf(straight));
+  expect(readMetrics(straight).map(({ metrics }) => metrics.staleness)).toEqual([0, 1, 2, 2, 2, 2, 2, 2, 2, 2]);
 });
 
 test("two real runs with the same seed write the same bytes", patience, async () => {

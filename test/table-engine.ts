@@ -136,6 +136,7 @@ export class TableEngine implements Engine {
   }
 
   #frozen(policy: { readonly numbers: readonly number[]; readonly steps: number }): FrozenPolicy {
+    this.#require("frozen-policies");
     let sampledTokens = 0;
     return {
       info: this.info,

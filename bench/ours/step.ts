@@ -1,7 +1,8 @@
 /** Whole training steps by GRPO, 8 tasks × 8 rollouts: step.ts MODEL THREADS words|office */
 import { openModel } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config.ts";
-import { trainingStep } from "../../src/training/step.ts";
+import { rolloutSource } from "../../src/training/rollout-source.ts";
+import { type StepArguments, trainingStep } from "../../src/training/step.ts";
 import { oneRequestOffice } from "../office.ts";
 import { wordsEnvironment } from "../words.ts";
 import { answerRounds, secondsPerCall } from "./rounds.ts";
@@ -17,11 +18,14 @@ const config = resolveConfig({
   optimizer: { learningRate: 1e-5, schedule: "constant" },
   steps: 1000,
 });
+const args: StepArguments = { config, engine, chat, environment, onEvent: () => {} };
+const start = { step: 0, position: 0, episodes: 0, toolCalls: 0, sampledTokens: 0, wallSeconds: 0, peakRssMb: 0 };
+const rollouts = await rolloutSource(args, start, undefined);
 let step = 0;
 let position = 0;
 
 async function next(): Promise<void> {
-  const { tasks } = await trainingStep({ config, engine, chat, environment, onEvent: () => {} }, ++step, position);
+  const { tasks } = await trainingStep(args, ++step, await rollouts.take(step, position));
   position += tasks;
 }
 

@@ -11,10 +11,10 @@ export type Decide = (logprobs: Logprobs) => Weights;
 export type Values = readonly (readonly number[])[];
 
 /**
- * What an algorithm may need of an engine beyond sampling, log-probs and Σ w·log π. An engine lists what it has; a run whose algorithm
- * needs more does not start.
+ * What a run may need of an engine beyond sampling, log-probs and Σ w·log π: algorithms a critic or the gradient of the entropy, rollouts that
+ * are sampled ahead frozen policies. An engine lists what it has; a run that needs more does not start.
  */
-export const capabilities = ["critic", "entropy-gradient"] as const;
+export const capabilities = ["critic", "entropy-gradient", "frozen-policies"] as const;
 export type Capability = (typeof capabilities)[number];
 
 /**

@@ -128,9 +128,12 @@ export interface Engine extends Sampler {
    * @throws EngineError if the gradient is not finite, or while the engine itself is being sampled
    */
   step(options: StepOptions): Promise<StepReport>;
-  /** Freezes the current parameters to sample from, whatever `step` does next: on a remote engine, weights saved for its samplers. */
+  /**
+   * Freezes the current parameters to sample from, whatever `step` does next: on a remote engine, weights saved for its samplers.
+   * @throws EngineError where the engine lacks the capability "frozen-policies"
+   */
   freeze(): Promise<FrozenPolicy>;
-  /** The policy that a `FrozenPolicy.saveState` wrote: same weights, same version. */
+  /** The policy that a `FrozenPolicy.saveState` wrote: same weights, same version. @throws EngineError as `freeze` */
   loadFrozen(folder: string): Promise<FrozenPolicy>;
   /**
    * The critic, made when it is first asked for, from then on part of the state that is saved. Loading a state replaces it: ask again.

@@ -30,6 +30,8 @@ export const timingRecordSchema = z.object({
   rolloutSeconds: z.number(),
   /** Where the configuration composes rewards. */
   rewardSeconds: z.number().optional(),
+  /** Where rollouts are sampled ahead: how long the update had to wait for them. Their own seconds overlap with the steps before. */
+  waitedSeconds: z.number().optional(),
   updateSeconds: z.number(),
   sampledTokens: z.number(),
   sampledTokensPerSecond: z.number(),

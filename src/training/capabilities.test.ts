@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { resolveAlgorithm, rolloutAlgorithms } from "../algorithms/config.ts";
 import { ConfigError } from "../core/errors.ts";
 import { type Capability, capabilities } from "../core/policy.ts";
-import { requireCapabilities } from "./capabilities.ts";
+import { requireCapabilities, requireFrozenPolicies } from "./capabilities.ts";
 
 const engineWith = (...has: Capability[]) => ({ name: "far", parameters: 1, vocabularySize: 2, maxLength: 3, capabilities: has });
 const check =
@@ -30,4 +30,12 @@ test("an entropy bonus is refused by its setting", () => {
   expect(check({ kind: "grpo", entropyCoef: 0.01 }, "critic")).toThrow(
     'algorithm.entropyCoef is 0.01; expected 0, or an engine with the capability "entropy-gradient" (far has critic).',
   );
+});
+
+test("rollouts ahead are refused where an engine cannot be sampled while it trains", () => {
+  const refused = () => requireFrozenPolicies(1, engineWith("critic"));
+  expect(refused).toThrow(ConfigError);
+  expect(refused).toThrow('rollout.ahead is 1; expected 0, or an engine with the capability "frozen-policies" (far has critic).');
+  requireFrozenPolicies(0, engineWith());
+  requireFrozenPolicies(3, engineWith("frozen-policies"));
 });

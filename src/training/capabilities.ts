@@ -3,6 +3,15 @@ import { ConfigError } from "../core/errors.ts";
 import type { Capability } from "../core/policy.ts";
 import type { EngineInfo } from "../engines/engine.ts";
 
+/** Before a run begins. @throws ConfigError if rollouts are to be sampled ahead by an engine that cannot be sampled while it trains */
+export function requireFrozenPolicies(ahead: number, { name, capabilities }: EngineInfo): void {
+  if (ahead === 0 || capabilities.includes("frozen-policies")) return;
+  throw new ConfigError("rollout.ahead", ahead, {
+    expected: `0, or an engine with the capability "frozen-policies" (${name} has ${capabilities.length === 0 ? "none" : capabilities.join(", ")})`,
+    hint: "This engine is either sampled or trained, not both at once; on WebGPU it is so.",
+  });
+}
+
 /** Before a run begins. @throws ConfigError if an algorithm needs what the engine lacks, with those that it can train */
 export function requireCapabilities(algorithm: AlgorithmConfig, { name, capabilities }: EngineInfo): void {
   const has = (capability: Capability) => capabilities.includes(capability);

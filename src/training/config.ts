@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { branchingSchema, firstRolloutsOf } from "../agents/branching/settings.ts";
-import { type AlgorithmKind, algorithmConfigSchema, rolloutAlgorithms } from "../algorithms/config.ts";
+import { type AlgorithmConfig, type AlgorithmKind, algorithmConfigSchema, rolloutAlgorithms } from "../algorithms/config.ts";
+import { correctionSchema } from "../algorithms/correction.ts";
 import { parseSettings } from "../core/settings.ts";
 import { type Environment, splits } from "../environments/environment.ts";
 import { refuseKeys, rewardsSchema } from "../rewards/config.ts";
@@ -37,8 +38,10 @@ export const trainingConfigSchema = z.strictObject({
       /** 1 and 0, off: cutting the support makes the ratio wrong. */
       topP: z.number().positive().max(1).default(1),
       topK: z.int().min(0).default(0),
-      /** Episodes in flight. */
+      /** Episodes in flight; where steps are sampled ahead, of each of them. */
       concurrency: z.int().min(1).default(64),
+      /** Steps whose rollouts are sampled while earlier ones are trained, by weights that are as many steps old. 0: none. */
+      ahead: z.int().min(0).default(0),
       episodeTimeoutMs: z.int().min(1).default(120_000),
     })
     .refine(({ branching, groupSize }) => branching === "off" || firstRolloutsOf(branching, groupSize) <= groupSize, {
@@ -46,6 +49,8 @@ export const trainingConfigSchema = z.strictObject({
       message: "at most rollout.groupSize, the leaves of a tree",
     })
     .prefault({}),
+  /** Weights rollouts by how much likelier they are under the policy that is trained than under the one that sampled. */
+  correction: z.union([z.literal("off"), correctionSchema]).default("off"),
   optimizer: z
     .strictObject({
       /** For a model of a few million parameters: 1e-4 was slower, 6e-4 too much (office study). */
@@ -120,11 +125,29 @@ export const trainingConfigSchema = z.strictObject({
 });
 
 /** What settings of different parts ask of each other. */
-const consistentSchema = trainingConfigSchema.refine(
-  ({ algorithm, rollout }) => !("miniBatches" in algorithm) || algorithm.miniBatches <= rollout.tasksPerStep,
-  { path: ["algorithm", "miniBatches"], message: "at most rollout.tasksPerStep: groups are dealt out whole" },
-);
+const consistentSchema = trainingConfigSchema
+  .refine(({ algorithm, rollout }) => !("miniBatches" in algorithm) || algorithm.miniBatches <= rollout.tasksPerStep, {
+    path: ["algorithm", "miniBatches"],
+    message: "at most rollout.tasksPerStep: groups are dealt out whole",
+  })
+  .refine(
+    ({ correction, rollout, algorithm }) =>
+      correction === "off" || correction.level !== "sequence" || rollout.branching === "off" || !trainsSharedTurnsOnce(algorithm),
+    {
+      path: ["correction", "level"],
+      message: '"token" or "turn" here: turns that branches share are trained once, so they have no one trajectory',
+    },
+  );
 export type TrainingConfig = z.output<typeof trainingConfigSchema>;
+
+function trainsSharedTurnsOnce(algorithm: AlgorithmConfig): boolean {
+  if (algorithm.kind === "arpo") return algorithm.attribution !== "soft";
+  return (
+    "advantage" in algorithm &&
+    typeof algorithm.advantage === "object" &&
+    ["tree", "shared-mean"].includes(algorithm.advantage.kind)
+  );
+}
 
 type Settings = z.input<typeof trainingConfigSchema>;
 
@@ -151,7 +174,7 @@ export function defineConfig(config: UserConfig): UserConfig {
 export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): TrainingConfig {
   for (const { rewards } of [user, flags]) refuseKeys(rewards);
   const asked = merge(merge(chosenByDefault, spelledOut(user)), spelledOut(flags));
-  return parseSettings(consistentSchema, merge(chosenByAlgorithm(asked), asked));
+  return parseSettings(consistentSchema, merge(merge(chosenByAlgorithm(asked), chosenByAhead(asked)), asked));
 }
 
 /**
@@ -164,6 +187,12 @@ const chosenByDefault = { environment: { name: "office" }, algorithm: { kind: "s
 function chosenByAlgorithm(asked: unknown): unknown {
   const algorithm = isRecord(asked) ? asked.algorithm : undefined;
   return isRecord(algorithm) && algorithm.kind === "arpo" ? { rollout: { groupSize: 16, branching: {} } } : undefined;
+}
+
+/** Stale rollouts are corrected unless that is switched off. */
+function chosenByAhead(asked: unknown): unknown {
+  const rollout = isRecord(asked) ? asked.rollout : undefined;
+  return isRecord(rollout) && Number(rollout.ahead) > 0 ? { correction: {} } : undefined;
 }
 
 /** True where a configuration brings its own environment rather than the name of one. */

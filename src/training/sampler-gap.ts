@@ -18,22 +18,16 @@ export function measureSamplerGap(
   limit: number,
 ): { readonly policy: Policy; gap(): SamplerGap } {
   const samplerLogprobs = new Map(turns.map((turn) => [keyOf(turn), turn.samplerLogprobs]));
+  const tally = new GapTally(limit);
   let moved = false;
-  let [tokens, sum, max] = [0, 0, 0];
 
   const compared = (samples: readonly ActionInContext[], logprobs: Logprobs): Logprobs => {
     if (moved) return logprobs;
     for (const [i, sample] of samples.entries()) {
-      const sampled = samplerLogprobs.get(keyOf(sample)) ?? [];
+      tally.add(samplerLogprobs.get(keyOf(sample)) ?? [], logprobs[i]);
       samplerLogprobs.delete(keyOf(sample));
-      for (const [j, logprob] of sampled.entries()) {
-        const difference = Math.abs(logprob - logprobs[i][j]);
-        tokens++;
-        sum += difference;
-        max = Math.max(max, difference);
-      }
     }
-    if (max > limit) throw gapError(max, limit);
+    tally.check();
     return logprobs;
   };
 
@@ -51,8 +45,50 @@ export function measureSamplerGap(
       },
       critic: policy.critic,
     },
-    gap: () => ({ samplerGapMean: tokens === 0 ? null : sum / tokens, samplerGapMax: tokens === 0 ? null : max }),
+    gap: () => tally.gap(),
   };
+}
+
+/**
+ * The same for turns that were sampled by weights which the trainer no longer has: these turns, scored under those weights.
+ * @param logprobs of the turns' action tokens
+ * @throws EngineError on a gap above the limit
+ */
+export function samplerGap(turns: readonly Turn[], logprobs: Logprobs, limit: number): SamplerGap {
+  const tally = new GapTally(limit);
+  for (const [i, { samplerLogprobs }] of turns.entries()) tally.add(samplerLogprobs, logprobs[i]);
+  tally.check();
+  return tally.gap();
+}
+
+class GapTally {
+  readonly #limit: number;
+  #tokens = 0;
+  #sum = 0;
+  #max = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Tokens of one action. @param sampled fewer where they are not to be compared */
+  add(sampled: readonly number[], logprobs: readonly number[]): void {
+    for (const [j, logprob] of sampled.entries()) {
+      const difference = Math.abs(logprob - logprobs[j]);
+      this.#tokens++;
+      this.#sum += difference;
+      this.#max = Math.max(this.#max, difference);
+    }
+  }
+
+  check(): void {
+    if (this.#max > this.#limit) throw gapError(this.#max, this.#limit);
+  }
+
+  gap(): SamplerGap {
+    const none = this.#tokens === 0;
+    return { samplerGapMean: none ? null : this.#sum / this.#tokens, samplerGapMax: none ? null : this.#max };
+  }
 }
 
 function keyOf({ trajectory, turn }: ActionInContext): string {

@@ -4,6 +4,7 @@ import { groupsWithoutSignal } from "../algorithms/advantages/group-relative.ts"
 import type { AlgorithmConfig } from "../algorithms/config.ts";
 import { seedOf } from "../core/random.ts";
 import type { Group } from "../core/trajectory.ts";
+import type { Sampler } from "../engines/engine.ts";
 import { applyRewards, type RewardedGroups } from "../rewards/compose.ts";
 import type { Metrics } from "../runs/records.ts";
 import { mean } from "./estimates.ts";
@@ -34,13 +35,18 @@ interface Batch extends RewardedGroups {
  * @param position training tasks that the steps before have taken
  * @throws the signal's reason if it was aborted, RewardError where a batch has no reward
  */
-export async function sampleGroups(args: StepArguments, step: number, position: number): Promise<Sampled> {
+export async function sampleGroups(
+  args: Omit<StepArguments, "engine">,
+  sampler: Sampler,
+  step: number,
+  position: number,
+): Promise<Sampled> {
   const { tasksPerStep } = args.config.rollout;
   const maxBatches = maxBatchesOf(args.config.algorithm);
   const batches: Batch[] = [];
   const varied: Group[] = [];
   do {
-    const batch = await playBatch(args, step, batches.length, position + batches.length * tasksPerStep);
+    const batch = await playBatch(args, sampler, step, batches.length, position + batches.length * tasksPerStep);
     batches.push(batch);
     varied.push(...batch.scored.filter((group) => groupsWithoutSignal([group]) === 0));
   } while (varied.length < tasksPerStep && batches.length < maxBatches);
@@ -72,13 +78,14 @@ export async function sampleGroups(args: StepArguments, step: number, position: 
 }
 
 /** 1 where an algorithm does not sample dynamically. */
-function maxBatchesOf(algorithm: AlgorithmConfig): number {
+export function maxBatchesOf(algorithm: AlgorithmConfig): number {
   return ("dynamicSampling" in algorithm && algorithm.dynamicSampling?.maxBatches) || 1;
 }
 
 /** @param batch from 0; the ids of the first are those of a step that has no other */
 async function playBatch(
-  { config, engine, chat, environment, rewards = [], onEvent, signal }: StepArguments,
+  { config, chat, environment, rewards = [], onEvent, signal }: Omit<StepArguments, "engine">,
+  sampler: Sampler,
   step: number,
   batch: number,
   position: number,
@@ -96,8 +103,8 @@ async function playBatch(
   };
   const played =
     branching === "off"
-      ? await rolloutGroups(engine, chat, environment, tasks, options)
-      : await rolloutTrees(engine, chat, environment, tasks, { ...options, branching });
+      ? await rolloutGroups(sampler, chat, environment, tasks, options)
+      : await rolloutTrees(sampler, chat, environment, tasks, { ...options, branching });
   signal?.throwIfAborted();
   const rolled = performance.now();
   const rewarded = await applyRewards(rewards, played, tasks, {

@@ -12,8 +12,8 @@ import type { TrainingConfig } from "./config.ts";
 import { enginePolicy } from "./engine-policy.ts";
 import type { OnEvent } from "./events.ts";
 import { rolloutMetrics } from "./rollout-metrics.ts";
+import type { StepRollouts } from "./rollout-source.ts";
 import { measureSamplerGap } from "./sampler-gap.ts";
-import { sampleGroups } from "./sampling.ts";
 import { scheduledLearningRate } from "./schedule.ts";
 
 export interface StepArguments {
@@ -36,50 +36,61 @@ export interface StepResult {
 }
 
 /**
- * One training step: rollouts of the next tasks, then one update by the algorithm, which may take several optimiser steps.
+ * The update of one training step by the algorithm, which may take several optimiser steps.
  * @param step from 1
- * @param position training tasks that the steps before have taken
+ * @param rollouts of the step's tasks
  * @param critic where the algorithm needs one
- * @throws the signal's reason if it was aborted while sampling or scoring; nothing was moved then
- * @throws RewardError where there is no reward to learn from; nothing was moved then either
  */
 export async function trainingStep(
-  args: StepArguments,
+  { config, engine, rewards = [], onEvent }: StepArguments,
   step: number,
-  position: number,
+  rollouts: StepRollouts,
   critic?: EngineCritic,
 ): Promise<StepResult> {
-  const { config, engine, rewards = [], onEvent } = args;
   const { seed, steps, rollout, optimizer, algorithm, limits } = config;
-
-  engine.takeStats();
+  const { groups, trained, tasks, metrics, rolloutSeconds, rewardSeconds, sampledTokens, ahead } = rollouts;
   const { weightVersion } = engine;
-  const { groups, trained, tasks, metrics, rolloutSeconds, rewardSeconds } = await sampleGroups(args, step, position);
-  const { sampledTokens } = engine.takeStats().sampler;
 
   const started = performance.now();
   onEvent({ type: "phase", phase: "update", step, total: 1 });
   const trajectories = groups.flatMap((group) => group.trajectories);
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
   const rolled = rolloutMetrics(groups, weightVersion);
-  if (Number(rolled.staleTurns) > 0)
+  if (ahead === undefined && Number(rolled.staleTurns) > 0)
     onEvent({
       type: "warning",
       message: `Step ${step}: ${rolled.staleTurns} turns were sampled with other weights than the trainer's.`,
     });
   const learningRate = scheduledLearningRate(step, steps, optimizer);
   const policy = enginePolicy(engine, rollout.temperature, { ...optimizer, learningRate }, critic);
-  const measured = measureSamplerGap(policy, turns, limits.logprobGap);
-  const updated = await runUpdate(measured.policy, trained, dealtTo(trained, algorithm), randomStream(seed, "update", step));
+  const measured = ahead === undefined ? measureSamplerGap(policy, turns, limits.logprobGap) : { policy, gap: () => ahead.gap };
+  const updated = await runUpdate(
+    measured.policy,
+    trained,
+    dealtTo(trained, algorithm),
+    randomStream(seed, "update", step),
+    config.correction === "off" ? undefined : config.correction,
+  );
   const { computedTokens, denseTokens } = engine.takeStats().training;
   const updateSeconds = (performance.now() - started) / 1000;
 
   return {
-    record: { step, metrics: { ...rolled, ...branchingMetrics(groups, rollout), ...metrics, ...measured.gap(), ...updated } },
+    record: {
+      step,
+      metrics: {
+        ...rolled,
+        ...(ahead === undefined ? {} : { staleness: ahead.staleness }),
+        ...branchingMetrics(groups, rollout),
+        ...metrics,
+        ...measured.gap(),
+        ...updated,
+      },
+    },
     timing: {
       step,
       rolloutSeconds,
       ...(rewards.length === 0 ? {} : { rewardSeconds }),
+      ...(ahead === undefined ? {} : { waitedSeconds: ahead.waitedSeconds }),
       updateSeconds,
       sampledTokens,
       sampledTokensPerSecond: sampledTokens / rolloutSeconds,

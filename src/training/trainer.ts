@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { needs } from "../algorithms/config.ts";
 import { RunError } from "../core/errors.ts";
 import type { Engine } from "../engines/engine.ts";
@@ -6,9 +7,10 @@ import { checkpointSteps, readEvaluation, readProgress, readSummary } from "../r
 import type { EvaluationRecord, Progress, ScoreSummary, Summary } from "../runs/records.ts";
 import { engineStateFolder, finishRun, writeCheckpoint, writeEvaluation, writeStep } from "../runs/write.ts";
 import { checkBranching, forkingNotice, toolCallsSpent } from "./branching.ts";
-import { requireCapabilities } from "./capabilities.ts";
+import { requireCapabilities, requireFrozenPolicies } from "./capabilities.ts";
 import { evaluate } from "./evaluate.ts";
 import { announceEpisodes, type OnEvent } from "./events.ts";
+import { type RolloutSource, rolloutSource } from "./rollout-source.ts";
 import { type StepArguments, type StepResult, trainingStep } from "./step.ts";
 
 export interface TrainArguments extends Omit<StepArguments, "onEvent"> {
@@ -18,7 +20,8 @@ export interface TrainArguments extends Omit<StepArguments, "onEvent"> {
 }
 
 /**
- * A run: evaluate, then (sample, update, record) for every step, evaluate again. All randomness derives from the seed and the step, and
+ * A run: evaluate, then (sample, update, record) for every step, evaluate again; where rollouts are sampled ahead, they are while earlier steps
+ * are made. All randomness derives from the seed and the step, and
  * everything else that a step needs is in the checkpoints, so a run that was killed and reopened writes what it would have written.
  * @param args.engine with the weights that training starts from; a checkpoint's are loaded here
  * @param args.signal ends the run after the step that is being made, or at once while episodes run
@@ -33,6 +36,7 @@ export async function train({ folder, onEvent = () => {}, ...parts }: TrainArgum
   const finished = readSummary(folder);
   if (finished !== undefined) return finished;
   requireCapabilities(config.algorithm, engine.info);
+  requireFrozenPolicies(rollout.ahead, engine.info);
   const forking = await checkBranching(config, environment);
 
   const started = performance.now();
@@ -40,6 +44,7 @@ export async function train({ folder, onEvent = () => {}, ...parts }: TrainArgum
   // A new critic begins as the policy that training starts from; a checkpoint brings its own along.
   const critic = needs(config.algorithm).includes("critic") ? await engine.critic() : undefined;
   let progress = resumed;
+  let rollouts: RolloutSource | undefined;
   const versions = () => `${engine.weightVersion} and ${critic?.steps}`;
   let versionsOfStep = versions();
   onEvent({ type: "run-started", folder, steps, resumedAt: progress.step });
@@ -52,7 +57,11 @@ export async function train({ folder, onEvent = () => {}, ...parts }: TrainArgum
   });
   const saveCheckpoint = async () => {
     onEvent({ type: "phase", phase: "checkpoint", step: progress.step, total: 1 });
-    const path = await writeCheckpoint(folder, soFar(), (into) => engine.saveState(into), checkpoint.keep);
+    const saveState = async (into: string) => {
+      await engine.saveState(into);
+      await rollouts?.saveState(join(into, aheadFolder), progress.step);
+    };
+    const path = await writeCheckpoint(folder, soFar(), saveState, checkpoint.keep);
     onEvent({ type: "checkpointed", step: progress.step, folder: path });
   };
   const evaluateOnce = async (when: EvaluationRecord["when"], step: number, split: Split, tasks: number, k: number) => {
@@ -77,17 +86,22 @@ export async function train({ folder, onEvent = () => {}, ...parts }: TrainArgum
 
   try {
     const before = await evaluateEnd("before", 0);
+    const saved = progress.step === 0 ? undefined : join(engineStateFolder(folder, progress.step), aheadFolder);
+    rollouts = await rolloutSource({ ...parts, onEvent }, progress, saved);
 
     while (progress.step < steps) {
       const { every, split, tasks } = evaluation.during;
       const due = every > 0 && progress.step > 0 && progress.step % every === 0;
       if (due) await evaluateOnce("during", progress.step, split, tasks, 1);
 
-      const result = await trainingStep({ ...parts, onEvent }, progress.step + 1, progress.position, critic);
+      const step = progress.step + 1;
+      const taken = await rollouts.take(step, progress.position);
+      const result = await trainingStep({ ...parts, onEvent }, step, taken, critic);
       writeStep(folder, result.record, result.timing, result.trajectories);
       progress = advanced(progress, result);
       versionsOfStep = versions();
       onEvent({ type: "stepped", record: result.record, timing: result.timing });
+      await rollouts.stepped(step);
 
       if (progress.step % checkpoint.every === 0 || progress.step === steps) await saveCheckpoint();
       signal?.throwIfAborted();
@@ -112,8 +126,13 @@ export async function train({ folder, onEvent = () => {}, ...parts }: TrainArgum
     if (!signal?.aborted) throw error;
     onEvent({ type: "interrupted", folder, step: progress.step });
     throw new RunError(folder, "interrupted", { hint: `Its ${progress.step} finished steps are kept: continue with --resume.` });
+  } finally {
+    await rollouts?.close();
   }
 }
+
+/** Within a checkpoint's engine state: the frozen policies of rollouts that are sampled ahead. */
+const aheadFolder = "ahead";
 
 const start: Progress = { step: 0, position: 0, episodes: 0, toolCalls: 0, sampledTokens: 0, wallSeconds: 0, peakRssMb: 0 };
 

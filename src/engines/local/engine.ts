@@ -16,6 +16,7 @@ import type {
   SampleRequest,
   StepOptions,
 } from "../engine.ts";
+import { missingCapability } from "../engine.ts";
 import { readAdapter, writeAdapter } from "./adapter-folder.ts";
 import { LocalCritic } from "./critic.ts";
 import type { Provider } from "./device.ts";
@@ -114,7 +115,8 @@ export class LocalEngine implements Engine {
       parameters: [...base.values()].reduce((sum, { length }) => sum + length, 0),
       vocabularySize: model.config.vocabSize,
       maxLength: Math.min(maxLength ?? Number.POSITIVE_INFINITY, model.config.maxPositionEmbeddings),
-      capabilities,
+      // Sessions on WebGPU share one device, which takes one run at a time.
+      capabilities: capabilities.filter((each) => each !== "frozen-policies" || provider !== "webgpu"),
     };
     this.#learnerOptions = {
       threads,
@@ -269,6 +271,7 @@ export class LocalEngine implements Engine {
   }
 
   #frozenParts(): FrozenParts {
+    if (!this.info.capabilities.includes("frozen-policies")) throw missingCapability(this.info, "frozen-policies");
     const [info, config, samplerOptions] = [this.info, this.#config, this.#samplerOptions];
     return { info, config, samplerOptions, learner: this.#learner, base: this.#frozen };
   }

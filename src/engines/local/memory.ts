@@ -13,6 +13,8 @@ export interface MemoryUse {
   readonly length: number;
   /** Actions that are sampled at a time. */
   readonly concurrency: number;
+  /** Steps whose rollouts are sampled while others are trained; none if left out. */
+  readonly ahead?: number;
   /** An adapter is trained instead of the model. */
   readonly lora?: LoraSettings;
 }
@@ -68,10 +70,18 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
     { name: "gradient", bytes: learnedBytes },
     { name: "AdamW's moments", bytes: 2 * learnedBytes },
     { name: "reference model", bytes: learnedBytes },
+    ...frozenPolicies(use.ahead ?? 0, learnedBytes, sampling),
     // Layer by layer, gradients are those of a layer or of the embedding.
     { name: "gradient in the making", bytes: pass.layered ? 2 * Math.max(...learned) : passCopies * learnedBytes },
     { name: "activations", bytes: pass.bytes },
   ];
+}
+
+/** Each with weights, and, where it is sampled, what a sampler takes; one more than are ahead is kept while a step is made. */
+function frozenPolicies(ahead: number, learnedBytes: number, sampling: readonly MemoryPart[]): MemoryPart[] {
+  if (ahead === 0) return [];
+  const sampler = totalBytes(sampling.filter(({ name }) => !["Node and ONNX Runtime", "parameters"].includes(name)));
+  return [{ name: "frozen policies", bytes: (ahead + 1) * (learnedBytes + sampler) }];
 }
 
 export function totalBytes(parts: readonly MemoryPart[]): number {
