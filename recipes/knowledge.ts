@@ -27,10 +27,14 @@ export const knowledge: Recipe = {
     "\\s",
   ],
   vocabularySize: 640,
+  stages: [
+    { learningRate: 1.5e-3, warmupSteps: 50, steps: 2200, scheduledSteps: 3800 },
+    { learningRate: 6.4e-4, warmupSteps: 0, steps: 800, scheduledSteps: 800 },
+  ],
   copied: /[A-Z][a-z]+ [A-Z][a-z]+|[A-Z][a-z]+|[0-9]{2,4}/g,
   demonstrations: (settings, seed, slip) =>
     demonstrations(settings, seed, { slip: slip ?? habits, queries: { full: 0.4, short: 0.4, name: 0.2 } }),
 };
 
 /** Chosen so that every kind of question is answered at times, and that most of what goes wrong goes wrong after a result. */
-const habits = { first: 0.65, settle: 0.5, early: 0.3, swap: 0.3, guess: 0.35, half: 0.4 };
+const habits = { first: 0.5, settle: 0.5, early: 0.3, swap: 0.3, guess: 0.4, half: 0.5 };

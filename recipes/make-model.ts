@@ -65,12 +65,6 @@ const architecture: Omit<ModelConfig, "vocabSize" | "eosTokenIds"> = {
   tieWordEmbeddings: true,
 };
 
-/** The learning rate falls slowly along a line that would reach 0 at step 3500; when copying has formed, steeply to 0. */
-const stages = [
-  { learningRate: 1.5e-3, warmupSteps: 50, steps: 2000, scheduledSteps: 3500 },
-  { learningRate: 6.4e-4, warmupSteps: 0, steps: 600, scheduledSteps: 600 },
-];
-
 /** The first steps also repeat random words: copying is what everything else rests on, and it is learned soonest by itself. */
 const copyingSteps = 525;
 
@@ -103,7 +97,7 @@ console.log(`${engine.info.parameters} parameters, ${tokenizer.size} tokens`);
 let step = 0;
 let tokens = 0;
 const started = performance.now();
-for (const { steps, scheduledSteps, ...schedule } of stages) {
+for (const { steps, scheduledSteps, ...schedule } of recipe.stages) {
   const last = step + steps;
   await supervise({
     engine,

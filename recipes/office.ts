@@ -20,6 +20,10 @@ export const office: Recipe = {
     "\\s",
   ],
   vocabularySize: 768,
+  stages: [
+    { learningRate: 1.5e-3, warmupSteps: 50, steps: 2000, scheduledSteps: 3500 },
+    { learningRate: 6.4e-4, warmupSteps: 0, steps: 600, scheduledSteps: 600 },
+  ],
   copied: /[A-Z][a-z]+|[a-z][0-9]{2}|[0-9]{2}/g,
   demonstrations: (settings, seed, slip = 0.35) => demonstrations(settings, seed, { slip }),
 };

@@ -6,6 +6,16 @@ export interface Recipe {
   /** See `TokenizerOptions`. */
   readonly pieces: readonly string[];
   readonly vocabularySize: number;
+  /**
+   * In each, the learning rate falls along a line that would reach 0 at the last scheduled step: slowly at first; when copying has
+   * formed, steeply.
+   */
+  readonly stages: readonly {
+    readonly learningRate: number;
+    readonly warmupSteps: number;
+    readonly steps: number;
+    readonly scheduledSteps: number;
+  }[];
   /** What the model has to copy later, in texts. */
   readonly copied: RegExp;
   /**

@@ -29,7 +29,7 @@ class Parser {
   /** @throws CalculationError at what is no part of an expression */
   constructor(text: string) {
     if (text.length > longest) throw new CalculationError(`SyntaxError: an expression has at most ${longest} characters`);
-    const pattern = /\s*(?:((?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|\/\/|[-+*/%()])|(\S))/gy;
+    const pattern = /\s*(?:((?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|\/\/|\*(?!\*)|[-+/%()])|(\*\*|\S))/gy;
     this.#tokens = [...text.matchAll(pattern)].map(([, token, unknown]) => {
       if (unknown !== undefined)
         throw new CalculationError(

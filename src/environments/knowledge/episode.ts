@@ -1,6 +1,6 @@
 import type { Message } from "../../core/messages.ts";
 import type { Tool } from "../../tools/tool.ts";
-import { tokenF1 } from "../deep-research/answer-text.ts";
+import { tokenF1, withoutArticles } from "../deep-research/answer-text.ts";
 import { systemPrompt } from "../deep-research/prompt.ts";
 import { researchReward } from "../deep-research/reward.ts";
 import { type Episode, responseOf, type Score, type TextProtocol } from "../environment.ts";
@@ -49,11 +49,18 @@ function scoreOf(
   protocol: TextProtocol,
   reward: KnowledgeSettings["reward"],
 ): Score {
-  const judged = researchReward(responseOf(conversation, protocol.write), golds, tokenF1);
-  const success = Number(judged.quality === 1);
+  const response = responseOf(conversation, protocol.write);
+  // Words that overlap do not do, and -5 is not 5 here: ARPO's F1 knows no punctuation.
+  const success = researchReward(response, golds, isExactly).quality;
+  const judged = researchReward(response, golds, tokenF1);
   const calls = (name: string) => conversation.filter((message) => message.role === "tool" && message.name === name).length;
   return {
     reward: reward === "exact" ? success : judged.reward,
     scores: { success, format: Number(judged.reward >= 0), searches: calls("search"), calculations: calls("python") },
   };
+}
+
+function isExactly(answer: string, golds: readonly string[]): number {
+  const plain = withoutArticles(answer).replace(/\.$/, "");
+  return Number(golds.some((gold) => withoutArticles(gold) === plain));
 }

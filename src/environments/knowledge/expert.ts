@@ -87,6 +87,11 @@ export function* lookUp({ corpus, mind }: Scene, relation: Relation, subject: En
 
 const notThere = "not there";
 
+/** The query that tells most. */
+export function fullQuery({ relation, subject }: Pick<Fact, "relation" | "subject">): string {
+  return queryOf(relation, subject, "full");
+}
+
 function queryOf(relation: Relation, subject: Entity, style: QueryStyle): string {
   if (style === "name") return subject.name;
   return `${relation} ${style === "short" ? subject.name : nameOf(subject)}`;

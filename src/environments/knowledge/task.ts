@@ -1,7 +1,7 @@
 import { type Random, randomStream } from "../../core/random.ts";
 import type { Split, Task } from "../environment.ts";
 import { type Corpus, corpusOf } from "./corpus.ts";
-import type { Plan, Scene } from "./expert.ts";
+import { fullQuery, type Plan, type Scene } from "./expert.ts";
 import { canBeHeldOut, type Draft, drawQuestion, type KindName } from "./kinds.ts";
 import type { KnowledgeSettings } from "./settings.ts";
 import { drawValue, drawWorld, type Fact, nameOf, type World } from "./world.ts";
@@ -21,7 +21,7 @@ export function challengeKinds(kinds: readonly KindName[]): readonly KindName[] 
   return kinds.filter(canBeHeldOut);
 }
 
-/** The task of a split and index. The splits draw from streams of their own. */
+/** The task of a split and index, one that can be answered: a full query shows what is needed. The splits draw from streams of their own. */
 export function drawTask(settings: KnowledgeSettings, split: Split, index: number): KnowledgeTask {
   const random = randomStream(0, "knowledge", split, index);
   const unseen = split === "challenge";
@@ -30,9 +30,12 @@ export function drawTask(settings: KnowledgeSettings, split: Split, index: numbe
     const world = drawWorld(random, settings.size, settings.ambiguity);
     const draft = attempt(20, () => drawQuestion(kind, world, random, unseen));
     if (draft === undefined) continue;
-    const { text, answer } = draft;
-    const golds = [...new Set([nameOf(answer), typeof answer === "number" ? nameOf(answer) : answer.name])];
+    const { text, needs, answer } = draft;
     const corpus = corpusOf(random, drawFacts(random, world, draft, settings));
+    const isShown = (fact: Fact) =>
+      corpus.index.search(fullQuery(fact), settings.pages).some((page) => corpus.facts.get(page.snippet) === fact);
+    if (!needs.every(isShown)) continue;
+    const golds = [...new Set([nameOf(answer), typeof answer === "number" ? nameOf(answer) : answer.name])];
     return { id: `${split}/${index}`, kind, question: text, golds, corpus, solve: draft.solve };
   }
 }
