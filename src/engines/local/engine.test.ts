@@ -7,6 +7,7 @@ import { engineSuite } from "../../../test/engine-suite.ts";
 import { EngineError, ModelError } from "../../core/errors.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import { createLocalEngine, type LocalEngine } from "./engine.ts";
+import { evenSize } from "./packing.ts";
 
 const golden = (name: string) => new URL(`../../../test/golden/models/${name}`, import.meta.url).pathname;
 const open = (name = "qwen3") => createLocalEngine({ model: golden(name), threads: 1 });
@@ -40,7 +41,7 @@ test("it tells the model's sizes, and keeps to a shorter length", async () => {
     parameters: 300 * 64 + 2 * 49_344 + 64,
     vocabularySize: 300,
     maxLength: 512,
-    capabilities: ["critic", "entropy-gradient"],
+    capabilities: ["critic", "entropy-gradient", "frozen-policies"],
   });
   const short = await createLocalEngine({ model: golden("qwen3"), threads: 1, maxLength: 22 });
   expect(short.info.maxLength).toBe(22);
@@ -51,7 +52,8 @@ test("it tells the model's sizes, and keeps to a shorter length", async () => {
 test("a prompt that samples share is computed once", async () => {
   engine.takeStats();
   await engine.logprobs(group, plain);
-  const computed = 20 + 4 * 3;
+  // From the last of three action tokens nothing is predicted.
+  const computed = evenSize(20 + 4 * 2);
   expect(engine.takeStats().training).toMatchObject({ computedTokens: computed, denseTokens: 4 * 23 });
   expect(engine.takeStats().training).toEqual({ computedTokens: 0, denseTokens: 0, seconds: 0 });
 });
@@ -67,7 +69,7 @@ test("weights known beforehand save the forward pass, decided zeros the backward
   expect(await computed(weights(1))).toBe(32);
   expect(await computed(() => weights(1))).toBe(32 + 32);
   expect(await computed(() => weights(0))).toBe(32);
-  expect(await computed(() => weights(1).with(0, [0, 0, 0]))).toBe(32 + 29);
+  expect(await computed(() => weights(1).with(0, [0, 0, 0]).with(2, [0, 0, 0]))).toBe(32 + 20 + 2 * 2);
   await fresh.dispose();
 });
 

@@ -58,6 +58,7 @@ export class Learner {
   #gradients: Arrays | undefined;
   /** Whether the gradient counts as zeros, whatever its arrays hold: clearing them would be a pass over memory for nothing. */
   #cleared = true;
+  #lastBackward: Promise<unknown> = Promise.resolve();
 
   /**
    * @param heads the n-th reads n numbers a token, the first of which is the same for all
@@ -160,13 +161,17 @@ export class Learner {
       [...this.parameters].map(([name, { length }]) => [name, new Float32Array(length)]),
     ));
     const all = this.#withFrozen(parameters);
-    return this.#overBatches(samples, batches, async (batch) => {
+    const pass = async (batch: PackedBatch) => {
       const summed = weights.map((each) => sumByPlace(batch, each));
       const graph = this.#graph(weights.length - 1, batch);
       const numbers = await graph.backward(batch, summed, all, gradients, temperature, this.#cleared);
       this.#cleared = false;
       return numbers;
-    });
+    };
+    // One at a time: they write to the same gradient.
+    const result = this.#lastBackward.then(() => this.#overBatches(samples, batches, pass));
+    this.#lastBackward = result.catch(() => {});
+    return result;
   }
 
   /** A forward half alone would often fit in one session, but computes nothing twice layer by layer either. */

@@ -4,7 +4,7 @@ import { ShapeError } from "../../core/errors.ts";
 import type { ActionInContext, TokenId } from "../../core/trajectory.ts";
 import { logprobHead } from "./heads.ts";
 import { loadModel } from "./model-folder.ts";
-import { batchRows, packBatch, packRows, type Row } from "./packing.ts";
+import { batchRows, evenSize, packBatch, packRows, type Row } from "./packing.ts";
 import { TrainingGraph } from "./training-graph.ts";
 
 const longest = 10;
@@ -30,31 +30,33 @@ function pathTo(row: Row, node: number): number[] {
 }
 
 test("the tries of a drawn example", () => {
-  //  1 ─ 2 ─ 3 ─ 4      sample 0: 1 2 | 3 4      and a duplicate of it, sample 3
-  //      │   └── 5      sample 1: 1 2 3 | 5
-  //      └── 6          sample 2: 1 | 2 6
+  //  1 ─ 2 ─ 3 ┄ 4      sample 0: 1 2 | 3 4      and a duplicate of it, sample 3
+  //      │   └┄┄ 5      sample 1: 1 2 3 | 5
+  //      └┄┄ 6          sample 2: 1 | 2 6        4, 5 and 6 are scored, and nothing is predicted from them
   const samples = [sample([1, 2], [3, 4]), sample([1, 2, 3], [5]), sample([1], [2, 6]), sample([1, 2], [3, 4])];
   expect(packRows(samples, 10)).toEqual([
     {
-      tokens: [1, 2, 3, 4, 5, 6],
-      parents: [-1, 0, 1, 2, 2, 1],
-      positions: [0, 1, 2, 3, 3, 2],
+      tokens: [1, 2, 3],
+      parents: [-1, 0, 1],
+      positions: [0, 1, 2],
       samples: [
-        { sample: 0, action: [2, 3] },
-        { sample: 3, action: [2, 3] },
-        { sample: 1, action: [4] },
-        { sample: 2, action: [1, 5] },
+        { sample: 2, action: [2, 6], before: [0, 1] },
+        { sample: 0, action: [3, 4], before: [1, 2] },
+        { sample: 1, action: [5], before: [2] },
+        { sample: 3, action: [3, 4], before: [1, 2] },
       ],
     },
   ]);
-  // Five distinct tokens a row: the second row starts anew.
-  expect(packRows(samples, 5).map((row) => row.tokens)).toEqual([
-    [1, 2, 3, 4, 5],
-    [1, 2, 6],
+  // Three distinct tokens a row: the second row starts anew.
+  const others = [sample([1, 2, 3], [4]), sample([1, 5], [6])];
+  expect(packRows(others, 4).map((row) => row.tokens)).toEqual([[1, 2, 3, 5]]);
+  expect(packRows([...others, sample([1, 5, 7], [8])], 4).map((row) => row.tokens)).toEqual([
+    [1, 2, 3, 5],
+    [1, 5, 7],
   ]);
 });
 
-test("every sample's path through its trie spells its tokens, and positions are depths", () => {
+test("every sample's path through its trie spells its tokens but the last, and positions are depths", () => {
   fc.assert(
     fc.property(sampleSets, limits, (samples, limit) => {
       const seen: number[] = [];
@@ -63,11 +65,12 @@ test("every sample's path through its trie spells its tokens, and positions are 
           expect(parent).toBeLessThan(node);
           expect(row.positions[node]).toBe(pathTo(row, node).length - 1);
         });
-        for (const { sample: index, action } of row.samples) {
+        for (const { sample: index, action, before } of row.samples) {
           seen.push(index);
-          const path = pathTo(row, action[action.length - 1]);
-          expect(path.map((node) => row.tokens[node])).toEqual(sequenceOf(samples[index]));
-          expect(path.slice(samples[index].context.length)).toEqual(action);
+          expect(action).toEqual(samples[index].action);
+          const path = pathTo(row, before[before.length - 1]);
+          expect(path.map((node) => row.tokens[node])).toEqual(sequenceOf(samples[index]).slice(0, -1));
+          expect(path.slice(samples[index].context.length - 1)).toEqual(before);
         }
       }
       expect(seen.sort((a, b) => a - b)).toEqual([...samples.keys()]);
@@ -81,7 +84,7 @@ test("a row holds every distinct prefix once, and no more than its limit", () =>
       for (const row of packRows(samples, limit)) {
         const prefixes = new Set(
           row.samples.flatMap(({ sample: index }) => {
-            const sequence = sequenceOf(samples[index]);
+            const sequence = sequenceOf(samples[index]).slice(0, -1);
             return sequence.map((_, end) => sequence.slice(0, end + 1).join());
           }),
         );
@@ -121,7 +124,7 @@ test("in a batch a token sees its ancestors and itself, and padding nothing but 
     fc.property(sampleSets, limits, (samples, limit) => {
       const rows = packRows(samples, limit);
       const batch = packBatch(rows);
-      expect([batch.rows, batch.length]).toEqual([rows.length, Math.max(...rows.map((row) => row.tokens.length))]);
+      expect([batch.rows, batch.length]).toEqual([rows.length, evenSize(Math.max(...rows.map((row) => row.tokens.length)))]);
       rows.forEach((row, r) => {
         for (let node = 0; node < batch.length; node++) {
           const place = r * batch.length + node;
@@ -138,26 +141,50 @@ test("in a batch a token sees its ancestors and itself, and padding nothing but 
   );
 });
 
-test("every action token is predicted from the token before it, and scored once where samples share it", () => {
+test("every action token is predicted from the query before it, and scored once where samples share it", () => {
   fc.assert(
     fc.property(sampleSets, limits, (samples, limit) => {
       const rows = packRows(samples, limit);
-      const { predictors, targets, places, length } = packBatch(rows);
+      const { predictors, targets, places, length, queryCount, queries } = packBatch(rows);
       expect(new Set(places.map(({ sample: index }) => index)).size).toBe(samples.length);
+      const scoredTokens = new Set<string>();
       for (const { sample: index, scored } of places) {
         expect(scored.map((place) => targets[place])).toEqual(samples[index].action);
         scored.forEach((place, i) => {
-          const row = rows[Math.floor(predictors[place] / length)];
-          const path = pathTo(row, predictors[place] % length).map((node) => row.tokens[node]);
+          const r = Math.floor(predictors[place] / queryCount);
+          const node = queries[predictors[place]];
+          expect(Math.floor(node / length)).toBe(r);
+          const path = pathTo(rows[r], node % length).map((each) => rows[r].tokens[each]);
           expect(path).toEqual(sequenceOf(samples[index]).slice(0, samples[index].context.length + i));
+          scoredTokens.add(`${r}/${path}/${targets[place]}`);
         });
       }
-      // Scored places are distinct nodes: (row, path to the predictor, target) never repeats.
-      const nodes = rows.flatMap((row, r) =>
-        [...new Set(row.samples.flatMap(({ action }) => action))].map((node) => `${r}/${node}`),
-      );
-      expect(targets).toHaveLength(nodes.length);
-      expect(predictors).toHaveLength(nodes.length);
+      expect(targets).toHaveLength(scoredTokens.size);
+      expect(predictors).toHaveLength(scoredTokens.size);
+    }),
+  );
+});
+
+test("queries are the distinct tokens that something is predicted from, with their lines of the mask", () => {
+  fc.assert(
+    fc.property(sampleSets, limits, (samples, limit) => {
+      const rows = packRows(samples, limit);
+      const batch = packBatch(rows);
+      const { length, queryCount } = batch;
+      const counts = rows.map((row, r) => {
+        const ofRow = [...batch.queries.subarray(r * queryCount, (r + 1) * queryCount)].map((token) => token - r * length);
+        const distinct = new Set(row.samples.flatMap(({ before }) => before));
+        expect(new Set(ofRow.slice(0, distinct.size))).toEqual(distinct);
+        expect(ofRow.slice(distinct.size).every((node) => node === 0)).toBe(true);
+        return distinct.size;
+      });
+      expect(queryCount).toBe(evenSize(Math.max(...counts)));
+      expect(queryCount).toBeLessThanOrEqual(length);
+      batch.queries.forEach((token, query) => {
+        expect(batch.queryPositions[query]).toBe(batch.positions[token]);
+        const line = (mask: Float32Array, at: number) => mask.subarray(at * length, (at + 1) * length);
+        expect(line(batch.queryMask, query)).toEqual(line(batch.mask, token));
+      });
     }),
   );
 });

@@ -4,7 +4,8 @@ import type { ActionInContext, TokenId } from "../../core/trajectory.ts";
 /**
  * Samples folded into tries, so that every token that samples share (the prompt of a group, the history of a trajectory's
  * turns, the stem of a tree) is computed once. A row is one trie in depth-first order: a token's position is its depth, and it
- * attends to its ancestors and itself. A plain sequence is a trie without branches.
+ * attends to its ancestors and itself. A plain sequence is a trie without branches. A sample's last token is scored, but nothing is
+ * predicted from it: it is in the trie only where it belongs to another sample's context.
  */
 export interface Row {
   readonly tokens: TokenId[];
@@ -12,8 +13,8 @@ export interface Row {
   readonly parents: number[];
   /** Depth, from 0. */
   readonly positions: number[];
-  /** For every sample of the row: its index in the batch, and the nodes of its action tokens. */
-  readonly samples: { readonly sample: number; readonly action: readonly number[] }[];
+  /** For every sample of the row: its index in the batch, its action tokens, and the node before each of them. */
+  readonly samples: { readonly sample: number; readonly action: readonly TokenId[]; readonly before: readonly number[] }[];
 }
 
 /**
@@ -40,7 +41,7 @@ export function packRows(samples: readonly ActionInContext[], maxTokens: number)
         hint: "Lower rollout.maxTurns or rollout.maxTokens.",
       });
     }
-    return { index, tokens, actionStart: sample.context.length };
+    return { index, tokens: tokens.slice(0, -1), action: sample.action };
   });
   sequences.sort((a, b) => compareTokens(a.tokens, b.tokens) || a.index - b.index);
 
@@ -48,7 +49,7 @@ export function packRows(samples: readonly ActionInContext[], maxTokens: number)
   let row: Row | undefined;
   let path: number[] = []; // nodes of the last sample
   let previous: readonly TokenId[] = [];
-  for (const { index, tokens, actionStart } of sequences) {
+  for (const { index, tokens, action } of sequences) {
     let shared = row ? commonPrefix(previous, tokens) : 0;
     if (!row || row.tokens.length + tokens.length - shared > maxTokens) {
       row = { tokens: [], parents: [], positions: [], samples: [] };
@@ -62,7 +63,7 @@ export function packRows(samples: readonly ActionInContext[], maxTokens: number)
       row.positions.push(depth);
       path.push(row.tokens.push(tokens[depth]) - 1);
     }
-    row.samples.push({ sample: index, action: path.slice(actionStart) });
+    row.samples.push({ sample: index, action, before: path.slice(-action.length) });
     previous = tokens;
   }
   return rows;
@@ -83,7 +84,10 @@ export function batchRows(rows: readonly Row[], maxTokens: number): Row[][] {
   return batches;
 }
 
-/** A micro-batch as the training graph takes it: B rows of T tokens, padded at the right, and M scored tokens. */
+/**
+ * A micro-batch as the training graph takes it: B rows of T tokens, padded at the right, and M scored tokens. In the last layer only the
+ * tokens before those are queries: P of them in a row, padded by the row's first token. T and P are multiples of 8.
+ */
 export interface PackedBatch {
   readonly rows: number;
   readonly length: number;
@@ -93,7 +97,15 @@ export interface PackedBatch {
   readonly positions: BigInt64Array;
   /** [B, 1, T, T]: 0 where a token sees another, a large negative number elsewhere. */
   readonly mask: Float32Array;
-  /** [M]: for every scored token the flat index (row · T + node) of the token before it, whose hidden state predicts it. */
+  /** P: that of the row with most, and what pads it. */
+  readonly queryCount: number;
+  /** [B, P]: flat indices (row · T + node). */
+  readonly queries: Int32Array;
+  /** [B, P] */
+  readonly queryPositions: BigInt64Array;
+  /** [B, 1, P, T]: the lines of the mask that belong to the queries. */
+  readonly queryMask: Float32Array;
+  /** [M]: for every scored token the flat index (row · P + query) of the query whose hidden state predicts it. */
   readonly predictors: Int32Array;
   /** [M, 1] */
   readonly targets: Int32Array;
@@ -101,14 +113,24 @@ export interface PackedBatch {
   readonly places: readonly { readonly sample: number; readonly scored: readonly number[] }[];
 }
 
+/** Products of matrices are up to a tenth slower where a size is not a multiple of a vector's 8 numbers. */
+export function evenSize(size: number): number {
+  return Math.ceil(size / 8) * 8;
+}
+
 /** Far below any score, and far above the smallest float32. */
 const hidden = -1e9;
 
 export function packBatch(rows: readonly Row[]): PackedBatch {
-  const length = Math.max(...rows.map((row) => row.tokens.length));
+  const length = evenSize(Math.max(...rows.map((row) => row.tokens.length)));
+  const queriesOfRows = rows.map((row) => [...new Set(row.samples.flatMap(({ before }) => before))]);
+  const queryCount = evenSize(Math.max(...queriesOfRows.map((nodes) => nodes.length)));
   const tokens = new Int32Array(rows.length * length);
   const positions = new BigInt64Array(rows.length * length);
   const mask = new Float32Array(rows.length * length * length).fill(hidden);
+  const queries = new Int32Array(rows.length * queryCount);
+  const queryPositions = new BigInt64Array(rows.length * queryCount);
+  const queryMask = new Float32Array(rows.length * queryCount * length);
   const predictors: number[] = [];
   const targets: number[] = [];
   const places: { sample: number; scored: number[] }[] = [];
@@ -123,14 +145,25 @@ export function packBatch(rows: readonly Row[]): PackedBatch {
       mask[line + node] = 0; // padding sees itself alone, so that its softmax is defined
       positions[base + node] = BigInt(row.positions[node] ?? 0);
     }
-    const placeOf = new Map<number, number>();
-    for (const { sample, action } of row.samples) {
-      const scored = action.map((node) => {
-        const known = placeOf.get(node);
+    const queryOf = new Map<number, number>();
+    for (let query = 0; query < queryCount; query++) {
+      const node = queriesOfRows[r][query] ?? 0;
+      const place = r * queryCount + query;
+      queries[place] = base + node;
+      queryPositions[place] = positions[base + node];
+      queryMask.set(mask.subarray((base + node) * length, (base + node + 1) * length), place * length);
+      if (query < queriesOfRows[r].length) queryOf.set(node, place);
+    }
+    const placeOf = new Map<string, number>();
+    for (const { sample, action, before } of row.samples) {
+      const scored = action.map((target, i) => {
+        const query = queryOf.get(before[i]) ?? 0;
+        const key = `${query} ${target}`;
+        const known = placeOf.get(key);
         if (known !== undefined) return known;
-        const place = targets.push(row.tokens[node]) - 1;
-        predictors.push(base + row.parents[node]);
-        placeOf.set(node, place);
+        const place = targets.push(target) - 1;
+        predictors.push(query);
+        placeOf.set(key, place);
         return place;
       });
       places.push({ sample, scored });
@@ -142,6 +175,10 @@ export function packBatch(rows: readonly Row[]): PackedBatch {
     tokens,
     positions,
     mask,
+    queryCount,
+    queries,
+    queryPositions,
+    queryMask,
     predictors: Int32Array.from(predictors),
     targets: Int32Array.from(targets),
     places,

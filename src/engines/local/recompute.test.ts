@@ -49,7 +49,7 @@ const cases = (["qwen3", "qwen2", "llama"] as const).flatMap((model) =>
   (Object.keys(heads) as (keyof typeof heads)[]).flatMap((head) => [false, true].map((lora) => ({ model, head, lora }))),
 );
 
-// Both are float32 in orders of their own: each sum is right to about 1e-7 of its largest term.
+// Both are float32 in orders of their own: each sum is right to about 1e-7 of its largest term, of which some cancel.
 test.each(cases)(
   "$model, $head, adapter $lora: layer by layer it computes what the whole graph does",
   async ({ model, head, lora }) => {
@@ -67,10 +67,10 @@ test.each(cases)(
     for (const pieceTokens of [undefined, 7]) {
       const options = { threads: 1, trained, pieceTokens };
       const layered = await pass(new RecomputingGraph(config, heads[head], options), heads[head], parameters, trained);
-      expect(distance(layered.numbers, whole.numbers)).toBeLessThan(1e-6);
+      expect(distance(layered.numbers, whole.numbers)).toBeLessThan(2e-6);
       expect([...layered.gradients.keys()]).toEqual(trained);
       for (const [name, gradient] of whole.gradients)
-        expect(distance(layered.gradients.get(name) ?? new Float32Array(), gradient), name).toBeLessThan(1e-6);
+        expect(distance(layered.gradients.get(name) ?? new Float32Array(), gradient), name).toBeLessThan(2e-6);
     }
   },
 );

@@ -7,12 +7,17 @@ import { type FloatValue, Session, type Value } from "./onnx.ts";
 import type { PackedBatch } from "./packing.ts";
 import {
   type Arrays,
-  addTo,
+  GradientSums,
   gradientOf,
+  maskInput,
   numbersOf,
   pick,
+  positionsInput,
+  queryFeeds,
+  queryInputs,
   type TrainableModel,
   type TrainingGraphOptions,
+  tokenFeeds,
   weightsOf,
 } from "./training-graph.ts";
 import { attentionScale, decoderLayer, parametersOf, rotation } from "./transformer.ts";
@@ -30,7 +35,8 @@ export interface RecomputingOptions extends TrainingGraphOptions {
 /**
  * What `TrainingGraph` computes, in the memory of one layer (Chen et al., arXiv:1604.06174): only the inputs of the layers are kept,
  * and the backward half of each layer computes its forward half again. All layers have the same shapes and weights are inputs, so
- * one session serves them all, with layer inputs passed from run to run. The head meets the scored tokens in pieces.
+ * one session serves all but the last, whose queries are fewer; layer inputs are passed from run to run. The head meets the scored tokens
+ * in pieces.
  */
 export class RecomputingGraph implements TrainableModel {
   readonly #config: ModelConfig;
@@ -63,8 +69,10 @@ export class RecomputingGraph implements TrainableModel {
     parameters: Arrays,
     gradients: Arrays,
     temperature = 1,
+    empty = false,
   ): Promise<Float32Array> {
-    return this.#inTurn(() => this.#backward(batch, weights, parameters, gradients, temperature));
+    const sums = new GradientSums(gradients, empty);
+    return this.#inTurn(() => this.#backward(batch, weights, parameters, sums, temperature));
   }
 
   async close(): Promise<void> {
@@ -92,14 +100,15 @@ export class RecomputingGraph implements TrainableModel {
     batch: PackedBatch,
     weights: readonly Float32Array[],
     parameters: Arrays,
-    gradients: Arrays,
+    gradients: GradientSums,
     temperature: number,
   ): Promise<Float32Array> {
     const { layers, hiddenSize } = this.#config;
     const inputOf = (layer: number) => `hidden/${layer}`;
     const hidden = await this.#throughLayers(batch, parameters, inputOf);
 
-    let adjoint = this.#array("adjoint/0", hidden.length).fill(0);
+    const size = batch.tokens.length * hiddenSize;
+    let adjoint = this.#array("adjoint/read", hidden.length).fill(0);
     const numbers = new Float32Array(batch.targets.length);
     for (const piece of this.#pieces(batch)) {
       const wanted = { weights, gradients, adjoint };
@@ -107,30 +116,32 @@ export class RecomputingGraph implements TrainableModel {
     }
 
     const shape = [batch.rows, batch.length, hiddenSize];
-    const { session, inputs, trained } = await this.#part("layer, backward", () => this.#layerGraph({ backward: true }));
     for (let layer = layers - 1; layer >= 0; layer--) {
-      const below = this.#array(`adjoint/${(layers - layer) % 2}`, hidden.length);
+      const { session, inputs, trained } = await this.#layer(layer, { backward: true });
+      const below = this.#array(`adjoint/${layer % 2}`, size);
       const into: Record<string, FloatValue> = { [gradientOf("x")]: { data: below, shape } };
-      for (const name of trained) into[gradientOf(name)] = this.#gradientArray(name, this.#shapeInLayer(name));
-      const x = this.#array(inputOf(layer), hidden.length);
-      const feeds = { ...this.#layerFeeds(batch, parameters, layer, x), upstream: { data: adjoint, shape } };
+      for (const name of trained)
+        into[gradientOf(name)] = this.#gradientTarget(gradients, inLayer(layer, name), name, this.#shapeInLayer(name));
+      const x = this.#array(inputOf(layer), size);
+      const upstream = { data: adjoint, shape: this.#shapeAfter(layer, batch) };
+      const feeds = { ...this.#layerFeeds(batch, parameters, layer, x), upstream };
       await session.runInto(pick(feeds, inputs), into);
-      for (const name of trained) addTo(gradients.get(inLayer(layer, name)), into[gradientOf(name)].data);
+      for (const name of trained) gradients.add(inLayer(layer, name), into[gradientOf(name)].data);
       adjoint = below;
     }
-    if (this.#trained.has(embedding)) addRows(gradients.get(embedding), batch.tokens, adjoint, hiddenSize);
+    if (this.#trained.has(embedding)) addRows(gradients.filled(embedding), batch.tokens, adjoint, hiddenSize);
     return numbers;
   }
 
-  /** @param arrayOf where to keep the input of each layer, and what comes out of the last [B·T·D] */
+  /** @param arrayOf where to keep the input of each layer, and what comes out of the last [B·P·D] */
   async #throughLayers(batch: PackedBatch, parameters: Arrays, arrayOf: (layer: number) => string): Promise<Float32Array> {
     const { layers, hiddenSize } = this.#config;
-    const { session, inputs } = await this.#part("layer", () => this.#layerGraph({ backward: false }));
-    const shape = [batch.rows, batch.length, hiddenSize];
     const size = batch.tokens.length * hiddenSize;
     let x = rowsOf(parametersOf(parameters)(embedding), batch.tokens, this.#array(arrayOf(0), size), hiddenSize);
     for (let layer = 0; layer < layers; layer++) {
-      const y = this.#array(arrayOf(layer + 1), size);
+      const { session, inputs } = await this.#layer(layer, { backward: false });
+      const shape = this.#shapeAfter(layer, batch);
+      const y = this.#array(arrayOf(layer + 1), sizeOf(shape));
       const feeds = this.#layerFeeds(batch, parameters, layer, x);
       await session.runInto(pick(feeds, inputs), { y: { data: y, shape } });
       x = y;
@@ -146,7 +157,7 @@ export class RecomputingGraph implements TrainableModel {
     parameters: Arrays,
     temperature: number,
     numbers: Float32Array,
-    wanted?: { weights: readonly Float32Array[]; gradients: Arrays; adjoint: Float32Array },
+    wanted?: { weights: readonly Float32Array[]; gradients: GradientSums; adjoint: Float32Array },
   ): Promise<void> {
     const { hiddenSize } = this.#config;
     const { session, inputs, trained } = await this.#part(wanted ? "head, backward" : "head", () =>
@@ -170,12 +181,13 @@ export class RecomputingGraph implements TrainableModel {
         feeds[weightsOf(output)] = { data: data.subarray(start, end), shape: [count, 1] };
       });
       into[gradientOf("x")] = { data: this.#array("scored adjoint", count * hiddenSize), shape: [count, hiddenSize] };
-      for (const name of trained) into[gradientOf(name)] = this.#gradientArray(name, this.#shapes.get(name) ?? []);
+      for (const name of trained)
+        into[gradientOf(name)] = this.#gradientTarget(wanted.gradients, name, name, this.#shapes.get(name) ?? []);
     }
     await session.runInto(pick(feeds, inputs), into);
     if (!wanted) return;
     addRows(wanted.adjoint, predictors, into[gradientOf("x")].data, hiddenSize);
-    for (const name of trained) addTo(wanted.gradients.get(name), into[gradientOf(name)].data);
+    for (const name of trained) wanted.gradients.add(name, into[gradientOf(name)].data);
   }
 
   #pieces({ targets }: PackedBatch): Piece[] {
@@ -187,11 +199,11 @@ export class RecomputingGraph implements TrainableModel {
   }
 
   #layerFeeds(batch: PackedBatch, parameters: Arrays, layer: number, x: Float32Array): Record<string, Value> {
-    const { rows, length, positions, mask } = batch;
+    const { rows, length } = batch;
     const feeds: Record<string, Value> = {
+      ...tokenFeeds(batch),
+      ...queryFeeds(batch),
       x: { data: x, shape: [rows, length, this.#config.hiddenSize] },
-      positions: { data: positions, shape: [rows, length] },
-      mask: { data: mask, shape: [rows, 1, length, length] },
     };
     const arrayOf = parametersOf(parameters);
     for (const name of this.#namesInLayer()) {
@@ -201,23 +213,37 @@ export class RecomputingGraph implements TrainableModel {
     return feeds;
   }
 
-  #layerGraph({ backward }: { readonly backward: boolean }): PartGraph {
+  #layer(layer: number, { backward }: { readonly backward: boolean }): Promise<Part> {
+    const last = layer === this.#config.layers - 1;
+    const name = `${last ? "last layer" : "layer"}${backward ? ", backward" : ""}`;
+    return this.#part(name, () => this.#layerGraph({ backward, last }));
+  }
+
+  /** Of what comes out of a layer. */
+  #shapeAfter(layer: number, { rows, length, queryCount }: PackedBatch): number[] {
+    const { layers, hiddenSize } = this.#config;
+    return [rows, layer === layers - 1 ? queryCount : length, hiddenSize];
+  }
+
+  #layerGraph({ backward, last }: { readonly backward: boolean; readonly last: boolean }): PartGraph {
     const g = new Graph();
     const x = g.input("x", ["B", "T", this.#config.hiddenSize]);
-    const positions = g.input("positions", ["B", "T"], "int64");
-    const mask = g.input("mask", ["B", 1, "T", "T"]);
+    const positions = positionsInput(g);
+    const read = last ? queryInputs(g) : undefined;
+    const mask = read?.queryMask ?? maskInput(g);
     const parameters = new Map<string, Tensor>();
     for (const name of this.#namesInLayer()) parameters.set(name, g.input(name, this.#shapeInLayer(name)));
     const weight = parametersOf(parameters);
     const scale = attentionScale(this.#config);
-    const rotate = rotation(g, this.#config, positions);
-    const y = decoderLayer(g, this.#config, weight, x, rotate, (q, k, v) => g.attention(q, k, v, mask, scale));
+    const attend = (q: Tensor, k: Tensor, v: Tensor) => g.attention(q, k, v, mask, scale);
+    const rotate = rotation(g, this.#config);
+    const y = decoderLayer(g, this.#config, weight, { x, positions }, rotate, attend, { queries: read?.queries });
     if (!backward) {
       g.output("y", y);
       return { graph: g, trained: [] };
     }
     const trained = this.#namesInLayer().filter((name) => this.#trained.has(inLayer(0, name)));
-    const upstream = g.input("upstream", x.shape);
+    const upstream = g.input("upstream", y.shape);
     this.#outputGradients(g, [y], [upstream], trained, [x, ...trained.map(weight)]);
     return { graph: g, trained };
   }
@@ -274,14 +300,9 @@ export class RecomputingGraph implements TrainableModel {
     return this.#shapes.get(inLayer(0, name)) ?? [];
   }
 
-  #gradientArray(name: string, shape: readonly number[]): FloatValue {
-    return {
-      data: this.#array(
-        gradientOf(name),
-        shape.reduce((product, size) => product * size, 1),
-      ),
-      shape,
-    };
+  /** @param use of the array that is added to the sum, which layers share */
+  #gradientTarget(gradients: GradientSums, name: string, use: string, shape: readonly number[]): FloatValue {
+    return { data: gradients.target(name, (length) => this.#array(gradientOf(use), length)), shape };
   }
 
   #array(use: string, length: number): Float32Array {
@@ -291,6 +312,10 @@ export class RecomputingGraph implements TrainableModel {
     this.#arrays.set(use, array);
     return array;
   }
+}
+
+function sizeOf(shape: readonly number[]): number {
+  return shape.reduce((product, size) => product * size, 1);
 }
 
 /** Scored tokens from `start` up to, not including, `end`. */
@@ -324,8 +349,7 @@ function rowsOf(matrix: Float32Array, ids: Int32Array, into: Float32Array, width
 }
 
 /** Adds rows to those of a matrix that `ids` name; ids may repeat. */
-function addRows(matrix: Float32Array | undefined, ids: Int32Array, rows: Float32Array, width: number): void {
-  if (matrix === undefined) return;
+function addRows(matrix: Float32Array, ids: Int32Array, rows: Float32Array, width: number): void {
   ids.forEach((id, i) => {
     for (let j = 0; j < width; j++) matrix[id * width + j] += rows[i * width + j];
   });
@@ -343,8 +367,9 @@ export function activationsOfToken(
  * About what a session over the whole model holds at its peak, in bytes. Its backward half needs every layer's activations, and gives
  * the gradients of all `trained` parameters at once: inside and as a copy.
  */
-export function wholeGraphBytes(config: ModelConfig, { rows, length, targets }: PackedBatch, trained: Arrays): number {
-  const ofLayers = config.layers * rows * length * activationsOfToken(config, length);
+export function wholeGraphBytes(config: ModelConfig, batch: PackedBatch, trained: Arrays): number {
+  const { rows, length, queryCount, targets } = batch;
+  const ofLayers = rows * ((config.layers - 1) * length + queryCount) * activationsOfToken(config, length);
   const ofLogits = 4 * targets.length * config.vocabSize;
   const gradients = [...trained.values()].reduce((sum, data) => sum + data.length, 0);
   return 4 * (ofLayers + ofLogits + 2 * gradients);

@@ -27,28 +27,39 @@ export interface TokenInputs {
   readonly positions: Tensor;
 }
 
+/** Tokens whose final hidden states are read: of all others the last layer needs keys and values alone. */
+export interface Queries {
+  /** [B, P]: flat indices, row · T + token. */
+  readonly tokens: Tensor;
+  /** [B, P], int64 */
+  readonly positions: Tensor;
+}
+
 export interface DecoderOptions {
   /**
    * Whether the weights of norms go into the matrices that follow, and matrices with the same input are joined. Free where weights are
    * constants; where they are inputs, it pays if a matrix has fewer rows than there are tokens.
    */
   readonly foldNorms?: boolean;
+  /** All tokens if left out. `attend` then gets P queries in the last layer. */
+  readonly queries?: Queries;
 }
 
-/** @returns the final hidden states [B, T, D], after the last norm but without its weight */
+/** @returns the final hidden states [B, T, D], or [B, P, D] of the queries, after the last norm but without its weight */
 export function decoder(
   g: Graph,
   config: ModelConfig,
   weight: Parameters,
   { tokens, positions }: TokenInputs,
   attend: Attend,
-  options: DecoderOptions = {},
+  { foldNorms, queries }: DecoderOptions = {},
 ): Tensor {
-  const rotate = rotation(g, config, positions);
+  const rotate = rotation(g, config);
   let x = g.gather(weight("model.embed_tokens.weight"), tokens);
   for (let layer = 0; layer < config.layers; layer++) {
     const inLayer = (name: string) => weight(`model.layers.${layer}.${name}`);
-    x = decoderLayer(g, config, inLayer, x, rotate, (q, k, v) => attend(layer, q, k, v), options);
+    const options = { foldNorms, queries: layer === config.layers - 1 ? queries : undefined };
+    x = decoderLayer(g, config, inLayer, { x, positions }, rotate, (q, k, v) => attend(layer, q, k, v), options);
   }
   return g.rmsNormalise(x, config.rmsNormEps);
 }
@@ -59,17 +70,18 @@ export function decoder(
  *   x ← x + Wd·( silu(Wg·norm(x)) ∘ Wu·norm(x) )
  * Each W·x gains an adapter's s·B(A·x) where the configuration has one.
  * @param weight by the name inside of the layer
+ * @returns [B, T, D], or [B, P, D] where only some tokens are queries
  */
 export function decoderLayer(
   g: Graph,
   config: ModelConfig,
   weight: Parameters,
-  x: Tensor,
-  rotate: (heads: Tensor) => Tensor,
+  { x, positions }: { readonly x: Tensor; readonly positions: Tensor },
+  rotate: Rotate,
   attend: (q: Tensor, k: Tensor, v: Tensor) => Tensor,
-  { foldNorms = foldsNorms(config) }: DecoderOptions = {},
+  { foldNorms = foldsNorms(config), queries }: DecoderOptions = {},
 ): Tensor {
-  const { heads, kvHeads, headDim, rmsNormEps } = config;
+  const { heads, kvHeads, headDim, hiddenSize, rmsNormEps } = config;
   const [rows, length] = x.shape;
   const linear = (input: Tensor, module: string) =>
     addAdapter(g, config, weight, module, input, g.matmul(input, weight(`${module}.weight`), { transB: true }));
@@ -79,24 +91,29 @@ export function decoderLayer(
     const normed = g.mul(normalised, scale);
     if (!foldNorms) return modules.map((module) => linear(normed, module));
     const matrices = modules.map((module) => weight(`${module}.weight`));
-    const product = g.matmul(normalised, g.mul(g.concat(matrices, 0), scale), { transB: true });
+    const joined = matrices.length === 1 ? matrices[0] : g.concat(matrices, 0);
+    const product = g.matmul(normalised, g.mul(joined, scale), { transB: true });
+    if (matrices.length === 1) return [addAdapter(g, config, weight, modules[0], normed, product)];
     const widths = matrices.map(({ shape }) => Number(shape[0]));
     return g.split(product, 2, widths).map((part, i) => addAdapter(g, config, weight, modules[i], normed, part));
   };
-  const toHeads = (t: Tensor, count: number) => g.transpose(g.reshape(t, [rows, length, count, headDim]), [0, 2, 1, 3]);
+  const projected = (input: Tensor, names: readonly ("q" | "k" | "v")[]) => {
+    const modules = names.map((name) => `self_attn.${name}_proj`);
+    const products = normedLinear(input, "input_layernorm", modules);
+    return config.attentionBias ? products.map((product, i) => g.add(product, weight(`${modules[i]}.bias`))) : products;
+  };
+  const toHeads = (t: Tensor, count: number) => g.transpose(g.reshape(t, [t.shape[0], t.shape[1], count, headDim]), [0, 2, 1, 3]);
   const normalisedHeads = (t: Tensor, norm: string) => (config.qkNorm ? g.mul(g.rmsNormalise(t, rmsNormEps), weight(norm)) : t);
 
-  const projections = ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"];
-  const [q, k, v] = normedLinear(x, "input_layernorm", projections).map((product, i) =>
-    config.attentionBias ? g.add(product, weight(`${projections[i]}.bias`)) : product,
-  );
+  const read = queries ? g.gather(g.reshape(x, [`${rows}*${length}`, hiddenSize]), queries.tokens) : x;
+  const [q, k, v] = queries ? [...projected(read, ["q"]), ...projected(x, ["k", "v"])] : projected(x, ["q", "k", "v"]);
   const attended = attend(
-    rotate(normalisedHeads(toHeads(q, heads), "self_attn.q_norm.weight")),
-    rotate(normalisedHeads(toHeads(k, kvHeads), "self_attn.k_norm.weight")),
+    rotate(normalisedHeads(toHeads(q, heads), "self_attn.q_norm.weight"), queries?.positions ?? positions),
+    rotate(normalisedHeads(toHeads(k, kvHeads), "self_attn.k_norm.weight"), positions),
     toHeads(v, kvHeads),
   );
-  const merged = g.reshape(g.transpose(attended, [0, 2, 1, 3]), [rows, length, heads * headDim]);
-  const between = g.add(x, linear(merged, "self_attn.o_proj"));
+  const merged = g.reshape(g.transpose(attended, [0, 2, 1, 3]), [rows, read.shape[1], heads * headDim]);
+  const between = g.add(read, linear(merged, "self_attn.o_proj"));
 
   const [gate, up] = normedLinear(between, "post_attention_layernorm", ["mlp.gate_proj", "mlp.up_proj"]);
   return g.add(between, linear(g.mul(g.silu(gate), up), "mlp.down_proj"));
@@ -120,10 +137,12 @@ export function attentionScale(config: ModelConfig): number {
   return 1 / Math.sqrt(config.headDim);
 }
 
-/** Rotates the heads of tokens at these positions. */
-export function rotation(g: Graph, config: ModelConfig, positions: Tensor): (heads: Tensor) => Tensor {
+/** Rotates heads [B, H, T, size] of tokens at positions [B, T]. */
+export type Rotate = (heads: Tensor, positions: Tensor) => Tensor;
+
+export function rotation(g: Graph, config: ModelConfig): Rotate {
   const [cosine, sine] = rotaryTables(g, config);
-  return (heads) => g.rotary(heads, positions, cosine, sine);
+  return (heads, positions) => g.rotary(heads, positions, cosine, sine);
 }
 
 /** Cosines and sines [positions, headDim/2]: angle of pair i at position p is p·θ^(−2i/headDim) (arXiv:2104.09864). */
