@@ -79,13 +79,17 @@ describe("the fused form", () => {
     const { policy: textbook } = await updated(world, { form: "textbook", klCoef: 0 });
     expect(textbook.passes).toEqual({ logprobs: 22, reference: 0, forwardBackward: 11, knownWeights: 0 });
     const { policy: fused } = await updated(world, { klCoef: 0 });
-    // Last to first: 2 turns whose M is 1, then 4 and a look at 2, then 5 and a look at 4.
-    expect(fused.passes).toEqual({ logprobs: 0, reference: 0, forwardBackward: 4 + 2 + 5 + 4, knownWeights: 2 });
+    // Last to first: 2 turns whose M is 1, then a look at 2 and a step on 4, then a look at 4 and a step on 5.
+    expect(fused.passes).toEqual({ logprobs: 2 + 4, reference: 0, forwardBackward: 0, knownWeights: 2 + 4 + 5 });
     const { policy: sequential } = await updated(world, { klCoef: 0, order: "sequential" });
     // First to last: the turns of trajectories that have ended are not looked at.
-    expect(sequential.passes.forwardBackward).toBe(4 + 4 + 2 + 2);
+    expect(sequential.passes).toEqual({ logprobs: 4 + 2, reference: 0, forwardBackward: 0, knownWeights: 5 + 4 + 2 });
+    const { policy: withoutFactor } = await updated(world, { klCoef: 0, advantageFactor: false });
+    expect(withoutFactor.passes).toEqual({ logprobs: 0, reference: 0, forwardBackward: 0, knownWeights: 11 });
+    // With KL the weights need the visit's own log-probs: one pass reads them and looks back.
     const { policy: withReference } = await updated(world, {});
-    expect(withReference.passes.reference).toBe(rows.reduce((sum, n) => sum + n, 0));
+    const reference = rows.reduce((sum, n) => sum + n, 0);
+    expect(withReference.passes).toEqual({ logprobs: 0, reference, forwardBackward: 2 + 4 + 2 + 5 + 4, knownWeights: 0 });
   });
 });
 

@@ -96,12 +96,12 @@ async function textbook(update: Update): Promise<void> {
 }
 
 /**
- * The same numbers from fewer passes. The forward half of a visit's first step runs under π_old, so it is where log π_old is
- * read; and nothing has moved since the visit before, so that visit's log π_new is read there too. Neighbouring turns share
- * most of their contexts, which an engine computes once.
+ * The same numbers from fewer passes. A visit's first step runs under π_old, where the ratio is 1 and the surrogate's weights are M·Â
+ * whatever the log-probs are: the backward pass gives log π_old, and a forward pass is needed only for log π_new of the visit before,
+ * over the turns whose M is read again. With KL the weights need the visit's own log-probs: then one forward half reads both.
  */
 async function fused(update: Update): Promise<void> {
-  const { config, visits, advantages: base, refLogprobs } = update;
+  const { policy, config, visits, advantages: base, refLogprobs } = update;
   const lastVisitOf = new Map(visits.flatMap(({ samples }, v) => samples.map(({ trajectory }) => [trajectory, v])));
   let previous: { samples: readonly ActionInContext[]; oldLogprobs: Logprobs } = { samples: [], oldLogprobs: [] };
 
@@ -109,15 +109,24 @@ async function fused(update: Update): Promise<void> {
     const { samples } = visit;
     let oldLogprobs: Logprobs = [];
     let advantages: readonly number[] = [];
-    const firstLoss = (logprobs: Logprobs) => {
-      carry(update, previous.samples, previous.oldLogprobs, logprobs.slice(samples.length));
-      oldLogprobs = logprobs.slice(0, samples.length);
-      advantages = carriedAdvantages(update, samples);
-      return visitLoss(update, visit, { logprobs: oldLogprobs, oldLogprobs, advantages });
+    const atRatioOne = (logprobs: Logprobs) => {
+      oldLogprobs = logprobs;
+      return visitLoss(update, visit, { logprobs, oldLogprobs, advantages });
     };
-    // At ratio 1 the surrogate's weights are the advantages: without M to update and without KL, the log-probs decide nothing.
-    const knownWeights = previous.samples.length === 0 && refLogprobs === undefined;
-    await step(update, visit, [...samples, ...previous.samples], firstLoss, { knownWeights });
+    const decideAdvantages = (newLogprobs: Logprobs) => {
+      carry(update, previous.samples, previous.oldLogprobs, newLogprobs);
+      advantages = carriedAdvantages(update, samples);
+    };
+    if (refLogprobs === undefined) {
+      const { samples: before } = previous;
+      decideAdvantages(before.length === 0 ? [] : checkedLogprobs(before, await policy.logprobs(before)));
+      await step(update, visit, samples, atRatioOne, { knownWeights: true });
+    } else {
+      await step(update, visit, [...samples, ...previous.samples], (logprobs) => {
+        decideAdvantages(logprobs.slice(samples.length));
+        return atRatioOne(logprobs.slice(0, samples.length));
+      });
+    }
     for (let epoch = 1; epoch < config.epochs; epoch++)
       await step(update, visit, samples, (logprobs) => visitLoss(update, visit, { logprobs, oldLogprobs, advantages }));
 
