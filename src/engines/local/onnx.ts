@@ -12,6 +12,7 @@ import {
   type SessionOptions,
 } from "./device.ts";
 import { onDevice } from "./device-memory.ts";
+import { fuse } from "./fusions.ts";
 import { type Constant, type DType, Graph, type Node, type Tensor } from "./graph.ts";
 import { type Lowering, type OnnxAttribute, type OnnxNode, ops } from "./ops.ts";
 
@@ -23,9 +24,10 @@ const elementTypes = { float32: 1, int32: 6, int64: 7 } as const satisfies Recor
 const attributeTypes = { float: 1, int: 2, string: 3, ints: 7 } as const;
 
 /** The graph as an ONNX model for a provider, in protobuf. Nodes whose values nothing uses are left out. */
-export function serialise(graph: Graph, provider: Provider = "cpu"): Uint8Array {
-  const { nodes, constants } = lower(graph, provider);
-  return writeModel(nodes, constants, graph.inputs, graph.outputs);
+export function serialise(graph: Graph, provider: Provider = "cpu", fewNodes = false): Uint8Array {
+  const lowered = lower(graph, provider);
+  const nodes = fewNodes && provider === "cpu" ? fused(graph, lowered) : lowered.nodes;
+  return writeModel(nodes, lowered.constants, graph.inputs, graph.outputs);
 }
 
 function writeModel(
@@ -56,6 +58,14 @@ function writeModel(
   return model.finish();
 }
 
+export interface OpenOptions {
+  /**
+   * Whether nodes are fused on the CPU, which rounds differently; not if left out. For graphs with few rows. Passes of training are not
+   * fused: the forward half that is scored and the one that is differentiated are then one arithmetic.
+   */
+  readonly fewNodes?: boolean;
+}
+
 /** A graph that ONNX Runtime has prepared to run. */
 export class Session {
   readonly #session: InferenceSession;
@@ -67,10 +77,11 @@ export class Session {
   }
 
   /** @throws EngineError if there is no such provider here, or it lacks an operator of the graph (the first of which is named) */
-  static async open(graph: Graph, { threads, provider = "cpu", keepMemory = true }: SessionOptions): Promise<Session> {
+  static async open(graph: Graph, options: SessionOptions & OpenOptions): Promise<Session> {
+    const { threads, provider = "cpu", keepMemory = true, fewNodes } = options;
     try {
-      const options = { threads, enableCpuMemArena: keepMemory };
-      return new Session(await create(serialise(graph, provider), provider, options), provider);
+      const model = serialise(graph, provider, fewNodes);
+      return new Session(await create(model, provider, { threads, enableCpuMemArena: keepMemory }), provider);
     } catch (cause) {
       if (isFallback(cause)) throw fallbackError(provider, await firstFallback(graph, provider), cause);
       throw (
@@ -201,8 +212,13 @@ async function firstFallback(graph: Graph, provider: Provider): Promise<string> 
   return nodes[tooFar - 1].type;
 }
 
+interface Lowered {
+  readonly nodes: readonly OnnxNode[];
+  readonly constants: readonly Constant[];
+}
+
 /** From operators to ONNX nodes, with the constants and size look-ups that they share. */
-function lower(graph: Graph, provider: Provider): { nodes: OnnxNode[]; constants: Constant[] } {
+function lower(graph: Graph, provider: Provider): Lowered {
   const nodes: OnnxNode[] = [];
   const prelude: OnnxNode[] = [];
   const constants = new Map<string, Constant>(graph.constants.map((c) => [c.tensor.name, c]));
@@ -256,6 +272,18 @@ function lower(graph: Graph, provider: Provider): { nodes: OnnxNode[]; constants
     outputs.forEach(remember);
   }
   return { nodes: [...prelude, ...nodes], constants: [...constants.values()] };
+}
+
+/** The nodes of a lowered graph, fewer that compute the same up to rounding. */
+function fused(graph: Graph, { nodes, constants }: Lowered): OnnxNode[] {
+  const held = new Map(constants.map((constant) => [constant.tensor.name, constant]));
+  const values = [...graph.inputs, ...graph.nodes.flatMap(({ outputs }) => outputs), ...constants.map(({ tensor }) => tensor)];
+  const shapes = new Map(values.map(({ name, shape }) => [name, shape]));
+  return fuse(nodes, {
+    outputs: new Set(graph.outputs.map(({ name }) => name)),
+    shapeOf: (name) => shapes.get(name),
+    isOnes: (name) => held.get(name)?.data.every((x) => x === 1) ?? false,
+  });
 }
 
 /** The nodes that some output depends on: a gradient rule also writes down gradients of operands that are not trained. */

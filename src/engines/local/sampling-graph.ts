@@ -71,7 +71,8 @@ export class SamplingGraph {
     const weights = new Map<string, Value>();
     for (const [name, shape] of [...parameterShapes(config), ...adapterShapes(config)])
       weights.set(name, { data: arrayOf(name), shape, constant: true });
-    const session = await Session.open(samplingGraph(config, weights, { weightsAsInputs }), options);
+    const graph = samplingGraph(config, weights, { weightsAsInputs });
+    const session = await Session.open(graph, { ...options, fewNodes: true });
     return new SamplingGraph(session, config, weightsAsInputs ? Object.fromEntries(weights) : {});
   }
 
