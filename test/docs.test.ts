@@ -5,6 +5,7 @@ import { z } from "zod";
 import { algorithmConfigSchema } from "../src/algorithms/config.ts";
 import { architectures } from "../src/engines/local/architectures.ts";
 import { deepResearchSettingsSchema } from "../src/environments/deep-research/settings.ts";
+import { knowledgeSettingsSchema } from "../src/environments/knowledge/settings.ts";
 import { officeSettingsSchema } from "../src/environments/office/settings.ts";
 import { rewardConfigSchema } from "../src/rewards/config.ts";
 import { trainingConfigSchema } from "../src/training/config.ts";
@@ -32,6 +33,7 @@ function row(path: string, fallback: unknown): string {
 const documented: readonly (readonly [string, z.core.$ZodType])[] = [
   ["the run", trainingConfigSchema],
   ["office", officeSettingsSchema],
+  ["knowledge", knowledgeSettingsSchema],
   ["deep-research", deepResearchSettingsSchema],
   ...algorithmConfigSchema.options.map((option) => [option.shape.kind.value, option] as const),
   ...rewardConfigSchema.options.map((option) => [`the reward ${option.shape.kind.value}`, option] as const),

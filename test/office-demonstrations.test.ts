@@ -6,25 +6,9 @@ import { encodeDemonstration } from "../src/agents/demonstration.ts";
 import { rollout } from "../src/agents/rollout.ts";
 import { makeTokenizer } from "../src/agents/tokenizer.ts";
 import { randomStream } from "../src/core/random.ts";
-import type { ActionInContext } from "../src/core/trajectory.ts";
-import type { Sampler } from "../src/engines/engine.ts";
 import { demonstrate } from "../src/environments/office/demonstrations.ts";
 import { officeEnvironment } from "../src/environments/office/office.ts";
-
-/** A sampler that writes the actions of a demonstration. */
-function repeating(samples: readonly ActionInContext[]): Sampler {
-  let turn = 0;
-  return {
-    info: { name: "repeating", parameters: 0, vocabularySize: 768, maxLength: 4096, capabilities: [] },
-    weightVersion: 0,
-    async sample() {
-      const tokens = samples[turn++].action;
-      const each = tokens.map(() => 0);
-      return { tokens, logprobs: each, modelLogprobs: each, entropies: each, finish: "stop", weightVersion: 0 };
-    },
-    release: () => {},
-  };
-}
+import { repeating } from "./repeating-sampler.ts";
 
 test("a rollout that writes what the expert wrote sees the ids that the demonstration has, and gets its reward", async () => {
   const environment = officeEnvironment();

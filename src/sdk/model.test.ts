@@ -92,10 +92,10 @@ test("a model that does not fit the memory is refused before it is loaded", asyn
 
 test("a run's memory follows from its settings", () => {
   const plain = trainingUse(resolveConfig());
-  expect(plain).toEqual({ training: true, length: 512, concurrency: 64 });
+  expect(plain).toEqual({ training: true, length: 512, concurrency: 64, ahead: 0 });
   const changed = resolveConfig({ rollout: { concurrency: 8, maxTokens: 1000 } });
-  expect(trainingUse(changed)).toEqual({ training: true, length: 1000, concurrency: 8 });
-  expect(samplingUse(changed)).toEqual({ training: false, length: 1000, concurrency: 8 });
+  expect(trainingUse(changed)).toEqual({ training: true, length: 1000, concurrency: 8, ahead: 0 });
+  expect(samplingUse(changed)).toEqual({ training: false, length: 1000, concurrency: 8, ahead: 0 });
 });
 
 test("weights that were cut off after they were verified are named", async () => {

@@ -7,7 +7,7 @@ export const knowledgeSettingsSchema = z.strictObject({
   difficulty: z.enum(["small", "default", "large"]).default("default"),
   /** The kinds of question that occur. */
   kinds: z.array(z.enum(kindNames)).min(1).optional(),
-  /** How much of what a question needs has a former value beside it; and of the names, how many are those of two. */
+  /** The share of names that two have, and of facts that a question needs which have a former value beside them. */
   ambiguity: z.number().min(0).max(1).default(0.5),
   /** Pages that a search shows. */
   pages: z.int().min(1).max(10).default(3),

@@ -1,0 +1,84 @@
+import { expect, test } from "vitest";
+import { randomStream } from "../../core/random.ts";
+import type { Split } from "../environment.ts";
+import { demonstrate, type ExpertOptions } from "./demonstrations.ts";
+import { type Habit, habits } from "./expert.ts";
+import { type KindName, kindNames, kindOf } from "./kinds.ts";
+import { completeSettings, knowledgeSettingsSchema } from "./settings.ts";
+import { drawTask } from "./task.ts";
+
+const settingsOf = (given: object) => completeSettings(knowledgeSettingsSchema.parse(given));
+const anyQuery = { full: 1, short: 1, name: 1 };
+
+function play(given: object, count: number, options: ExpertOptions, split: Split = "test") {
+  const settings = settingsOf(given);
+  const random = randomStream(1, "kinds.test");
+  return Array.from({ length: count }, (_, i) => demonstrate(drawTask(settings, split, i), settings, random, options));
+}
+
+test.each(["small", "default", "large"] as const)("the expert answers every question of the %s world", (difficulty) => {
+  for (const split of ["train", "validation", "test", "challenge"] as const) {
+    const played = play({ difficulty }, 150, { queries: anyQuery }, split);
+    expect(played.filter(({ score }) => score.reward !== 1).map(({ task }) => task.id)).toEqual([]);
+    const rewarded = play({ difficulty, reward: "arpo" }, 50, {}, split).map(({ score }) => score.reward);
+    expect(rewarded.every((reward) => reward === 1 || reward === 1.1)).toBe(true);
+  }
+});
+
+test.each(kindNames)(
+  "%s: the expert makes the calls that it takes, and with every habit it fails at times, not always",
+  (kind) => {
+    const { domain, hops } = kindOf(kind);
+    const chains = kind === "more" || kind === "total" || kind === "chained_more" ? 2 : 1;
+    for (const { score, task } of play({ kinds: [kind] }, 40, {})) {
+      expect(task.kind).toBe(kind);
+      expect(score.scores?.searches).toBe(domain === "calculation" ? 0 : hops * chains);
+      expect(score.scores?.calculations).toBe(kind === "steps" ? 2 : domain === "knowledge" ? 0 : 1);
+    }
+    const careless = play({ kinds: [kind] }, 200, { slip: 0.4, queries: anyQuery }).map(({ score }) => score.reward);
+    const share = careless.reduce((sum, reward) => sum + reward, 0) / careless.length;
+    expect(share).toBeGreaterThan(0);
+    expect(share).toBeLessThan(0.95);
+  },
+);
+
+test("every habit costs the answer nearly always", () => {
+  const played = play({ difficulty: "large" }, 1500, { slip: 0.3, queries: anyQuery });
+  for (const habit of habits) {
+    const alone = played.filter(({ slipped }) => slipped.length === 1 && slipped[0] === habit);
+    expect(alone.length, habit).toBeGreaterThan(10);
+    const right = alone.filter(({ score }) => score.reward === 1).length;
+    expect(right / alone.length, habit).toBeLessThan(0.15);
+  }
+  const without = played.filter(({ slipped }) => slipped.length === 0);
+  expect(without.every(({ score }) => score.reward === 1)).toBe(true);
+});
+
+test("a habit that is not named is not fallen into", () => {
+  const slipped = new Set<Habit>(play({}, 300, { slip: { early: 0.5 } }).flatMap((played) => played.slipped));
+  expect([...slipped]).toEqual(["early"]);
+});
+
+test("questions of each kind, written out", () => {
+  const examples = Object.fromEntries(
+    kindNames.map((kind): [KindName, string] => [
+      kind,
+      drawTask(settingsOf({ kinds: [kind], ambiguity: 0 }), "test", 0).question,
+    ]),
+  );
+  expect(examples).toMatchInlineSnapshot(`
+    {
+      "calculate": "How many cups are in 34 boxes that hold 62 each?",
+      "chained_more": "How far is the population of the capital of Tamar above the population of the capital of Vastia?",
+      "chained_times": "What is 62 times the age of the mayor of Kolm?",
+      "fact": "Find out the area of Kolm.",
+      "four_hops": "Find out the home of the mayor of the seat of the employer of Hugo Moser.",
+      "more": "How far is the age of Ana Fox above the age of Rosa Ellis?",
+      "steps": "How many coins has Will Park with 71 coins who sells 34 cups at 62 coins each?",
+      "three_hops": "Find out the area of the home of the boss of Juno.",
+      "times": "What is 62 times the age of Will Park?",
+      "total": "What is the sum of the age of Ana Fox and the age of Rosa Ellis?",
+      "two_hops": "What is the age of the mayor of Kolm?",
+    }
+  `);
+});
