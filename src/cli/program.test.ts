@@ -33,7 +33,11 @@ const mistakes: readonly (readonly [string, string, number])[] = [
   ["train office", "too many arguments for 'train'", 2],
   ["train --steps many", 'steps is "many"; expected a number.', 2],
   ["train --group-size 0", "rollout.groupSize is 0; expected at least 1.", 2],
-  ["train --env ofice", 'environment.name is "ofice"; expected "office", "knowledge" or "deep-research". Did you mean "office"?', 2],
+  [
+    "train --env ofice",
+    'environment.name is "ofice"; expected "office", "knowledge" or "deep-research". Did you mean "office"?',
+    2,
+  ],
   ["train --algorithm seupo", 'Did you mean "seeupo"?', 2],
   ["train --algorithm sft", "sft learns from demonstrations, not from rollouts", 2],
   ["train --set algorithm.order=revers", 'Did you mean "reverse"?', 2],
