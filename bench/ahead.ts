@@ -4,33 +4,15 @@
  */
 import { cpus } from "node:os";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
-import type { Environment } from "../src/environments/environment.ts";
 import { createEnvironment } from "../src/environments/registry.ts";
 import { openModel } from "../src/sdk/model.ts";
 import { resolveConfig } from "../src/training/config.ts";
 import { rolloutSource } from "../src/training/rollout-source.ts";
 import { type StepArguments, trainingStep } from "../src/training/step.ts";
+import { withSlowTools } from "./slow-tools.ts";
 
 const [steps, ...slow] = process.argv.slice(2).map(Number);
 const threads = 2;
-
-function withSlowTools(environment: Environment, milliseconds: number): Environment {
-  return {
-    ...environment,
-    start: async (task, seed) => {
-      const episode = await environment.start(task, seed);
-      const tools = episode.tools.map((tool): typeof tool => ({
-        ...tool,
-        execute: async (args, context) => {
-          if (milliseconds > 0) await setTimeout(milliseconds);
-          return tool.execute(args, context);
-        },
-      }));
-      return { ...episode, tools };
-    },
-  };
-}
 
 /** Wall and processor seconds of a step, the first ones left out: they fill the pipeline. */
 async function secondsPerStep(milliseconds: number, ahead: number, count: number) {

@@ -15,9 +15,16 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "engines/local": ["core", "engines/engine.ts"],
   tools: ["core"],
   "environments/environment.ts": ["core", "tools"],
-  "environments/office": ["core", "tools", "environments/environment.ts"],
+  "environments/habits.ts": ["core"],
+  "environments/office": ["core", "tools", "environments/environment.ts", "environments/habits.ts"],
   "environments/deep-research": ["core", "tools", "environments/environment.ts"],
-  "environments/knowledge": ["core", "tools", "environments/environment.ts", "environments/deep-research"],
+  "environments/knowledge": [
+    "core",
+    "tools",
+    "environments/environment.ts",
+    "environments/habits.ts",
+    "environments/deep-research",
+  ],
   environments: [
     "core",
     "tools",

@@ -2,13 +2,12 @@
  * How much of the time the sampler works while 400 episodes are played, 200 in flight: slow-tools.ts MODEL THREADS
  * A request is the number of milliseconds that every tool takes.
  */
-import { setTimeout } from "node:timers/promises";
 import { rolloutGroups } from "../../src/agents/rollout.ts";
-import type { Environment, Episode } from "../../src/environments/environment.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
 import { openModel } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config.ts";
 import { trainingTasks } from "../../src/training/tasks.ts";
+import { withSlowTools } from "../slow-tools.ts";
 import { answerRounds } from "./rounds.ts";
 
 const [model, threads] = process.argv.slice(2);
@@ -16,20 +15,6 @@ const { engine, chat } = await openModel(model, Number(threads));
 const { environment: named, rollout } = resolveConfig({ rollout: { tasksPerStep: 25, groupSize: 16, concurrency: 200 } });
 const office = createEnvironment(named.name, named.settings);
 const tasks = await trainingTasks(office, 0, rollout.tasksPerStep, 1);
-
-function withSlowTools(environment: Environment, milliseconds: number): Environment {
-  const slow = (episode: Episode): Episode => ({
-    ...episode,
-    tools: episode.tools.map((tool) => ({
-      ...tool,
-      execute: async (args, context) => {
-        if (milliseconds > 0) await setTimeout(milliseconds);
-        return tool.execute(args, context);
-      },
-    })),
-  });
-  return { ...environment, start: async (task, seed) => slow(await environment.start(task, seed)) };
-}
 
 async function busyShare(milliseconds: number, seed: number): Promise<number> {
   engine.takeStats();

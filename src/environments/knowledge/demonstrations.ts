@@ -2,13 +2,13 @@ import type { Message } from "../../core/messages.ts";
 import { type Random, randomStream } from "../../core/random.ts";
 import { parseSettings } from "../../core/settings.ts";
 import type { Score, TextProtocol } from "../environment.ts";
+import { drawSlips, type SlipChance } from "../habits.ts";
 import { closed, type Ending, type Habit, type Mind, type QueryStyle, queryStyles, type Step } from "./expert.ts";
 import { environmentOf } from "./knowledge.ts";
 import { completeSettings, type KnowledgeSettings, knowledgeSettingsSchema } from "./settings.ts";
 import { drawTask, type KnowledgeTask } from "./task.ts";
 
-/** The chance of falling into a habit, each time there is room for it: one for all, or by habit (0 where none is given). */
-export type Slip = number | { readonly [H in Habit]?: number };
+export type Slip = SlipChance<Habit>;
 
 export interface ExpertOptions {
   readonly slip?: Slip;
@@ -32,15 +32,8 @@ export function demonstrate(
   random: Random,
   { slip = 0, queries = { full: 1 } }: ExpertOptions = {},
 ): Demonstration {
-  const slipped: Habit[] = [];
-  const mind: Mind = {
-    slips(habit) {
-      const slips = random.chance(typeof slip === "number" ? slip : (slip[habit] ?? 0));
-      if (slips) slipped.push(habit);
-      return slips;
-    },
-    queryStyle: () => drawStyle(random, queries),
-  };
+  const { slips, slipped } = drawSlips<Habit>(random, slip);
+  const mind: Mind = { slips, queryStyle: () => drawStyle(random, queries) };
   const { protocol, tools, ...episode } = environmentOf({ ...settings, calculator: "expressions" }).start(task);
   const messages = [...episode.messages];
   const plan = closed(task.solve({ corpus: task.corpus, mind }));

@@ -2,13 +2,13 @@ import type { AssistantMessage, Message } from "../../core/messages.ts";
 import { type Random, randomStream } from "../../core/random.ts";
 import { parseSettings } from "../../core/settings.ts";
 import type { Score } from "../environment.ts";
+import { drawSlips, type SlipChance } from "../habits.ts";
 import { type OfficeEpisode, startEpisode } from "./episode.ts";
 import type { Habit, Mind, Step } from "./expert.ts";
 import { completeSettings, officeSettingsSchema } from "./settings.ts";
 import { drawTask, type OfficeTask } from "./task.ts";
 
-/** The chance of falling into a habit, each time there is room for it: one for all, or by habit (0 where none is given). */
-export type Slip = number | { readonly [H in Habit]?: number };
+export type Slip = SlipChance<Habit>;
 
 export interface Demonstration {
   readonly task: OfficeTask;
@@ -20,14 +20,8 @@ export interface Demonstration {
 
 /** Plays a task as the expert does, or as an expert with bad habits. */
 export function demonstrate(task: OfficeTask, random: Random, { slip = 0 }: { readonly slip?: Slip } = {}): Demonstration {
-  const slipped: Habit[] = [];
-  const mind: Mind = {
-    slips(habit) {
-      const slips = random.chance(typeof slip === "number" ? slip : (slip[habit] ?? 0));
-      if (slips) slipped.push(habit);
-      return slips;
-    },
-  };
+  const { slips, slipped } = drawSlips<Habit>(random, slip);
+  const mind: Mind = { slips };
   const episode = startEpisode(task, "sparse");
   const messages = [...episode.messages];
   for (const request of task.requests) {
