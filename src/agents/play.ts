@@ -2,9 +2,9 @@ import { z } from "zod";
 import { ModelError } from "../core/errors.ts";
 import type { Message, ToolMessage } from "../core/messages.ts";
 import { seedOf } from "../core/random.ts";
-import type { BranchDecision, StopReason, Trajectory, TrajectoryId, Turn } from "../core/trajectory.ts";
+import type { BehaviourCount, BranchDecision, StopReason, Trajectory, TrajectoryId, Turn } from "../core/trajectory.ts";
 import type { SampledAction, Sampler } from "../engines/engine.ts";
-import type { Environment, Episode, ProtocolAction, Task } from "../environments/environment.ts";
+import type { Environment, Episode, ProtocolAction, Score, Task } from "../environments/environment.ts";
 import { callTool, messageOf } from "./call-tool.ts";
 import type { Chat, ChatContext } from "./chat.ts";
 import { DeadlineError, withinTime } from "./deadline.ts";
@@ -80,8 +80,7 @@ export async function playOut(
     if (from === undefined) messages.push(...episode.messages);
     const context = from?.context ?? chat.open(episode.messages, episode.protocol === undefined ? episode.tools : []);
     const stopReason = await play(sampler, chat, episode, context, { turns, messages }, options, onAction);
-    const { reward, scores } = await score(episode, messages, options);
-    return { ...trajectory, reward, scores, stopReason };
+    return { ...trajectory, ...(await score(episode, messages, options)), stopReason };
   } catch (stop) {
     if (options.signal?.aborted) return { ...trajectory, reward: 0, scores: {}, stopReason: "cancelled" };
     if (stop instanceof EpisodeStop)
@@ -220,11 +219,21 @@ function extend(
 }
 
 async function score(episode: Episode, conversation: readonly Message[], options: RolloutOptions) {
-  const { reward, scores = {} } = await ask("score", scoreSchema, () => episode.score(conversation), options);
+  const { reward, scores = {}, behaviours } = await ask("score", scoreSchema, () => episode.score(conversation), options);
   const wrong = Object.entries({ reward, ...scores }).find(([, value]) => !Number.isFinite(value));
   if (wrong !== undefined)
     throw new EpisodeStop("invalid-reward", `score gave ${wrong[0]} ${wrong[1]}, which is not a finite number`);
-  return { reward, scores };
+  return { reward, scores, ...(behaviours === undefined ? {} : { behaviours: countsOf(behaviours) }) };
+}
+
+/** In counts: what was true or false was called for once. */
+function countsOf(behaviours: NonNullable<Score["behaviours"]>): Record<string, BehaviourCount> {
+  return Object.fromEntries(
+    Object.entries(behaviours).map(([name, behaviour]) => [
+      name,
+      typeof behaviour === "boolean" ? { done: Number(behaviour), called: 1 } : behaviour,
+    ]),
+  );
 }
 
 export async function close(
@@ -252,7 +261,17 @@ const replySchema = z.union([
   z.object({ done: z.literal(false), messages: z.array(messageSchema).min(1) }),
 ]);
 const anyNumber = z.custom<number>((value) => typeof value === "number");
-const scoreSchema = z.object({ reward: anyNumber, scores: z.record(z.string(), anyNumber).optional() });
+const behaviourSchema = z.union([
+  z.boolean(),
+  z
+    .object({ done: z.int().min(0), called: z.int().min(0) })
+    .refine(({ done, called }) => done <= called, { path: ["done"], message: "at most `called`" }),
+]);
+const scoreSchema = z.object({
+  reward: anyNumber,
+  scores: z.record(z.string(), anyNumber).optional(),
+  behaviours: z.record(z.string(), behaviourSchema).optional(),
+});
 
 /** The environment's answer, checked: it is other people's code, often without types. */
 async function ask<T>(

@@ -107,6 +107,16 @@ test("bad calls of all kinds come back as tool messages, in their order, and the
   expect(stopReason).toBe("done");
 });
 
+test("behaviours come with the trajectory, as counts", async () => {
+  const score = () => ({ reward: 0, behaviours: { asks: true, retries: false, files: { done: 1, called: 3 } } });
+  const { behaviours } = await play(environmentOf({ score }));
+  expect(behaviours).toEqual({
+    asks: { done: 1, called: 1 },
+    retries: { done: 0, called: 1 },
+    files: { done: 1, called: 3 },
+  });
+});
+
 test("the environment's replies continue the conversation", async () => {
   let replies = 0;
   const environment = environmentOf({
@@ -171,6 +181,12 @@ test.each<[string, Environment, string, RegExp]>([
   ],
   ["throws in its score", environmentOf({ score: fails }), "environment-error", /score: no database/],
   ["hangs in its score", environmentOf({ score: never }), "environment-timeout", /score: no answer/],
+  [
+    "did a behaviour more often than it was called for",
+    environmentOf({ score: () => ({ reward: 1, behaviours: { asks: { done: 2, called: 1 } } }) }),
+    "environment-error",
+    /at most `called`/,
+  ],
   ["scores NaN", environmentOf({ score: () => ({ reward: Number.NaN }) }), "invalid-reward", /reward NaN/],
   ["scores infinity", environmentOf({ score: () => ({ reward: 1 / 0 }) }), "invalid-reward", /reward Infinity/],
   [

@@ -34,6 +34,7 @@ const evaluation: EvaluationRecord = {
   toolCalls: 3000,
   stopReasons: { done: 1024 },
   byKind: [],
+  behaviours: [],
   byRequests: [],
   byTurns: [],
 };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { EvaluationRecord } from "../runs/records.ts";
 import { plain } from "./paint.ts";
-import { byTurns, reportLines } from "./report.ts";
+import { behaviourLines, byTurns, reportLines } from "./report.ts";
 
 function evaluation(when: "before" | "after", mean: number): EvaluationRecord {
   return {
@@ -20,6 +20,7 @@ function evaluation(when: "before" | "after", mean: number): EvaluationRecord {
     toolCalls: 3000,
     stopReasons: { done: 1024 },
     byKind: [],
+    behaviours: [],
     byRequests: [
       { name: "1", attempts: 400, success: mean + 0.15 },
       { name: "2", attempts: 624, success: mean / 2 },
@@ -84,6 +85,26 @@ test("the last screen: before and after, by requests, episodes, where the run is
     "  retrograde runs show runs/office-seeupo-1   every step",
     "  retrograde train                            again",
   ]);
+});
+
+test("behaviours before and after, what fell marked", () => {
+  const before = [
+    { name: "asks which Ana", done: 54, called: 82 },
+    { name: "retries", done: 1, called: 10 },
+  ];
+  const after = [
+    { name: "asks which Ana", done: 2, called: 140 },
+    { name: "gives up", done: 0, called: 5 },
+    { name: "retries", done: 9, called: 10 },
+  ];
+  expect(behaviourLines(before, after, plain)).toEqual([
+    "",
+    "  behaviour       before      done   after      done",
+    "  asks which Ana  65.9 %  54 of 82   1.4 %  2 of 140  fell",
+    "  gives up             –         0   0.0 %    0 of 5",
+    "  retries         10.0 %   1 of 10  90.0 %   9 of 10",
+  ]);
+  expect(behaviourLines([], [], plain)).toEqual([]);
 });
 
 test("classes of turns are weighted by attempts", () => {

@@ -1,5 +1,5 @@
 import type { Trajectory } from "../core/trajectory.ts";
-import type { Breakdown, EvaluationRecord, Summary } from "../runs/records.ts";
+import type { Behaviour, Breakdown, EvaluationRecord, Summary } from "../runs/records.ts";
 import { episodeLines } from "./conversation.ts";
 import { bar, count, duration, interval, percent, plural, table } from "./format.ts";
 import type { Paint } from "./paint.ts";
@@ -52,7 +52,26 @@ function changeLines(before: EvaluationRecord, after: EvaluationRecord, paint: P
     row("after", after, paint.green),
     ...breakdownLines("requests", before.byRequests, after.byRequests),
     ...breakdownLines("turns taken", byTurns(before.byTurns), byTurns(after.byTurns)),
+    ...behaviourLines(before.behaviours, after.behaviours, paint),
   ];
+}
+
+/** How often each behaviour was done where it was called for, before and after. What fell by more than 5 points is marked. */
+export function behaviourLines(before: readonly Behaviour[], after: readonly Behaviour[], paint: Paint): string[] {
+  const names = [...new Set([...before, ...after].map(({ name }) => name))].sort((a, b) => a.localeCompare(b, "en"));
+  if (names.length === 0) return [];
+  const find = (all: readonly Behaviour[], wanted: string) => all.find(({ name, called }) => name === wanted && called > 0);
+  const cells = (behaviour: Behaviour | undefined) =>
+    behaviour === undefined
+      ? ["–", "0"]
+      : [percent(behaviour.done / behaviour.called), `${count(behaviour.done)} of ${count(behaviour.called)}`];
+  const fell = (name: string) => {
+    const [old, now] = [find(before, name), find(after, name)];
+    return old !== undefined && now !== undefined && old.done / old.called - now.done / now.called > 0.05;
+  };
+  const rows = names.map((name) => [name, ...cells(find(before, name)), ...cells(find(after, name))]);
+  const [heading, ...lines] = table([["behaviour", "before", "done", "after", "done"], ...rows]);
+  return ["", `  ${heading}`, ...lines.map((line, i) => (fell(names[i]) ? paint.yellow(`  ${line}  fell`) : `  ${line}`))];
 }
 
 /** A part that is missing on one side had no attempt there. */

@@ -61,6 +61,13 @@ export const stopReasons = [
 ] as const;
 export type StopReason = (typeof stopReasons)[number];
 
+export interface BehaviourCount {
+  /** Times that it was done, at most `called`. */
+  readonly done: number;
+  /** Times that the episode called for it. */
+  readonly called: number;
+}
+
 /** One whole episode. */
 export interface Trajectory {
   readonly id: TrajectoryId;
@@ -72,6 +79,8 @@ export interface Trajectory {
   readonly reward: number;
   /** Named sub-scores, as the environment gave them. */
   readonly scores: Readonly<Record<string, number>>;
+  /** Of each behaviour that the episode called for, by its name: how often it was called for, and how often it was done. */
+  readonly behaviours?: Readonly<Record<string, BehaviourCount>>;
   readonly stopReason: StopReason;
   /** The conversation, for reading. What is trained are the ids in `turns`. */
   readonly messages: readonly Message[];

@@ -1,4 +1,5 @@
 import type { AssistantMessage, Message, ToolCall } from "../core/messages.ts";
+import type { BehaviourCount } from "../core/trajectory.ts";
 import type { Tool } from "../tools/tool.ts";
 
 export const splits = ["train", "validation", "test", "challenge"] as const;
@@ -86,6 +87,15 @@ export type Reply = { readonly done: true } | { readonly done: false; readonly m
 
 export interface Score {
   readonly reward: number;
-  /** Named sub-scores, for metrics. */
+  /**
+   * Named sub-scores, for metrics. Two names have a meaning: `success` is 1 where the episode solved its task, and `kind.NAME` is the share
+   * of the task's requests of that kind (see `Task.kind`) that were fulfilled.
+   */
   readonly scores?: Readonly<Record<string, number>>;
+  /**
+   * Behaviours that this episode called for, and whether each was done: "asks which Ana" where a name was ambiguous. Names read as what is
+   * done. A behaviour that the episode did not call for is left out. Evaluations add the episodes up. Counts instead of true and false where one episode
+   * calls for a behaviour several times.
+   */
+  readonly behaviours?: Readonly<Record<string, boolean | BehaviourCount>>;
 }

@@ -52,6 +52,10 @@ export type Estimate = z.infer<typeof estimateSchema>;
 export const breakdownSchema = z.object({ name: z.string(), attempts: z.int(), success: z.number() });
 export type Breakdown = z.infer<typeof breakdownSchema>;
 
+/** A behaviour in an evaluation: how often episodes called for it, and how often it was done. */
+export const behaviourSchema = z.object({ name: z.string(), done: z.int(), called: z.int() });
+export type Behaviour = z.infer<typeof behaviourSchema>;
+
 export const evaluationMoments = ["before", "during", "after"] as const;
 
 /** One file of `evaluations/`. */
@@ -69,8 +73,10 @@ export const evaluationRecordSchema = estimateSchema.extend({
   meanTurns: z.number(),
   toolCalls: z.int(),
   stopReasons: z.record(z.string(), z.int()),
-  /** An attempt counts for every kind of request in its task. */
+  /** An attempt counts for every kind of request in its task: by the kind's own success, where the environment scores it, else by the episode's. */
   byKind: z.array(breakdownSchema),
+  /** Behaviours that episodes called for, in the order of their names. */
+  behaviours: z.array(behaviourSchema).default([]),
   /** By number of requests in the task. */
   byRequests: z.array(breakdownSchema),
   /** By assistant turns that the attempt took. */

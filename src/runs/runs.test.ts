@@ -37,6 +37,7 @@ const trajectory: Trajectory = {
   turns: [turn(0, [1, 2, 3], [4, 5]), turn(1, [1, 2, 3, 4, 5, 6, 7], [8]), turn(2, [1, 2, 9], [10, 11])],
   reward: 0.1 + 0.2,
   scores: { success: 0 },
+  behaviours: { asks: { done: 1, called: 2 } },
   stopReason: "done",
   messages: [
     { role: "system", content: "Be brief." },

@@ -39,6 +39,7 @@ const storedTrajectorySchema = z.object({
   task: z.string(),
   reward: z.number(),
   scores: z.record(z.string(), z.number()),
+  behaviours: z.record(z.string(), z.object({ done: z.int(), called: z.int() })).optional(),
   stopReason: z.enum(stopReasons),
   branch: z.object({ from: z.string(), turn: z.int(), by: z.enum(["clone", "replay"]).optional() }).optional(),
   error: z.string().optional(),

@@ -51,6 +51,32 @@ test("a task of several requests counts for each of their kinds", () => {
   ]);
 });
 
+test("a kind's success is its own where the environment scores it, and behaviours are added up", () => {
+  const scored = (id: string, scores: Record<string, number>, behaviours: Trajectory["behaviours"]): Group => ({
+    id,
+    trajectories: [{ ...attempt(id, 0), scores, behaviours }],
+  });
+  const { byKind, behaviours } = summarise(
+    [
+      { id: "a", kind: "pay+move" },
+      { id: "b", kind: "pay" },
+    ],
+    [
+      scored("a", { success: 0, "kind.pay": 1, "kind.move": 0 }, { asks: { done: 1, called: 2 } }),
+      scored("b", { success: 0, "kind.pay": 0.5 }, { asks: { done: 1, called: 1 }, "adds nothing": { done: 0, called: 1 } }),
+    ],
+    1,
+  );
+  expect(byKind).toEqual([
+    { name: "move", attempts: 1, success: 0 },
+    { name: "pay", attempts: 2, success: 0.75 },
+  ]);
+  expect(behaviours).toEqual([
+    { name: "adds nothing", done: 0, called: 1 },
+    { name: "asks", done: 2, called: 3 },
+  ]);
+});
+
 test("an evaluation changes no weights and comes out the same when repeated", async () => {
   const engine = new TableEngine(lettersVocabulary);
   const { rollout } = resolveConfig();

@@ -4,7 +4,7 @@ import { seedOf } from "../core/random.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { Sampler } from "../engines/engine.ts";
 import type { Environment, Split, Task } from "../environments/environment.ts";
-import type { Breakdown, EvaluationRecord } from "../runs/records.ts";
+import type { Behaviour, Breakdown, EvaluationRecord } from "../runs/records.ts";
 import type { TrainingConfig } from "./config.ts";
 import { estimateMean, mean, passAtK } from "./estimates.ts";
 import { succeeded } from "./rollout-metrics.ts";
@@ -84,23 +84,49 @@ export function summarise(
     stopReasons: Object.fromEntries(
       [...groupBy(attempts, ({ trajectory }) => trajectory.stopReason)].map(([reason, members]) => [reason, members.length]),
     ),
-    byKind: breakdown(attempts.flatMap((attempt) => [...new Set(kindsOf(attempt.task))].map((name) => ({ ...attempt, name })))),
-    byRequests: breakdown(attempts.map((attempt) => ({ ...attempt, name: String(kindsOf(attempt.task).length) }))),
-    byTurns: breakdown(attempts.map((attempt) => ({ ...attempt, name: String(attempt.trajectory.turns.length) }))),
+    byKind: breakdown(attempts.flatMap(kindParts)),
+    behaviours: behavioursOf(attempts.map(({ trajectory }) => trajectory)),
+    byRequests: breakdown(attempts.map(({ task, trajectory }) => part(trajectory, String(kindsOf(task).length)))),
+    byTurns: breakdown(attempts.map(({ trajectory }) => part(trajectory, String(trajectory.turns.length)))),
   };
+}
+
+interface Part {
+  readonly name: string;
+  readonly success: number;
+}
+
+/** An attempt as a part of the breakdown, with the episode's success. */
+function part(trajectory: Trajectory, name: string): Part {
+  return { name, success: Number(succeeded(trajectory)) };
+}
+
+/** An attempt for each kind of its task's requests. What the environment scores as `kind.NAME` is the kind's own success. */
+function kindParts({ task, trajectory }: { readonly task: Task; readonly trajectory: Trajectory }): Part[] {
+  return [...new Set(kindsOf(task))].map((name) => {
+    const own = trajectory.scores[`kind.${name}`];
+    return own === undefined ? part(trajectory, name) : { name, success: own };
+  });
+}
+
+/** Adds up the counts of each behaviour. */
+export function behavioursOf(trajectories: readonly Trajectory[]): Behaviour[] {
+  const all = trajectories.flatMap(({ behaviours = {} }) =>
+    Object.entries(behaviours).map(([name, counts]) => ({ name, ...counts })),
+  );
+  const sum = (counts: readonly Behaviour[], of: "done" | "called") => counts.reduce((total, count) => total + count[of], 0);
+  return [...groupBy(all, ({ name }) => name)]
+    .map(([name, counts]) => ({ name, done: sum(counts, "done"), called: sum(counts, "called") }))
+    .sort((a, b) => a.name.localeCompare(b.name, "en"));
 }
 
 function kindsOf(task: Task): string[] {
   return (task.kind ?? "task").split("+");
 }
 
-function breakdown(attempts: readonly { readonly trajectory: Trajectory; readonly name: string }[]): Breakdown[] {
-  return [...groupBy(attempts, ({ name }) => name)]
-    .map(([name, members]) => ({
-      name,
-      attempts: members.length,
-      success: mean(members.map(({ trajectory }) => Number(succeeded(trajectory)))),
-    }))
+function breakdown(parts: readonly Part[]): Breakdown[] {
+  return [...groupBy(parts, ({ name }) => name)]
+    .map(([name, members]) => ({ name, attempts: members.length, success: mean(members.map(({ success }) => success)) }))
     .sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
 }
 
