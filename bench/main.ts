@@ -43,7 +43,7 @@ try {
 async function main({ json, only, runs, threads }: Options): Promise<void> {
   if (python === undefined)
     console.log("No Python with torch and transformers: ours alone. Name one with --python or RETROGRADE_PYTHON.");
-  const officeModel = await modelFolder({ model: "default", environment: { name: "office" } });
+  const officeModel = await modelFolder({ model: "default", environment: { name: "office-classic" } });
   const machine = `${cpus().length} × ${cpus()[0].model}, ${threads} threads, node ${process.versions.node}`;
   console.log(`${machine}; median of rounds (lowest–highest), ${runs} of each`);
   // PyTorch's threads wait for each other without sleeping: on a busy machine it slows down far more than ONNX Runtime does.

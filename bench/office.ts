@@ -6,7 +6,7 @@ import { createEnvironment } from "../src/environments/registry.ts";
  * other. Everything else is as in the default run.
  */
 export function oneRequestOffice(): Environment {
-  const office = createEnvironment("office", { requests: { min: 1, max: 1 } });
+  const office = createEnvironment("office-classic", { requests: { min: 1, max: 1 } });
   return {
     ...office,
     start: async (task, seed) => {

@@ -25,15 +25,15 @@ import { initialiseModel, loadModel, saveModel } from "../src/engines/local/mode
 import { responseOf } from "../src/environments/environment.ts";
 import { supervise } from "../src/training/sft.ts";
 import { knowledge } from "./knowledge.ts";
-import { office } from "./office.ts";
+import { officeClassic } from "./office-classic.ts";
 import type { Demonstrated, Recipe } from "./recipe.ts";
 import { trainTokenizer } from "./tokenizer.ts";
 
-const recipes: Readonly<Record<string, Recipe>> = { office, knowledge };
+const recipes: Readonly<Record<string, Recipe>> = { "office-classic": officeClassic, knowledge };
 
 const {
   values: flags,
-  positionals: [world = "office"],
+  positionals: [world = "office-classic"],
 } = parseArgs({
   allowPositionals: true,
   options: {

@@ -15,7 +15,7 @@ export { type ProtocolOptions, researchProtocol } from "./environments/deep-rese
 export { type ResearchReward, researchReward } from "./environments/deep-research/reward.ts";
 export { defineEnvironment, type EnvironmentDefinition, type EpisodeEnd } from "./environments/define.ts";
 export type { Environment, Episode, Reply, Score, Split, Task, TextProtocol } from "./environments/environment.ts";
-export { officeEnvironment } from "./environments/office/office.ts";
+export { officeClassicEnvironment } from "./environments/office-classic/office-classic.ts";
 export { defineReward, type FinishedEpisode, type Reward, RewardError } from "./rewards/reward.ts";
 export type { Summary } from "./runs/records.ts";
 export { type PlanOptions, type TrainOptions, train } from "./sdk/train.ts";

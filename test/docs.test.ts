@@ -6,7 +6,7 @@ import { algorithmConfigSchema } from "../src/algorithms/config.ts";
 import { architectures } from "../src/engines/local/architectures.ts";
 import { deepResearchSettingsSchema } from "../src/environments/deep-research/settings.ts";
 import { knowledgeSettingsSchema } from "../src/environments/knowledge/settings.ts";
-import { officeSettingsSchema } from "../src/environments/office/settings.ts";
+import { officeSettingsSchema } from "../src/environments/office-classic/settings.ts";
 import { rewardConfigSchema } from "../src/rewards/config.ts";
 import { trainingConfigSchema } from "../src/training/config.ts";
 
@@ -32,7 +32,7 @@ function row(path: string, fallback: unknown): string {
 
 const documented: readonly (readonly [string, z.core.$ZodType])[] = [
   ["the run", trainingConfigSchema],
-  ["office", officeSettingsSchema],
+  ["office-classic", officeSettingsSchema],
   ["knowledge", knowledgeSettingsSchema],
   ["deep-research", deepResearchSettingsSchema],
   ...algorithmConfigSchema.options.map((option) => [option.shape.kind.value, option] as const),

@@ -16,7 +16,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   tools: ["core"],
   "environments/environment.ts": ["core", "tools"],
   "environments/habits.ts": ["core"],
-  "environments/office": ["core", "tools", "environments/environment.ts", "environments/habits.ts"],
+  "environments/office-classic": ["core", "tools", "environments/environment.ts", "environments/habits.ts"],
   "environments/deep-research": ["core", "tools", "environments/environment.ts"],
   "environments/knowledge": [
     "core",
@@ -29,7 +29,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "core",
     "tools",
     "environments/environment.ts",
-    "environments/office",
+    "environments/office-classic",
     "environments/deep-research",
     "environments/knowledge",
   ],

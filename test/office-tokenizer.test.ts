@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { office } from "../recipes/office.ts";
+import { officeClassic as office } from "../recipes/office-classic.ts";
 import { trainTokenizer } from "../recipes/tokenizer.ts";
 import { makeChat } from "../src/agents/chat.ts";
 import { encodeDemonstration } from "../src/agents/demonstration.ts";

@@ -18,7 +18,7 @@ test("the tarball holds the program, the default model and the pages, and none o
   const paths = tarball.files.map(({ path }) => path);
   const wanted = [
     ...["dist/cli/main.js", "dist/index.js", "dist/index.d.ts", "LICENSE", "README.md", "CHANGELOG.md", "docs/cli.md"],
-    ...["models/office/config.json", "models/office/model.safetensors", "models/office/tokenizer.json"],
+    ...["models/office-classic/config.json", "models/office-classic/model.safetensors", "models/office-classic/tokenizer.json"],
   ];
   expect(wanted.filter((path) => !paths.includes(path))).toEqual([]);
   expect(paths.filter((path) => /^(src|test|scripts|bench|recipes|runs)\/|\.test\.|tsbuildinfo/.test(path))).toEqual([]);

@@ -3,11 +3,12 @@ import { didYouMean } from "../core/settings.ts";
 import { deepResearchEnvironment } from "./deep-research/deep-research.ts";
 import type { Environment } from "./environment.ts";
 import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
-import { officeEnvironment } from "./office/office.ts";
+import { officeClassicEnvironment } from "./office-classic/office-classic.ts";
 
 /** The environments that a configuration can name. Each checks its own settings. */
 const environments: Readonly<Record<string, (settings: unknown) => Environment>> = {
-  office: officeEnvironment,
+  office: officeClassicEnvironment,
+  "office-classic": officeClassicEnvironment,
   knowledge: knowledgeEnvironment,
   "deep-research": (settings) => deepResearchEnvironment(settings),
 };

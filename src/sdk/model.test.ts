@@ -25,14 +25,14 @@ beforeEach(() => {
 test("a folder is taken before a name on the Hub, and needs no network", async () => {
   expect(findModel(source)).toEqual({ folder: source });
   expect(await modelFolder(source)).toBe(source);
-  expect(findModel("models/office")).toEqual({ folder: "models/office" }); // of this repository, where the tests run
+  expect(findModel("models/office-classic")).toEqual({ folder: "models/office-classic" }); // of this repository, where the tests run
   expect(findModel("tiny/letters")).toEqual({ hub: { repo: "tiny/letters", revision: undefined } });
   expect(findModel("tiny/letters@v1")).toEqual({ hub: { repo: "tiny/letters", revision: "v1" } });
 });
 
 test("the default model is the one of the environment; an environment of one's own gets the office's", () => {
   const folderFor = (name: string) => models.findModel(choice("default", name));
-  expect(folderFor("office")).toEqual({ folder: join(import.meta.dirname, "../../models/office") });
+  expect(folderFor("office")).toEqual({ folder: join(import.meta.dirname, "../../models/office-classic") });
   expect(folderFor("knowledge")).toEqual({ folder: join(import.meta.dirname, "../../models/knowledge") });
   expect(folderFor("my-own")).toEqual(folderFor("office"));
   expect(findModel(source)).toEqual(models.findModel(choice(source, "knowledge")));

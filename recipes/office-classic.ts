@@ -1,7 +1,7 @@
-import { demonstrations } from "../src/environments/office/demonstrations.ts";
+import { demonstrations } from "../src/environments/office-classic/demonstrations.ts";
 import type { Recipe } from "./recipe.ts";
 
-export const office: Recipe = {
+export const officeClassic: Recipe = {
   /**
    * In this order: the end of a call; a JSON key with the punctuation around it and the letter of an id that follows; words with the
    * space before them; capitalised words without it (the word before has it), so that a name is the same token in a sentence and in

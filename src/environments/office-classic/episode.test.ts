@@ -4,14 +4,14 @@ import { randomStream } from "../../core/random.ts";
 import { demonstrate } from "./demonstrations.ts";
 import { type OfficeEpisode, startEpisode } from "./episode.ts";
 import type { KindName } from "./kinds.ts";
-import { officeEnvironment } from "./office.ts";
+import { officeClassicEnvironment } from "./office-classic.ts";
 import type { OfficeTask } from "./task.ts";
 
 const context = { signal: new AbortController().signal };
 
 /** The first training task with these kinds of request that fits. */
 async function taskOf(kinds: readonly KindName[], fits: (task: OfficeTask) => boolean = () => true): Promise<OfficeTask> {
-  const office = officeEnvironment({ kinds, requests: { min: kinds.length, max: kinds.length }, busy: 0 });
+  const office = officeClassicEnvironment({ kinds, requests: { min: kinds.length, max: kinds.length }, busy: 0 });
   for (let index = 0; index < 2000; index++) {
     const task = await office.task("train", index);
     if (task.kind === kinds.join("+") && fits(task)) return task;

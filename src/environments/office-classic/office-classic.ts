@@ -10,11 +10,11 @@ import { challengeLength, drawTask, type OfficeTask } from "./task.ts";
  * Tasks are generated without end. All of an episode is decided by its task; the seed decides nothing.
  * @throws ConfigError naming the first setting that is wrong
  */
-export function officeEnvironment(userSettings: unknown = {}): Environment<OfficeTask> {
+export function officeClassicEnvironment(userSettings: unknown = {}): Environment<OfficeTask> {
   const settings = completeSettings(parseSettings(officeSettingsSchema, userSettings, "environment.settings"));
   const hasChallenge = challengeLength(settings.kinds) <= settings.requests.max;
   return {
-    name: "office",
+    name: "office-classic",
     size: (split) => (split === "challenge" && !hasChallenge ? 0 : Number.POSITIVE_INFINITY),
     task(split, index) {
       if (split === "challenge" && !hasChallenge)

@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
-import { office } from "../recipes/office.ts";
+import { officeClassic as office } from "../recipes/office-classic.ts";
 import { trainTokenizer } from "../recipes/tokenizer.ts";
 import { makeChat } from "../src/agents/chat.ts";
 import { encodeDemonstration } from "../src/agents/demonstration.ts";
 import { rollout } from "../src/agents/rollout.ts";
 import { makeTokenizer } from "../src/agents/tokenizer.ts";
 import { randomStream } from "../src/core/random.ts";
-import { demonstrate } from "../src/environments/office/demonstrations.ts";
-import { officeEnvironment } from "../src/environments/office/office.ts";
+import { demonstrate } from "../src/environments/office-classic/demonstrations.ts";
+import { officeClassicEnvironment } from "../src/environments/office-classic/office-classic.ts";
 import { repeating } from "./repeating-sampler.ts";
 
 test("a rollout that writes what the expert wrote sees the ids that the demonstration has, and gets its reward", async () => {
-  const environment = officeEnvironment();
+  const environment = officeClassicEnvironment();
   const random = randomStream(3, "test");
   const tasks = await Promise.all(Array.from({ length: 60 }, (_, index) => environment.task("train", index)));
   const demos = tasks.map((task) => demonstrate(task, random, { slip: 0.2 }));

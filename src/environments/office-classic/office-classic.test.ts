@@ -4,19 +4,19 @@ import { randomStream } from "../../core/random.ts";
 import { splits } from "../environment.ts";
 import { demonstrate } from "./demonstrations.ts";
 import { isHeldOut, type KindName, kindNames } from "./kinds.ts";
-import { officeEnvironment } from "./office.ts";
+import { officeClassicEnvironment } from "./office-classic.ts";
 import { defaultKinds } from "./settings.ts";
 import type { OfficeTask } from "./task.ts";
 
 const pairs = (kinds: readonly KindName[]) => kinds.slice(1).map((kind, i) => [kinds[i], kind] as const);
 
 async function tasks(settings: unknown, split: (typeof splits)[number], count: number): Promise<OfficeTask[]> {
-  const office = officeEnvironment(settings);
+  const office = officeClassicEnvironment(settings);
   return Promise.all(Array.from({ length: count }, (_, index) => office.task(split, index)));
 }
 
 describe.each(["small", "default", "large"])("at difficulty %s", (difficulty) => {
-  const office = officeEnvironment({ difficulty });
+  const office = officeClassicEnvironment({ difficulty });
 
   test.each(splits.filter((split) => office.size(split) > 0))("the expert solves every task of the %s split", async (split) => {
     const failed: unknown[] = [];
@@ -70,14 +70,16 @@ test("there are tasks for one kind alone, however many requests are asked for", 
 });
 
 test("there is no challenge where no held-out pair can occur", async () => {
-  const single = officeEnvironment({ difficulty: "small" });
+  const single = officeClassicEnvironment({ difficulty: "small" });
   expect(single.size("challenge")).toBe(0);
   expect(() => single.task("challenge", 0)).toThrow(EnvError);
   // also_pay comes second at the earliest, and tell_when right after it third.
   const kinds = ["pay", "also_pay", "tell_when"];
-  expect(officeEnvironment({ kinds: ["pay", "message"] }).size("challenge")).toBe(0);
-  expect(officeEnvironment({ kinds: ["message", "also_pay"], requests: { min: 2, max: 2 } }).size("challenge")).toBe(Infinity);
-  expect(officeEnvironment({ kinds: ["pay", "also_pay"], requests: { min: 2, max: 2 } }).size("challenge")).toBe(0);
+  expect(officeClassicEnvironment({ kinds: ["pay", "message"] }).size("challenge")).toBe(0);
+  expect(officeClassicEnvironment({ kinds: ["message", "also_pay"], requests: { min: 2, max: 2 } }).size("challenge")).toBe(
+    Infinity,
+  );
+  expect(officeClassicEnvironment({ kinds: ["pay", "also_pay"], requests: { min: 2, max: 2 } }).size("challenge")).toBe(0);
   const [task] = await tasks({ kinds: kinds.filter((kind) => kind !== "pay").concat("same", "pay") }, "challenge", 1);
   expect(task.requests.length).toBeGreaterThan(1);
 });
@@ -107,6 +109,6 @@ test.each([
   [{ reward: "shaped" }, "environment.settings.reward"],
   [{ rewards: "sparse" }, "environment.settings.rewards"],
 ])("settings %j are refused, naming %s", (settings, subject) => {
-  expect(() => officeEnvironment(settings)).toThrow(ConfigError);
-  expect(() => officeEnvironment(settings)).toThrow(subject);
+  expect(() => officeClassicEnvironment(settings)).toThrow(ConfigError);
+  expect(() => officeClassicEnvironment(settings)).toThrow(subject);
 });

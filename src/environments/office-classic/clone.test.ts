@@ -4,7 +4,7 @@ import { randomStream } from "../../core/random.ts";
 import { parseSettings } from "../../core/settings.ts";
 import { demonstrate } from "./demonstrations.ts";
 import { type OfficeEpisode, startEpisode } from "./episode.ts";
-import { officeEnvironment } from "./office.ts";
+import { officeClassicEnvironment } from "./office-classic.ts";
 import { completeSettings, officeSettingsSchema } from "./settings.ts";
 import { drawTask, type OfficeTask } from "./task.ts";
 
@@ -82,7 +82,7 @@ test("a clone answers the same actions as the original does, and neither notices
 });
 
 test("the office's rollouts can branch: its episodes are clones, tasks untouched", async () => {
-  const office = officeEnvironment();
+  const office = officeClassicEnvironment();
   const task = await office.task("train", 3);
   const before = JSON.stringify(task.world);
   const episode = await office.start(task, 1);
