@@ -7,7 +7,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { randomStream } from "../src/core/random.ts";
 import type { ActionInContext } from "../src/core/trajectory.ts";
 import { LocalEngine } from "../src/engines/local/engine.ts";
-import { formatModelConfig, type ModelConfig, parameterShapes } from "../src/engines/local/model-config.ts";
+import { formatModelConfig, type ModelConfig, parameterShapes } from "../src/engines/local/model/model-config.ts";
 
 /** `config.json` of Qwen/Qwen2.5-0.5B. */
 const qwen: ModelConfig = {

@@ -1,7 +1,7 @@
 import { randomStream } from "../src/core/random.ts";
 import type { ActionInContext, TokenId } from "../src/core/trajectory.ts";
-import type { ModelConfig } from "../src/engines/local/model-config.ts";
-import { initialiseModel, saveModel } from "../src/engines/local/model-folder.ts";
+import type { ModelConfig } from "../src/engines/local/model/model-config.ts";
+import { initialiseModel, saveModel } from "../src/engines/local/model/model-folder.ts";
 
 /** Qwen3 with 5 million parameters: the size that the default environment is trained with, and a little more. */
 const small: ModelConfig = {

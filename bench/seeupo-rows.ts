@@ -5,11 +5,12 @@
  * another. Here rows are shuffled before each visit; everything else is the product's textbook form. Worlds are small enough to be exact: 4 tasks
  * with a random return for each of the 4^4 sequences of 4 one-token turns, a table policy that sees task, turn and last token.
  */
-import { CarriedRatios } from "../src/algorithms/carried-ratios.ts";
-import { resolveAlgorithm, type SeeupoConfig } from "../src/algorithms/config.ts";
-import { minimise } from "../src/algorithms/minimise.ts";
+
 import { ppu } from "../src/algorithms/objectives/ppu.ts";
-import { seeupoAdvantages } from "../src/algorithms/seeupo.ts";
+import { CarriedRatios } from "../src/algorithms/seeupo/carried-ratios.ts";
+import { seeupoAdvantages } from "../src/algorithms/seeupo/seeupo.ts";
+import { resolveAlgorithm, type SeeupoConfig } from "../src/algorithms/settings/config.ts";
+import { minimise } from "../src/algorithms/step/minimise.ts";
 import { type Random, randomStream } from "../src/core/random.ts";
 import type { Group, Trajectory } from "../src/core/trajectory.ts";
 import { groupOf, TablePolicy } from "../test/algorithms/table-policy.ts";

@@ -2,8 +2,8 @@
  * The tokenizer of a default model: a byte-level BPE made for one world, where almost every piece of text is one token.
  * It runs only when the model is made. The two files it writes are ordinary Hugging Face ones.
  */
-import { compileTemplate } from "../src/agents/template.ts";
-import type { TokenizerFiles } from "../src/agents/tokenizer.ts";
+import { compileTemplate } from "../src/chat/template.ts";
+import type { TokenizerFiles } from "../src/chat/tokenizer.ts";
 import type { Message } from "../src/core/messages.ts";
 
 /**

@@ -10,9 +10,9 @@ export {
 } from "./core/errors.ts";
 export type { AssistantMessage, Message, ToolCall } from "./core/messages.ts";
 export type { Trajectory } from "./core/trajectory.ts";
+export { type ProtocolOptions, researchProtocol } from "./environments/arpo-protocol/protocol.ts";
+export { type ResearchReward, researchReward } from "./environments/arpo-protocol/reward.ts";
 export { deepResearchEnvironment } from "./environments/deep-research/deep-research.ts";
-export { type ProtocolOptions, researchProtocol } from "./environments/deep-research/protocol.ts";
-export { type ResearchReward, researchReward } from "./environments/deep-research/reward.ts";
 export { defineEnvironment, type EnvironmentDefinition, type EpisodeEnd } from "./environments/define.ts";
 export type { Environment, Episode, Reply, Score, Split, Task, TextProtocol } from "./environments/environment.ts";
 export { officeClassicEnvironment } from "./environments/office-classic/office-classic.ts";

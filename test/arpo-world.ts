@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { type Chat, makeChat } from "../src/agents/chat.ts";
-import { makeTokenizer } from "../src/agents/tokenizer.ts";
+import { type Chat, makeChat } from "../src/chat/chat.ts";
+import { makeTokenizer } from "../src/chat/tokenizer.ts";
 import { seedOf } from "../src/core/random.ts";
 import type { Environment, Episode, Task } from "../src/environments/environment.ts";
 import { defineTool } from "../src/tools/tool.ts";

@@ -17,13 +17,14 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "environments/environment.ts": ["core", "tools"],
   "environments/habits.ts": ["core"],
   "environments/office-classic": ["core", "tools", "environments/environment.ts", "environments/habits.ts"],
-  "environments/deep-research": ["core", "tools", "environments/environment.ts"],
+  "environments/arpo-protocol": ["core", "tools", "environments/environment.ts"],
+  "environments/deep-research": ["core", "tools", "environments/environment.ts", "environments/arpo-protocol"],
   "environments/knowledge": [
     "core",
     "tools",
     "environments/environment.ts",
     "environments/habits.ts",
-    "environments/deep-research",
+    "environments/arpo-protocol",
   ],
   environments: [
     "core",
@@ -33,7 +34,8 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "environments/deep-research",
     "environments/knowledge",
   ],
-  agents: ["core", "engines/engine.ts", "environments/environment.ts", "tools"],
+  chat: ["core", "tools"],
+  rollouts: ["core", "engines/engine.ts", "environments/environment.ts", "tools", "chat"],
   runs: ["core", "plot"],
   lab: ["core", "algorithms", "plot"],
   rewards: ["core", "environments/environment.ts", "runs"],
@@ -44,7 +46,8 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "environments/environment.ts",
     "environments",
     "tools",
-    "agents",
+    "chat",
+    "rollouts",
     "runs",
     "rewards",
   ],
@@ -55,7 +58,8 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "engines/local",
     "environments/environment.ts",
     "environments",
-    "agents",
+    "chat",
+    "rollouts",
     "runs",
     "rewards",
     "training",
@@ -64,13 +68,19 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "index.ts": ["anything"],
 };
 
+/** Rooms inside of a part, lowest first: a room imports only lower ones. The part's own files may import them all. */
+const staircases: Readonly<Record<string, readonly string[]>> = {
+  "engines/local": ["machine", "graph", "model", "training", "sampling"],
+  algorithms: ["objectives", "advantages", "step", "settings", "policy-gradient", "seeupo"],
+};
+
 /** Packages that only one part knows, so that they can be exchanged there. */
 const owners: Readonly<Record<string, string>> = {
   "onnxruntime-node": "engines/local",
   protobufjs: "engines/local",
   "@huggingface/hub": "hub",
-  "@huggingface/tokenizers": "agents",
-  "@huggingface/jinja": "agents",
+  "@huggingface/tokenizers": "chat",
+  "@huggingface/jinja": "chat",
   "pure-rand": "core",
   pyodide: "tools",
   minisearch: "tools",
@@ -119,6 +129,20 @@ test("modules import only what the arrows allow", () => {
       .map((specifier) => relative(source, join(source, dirname(module), specifier)).replaceAll("\\", "/"));
     return targets.filter((target) => !isAllowed(from, partOf(target))).map((target) => `${module} imports ${target}`);
   });
+  expect(wrong).toEqual([]);
+});
+
+test.each(Object.entries(staircases))("rooms of %s import only lower ones", (part, rooms) => {
+  const roomOf = (module: string) => rooms.findIndex((room) => module.startsWith(`${part}/${room}/`));
+  const inside = modules.filter((module) => roomOf(module) >= 0);
+  const wrong = inside.flatMap((module) =>
+    importsOf(module)
+      .filter((specifier) => specifier.startsWith("."))
+      .map((specifier) => relative(source, join(source, dirname(module), specifier)).replaceAll("\\", "/"))
+      .filter((target) => roomOf(target) > roomOf(module))
+      .map((target) => `${module} imports ${target}`),
+  );
+  expect(inside.length).toBeGreaterThan(rooms.length);
   expect(wrong).toEqual([]);
 });
 

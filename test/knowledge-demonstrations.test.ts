@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { makeChat } from "../src/agents/chat.ts";
-import { encodeDemonstration } from "../src/agents/demonstration.ts";
-import { rollout } from "../src/agents/rollout.ts";
-import { loadTokenizer } from "../src/agents/tokenizer.ts";
+import { makeChat } from "../src/chat/chat.ts";
+import { loadTokenizer } from "../src/chat/tokenizer.ts";
 import { demonstrations } from "../src/environments/knowledge/demonstrations.ts";
 import { knowledgeEnvironment } from "../src/environments/knowledge/knowledge.ts";
+import { encodeDemonstration } from "../src/rollouts/demonstration.ts";
+import { rollout } from "../src/rollouts/rollout.ts";
 import { repeating } from "./repeating-sampler.ts";
 
 const chat = makeChat(loadTokenizer(join(import.meta.dirname, "../models/knowledge")));

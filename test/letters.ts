@@ -1,5 +1,5 @@
-import { type Chat, makeChat } from "../src/agents/chat.ts";
-import { makeTokenizer } from "../src/agents/tokenizer.ts";
+import { type Chat, makeChat } from "../src/chat/chat.ts";
+import { makeTokenizer } from "../src/chat/tokenizer.ts";
 import { randomStream } from "../src/core/random.ts";
 import type { Environment, Task } from "../src/environments/environment.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ConfigError, RunError } from "../src/core/errors.ts";
 import { createLocalEngine } from "../src/engines/local/engine.ts";
-import { readSafetensors } from "../src/engines/local/safetensors.ts";
+import { readSafetensors } from "../src/engines/local/model/safetensors.ts";
 import { layout } from "../src/runs/layout.ts";
 import { readMetrics } from "../src/runs/read.ts";
 import { planRun, runPlan } from "../src/sdk/train.ts";

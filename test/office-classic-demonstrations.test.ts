@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { officeClassic as office } from "../recipes/office-classic.ts";
 import { trainTokenizer } from "../recipes/tokenizer.ts";
-import { makeChat } from "../src/agents/chat.ts";
-import { encodeDemonstration } from "../src/agents/demonstration.ts";
-import { rollout } from "../src/agents/rollout.ts";
-import { makeTokenizer } from "../src/agents/tokenizer.ts";
+import { makeChat } from "../src/chat/chat.ts";
+import { makeTokenizer } from "../src/chat/tokenizer.ts";
 import { randomStream } from "../src/core/random.ts";
 import { demonstrate } from "../src/environments/office-classic/demonstrations.ts";
 import { officeClassicEnvironment } from "../src/environments/office-classic/office-classic.ts";
+import { encodeDemonstration } from "../src/rollouts/demonstration.ts";
+import { rollout } from "../src/rollouts/rollout.ts";
 import { repeating } from "./repeating-sampler.ts";
 
 test("a rollout that writes what the expert wrote sees the ids that the demonstration has, and gets its reward", async () => {

@@ -2,11 +2,11 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { officeClassic as office } from "../recipes/office-classic.ts";
 import { trainTokenizer } from "../recipes/tokenizer.ts";
-import { makeChat } from "../src/agents/chat.ts";
-import { encodeDemonstration } from "../src/agents/demonstration.ts";
-import { makeTokenizer } from "../src/agents/tokenizer.ts";
-import { parseAction } from "../src/agents/toolcalls.ts";
+import { makeChat } from "../src/chat/chat.ts";
+import { makeTokenizer } from "../src/chat/tokenizer.ts";
+import { parseAction } from "../src/chat/toolcalls.ts";
 import type { Message } from "../src/core/messages.ts";
+import { encodeDemonstration } from "../src/rollouts/demonstration.ts";
 
 const conversation = (who: string, amount: number): readonly Message[] => [
   { role: "system", content: "You are an assistant." },

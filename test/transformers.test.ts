@@ -8,8 +8,8 @@ import { z } from "zod";
 import { findPython } from "../bench/python.ts";
 import type { ActionInContext } from "../src/core/trajectory.ts";
 import { createLocalEngine } from "../src/engines/local/engine.ts";
-import { loadModel, saveModel } from "../src/engines/local/model-folder.ts";
-import { readSafetensors } from "../src/engines/local/safetensors.ts";
+import { loadModel, saveModel } from "../src/engines/local/model/model-folder.ts";
+import { readSafetensors } from "../src/engines/local/model/safetensors.ts";
 
 const python = await findPython();
 const pathOf = (name: string) => fileURLToPath(new URL(`golden/${name}`, import.meta.url));

@@ -6,11 +6,11 @@ import { InferenceSession } from "onnxruntime-node";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { chooseProvider } from "../src/engines/local/device-choice.ts";
 import { LocalEngine } from "../src/engines/local/engine.ts";
-import { Graph, type Tensor } from "../src/engines/local/graph.ts";
-import { adapterShapes } from "../src/engines/local/lora.ts";
-import { loadModel } from "../src/engines/local/model-folder.ts";
-import { Session, type Value } from "../src/engines/local/onnx.ts";
-import { SamplingGraph } from "../src/engines/local/sampling-graph.ts";
+import { Graph, type Tensor } from "../src/engines/local/graph/graph.ts";
+import { Session, type Value } from "../src/engines/local/graph/onnx.ts";
+import { adapterShapes } from "../src/engines/local/model/lora.ts";
+import { loadModel } from "../src/engines/local/model/model-folder.ts";
+import { SamplingGraph } from "../src/engines/local/sampling/sampling-graph.ts";
 import { goldenSuite } from "./golden-models.ts";
 
 /** Why WebGPU cannot be tried on this machine. */

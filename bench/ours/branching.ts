@@ -1,8 +1,9 @@
 /** Rollouts that branch beside rollouts that do not, 16 tasks × 16 leaves: branching.ts MODEL THREADS */
-import { rolloutTrees } from "../../src/agents/branching/trees.ts";
-import { rolloutGroups } from "../../src/agents/rollout.ts";
+
 import type { Group } from "../../src/core/trajectory.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
+import { rolloutTrees } from "../../src/rollouts/branching/trees.ts";
+import { rolloutGroups } from "../../src/rollouts/rollout.ts";
 import { openModel } from "../../src/sdk/model.ts";
 import { toolCallsSpent } from "../../src/training/branching.ts";
 import { resolveConfig } from "../../src/training/config.ts";

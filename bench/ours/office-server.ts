@@ -4,8 +4,8 @@
  * that the model reads; {"end": id, "content"} → the reward of the episode that this last message ends.
  */
 import { createInterface } from "node:readline";
-import { callTool } from "../../src/agents/call-tool.ts";
 import type { Episode } from "../../src/environments/environment.ts";
+import { callTool } from "../../src/rollouts/call-tool.ts";
 import { parametersAsJsonSchema } from "../../src/tools/tool.ts";
 import { oneRequestOffice } from "../office.ts";
 

@@ -2,9 +2,10 @@
  * The first batch of rollouts that the default model plays in the embedded environment, 8 tasks × 8 rollouts:
  * record-rollouts.ts MODEL THREADS FILE
  */
-import { rolloutGroups } from "../../src/agents/rollout.ts";
+
 import { seedOf } from "../../src/core/random.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
+import { rolloutGroups } from "../../src/rollouts/rollout.ts";
 import { openModel } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config.ts";
 import { trainingTasks } from "../../src/training/tasks.ts";

@@ -2,9 +2,10 @@
  * Branched rollouts of the default model in the embedded environment, 16 tasks × 16 leaves as `--algorithm arpo` samples them:
  * record-trees.ts MODEL THREADS FILE
  */
-import { rolloutTrees } from "../../src/agents/branching/trees.ts";
+
 import { seedOf } from "../../src/core/random.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
+import { rolloutTrees } from "../../src/rollouts/branching/trees.ts";
 import { openModel } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config.ts";
 import { trainingTasks } from "../../src/training/tasks.ts";

@@ -2,8 +2,9 @@
  * How much of the time the sampler works while 400 episodes are played, 200 in flight: slow-tools.ts MODEL THREADS
  * A request is the number of milliseconds that every tool takes.
  */
-import { rolloutGroups } from "../../src/agents/rollout.ts";
+
 import { createEnvironment } from "../../src/environments/registry.ts";
+import { rolloutGroups } from "../../src/rollouts/rollout.ts";
 import { openModel } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config.ts";
 import { trainingTasks } from "../../src/training/tasks.ts";

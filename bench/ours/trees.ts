@@ -3,7 +3,7 @@
  * The form is what the engine can share: everything ("trees"), what the turns of one leaf share ("leaves"), nothing ("turns").
  */
 import { createLocalEngine } from "../../src/engines/local/engine.ts";
-import { packRows } from "../../src/engines/local/packing.ts";
+import { packRows } from "../../src/engines/local/training/packing.ts";
 import { apart, readBatch, turnWeights } from "../batch.ts";
 import { adamw } from "./adamw.ts";
 import { answerRounds, secondsPerCall } from "./rounds.ts";

@@ -5,7 +5,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AlgorithmConfig } from "../../src/algorithms/config.ts";
+import type { AlgorithmConfig } from "../../src/algorithms/settings/config.ts";
 import { runUpdate } from "../../src/algorithms/update.ts";
 import { randomStream } from "../../src/core/random.ts";
 import type { Group } from "../../src/core/trajectory.ts";

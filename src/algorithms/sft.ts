@@ -1,9 +1,9 @@
 import { ShapeError } from "../core/errors.ts";
 import type { Policy } from "../core/policy.ts";
 import type { ActionInContext } from "../core/trajectory.ts";
-import { tokenScales } from "./aggregation.ts";
-import { minimise, type StepMetrics } from "./minimise.ts";
+import { tokenScales } from "./objectives/aggregation.ts";
 import { crossEntropy } from "./objectives/reinforce.ts";
+import { minimise, type StepMetrics } from "./step/minimise.ts";
 
 /**
  * One step of supervised fine-tuning: cross-entropy of demonstrated actions in their contexts.

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { TableCritic, TablePolicy } from "../../test/algorithms/table-policy.ts";
 import { randomWorld } from "../../test/algorithms/worlds.ts";
 import { randomStream } from "../core/random.ts";
-import { resolveAlgorithm, rolloutAlgorithms } from "./config.ts";
 import { updateMetrics } from "./metrics.ts";
+import { resolveAlgorithm, rolloutAlgorithms } from "./settings/config.ts";
 import { runUpdate } from "./update.ts";
 
 test.each([...rolloutAlgorithms.filter((kind) => kind !== "custom"), "sft"])(

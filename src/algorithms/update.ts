@@ -1,13 +1,13 @@
 import type { Policy } from "../core/policy.ts";
 import type { Random } from "../core/random.ts";
 import type { Group } from "../core/trajectory.ts";
-import { arpoComposition } from "./arpo.ts";
-import type { AlgorithmConfig } from "./config.ts";
-import type { Correction } from "./correction.ts";
 import type { UpdateMetrics } from "./metrics.ts";
-import { policyGradientUpdate } from "./policy-gradient.ts";
-import { seeupoUpdate } from "./seeupo.ts";
+import { arpoComposition } from "./policy-gradient/arpo.ts";
+import { policyGradientUpdate } from "./policy-gradient/policy-gradient.ts";
+import { seeupoUpdate } from "./seeupo/seeupo.ts";
+import type { AlgorithmConfig } from "./settings/config.ts";
 import { sftUpdate } from "./sft.ts";
+import type { Correction } from "./step/correction.ts";
 
 /**
  * Moves the policy once by what a batch of rollouts teaches: one or several optimiser steps.

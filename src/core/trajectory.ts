@@ -33,7 +33,7 @@ export interface Turn extends ActionInContext {
   readonly rewritten: boolean;
   readonly invalidToolCalls: number;
   readonly toolCalls: number;
-  /** What was decided about branching here, where that was a question: see agents/branching. */
+  /** What was decided about branching here, where that was a question: see rollouts/branching. */
   readonly branching?: BranchDecision;
 }
 

@@ -1,4 +1,4 @@
-import { carriedRatio } from "../algorithms/carried-ratios.ts";
+import { carriedRatio } from "../algorithms/seeupo/carried-ratios.ts";
 import type { Random } from "../core/random.ts";
 import { advantagesOf, type Batch, unitsOf } from "./batch.ts";
 import type { Cell } from "./cell.ts";

@@ -1,8 +1,8 @@
 import { jsonSchema, tool } from "ai";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { callTool } from "../agents/call-tool.ts";
 import { ConfigError } from "../core/errors.ts";
+import { callTool } from "../rollouts/call-tool.ts";
 import { fromAiSdk } from "./ai-sdk.ts";
 import { parametersAsJsonSchema } from "./tool.ts";
 

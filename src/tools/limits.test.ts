@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { callTool } from "../agents/call-tool.ts";
 import { ConfigError } from "../core/errors.ts";
+import { callTool } from "../rollouts/call-tool.ts";
 import { withLimits } from "./limits.ts";
 import type { Tool } from "./tool.ts";
 

@@ -1,9 +1,9 @@
-import { type Forking, forkingOf } from "../agents/branching/fork.ts";
-import { firstRolloutsOf } from "../agents/branching/settings.ts";
 import { ownTurns } from "../algorithms/advantages/tree.ts";
 import { ConfigError, EnvError } from "../core/errors.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { Environment } from "../environments/environment.ts";
+import { type Forking, forkingOf } from "../rollouts/branching/fork.ts";
+import { firstRolloutsOf } from "../rollouts/branching/settings.ts";
 import type { Metrics } from "../runs/records.ts";
 import type { TrainingConfig } from "./config.ts";
 import { mean } from "./estimates.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { resolveAlgorithm, rolloutAlgorithms } from "../algorithms/config.ts";
+import { resolveAlgorithm, rolloutAlgorithms } from "../algorithms/settings/config.ts";
 import { ConfigError } from "../core/errors.ts";
 import { type Capability, capabilities } from "../core/policy.ts";
 import { requireCapabilities, requireFrozenPolicies } from "./capabilities.ts";

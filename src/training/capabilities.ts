@@ -1,4 +1,4 @@
-import { type AlgorithmConfig, algorithmConfigSchema, needs, rolloutAlgorithms } from "../algorithms/config.ts";
+import { type AlgorithmConfig, algorithmConfigSchema, needs, rolloutAlgorithms } from "../algorithms/settings/config.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { Capability } from "../core/policy.ts";
 import type { EngineInfo } from "../engines/engine.ts";

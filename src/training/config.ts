@@ -1,11 +1,16 @@
 import { z } from "zod";
-import { branchingSchema, firstRolloutsOf } from "../agents/branching/settings.ts";
-import { type AlgorithmConfig, type AlgorithmKind, algorithmConfigSchema, rolloutAlgorithms } from "../algorithms/config.ts";
-import { correctionSchema } from "../algorithms/correction.ts";
+import {
+  type AlgorithmConfig,
+  type AlgorithmKind,
+  algorithmConfigSchema,
+  rolloutAlgorithms,
+} from "../algorithms/settings/config.ts";
+import { correctionSchema } from "../algorithms/step/correction.ts";
 import { parseSettings } from "../core/settings.ts";
 import { type Environment, splits } from "../environments/environment.ts";
 import { refuseKeys, rewardsSchema } from "../rewards/config.ts";
 import type { Reward } from "../rewards/reward.ts";
+import { branchingSchema, firstRolloutsOf } from "../rollouts/branching/settings.ts";
 
 /**
  * A run's whole configuration. Defaults are those of the default run; where a number was taken from somewhere, it says so.

@@ -1,9 +1,9 @@
-import type { Chat } from "../agents/chat.ts";
-import { rolloutGroups } from "../agents/rollout.ts";
+import type { Chat } from "../chat/chat.ts";
 import { seedOf } from "../core/random.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { Sampler } from "../engines/engine.ts";
 import type { Environment, Split, Task } from "../environments/environment.ts";
+import { rolloutGroups } from "../rollouts/rollout.ts";
 import type { Behaviour, Breakdown, EvaluationRecord } from "../runs/records.ts";
 import type { TrainingConfig } from "./config.ts";
 import { estimateMean, mean, passAtK } from "./estimates.ts";

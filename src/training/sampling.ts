@@ -1,11 +1,11 @@
-import { rolloutTrees } from "../agents/branching/trees.ts";
-import { rolloutGroups } from "../agents/rollout.ts";
 import { groupsWithoutSignal } from "../algorithms/advantages/group-relative.ts";
-import type { AlgorithmConfig } from "../algorithms/config.ts";
+import type { AlgorithmConfig } from "../algorithms/settings/config.ts";
 import { seedOf } from "../core/random.ts";
 import type { Group } from "../core/trajectory.ts";
 import type { Sampler } from "../engines/engine.ts";
 import { applyRewards, type RewardedGroups } from "../rewards/compose.ts";
+import { rolloutTrees } from "../rollouts/branching/trees.ts";
+import { rolloutGroups } from "../rollouts/rollout.ts";
 import type { Metrics } from "../runs/records.ts";
 import { mean } from "./estimates.ts";
 import { announceEpisodes, announceScores } from "./events.ts";

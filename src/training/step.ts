@@ -1,6 +1,6 @@
-import type { Chat } from "../agents/chat.ts";
-import type { AlgorithmConfig } from "../algorithms/config.ts";
+import type { AlgorithmConfig } from "../algorithms/settings/config.ts";
 import { runUpdate } from "../algorithms/update.ts";
+import type { Chat } from "../chat/chat.ts";
 import { randomStream } from "../core/random.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { Engine, EngineCritic } from "../engines/engine.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { needs } from "../algorithms/config.ts";
+import { needs } from "../algorithms/settings/config.ts";
 import { RunError } from "../core/errors.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { Split } from "../environments/environment.ts";

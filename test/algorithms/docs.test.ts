@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { algorithmConfigSchema } from "../../src/algorithms/config.ts";
 import { updateMetrics } from "../../src/algorithms/metrics.ts";
-import { anyAdvantage, anyUpdate } from "../../src/algorithms/parts.ts";
+import { algorithmConfigSchema } from "../../src/algorithms/settings/config.ts";
+import { anyAdvantage, anyUpdate } from "../../src/algorithms/settings/parts.ts";
 
 function pageOf(algorithm: string): string {
   return readFileSync(join(import.meta.dirname, "../../docs/algorithms", `${algorithm}.md`), "utf8");

@@ -1,7 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { branchEntropy } from "../../src/agents/branching/entropy.ts";
-import { type Aggregation, tokenScales } from "../../src/algorithms/aggregation.ts";
-import { carriedRatio, turnRatio } from "../../src/algorithms/carried-ratios.ts";
+import { type Aggregation, tokenScales } from "../../src/algorithms/objectives/aggregation.ts";
 import { cispo } from "../../src/algorithms/objectives/cispo.ts";
 import { clipCov, klCov } from "../../src/algorithms/objectives/covariance.ts";
 import { dppo } from "../../src/algorithms/objectives/dppo.ts";
@@ -13,7 +11,9 @@ import { ppu } from "../../src/algorithms/objectives/ppu.ts";
 import { reinforce } from "../../src/algorithms/objectives/reinforce.ts";
 import { sapo } from "../../src/algorithms/objectives/sapo.ts";
 import { valueLoss } from "../../src/algorithms/objectives/value.ts";
+import { carriedRatio, turnRatio } from "../../src/algorithms/seeupo/carried-ratios.ts";
 import { randomStream } from "../../src/core/random.ts";
+import { branchEntropy } from "../../src/rollouts/branching/entropy.ts";
 import { aggregationOf, expectClose, goldenCases, lengthsOf, unpadded, verlEpsilon, verlScales } from "./golden.ts";
 import { entropyOf, TablePolicy } from "./table-policy.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { type Aggregation, tokenScales } from "../../src/algorithms/aggregation.ts";
+import { type Aggregation, tokenScales } from "../../src/algorithms/objectives/aggregation.ts";
 
 export interface GoldenCase<Params, Inputs, Outputs> {
   readonly id: string;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect } from "vitest";
-import { tokenScales } from "../../src/algorithms/aggregation.ts";
+import { tokenScales } from "../../src/algorithms/objectives/aggregation.ts";
 import type { LossAndWeights, SurrogateBatch } from "../../src/algorithms/objectives/objective.ts";
 
 const logprob = fc.double({ min: -4, max: -0.01, noNaN: true });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { expectClose } from "../../../test/algorithms/golden.ts";
 import { groupOf } from "../../../test/algorithms/table-policy.ts";
 import { ShapeError } from "../../core/errors.ts";
-import { anchorState } from "./estimate.ts";
+import { anchorState } from "../policy-gradient/estimate.ts";
 import { gae } from "./gae.ts";
 import { gigpoAdvantages } from "./gigpo.ts";
 import { groupRelativeAdvantages, leaveOneOutAdvantages } from "./group-relative.ts";

@@ -1,8 +1,8 @@
 import { createInterface } from "node:readline";
-import { rollout } from "../../agents/rollout.ts";
 import type { Message } from "../../core/messages.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import type { Environment, Task } from "../../environments/environment.ts";
+import { rollout } from "../../rollouts/rollout.ts";
 import { modelFolder, openModel, samplingUse } from "../../sdk/model.ts";
 import { environmentOf } from "../../sdk/train.ts";
 import { resolveConfig } from "../../training/config.ts";

@@ -1,12 +1,12 @@
 import { availableParallelism, cpus, totalmem } from "node:os";
 import { join } from "node:path";
-import { makeChat } from "../../agents/chat.ts";
-import { checkVocabulary, loadTokenizer } from "../../agents/tokenizer.ts";
+import { makeChat } from "../../chat/chat.ts";
+import { checkVocabulary, loadTokenizer } from "../../chat/tokenizer.ts";
 import { seedOf } from "../../core/random.ts";
 import { chooseProvider } from "../../engines/local/device-choice.ts";
+import { availableMemory } from "../../engines/local/machine/memory-available.ts";
 import { estimateMemory, gibibytes, parameterCount, parameterText, totalBytes, whatFits } from "../../engines/local/memory.ts";
-import { availableMemory } from "../../engines/local/memory-available.ts";
-import { readModelConfig } from "../../engines/local/model-folder.ts";
+import { readModelConfig } from "../../engines/local/model/model-folder.ts";
 import { measurePeak } from "../../engines/local/peak.ts";
 import { type Model, modelFolder, openModel, samplingUse, trainingUse } from "../../sdk/model.ts";
 import { environmentOf } from "../../sdk/train.ts";

@@ -1,7 +1,7 @@
 import { EngineError } from "../../core/errors.ts";
-import type { Provider } from "./device.ts";
-import { Graph } from "./graph.ts";
-import { Session } from "./onnx.ts";
+import { Graph } from "./graph/graph.ts";
+import { Session } from "./graph/onnx.ts";
+import type { Provider } from "./machine/device.ts";
 import { measurePeak } from "./peak.ts";
 
 /** What a user asks for: a provider, or whichever works here and is fastest. */

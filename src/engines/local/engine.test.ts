@@ -7,7 +7,7 @@ import { engineSuite } from "../../../test/engine-suite.ts";
 import { EngineError, ModelError } from "../../core/errors.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import { createLocalEngine, type LocalEngine } from "./engine.ts";
-import { evenSize } from "./packing.ts";
+import { evenSize } from "./training/packing.ts";
 
 const golden = (name: string) => new URL(`../../../test/golden/models/${name}`, import.meta.url).pathname;
 const open = (name = "qwen3") => createLocalEngine({ model: golden(name), threads: 1 });

@@ -17,18 +17,18 @@ import type {
   StepOptions,
 } from "../engine.ts";
 import { missingCapability } from "../engine.ts";
-import { readAdapter, writeAdapter } from "./adapter-folder.ts";
-import { LocalCritic } from "./critic.ts";
-import type { Provider } from "./device.ts";
-import { type FrozenParts, LocalFrozenPolicy, readFrozen } from "./frozen.ts";
-import { entropyHead, logprobHead } from "./heads.ts";
-import { Learner, type LearnerOptions, type TrainingCount } from "./learner.ts";
-import { initialiseAdapter, type LoraSettings, mergeAdapter, resolveLora, switchedOff } from "./lora.ts";
-import { type ModelConfig, parameterShapes } from "./model-config.ts";
-import { loadModel, type Model, saveModel } from "./model-folder.ts";
-import { readSafetensors, type Tensor, writeSafetensors } from "./safetensors.ts";
-import { LocalSampler, type SamplerOptions } from "./sampler.ts";
-import type { Arrays } from "./training-graph.ts";
+import type { Provider } from "./machine/device.ts";
+import { readAdapter, writeAdapter } from "./model/adapter-folder.ts";
+import type { Arrays } from "./model/arrays.ts";
+import { entropyHead, logprobHead } from "./model/heads.ts";
+import { initialiseAdapter, type LoraSettings, mergeAdapter, resolveLora, switchedOff } from "./model/lora.ts";
+import { type ModelConfig, parameterShapes } from "./model/model-config.ts";
+import { loadModel, type Model, saveModel } from "./model/model-folder.ts";
+import { readSafetensors, type Tensor, writeSafetensors } from "./model/safetensors.ts";
+import { type FrozenParts, LocalFrozenPolicy, readFrozen } from "./sampling/frozen.ts";
+import { LocalSampler, type SamplerOptions } from "./sampling/sampler.ts";
+import { LocalCritic } from "./training/critic.ts";
+import { Learner, type LearnerOptions, type TrainingCount } from "./training/learner.ts";
 
 export interface LocalEngineOptions {
   /** A Hugging Face-format folder. */

@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { EngineError } from "../../core/errors.ts";
+import { availableMemory } from "./machine/memory-available.ts";
 import { estimateMemory, type MemoryUse, parameterCount, parameterText, requireMemory, totalBytes } from "./memory.ts";
-import { availableMemory } from "./memory-available.ts";
-import type { ModelConfig } from "./model-config.ts";
+import type { ModelConfig } from "./model/model-config.ts";
 
 const qwen2 = (sizes: Partial<ModelConfig>): ModelConfig => ({
   ...{ architecture: "qwen2", eosTokenIds: [], maxPositionEmbeddings: 2048, rmsNormEps: 1e-6, attentionBias: true },

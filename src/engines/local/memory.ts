@@ -1,9 +1,9 @@
 import { EngineError } from "../../core/errors.ts";
-import { microBatchTokens, passBytes, rowTokens } from "./learner.ts";
-import { adapterShapes, type LoraSettings, resolveLora } from "./lora.ts";
-import { type ModelConfig, parameterShapes } from "./model-config.ts";
-import { activationsOfToken } from "./recompute.ts";
-import { largeBytes } from "./sampling-graph.ts";
+import { adapterShapes, type LoraSettings, resolveLora } from "./model/lora.ts";
+import { type ModelConfig, parameterShapes } from "./model/model-config.ts";
+import { largeBytes } from "./sampling/sampling-graph.ts";
+import { microBatchTokens, passBytes, rowTokens } from "./training/learner.ts";
+import { activationsOfToken } from "./training/recompute.ts";
 
 /** What is done with a model, as far as memory depends on it. */
 export interface MemoryUse {

@@ -1,6 +1,6 @@
-import type { SessionOptions } from "./device.ts";
-import { Graph } from "./graph.ts";
-import { Session } from "./onnx.ts";
+import { Graph } from "./graph/graph.ts";
+import { Session } from "./graph/onnx.ts";
+import type { SessionOptions } from "./machine/device.ts";
 
 /** A chain of products of square matrices: only its ends cross the bus. */
 interface Chain {

@@ -2,6 +2,11 @@ import { EnvError } from "../../core/errors.ts";
 import type { Message } from "../../core/messages.ts";
 import { parseSettings } from "../../core/settings.ts";
 import type { Tool } from "../../tools/tool.ts";
+import { tokenF1 } from "../arpo-protocol/answer-text.ts";
+import { systemPrompt } from "../arpo-protocol/prompt.ts";
+import { researchProtocol } from "../arpo-protocol/protocol.ts";
+import { researchReward } from "../arpo-protocol/reward.ts";
+import { researchTools } from "../arpo-protocol/tools.ts";
 import {
   type Environment,
   type Episode,
@@ -12,15 +17,11 @@ import {
   type Task,
   type TextProtocol,
 } from "../environment.ts";
-import { tokenF1 } from "./answer-text.ts";
 import { mathEqual } from "./math-equal.ts";
 import { goldsOf, lastLines, mathMetrics, noMetrics, pairedCalls, predictionOf, qaMetrics, withoutResults } from "./metrics.ts";
-import { systemPrompt } from "./prompt.ts";
-import { researchProtocol } from "./protocol.ts";
 import { openQuestions, type Question, wordsOfQuestion } from "./questions.ts";
-import { researchReward } from "./reward.ts";
+import { searchOf } from "./search.ts";
 import { type DeepResearchSettings, deepResearchSettingsSchema } from "./settings.ts";
-import { researchTools, searchOf } from "./tools.ts";
 
 export interface QuestionTask extends Task {
   readonly question: Question;

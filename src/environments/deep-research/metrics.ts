@@ -1,5 +1,5 @@
-import { overlapF1, trim, withoutArticles, withoutCase } from "./answer-text.ts";
-import { closingBrace } from "./box.ts";
+import { overlapF1, trim, withoutArticles, withoutCase } from "../arpo-protocol/answer-text.ts";
+import { closingBrace } from "../arpo-protocol/box.ts";
 import { mathEqual } from "./math-equal.ts";
 
 /** ARPO's evaluation of an answer, each from 0 to 1. They know no format, and no calls. */

@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { normalisedWords, tokenF1 } from "./answer-text.ts";
-import { lastBox } from "./box.ts";
+import { normalisedWords, tokenF1 } from "../arpo-protocol/answer-text.ts";
+import { lastBox } from "../arpo-protocol/box.ts";
+import { researchReward } from "../arpo-protocol/reward.ts";
 import { mathEqual } from "./math-equal.ts";
 import { goldsOf, gsm8kAnswer, lastLines, mathMetrics, pairedCalls, predictionOf, qaMetrics, withoutResults } from "./metrics.ts";
-import { researchReward } from "./reward.ts";
 
 interface RewardCase {
   readonly id: string;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
-import { pythonTool } from "../deep-research/tools.ts";
+import { pythonTool } from "../arpo-protocol/tools.ts";
 import { evaluate } from "./calculator.ts";
 
 test.each([
@@ -81,7 +81,7 @@ for code in ${JSON.stringify(sampled)}:
         print(eval(code))
     except Exception as error:
         print(type(error).__name__)`;
-  const python = pythonTool({ limits: { responseTokens: 1 }, python: { interpreters: 1, timeoutMs: 60_000, memoryMb: 256 } });
+  const python = pythonTool({ limits: {}, python: { interpreters: 1, timeoutMs: 60_000, memoryMb: 256 } });
   const answers = String(await python.execute({ code }, { signal: never.signal })).split("\n");
   const own = sampled.map((expression) => evaluate(expression).replace(/:.*/s, ""));
   const compared = own.map((answer, i) => [sampled[i], answer, answers[i]]).filter(([, answer]) => answer !== "OverflowError");

@@ -1,8 +1,8 @@
 import type { Message } from "../../core/messages.ts";
 import type { Tool } from "../../tools/tool.ts";
-import { tokenF1, withoutArticles } from "../deep-research/answer-text.ts";
-import { systemPrompt } from "../deep-research/prompt.ts";
-import { researchReward } from "../deep-research/reward.ts";
+import { tokenF1, withoutArticles } from "../arpo-protocol/answer-text.ts";
+import { systemPrompt } from "../arpo-protocol/prompt.ts";
+import { researchReward } from "../arpo-protocol/reward.ts";
 import { type Episode, responseOf, type Score, type TextProtocol } from "../environment.ts";
 import type { KnowledgeSettings } from "./settings.ts";
 import type { KnowledgeTask } from "./task.ts";

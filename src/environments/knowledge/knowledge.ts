@@ -2,8 +2,8 @@ import { z } from "zod";
 import { EnvError } from "../../core/errors.ts";
 import { parseSettings } from "../../core/settings.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
-import { researchProtocol } from "../deep-research/protocol.ts";
-import { pagesText, pythonTool } from "../deep-research/tools.ts";
+import { researchProtocol } from "../arpo-protocol/protocol.ts";
+import { pagesText, pythonTool } from "../arpo-protocol/tools.ts";
 import type { Environment } from "../environment.ts";
 import { evaluate } from "./calculator.ts";
 import type { Corpus } from "./corpus.ts";
@@ -31,7 +31,7 @@ export function environmentOf(settings: KnowledgeSettings): KnowledgeEnvironment
     limits: { calls: settings.calls, search: settings.calls, python: settings.calls },
     maxResponseTokens: settings.responseTokens,
   });
-  const python = settings.calculator === "python" ? pythonTool({ limits: settings, python: pythonSettings }) : calculator;
+  const python = settings.calculator === "python" ? pythonTool({ limits: {}, python: pythonSettings }) : calculator;
   return {
     name: "knowledge",
     size: (split) => (split === "challenge" && !hasChallenge ? 0 : Number.POSITIVE_INFINITY),

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { callTool } from "../../agents/call-tool.ts";
 import { ConfigError, ToolError } from "../../core/errors.ts";
+import { callTool } from "../../rollouts/call-tool.ts";
 import { parametersAsJsonSchema } from "../tool.ts";
 import { connectMcp, type Mcp, type McpSettings } from "./mcp.ts";
 

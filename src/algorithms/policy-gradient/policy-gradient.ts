@@ -1,0 +1,202 @@
+import type { Logprobs, Policy } from "../../core/policy.ts";
+import type { Random } from "../../core/random.ts";
+import type { ActionInContext, Group } from "../../core/trajectory.ts";
+import { groupsWithoutSignal } from "../advantages/group-relative.ts";
+import { MetricTally, type UpdateMetrics } from "../metrics.ts";
+import { klPenalty, tokenKls } from "../objectives/kl.ts";
+import { type LossAndWeights, plus, type SurrogateBatch } from "../objectives/objective.ts";
+import type { Composition } from "../settings/config.ts";
+import { type Correction, importanceOf, weighted } from "../step/correction.ts";
+import { cut, type Episode, episodeScales, joined, spread, turnsOf } from "../step/episodes.ts";
+import { checkedRows, fixedLogprobs, fixedRows, minimise } from "../step/minimise.ts";
+import { punishOverlong } from "../step/overlong.ts";
+import { criticOf, fitCritic } from "./critic.ts";
+import { type Estimate, estimate } from "./estimate.ts";
+import { knownAtRatioOne, rowsOf, surrogate } from "./surrogate.ts";
+
+/**
+ * One update of any policy-gradient algorithm: an advantage, an update rule and a KL penalty, as a preset composes them.
+ *
+ *   A = advantage(returns)                                                  per token, fixed for the whole update
+ *   for each epoch, for each mini-batch of groups:
+ *       one step down  Σ_t c_t [ w_t·ℓ(π_θ/π_old, A)_t + β·KL_t − entropyCoef·H_t ]      c: aggregation, over whole trajectories
+ *       with a critic: one step of it down the value loss
+ *
+ * With one epoch and one mini-batch π_old is the policy itself: the ratio is 1, and log π_old needs no pass. What cannot move the
+ * policy, such as groups without signal, costs no pass either, but counts in the means. w is 1, or the importance weight π_old/μ of rollouts
+ * that another policy μ sampled.
+ * @param random deals groups out to mini-batches; where there are fewer groups than mini-batches, each is one of its own
+ * @param correction weights the rollouts; none if left out
+ * @throws EnvError for a return that is not finite, EngineError for a log-prob, value or loss that is not, or for a missing critic,
+ *   ShapeError if two trajectories share an id
+ */
+export async function policyGradientUpdate(
+  policy: Policy,
+  groups: readonly Group[],
+  composition: Composition,
+  random: Random,
+  correction?: Correction,
+): Promise<UpdateMetrics> {
+  const { advantage, update, aggregation, klEstimator, klCoef, klIn, entropyCoef, epochs } = composition;
+  const tally = new MetricTally();
+  tally.record({ groups: groups.length, groupsWithoutSignal: groupsWithoutSignal(groups) });
+  const critic = advantage.kind === "gae" ? criticOf(policy) : undefined;
+  const oneStep = epochs * composition.miniBatches === 1;
+  const klInLoss = klCoef > 0 && klIn === "loss";
+  const klInReward = klCoef > 0 && klIn === "reward";
+
+  const sampled = groups.flatMap(({ trajectories }) => trajectories.flatMap(({ turns }) => turns));
+  if (sampled.length === 0) return tally.result();
+  const rewardKl = klInReward ? await klOf(policy, sampled, composition) : undefined;
+  if (rewardKl !== undefined) tally.record({ kl: rewardKl.mean });
+  const oldValues = critic && fixedRows(sampled, checkedRows("value", sampled, await critic.values(sampled)));
+
+  const estimated = estimate(advantage, {
+    groups: returnsOf(groups, composition, tally),
+    klPenalties: rewardKl?.penalties,
+    values: oldValues,
+  });
+  tally.record(estimated.metrics);
+  const turns = turnsOf(estimated.episodes);
+  const advantages = fixedRows(turns, estimated.advantages);
+  const returns = estimated.returns && fixedRows(turns, estimated.returns);
+  const moves = movers(estimated, composition);
+  const moving = turns.filter(moves);
+  const refLogprobs = klInLoss ? fixedLogprobs(moving, await policy.referenceLogprobs(moving)) : undefined;
+  const importance =
+    correction && (await importanceOf(policy, movingEpisodes(estimated.episodes, moves), correction, rewardKl?.logprobs));
+  if (importance !== undefined) tally.record(importance.metrics);
+  const knownLogprobs = rewardKl?.logprobs ?? importance?.proxLogprobs;
+  const oldLogprobs = oneStep ? undefined : (knownLogprobs ?? fixedLogprobs(moving, await policy.logprobs(moving)));
+
+  for (let epoch = 0; epoch < epochs; epoch++) {
+    for (const batch of miniBatches(estimated.episodes, groups, composition.miniBatches, random)) {
+      const rows = movingRows(batch, composition, moves);
+      if (rows.turns.length > 0) {
+        const loss = (logprobs: Logprobs): LossAndWeights => {
+          const old = oldLogprobs?.(rows.turns) ?? logprobs;
+          const uncorrected = surrogateLoss(
+            rows,
+            composition,
+            { logprobs, oldLogprobs: old, advantages: advantages(rows.turns) },
+            random,
+          );
+          const pulled = importance === undefined ? uncorrected : weighted(uncorrected, importance.weights(rows.turns));
+          if (refLogprobs === undefined) return pulled;
+          const toReference = { logprobs, refLogprobs: refLogprobs(rows.turns), tokenScales: rows.scales };
+          return plus(pulled, klPenalty(toReference, { estimator: klEstimator, coefficient: klCoef }));
+        };
+        const entropies = rows.scales.map((scale) => entropyCoef * scale);
+        tally.record(
+          await minimise(policy, rows.turns, loss, {
+            knownWeights: oneStep && !klInLoss && knownAtRatioOne(update),
+            entropyWeights: entropyCoef > 0 ? spread(rows.turns, entropies) : undefined,
+          }),
+        );
+      }
+      if (advantage.kind === "gae" && critic !== undefined && oldValues !== undefined && returns !== undefined)
+        tally.record(await fitCritic(critic, batch, { returns, oldValues, aggregation }, advantage.critic));
+    }
+  }
+  return tally.result();
+}
+
+/** κ of every token under the policy before the update, and log π_old, from which it was taken. */
+async function klOf(policy: Policy, turns: readonly ActionInContext[], { klCoef, klEstimator }: Composition) {
+  const logprobs = fixedLogprobs(turns, await policy.logprobs(turns));
+  const reference = fixedLogprobs(turns, await policy.referenceLogprobs(turns));
+  const kls = tokenKls(logprobs(turns), reference(turns), klEstimator);
+  let [sum, tokens] = [0, 0];
+  for (const row of kls) {
+    for (let t = 0; t < row.length; t++) sum += row[t];
+    tokens += row.length;
+  }
+  const penalties = fixedRows(
+    turns,
+    kls.map((row) => row.map((kl) => klCoef * kl)),
+  );
+  return { logprobs, penalties, mean: sum / tokens };
+}
+
+/** The groups with what the algorithm itself adds to a return. */
+function returnsOf(groups: readonly Group[], { overlong }: Composition, tally: MetricTally): readonly Group[] {
+  if (overlong === undefined) return groups;
+  const punished = punishOverlong(groups, overlong);
+  tally.record({ overlongMean: punished.overlongMean });
+  return punished.groups;
+}
+
+/** Which turns have a gradient. Where a ratio is taken over a trajectory, all of its turns or none. */
+function movers({ episodes, advantages }: Estimate, composition: Composition): (turn: ActionInContext) => boolean {
+  const { klCoef, klIn, entropyCoef, update } = composition;
+  if ((klCoef > 0 && klIn === "loss") || entropyCoef > 0) return () => true;
+  const moving = new Set<ActionInContext>();
+  let next = 0;
+  for (const { turns } of episodes) {
+    const own = turns.filter(() => advantages[next++].some((a) => a !== 0));
+    for (const turn of own.length > 0 && rowsOf(update) === "trajectories" ? turns : own) moving.add(turn);
+  }
+  return (turn) => moving.has(turn);
+}
+
+function movingEpisodes(episodes: readonly Episode[], moves: (turn: ActionInContext) => boolean): Episode[] {
+  return episodes
+    .map(({ trajectory, turns }) => ({ trajectory, turns: turns.filter(moves) }))
+    .filter(({ turns }) => turns.length > 0);
+}
+
+interface Rows {
+  readonly episodes: readonly Episode[];
+  readonly turns: readonly Episode["turns"][number][];
+  /** What a token counts: one number per turn, and one per trajectory. */
+  readonly scales: readonly number[];
+  readonly episodeScales: readonly number[];
+}
+
+/** Those turns of a mini-batch that have a gradient. What a token counts was settled by all of them. */
+function movingRows(batch: readonly Episode[], { aggregation }: Composition, moves: (turn: ActionInContext) => boolean): Rows {
+  const scales = episodeScales(batch, aggregation);
+  const kept = batch
+    .map(({ trajectory, turns }, e) => ({ trajectory, turns: turns.filter(moves), scale: scales[e] }))
+    .filter(({ turns }) => turns.length > 0);
+  return {
+    episodes: kept,
+    turns: turnsOf(kept),
+    scales: kept.flatMap(({ turns, scale }) => turns.map(() => scale)),
+    episodeScales: kept.map(({ scale }) => scale),
+  };
+}
+
+/** The update rule's loss on rows of the kind that it needs. */
+function surrogateLoss(
+  { episodes, scales, episodeScales: perEpisode }: Rows,
+  { update }: Composition,
+  batch: Omit<SurrogateBatch, "tokenScales">,
+  random: Random,
+): LossAndWeights {
+  if (rowsOf(update) === "turns") return surrogate(update, { ...batch, tokenScales: scales }, random);
+  const { logprobs, oldLogprobs, advantages } = batch;
+  const whole = {
+    logprobs: joined(episodes, logprobs),
+    oldLogprobs: joined(episodes, oldLogprobs),
+    advantages: joined(episodes, advantages),
+    tokenScales: perEpisode,
+  };
+  const result = surrogate(update, whole, random);
+  return { ...result, weights: cut(episodes, result.weights) };
+}
+
+/** Whole groups, shuffled and dealt out evenly. */
+function miniBatches(
+  episodes: readonly Episode[],
+  groups: readonly Group[],
+  count: number,
+  random: Random,
+): (readonly Episode[])[] {
+  if (count === 1) return [episodes];
+  let next = 0;
+  const byGroup = groups.map(({ trajectories }) => trajectories.map(() => episodes[next++]));
+  const batches: Episode[][] = Array.from({ length: count }, () => []);
+  for (const [i, group] of random.shuffle(byGroup).entries()) batches[i % count].push(...group);
+  return batches.filter((batch) => batch.length > 0);
+}

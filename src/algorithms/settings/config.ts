@@ -1,0 +1,105 @@
+import { z } from "zod";
+import type { Capability } from "../../core/policy.ts";
+import { parseSettings } from "../../core/settings.ts";
+import type { Aggregation } from "../objectives/aggregation.ts";
+import { type KlEstimator, klEstimators } from "../objectives/kl.ts";
+import type { OverlongPunishment } from "../step/overlong.ts";
+import { type AdvantageConfig, clipRange, type DynamicSampling, singletonGroups, type UpdateConfig } from "./parts.ts";
+import { presets } from "./presets.ts";
+
+const turnList = z
+  .array(z.int().min(0))
+  .min(1)
+  .refine((turns) => new Set(turns).size === turns.length, "turns that differ from each other");
+
+const seeupo = z.strictObject({
+  kind: z.literal("seeupo"),
+  /**
+   * The order in which turns are visited. "reverse" is the paper's, the one its theorem speaks of; the others are for ablations.
+   * A list names the turns to visit, from 0; turns that are not in it are not trained.
+   */
+  order: z.union([z.enum(["reverse", "sequential", "random"]), turnList]).default("reverse"),
+  /** "textbook" takes each log-prob from a pass of its own, as written in the paper; "fused" reads the same numbers from fewer passes. */
+  form: z.enum(["fused", "textbook"]).default("fused"),
+  /** One number per trajectory (paper), or per turn, from the sub-tree below it, where rollouts branch. */
+  advantage: z.enum(["trajectory", "tree"]).default("trajectory"),
+  /** What divides R − mean of its group: the batch's deviation after centring (paper), the group's, or nothing. */
+  normalisation: z.enum(["batch", "group", "none"]).default("batch"),
+  /** Normalised advantages are limited to ± this. 3 in SeeUPO's code. */
+  advantageBound: z.number().positive().default(3),
+  /** A group of one: advantage 0, or its bare return as in SeeUPO's code. */
+  singletonGroups,
+  /** Whether advantages are multiplied by M, the product of the ratios of the turns visited before. Off for ablations. */
+  advantageFactor: z.boolean().default(true),
+  /** Of the loss. 0.2: SeeUPO's launch files. */
+  clip: clipRange(0.2, 0.2),
+  /** Of r and of M. 0.2: the paper's [0.8, 1.2]. */
+  carryClip: clipRange(0.2, 0.2),
+  /** Where the ratio of the loss is taken: one per turn (paper), or per token (what the launch files in effect run). */
+  level: z.enum(["turn", "token"]).default("turn"),
+  /** Bounds the loss where the advantage is negative, in multiples of it; none if left out. verl's default at token level is 3. */
+  dualClip: z.number().gt(1).optional(),
+  /** β, weight of the KL to the reference in the loss. 0.002: SeeUPO's launch files. 0 saves the reference's pass. */
+  klCoef: z.number().min(0).default(0.002),
+  /** How it is estimated. k3: SeeUPO's launch files (`low_var_kl`). */
+  klEstimator: z.enum(klEstimators).default("k3"),
+  /** Optimiser steps per visit. 1: SeeUPO's launch files. */
+  epochs: z.int().min(1).default(1),
+  /**
+   * Factor on the learning rate of a visit: the share of the batch's trajectories that reach the turn ("rows"), or 1 ("plain", the
+   * paper's). Adam makes a step of full size however few rows it has seen; docs/algorithms/seeupo.md has the measurement.
+   */
+  visitScale: z.enum(["rows", "plain"]).default("rows"),
+  /** Turns that fewer trajectories reach are visited together with the next in order. 1, each turn by itself: the paper's. */
+  minimumRows: z.int().min(1).default(8),
+});
+
+const sft = z.strictObject({
+  kind: z.literal("sft"),
+});
+
+/** One choice in one place. Learning rate and schedule are the optimiser's settings, not the algorithm's. */
+export const algorithmConfigSchema = z.discriminatedUnion("kind", [seeupo, ...presets, sft]);
+export type AlgorithmConfig = z.output<typeof algorithmConfigSchema>;
+export type AlgorithmKind = AlgorithmConfig["kind"];
+export type SeeupoConfig = Extract<AlgorithmConfig, { kind: "seeupo" }>;
+/** Every algorithm that learns from rollouts by one policy-gradient loss: all but seeupo and sft. */
+export type PresetConfig = Exclude<AlgorithmConfig, { kind: "seeupo" | "sft" }>;
+
+/** What such an algorithm is made of. Every preset's settings are one of these. */
+export interface Composition {
+  readonly advantage: AdvantageConfig;
+  readonly update: UpdateConfig;
+  readonly aggregation: Aggregation;
+  readonly klCoef: number;
+  readonly klEstimator: KlEstimator;
+  readonly klIn: "loss" | "reward";
+  readonly entropyCoef: number;
+  readonly epochs: number;
+  readonly miniBatches: number;
+  readonly overlong?: OverlongPunishment;
+  /** Read by the trainer, which samples. */
+  readonly dynamicSampling?: DynamicSampling;
+}
+
+/** The names of the algorithms that learn from rollouts. */
+export const rolloutAlgorithms: readonly AlgorithmKind[] = algorithmConfigSchema.options
+  .map(({ shape }) => shape.kind.value)
+  .filter((kind) => kind !== "sft");
+
+/**
+ * An algorithm's settings with defaults filled in. A name stands for the defaults of what it names.
+ * @throws ConfigError naming the first setting that is wrong
+ */
+export function resolveAlgorithm(input: unknown): AlgorithmConfig {
+  return parseSettings(algorithmConfigSchema, typeof input === "string" ? { kind: input } : input, "algorithm");
+}
+
+/** What an engine must have for an algorithm, beyond what every engine has. */
+export function needs(config: AlgorithmConfig): readonly Capability[] {
+  if (config.kind === "seeupo" || config.kind === "sft") return [];
+  const needed: Capability[] = [];
+  if (config.advantage.kind === "gae") needed.push("critic");
+  if (config.entropyCoef > 0) needed.push("entropy-gradient");
+  return needed;
+}

@@ -1,0 +1,110 @@
+import { EngineError, ShapeError } from "../../core/errors.ts";
+import type { Logprobs, Policy, Weights } from "../../core/policy.ts";
+import type { ActionInContext } from "../../core/trajectory.ts";
+import type { UpdateMetrics } from "../metrics.ts";
+import type { LossAndWeights, TokenRows } from "../objectives/objective.ts";
+
+/** What every optimiser step reports. Where none was taken, its norm and learning rate are 0. */
+export type StepMetrics = UpdateMetrics & Required<Pick<UpdateMetrics, "loss" | "gradientNorm" | "learningRate">>;
+
+/** The log-probs of all samples to the loss of those that are trained. */
+export type Loss = (logprobs: Logprobs) => LossAndWeights;
+
+export interface MinimiseOptions {
+  /** Factor on the learning rate of this step; 1 if left out. */
+  readonly learningRateScale?: number;
+  /** True if the weights are the same whatever the log-probs: an engine then needs no forward pass to decide them. */
+  readonly knownWeights?: boolean;
+  /** h of an entropy bonus: Σ h·H is added to what is maximised. It is not part of the reported loss, which no engine gives. */
+  readonly entropyWeights?: Weights;
+}
+
+/**
+ * One optimiser step down a loss: forward, weights, backward, step. Where all weights are 0 no step is taken, since Adam's momentum
+ * would move the policy all the same.
+ * @param loss may return fewer rows of weights than there are samples; the samples after them are only looked at
+ * @throws EngineError if a log-prob or the loss is not finite; the policy has then not been moved
+ */
+export async function minimise(
+  policy: Policy,
+  samples: readonly ActionInContext[],
+  loss: Loss,
+  { learningRateScale = 1, knownWeights = false, entropyWeights }: MinimiseOptions = {},
+): Promise<StepMetrics> {
+  const { loss: value, weights, metrics } = await (knownWeights ? known : decided)(policy, samples, loss, entropyWeights);
+  const report = [...weights, ...(entropyWeights ?? [])].some((row) => row.some((weight) => weight !== 0))
+    ? { ...(await policy.step(learningRateScale)), optimiserSteps: 1 }
+    : { gradientNorm: 0, learningRate: 0, optimiserSteps: 0 };
+  return { ...metrics, loss: value, gradientNormMax: report.gradientNorm, ...report };
+}
+
+async function decided(
+  policy: Policy,
+  samples: readonly ActionInContext[],
+  loss: Loss,
+  entropyWeights: Weights | undefined,
+): Promise<LossAndWeights> {
+  let result: LossAndWeights | undefined;
+  const decide = (logprobs: Logprobs) => {
+    result = checkedLoss(loss(checkedLogprobs(samples, logprobs)));
+    const lookedAt = samples.slice(result.weights.length);
+    return [...result.weights, ...lookedAt.map(({ action }) => action.map(() => 0))];
+  };
+  await policy.forwardBackward(samples, decide, entropyWeights);
+  if (result === undefined) throw new EngineError("forwardBackward", undefined, { expected: "one call of decide" });
+  return result;
+}
+
+async function known(
+  policy: Policy,
+  samples: readonly ActionInContext[],
+  loss: Loss,
+  entropyWeights: Weights | undefined,
+): Promise<LossAndWeights> {
+  const { weights } = loss(samples.map(({ action }) => action.map(() => 0)));
+  return checkedLoss(loss(checkedLogprobs(samples, await policy.forwardBackward(samples, weights, entropyWeights))));
+}
+
+function checkedLoss(result: LossAndWeights): LossAndWeights {
+  if (Number.isFinite(result.loss)) return result;
+  throw new EngineError("loss", result.loss, {
+    expected: "a finite number",
+    hint: "Every log-prob was finite: look at the advantages.",
+  });
+}
+
+/**
+ * @throws ShapeError if the rows are not one number per action token of each sample, EngineError naming the first that is not finite
+ */
+export function checkedLogprobs(samples: readonly ActionInContext[], logprobs: Logprobs): Logprobs {
+  return checkedRows("log-prob", samples, logprobs);
+}
+
+/** The same for any answer of an engine. @param what one number is, for the message */
+export function checkedRows(what: string, samples: readonly ActionInContext[], rows: TokenRows): TokenRows {
+  if (rows.length !== samples.length) throw new ShapeError(`rows of ${what}s`, rows.length, { expected: [samples.length] });
+  for (const [i, { trajectory, turn, action }] of samples.entries()) {
+    const where = `turn ${turn} of trajectory ${trajectory}`;
+    if (rows[i].length !== action.length)
+      throw new ShapeError(`${what}s of ${where}`, rows[i].length, { expected: [action.length] });
+    const wrong = rows[i].findIndex((value) => !Number.isFinite(value));
+    if (wrong >= 0)
+      throw new EngineError(`${what} of token ${wrong} in ${where}`, rows[i][wrong], {
+        expected: "a finite number",
+        hint: "A smaller learning rate or gradient clipping keeps the parameters finite.",
+      });
+  }
+  return rows;
+}
+
+/** Numbers per token that stay fixed during an update: the rows of any of the samples they were taken for. */
+export type FixedRows = (samples: readonly ActionInContext[]) => TokenRows;
+
+export function fixedRows(samples: readonly ActionInContext[], taken: TokenRows): FixedRows {
+  const rows = new Map(samples.map((sample, i) => [sample, taken[i]]));
+  return (chosen) => chosen.map((sample) => rows.get(sample) ?? []);
+}
+
+export function fixedLogprobs(samples: readonly ActionInContext[], logprobs: Logprobs): FixedRows {
+  return fixedRows(samples, checkedLogprobs(samples, logprobs));
+}

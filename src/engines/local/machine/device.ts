@@ -1,0 +1,84 @@
+import { EngineError } from "../../../core/errors.ts";
+
+/** What can compute: an execution provider of ONNX Runtime. */
+export type Provider = "cpu" | "webgpu" | "cuda";
+
+export interface SessionOptions {
+  /** Of the CPU. */
+  readonly threads: number;
+  /** The CPU if left out. */
+  readonly provider?: Provider;
+  /** Whether memory that a run took on the CPU is kept for the next one, as it is if left out. Fetching and clearing it takes time. */
+  readonly keepMemory?: boolean;
+}
+
+/** What operators are lowered to where a provider has it, and otherwise spelled out. */
+export type Kernel = "FusedMatMul" | "LogSoftmax" | "ConstantOfShape" | "InverseDeviation" | "SizeVector";
+
+/**
+ * Kernels that a provider of ONNX Runtime 1.30 lacks, as measured (docs/gpu.md). "SizeVector" is an integer vector put together when the
+ * graph runs: providers of GPUs leave that to the CPU. "InverseDeviation" is the second output of SimplifiedLayerNormalization: WebGPU's
+ * kernel writes the mean there.
+ */
+const lacking: { readonly [P in Provider]: readonly Kernel[] } = {
+  cpu: [],
+  webgpu: ["FusedMatMul", "LogSoftmax", "ConstantOfShape", "InverseDeviation", "SizeVector"],
+  cuda: ["SizeVector"],
+};
+
+export function hasKernel(provider: Provider, kernel: Kernel): boolean {
+  return !lacking[provider].includes(kernel);
+}
+
+/** What ONNX Runtime is told about the provider. Away from the CPU, no operator may fall back to it in silence. */
+export function providerOptions(provider: Provider) {
+  return provider === "cpu"
+    ? { executionProviders: ["cpu"] }
+    : { executionProviders: [provider], extra: { session: { disable_cpu_ep_fallback: "1" } } };
+}
+
+/** Whether a session could not be opened because the provider lacks an operator of its graph. */
+export function isFallback(cause: unknown): boolean {
+  return messageOf(cause).includes("fallback to CPU EP has been explicitly disabled");
+}
+
+/** @param operator the first that the provider lacks */
+export function fallbackError(provider: Provider, operator: string, cause: unknown): EngineError {
+  return new EngineError(`operator ${operator} on ${provider}`, "not there", {
+    expected: "one that this provider of ONNX Runtime has: on the CPU it would make every run copy its values there and back",
+    hint: 'Please report this with the model\'s config.json. device: "cpu" runs every graph.',
+    cause,
+  });
+}
+
+/** Why a provider did not start, and what to install. */
+export function missingProvider(provider: Provider, cause: unknown): EngineError | undefined {
+  const message = messageOf(cause);
+  if (provider === "webgpu" && /adapter|webgpu.*(not found|not supported|unsupported)|backend not found/i.test(message)) {
+    return new EngineError("WebGPU adapter", undefined, {
+      expected: "a graphics driver for Vulkan (Linux), Metal (macOS) or Direct3D 12 (Windows)",
+      hint:
+        process.platform === "linux"
+          ? "Install the Vulkan loader and your card's driver, on Debian or Ubuntu: apt-get install libvulkan1 mesa-vulkan-drivers, or NVIDIA's own driver."
+          : 'Update the graphics driver, or set device: "cpu".',
+      cause,
+    });
+  }
+  if (
+    provider === "cuda" &&
+    /load (shared )?library|backend not found|is unsupported|no CUDA-capable|CUDA driver version/i.test(message)
+  ) {
+    return new EngineError("CUDA provider", undefined, {
+      expected: "ONNX Runtime's CUDA libraries, CUDA 12 and cuDNN 9; Linux on x64 only",
+      hint:
+        "Its libraries are not in the npm package: where NuGet can be reached, run `node node_modules/onnxruntime-node/script/install.js` " +
+        'with ONNXRUNTIME_NODE_INSTALL=cuda12 set. device: "webgpu" needs no libraries.',
+      cause,
+    });
+  }
+  return undefined;
+}
+
+export function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}

@@ -1,0 +1,156 @@
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { ConfigError, ModelError } from "../../../core/errors.ts";
+import { writeAtomically } from "../machine/atomic-file.ts";
+import type { Arrays } from "./arrays.ts";
+import { adapterShapes, type LoraSettings, lastPart, linearModules, resolveLora } from "./lora.ts";
+import type { Lora, ModelConfig } from "./model-config.ts";
+import { readSafetensors, type Tensor, writeSafetensors } from "./safetensors.ts";
+
+/** The two files of an adapter, as Hugging Face's PEFT 0.21 writes and reads them. */
+const configName = "adapter_config.json";
+const weightsName = "adapter_model.safetensors";
+const prefix = "base_model.model.";
+
+/** Ways to begin that leave the base as it is. PiSSA, OLoRA and others take from it what they give the adapter, also when it is loaded. */
+const beginnings = [true, false, "gaussian", "orthogonal", "eva"] as const;
+
+const configSchema = z.looseObject({
+  peft_type: z.literal("LORA"),
+  r: z.int().positive(),
+  lora_alpha: z.number(),
+  target_modules: z.union([z.literal("all-linear"), z.array(z.string())], {
+    error: 'target_modules is no list of modules, nor "all-linear" (patterns are not supported)',
+  }),
+  bias: z.literal("none").default("none"),
+  init_lora_weights: z.literal(beginnings).nullish(),
+});
+
+/** Fields that do not change what a trained adapter computes, whatever they say. */
+const harmless = new Set([
+  ...["task_type", "auto_mapping", "base_model_name_or_path", "revision", "peft_version", "inference_mode"],
+  ...["lora_dropout", "eva_config", "layers_pattern", "megatron_core", "qalora_group_size", "runtime_config"],
+]);
+
+/** A field that is not known and says something, such as `use_dora: true`. */
+function unknownField(file: Readonly<Record<string, unknown>>): string | undefined {
+  const says = (value: unknown) =>
+    value !== null && value !== false && (typeof value !== "object" || Object.keys(value).length > 0);
+  return Object.keys(file).find((name) => !Object.hasOwn(configSchema.shape, name) && !harmless.has(name) && says(file[name]));
+}
+
+/** Writes an adapter in full precision. @param base the model's name or folder, recorded for those who load the adapter */
+export async function writeAdapter(
+  folder: string,
+  { config, adapter, base }: { readonly config: ModelConfig; readonly adapter: Arrays; readonly base: string },
+): Promise<void> {
+  const { rank, alpha, targets } = requireLora(config);
+  await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
+    throw new ModelError(`adapter folder ${folder}`, "not writable", { hint: "Choose another folder.", cause });
+  });
+  const tensors = new Map<string, Tensor>();
+  for (const [name, shape] of adapterShapes(config))
+    tensors.set(prefix + name, { shape, data: adapter.get(name) ?? new Float32Array() });
+  await writeSafetensors(join(folder, weightsName), tensors, { dtype: "float32" });
+  const file = {
+    peft_type: "LORA",
+    task_type: "CAUSAL_LM",
+    base_model_name_or_path: base,
+    r: rank,
+    lora_alpha: alpha,
+    target_modules: targets,
+    lora_dropout: 0,
+    bias: "none",
+    fan_in_fan_out: false,
+    init_lora_weights: true,
+    inference_mode: true,
+  };
+  await writeAtomically(join(folder, configName), [Buffer.from(`${JSON.stringify(file, null, 2)}\n`)]);
+}
+
+/**
+ * Reads an adapter that was made for this model with these settings.
+ * @throws ModelError if a file is missing, malformed, or asks for something that the engine does not compute
+ * @throws ConfigError if rank, alpha or targets are others than those of the settings
+ */
+export async function readAdapter(folder: string, config: ModelConfig): Promise<Map<string, Float32Array>> {
+  requireSame(folder, await readConfig(folder, config), requireLora(config));
+  const file = join(folder, weightsName);
+  const tensors = await readSafetensors(file);
+  const shapes = adapterShapes(config);
+  const unexpected = [...tensors.keys()].find((name) => !shapes.has(name.replace(prefix, "")));
+  if (unexpected !== undefined)
+    throw new ModelError(`tensor ${unexpected} in ${file}`, "unexpected", { expected: "only those of the target modules" });
+  return new Map(
+    [...shapes].map(([name, shape]) => {
+      const tensor = tensors.get(prefix + name);
+      if (tensor === undefined || String(tensor.shape) !== String(shape)) {
+        const hint = "The adapter belongs to another model, or the file is damaged.";
+        throw new ModelError(`shape of tensor ${prefix + name} in ${file}`, tensor?.shape, { expected: `[${shape}]`, hint });
+      }
+      return [name, tensor.data];
+    }),
+  );
+}
+
+async function readConfig(folder: string, config: ModelConfig): Promise<Lora> {
+  const file = join(folder, configName);
+  const text = await readFile(file, "utf8").catch((cause: unknown) => {
+    throw new ModelError(file, "not readable", { expected: `a folder with ${configName} and ${weightsName}`, cause });
+  });
+  const parsed = configSchema.safeParse(parseJson(text, file));
+  if (!parsed.success) throw new ModelError(file, "not supported", { expected: z.prettifyError(parsed.error) });
+  const unknown = unknownField(parsed.data);
+  if (unknown !== undefined) {
+    throw new ModelError(`${unknown} in ${file}`, parsed.data[unknown], {
+      expected: "nothing",
+      hint: "The local engine computes plain LoRA: one rank, alpha/rank as the scale, A and B alone.",
+    });
+  }
+  const { r: rank, lora_alpha: alpha, target_modules: modules } = parsed.data;
+  const targets = modules === "all-linear" ? modules : targetsOf(modules, config, file);
+  return resolveLora(config, { rank, alpha, targets } satisfies LoraSettings);
+}
+
+/**
+ * The last parts of modules that are named in full or by any end of their names, as PEFT matches them and writes them for small models.
+ * @throws ModelError for a name that none of the layers' linear modules has, or where a module is a target in some layers alone
+ */
+function targetsOf(names: readonly string[], config: ModelConfig, file: string): string[] {
+  const modules = linearModules(config).map(({ name }) => name);
+  const isNamed = (module: string, name: string) => `.${module}`.endsWith(`.${name}`);
+  const parts = new Set(modules.map(lastPart));
+  const refuse = (value: unknown, expected: string) => {
+    throw new ModelError(`target_modules in ${file}`, value, { expected });
+  };
+  const unknown = names.find((name) => !modules.some((module) => isNamed(module, name)));
+  if (unknown !== undefined) refuse(unknown, `linear modules of this model's layers: ${[...parts].join(", ")}`);
+  const targets = [...parts].filter((part) =>
+    modules.some((m) => lastPart(m) === part && names.some((name) => isNamed(m, name))),
+  );
+  const left = modules.find((m) => targets.includes(lastPart(m)) && !names.some((name) => isNamed(m, name)));
+  if (left !== undefined) refuse(names, `the same modules in every layer: ${left} is missing`);
+  return targets;
+}
+
+function requireSame(folder: string, saved: Lora, wanted: Lora): void {
+  for (const key of ["rank", "alpha", "targets"] as const) {
+    if (String(saved[key]) === String(wanted[key])) continue;
+    const hint = "Settings must be those of the adapter that training goes on with.";
+    throw new ConfigError(`lora.${key}`, wanted[key], { expected: `${JSON.stringify(saved[key])}, as in ${folder}`, hint });
+  }
+}
+
+function requireLora({ lora }: ModelConfig): Lora {
+  if (lora === undefined) throw new RangeError("a model without an adapter");
+  return lora;
+}
+
+function parseJson(text: string, file: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new ModelError(file, "malformed", { expected: "JSON", cause });
+  }
+}

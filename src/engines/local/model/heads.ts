@@ -1,0 +1,61 @@
+import type { Graph, Tensor } from "../graph/graph.ts";
+import { adapterShapes } from "./lora.ts";
+import { type ModelConfig, parameterShapes } from "./model-config.ts";
+import { type Parameters, unembed } from "./transformer.ts";
+
+/** What is read off the hidden state before each scored token: the end of a model that is trained. */
+export interface Head {
+  /** Those of the trunk, its adapter's and its own, by name. */
+  parameterShapes(config: ModelConfig): Map<string, readonly number[]>;
+  /**
+   * @param hidden [M, D], as `decoder` returns them
+   * @returns one number a token each, [M, 1]; the first is what passes return, all can be differentiated
+   */
+  read(g: Graph, config: ModelConfig, weight: Parameters, hidden: Tensor): readonly [Tensor, ...Tensor[]];
+}
+
+/** log π of the scored tokens, tempered. */
+export const logprobHead: Head = {
+  parameterShapes: adaptedShapes,
+  read: (g, config, weight, hidden) => [g.selectLogprobs(temperedLogits(g, config, weight, hidden), targets(g))],
+};
+
+/** log π of the scored tokens, and the entropy of the distribution that they were drawn from. */
+export const entropyHead: Head = {
+  parameterShapes: adaptedShapes,
+  read: (g, config, weight, hidden) => {
+    const logits = temperedLogits(g, config, weight, hidden);
+    return [g.selectLogprobs(logits, targets(g)), g.entropy(logits)];
+  },
+};
+
+/** Parameters of the value head, beside the trunk's. */
+export const valueWeight = "value_head.weight";
+export const valueBias = "value_head.bias";
+
+/** V = w·norm(x) + b, of the state before each scored token. */
+export const valueHead: Head = {
+  parameterShapes: (config) => {
+    const shapes = adaptedShapes(config);
+    shapes.delete("lm_head.weight");
+    shapes.set(valueWeight, [1, config.hiddenSize]);
+    shapes.set(valueBias, [1]);
+    return shapes;
+  },
+  read: (g, _config, weight, hidden) => {
+    const normed = g.mul(hidden, weight("model.norm.weight"));
+    return [g.add(g.matmul(normed, weight(valueWeight), { transB: true }), weight(valueBias))];
+  },
+};
+
+function adaptedShapes(config: ModelConfig): Map<string, readonly number[]> {
+  return new Map([...parameterShapes(config), ...adapterShapes(config)]);
+}
+
+function temperedLogits(g: Graph, config: ModelConfig, weight: Parameters, hidden: Tensor): Tensor {
+  return g.mul(unembed(g, config, weight, hidden), g.input("inverseTemperature", [1]));
+}
+
+function targets(g: Graph): Tensor {
+  return g.input("targets", ["M", 1], "int32");
+}

@@ -1,0 +1,147 @@
+import { mkdir, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { ModelError } from "../../../core/errors.ts";
+import type { Random } from "../../../core/random.ts";
+import { writeAtomically } from "../machine/atomic-file.ts";
+import { formatModelConfig, type ModelConfig, parameterShapes, parseModelConfig } from "./model-config.ts";
+import { type Dtype, readWeights, type Tensor, writeSafetensors } from "./safetensors.ts";
+
+/** A model in memory: its parameters, and all that is needed to write its folder again. */
+export interface Model {
+  readonly config: ModelConfig;
+  /** By Hugging Face name, in the order of `parameterShapes`. */
+  readonly parameters: ReadonlyMap<string, Tensor>;
+  /** `config.json` as it was read: fields that the engine does not know are kept. */
+  readonly configFile: Readonly<Record<string, unknown>>;
+  /** Tokenizer and generation settings, byte for byte, by file name. */
+  readonly companions: ReadonlyMap<string, Uint8Array>;
+}
+
+const generationFile = "generation_config.json";
+const companionNames = new Set([
+  generationFile,
+  "tokenizer.json",
+  "tokenizer_config.json",
+  "tokenizer.model",
+  "special_tokens_map.json",
+  "added_tokens.json",
+  "vocab.json",
+  "merges.txt",
+  "chat_template.jinja",
+]);
+const generationSchema = z.looseObject({ eos_token_id: z.union([z.int(), z.array(z.int())]).nullish() });
+
+/**
+ * Reads a Hugging Face model folder.
+ * @throws ModelError if a file is missing or malformed, or the weights are not those that `config.json` describes
+ */
+export async function loadModel(folder: string): Promise<Model> {
+  const names = await readdir(folder).catch((cause: unknown) => {
+    const expected = "a folder with config.json, model.safetensors and tokenizer.json";
+    throw new ModelError(`model folder ${folder}`, "not readable", { expected, hint: "Check the path.", cause });
+  });
+  const configPath = join(folder, "config.json");
+  const configFile = await readJson(configPath, z.record(z.string(), z.unknown()));
+  const config = parseModelConfig(configFile, configPath);
+  const companions = new Map<string, Uint8Array>();
+  for (const name of names) if (companionNames.has(name)) companions.set(name, await readFile(join(folder, name)));
+  const generation = companions.has(generationFile) ? await readJson(join(folder, generationFile), generationSchema) : {};
+  const eosTokenIds = generation.eos_token_id == null ? config.eosTokenIds : [generation.eos_token_id].flat();
+  const parameters = checkedParameters(await readWeights(folder), config, folder);
+  return { config: { ...config, eosTokenIds }, parameters, configFile, companions };
+}
+
+/** A `config.json` alone. @throws ModelError if it is malformed or describes something that the engine does not compute */
+export async function readModelConfig(file: string): Promise<ModelConfig> {
+  return parseModelConfig(await readJson(file, z.unknown()), file);
+}
+
+/** Writes a folder that `loadModel` and Python's `transformers` read. @throws ModelError if it cannot be written */
+export async function saveModel(folder: string, model: Model, { dtype }: { readonly dtype: Dtype }): Promise<void> {
+  await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
+    throw new ModelError(`model folder ${folder}`, "not writable", { hint: "Choose another folder.", cause });
+  });
+  await writeSafetensors(join(folder, "model.safetensors"), model.parameters, { dtype });
+  const dtypeField = "dtype" in model.configFile ? "dtype" : "torch_dtype";
+  const config = { ...model.configFile, [dtypeField]: dtype };
+  await writeAtomically(join(folder, "config.json"), [Buffer.from(`${JSON.stringify(config, null, 2)}\n`)]);
+  for (const [name, bytes] of model.companions) await writeAtomically(join(folder, name), [bytes]);
+}
+
+/**
+ * A model with random weights: matrices and embeddings normal with deviation 1/√(inputs), biases 0, norms 1.
+ * @param companions the tokenizer's files, which `saveModel` writes beside the weights
+ */
+export function initialiseModel(config: ModelConfig, random: Random, companions: Model["companions"] = new Map()): Model {
+  const parameters = new Map<string, Tensor>();
+  for (const [name, shape] of parameterShapes(config)) {
+    const data = new Float32Array(shape.reduce((product, size) => product * size, 1));
+    if (shape.length === 2) {
+      const deviation = 1 / Math.sqrt(shape[1]);
+      for (let i = 0; i < data.length; i++) data[i] = deviation * random.normal();
+    } else if (!name.endsWith(".bias")) data.fill(1);
+    parameters.set(name, { shape, data });
+  }
+  return { config, parameters, configFile: formatModelConfig(config), companions };
+}
+
+/** In the order of `parameterShapes`. */
+function checkedParameters(weights: ReadonlyMap<string, Tensor>, config: ModelConfig, folder: string): Map<string, Tensor> {
+  const shapes = parameterShapes(config);
+  const hint = "config.json and the weights belong to different models, or one of them is damaged.";
+  for (const name of weights.keys()) {
+    if (shapes.has(name) || isRedundant(name, config)) continue;
+    throw new ModelError(`tensor ${name} in ${folder}`, "unexpected", {
+      expected: "only the tensors that config.json describes",
+      hint,
+    });
+  }
+  const parameters = new Map<string, Tensor>();
+  for (const [name, shape] of shapes) {
+    const tensor = weights.get(name);
+    if (tensor === undefined)
+      throw new ModelError(`tensor ${name} in ${folder}`, undefined, { expected: `shape [${shape}]`, hint });
+    if (String(tensor.shape) !== String(shape)) {
+      throw new ModelError(`shape of tensor ${name} in ${folder}`, tensor.shape, {
+        expected: `[${shape}], from config.json`,
+        hint,
+      });
+    }
+    parameters.set(name, tensor);
+  }
+  requireTied(weights, config, folder);
+  return parameters;
+}
+
+/** A head of its own beside a tied embedding: transformers 4 drops it, transformers 5 computes with it. */
+function requireTied(weights: ReadonlyMap<string, Tensor>, { tieWordEmbeddings }: ModelConfig, folder: string): void {
+  const [head, embedding] = [weights.get("lm_head.weight"), weights.get("model.embed_tokens.weight")];
+  if (!tieWordEmbeddings || head === undefined || embedding === undefined) return;
+  if (Buffer.compare(bytesOf(head), bytesOf(embedding)) === 0) return;
+  throw new ModelError(`tensor lm_head.weight in ${folder}`, "another than the embedding", {
+    expected: "the same numbers, as tie_word_embeddings is true in config.json",
+    hint: "If the model has a head of its own, set tie_word_embeddings to false.",
+  });
+}
+
+function bytesOf({ data }: Tensor): Buffer {
+  return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+}
+
+/** Stored by some checkpoints and ignored by `transformers` too: a copy of the tied embedding, and rotary frequencies. */
+function isRedundant(name: string, config: ModelConfig): boolean {
+  return (name === "lm_head.weight" && config.tieWordEmbeddings) || name.endsWith(".rotary_emb.inv_freq");
+}
+
+async function readJson<T>(file: string, schema: z.ZodType<T>): Promise<T> {
+  const text = await readFile(file, "utf8").catch((cause: unknown) => {
+    throw new ModelError(file, "not readable", { expected: "a JSON file", hint: "Check the model folder.", cause });
+  });
+  try {
+    return schema.parse(JSON.parse(text));
+  } catch (cause) {
+    const expected = cause instanceof z.ZodError ? z.prettifyError(cause) : "JSON";
+    throw new ModelError(file, "malformed", { expected, hint: "Copy or download the file again.", cause });
+  }
+}

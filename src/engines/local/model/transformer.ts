@@ -1,0 +1,173 @@
+import type { Graph, Tensor } from "../graph/graph.ts";
+import { addAdapter } from "./lora.ts";
+import type { ModelConfig } from "./model-config.ts";
+
+/** A parameter by its Hugging Face name. */
+export type Parameters = (name: string) => Tensor;
+
+/** Looks parameters, or their arrays, up by name. @throws RangeError for a name that the model does not have */
+export function parametersOf<T>(all: ReadonlyMap<string, T>): (name: string) => T {
+  return (name) => {
+    const found = all.get(name);
+    if (found === undefined) throw new RangeError(`no parameter ${name}`);
+    return found;
+  };
+}
+
+/**
+ * Attention of one layer over rotated queries [B, H, T, size] and keys, and values [B, Hk, T, size].
+ * Training attends within the rows; sampling also attends to cached keys and values.
+ */
+export type Attend = (layer: number, q: Tensor, k: Tensor, v: Tensor) => Tensor;
+
+export interface TokenInputs {
+  /** [B, T] */
+  readonly tokens: Tensor;
+  /** [B, T], int64 */
+  readonly positions: Tensor;
+}
+
+/** Tokens whose final hidden states are read: of all others the last layer needs keys and values alone. */
+export interface Queries {
+  /** [B, P]: flat indices, row · T + token. */
+  readonly tokens: Tensor;
+  /** [B, P], int64 */
+  readonly positions: Tensor;
+}
+
+export interface DecoderOptions {
+  /**
+   * Whether the weights of norms go into the matrices that follow, and matrices with the same input are joined. Free where weights are
+   * constants; where they are inputs, it pays if a matrix has fewer rows than there are tokens.
+   */
+  readonly foldNorms?: boolean;
+  /** All tokens if left out. `attend` then gets P queries in the last layer. */
+  readonly queries?: Queries;
+}
+
+/** @returns the final hidden states [B, T, D], or [B, P, D] of the queries, after the last norm but without its weight */
+export function decoder(
+  g: Graph,
+  config: ModelConfig,
+  weight: Parameters,
+  { tokens, positions }: TokenInputs,
+  attend: Attend,
+  { foldNorms, queries }: DecoderOptions = {},
+): Tensor {
+  const rotate = rotation(g, config);
+  let x = g.gather(weight("model.embed_tokens.weight"), tokens);
+  for (let layer = 0; layer < config.layers; layer++) {
+    const inLayer = (name: string) => weight(`model.layers.${layer}.${name}`);
+    const options = { foldNorms, queries: layer === config.layers - 1 ? queries : undefined };
+    x = decoderLayer(g, config, inLayer, { x, positions }, rotate, (q, k, v) => attend(layer, q, k, v), options);
+  }
+  return g.rmsNormalise(x, config.rmsNormEps);
+}
+
+/**
+ * One layer of Qwen3's decoder (arXiv:2505.09388), and of Qwen2's and Llama's by configuration, over x [B, T, D]:
+ *   x ← x + Wo·attention( rope(norm(Wq·norm(x))), rope(norm(Wk·norm(x))), Wv·norm(x) )
+ *   x ← x + Wd·( silu(Wg·norm(x)) ∘ Wu·norm(x) )
+ * Each W·x gains an adapter's s·B(A·x) where the configuration has one.
+ * @param weight by the name inside of the layer
+ * @returns [B, T, D], or [B, P, D] where only some tokens are queries
+ */
+export function decoderLayer(
+  g: Graph,
+  config: ModelConfig,
+  weight: Parameters,
+  { x, positions }: { readonly x: Tensor; readonly positions: Tensor },
+  rotate: Rotate,
+  attend: (q: Tensor, k: Tensor, v: Tensor) => Tensor,
+  { foldNorms = foldsNorms(config), queries }: DecoderOptions = {},
+): Tensor {
+  const { heads, kvHeads, headDim, hiddenSize, rmsNormEps } = config;
+  const [rows, length] = x.shape;
+  const linear = (input: Tensor, module: string) =>
+    addAdapter(g, config, weight, module, input, g.matmul(input, weight(`${module}.weight`), { transB: true }));
+  const normedLinear = (input: Tensor, norm: string, modules: readonly string[]): readonly Tensor[] => {
+    const normalised = g.rmsNormalise(input, rmsNormEps);
+    const scale = weight(`${norm}.weight`);
+    const normed = g.mul(normalised, scale);
+    if (!foldNorms) return modules.map((module) => linear(normed, module));
+    const matrices = modules.map((module) => weight(`${module}.weight`));
+    const joined = matrices.length === 1 ? matrices[0] : g.concat(matrices, 0);
+    const product = g.matmul(normalised, g.mul(joined, scale), { transB: true });
+    if (matrices.length === 1) return [addAdapter(g, config, weight, modules[0], normed, product)];
+    const widths = matrices.map(({ shape }) => Number(shape[0]));
+    return g.split(product, 2, widths).map((part, i) => addAdapter(g, config, weight, modules[i], normed, part));
+  };
+  const projected = (input: Tensor, names: readonly ("q" | "k" | "v")[]) => {
+    const modules = names.map((name) => `self_attn.${name}_proj`);
+    const products = normedLinear(input, "input_layernorm", modules);
+    return config.attentionBias ? products.map((product, i) => g.add(product, weight(`${modules[i]}.bias`))) : products;
+  };
+  const toHeads = (t: Tensor, count: number) => g.transpose(g.reshape(t, [t.shape[0], t.shape[1], count, headDim]), [0, 2, 1, 3]);
+  const normalisedHeads = (t: Tensor, norm: string) => (config.qkNorm ? g.mul(g.rmsNormalise(t, rmsNormEps), weight(norm)) : t);
+
+  const read = queries ? g.gather(g.reshape(x, [`${rows}*${length}`, hiddenSize]), queries.tokens) : x;
+  const [q, k, v] = queries ? [...projected(read, ["q"]), ...projected(x, ["k", "v"])] : projected(x, ["q", "k", "v"]);
+  const attended = attend(
+    rotate(normalisedHeads(toHeads(q, heads), "self_attn.q_norm.weight"), queries?.positions ?? positions),
+    rotate(normalisedHeads(toHeads(k, kvHeads), "self_attn.k_norm.weight"), positions),
+    toHeads(v, kvHeads),
+  );
+  const merged = g.reshape(g.transpose(attended, [0, 2, 1, 3]), [rows, read.shape[1], heads * headDim]);
+  const between = g.add(read, linear(merged, "self_attn.o_proj"));
+
+  const [gate, up] = normedLinear(between, "post_attention_layernorm", ["mlp.gate_proj", "mlp.up_proj"]);
+  return g.add(between, linear(g.mul(g.silu(gate), up), "mlp.down_proj"));
+}
+
+/**
+ * Where weights are inputs: a layer's matrices have about 12·D² entries, the two norms of 1,536 tokens 3,072·D, so the latter are less work
+ * from D = 256 on. One joined product makes up for that at D = 512 still (docs/engine.md).
+ */
+function foldsNorms({ hiddenSize }: ModelConfig): boolean {
+  return hiddenSize <= 512;
+}
+
+/** Logits [M, V] of hidden states [M, D] as `decoder` returns them. */
+export function unembed(g: Graph, config: ModelConfig, weight: Parameters, hidden: Tensor): Tensor {
+  const head = config.tieWordEmbeddings ? "model.embed_tokens.weight" : "lm_head.weight";
+  return g.matmul(g.mul(hidden, weight("model.norm.weight")), weight(head), { transB: true });
+}
+
+export function attentionScale(config: ModelConfig): number {
+  return 1 / Math.sqrt(config.headDim);
+}
+
+/** Rotates heads [B, H, T, size] of tokens at positions [B, T]. */
+export type Rotate = (heads: Tensor, positions: Tensor) => Tensor;
+
+export function rotation(g: Graph, config: ModelConfig): Rotate {
+  const [cosine, sine] = rotaryTables(g, config);
+  return (heads, positions) => g.rotary(heads, positions, cosine, sine);
+}
+
+/** Cosines and sines [positions, headDim/2]: angle of pair i at position p is p·θ^(−2i/headDim) (arXiv:2104.09864). */
+function rotaryTables(g: Graph, { headDim, maxPositionEmbeddings, rope }: ModelConfig): [Tensor, Tensor] {
+  const half = headDim / 2;
+  const cosine = new Float32Array(maxPositionEmbeddings * half);
+  const sine = new Float32Array(maxPositionEmbeddings * half);
+  for (let i = 0; i < half; i++) {
+    const frequency = scaledFrequency(rope.theta ** ((-2 * i) / headDim), rope.scaling);
+    for (let position = 0; position < maxPositionEmbeddings; position++) {
+      cosine[position * half + i] = Math.cos(position * frequency);
+      sine[position * half + i] = Math.sin(position * frequency);
+    }
+  }
+  const shape = [maxPositionEmbeddings, half];
+  return [g.constant(cosine, shape), g.constant(sine, shape)];
+}
+
+/** Llama 3's rope scaling: long wavelengths are stretched by `factor`, short ones kept, those between blended. */
+function scaledFrequency(frequency: number, scaling: ModelConfig["rope"]["scaling"]): number {
+  if (!scaling) return frequency;
+  const { factor, lowFreqFactor, highFreqFactor, originalMaxPositionEmbeddings: original } = scaling;
+  const wavelength = (2 * Math.PI) / frequency;
+  if (wavelength < original / highFreqFactor) return frequency;
+  if (wavelength > original / lowFreqFactor) return frequency / factor;
+  const blend = (original / wavelength - lowFreqFactor) / (highFreqFactor - lowFreqFactor);
+  return ((1 - blend) * frequency) / factor + blend * frequency;
+}

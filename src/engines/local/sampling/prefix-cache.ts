@@ -1,0 +1,157 @@
+import type { TokenId } from "../../../core/trajectory.ts";
+
+/** Keys and values of consecutive tokens of a sequence. Per layer [Hk, tokens, size]. */
+export interface Segment {
+  readonly tokens: readonly TokenId[];
+  readonly keys: readonly Float32Array[];
+  readonly values: readonly Float32Array[];
+}
+
+/** A segment in the tree, after its parent's. Children differ in their first token. */
+interface Node {
+  segment: Segment;
+  parent: Node | undefined;
+  readonly children: Map<TokenId, Node>;
+  /** Keys whose sequence runs through here. */
+  users: number;
+  usedAt: number;
+}
+
+/**
+ * A radix tree of keys and values: what sequences share (the prompt of a group, the history of a rollout's turns, the stem of a fork) is
+ * held once. Over the limit the segment that was used longest ago goes, those of ended sequences first; it is computed again if it
+ * is needed.
+ */
+export class PrefixCache {
+  readonly #heads: number;
+  readonly #limit: number;
+  readonly #root: Node = node({ tokens: [], keys: [], values: [] }, undefined, 0, 0);
+  readonly #ends = new Map<string, Node>();
+  #bytes = 0;
+  #clock = 0;
+
+  /** @param kvHeads Hk */
+  constructor(kvHeads: number, limitBytes: number) {
+    this.#heads = kvHeads;
+    this.#limit = limitBytes;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Sequences that may still be continued. */
+  get users(): number {
+    return this.#ends.size;
+  }
+
+  /** The longest cached prefix, as segments and how many tokens of each belong to it. */
+  longest(tokens: readonly TokenId[]): { readonly segment: Segment; readonly count: number }[] {
+    const path = this.#walk(tokens);
+    this.#touch(path.at(-1)?.node);
+    return path.map(({ node: { segment }, count }) => ({ segment, count }));
+  }
+
+  /**
+   * Keeps a sequence until `release(key)`, in place of the key's sequence before.
+   * @param take copies keys and values from the given token to the last; called only where there are new ones
+   */
+  store(key: string, tokens: readonly TokenId[], take: (from: number) => Segment): void {
+    const path = this.#walk(tokens);
+    const held = path.reduce((sum, { count }) => sum + count, 0);
+    const last = path.at(-1);
+    let end = last?.node ?? this.#root;
+    if (last !== undefined && last.count < end.segment.tokens.length) end = split(end, last.count, this.#heads);
+    if (held < tokens.length) {
+      const segment = take(held);
+      end = node(segment, end, 0, 0);
+      end.parent?.children.set(tokens[held], end);
+      this.#bytes += bytesOf(segment);
+    }
+    for (let at: Node | undefined = end; at; at = at.parent) at.users++;
+    this.release(key); // after the new one was counted, so that what both share stays
+    this.#ends.set(key, end);
+    this.#touch(end);
+    while (this.#bytes > this.#limit) this.#evictOne();
+  }
+
+  /** A sequence that will not be continued. It may still serve others, until room is needed. */
+  release(key: string): void {
+    for (let at = this.#ends.get(key); at; at = at.parent) at.users--;
+    this.#ends.delete(key);
+  }
+
+  clear(): void {
+    this.#root.children.clear();
+    this.#ends.clear();
+    this.#bytes = 0;
+  }
+
+  #walk(tokens: readonly TokenId[]): { node: Node; count: number }[] {
+    const path: { node: Node; count: number }[] = [];
+    let at = 0;
+    let here = this.#root;
+    for (;;) {
+      const child = here.children.get(tokens[at]);
+      if (child === undefined) return path;
+      const own = child.segment.tokens;
+      let count = 0;
+      while (count < own.length && at + count < tokens.length && own[count] === tokens[at + count]) count++;
+      path.push({ node: child, count });
+      if (count < own.length) return path;
+      at += count;
+      here = child;
+    }
+  }
+
+  #touch(end: Node | undefined): void {
+    this.#clock++;
+    for (let at = end; at; at = at.parent) at.usedAt = this.#clock;
+  }
+
+  #evictOne(): void {
+    let oldest: Node | undefined;
+    const before = (a: Node, b: Node) => Math.sign(a.users) - Math.sign(b.users) || a.usedAt - b.usedAt;
+    const visit = (at: Node): void => {
+      for (const child of at.children.values()) visit(child);
+      if (at.children.size === 0 && (oldest === undefined || before(at, oldest) < 0)) oldest = at;
+    };
+    visit(this.#root);
+    const { parent, segment } = oldest as unknown as Node;
+    if (parent === undefined) return;
+    parent.children.delete(segment.tokens[0]);
+    this.#bytes -= bytesOf(segment);
+    for (const [key, end] of this.#ends) if (end === oldest) this.#ends.set(key, parent);
+  }
+}
+
+function node(segment: Segment, parent: Node | undefined, users: number, usedAt: number): Node {
+  return { segment, parent, children: new Map(), users, usedAt };
+}
+
+/** Cuts a node in two. @returns the new one, which holds the first tokens and stands in the old one's place */
+function split(lower: Node, count: number, heads: number): Node {
+  const { segment, parent, users, usedAt } = lower;
+  const upper = node(part(segment, 0, count, heads), parent, users, usedAt);
+  parent?.children.set(segment.tokens[0], upper);
+  lower.segment = part(segment, count, segment.tokens.length, heads);
+  lower.parent = upper;
+  upper.children.set(lower.segment.tokens[0], lower);
+  return upper;
+}
+
+function part({ tokens, keys, values }: Segment, from: number, to: number, heads: number): Segment {
+  const cut = (array: Float32Array): Float32Array => {
+    const line = array.length / heads;
+    const size = line / tokens.length;
+    const out = new Float32Array(heads * (to - from) * size);
+    for (let head = 0; head < heads; head++)
+      out.set(array.subarray(head * line + from * size, head * line + to * size), head * (to - from) * size);
+    return out;
+  };
+  return { tokens: tokens.slice(from, to), keys: keys.map(cut), values: values.map(cut) };
+}
+
+function bytesOf({ keys, values }: Segment): number {
+  return [...keys, ...values].reduce((sum, array) => sum + array.byteLength, 0);
+}

@@ -1,0 +1,371 @@
+import { EngineError } from "../../../core/errors.ts";
+import { type Random, randomStream } from "../../../core/random.ts";
+import type { TokenId } from "../../../core/trajectory.ts";
+import type { SampledAction, SampleRequest, SamplerStats } from "../../engine.ts";
+import type { SessionOptions } from "../machine/device.ts";
+import { requireTokens } from "../machine/token-ids.ts";
+import type { Arrays } from "../model/arrays.ts";
+import type { ModelConfig } from "../model/model-config.ts";
+import { commonPrefix } from "../training/packing.ts";
+import { type Choice, chooseToken, needsLogits, topLogprobs } from "./choose.ts";
+import { SlotCache } from "./kv-cache.ts";
+import { PrefixCache } from "./prefix-cache.ts";
+import { SamplingGraph, type StepOutputs } from "./sampling-graph.ts";
+import { StopStrings } from "./stop-strings.ts";
+
+export interface SamplerOptions extends SessionOptions {
+  /** Actions sampled side by side. */
+  readonly slots: number;
+  /** Longest sequence, context and action together. */
+  readonly maxLength: number;
+  /** Bytes for keys and values of rollouts that wait for their next turn; the oldest make room, and are computed again. */
+  readonly cacheBytes: number;
+  /** Text of an action so far, for stop strings. */
+  readonly decode: ((tokens: readonly TokenId[]) => string) | undefined;
+}
+
+/** A request in a slot. `tokens` are in the cache; `pending` must be fed before the next token can be drawn. */
+interface Row {
+  readonly request: SampleRequest;
+  readonly choice: Choice;
+  readonly maxTokens: number;
+  readonly random: Random;
+  readonly stopStrings: StopStrings | undefined;
+  readonly tokens: TokenId[];
+  pending: TokenId[];
+  readonly action: {
+    readonly tokens: TokenId[];
+    readonly logprobs: number[];
+    readonly modelLogprobs: number[];
+    readonly entropies: number[];
+    readonly topLogprobs?: number[][];
+  };
+  readonly resolve: (action: SampledAction) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Tokens of one prefill run, padding included: enough to fill the cores, little enough to keep its attention in the cache. */
+const prefillTokens = 1024;
+/** A prompt shared with another row is worth waiting for from this many tokens. */
+const worthSharing = 8;
+
+/**
+ * Continuous batching over many requests: a row that ends frees its slot for the next at once. Contexts that continue what is
+ * cached (the same rollout's last turn, another rollout's prompt) are computed only from where they differ.
+ *
+ * Between steps the event loop runs once, so that rollouts which were answered can send their next request; then the order of
+ * requests, and with it every batch, is the same in every run.
+ */
+export class LocalSampler {
+  readonly #config: ModelConfig;
+  readonly #options: SamplerOptions;
+  readonly #cache: SlotCache;
+  readonly #prefixes: PrefixCache;
+  #parameters: Arrays;
+  #graph: SamplingGraph | undefined;
+  #weightVersion: number;
+  #waiting: Row[] = [];
+  /** Row i is in slot i. */
+  readonly #rows: Row[] = [];
+  #running: Promise<void> | undefined;
+  #stats = { sampledTokens: 0, prefilledTokens: 0, seconds: 0 };
+
+  constructor(config: ModelConfig, parameters: Arrays, weightVersion: number, options: SamplerOptions) {
+    this.#config = config;
+    this.#parameters = parameters;
+    this.#weightVersion = weightVersion;
+    this.#options = options;
+    this.#cache = new SlotCache(config, options.slots);
+    this.#prefixes = new PrefixCache(config.kvHeads, options.cacheBytes);
+  }
+
+  /** @throws EngineError while requests are in flight */
+  requireIdle(): void {
+    if (this.#rows.length + this.#waiting.length > 0) {
+      throw new EngineError("weights", "changed while actions are being sampled", {
+        hint: "Await or cancel all sampling before an optimiser step: otherwise an action would be drawn from two policies.",
+      });
+    }
+  }
+
+  /** Takes new weights. Everything cached under the old ones is dropped. @throws EngineError while requests are in flight */
+  async update(parameters: Arrays, weightVersion: number): Promise<void> {
+    this.requireIdle();
+    await this.#running; // what was cancelled last may still be in the middle of a run
+    await this.#graph?.close();
+    this.#graph = undefined;
+    this.#parameters = parameters;
+    this.#weightVersion = weightVersion;
+    this.#prefixes.clear();
+  }
+
+  sample(request: SampleRequest): Promise<SampledAction> {
+    const { maxLength, decode } = this.#options;
+    checkRequest(request, { maxLength, vocabSize: this.#config.vocabSize });
+    const { context } = request;
+    const stops = request.stopStrings ?? [];
+    if (stops.length > 0 && !decode) throw new EngineError("stopStrings", stops, { expected: "an engine made with `decode`" });
+    return new Promise((resolve, reject) => {
+      if (request.signal?.aborted) return reject(cancelled());
+      const cancel = () => this.#cancel(row);
+      const forget = () => request.signal?.removeEventListener("abort", cancel);
+      const row: Row = {
+        request,
+        choice: { temperature: request.temperature ?? 1, topP: request.topP ?? 1, topK: request.topK ?? 0 },
+        maxTokens: Math.min(request.maxTokens, maxLength - context.length),
+        random: randomStream(request.seed, "action"),
+        stopStrings: decode && stops.length > 0 ? new StopStrings(decode, stops) : undefined,
+        tokens: [],
+        pending: [...context],
+        action: {
+          ...{ tokens: [], logprobs: [], modelLogprobs: [], entropies: [] },
+          ...(request.topLogprobs ? { topLogprobs: [] } : {}),
+        },
+        resolve: (action) => {
+          forget();
+          resolve(action);
+        },
+        reject: (error) => {
+          forget();
+          reject(error);
+        },
+      };
+      request.signal?.addEventListener("abort", cancel);
+      this.#waiting.push(row);
+      this.#running ??= this.#run();
+    });
+  }
+
+  release(cacheKey: string): void {
+    this.#prefixes.release(cacheKey);
+    this.#forget();
+  }
+
+  takeStats(): SamplerStats {
+    const stats = this.#stats;
+    this.#stats = { sampledTokens: 0, prefilledTokens: 0, seconds: 0 };
+    return stats;
+  }
+
+  async close(): Promise<void> {
+    for (const row of [...this.#waiting, ...this.#rows]) row.reject(cancelled());
+    this.#waiting = [];
+    this.#rows.length = 0;
+    await this.#running;
+    await this.#graph?.close();
+    this.#graph = undefined;
+  }
+
+  async #run(): Promise<void> {
+    try {
+      await immediate();
+      while (this.#waiting.length + this.#rows.length > 0) {
+        const start = performance.now();
+        const graph = (this.#graph ??= await SamplingGraph.open(this.#config, this.#parameters, this.#options));
+        this.#admit();
+        const filling = this.#rows.filter((row) => row.pending.length > 1);
+        // Prompts are fed together: a run for every single row that comes back from a tool would cost as much as a decoding step.
+        if (filling.length > 0 && filling.length >= this.#rows.length / 8) await this.#prefill(graph, filling);
+        else await this.#decode(graph);
+        this.#stats.seconds += (performance.now() - start) / 1000;
+        await immediate();
+      }
+      this.#cache.clear();
+      this.#forget();
+    } catch (error) {
+      for (const row of [...this.#waiting, ...this.#rows]) row.reject(error);
+      this.#waiting = [];
+      this.#rows.length = 0;
+    } finally {
+      this.#running = undefined;
+    }
+  }
+
+  /** Fills free slots. A row starts with the longest prefix of its context that its rollout or any other left in the cache. */
+  #admit(): void {
+    while (this.#waiting.length > 0 && this.#rows.length < this.#options.slots) {
+      const row = this.#waiting.shift() as Row;
+      const slot = this.#rows.push(row) - 1;
+      this.#cache.reserve(row.request.context.length + 1);
+      // The last token is always fed: it gives the first distribution.
+      for (const { segment, count } of this.#prefixes.longest(row.request.context.slice(0, -1))) {
+        this.#cache.put(slot, row.tokens.length, segment, count);
+        cached(row, row.tokens.length + count);
+      }
+    }
+  }
+
+  /** Feeds all pending tokens of some rows, prompts that several share once. */
+  async #prefill(graph: SamplingGraph, filling: readonly Row[]): Promise<void> {
+    const leaders: Row[] = [];
+    const followers: { row: Row; leader: Row }[] = [];
+    for (const row of filling) {
+      const leader = leaders.find((l) => sharedWith(row, l.request.context) >= row.tokens.length + worthSharing);
+      if (leader) followers.push({ row, leader });
+      else leaders.push(row);
+    }
+    leaders.sort((a, b) => a.pending.length - b.pending.length);
+    for (let start = 0; start < leaders.length; ) {
+      let end = start + 1;
+      while (end < leaders.length && (end + 1 - start) * leaders[end].pending.length <= prefillTokens) end++;
+      await this.#feed(graph, leaders.slice(start, end), Math.min(prefillTokens, leaders[end - 1].pending.length));
+      start = end;
+    }
+    for (const { row, leader } of followers) {
+      const [slot, from] = [this.#rows.indexOf(row), this.#rows.indexOf(leader)];
+      if (slot < 0 || from < 0) continue; // cancelled, or ended with its first token: the row feeds its prompt itself
+      const shared = Math.min(sharedWith(row, leader.tokens), leader.tokens.length);
+      if (shared <= row.tokens.length) continue;
+      this.#cache.copy(from, slot, shared);
+      cached(row, shared);
+    }
+  }
+
+  /** One run over the next tokens of some rows, at most `chunk` each. Rows that have nothing left to feed draw a token. */
+  async #feed(graph: SamplingGraph, rows: readonly Row[], chunk: number): Promise<void> {
+    const cachedTokens = Math.max(1, ...rows.map((row) => row.tokens.length));
+    this.#cache.reserve(Math.max(...rows.map((row) => row.tokens.length + row.pending.length)));
+    const slots = rows.map((row) => this.#rows.indexOf(row));
+    const outputs = await this.#step(graph, rows, chunk, cachedTokens, this.#cache.gather(slots, cachedTokens));
+    this.#stats.prefilledTokens += rows.reduce((sum, row) => sum + Math.min(chunk, row.pending.length), 0);
+    this.#advance(rows, chunk, outputs);
+  }
+
+  /** One token for every row that has one pending token; rows with more keep their place and wait. */
+  async #decode(graph: SamplingGraph): Promise<void> {
+    this.#cache.reserve(Math.max(...this.#rows.map((row) => row.tokens.length)) + 1);
+    const rows = [...this.#rows];
+    const outputs = await this.#step(graph, rows, 1, this.#cache.capacity, this.#cache.view(rows.length));
+    this.#advance(rows, 1, outputs);
+  }
+
+  async #step(
+    graph: SamplingGraph,
+    rows: readonly Row[],
+    chunk: number,
+    cachedTokens: number,
+    cache: { keys: Float32Array[]; values: Float32Array[] },
+  ): Promise<StepOutputs> {
+    const tokens = new Int32Array(rows.length * chunk);
+    const positions = new BigInt64Array(rows.length * chunk);
+    const width = cachedTokens + chunk;
+    const mask = new Float32Array(rows.length * chunk * width).fill(-1e9);
+    const last = new Int32Array(rows.length);
+    const inverseTemperatures = new Float32Array(rows.length);
+    rows.forEach((row, r) => {
+      const count = Math.min(chunk, row.pending.length);
+      for (let c = 0; c < chunk; c++) {
+        const line = (r * chunk + c) * width;
+        tokens[r * chunk + c] = row.pending[c] ?? 0;
+        positions[r * chunk + c] = BigInt(c < count ? row.tokens.length + c : 0);
+        mask.fill(0, line, line + row.tokens.length);
+        mask.fill(0, line + cachedTokens, line + cachedTokens + c + 1);
+      }
+      last[r] = r * chunk + count - 1;
+      inverseTemperatures[r] = 1 / (row.choice.temperature || 1);
+    });
+    const logits = rows.some((row) => needsLogits(row.choice));
+    return graph.step(
+      { rows: rows.length, chunk, cached: cachedTokens, tokens, positions, mask, last, inverseTemperatures, ...cache },
+      { logits },
+    );
+  }
+
+  /** Caches what was fed, and draws a token for every row that has nothing left to feed. */
+  #advance(rows: readonly Row[], chunk: number, outputs: StepOutputs): void {
+    rows.forEach((row, r) => {
+      const slot = this.#rows.indexOf(row);
+      const waits = chunk === 1 && row.pending.length > 1;
+      if (slot < 0 || waits) return; // cancelled meanwhile; or a prompt that a decoding step passed by
+      const count = Math.min(chunk, row.pending.length);
+      this.#cache.append(slot, row.tokens.length, { row: r, chunk, count }, outputs.keys, outputs.values);
+      cached(row, row.tokens.length + count);
+      if (row.pending.length > 0) return;
+      const finish = this.#draw(row, r, outputs);
+      if (finish) this.#finish(row, slot, finish);
+    });
+  }
+
+  #draw(row: Row, r: number, { probabilities, logits, entropies }: StepOutputs): SampledAction["finish"] | undefined {
+    const v = this.#config.vocabSize;
+    const of = (matrix: Float32Array) => matrix.subarray(r * v, (r + 1) * v);
+    const chosen = chooseToken(
+      of(probabilities),
+      needsLogits(row.choice) && logits ? of(logits) : undefined,
+      row.choice,
+      row.random.uniform(),
+    );
+    const { action, request } = row;
+    action.tokens.push(chosen.token);
+    action.logprobs.push(chosen.logprob);
+    action.modelLogprobs.push(chosen.modelLogprob);
+    action.entropies.push(entropies[r]);
+    action.topLogprobs?.push(topLogprobs(of(probabilities), request.topLogprobs ?? 0));
+    row.pending = [chosen.token];
+    this.#stats.sampledTokens++;
+    if (request.stopTokens.includes(chosen.token)) return "stop";
+    if (row.stopStrings?.foundIn(action.tokens)) return "stop";
+    return action.tokens.length >= row.maxTokens ? "length" : undefined;
+  }
+
+  #finish(row: Row, slot: number, finish: SampledAction["finish"]): void {
+    const { cacheKey } = row.request;
+    if (cacheKey !== undefined) this.#prefixes.store(cacheKey, row.tokens, (from) => this.#cache.take(slot, row.tokens, from));
+    this.#free(slot);
+    row.resolve({ ...row.action, finish, weightVersion: this.#weightVersion });
+  }
+
+  /** Once nothing is in flight and no rollout will come back, the cache starts anew: what is sampled next does not depend on what was before. */
+  #forget(): void {
+    if (this.#prefixes.users + this.#rows.length + this.#waiting.length === 0) this.#prefixes.clear();
+  }
+
+  /** The last row moves into the freed slot, so that the rows stay side by side. */
+  #free(slot: number): void {
+    const moved = this.#rows.pop();
+    if (!moved || slot === this.#rows.length) return;
+    this.#rows[slot] = moved;
+    this.#cache.copy(this.#rows.length, slot, moved.tokens.length);
+  }
+
+  #cancel(row: Row): void {
+    const slot = this.#rows.indexOf(row);
+    if (slot >= 0) this.#free(slot);
+    else if (this.#waiting.includes(row)) this.#waiting.splice(this.#waiting.indexOf(row), 1);
+    else return; // had ended
+    row.reject(cancelled());
+  }
+}
+
+/** @throws EngineError naming what no model could sample */
+function checkRequest(request: SampleRequest, { maxLength, vocabSize }: { maxLength: number; vocabSize: number }): void {
+  const { context, maxTokens, temperature = 1, topP = 1, topK = 0, topLogprobs: candidates = 0 } = request;
+  const check = (fits: boolean, name: string, value: unknown, expected: string) => {
+    if (!fits) throw new EngineError(name, value, { expected });
+  };
+  check(context.length > 0 && context.length < maxLength, "context length", context.length, `1 to ${maxLength - 1} tokens`);
+  requireTokens(context, vocabSize);
+  check(Number.isInteger(maxTokens) && maxTokens >= 1, "maxTokens", maxTokens, "a whole number from 1");
+  check(temperature >= 0 && temperature < Infinity, "temperature", temperature, "a number from 0, which is greedy");
+  check(topP > 0 && topP <= 1, "topP", topP, "a number above 0, at most 1, which is off");
+  check(Number.isInteger(topK) && topK >= 0, "topK", topK, "a whole number from 0, which is off");
+  check(Number.isInteger(candidates) && candidates >= 0, "topLogprobs", candidates, "a whole number from 0, which is off");
+}
+
+/** Tokens of a row's context that a cached sequence also starts with. The last is always fed: it gives the first distribution. */
+function sharedWith(row: Row, tokens: readonly TokenId[]): number {
+  return Math.min(commonPrefix(row.request.context, tokens), row.request.context.length - 1);
+}
+
+/** Marks the first `length` tokens of a row as cached. */
+function cached(row: Row, length: number): void {
+  row.tokens.push(...row.pending.splice(0, length - row.tokens.length));
+}
+
+function cancelled(): EngineError {
+  return new EngineError("sampling", "cancelled", { hint: "The request's signal was aborted, or the engine was closed." });
+}
+
+function immediate(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,153 @@
+import { Graph, type Tensor } from "../graph/graph.ts";
+import { Session, type Value } from "../graph/onnx.ts";
+import type { SessionOptions } from "../machine/device.ts";
+import { forgetOnDevice } from "../machine/device-memory.ts";
+import type { Arrays } from "../model/arrays.ts";
+import { adapterShapes, mergedParameters } from "../model/lora.ts";
+import { type ModelConfig, parameterShapes } from "../model/model-config.ts";
+import { type Attend, attentionScale, decoder, parametersOf, unembed } from "../model/transformer.ts";
+
+/**
+ * One step of sampling: R rows take C new tokens each, attend to S cached ones, and give the distribution of the token that
+ * follows the row's last new one. Serves prompts (C large) and decoding (C = 1) alike. Weights are constants here: ONNX Runtime folds
+ * and pre-packs them, which makes products of few rows about twice as fast, and the session is made anew after an update. The weights of
+ * a large model are inputs: constants would be held three times over, and a session cannot have more than 2 GiB of them.
+ */
+export interface StepInputs {
+  readonly rows: number;
+  readonly chunk: number;
+  readonly cached: number;
+  /** [R, C] */
+  readonly tokens: Int32Array;
+  /** [R, C] */
+  readonly positions: BigInt64Array;
+  /** [R, 1, 1, C, S + C] */
+  readonly mask: Float32Array;
+  /** Per layer [R, Hk, 1, S, size]. */
+  readonly keys: readonly Float32Array[];
+  readonly values: readonly Float32Array[];
+  /** [R]: flat index (row · C + place) of each row's last new token. */
+  readonly last: Int32Array;
+  /** [R, 1] */
+  readonly inverseTemperatures: Float32Array;
+}
+
+export interface StepOutputs {
+  /** [R, V]: softmax(logits / temperature). */
+  readonly probabilities: Float32Array;
+  /** [R, V]; only where asked for. */
+  readonly logits: Float32Array | undefined;
+  /** [R]: entropy of `probabilities` in nats. */
+  readonly entropies: Float32Array;
+  /** Per layer [R, Hk, C, size]. */
+  readonly keys: readonly Float32Array[];
+  readonly values: readonly Float32Array[];
+}
+
+/** Weights of so many bytes are inputs, smaller ones constants. */
+export const largeBytes = 512 * 2 ** 20;
+
+export interface SamplingOptions extends SessionOptions {
+  /** Whether weights are inputs; decided by their size if left out. */
+  readonly weightsAsInputs?: boolean;
+}
+
+export class SamplingGraph {
+  readonly #session: Session;
+  readonly #config: ModelConfig;
+  /** Those that are inputs. */
+  readonly #weights: Readonly<Record<string, Value>>;
+
+  private constructor(session: Session, config: ModelConfig, weights: Readonly<Record<string, Value>>) {
+    this.#session = session;
+    this.#config = config;
+    this.#weights = weights;
+  }
+
+  static async open(config: ModelConfig, parameters: Arrays, options: SamplingOptions): Promise<SamplingGraph> {
+    const bytes = [...parameters.values()].reduce((sum, { byteLength }) => sum + byteLength, 0);
+    const weightsAsInputs = options.weightsAsInputs ?? bytes >= largeBytes;
+    const arrayOf = parametersOf(parameters);
+    const weights = new Map<string, Value>();
+    for (const [name, shape] of [...parameterShapes(config), ...adapterShapes(config)])
+      weights.set(name, { data: arrayOf(name), shape, constant: true });
+    const graph = samplingGraph(config, weights, { weightsAsInputs });
+    const session = await Session.open(graph, { ...options, fewNodes: true });
+    return new SamplingGraph(session, config, weightsAsInputs ? Object.fromEntries(weights) : {});
+  }
+
+  async step(inputs: StepInputs, { logits: wantLogits }: { readonly logits: boolean }): Promise<StepOutputs> {
+    const { rows, chunk, cached } = inputs;
+    const { layers, kvHeads, headDim } = this.#config;
+    const cacheShape = [rows, kvHeads, 1, cached, headDim];
+    const byLayer = (name: string) => Array.from({ length: layers }, (_, layer) => `${name}${layer}`);
+    const cache = (name: string, data: readonly Float32Array[]) =>
+      byLayer(name).map((key, layer) => [key, { data: data[layer], shape: cacheShape }]);
+    const fetch = ["probabilities", "entropies", ...byLayer("newKeys"), ...byLayer("newValues")];
+    const results = await this.#session.run(
+      {
+        ...this.#weights,
+        tokens: { data: inputs.tokens, shape: [rows, chunk] },
+        positions: { data: inputs.positions, shape: [rows, chunk] },
+        mask: { data: inputs.mask, shape: [rows, 1, 1, chunk, cached + chunk] },
+        last: { data: inputs.last, shape: [rows] },
+        inverseTemperatures: { data: inputs.inverseTemperatures, shape: [rows, 1] },
+        ...Object.fromEntries([...cache("keys", inputs.keys), ...cache("values", inputs.values)]),
+      },
+      wantLogits ? [...fetch, "logits"] : fetch,
+    );
+    return {
+      probabilities: results.probabilities,
+      logits: wantLogits ? results.logits : undefined,
+      entropies: results.entropies,
+      keys: byLayer("newKeys").map((name) => results[name]),
+      values: byLayer("newValues").map((name) => results[name]),
+    };
+  }
+
+  async close(): Promise<void> {
+    for (const { data } of Object.values(this.#weights)) await forgetOnDevice(data);
+    await this.#session.close();
+  }
+}
+
+function samplingGraph(
+  model: ModelConfig,
+  parameters: ReadonlyMap<string, Value>,
+  { weightsAsInputs }: { readonly weightsAsInputs: boolean },
+): Graph {
+  const g = new Graph();
+  const weights = new Map<string, Tensor>();
+  for (const [name, { data, shape }] of parameters)
+    weights.set(name, weightsAsInputs ? g.input(name, shape) : g.constant(data, shape, name));
+  // Arithmetic of constants is done once, when the session is made: then an adapter costs nothing for a token. Of inputs it is not.
+  const found = parametersOf(weights);
+  const weight = weightsAsInputs ? found : mergedParameters(g, model, found);
+  const config = weightsAsInputs ? model : { ...model, lora: undefined };
+  const foldNorms = !weightsAsInputs;
+  const { kvHeads, headDim, hiddenSize } = config;
+  const tokens = g.input("tokens", ["R", "C"], "int32");
+  const positions = g.input("positions", ["R", "C"], "int64");
+  const mask = g.input("mask", ["R", 1, 1, "C", "S+C"]);
+  const last = g.input("last", ["R"], "int32");
+  const inverseTemperatures = g.input("inverseTemperatures", ["R", 1]);
+
+  const scale = attentionScale(config);
+  const attend: Attend = (layer, q, k, v) => {
+    const cachedKeys = g.input(`keys${layer}`, ["R", kvHeads, 1, "S", headDim]);
+    const cachedValues = g.input(`values${layer}`, ["R", kvHeads, 1, "S", headDim]);
+    g.output(`newKeys${layer}`, k);
+    g.output(`newValues${layer}`, v);
+    return g.apply("cachedAttention", [q, k, v, cachedKeys, cachedValues, mask], { scale })[0];
+  };
+  const hidden = decoder(g, config, weight, { tokens, positions }, attend, { foldNorms });
+  const lastHidden = g.gather(g.reshape(hidden, ["R*C", hiddenSize]), last);
+  const logits = unembed(g, config, weight, lastHidden);
+  g.output("logits", logits);
+  const tempered = g.mul(logits, inverseTemperatures);
+  const probabilities = g.softmax(tempered);
+  g.output("probabilities", probabilities);
+  // H = −Σ p·log p, by the log softmax so that p = 0 adds 0 and not NaN.
+  g.output("entropies", g.neg(g.sum(g.mul(probabilities, g.apply("logSoftmax", [tempered], {})[0]), [1], false)));
+  return g;
+}

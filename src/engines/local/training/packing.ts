@@ -1,0 +1,200 @@
+import { ShapeError } from "../../../core/errors.ts";
+import type { ActionInContext, TokenId } from "../../../core/trajectory.ts";
+
+/**
+ * Samples folded into tries, so that every token that samples share (the prompt of a group, the history of a trajectory's
+ * turns, the stem of a tree) is computed once. A row is one trie in depth-first order: a token's position is its depth, and it
+ * attends to its ancestors and itself. A plain sequence is a trie without branches. A sample's last token is scored, but nothing is
+ * predicted from it: it is in the trie only where it belongs to another sample's context.
+ */
+export interface Row {
+  readonly tokens: TokenId[];
+  /** Index of the token before it in this row; -1 for a root. */
+  readonly parents: number[];
+  /** Depth, from 0. */
+  readonly positions: number[];
+  /** For every sample of the row: its index in the batch, its action tokens, and the node before each of them. */
+  readonly samples: { readonly sample: number; readonly action: readonly TokenId[]; readonly before: readonly number[] }[];
+}
+
+/**
+ * Folds samples into rows of at most `maxTokens` distinct tokens each. In lexicographic order every sample shares its longest
+ * possible prefix with the one before it, so a row is built by keeping the path of the last sample.
+ * @throws ShapeError if a sample has no context or no action, or is longer than `maxTokens`
+ */
+export function packRows(samples: readonly ActionInContext[], maxTokens: number): Row[] {
+  const sequences = samples.map((sample, index) => {
+    const where = `turn ${sample.turn} of trajectory ${sample.trajectory}`;
+    if (sample.context.length === 0 || sample.action.length === 0) {
+      throw new ShapeError(
+        where,
+        { context: sample.context.length, action: sample.action.length },
+        {
+          expected: "a context and an action of at least one token each",
+        },
+      );
+    }
+    const tokens = [...sample.context, ...sample.action];
+    if (tokens.length > maxTokens) {
+      throw new ShapeError(where, tokens.length, {
+        expected: `at most ${maxTokens} tokens, the longest that this model was made for`,
+        hint: "Lower rollout.maxTurns or rollout.maxTokens.",
+      });
+    }
+    return { index, tokens: tokens.slice(0, -1), action: sample.action };
+  });
+  sequences.sort((a, b) => compareTokens(a.tokens, b.tokens) || a.index - b.index);
+
+  const rows: Row[] = [];
+  let row: Row | undefined;
+  let path: number[] = []; // nodes of the last sample
+  let previous: readonly TokenId[] = [];
+  for (const { index, tokens, action } of sequences) {
+    let shared = row ? commonPrefix(previous, tokens) : 0;
+    if (!row || row.tokens.length + tokens.length - shared > maxTokens) {
+      row = { tokens: [], parents: [], positions: [], samples: [] };
+      rows.push(row);
+      path = [];
+      shared = 0;
+    }
+    path = path.slice(0, shared);
+    for (let depth = shared; depth < tokens.length; depth++) {
+      row.parents.push(depth === 0 ? -1 : path[depth - 1]);
+      row.positions.push(depth);
+      path.push(row.tokens.push(tokens[depth]) - 1);
+    }
+    row.samples.push({ sample: index, action, before: path.slice(-action.length) });
+    previous = tokens;
+  }
+  return rows;
+}
+
+/**
+ * Rows of similar length side by side, at most `maxTokens` with padding (a single row may exceed it). Longest first, so that
+ * too little memory shows at once.
+ */
+export function batchRows(rows: readonly Row[], maxTokens: number): Row[][] {
+  const sorted = rows.toSorted((a, b) => b.tokens.length - a.tokens.length);
+  const batches: Row[][] = [];
+  for (const row of sorted) {
+    const batch = batches.at(-1);
+    if (batch && batch[0].tokens.length * (batch.length + 1) <= maxTokens) batch.push(row);
+    else batches.push([row]);
+  }
+  return batches;
+}
+
+/**
+ * A micro-batch as the training graph takes it: B rows of T tokens, padded at the right, and M scored tokens. In the last layer only the
+ * tokens before those are queries: P of them in a row, padded by the row's first token. T and P are multiples of 8.
+ */
+export interface PackedBatch {
+  readonly rows: number;
+  readonly length: number;
+  /** [B, T] */
+  readonly tokens: Int32Array;
+  /** [B, T] */
+  readonly positions: BigInt64Array;
+  /** [B, 1, T, T]: 0 where a token sees another, a large negative number elsewhere. */
+  readonly mask: Float32Array;
+  /** P: that of the row with most, and what pads it. */
+  readonly queryCount: number;
+  /** [B, P]: flat indices (row · T + node). */
+  readonly queries: Int32Array;
+  /** [B, P] */
+  readonly queryPositions: BigInt64Array;
+  /** [B, 1, P, T]: the lines of the mask that belong to the queries. */
+  readonly queryMask: Float32Array;
+  /** [M]: for every scored token the flat index (row · P + query) of the query whose hidden state predicts it. */
+  readonly predictors: Int32Array;
+  /** [M, 1] */
+  readonly targets: Int32Array;
+  /** For every sample of the batch, where in 0..M its action tokens are scored. Samples that share tokens share places. */
+  readonly places: readonly { readonly sample: number; readonly scored: readonly number[] }[];
+}
+
+/** Products of matrices are up to a tenth slower where a size is not a multiple of a vector's 8 numbers. */
+export function evenSize(size: number): number {
+  return Math.ceil(size / 8) * 8;
+}
+
+/** Far below any score, and far above the smallest float32. */
+const hidden = -1e9;
+
+export function packBatch(rows: readonly Row[]): PackedBatch {
+  const length = evenSize(Math.max(...rows.map((row) => row.tokens.length)));
+  const queriesOfRows = rows.map((row) => [...new Set(row.samples.flatMap(({ before }) => before))]);
+  const queryCount = evenSize(Math.max(...queriesOfRows.map((nodes) => nodes.length)));
+  const tokens = new Int32Array(rows.length * length);
+  const positions = new BigInt64Array(rows.length * length);
+  const mask = new Float32Array(rows.length * length * length).fill(hidden);
+  const queries = new Int32Array(rows.length * queryCount);
+  const queryPositions = new BigInt64Array(rows.length * queryCount);
+  const queryMask = new Float32Array(rows.length * queryCount * length);
+  const predictors: number[] = [];
+  const targets: number[] = [];
+  const places: { sample: number; scored: number[] }[] = [];
+
+  rows.forEach((row, r) => {
+    const base = r * length;
+    tokens.set(row.tokens, base);
+    for (let node = 0; node < length; node++) {
+      const line = (base + node) * length;
+      const parent = row.parents[node] ?? -1;
+      if (parent >= 0) mask.copyWithin(line, (base + parent) * length, (base + parent) * length + parent + 1);
+      mask[line + node] = 0; // padding sees itself alone, so that its softmax is defined
+      positions[base + node] = BigInt(row.positions[node] ?? 0);
+    }
+    const queryOf = new Map<number, number>();
+    for (let query = 0; query < queryCount; query++) {
+      const node = queriesOfRows[r][query] ?? 0;
+      const place = r * queryCount + query;
+      queries[place] = base + node;
+      queryPositions[place] = positions[base + node];
+      queryMask.set(mask.subarray((base + node) * length, (base + node + 1) * length), place * length);
+      if (query < queriesOfRows[r].length) queryOf.set(node, place);
+    }
+    const placeOf = new Map<string, number>();
+    for (const { sample, action, before } of row.samples) {
+      const scored = action.map((target, i) => {
+        const query = queryOf.get(before[i]) ?? 0;
+        const key = `${query} ${target}`;
+        const known = placeOf.get(key);
+        if (known !== undefined) return known;
+        const place = targets.push(target) - 1;
+        predictors.push(query);
+        placeOf.set(key, place);
+        return place;
+      });
+      places.push({ sample, scored });
+    }
+  });
+  return {
+    rows: rows.length,
+    length,
+    tokens,
+    positions,
+    mask,
+    queryCount,
+    queries,
+    queryPositions,
+    queryMask,
+    predictors: Int32Array.from(predictors),
+    targets: Int32Array.from(targets),
+    places,
+  };
+}
+
+function compareTokens(a: readonly TokenId[], b: readonly TokenId[]): number {
+  const shared = commonPrefix(a, b);
+  if (shared === a.length || shared === b.length) return a.length - b.length;
+  return a[shared] - b[shared];
+}
+
+/** Length of the longest common prefix. */
+export function commonPrefix(a: readonly TokenId[], b: readonly TokenId[]): number {
+  const shorter = Math.min(a.length, b.length);
+  let length = 0;
+  while (length < shorter && a[length] === b[length]) length++;
+  return length;
+}

@@ -1,0 +1,238 @@
+import { differentiate } from "../graph/gradients.ts";
+import { Graph, type Tensor } from "../graph/graph.ts";
+import { type FloatValue, Session, type Value } from "../graph/onnx.ts";
+import type { SessionOptions } from "../machine/device.ts";
+import type { Arrays } from "../model/arrays.ts";
+import type { Head } from "../model/heads.ts";
+import type { ModelConfig } from "../model/model-config.ts";
+import { type Attend, attentionScale, decoder, parametersOf } from "../model/transformer.ts";
+import type { PackedBatch } from "./packing.ts";
+
+export const gradientOf = (name: string) => `gradient/${name}`;
+export const numbersOf = (output: number) => `numbers/${output}`;
+export const weightsOf = (output: number) => `weights/${output}`;
+
+export interface TrainingGraphOptions extends SessionOptions {
+  /** Names of the parameters that get gradients; all if left out. */
+  readonly trained?: readonly string[];
+}
+
+/** A model whose head's numbers, and gradients of their weighted sum, can be computed. */
+export interface TrainableModel {
+  /**
+   * @param temperature of log-probs; values have none
+   * @returns the head's first number of each of the M scored tokens: log π, or V
+   */
+  forward(batch: PackedBatch, parameters: Arrays, temperature?: number): Promise<Float32Array>;
+  /**
+   * Adds ∂(Σ_o Σ_m w_om·number_om)/∂θ to `gradients`, for every parameter that is trained.
+   * @param weights [M] for each number o that the head reads
+   * @param empty whether `gradients` count as zeros, whatever they hold: what is written first need not be added then
+   * @returns as `forward`
+   */
+  backward(
+    batch: PackedBatch,
+    weights: readonly Float32Array[],
+    parameters: Arrays,
+    gradients: Arrays,
+    temperature?: number,
+    empty?: boolean,
+  ): Promise<Float32Array>;
+  close(): Promise<void>;
+}
+
+/**
+ * The model as a function of its parameters: what a head reads off the scored tokens, and gradients of the weighted sum of that.
+ * Parameters are inputs, so that an optimiser step costs no new session. A half is prepared when it is first used.
+ */
+export class TrainingGraph implements TrainableModel {
+  readonly #config: ModelConfig;
+  readonly #head: Head;
+  readonly #sessionOptions: SessionOptions;
+  readonly #shapes: ReadonlyMap<string, readonly number[]>;
+  readonly #trained: readonly string[];
+  readonly #addends = new Map<string, Float32Array>();
+  #forward: Promise<Half> | undefined;
+  #backward: Promise<Half> | undefined;
+
+  constructor(config: ModelConfig, head: Head, { trained, ...sessionOptions }: TrainingGraphOptions) {
+    this.#config = config;
+    this.#head = head;
+    this.#sessionOptions = sessionOptions;
+    this.#shapes = head.parameterShapes(config);
+    this.#trained = trained ?? [...this.#shapes.keys()];
+  }
+
+  async forward(batch: PackedBatch, parameters: Arrays, temperature = 1): Promise<Float32Array> {
+    const { session, inputs } = await (this.#forward ??= this.#open({ backward: false }));
+    const numbers = numbersOf(0);
+    return (await session.run(pick(this.#feeds(batch, parameters, temperature), inputs), [numbers]))[numbers];
+  }
+
+  async backward(
+    batch: PackedBatch,
+    weights: readonly Float32Array[],
+    parameters: Arrays,
+    gradients: Arrays,
+    temperature = 1,
+    empty = false,
+  ): Promise<Float32Array> {
+    const { session, inputs } = await (this.#backward ??= this.#open({ backward: true }));
+    const feeds = this.#feeds(batch, parameters, temperature);
+    weights.forEach((data, output) => {
+      feeds[weightsOf(output)] = { data, shape: [data.length, 1] };
+    });
+    const numbers = new Float32Array(batch.targets.length);
+    const sums = new GradientSums(gradients, empty);
+    const into: Record<string, FloatValue> = { [numbersOf(0)]: { data: numbers, shape: [numbers.length, 1] } };
+    for (const name of this.#trained) {
+      const data = sums.target(name, (length) => this.#addend(name, length));
+      into[gradientOf(name)] = { data, shape: this.#shapes.get(name) ?? [] };
+    }
+    await session.runInto(pick(feeds, inputs), into);
+    for (const name of this.#trained) sums.add(name, into[gradientOf(name)].data);
+    return numbers;
+  }
+
+  /** Kept from run to run: new arrays of this size would wait for the garbage collector. */
+  #addend(name: string, length: number): Float32Array {
+    const array = this.#addends.get(name) ?? new Float32Array(length);
+    this.#addends.set(name, array);
+    return array;
+  }
+
+  async close(): Promise<void> {
+    for (const half of [this.#forward, this.#backward]) await (await half)?.session.close();
+    this.#forward = undefined;
+    this.#backward = undefined;
+    this.#addends.clear();
+  }
+
+  async #open(half: { readonly backward: boolean }): Promise<Half> {
+    const graph = trainingGraph(this.#config, this.#head, half.backward ? this.#trained : []);
+    const session = await Session.open(graph, this.#sessionOptions);
+    return { session, inputs: graph.inputs.map(({ name }) => name) };
+  }
+
+  /** All that a head may ask for. */
+  #feeds(batch: PackedBatch, parameters: Arrays, temperature: number): Record<string, Value> {
+    const feeds: Record<string, Value> = {
+      ...tokenFeeds(batch),
+      ...queryFeeds(batch),
+      tokens: { data: batch.tokens, shape: [batch.rows, batch.length] },
+      predictors: { data: batch.predictors, shape: [batch.predictors.length] },
+      targets: { data: batch.targets, shape: [batch.targets.length, 1] },
+      inverseTemperature: { data: Float32Array.of(1 / temperature), shape: [1] },
+    };
+    const trained = new Set(this.#trained);
+    for (const [name, data] of parameters)
+      feeds[name] = { data, shape: this.#shapes.get(name) ?? [], constant: !trained.has(name) };
+    return feeds;
+  }
+}
+
+/** A session and the names of what it takes. */
+interface Half {
+  readonly session: Session;
+  readonly inputs: readonly string[];
+}
+
+export function positionsInput(g: Graph): Tensor {
+  return g.input("positions", ["B", "T"], "int64");
+}
+
+export function maskInput(g: Graph): Tensor {
+  return g.input("mask", ["B", 1, "T", "T"]);
+}
+
+export function tokenFeeds({ rows, length, positions, mask }: PackedBatch): Record<string, Value> {
+  return {
+    positions: { data: positions, shape: [rows, length] },
+    mask: { data: mask, shape: [rows, 1, length, length] },
+  };
+}
+
+/** What the last layer needs of the tokens that are read. */
+export function queryInputs(g: Graph) {
+  const tokens = g.input("queries", ["B", "P"], "int32");
+  const positions = g.input("queryPositions", ["B", "P"], "int64");
+  return { queries: { tokens, positions }, queryMask: g.input("queryMask", ["B", 1, "P", "T"]) };
+}
+
+export function queryFeeds({ rows, length, queryCount, queries, queryPositions, queryMask }: PackedBatch): Record<string, Value> {
+  return {
+    queries: { data: queries, shape: [rows, queryCount] },
+    queryPositions: { data: queryPositions, shape: [rows, queryCount] },
+    queryMask: { data: queryMask, shape: [rows, 1, queryCount, length] },
+  };
+}
+
+/**
+ * Inputs and sizes as in `PackedBatch`: B rows, T tokens a row of which P are read, M scored tokens.
+ * @param trained names of the parameters that get gradients; of none, there is no backward half
+ */
+function trainingGraph(config: ModelConfig, head: Head, trained: readonly string[]): Graph {
+  const g = new Graph();
+  const tokens = g.input("tokens", ["B", "T"], "int32");
+  const [positions, mask] = [positionsInput(g), maskInput(g)];
+  const { queries, queryMask } = queryInputs(g);
+  const predictors = g.input("predictors", ["M"], "int32");
+  const parameters = new Map<string, Tensor>();
+  for (const [name, shape] of head.parameterShapes(config)) parameters.set(name, g.input(name, shape));
+  const weight = parametersOf(parameters);
+
+  const scale = attentionScale(config);
+  const attend: Attend = (layer, q, k, v) => g.attention(q, k, v, layer === config.layers - 1 ? queryMask : mask, scale);
+  const hidden = decoder(g, config, weight, { tokens, positions }, attend, { queries });
+  const scored = g.gather(g.reshape(hidden, ["B*P", config.hiddenSize]), predictors);
+  const numbers = head.read(g, config, weight, scored);
+  g.output(numbersOf(0), numbers[0]);
+  if (trained.length > 0) {
+    const weights = numbers.map((_, output) => g.input(weightsOf(output), ["M", 1]));
+    const gradients = differentiate(g, numbers, weights, trained.map(weight));
+    gradients.forEach((gradient, i) => {
+      g.output(gradientOf(trained[i]), gradient);
+    });
+  }
+  return g;
+}
+
+export function pick(feeds: Readonly<Record<string, Value>>, names: readonly string[]): Record<string, Value> {
+  return Object.fromEntries(names.map((name) => [name, feeds[name]]));
+}
+
+/** The gradients that a pass adds to. Where they are empty, what comes first is written to where it belongs, without a copy. */
+export class GradientSums {
+  readonly #sums: Arrays;
+  readonly #empty: Set<string>;
+
+  constructor(sums: Arrays, empty: boolean) {
+    this.#sums = sums;
+    this.#empty = new Set(empty ? sums.keys() : []);
+  }
+
+  /** Where a run is to write: the sum itself, or the array that is added to it afterwards. */
+  target(name: string, addend: (length: number) => Float32Array): Float32Array {
+    const sum = this.#sum(name);
+    return this.#empty.has(name) ? sum : addend(sum.length);
+  }
+
+  /** Counts in what a run has written to its target. */
+  add(name: string, written: Float32Array): void {
+    const sum = this.#sum(name);
+    if (sum.length !== written.length) throw new RangeError("a gradient's size differs from its parameter's");
+    this.#empty.delete(name);
+    if (sum !== written) for (let i = 0; i < sum.length; i++) sum[i] += written[i];
+  }
+
+  /** A sum that may be added to in place. */
+  filled(name: string): Float32Array {
+    const sum = this.#sum(name);
+    if (this.#empty.delete(name)) sum.fill(0);
+    return sum;
+  }
+
+  #sum(name: string): Float32Array {
+    return parametersOf(this.#sums)(name);
+  }
+}

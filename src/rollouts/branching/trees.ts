@@ -1,0 +1,210 @@
+import type { Chat } from "../../chat/chat.ts";
+import { randomStream } from "../../core/random.ts";
+import type { BranchDecision, Group, Trajectory, TrajectoryId } from "../../core/trajectory.ts";
+import type { Sampler } from "../../engines/engine.ts";
+import type { Environment, Task } from "../../environments/environment.ts";
+import { allLanded, Flight } from "../flight.ts";
+import { type Beginning, close, type Moment, playOut, type RolloutOptions, type Standing, startEpisode } from "../play.ts";
+import type { GroupsOptions } from "../rollout.ts";
+import { candidates, entropyOf } from "./entropy.ts";
+import { type Copy, copyOf, forkingOf, opened, replay } from "./fork.ts";
+import { LeafLedger } from "./ledger.ts";
+import { branches } from "./rule.ts";
+import { type Branching, firstRolloutsOf } from "./settings.ts";
+
+export interface TreesOptions extends GroupsOptions {
+  readonly branching: Branching;
+}
+
+/**
+ * Adaptive rollouts of every task, ARPO (arXiv:2507.19849, §3.1): N rollouts from the root, which branch where the model grows unsure
+ * after a tool result, until a task has `groupSize` leaves. What is left when all paths have ended is rolled out from the root.
+ *
+ * A fork begins before the action that follows a tool result, once that action's first tokens have told the entropy: the ways on from
+ * there are independent samples of one context. Seed and ids alone decide, whatever answers first; without a branch the result is
+ * that of `rolloutGroups`.
+ * @returns one group for each task, in the order of the tasks; its trajectories are the leaves, as they were begun
+ * @throws as `rolloutGroups`
+ */
+export async function rolloutTrees<T extends Task>(
+  sampler: Sampler,
+  chat: Chat,
+  environment: Environment<T>,
+  tasks: readonly T[],
+  { name, concurrency, signal, ...options }: TreesOptions,
+): Promise<Group[]> {
+  const flight = new Flight(concurrency, signal);
+  const parts = { sampler, chat, environment, flight, options };
+  return allLanded(tasks.map((task, index) => new Tree(parts, task, `${name}/${index}`).grow()));
+}
+
+interface Parts<T extends Task> {
+  readonly sampler: Sampler;
+  readonly chat: Chat;
+  readonly environment: Environment<T>;
+  readonly flight: Flight;
+  readonly options: Omit<TreesOptions, "name" | "concurrency" | "signal">;
+}
+
+/** A leaf in the making. */
+interface Path {
+  readonly place: number;
+  readonly id: TrajectoryId;
+  /** H_0, from its first action on. */
+  initialEntropy: number | undefined;
+  /** Wishes and forks that will need what the sampler's cache holds of it. */
+  readers: number;
+  ended: boolean;
+}
+
+/** A place where a path would branch. */
+interface Wish {
+  readonly path: Path;
+  readonly standing: Standing;
+  /** Stands in the path's turn: how many forks it was granted is written there. */
+  readonly decision: { -readonly [Key in keyof BranchDecision]: BranchDecision[Key] };
+  readonly by: "clone" | "replay";
+  /** The environment as it was there; undefined where it is replayed. */
+  readonly snapshot: Copy | undefined;
+}
+
+/** The rollouts of one task. All state of a call is in here. */
+class Tree<T extends Task> {
+  readonly #parts: Parts<T>;
+  readonly #task: T;
+  readonly #id: string;
+  readonly #ledger: LeafLedger<Wish>;
+  readonly #firstRollouts: number;
+  readonly #jobs: Promise<Trajectory>[] = [];
+  readonly #closing: Promise<void>[] = [];
+
+  constructor(parts: Parts<T>, task: T, id: string) {
+    this.#parts = parts;
+    this.#task = task;
+    this.#id = id;
+    const { groupSize: budget, branching } = parts.options;
+    this.#firstRollouts = firstRolloutsOf(branching, budget);
+    this.#ledger = new LeafLedger({ budget, firstRollouts: this.#firstRollouts, beam: branching.beam });
+  }
+
+  async grow(): Promise<Group> {
+    for (let place = 0; place < this.#firstRollouts; place++) this.#root(place);
+    // Paths begin others while they are awaited, at the latest when they end.
+    for (let landed = 0; landed < this.#jobs.length; landed++) await Promise.allSettled([this.#jobs[landed]]);
+    await Promise.all(this.#closing);
+    return { id: this.#id, trajectories: await allLanded(this.#jobs) };
+  }
+
+  #root(place: number): void {
+    const { environment } = this.#parts;
+    this.#begin(this.#path(place), (options) => ({ open: () => startEpisode(environment, this.#task, options) }));
+  }
+
+  #path(place: number, initialEntropy?: number): Path {
+    return { place, id: `${this.#id}/${place}`, initialEntropy, readers: 0, ended: false };
+  }
+
+  #begin(path: Path, beginning: (options: RolloutOptions) => Beginning, parent?: Wish): void {
+    const { chat, flight, options } = this.#parts;
+    const whole = { ...options, id: path.id, group: this.#id, signal: flight.signal };
+    const forked = parent && { from: parent.path.id, turn: parent.standing.turns.length, by: parent.by };
+    let reads = parent?.path;
+    const begun = () => {
+      if (reads !== undefined) this.#read(reads, -1);
+      reads = undefined;
+    };
+    const job = async () => {
+      const ownSampler = this.#samplerOf(path, begun);
+      const onAction = (moment: Moment) => this.#decide(path, moment, forked?.turn);
+      try {
+        const played = await playOut(ownSampler, chat, this.#task, beginning(whole), whole, onAction);
+        const trajectory = forked === undefined ? played : { ...played, branch: forked };
+        options.onTrajectory?.(trajectory);
+        return trajectory;
+      } finally {
+        begun();
+        path.ended = true;
+        this.#read(path, 0);
+        this.#ledger.ended(path.place);
+        this.#settle();
+      }
+    };
+    const running = flight.run(job, { urgent: parent !== undefined });
+    running.catch(() => {}); // `grow` throws it, once all have ended
+    this.#jobs[path.place] = running;
+  }
+
+  /** The sampler as a path sees it. Its cache is kept as long as forks are to begin with it. */
+  #samplerOf(path: Path, begun: () => void): Sampler {
+    const { sampler, options } = this.#parts;
+    const asked = options.branching.entropy === "top-10" ? { topLogprobs: candidates } : {};
+    return {
+      info: sampler.info,
+      get weightVersion() {
+        return sampler.weightVersion;
+      },
+      sample: async (request) => {
+        const action = await sampler.sample({ ...request, ...asked });
+        begun();
+        return action;
+      },
+      release: () => this.#read(path, 0),
+    };
+  }
+
+  #read(path: Path, change: number): void {
+    path.readers += change;
+    if (path.ended && path.readers === 0) this.#parts.sampler.release(path.id);
+  }
+
+  #decide(path: Path, { episode, standing, action }: Moment, forkedAt: number | undefined): BranchDecision | undefined {
+    const { sampler, environment, options } = this.#parts;
+    const { tokens, entropy: kind, rule } = options.branching;
+    const turn = standing.turns.length;
+    const entropy = () => entropyOf(action, kind, { tokens, vocabularySize: sampler.info.vocabularySize });
+    path.initialEntropy ??= entropy();
+    const before = standing.turns.at(-1);
+    const afterTools = before !== undefined && before.toolCalls + before.invalidToolCalls > 0;
+    let decision: Wish["decision"] | undefined;
+    let wish: Wish | undefined;
+    if (afterTools && turn !== forkedAt) {
+      const current = entropy();
+      const rise = current - path.initialEntropy;
+      const branch = branches(rule, rise, randomStream(options.seed, "branch", path.id, turn));
+      decision = { entropy: current, rise, branch, forks: 0 };
+      if (branch && !this.#ledger.full) {
+        const forking = forkingOf(environment, episode);
+        if ("by" in forking) {
+          wish = { path, standing, decision, by: forking.by, snapshot: forking.by === "clone" ? copyOf(episode) : undefined };
+          this.#read(path, 1);
+        }
+      }
+    }
+    this.#ledger.passed(path.place, turn, wish);
+    this.#settle();
+    return decision;
+  }
+
+  #settle(): void {
+    const { environment, chat, options } = this.#parts;
+    for (const { wish, forks } of this.#ledger.settle()) {
+      const { path, standing, snapshot } = wish;
+      wish.decision.forks = forks.length;
+      // The snapshot itself is for the first; the others' copies are made before anything is done to it.
+      const states = forks.map((_, i) =>
+        i === 0 || snapshot === undefined || "error" in snapshot ? snapshot : copyOf(snapshot.episode),
+      );
+      for (const [i, place] of forks.entries()) {
+        const state = states[i];
+        const open = async (own: RolloutOptions) =>
+          state === undefined ? replay(environment, this.#task, chat, standing, own) : opened(state);
+        this.#read(path, 1);
+        this.#begin(this.#path(place, path.initialEntropy), (own) => ({ from: standing, open: () => open(own) }), wish);
+      }
+      if (forks.length === 0 && snapshot !== undefined && "episode" in snapshot)
+        this.#closing.push(close(snapshot.episode, options));
+      this.#read(path, -1);
+    }
+    for (const place of this.#ledger.refill()) this.#root(place);
+  }
+}

@@ -1,0 +1,62 @@
+import type { Chat } from "../chat/chat.ts";
+import type { Group, Trajectory } from "../core/trajectory.ts";
+import type { Sampler } from "../engines/engine.ts";
+import type { Environment, Task } from "../environments/environment.ts";
+import { allLanded, Flight } from "./flight.ts";
+import { playOut, type RolloutOptions, startEpisode } from "./play.ts";
+
+export type { RolloutOptions } from "./play.ts";
+
+/**
+ * Plays one episode: the model acts, tools and environment answer, until the environment says so or a limit is reached.
+ * Whatever the environment and its tools do wrong is told by the trajectory, whose reward is then 0.
+ * @throws ModelError if the chat template refuses the first messages; what the sampler throws
+ */
+export function rollout<T extends Task>(
+  sampler: Sampler,
+  chat: Chat,
+  environment: Environment<T>,
+  task: T,
+  options: RolloutOptions,
+): Promise<Trajectory> {
+  return playOut(sampler, chat, task, { open: () => startEpisode(environment, task, options) }, options);
+}
+
+export interface GroupsOptions extends Omit<RolloutOptions, "id" | "group"> {
+  /** Makes the ids of groups and trajectories unique within a run, such as "step-3". */
+  readonly name: string;
+  /** Rollouts of each task. */
+  readonly groupSize: number;
+  /** Episodes in flight. */
+  readonly concurrency: number;
+  /** Called as each episode ends. */
+  readonly onTrajectory?: (trajectory: Trajectory) => void;
+}
+
+/**
+ * Rollouts of every task, some at a time.
+ * @returns one group for each task, in the order of the tasks, whatever ended first
+ * @throws as `rollout`, once the other episodes have been cancelled
+ */
+export async function rolloutGroups<T extends Task>(
+  sampler: Sampler,
+  chat: Chat,
+  environment: Environment<T>,
+  tasks: readonly T[],
+  { name, groupSize, concurrency, onTrajectory, signal, ...options }: GroupsOptions,
+): Promise<Group[]> {
+  const flight = new Flight(concurrency, signal);
+  const groups = tasks.map(async (task, index) => {
+    const id = `${name}/${index}`;
+    const places = Array.from({ length: groupSize }, (_, place) =>
+      flight.run(async () => {
+        const identity = { id: `${id}/${place}`, group: id, signal: flight.signal };
+        const trajectory = await rollout(sampler, chat, environment, task, { ...options, ...identity });
+        onTrajectory?.(trajectory);
+        return trajectory;
+      }),
+    );
+    return { id, trajectories: await allLanded(places) };
+  });
+  return allLanded(groups);
+}
