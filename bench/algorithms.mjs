@@ -2,10 +2,11 @@
  * `npm run bench:algorithms`: every advantage and every update rule on a batch of 1,024 trajectories × 10 turns × 200 tokens, in milliseconds of
  * CPU time (not wall time, so that other programs matter less), garbage collection included, per million action tokens. Runs dist/, what users run.
  */
-import { estimate } from "../dist/algorithms/policy-gradient/estimate.js";
+
 import { klPenalty } from "../dist/algorithms/objectives/kl.js";
-import { rowsOf, surrogate } from "../dist/algorithms/policy-gradient/surrogate.js";
 import { valueLoss } from "../dist/algorithms/objectives/value.js";
+import { estimate } from "../dist/algorithms/policy-gradient/estimate.js";
+import { rowsOf, surrogate } from "../dist/algorithms/policy-gradient/surrogate.js";
 import { anyAdvantage, anyUpdate } from "../dist/algorithms/settings/parts.js";
 import { cut, episodeScales, joined, turnsOf } from "../dist/algorithms/step/episodes.js";
 import { fixedRows } from "../dist/algorithms/step/minimise.js";

@@ -202,7 +202,9 @@ test("samples without context or action, and those that are too long, are refuse
 });
 
 test("a packed batch has the log-probs and gradients of its samples computed one by one", async () => {
-  const { config, parameters: tensors } = await loadModel(new URL("../../../../test/golden/models/qwen3", import.meta.url).pathname);
+  const { config, parameters: tensors } = await loadModel(
+    new URL("../../../../test/golden/models/qwen3", import.meta.url).pathname,
+  );
   const parameters = new Map([...tensors].map(([name, { data }]) => [name, data]));
   const graph = new TrainingGraph(config, logprobHead, { threads: 1 });
   /** Log-probs, and gradients of their sum weighted by 1, −2, 3 … per sample. */

@@ -77,7 +77,9 @@ test.each(cases)(
 );
 
 test("passes that are asked for at once do not mix", async () => {
-  const { config, parameters: tensors } = await loadModel(new URL("../../../../test/golden/models/qwen3", import.meta.url).pathname);
+  const { config, parameters: tensors } = await loadModel(
+    new URL("../../../../test/golden/models/qwen3", import.meta.url).pathname,
+  );
   const parameters = new Map([...tensors].map(([name, { data }]) => [name, data]));
   const graph = new RecomputingGraph(config, logprobHead, { threads: 1 });
   const other = packBatch(packRows(samples.slice(3), 40));
