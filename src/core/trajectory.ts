@@ -74,6 +74,8 @@ export interface Trajectory {
   /** Rollouts of the same task in the same step share a group. */
   readonly group: string;
   readonly task: string;
+  /** The task's kind, where its environment names one. */
+  readonly kind?: string;
   readonly turns: readonly Turn[];
   /** The return R of the whole trajectory. 0 where the episode failed. */
   readonly reward: number;
@@ -96,6 +98,11 @@ export interface Trajectory {
   };
   /** What went wrong, where something did. */
   readonly error?: string;
+}
+
+/** True if an episode succeeded by the environment's own word: a score named "success", else its own reward of at least 1, not a composed one. */
+export function succeeded({ scores, reward }: Pick<Trajectory, "scores" | "reward">): boolean {
+  return (scores.success ?? scores["reward:environment"] ?? reward) >= 1;
 }
 
 /** The rollouts of one task. */

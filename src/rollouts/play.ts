@@ -73,7 +73,8 @@ export async function playOut(
   const { id, group } = options;
   const turns = (from?.turns ?? []).map((turn): Turn => ({ ...turn, trajectory: id }));
   const messages = [...(from?.context.messages ?? [])];
-  const trajectory = { id, group, task: task.id, turns, messages };
+  const kind = task.kind === undefined ? {} : { kind: task.kind };
+  const trajectory = { id, group, task: task.id, ...kind, turns, messages };
   let episode: Episode | undefined;
   try {
     episode = await open();

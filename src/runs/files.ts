@@ -28,7 +28,7 @@ export function writeFileAtomic(path: string, data: string | Uint8Array): void {
     flush(dirname(path));
   } catch (error) {
     if (existsSync(unfinished)) rmSync(unfinished);
-    throw writeError(path, error);
+    throw systemError(path, error);
   }
 }
 
@@ -46,7 +46,7 @@ export async function writeFolderAtomic(path: string, fill: (folder: string) => 
     flush(dirname(path));
   } catch (error) {
     rmSync(unfinished, { recursive: true, force: true });
-    throw writeError(path, error);
+    throw systemError(path, error);
   }
 }
 
@@ -57,7 +57,7 @@ export function appendLine(path: string, line: string): void {
     writeFlushed(path, "a", `${line}\n`);
   } catch (error) {
     if (existsSync(path) && statSync(path).size > size) truncateSync(path, size);
-    throw writeError(path, error);
+    throw systemError(path, error);
   }
 }
 
@@ -86,7 +86,7 @@ function unfinishedName(path: string): string {
 }
 
 /** Errors of the file system in a reader's words; others, such as an engine's, as they are. */
-function writeError(path: string, error: unknown): unknown {
+export function systemError(path: string, error: unknown): unknown {
   const code = systemCode(error);
   if (code === "ENOSPC" || code === "EDQUOT")
     return new RunError(path, "not written", {

@@ -17,6 +17,21 @@ export const layout = {
   evaluationFolder: (folder: string) => join(folder, "evaluations"),
   evaluation: (folder: string, of: EvaluationKey) => join(folder, "evaluations", `${evaluationName(of)}.json`),
   episodes: (folder: string, of: EvaluationKey) => join(folder, "evaluations", `${evaluationName(of)}.jsonl.gz`),
+  /** A line for every file of trajectories: what a filter asks of them. */
+  index: (folder: string) => join(folder, "index.jsonl"),
+  /** The tokenizer's files, so that ids can be read as text while the run has no model yet. */
+  tokenizer: (folder: string) => join(folder, "tokenizer"),
+  creditFolder: (folder: string) => join(folder, "credits"),
+  tokenCredits: (folder: string, step: number) => join(folder, "credits", `${stepName(step)}-tokens.parquet`),
+  turnCredits: (folder: string, step: number) => join(folder, "credits", `${stepName(step)}-turns.parquet`),
+  /** What people changed while the run went on, with the step at which it took effect. */
+  control: (folder: string) => join(folder, "control.jsonl"),
+  /** Requests that the trainer has not taken yet. */
+  requests: (folder: string) => join(folder, "requests"),
+  /** What a run is doing now; gone once it has ended. */
+  live: (folder: string) => join(folder, "live.json"),
+  /** Warnings and notices, a line each. */
+  messages: (folder: string) => join(folder, "messages.jsonl"),
   checkpointFolder: (folder: string) => join(folder, "checkpoints"),
   checkpoint: (folder: string, step: number) => join(folder, "checkpoints", stepName(step)),
 } as const;
@@ -30,7 +45,8 @@ export function stepOf(name: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-function stepName(step: number): string {
+/** "step-000012" */
+export function stepName(step: number): string {
   return `step-${String(step).padStart(6, "0")}`;
 }
 

@@ -18,6 +18,7 @@ import {
   type TimingRecord,
   timingRecordSchema,
 } from "./records.ts";
+import { requireKnownVersion } from "./schema.ts";
 import { decodeTrajectories } from "./trajectory-file.ts";
 
 /** Folders of runs under a root, newest first. */
@@ -118,24 +119,32 @@ function readTrajectoryFile(path: string): Trajectory[] {
 
 function readJson<Schema extends z.ZodType>(path: string, schema: Schema): z.output<Schema> {
   try {
-    return schema.parse(JSON.parse(readFileSync(path, "utf8")));
+    const content: unknown = JSON.parse(readFileSync(path, "utf8"));
+    requireKnownVersion(path, content);
+    return schema.parse(content);
   } catch (cause) {
     throw damaged(path, cause);
   }
 }
 
-/** Whole lines only: the last one is half written while a run is killed. */
-function readLines<Schema extends z.ZodType>(path: string, schema: Schema): z.output<Schema>[] {
+/** Reads whole lines only: the last one is half written while a run is killed. @throws RunError naming a damaged file */
+export function readLines<Schema extends z.ZodType>(path: string, schema: Schema): z.output<Schema>[] {
   if (!existsSync(path)) return [];
   const lines = readFileSync(path, "utf8").split("\n").slice(0, -1);
   try {
-    return lines.map((line) => schema.parse(JSON.parse(line)));
+    return lines.map((line) => {
+      const content: unknown = JSON.parse(line);
+      requireKnownVersion(path, content);
+      return schema.parse(content);
+    });
   } catch (cause) {
     throw damaged(path, cause);
   }
 }
 
-function damaged(path: string, cause: unknown): RunError {
+/** The error of a file that cannot be read. */
+export function damaged(path: string, cause: unknown): RunError {
+  if (cause instanceof RunError) return cause;
   const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : cause instanceof Error ? cause.message : String(cause);
   return new RunError(path, `unreadable (${reason})`, { expected: "a file that this version of retrograde wrote", cause });
 }

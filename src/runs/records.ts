@@ -1,9 +1,11 @@
 import { z } from "zod";
+import { versionSchema } from "./schema.ts";
 
 /** What a run folder holds, as schemas: everything is read back through these. */
 
 /** `run.json`: what was asked for, by which program. */
 export const runRecordSchema = z.object({
+  schema: versionSchema,
   /** The resolved configuration. */
   config: z.record(z.string(), z.unknown()),
   seed: z.int(),

@@ -75,7 +75,7 @@ function writeSteps(folder: string, from: number, to: number): void {
 const saveState = async (folder: string) => writeFileSync(join(folder, "state.bin"), "weights");
 
 test("trajectories come back id for id, whether history continues or was rewritten", () => {
-  expect(decodeTrajectories(encodeTrajectories([trajectory, trajectory]))).toEqual([trajectory, trajectory]);
+  expect(decodeTrajectories(encodeTrajectories([trajectory, trajectory]).bytes)).toEqual([trajectory, trajectory]);
 });
 
 test("a run is read back as it was written", async () => {

@@ -2,6 +2,7 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { z } from "zod";
 import type { Message } from "../core/messages.ts";
 import { stopReasons, type Trajectory, type Turn } from "../core/trajectory.ts";
+import { requireKnownVersion, schemaVersion } from "./schema.ts";
 
 const ids = z.array(z.int().min(0));
 
@@ -37,6 +38,7 @@ const storedTrajectorySchema = z.object({
   id: z.string(),
   group: z.string(),
   task: z.string(),
+  kind: z.string().optional(),
   reward: z.number(),
   scores: z.record(z.string(), z.number()),
   behaviours: z.record(z.string(), z.object({ done: z.int(), called: z.int() })).optional(),
@@ -47,15 +49,34 @@ const storedTrajectorySchema = z.object({
   turns: z.array(storedTurnSchema),
 });
 
-/** One JSON line a trajectory, compressed. */
-export function encodeTrajectories(trajectories: readonly Trajectory[]): Uint8Array {
-  return gzipSync(trajectories.map((trajectory) => `${JSON.stringify(stored(trajectory))}\n`).join(""));
+/** A file of trajectories, and where in its text each of them is. */
+export interface EncodedTrajectories {
+  readonly bytes: Uint8Array;
+  /** Of each line in the uncompressed text, in bytes; the last one is the text's length. */
+  readonly offsets: readonly number[];
 }
 
-/** What `encodeTrajectories` wrote, id for id. */
+/** One JSON line a trajectory, compressed. */
+export function encodeTrajectories(trajectories: readonly Trajectory[]): EncodedTrajectories {
+  const lines = trajectories.map((trajectory) =>
+    Buffer.from(`${JSON.stringify({ schema: schemaVersion, ...stored(trajectory) })}\n`),
+  );
+  const offsets = [0];
+  for (const line of lines) offsets.push((offsets.at(-1) ?? 0) + line.length);
+  return { bytes: gzipSync(Buffer.concat(lines)), offsets };
+}
+
+/** Returns what `encodeTrajectories` wrote, id for id. */
 export function decodeTrajectories(bytes: Uint8Array): Trajectory[] {
   const lines = gunzipSync(bytes).toString("utf8").split("\n").slice(0, -1);
-  return lines.map((line) => restored(storedTrajectorySchema.parse(JSON.parse(line))));
+  return lines.map(decodeTrajectory);
+}
+
+/** Reads one line of a file of trajectories. */
+export function decodeTrajectory(line: string): Trajectory {
+  const content: unknown = JSON.parse(line);
+  requireKnownVersion("a trajectory", content);
+  return restored(storedTrajectorySchema.parse(content));
 }
 
 function stored({ turns, ...trajectory }: Trajectory): object {

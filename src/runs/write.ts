@@ -1,15 +1,17 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { RunError } from "../core/errors.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { appendLine, writeFileAtomic, writeFolderAtomic } from "./files.ts";
+import { indexLine, readIndexLines } from "./index-file.ts";
 import { layout, stepOf } from "./layout.ts";
 import { checkpointSteps, finishedNames, readMetrics, readRun, readTimings } from "./read.ts";
 import type { EvaluationRecord, Progress, RunRecord, StepRecord, Summary, TimingRecord } from "./records.ts";
+import { schemaVersion } from "./schema.ts";
 import { encodeTrajectories } from "./trajectory-file.ts";
 
 /** Settings that may change from one process of a run to the next: they move no number. */
-const free: readonly string[] = ["out", "checkpoint", "limits"];
+const free: readonly string[] = ["out", "checkpoint", "limits", "record"];
 
 /** @throws RunError where a folder is taken: by another run, or by other files */
 export function requireFree(folder: string): void {
@@ -37,6 +39,7 @@ export function createRun(
 ): void {
   requireFree(folder);
   const record: RunRecord = {
+    schema: schemaVersion,
     config,
     seed: config.seed,
     version: packageVersion(),
@@ -67,9 +70,11 @@ export function reopenRun(folder: string, config: Readonly<Record<string, unknow
   const step = checkpointSteps(folder).at(-1) ?? 0;
   keepLines(layout.metrics(folder), readMetrics(folder), step);
   keepLines(layout.timing(folder), readTimings(folder), step);
+  keepLines(layout.index(folder), readIndexLines(folder), step);
   for (const parent of [
     layout.trajectoryFolder(folder),
     layout.evaluationFolder(folder),
+    layout.creditFolder(folder),
     layout.checkpointFolder(folder),
     folder,
   ])
@@ -80,16 +85,25 @@ export function reopenRun(folder: string, config: Readonly<Record<string, unknow
   return step;
 }
 
+/** The line of metrics goes last but one: where it is, the episodes and their line in the index are. */
 export function writeStep(folder: string, record: StepRecord, timing: TimingRecord, trajectories: readonly Trajectory[]): void {
-  writeFileAtomic(layout.trajectories(folder, record.step), encodeTrajectories(trajectories));
+  const encoded = encodeTrajectories(trajectories);
+  const file = layout.trajectories(folder, record.step);
+  writeFileAtomic(file, encoded.bytes);
+  const of = { file: nameIn(folder, file), source: "train", step: record.step } as const;
+  appendLine(layout.index(folder), JSON.stringify(indexLine(of, trajectories, encoded.offsets)));
   appendLine(layout.metrics(folder), JSON.stringify(record));
   appendLine(layout.timing(folder), JSON.stringify(timing));
 }
 
 /** The record goes last: where it is, the episodes are. */
 export function writeEvaluation(folder: string, record: EvaluationRecord, trajectories: readonly Trajectory[]): void {
-  writeFileAtomic(layout.episodes(folder, record), encodeTrajectories(trajectories));
-  writeFileAtomic(layout.evaluation(folder, record), json(record));
+  const encoded = encodeTrajectories(trajectories);
+  const file = layout.episodes(folder, record);
+  writeFileAtomic(file, encoded.bytes);
+  const of = { file: nameIn(folder, file), source: record.when, split: record.split, step: record.step };
+  appendLine(layout.index(folder), JSON.stringify(indexLine(of, trajectories, encoded.offsets)));
+  writeFileAtomic(layout.evaluation(folder, record), json({ schema: schemaVersion, ...record }));
 }
 
 /** @param saveState writes the engine's state into a folder; @param keep so many of the newest checkpoints stay */
@@ -103,7 +117,7 @@ export async function writeCheckpoint(
   await writeFolderAtomic(path, async (unfinished) => {
     mkdirSync(join(unfinished, "engine"));
     await saveState(join(unfinished, "engine"));
-    writeFileAtomic(join(unfinished, "trainer.json"), json(progress));
+    writeFileAtomic(join(unfinished, "trainer.json"), json({ schema: schemaVersion, ...progress }));
   });
   for (const step of checkpointSteps(folder).slice(0, -keep))
     rmSync(layout.checkpoint(folder, step), { recursive: true, force: true });
@@ -118,7 +132,7 @@ export function engineStateFolder(folder: string, step: number): string {
 /** The end of a run: the trained model, then the summary. */
 export async function finishRun(folder: string, summary: Summary, saveModel: (folder: string) => Promise<void>): Promise<void> {
   await writeFolderAtomic(layout.model(folder), saveModel);
-  writeFileAtomic(layout.summary(folder), json(summary));
+  writeFileAtomic(layout.summary(folder), json({ schema: schemaVersion, ...summary }));
 }
 
 /** A name under `root` that no run has yet: "office-seeupo-1", "office-seeupo-2", … */
@@ -155,6 +169,11 @@ function keepLines(path: string, records: readonly { readonly step: number }[], 
 export function packageVersion(): string {
   const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
   return (JSON.parse(text) as { version: string }).version;
+}
+
+/** A path as the index has it: relative to the run's folder, with slashes. */
+function nameIn(folder: string, path: string): string {
+  return relative(folder, path).replaceAll("\\", "/");
 }
 
 function json(value: unknown): string {

@@ -4,9 +4,11 @@ import { createEnvironment } from "../environments/registry.ts";
 import type { HubEvent } from "../hub/model.ts";
 import { createRewards } from "../rewards/create.ts";
 import type { RewardPart } from "../rewards/reward.ts";
+import { type ControlRecord, readControl, recordControl } from "../runs/control.ts";
 import { runsFolder } from "../runs/layout.ts";
 import { listRuns, readRun, readSummary } from "../runs/read.ts";
 import type { Summary } from "../runs/records.ts";
+import { keepTokenizer } from "../runs/tokenizer-files.ts";
 import { createRun, newRunFolder, reopenRun, requireFree, requireSameRun } from "../runs/write.ts";
 import { checkBranching } from "../training/branching.ts";
 import { requireCapabilities } from "../training/capabilities.ts";
@@ -28,6 +30,8 @@ export interface PlanOptions {
   readonly flags?: UserConfig;
   /** Continue the run in `out`, or the newest that has not finished, under the configuration that it recorded. */
   readonly resume?: boolean;
+  /** Start a new run under the configuration of the run in this folder, with the changes that were made to it while it went on. */
+  readonly replay?: string;
   /** Where the model is downloaded: how far that is. */
   readonly onDownload?: (event: HubEvent) => void;
 }
@@ -41,6 +45,8 @@ export interface RunPlan {
   readonly folder: string;
   readonly modelFolder: string;
   readonly resume: boolean;
+  /** Changes of the learning rate that a replayed run makes again, at the same steps. */
+  readonly replayed: readonly ControlRecord[];
 }
 
 /**
@@ -50,20 +56,22 @@ export interface RunPlan {
  * @throws RunError if the run's folder does not fit: taken by another run or by other files, or nothing to resume
  */
 export async function planRun(user: UserConfig = {}, options: PlanOptions = {}): Promise<RunPlan> {
-  const { flags = {}, resume = false, onDownload } = options;
+  const { flags = {}, resume = false, replay, onDownload } = options;
   if (resume) {
     const folder = flags.out ?? user.out ?? newestUnfinished();
     const config = resolveConfig(readRun(folder).config as UserConfig, flags);
     requireSameRun(folder, config);
-    const plan = { ...planned(config, user), rewards: rewardsOf(config, user, folder), folder, resume };
+    const plan = { ...planned(config, user), rewards: rewardsOf(config, user, folder), folder, resume, replayed: [] };
     return { ...plan, modelFolder: await modelFolder(config, onDownload, trainingUse(config)) };
   }
-  const plan = planned(resolveConfig(user, flags), user);
+  const plan = planned(replay === undefined ? resolveConfig(user, flags) : replayedConfig(replay, flags), user);
   const { algorithm, out } = plan.config;
   const folder = out ?? newRunFolder(runsFolder, `${plan.environment.name}-${algorithm.kind}`);
   requireFree(folder);
   const rewards = rewardsOf(plan.config, user, folder);
-  return { ...plan, rewards, folder, resume, modelFolder: await modelFolder(plan.config, onDownload, trainingUse(plan.config)) };
+  const replayed = replay === undefined ? [] : readControl(replay).filter(({ request }) => request.action === "learning-rate");
+  const found = await modelFolder(plan.config, onDownload, trainingUse(plan.config));
+  return { ...plan, rewards, folder, resume, replayed, modelFolder: found };
 }
 
 export interface TrainOptions {
@@ -83,6 +91,8 @@ export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions =
     await checkBranching(config, environment);
     if (resume) reopenRun(folder, config);
     else createRun(folder, config, device.description);
+    await keepTokenizer(folder, modelFolder);
+    for (const { step, request } of resume ? [] : plan.replayed) recordControl(folder, step, request);
     if (config.device !== "cpu") onEvent?.({ type: "notice", message: `Computing on ${device.description}` });
     return await trainWith({ config, engine, chat, environment, rewards, folder, onEvent, signal });
   } finally {
@@ -120,6 +130,12 @@ function rewardsOf(config: TrainingConfig, user: UserConfig, folder: string): Re
 /** The user's own environment, unless a flag names another. @throws ConfigError if there is none of that name */
 export function environmentOf({ environment: { name, settings } }: TrainingConfig, { environment }: UserConfig): Environment {
   return isEnvironment(environment) && environment.name === name ? environment : createEnvironment(name, settings);
+}
+
+/** The recorded configuration without its folder. */
+function replayedConfig(folder: string, flags: UserConfig): TrainingConfig {
+  const { out: _, ...recorded } = readRun(folder).config;
+  return resolveConfig(recorded as UserConfig, flags);
 }
 
 function newestUnfinished(): string {

@@ -108,6 +108,15 @@ export const trainingConfigSchema = z.strictObject({
     })
     .prefault({}),
   checkpoint: z.strictObject({ every: z.int().min(1).default(10), keep: z.int().min(1).default(2) }).prefault({}),
+  /** What is kept of an update beside its metrics. Moves no number. */
+  record: z
+    .strictObject({
+      /** Weights, log-probs and ratios of every token in every optimiser step. */
+      credits: z.boolean().default(true),
+      /** Groups of a step whose log-probs are computed once more after its update, by a forward pass. */
+      after: z.int().min(0).default(1),
+    })
+    .prefault({}),
   limits: z
     .strictObject({
       /**

@@ -1,13 +1,10 @@
 import { ownTurns } from "../algorithms/advantages/tree.ts";
-import { type Group, stopReasons, type Trajectory } from "../core/trajectory.ts";
+import { type Group, stopReasons, succeeded, type Trajectory } from "../core/trajectory.ts";
 import type { Metrics } from "../runs/records.ts";
 import { toolCallsSpent } from "./branching.ts";
 import { mean } from "./estimates.ts";
 
-/** The environment's own word where it gives one (a score named "success"), else a reward of at least 1, again its own: not a composed one. */
-export function succeeded({ scores, reward }: Trajectory): boolean {
-  return (scores.success ?? scores["reward:environment"] ?? reward) >= 1;
-}
+export { succeeded };
 
 /**
  * What a step's rollouts show. Means are over episodes, `entropy` (nats) over action tokens; the rest are counts, to which turns that

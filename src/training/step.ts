@@ -6,9 +6,11 @@ import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { Engine, EngineCritic } from "../engines/engine.ts";
 import type { Environment } from "../environments/environment.ts";
 import type { RewardPart } from "../rewards/reward.ts";
+import type { TurnCredit } from "../runs/credits.ts";
 import type { StepRecord, TimingRecord } from "../runs/records.ts";
 import { branchingMetrics } from "./branching.ts";
 import type { TrainingConfig } from "./config.ts";
+import { observeCredits } from "./credit-observer.ts";
 import { enginePolicy } from "./engine-policy.ts";
 import type { OnEvent } from "./events.ts";
 import { rolloutMetrics } from "./rollout-metrics.ts";
@@ -33,6 +35,8 @@ export interface StepResult {
   readonly record: StepRecord;
   readonly timing: TimingRecord;
   readonly trajectories: readonly Trajectory[];
+  /** What the update did with every turn. Undefined where that is not recorded. */
+  readonly credits?: readonly TurnCredit[];
 }
 
 /**
@@ -47,7 +51,7 @@ export async function trainingStep(
   rollouts: StepRollouts,
   critic?: EngineCritic,
 ): Promise<StepResult> {
-  const { seed, steps, rollout, optimizer, algorithm, limits } = config;
+  const { seed, steps, rollout, optimizer, algorithm, limits, record } = config;
   const { groups, trained, tasks, metrics, rolloutSeconds, rewardSeconds, sampledTokens, ahead } = rollouts;
   const { weightVersion } = engine;
 
@@ -64,8 +68,9 @@ export async function trainingStep(
   const learningRate = scheduledLearningRate(step, steps, optimizer);
   const policy = enginePolicy(engine, rollout.temperature, { ...optimizer, learningRate }, critic);
   const measured = ahead === undefined ? measureSamplerGap(policy, turns, limits.logprobGap) : { policy, gap: () => ahead.gap };
+  const observed = record.credits ? observeCredits(measured.policy) : undefined;
   const updated = await runUpdate(
-    measured.policy,
+    observed?.policy ?? measured.policy,
     trained,
     dealtTo(trained, algorithm),
     randomStream(seed, "update", step),
@@ -73,6 +78,8 @@ export async function trainingStep(
   );
   const { computedTokens, denseTokens } = engine.takeStats().training;
   const updateSeconds = (performance.now() - started) / 1000;
+  await observed?.lookAgain(trained.slice(0, record.after));
+  engine.takeStats(); // what was looked at again is no training
 
   return {
     record: {
@@ -101,6 +108,7 @@ export async function trainingStep(
     },
     tasks,
     trajectories,
+    credits: observed?.credits(),
   };
 }
 

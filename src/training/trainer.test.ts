@@ -262,7 +262,9 @@ test("only checkpoints, records and the model are left in the folder", async () 
   await work(folder);
   expect(readdirSync(folder).sort()).toEqual([
     "checkpoints",
+    "credits",
     "evaluations",
+    "index.jsonl",
     "metrics.jsonl",
     "model",
     "run.json",

@@ -3,14 +3,17 @@ import { needs } from "../algorithms/settings/config.ts";
 import { RunError } from "../core/errors.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { Split } from "../environments/environment.ts";
+import { CreditWriter } from "../runs/credits.ts";
 import { checkpointSteps, readEvaluation, readProgress, readSummary } from "../runs/read.ts";
 import type { EvaluationRecord, Progress, ScoreSummary, Summary } from "../runs/records.ts";
 import { engineStateFolder, finishRun, writeCheckpoint, writeEvaluation, writeStep } from "../runs/write.ts";
 import { checkBranching, forkingNotice, toolCallsSpent } from "./branching.ts";
 import { requireCapabilities, requireFrozenPolicies } from "./capabilities.ts";
 import { evaluate } from "./evaluate.ts";
-import { announceEpisodes, type OnEvent } from "./events.ts";
+import { announceEpisodes, type OnEvent, type TrainingEvent } from "./events.ts";
+import { recordLive } from "./live-recorder.ts";
 import { type RolloutSource, rolloutSource } from "./rollout-source.ts";
+import { RunControl } from "./run-control.ts";
 import { type StepArguments, type StepResult, trainingStep } from "./step.ts";
 
 export interface TrainArguments extends Omit<StepArguments, "onEvent"> {
@@ -29,9 +32,10 @@ export interface TrainArguments extends Omit<StepArguments, "onEvent"> {
  * @throws RunError when interrupted or when the folder cannot be written; finished steps are kept in a checkpoint
  * @throws EngineError where sampler and trainer disagree, or a number is not finite
  */
-export async function train({ folder, onEvent = () => {}, ...parts }: TrainArguments): Promise<Summary> {
-  const { config, engine, environment, chat, signal } = parts;
-  const { seed, steps, rollout, evaluation, checkpoint } = config;
+export async function train({ folder, onEvent: listener = () => {}, ...parts }: TrainArguments): Promise<Summary> {
+  const { engine, environment, chat, signal } = parts;
+  let { config } = parts;
+  const { seed, steps, rollout, evaluation, checkpoint, optimizer } = config;
 
   const finished = readSummary(folder);
   if (finished !== undefined) return finished;
@@ -45,6 +49,13 @@ export async function train({ folder, onEvent = () => {}, ...parts }: TrainArgum
   const critic = needs(config.algorithm).includes("critic") ? await engine.critic() : undefined;
   let progress = resumed;
   let rollouts: RolloutSource | undefined;
+  const live = recordLive(folder);
+  const onEvent = (event: TrainingEvent) => {
+    live.onEvent(event);
+    listener(event);
+  };
+  const control = new RunControl(folder, onEvent, signal);
+  const credits = new CreditWriter(folder);
   const versions = () => `${engine.weightVersion} and ${critic?.steps}`;
   let versionsOfStep = versions();
   onEvent({ type: "run-started", folder, steps, resumedAt: progress.step });
@@ -56,6 +67,7 @@ export async function train({ folder, onEvent = () => {}, ...parts }: TrainArgum
     peakRssMb: Math.max(resumed.peakRssMb, process.resourceUsage().maxRSS / 1024),
   });
   const saveCheckpoint = async () => {
+    await credits.flush();
     onEvent({ type: "phase", phase: "checkpoint", step: progress.step, total: 1 });
     const saveState = async (into: string) => {
       await engine.saveState(into);
@@ -95,8 +107,12 @@ export async function train({ folder, onEvent = () => {}, ...parts }: TrainArgum
       if (due) await evaluateOnce("during", progress.step, split, tasks, 1);
 
       const step = progress.step + 1;
+      if (!(await control.before(step))) throw stopRequested;
+      const { learningRate } = optimizer;
+      config = { ...config, optimizer: { ...optimizer, learningRate: control.learningRate(step, learningRate) } };
       const taken = await rollouts.take(step, progress.position);
-      const result = await trainingStep({ ...parts, onEvent }, step, taken, critic);
+      const result = await trainingStep({ ...parts, config, onEvent }, step, taken, critic);
+      if (result.credits !== undefined) credits.write(step, result.credits);
       writeStep(folder, result.record, result.timing, result.trajectories);
       progress = advanced(progress, result);
       versionsOfStep = versions();
@@ -123,13 +139,18 @@ export async function train({ folder, onEvent = () => {}, ...parts }: TrainArgum
     const saved = checkpointSteps(folder).at(-1) ?? 0;
     // A checkpoint that fails too, as on a full disk, would hide the reason.
     if (progress.step > saved && versions() === versionsOfStep) await saveCheckpoint().catch(() => {});
-    if (!signal?.aborted) throw error;
+    if (!signal?.aborted && error !== stopRequested) throw error;
     onEvent({ type: "interrupted", folder, step: progress.step });
     throw new RunError(folder, "interrupted", { hint: `Its ${progress.step} finished steps are kept: continue with --resume.` });
   } finally {
     await rollouts?.close();
+    await credits.flush().catch(() => {}); // its error has ended the run, or hides the reason why it ended
+    live.close();
   }
 }
+
+/** Thrown where a person has asked the run to stop. */
+const stopRequested = Symbol("stop requested");
 
 /** Within a checkpoint's engine state: the frozen policies of rollouts that are sampled ahead. */
 const aheadFolder = "ahead";

@@ -1,0 +1,235 @@
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { parquetMetadata, parquetReadObjects } from "hyparquet";
+import { parquetWriteBuffer } from "hyparquet-writer";
+import { z } from "zod";
+import { RunError } from "../core/errors.ts";
+import { systemError } from "./files.ts";
+import { layout } from "./layout.ts";
+import { damaged } from "./read.ts";
+import { requireKnownVersion, schemaVersion } from "./schema.ts";
+
+/** What one optimiser step, a visit, did with one turn. */
+export interface TurnCredit {
+  /** Optimiser steps of the update are numbered from 0. */
+  readonly visit: number;
+  readonly trajectory: string;
+  /** From 0. */
+  readonly turn: number;
+  /** Â, mean over the turn's tokens. Undefined where the algorithm names none. */
+  readonly advantage?: number;
+  /** SeeUPO's M, which multiplied the advantage. */
+  readonly factor?: number;
+  /** Learning rate of the optimiser step. */
+  readonly learningRate: number;
+  /** w of the objective Σ w·log π that the step climbed, one per action token. */
+  readonly weights: readonly number[];
+  /** log π of the action tokens at the step's gradient. */
+  readonly before: readonly number[];
+  /** log π when the update began, or at the turn's first visit: what the ratio is taken against. */
+  readonly old: readonly number[];
+  /** log π once the step was taken. Undefined where nothing computed it. */
+  readonly after?: readonly number[];
+}
+
+/**
+ * The credits of a step as two Parquet files, one row a token and one row a turn, for each visit. Log-probs are natural logs; what was not
+ * computed is NaN. Both have the schema version in their metadata.
+ */
+export function encodeCredits(credits: readonly TurnCredit[]): { readonly tokens: Uint8Array; readonly turns: Uint8Array } {
+  const rows = credits.reduce((sum, { weights }) => sum + weights.length, 0);
+  const float = () => new Float32Array(rows);
+  const [weight, before, after, ratio] = [float(), float(), float(), float()];
+  const [visit, turn, token] = [new Int32Array(rows), new Int32Array(rows), new Int32Array(rows)];
+  const trajectory: string[] = new Array(rows);
+  let row = 0;
+  for (const credit of credits)
+    for (let t = 0; t < credit.weights.length; t++, row++) {
+      visit[row] = credit.visit;
+      trajectory[row] = credit.trajectory;
+      turn[row] = credit.turn;
+      token[row] = t;
+      weight[row] = credit.weights[t];
+      before[row] = credit.before[t];
+      after[row] = credit.after?.[t] ?? Number.NaN;
+      ratio[row] = Math.exp(credit.before[t] - credit.old[t]);
+    }
+  const of = <T>(value: (credit: TurnCredit) => T) => credits.map(value);
+  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+  return {
+    tokens: parquet([
+      { name: "visit", data: visit, type: "INT32" },
+      { name: "trajectory", data: trajectory, type: "STRING" },
+      { name: "turn", data: turn, type: "INT32" },
+      { name: "token", data: token, type: "INT32" },
+      { name: "weight", data: weight, type: "FLOAT" },
+      { name: "logprob_before", data: before, type: "FLOAT" },
+      { name: "logprob_after", data: after, type: "FLOAT" },
+      { name: "ratio", data: ratio, type: "FLOAT" },
+    ]),
+    turns: parquet([
+      { name: "visit", data: Int32Array.from(of((credit) => credit.visit)), type: "INT32" },
+      { name: "trajectory", data: of((credit) => credit.trajectory), type: "STRING" },
+      { name: "turn", data: Int32Array.from(of((credit) => credit.turn)), type: "INT32" },
+      { name: "tokens", data: Int32Array.from(of(({ weights }) => weights.length)), type: "INT32" },
+      { name: "advantage", data: Float32Array.from(of((credit) => credit.advantage ?? Number.NaN)), type: "FLOAT" },
+      { name: "factor", data: Float32Array.from(of((credit) => credit.factor ?? Number.NaN)), type: "FLOAT" },
+      { name: "ratio", data: Float32Array.from(of(turnRatioOf)), type: "FLOAT" },
+      { name: "weight", data: Float32Array.from(of(({ weights }) => sum(weights))), type: "FLOAT" },
+      { name: "learning_rate", data: Float32Array.from(of((credit) => credit.learningRate)), type: "FLOAT" },
+    ]),
+  };
+}
+
+/** exp of the mean log-ratio of a turn at its gradient. */
+function turnRatioOf({ before, old }: TurnCredit): number {
+  const sum = before.reduce((total, logprob, t) => total + logprob - old[t], 0);
+  return before.length === 0 ? 1 : Math.exp(sum / before.length);
+}
+
+type Columns = Parameters<typeof parquetWriteBuffer>[0]["columnData"];
+
+function parquet(columnData: Columns): Uint8Array {
+  const kvMetadata = [{ key: "retrograde.schema", value: String(schemaVersion) }];
+  const columns = columnData.map((column) => ({ ...column, nullable: false }));
+  return new Uint8Array(parquetWriteBuffer({ columnData: columns, kvMetadata, codec: "UNCOMPRESSED", statistics: false }));
+}
+
+/** One visit of a turn, as it is read back. NaN where nothing was computed. */
+export interface RecordedCredit extends Required<Omit<TurnCredit, "old">> {
+  readonly ratios: readonly number[];
+  /** Of the turn. */
+  readonly ratio: number;
+}
+
+const tokenRowSchema = z.object({
+  visit: z.number(),
+  trajectory: z.string(),
+  turn: z.number(),
+  token: z.number(),
+  weight: z.number().or(z.nan()),
+  logprob_before: z.number().or(z.nan()),
+  logprob_after: z.number().or(z.nan()),
+  ratio: z.number().or(z.nan()),
+});
+const turnRowSchema = z.object({
+  visit: z.number(),
+  trajectory: z.string(),
+  turn: z.number(),
+  tokens: z.number(),
+  advantage: z.number().or(z.nan()),
+  factor: z.number().or(z.nan()),
+  ratio: z.number().or(z.nan()),
+  weight: z.number().or(z.nan()),
+  learning_rate: z.number().or(z.nan()),
+});
+
+/**
+ * Reads the credits of a step. Undefined where it has none: recorded without them, or not yet written.
+ * @throws RunError for a damaged file, or one of a newer version
+ */
+export async function readCredits(folder: string, step: number): Promise<RecordedCredit[] | undefined> {
+  const [tokenPath, turnPath] = [layout.tokenCredits(folder, step), layout.turnCredits(folder, step)];
+  if (!existsSync(tokenPath) || !existsSync(turnPath)) return undefined;
+  const turns = (await readRows(turnPath)).map((row) => parsed(turnPath, turnRowSchema, row));
+  const tokens = await readRows(tokenPath);
+  let at = 0;
+  return turns.map((row) => {
+    // Rows of tokens are in the order of the turns; the first of each turn is checked to belong to it.
+    const own = tokens.slice(at, (at += row.tokens));
+    const first = own[0] === undefined ? row : parsed(tokenPath, tokenRowSchema, own[0]);
+    if (own.length !== row.tokens || first.trajectory !== row.trajectory || first.turn !== row.turn)
+      throw new RunError(tokenPath, "of other turns than the file beside it", { expected: "the tokens of each turn, in order" });
+    const column = (name: keyof z.infer<typeof tokenRowSchema>) => own.map((token) => Number(token[name]));
+    return {
+      visit: row.visit,
+      trajectory: row.trajectory,
+      turn: row.turn,
+      advantage: row.advantage,
+      factor: row.factor,
+      learningRate: row.learning_rate,
+      ratio: row.ratio,
+      weights: column("weight"),
+      before: column("logprob_before"),
+      after: column("logprob_after"),
+      ratios: column("ratio"),
+    };
+  });
+}
+
+async function readRows(path: string): Promise<Record<string, unknown>[]> {
+  try {
+    const bytes = readFileSync(path);
+    const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
+    const metadata = parquetMetadata(file);
+    const version = metadata.key_value_metadata?.find(({ key }) => key === "retrograde.schema")?.value;
+    requireKnownVersion(path, { schema: version === undefined ? 1 : Number(version) });
+    return await parquetReadObjects({ file, metadata });
+  } catch (cause) {
+    throw damaged(path, cause);
+  }
+}
+
+function parsed<Schema extends z.ZodType>(path: string, schema: Schema, row: unknown): z.output<Schema> {
+  const result = schema.safeParse(row);
+  if (result.success) return result.data;
+  throw damaged(path, result.error);
+}
+
+/**
+ * Writes credits beside the training: what touches the disk is done by the thread pool of Node while the next step goes on. A file that
+ * could not be written is an error of the next call.
+ */
+export class CreditWriter {
+  readonly #folder: string;
+  #writing: Promise<void> = Promise.resolve();
+  #failed: unknown;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** @throws RunError where an earlier file could not be written */
+  write(step: number, credits: readonly TurnCredit[]): void {
+    this.#check();
+    const { tokens, turns } = encodeCredits(credits);
+    this.#writing = this.#writing
+      .then(async () => {
+        await writeFlushed(layout.tokenCredits(this.#folder, step), tokens);
+        await writeFlushed(layout.turnCredits(this.#folder, step), turns);
+      })
+      .catch((error: unknown) => {
+        this.#failed ??= error;
+      });
+  }
+
+  /** Waits until all is written. @throws RunError where a file could not be written */
+  async flush(): Promise<void> {
+    await this.#writing;
+    this.#check();
+  }
+
+  #check(): void {
+    if (this.#failed !== undefined) throw this.#failed;
+  }
+}
+
+/** The same as `writeFileAtomic`, on the thread pool. */
+async function writeFlushed(path: string, bytes: Uint8Array): Promise<void> {
+  const unfinished = join(dirname(path), `.${basename(path)}.unfinished`);
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    const file = await open(unfinished, "w");
+    try {
+      await file.writeFile(bytes);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(unfinished, path);
+  } catch (error) {
+    await rm(unfinished, { force: true });
+    throw systemError(path, error);
+  }
+}

@@ -1,0 +1,200 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { z } from "zod";
+import { type StopReason, stopReasons, succeeded, type Trajectory } from "../core/trajectory.ts";
+import { layout } from "./layout.ts";
+import { damaged, finishedNames, readLines } from "./read.ts";
+import { evaluationMoments } from "./records.ts";
+import { schemaVersion, versionSchema } from "./schema.ts";
+import { decodeTrajectories, decodeTrajectory } from "./trajectory-file.ts";
+
+/** Where the trajectories of a file come from: training, or an evaluation before, during or after it. */
+export const sources = ["train", ...evaluationMoments] as const;
+export type Source = (typeof sources)[number];
+
+const numbers = z.array(z.number());
+const strings = z.array(z.string());
+
+/**
+ * One line of `index.jsonl`: a file of trajectories, one column for each thing that a filter asks. Columns instead of one object a
+ * trajectory, because half a million of them are read in well under a second. Texts that repeat are numbered: `tasks[task[i]]`.
+ */
+export const indexLineSchema = z.object({
+  schema: versionSchema,
+  /** Relative to the run's folder. */
+  file: z.string(),
+  source: z.enum(sources),
+  /** Of an evaluation. */
+  split: z.string().optional(),
+  step: z.int(),
+  id: strings,
+  /** Bytes in the uncompressed file; one more than trajectories. */
+  offsets: numbers,
+  tasks: strings,
+  task: numbers,
+  kinds: strings,
+  kind: numbers,
+  groups: strings,
+  group: numbers,
+  stops: z.array(z.enum(stopReasons)),
+  stop: numbers,
+  reward: numbers,
+  success: numbers,
+  turns: numbers,
+  /** Sampled tokens. */
+  tokens: numbers,
+  toolCalls: numbers,
+  /** Nats, mean over the sampled tokens. */
+  entropy: numbers,
+});
+export type IndexLine = z.infer<typeof indexLineSchema>;
+
+/** One trajectory as the index knows it. */
+export interface IndexEntry {
+  readonly id: string;
+  readonly source: Source;
+  readonly split?: string;
+  readonly step: number;
+  readonly task: string;
+  readonly kind: string;
+  readonly group: string;
+  readonly stop: StopReason;
+  readonly reward: number;
+  readonly success: boolean;
+  readonly turns: number;
+  readonly tokens: number;
+  readonly toolCalls: number;
+  readonly entropy: number;
+}
+
+/** Makes the line of a file. @param offsets of `encodeTrajectories` */
+export function indexLine(
+  of: Pick<IndexLine, "file" | "source" | "split" | "step">,
+  trajectories: readonly Trajectory[],
+  offsets: readonly number[],
+): IndexLine {
+  const tasks = numbered(trajectories.map(({ task }) => task));
+  const kinds = numbered(trajectories.map(({ kind }) => kind ?? ""));
+  const groups = numbered(trajectories.map(({ group }) => group));
+  const stops = numbered(trajectories.map(({ stopReason }) => stopReason));
+  const sum = ({ turns }: Trajectory, value: (turn: Trajectory["turns"][number]) => number) =>
+    turns.reduce((total, turn) => total + value(turn), 0);
+  const tokens = trajectories.map((trajectory) => sum(trajectory, ({ action }) => action.length));
+  return {
+    schema: schemaVersion,
+    ...of,
+    id: trajectories.map(({ id }) => id),
+    offsets: [...offsets],
+    tasks: tasks.texts,
+    task: tasks.numbers,
+    kinds: kinds.texts,
+    kind: kinds.numbers,
+    groups: groups.texts,
+    group: groups.numbers,
+    stops: stops.texts,
+    stop: stops.numbers,
+    reward: trajectories.map(({ reward }) => reward),
+    success: trajectories.map((trajectory) => Number(succeeded(trajectory))),
+    turns: trajectories.map(({ turns }) => turns.length),
+    tokens,
+    toolCalls: trajectories.map((trajectory) => sum(trajectory, ({ toolCalls }) => toolCalls)),
+    entropy: trajectories.map((trajectory, i) => {
+      const total = sum(trajectory, ({ entropies }) => entropies.reduce((a, b) => a + b, 0));
+      return tokens[i] === 0 ? 0 : Number((total / tokens[i]).toFixed(4));
+    }),
+  };
+}
+
+/** Reads the index as it was written; of a file that was written twice, the last line. Empty where there is none. */
+export function readIndexLines(folder: string): IndexLine[] {
+  return readLines(layout.index(folder), indexLineSchema);
+}
+
+/**
+ * Reads what a run has of trajectories. Files without a line, as in runs of version 0.1 or after a kill between file and line, are read
+ * whole; lines whose file is gone are left out.
+ */
+export function readIndex(folder: string): IndexLine[] {
+  const lines = new Map(readIndexLines(folder).map((line) => [line.file, line]));
+  return trajectoryFiles(folder).map((of) => lines.get(of.file) ?? indexedNow(folder, of));
+}
+
+/** Files of trajectories that are there, with what their names say: training in order of steps, then evaluations. */
+export function trajectoryFiles(folder: string): Pick<IndexLine, "file" | "source" | "split" | "step">[] {
+  const named = (parent: string) => finishedNames(join(folder, parent)).filter((name) => name.endsWith(".jsonl.gz"));
+  const training = named("trajectories").flatMap((name) => {
+    const step = /^step-(\d+)\.jsonl\.gz$/.exec(name)?.[1];
+    return step === undefined ? [] : [{ file: `trajectories/${name}`, source: "train" as const, step: Number(step) }];
+  });
+  const evaluations = named("evaluations").flatMap((name) => {
+    const [, step, when, split] = /^step-(\d+)-(before|during|after)-(.+)\.jsonl\.gz$/.exec(name) ?? [];
+    const source = evaluationMoments.find((moment) => moment === when);
+    return source === undefined ? [] : [{ file: `evaluations/${name}`, source, split, step: Number(step) }];
+  });
+  return [...training, ...evaluations];
+}
+
+function indexedNow(folder: string, of: Pick<IndexLine, "file" | "source" | "split" | "step">): IndexLine {
+  const path = join(folder, of.file);
+  try {
+    const text = gunzipSync(readFileSync(path));
+    const offsets = [0];
+    for (let at = text.indexOf(10); at >= 0; at = text.indexOf(10, at + 1)) offsets.push(at + 1);
+    return indexLine(of, decodeTrajectories(readFileSync(path)), offsets);
+  } catch (cause) {
+    throw damaged(path, cause);
+  }
+}
+
+/** Reads single trajectories of a run. Keeps the text of the files that were read last. */
+export class TrajectoryReader {
+  readonly #folder: string;
+  readonly #texts = new Map<string, Buffer>();
+  readonly #kept: number;
+
+  constructor(folder: string, kept = 3) {
+    this.#folder = folder;
+    this.#kept = kept;
+  }
+
+  /** @throws RunError where the file is missing or damaged */
+  read({ file, offsets }: Pick<IndexLine, "file" | "offsets">, index: number): Trajectory {
+    const line = this.line({ file, offsets }, index);
+    try {
+      return decodeTrajectory(line);
+    } catch (cause) {
+      throw damaged(join(this.#folder, file), cause);
+    }
+  }
+
+  /** The stored line, for a search of text. */
+  line({ file, offsets }: Pick<IndexLine, "file" | "offsets">, index: number): string {
+    return this.#text(file).toString("utf8", offsets[index], offsets[index + 1]);
+  }
+
+  #text(file: string): Buffer {
+    const known = this.#texts.get(file);
+    if (known !== undefined) return known;
+    const path = join(this.#folder, file);
+    try {
+      const text = gunzipSync(readFileSync(path));
+      this.#texts.set(file, text);
+      const oldest = this.#texts.keys().next().value;
+      if (this.#texts.size > this.#kept && oldest !== undefined) this.#texts.delete(oldest);
+      return text;
+    } catch (cause) {
+      throw damaged(path, cause);
+    }
+  }
+}
+
+function numbered<T extends string>(texts: readonly T[]): { texts: T[]; numbers: number[] } {
+  const known = new Map<T, number>();
+  const numbers = texts.map((text) => {
+    const number = known.get(text) ?? known.size;
+    known.set(text, number);
+    return number;
+  });
+  return { texts: [...known.keys()], numbers };
+}

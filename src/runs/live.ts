@@ -1,0 +1,86 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { dirname, join } from "node:path";
+import { z } from "zod";
+import { appendLine } from "./files.ts";
+import { layout } from "./layout.ts";
+import { readLines } from "./read.ts";
+import { schemaVersion, versionSchema } from "./schema.ts";
+
+export const phases = ["evaluate", "rollout", "reward", "update", "checkpoint"] as const;
+
+/** `live.json`: what a run's process is doing now. */
+export const liveSchema = z.object({
+  schema: versionSchema,
+  pid: z.int(),
+  host: z.string(),
+  state: z.enum(["running", "paused"]),
+  /** The step that is being made; 0 for the evaluation at the start. */
+  step: z.int(),
+  phase: z.string(),
+  done: z.number(),
+  total: z.number(),
+  /** Sampled in this phase. */
+  tokens: z.number(),
+  /** ISO 8601. */
+  at: z.string(),
+});
+export type Live = z.infer<typeof liveSchema>;
+
+/** One line of `messages.jsonl`. */
+export const runMessageSchema = z.object({
+  schema: versionSchema,
+  level: z.enum(["notice", "warning"]),
+  /** The step that was being made. */
+  step: z.int(),
+  message: z.string(),
+  at: z.string(),
+});
+export type RunMessage = z.infer<typeof runMessageSchema>;
+
+/** Writes without flushing: after a crash of the machine nobody reads it. */
+export function writeLive(folder: string, live: Omit<Live, "schema" | "pid" | "host" | "at">): void {
+  const path = layout.live(folder);
+  const unfinished = join(dirname(path), ".live.json.unfinished");
+  const content: Live = { schema: schemaVersion, pid: process.pid, host: hostname(), ...live, at: new Date().toISOString() };
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(unfinished, `${JSON.stringify(content)}\n`);
+  renameSync(unfinished, path);
+}
+
+export function removeLive(folder: string): void {
+  rmSync(layout.live(folder), { force: true });
+}
+
+/**
+ * Reads what a run is doing. Undefined where no process works on it: it has ended, or was killed. The process of another machine counts as
+ * alive for a minute after its last word.
+ */
+export function readLive(folder: string): Live | undefined {
+  const path = layout.live(folder);
+  if (!existsSync(path)) return undefined;
+  try {
+    const live = liveSchema.parse(JSON.parse(readFileSync(path, "utf8")));
+    const alive = live.host === hostname() ? isAlive(live.pid) : Date.now() - Date.parse(live.at) < 60_000;
+    return alive ? live : undefined;
+  } catch {
+    return undefined; // it was removed, or is of a version that says other things: then nothing is known
+  }
+}
+
+export function appendMessage(folder: string, message: Omit<RunMessage, "schema" | "at">): void {
+  appendLine(layout.messages(folder), JSON.stringify({ schema: schemaVersion, ...message, at: new Date().toISOString() }));
+}
+
+export function readMessages(folder: string): RunMessage[] {
+  return readLines(layout.messages(folder), runMessageSchema);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}

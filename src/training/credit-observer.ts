@@ -1,0 +1,81 @@
+import type { Logprobs, Policy, Weights } from "../core/policy.ts";
+import type { ActionInContext, Group } from "../core/trajectory.ts";
+import type { TurnCredit } from "../runs/credits.ts";
+
+type Visited = { -readonly [Key in keyof TurnCredit]: TurnCredit[Key] };
+
+export interface ObservedPolicy {
+  readonly policy: Policy;
+  /** Computes the log-probs of groups once more, after the update: one forward pass over their turns that have credits. */
+  lookAgain(groups: readonly Group[]): Promise<void>;
+  credits(): readonly TurnCredit[];
+}
+
+/**
+ * A policy whose optimiser steps are recorded: the weights that were back-propagated and the log-probs that the algorithm saw anyway. It
+ * changes no call and adds none: `after` is of the first time that the algorithm, or `lookAgain`, looks at a turn again.
+ */
+export function observeCredits(policy: Policy): ObservedPolicy {
+  const credits: Visited[] = [];
+  /** Of the optimiser step that is being prepared. */
+  let open: Visited[] = [];
+  const first = new Map<string, readonly number[]>();
+  const latest = new Map<string, Visited>();
+  let visit = 0;
+
+  const seen = (samples: readonly ActionInContext[], logprobs: Logprobs) => {
+    for (const [i, sample] of samples.entries()) {
+      const key = `${sample.trajectory}/${sample.turn}`;
+      if (!first.has(key)) first.set(key, logprobs[i]);
+      const before = latest.get(key);
+      if (before !== undefined && before.visit < visit) before.after ??= logprobs[i];
+    }
+  };
+  const applied = (samples: readonly ActionInContext[], logprobs: Logprobs, weights: Weights) => {
+    for (const [i, { trajectory, turn }] of samples.entries()) {
+      // Turns that are only scored in the same pass have no weights.
+      if (weights[i]?.some((weight) => weight !== 0) !== true) continue;
+      const key = `${trajectory}/${turn}`;
+      const before = logprobs[i];
+      const credit = { visit, trajectory, turn, learningRate: 0, weights: weights[i], before, old: first.get(key) ?? before };
+      open.push(credit);
+    }
+  };
+
+  return {
+    policy: {
+      logprobs: async (samples) => {
+        const logprobs = await policy.logprobs(samples);
+        seen(samples, logprobs);
+        return logprobs;
+      },
+      referenceLogprobs: (samples) => policy.referenceLogprobs(samples),
+      forwardBackward: async (samples, decide, entropyWeights) => {
+        let weights: Weights = typeof decide === "function" ? [] : decide;
+        const kept = typeof decide === "function" ? (logprobs: Logprobs) => (weights = decide(logprobs)) : decide;
+        const logprobs = await policy.forwardBackward(samples, kept, entropyWeights);
+        seen(samples, logprobs);
+        applied(samples, logprobs, weights);
+        return logprobs;
+      },
+      step: async (scale) => {
+        const report = await policy.step(scale);
+        for (const credit of open) {
+          credit.learningRate = report.learningRate;
+          latest.set(`${credit.trajectory}/${credit.turn}`, credit);
+        }
+        credits.push(...open);
+        open = [];
+        visit++;
+        return report;
+      },
+      critic: policy.critic,
+    },
+    lookAgain: async (groups) => {
+      const moved = groups.flatMap(({ trajectories }) => trajectories.flatMap(({ turns }) => turns));
+      const samples = moved.filter(({ trajectory, turn }) => latest.has(`${trajectory}/${turn}`));
+      if (samples.length > 0) seen(samples, await policy.logprobs(samples));
+    },
+    credits: () => credits,
+  };
+}
