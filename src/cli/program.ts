@@ -189,7 +189,7 @@ function withSettings(command: Command, flags: readonly SettingFlag[]): Command 
     const value = path
       .split(".")
       .reduce<unknown>((parent, key) => (parent as Record<string, unknown> | undefined)?.[key], defaults);
-    command.option(flag, value === undefined ? description : `${description} (default: ${String(value)})`);
+    command.option(flag, value === undefined || value === false ? description : `${description} (default: ${String(value)})`);
   }
   return debuggable(command)
     .option("--config <file>", "settings (default: retrograde.config.ts, if it is there)")

@@ -1,4 +1,4 @@
-import type { EvaluationRecord, StepRecord, TimingRecord } from "../runs/records.ts";
+import type { Estimate, EvaluationRecord, StepRecord, TimingRecord } from "../runs/records.ts";
 import type { Phase, TrainingEvent } from "../training/events.ts";
 import { bar, count, duration, interval, number, plural } from "./format.ts";
 
@@ -104,7 +104,7 @@ export function secondsLeft(progress: Progress, now: number): number | undefined
 const columns: readonly { heading: string; width: number; text: (record: StepRecord, timing: TimingRecord) => string }[] = [
   { heading: "step", width: 5, text: ({ step }) => String(step) },
   { heading: "reward", width: 7, text: ({ metrics }) => fixed(metrics.reward) },
-  { heading: "success", width: 8, text: ({ metrics }) => fixed(metrics.success) },
+  { heading: "success", width: 8, text: ({ metrics }) => fixed(hasSuccess(metrics) ? metrics.success : null) },
   { heading: "turns", width: 6, text: ({ metrics }) => fixed(metrics.turns, 1) },
   { heading: "entropy", width: 8, text: ({ metrics }) => fixed(metrics.entropy) },
   { heading: "kl", width: 9, text: ({ metrics }) => number(metrics.kl, 2) },
@@ -113,6 +113,11 @@ const columns: readonly { heading: string; width: number; text: (record: StepRec
   { heading: "trained/s", width: 10, text: (_, timing) => count(timing.trainedTokensPerSecond) },
   { heading: "time", width: 11, text: (_, timing) => duration(timing.rolloutSeconds + timing.updateSeconds) },
 ];
+
+/** False where no episode succeeds although there are rewards: the environment probably has no success. */
+function hasSuccess({ success, reward }: StepRecord["metrics"]): boolean {
+  return (success ?? 0) > 0 || (reward ?? 0) === 0;
+}
 
 export function stepHeading(): string {
   return columns.map(({ heading, width }) => heading.padStart(width)).join("");
@@ -131,7 +136,30 @@ const moments: Readonly<Record<EvaluationRecord["when"], string>> = {
 
 export function evaluationLine(record: EvaluationRecord): string {
   const { when, split, tasks, k } = record;
-  return `success ${moments[when]}: ${interval(record)}  (${plural(tasks, `${split} task`)}, ${plural(k, "attempt")} each)`;
+  const measured = measures(record).map(({ name, text }, i) =>
+    i === 0 ? `${name} ${moments[when]}: ${text}` : `${name} ${text}`,
+  );
+  return `${measured.join(", ")}  (${plural(tasks, `${split} task`)}, ${plural(k, "attempt")} each)`;
+}
+
+/**
+ * What an evaluation measured: success where any attempt succeeded or nothing was rewarded, and the mean reward where it says more.
+ * An environment whose rewards never reach 1 has no success to show.
+ */
+export function measures({ reward, ...success }: Pick<EvaluationRecord, "mean" | "low" | "high" | "reward">): {
+  readonly name: "success" | "reward";
+  readonly text: string;
+}[] {
+  const rewardDiffers = Math.abs(reward.mean - success.mean) > 1e-9;
+  return [
+    ...(success.mean > 0 || !rewardDiffers ? [{ name: "success" as const, text: interval(success) }] : []),
+    ...(rewardDiffers ? [{ name: "reward" as const, text: rewardText(reward) }] : []),
+  ];
+}
+
+/** "0.412  [0.380, 0.445]" */
+export function rewardText({ mean, low, high }: Estimate): string {
+  return `${mean.toFixed(3)}  [${low.toFixed(3)}, ${high.toFixed(3)}]`;
 }
 
 /** What a log without a terminal says when a phase begins. Sampling and training are told by the step's own line. */

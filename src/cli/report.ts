@@ -3,6 +3,7 @@ import type { Behaviour, Breakdown, EvaluationRecord, Summary } from "../runs/re
 import { episodeLines } from "./conversation.ts";
 import { bar, count, duration, interval, percent, plural, table } from "./format.ts";
 import type { Paint } from "./paint.ts";
+import { rewardText } from "./progress.ts";
 
 /** What the last screen of a run shows. */
 export interface Report {
@@ -28,7 +29,11 @@ export function reportLines(report: Report, paint: Paint, width: number): string
       ? []
       : [...heading(`${title} (${trajectory.id})`), ...episodeLines(trajectory, paint, width, longestShown)];
   return [
-    ...evaluations.flatMap(({ before, after }) => [...heading(evaluationTitle(after)), ...changeLines(before, after, paint)]),
+    ...evaluations.flatMap(({ before, after }) => [
+      ...heading(evaluationTitle(after, hasSuccess(before, after) ? "Success" : "Mean reward")),
+      ...changeLines(before, after, paint),
+    ]),
+    ...warningLines(summary, paint),
     ...episode("An episode that it solves", solved),
     ...episode("An episode that it fails", failed),
     ...heading("The run"),
@@ -40,16 +45,20 @@ export function reportLines(report: Report, paint: Paint, width: number): string
   ];
 }
 
-function evaluationTitle({ split, tasks, k }: EvaluationRecord): string {
-  return `Success on ${plural(tasks, `${split} task`)}, ${plural(k, "attempt")} each, with 95 % intervals`;
+function evaluationTitle({ split, tasks, k }: EvaluationRecord, what: string): string {
+  return `${what} on ${plural(tasks, `${split} task`)}, ${plural(k, "attempt")} each, with 95 % intervals`;
 }
 
 function changeLines(before: EvaluationRecord, after: EvaluationRecord, paint: Paint): string[] {
   const row = (name: string, record: EvaluationRecord, colour: (text: string) => string) =>
     `  ${name.padEnd(7)} ${colour(bar(record.mean, 30))} ${interval(record)}`;
+  const rewards = [`  reward  before ${rewardText(before.reward)}`, `          after  ${rewardText(after.reward)}`];
+  if (!hasSuccess(before, after)) return rewards;
+  const differs = [before, after].some(({ mean, reward }) => Math.abs(mean - reward.mean) > 1e-9);
   return [
     row("before", before, paint.yellow),
     row("after", after, paint.green),
+    ...(differs ? rewards : []),
     ...breakdownLines("requests", before.byRequests, after.byRequests),
     ...breakdownLines("turns taken", byTurns(before.byTurns), byTurns(after.byTurns)),
     ...behaviourLines(before.behaviours, after.behaviours, paint),
@@ -72,6 +81,17 @@ export function behaviourLines(before: readonly Behaviour[], after: readonly Beh
   const rows = names.map((name) => [name, ...cells(find(before, name)), ...cells(find(after, name))]);
   const [heading, ...lines] = table([["behaviour", "before", "done", "after", "done"], ...rows]);
   return ["", `  ${heading}`, ...lines.map((line, i) => (fell(names[i]) ? paint.yellow(`  ${line}  fell`) : `  ${line}`))];
+}
+
+/** False where rewards are given and none of them is a success. */
+function hasSuccess(...records: readonly EvaluationRecord[]): boolean {
+  return records.some(({ mean, reward }) => mean > 0 || reward.mean === 0);
+}
+
+function warningLines({ warnings }: Summary, paint: Paint): string[] {
+  if (warnings === undefined) return [];
+  const counts = Object.entries(warnings).map(([rule, times]) => `${rule} (${plural(times, "time")})`);
+  return ["", paint.yellow(`Warnings: ${counts.join(", ")}`)];
 }
 
 /** A part that is missing on one side had no attempt there. */

@@ -18,6 +18,10 @@ test("flags and --set reach the settings that they stand for", () => {
   });
 });
 
+test("a flag without a value switches its setting on", () => {
+  expect(settingsOf(trainFlags, { strict: true })).toEqual({ limits: { strict: true } });
+});
+
 test("what was not given is not set", () => {
   expect(settingsOf(trainFlags, {})).toEqual({});
 });

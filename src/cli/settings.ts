@@ -42,6 +42,7 @@ export const trainFlags: readonly SettingFlag[] = [
   seed,
   device,
   threads,
+  { flag: "--strict", path: "limits.strict", description: "end the run at the first warning that nothing is learned" },
   { flag: "--out <folder>", path: "out", description: "folder of the run; if left out, a new one under runs/" },
 ];
 
@@ -79,6 +80,7 @@ export function settingsOf(flags: readonly SettingFlag[], values: SettingValues)
   const root = emptyRecord();
   for (const { flag, path } of flags) {
     const text = values[optionName(flag)];
+    if (text === true) assign(root, path, true);
     if (typeof text === "string") assign(root, path, texts.includes(path) ? text : parsed(text));
   }
   for (const assignment of values.set ?? []) {

@@ -33,8 +33,18 @@ export interface Turn extends ActionInContext {
   readonly rewritten: boolean;
   readonly invalidToolCalls: number;
   readonly toolCalls: number;
+  /** Calls of this turn that gave no result. Absent if there were none. */
+  readonly toolFailures?: readonly ToolFailure[];
   /** What was decided about branching here, where that was a question: see rollouts/branching. */
   readonly branching?: BranchDecision;
+}
+
+export const toolFailureKinds = ["error", "timeout", "invalid"] as const;
+
+/** A tool call without a result: the tool raised an error, gave no answer in time, or refused the arguments. */
+export interface ToolFailure {
+  readonly tool: string;
+  readonly kind: (typeof toolFailureKinds)[number];
 }
 
 /** A turn after a tool result, in a rollout that may branch (ARPO, arXiv:2507.19849, §3.1). */

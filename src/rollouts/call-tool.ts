@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ToolCall } from "../core/messages.ts";
+import type { ToolFailure } from "../core/trajectory.ts";
 import { cut } from "../tools/cut.ts";
 import type { JsonSchema, Tool } from "../tools/tool.ts";
 import { DeadlineError, withinTime } from "./deadline.ts";
@@ -9,6 +10,8 @@ export interface ToolOutcome {
   readonly content: string;
   /** False if the call was wrong: no such tool, or arguments that its schema refuses. */
   readonly valid: boolean;
+  /** Why there is no result: the arguments are wrong, the tool raised an error or gave no answer in time. */
+  readonly failure?: ToolFailure["kind"];
 }
 
 const defaultTimeoutMs = 10_000;
@@ -30,13 +33,19 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, signal?: 
   try {
     // A schema is code too: it may throw, or ask somebody.
     const args = await withinTime(() => schemaOf(tool.parameters).safeParseAsync(call.arguments), timeoutMs, signal);
-    if (!args.success) return { valid: false, content: `Error: wrong arguments for ${tool.name}. ${describeIssues(args.error)}` };
+    if (!args.success)
+      return {
+        valid: false,
+        failure: "invalid",
+        content: `Error: wrong arguments for ${tool.name}. ${describeIssues(args.error)}`,
+      };
     const result = await withinTime((toolSignal) => tool.execute(args.data, { signal: toolSignal }), timeoutMs, signal);
     return { valid: true, content: cut(asText(result), tool.maxOutput ?? defaultMaxOutput) };
   } catch (error) {
     if (signal?.aborted) throw error;
     const problem = error instanceof DeadlineError ? `${tool.name} gave ${error.message}` : messageOf(error);
-    return { valid: true, content: cut(readable(`Error: ${problem}`), tool.maxOutput ?? defaultMaxOutput) };
+    const failure = error instanceof DeadlineError ? "timeout" : "error";
+    return { valid: true, failure, content: cut(readable(`Error: ${problem}`), tool.maxOutput ?? defaultMaxOutput) };
   }
 }
 

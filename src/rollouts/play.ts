@@ -4,10 +4,18 @@ import { parseAction } from "../chat/toolcalls.ts";
 import { ModelError } from "../core/errors.ts";
 import type { Message, ToolMessage } from "../core/messages.ts";
 import { seedOf } from "../core/random.ts";
-import type { BehaviourCount, BranchDecision, StopReason, Trajectory, TrajectoryId, Turn } from "../core/trajectory.ts";
+import type {
+  BehaviourCount,
+  BranchDecision,
+  StopReason,
+  ToolFailure,
+  Trajectory,
+  TrajectoryId,
+  Turn,
+} from "../core/trajectory.ts";
 import type { SampledAction, Sampler } from "../engines/engine.ts";
 import type { Environment, Episode, ProtocolAction, Score, Task } from "../environments/environment.ts";
-import { callTool, messageOf } from "./call-tool.ts";
+import { callTool, messageOf, type ToolOutcome } from "./call-tool.ts";
 import { DeadlineError, withinTime } from "./deadline.ts";
 
 export interface RolloutOptions {
@@ -132,7 +140,9 @@ async function play(
     messages.push(parsed.message);
     // What a cut off action would have called is not known.
     const answers =
-      truncated || parsed.calls.length === 0 ? { messages: [], invalid: 0 } : await callTools(episode, parsed, options);
+      truncated || parsed.calls.length === 0
+        ? { messages: [], invalid: 0, failures: [] }
+        : await callTools(episode, parsed, options);
     turns.push({
       trajectory: options.id,
       turn: turns.length,
@@ -145,6 +155,7 @@ async function play(
       rewritten: context.rewritten,
       toolCalls: answers.messages.length - answers.invalid,
       invalidToolCalls: answers.invalid,
+      ...(answers.failures.length === 0 ? {} : { toolFailures: answers.failures }),
       ...(branching === undefined ? {} : { branching }),
     });
     if (parsed.goesOn === true) {
@@ -189,16 +200,18 @@ async function callTools(
   episode: Episode,
   { calls }: ProtocolAction,
   { signal }: RolloutOptions,
-): Promise<{ readonly messages: readonly ToolMessage[]; readonly invalid: number }> {
+): Promise<{ readonly messages: readonly ToolMessage[]; readonly invalid: number; readonly failures: readonly ToolFailure[] }> {
   const messages: ToolMessage[] = [];
+  const failures: ToolFailure[] = [];
   let invalid = 0;
   for (const call of calls) {
-    const outcome =
+    const outcome: ToolOutcome =
       "error" in call ? { content: `Error: ${call.error}`, valid: false } : await callTool(episode.tools, call, signal);
     if (!outcome.valid) invalid++;
+    if (outcome.failure !== undefined && "name" in call) failures.push({ tool: call.name, kind: outcome.failure });
     messages.push({ role: "tool", name: "error" in call ? "tool_call" : call.name, content: outcome.content });
   }
-  return { messages, invalid };
+  return { messages, invalid, failures };
 }
 
 function extend(

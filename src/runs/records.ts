@@ -18,10 +18,22 @@ export const runRecordSchema = z.object({
 });
 export type RunRecord = z.infer<typeof runRecordSchema>;
 
+/** A named warning: what is wrong, an episode that shows it, and what to do. The names are in src/training/watch. */
+export const warningSchema = z.object({
+  rule: z.string(),
+  cause: z.string(),
+  /** A trajectory's id. */
+  example: z.string().optional(),
+  next: z.string(),
+});
+export type Warning = z.infer<typeof warningSchema>;
+
 /** One line of `metrics.jsonl`. The same seed gives the same bytes. A metric is null where it does not exist, as the mean of nothing. */
 export const stepRecordSchema = z.object({
   step: z.int(),
   metrics: z.record(z.string(), z.number().nullable()),
+  /** Absent if there are none. */
+  warnings: z.array(warningSchema).optional(),
 });
 export type StepRecord = z.infer<typeof stepRecordSchema>;
 export type Metrics = StepRecord["metrics"];
@@ -83,6 +95,8 @@ export const evaluationRecordSchema = estimateSchema.extend({
   byRequests: z.array(breakdownSchema),
   /** By assistant turns that the attempt took. */
   byTurns: z.array(breakdownSchema),
+  /** Absent if there are none. */
+  warnings: z.array(warningSchema).optional(),
 });
 export type EvaluationRecord = z.infer<typeof evaluationRecordSchema>;
 
@@ -109,6 +123,8 @@ export const summarySchema = z.object({
   /** Null where the configuration asks for no evaluation. */
   before: scoreSchema.nullable(),
   after: scoreSchema.nullable(),
+  /** The number of steps and evaluations with each warning. Absent if there are none. */
+  warnings: z.record(z.string(), z.int()).optional(),
   challenge: z.object({ before: scoreSchema, after: scoreSchema }).optional(),
   steps: z.int(),
   episodes: z.int(),

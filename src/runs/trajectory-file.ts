@@ -1,7 +1,7 @@
 import { gunzipSync, gzipSync } from "node:zlib";
 import { z } from "zod";
 import type { Message } from "../core/messages.ts";
-import { stopReasons, type Trajectory, type Turn } from "../core/trajectory.ts";
+import { stopReasons, type Trajectory, type Turn, toolFailureKinds } from "../core/trajectory.ts";
 import { requireKnownVersion, schemaVersion } from "./schema.ts";
 
 const ids = z.array(z.int().min(0));
@@ -18,6 +18,7 @@ const storedTurnSchema = z.object({
   rewritten: z.boolean(),
   invalidToolCalls: z.int(),
   toolCalls: z.int(),
+  toolFailures: z.array(z.object({ tool: z.string(), kind: z.enum(toolFailureKinds) })).optional(),
   branching: z.object({ entropy: z.number(), rise: z.number(), branch: z.boolean(), forks: z.int() }).optional(),
 });
 

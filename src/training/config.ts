@@ -48,6 +48,8 @@ export const trainingConfigSchema = z.strictObject({
       /** Steps whose rollouts are sampled while earlier ones are trained, by weights that are as many steps old. 0: none. */
       ahead: z.int().min(0).default(0),
       episodeTimeoutMs: z.int().min(1).default(120_000),
+      /** Episodes that fail by the environment's fault: left out of the update, or trained on with reward 0. */
+      failures: z.enum(["mask", "punish"]).default("mask"),
     })
     .refine(({ branching, groupSize }) => branching === "off" || firstRolloutsOf(branching, groupSize) <= groupSize, {
       path: ["branching", "firstRollouts"],
@@ -124,6 +126,8 @@ export const trainingConfigSchema = z.strictObject({
        * 0.02 would already move a ratio by 2 %, a tenth of the usual clip range.
        */
       logprobGap: z.number().positive().default(0.02),
+      /** Whether a warning that nothing is learned ends the run. */
+      strict: z.boolean().default(false),
       /** The most that judges among the rewards may spend, over all processes of the run. No limit if left out. */
       judgeCalls: z.int().min(1).optional(),
       /** Of questions and answers together. */
@@ -144,6 +148,12 @@ const consistentSchema = trainingConfigSchema
     path: ["algorithm", "miniBatches"],
     message: "at most rollout.tasksPerStep: groups are dealt out whole",
   })
+  .refine(({ algorithm, rollout }) => rollout.groupSize > 1 || !comparesWithinGroups(algorithm), {
+    path: ["rollout", "groupSize"],
+    message:
+      "at least 2 under an algorithm that compares the rollouts of a task: the advantage of a group of one is 0, so nothing is learned " +
+      '(ppo and reinforce++ train groups of one, and so does singletonGroups "raw")',
+  })
   .refine(
     ({ correction, rollout, algorithm }) =>
       correction === "off" || correction.level !== "sequence" || rollout.branching === "off" || !trainsSharedTurnsOnce(algorithm),
@@ -153,6 +163,15 @@ const consistentSchema = trainingConfigSchema
     },
   );
 export type TrainingConfig = z.output<typeof trainingConfigSchema>;
+
+/** True if a group of one always has advantage 0. */
+export function comparesWithinGroups(algorithm: AlgorithmConfig): boolean {
+  if (algorithm.kind === "sft") return false;
+  if (algorithm.kind === "seeupo") return algorithm.singletonGroups === "zero";
+  const { advantage } = algorithm;
+  if (advantage.kind === "gae" || advantage.kind === "normalised-returns") return false;
+  return !("singletonGroups" in advantage) || advantage.singletonGroups === "zero";
+}
 
 function trainsSharedTurnsOnce(algorithm: AlgorithmConfig): boolean {
   if (algorithm.kind === "arpo") return algorithm.attribution !== "soft";

@@ -1,5 +1,5 @@
 import type { Group, Trajectory } from "../core/trajectory.ts";
-import type { EvaluationRecord, StepRecord, Summary, TimingRecord } from "../runs/records.ts";
+import type { EvaluationRecord, StepRecord, Summary, TimingRecord, Warning } from "../runs/records.ts";
 
 export type Phase = "evaluate" | "rollout" | "reward" | "update" | "checkpoint";
 
@@ -17,7 +17,8 @@ export type TrainingEvent =
   | { readonly type: "control"; readonly step: number; readonly state: "running" | "paused" }
   /** What a user may want to know of a run that is as it should be. */
   | { readonly type: "notice"; readonly message: string }
-  | { readonly type: "warning"; readonly message: string }
+  /** `warning`, where it is one of those that src/training/watch names. */
+  | { readonly type: "warning"; readonly message: string; readonly warning?: Warning }
   /** The signal ended the run; `step` steps are kept. */
   | { readonly type: "interrupted"; readonly folder: string; readonly step: number }
   | { readonly type: "finished"; readonly folder: string; readonly summary: Summary };

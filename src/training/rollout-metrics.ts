@@ -1,5 +1,5 @@
 import { ownTurns } from "../algorithms/advantages/tree.ts";
-import { type Group, stopReasons, succeeded, type Trajectory } from "../core/trajectory.ts";
+import { type Group, stopReasons, succeeded, type Trajectory, type Turn } from "../core/trajectory.ts";
 import type { Metrics } from "../runs/records.ts";
 import { toolCallsSpent } from "./branching.ts";
 import { mean } from "./estimates.ts";
@@ -19,6 +19,8 @@ export function rolloutMetrics(groups: readonly Group[], weightVersion: number):
   const average = (values: readonly number[]) => (values.length === 0 ? null : mean(values));
   return {
     reward: average(trajectories.map(({ reward }) => reward)),
+    rewardMin: extreme(trajectories, Math.min),
+    rewardMax: extreme(trajectories, Math.max),
     success: average(trajectories.map((trajectory) => Number(succeeded(trajectory)))),
     episodes: trajectories.length,
     turns: average(trajectories.map((trajectory) => trajectory.turns.length)),
@@ -26,6 +28,7 @@ export function rolloutMetrics(groups: readonly Group[], weightVersion: number):
     entropy: average(turns.flatMap(({ entropies }) => entropies)),
     toolCalls: toolCallsSpent(trajectories),
     invalidToolCalls: total(turns, ({ invalidToolCalls }) => invalidToolCalls),
+    ...failureCounts(turns),
     truncatedActions: count(turns, ({ truncated }) => truncated),
     historyRewrites: count(turns, ({ rewritten }) => rewritten),
     weightVersion,
@@ -33,6 +36,22 @@ export function rolloutMetrics(groups: readonly Group[], weightVersion: number):
     ...Object.fromEntries(stopReasons.map((reason) => [`stop/${reason}`, count(trajectories, (t) => t.stopReason === reason)])),
     ...scoreMeans(trajectories),
   };
+}
+
+function extreme(trajectories: readonly Trajectory[], of: (...values: number[]) => number): number | null {
+  return trajectories.length === 0 ? null : of(...trajectories.map(({ reward }) => reward));
+}
+
+/** Calls that raised an error, and calls without an answer in time: all of them, and those of each tool that has any. */
+function failureCounts(turns: readonly Turn[]): Metrics {
+  const counts: Record<string, number> = { toolErrors: 0, toolTimeouts: 0 };
+  for (const { tool, kind } of turns.flatMap(({ toolFailures = [] }) => toolFailures)) {
+    if (kind === "invalid") continue; // `invalidToolCalls` counts these
+    const name = kind === "error" ? "toolErrors" : "toolTimeouts";
+    counts[name]++;
+    counts[`${name}/${tool}`] = (counts[`${name}/${tool}`] ?? 0) + 1;
+  }
+  return counts;
 }
 
 function scoreMeans(trajectories: readonly Trajectory[]): Metrics {

@@ -53,7 +53,7 @@ async function run(folder: string, environment: Environment, { changes = {}, res
   else createRun(folder, config);
   const warnings: string[] = [];
   const onEvent = (event: TrainingEvent) => {
-    if (event.type === "warning") warnings.push(event.message);
+    if (event.type === "warning" && event.warning === undefined) warnings.push(event.message);
     process.onEvent?.(event);
   };
   const { engine = new TableEngine(lettersVocabulary) } = process;

@@ -9,8 +9,10 @@ import { rolloutGroups } from "../rollouts/rollout.ts";
 import type { Metrics } from "../runs/records.ts";
 import { mean } from "./estimates.ts";
 import { announceEpisodes, announceScores } from "./events.ts";
+import { type Masked, withoutFailures } from "./masking.ts";
 import type { StepArguments } from "./step.ts";
 import { trainingTasks } from "./tasks.ts";
+import { requireWorkingEnvironment } from "./watch/environment-faults.ts";
 
 export interface Sampled {
   /** All that were played, in their order, with their rewards. */
@@ -25,6 +27,8 @@ export interface Sampled {
 }
 
 interface Batch extends RewardedGroups {
+  /** The scored groups without what the environment's faults ended, where these are masked. */
+  readonly learned: Masked;
   readonly rolloutSeconds: number;
   readonly rewardSeconds: number;
 }
@@ -48,7 +52,8 @@ export async function sampleGroups(
   do {
     const batch = await playBatch(args, sampler, step, batches.length, position + batches.length * tasksPerStep);
     batches.push(batch);
-    varied.push(...batch.scored.filter((group) => groupsWithoutSignal([group]) === 0));
+    requireWorkingEnvironment(batch.groups, args.environment.name, `step ${step}`);
+    varied.push(...batch.learned.groups.filter((group) => groupsWithoutSignal([group]) === 0));
   } while (varied.length < tasksPerStep && batches.length < maxBatches);
 
   const groups = batches.flatMap((batch) => batch.groups);
@@ -59,7 +64,11 @@ export async function sampleGroups(
     rolloutSeconds: seconds("rolloutSeconds"),
     rewardSeconds: seconds("rewardSeconds"),
   };
-  if (maxBatches === 1) return { ...sampled, trained: batches[0].scored, metrics: batches[0].metrics };
+  const masked = { maskedEpisodes: batches.reduce((sum, { learned }) => sum + learned.masked, 0) };
+  if (maxBatches === 1) {
+    const [{ learned, metrics }] = batches;
+    return { ...sampled, trained: learned.groups, metrics: { ...metrics, ...masked } };
+  }
 
   if (varied.length < tasksPerStep)
     args.onEvent({
@@ -74,7 +83,7 @@ export async function sampleGroups(
     groupsSampled: groups.length,
     groupsDropped: groups.length - trained.length,
   };
-  return { ...sampled, trained, metrics: { ...rewardMetrics(batches), ...counts } };
+  return { ...sampled, trained, metrics: { ...rewardMetrics(batches), ...masked, ...counts } };
 }
 
 /** 1 where an algorithm does not sample dynamically. */
@@ -112,7 +121,8 @@ async function playBatch(
     onScored: rewards.length === 0 ? () => {} : announceScores(onEvent, step, played, rewards.length),
     warn: (message) => onEvent({ type: "warning", message: `Step ${step}: ${message}` }),
   });
-  return { ...rewarded, rolloutSeconds: (rolled - started) / 1000, rewardSeconds: (performance.now() - rolled) / 1000 };
+  const learned = rollout.failures === "mask" ? withoutFailures(rewarded.scored) : { groups: rewarded.scored, masked: 0 };
+  return { ...rewarded, learned, rolloutSeconds: (rolled - started) / 1000, rewardSeconds: (performance.now() - rolled) / 1000 };
 }
 
 /** Of all batches: the mean reward of the scored episodes, and the sums of what parts have counted. */

@@ -37,6 +37,8 @@ export interface StepResult {
   readonly trajectories: readonly Trajectory[];
   /** What the update did with every turn. Undefined where that is not recorded. */
   readonly credits?: readonly TurnCredit[];
+  /** Groups that the update learned from. */
+  readonly trained: readonly Group[];
 }
 
 /**
@@ -109,6 +111,7 @@ export async function trainingStep(
     tasks,
     trajectories,
     credits: observed?.credits(),
+    trained,
   };
 }
 

@@ -4,17 +4,21 @@ import { RunError } from "../core/errors.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { Split } from "../environments/environment.ts";
 import { CreditWriter } from "../runs/credits.ts";
-import { checkpointSteps, readEvaluation, readProgress, readSummary } from "../runs/read.ts";
+import { checkpointSteps, readEvaluation, readEvaluations, readMetrics, readProgress, readSummary } from "../runs/read.ts";
 import type { EvaluationRecord, Progress, ScoreSummary, Summary } from "../runs/records.ts";
 import { engineStateFolder, finishRun, writeCheckpoint, writeEvaluation, writeStep } from "../runs/write.ts";
 import { checkBranching, forkingNotice, toolCallsSpent } from "./branching.ts";
 import { requireCapabilities, requireFrozenPolicies } from "./capabilities.ts";
 import { evaluate } from "./evaluate.ts";
 import { announceEpisodes, type OnEvent, type TrainingEvent } from "./events.ts";
+import { firstPrompt } from "./first-prompt.ts";
 import { recordLive } from "./live-recorder.ts";
 import { type RolloutSource, rolloutSource } from "./rollout-source.ts";
 import { RunControl } from "./run-control.ts";
 import { type StepArguments, type StepResult, trainingStep } from "./step.ts";
+import { requireWorkingEnvironment } from "./watch/environment-faults.ts";
+import { rememberedSteps } from "./watch/rule.ts";
+import { announceWarnings, countWarnings, evaluationWarnings, requireNoWarnings, stepWarnings } from "./watch/watch.ts";
 
 export interface TrainArguments extends Omit<StepArguments, "onEvent"> {
   /** From `createRun`, or from `reopenRun`, which takes it back to its newest checkpoint. */
@@ -61,6 +65,9 @@ export async function train({ folder, onEvent: listener = () => {}, ...parts }: 
   onEvent({ type: "run-started", folder, steps, resumedAt: progress.step });
   if (forking !== undefined) onEvent({ type: "notice", message: forkingNotice(forking) });
 
+  const tools = ((await firstPrompt(environment, rollout.episodeTimeoutMs))?.tools ?? []).map(({ name }) => name);
+  let history = readMetrics(folder).slice(-rememberedSteps);
+
   const soFar = (): Progress => ({
     ...progress,
     wallSeconds: resumed.wallSeconds + (performance.now() - started) / 1000,
@@ -78,14 +85,21 @@ export async function train({ folder, onEvent: listener = () => {}, ...parts }: 
   };
   const evaluateOnce = async (when: EvaluationRecord["when"], step: number, split: Split, tasks: number, k: number) => {
     const known = readEvaluation(folder, { when, step, split });
+    const where = `evaluation ${when} training`;
+    requireNoWarnings(folder, known?.warnings, where, config.limits.strict);
     if (known !== undefined) return known;
     const onTrajectory = announceEpisodes(onEvent, "evaluate", step, Math.min(tasks, environment.size(split)) * k);
     const { temperature } = evaluation;
     const options = { when, step, split, tasks, k, temperature, rollout, seed, signal, onTrajectory };
-    const { record, trajectories } = await evaluate(engine, chat, environment, options);
+    const { record: measured, trajectories } = await evaluate(engine, chat, environment, options);
     signal?.throwIfAborted();
+    requireWorkingEnvironment([{ id: split, trajectories }], environment.name, where);
+    const warnings = evaluationWarnings(when, { trajectories, tools, config });
+    const record = { ...measured, ...(warnings.length === 0 ? {} : { warnings }) };
     writeEvaluation(folder, record, trajectories);
     onEvent({ type: "evaluated", record });
+    announceWarnings(warnings, [], where, onEvent);
+    requireNoWarnings(folder, warnings, where, config.limits.strict);
     return record;
   };
   const evaluateEnd = async (when: "before" | "after", step: number) => {
@@ -112,23 +126,30 @@ export async function train({ folder, onEvent: listener = () => {}, ...parts }: 
       config = { ...config, optimizer: { ...optimizer, learningRate: control.learningRate(step, learningRate) } };
       const taken = await rollouts.take(step, progress.position);
       const result = await trainingStep({ ...parts, config, onEvent }, step, taken, critic);
+      const warnings = stepWarnings({ ...result, tools, config, history });
+      const record = { ...result.record, ...(warnings.length === 0 ? {} : { warnings }) };
       if (result.credits !== undefined) credits.write(step, result.credits);
-      writeStep(folder, result.record, result.timing, result.trajectories);
+      writeStep(folder, record, result.timing, result.trajectories);
       progress = advanced(progress, result);
       versionsOfStep = versions();
-      onEvent({ type: "stepped", record: result.record, timing: result.timing });
+      onEvent({ type: "stepped", record, timing: result.timing });
+      announceWarnings(warnings, history.at(-1)?.warnings, `step ${step}`, onEvent);
+      history = [...history, record].slice(-rememberedSteps);
       await rollouts.stepped(step);
 
       if (progress.step % checkpoint.every === 0 || progress.step === steps) await saveCheckpoint();
+      requireNoWarnings(folder, warnings, `step ${step}`, config.limits.strict);
       signal?.throwIfAborted();
     }
 
     const after = await evaluateEnd("after", steps);
     const { episodes, toolCalls, sampledTokens, wallSeconds, peakRssMb } = soFar();
+    const warnings = countWarnings([...readEvaluations(folder), ...readMetrics(folder)]);
     const summary: Summary = {
       before: before.main,
       after: after.main,
       ...(before.challenge && after.challenge && { challenge: { before: before.challenge, after: after.challenge } }),
+      ...(warnings === undefined ? {} : { warnings }),
       ...{ steps, episodes, toolCalls, sampledTokens, wallSeconds, peakRssMb },
     };
     await finishRun(folder, summary, (into) => engine.saveModel(into));

@@ -9,7 +9,7 @@ import { episodeLines } from "../conversation.ts";
 import { showDownload } from "../download.ts";
 import { bar, count, duration, interval, percent, plural, table } from "../format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../interrupt.ts";
-import { advance, nothingYet, statusLine } from "../progress.ts";
+import { advance, measures, nothingYet, statusLine } from "../progress.ts";
 import { byTurns } from "../report.ts";
 import type { Screen } from "../screen.ts";
 import { evaluationFlags, type SettingValues, settingsOf } from "../settings.ts";
@@ -48,8 +48,10 @@ export async function evalCommand(flags: SettingValues, screen: Screen): Promise
       return interruptedExitCode;
     }
     const { paint, width } = screen;
-    screen.line(`success  ${paint.green(bar(record.mean, 30))} ${interval(record)}`);
-    for (const pass of record.passAt) screen.line(`pass@${pass.k}`.padEnd(9) + interval(pass));
+    for (const { name, text } of measures(record))
+      screen.line(`${name.padEnd(9)}${name === "success" ? `${paint.green(bar(record.mean, 30))} ` : ""}${text}`);
+    for (const pass of record.mean === 0 && record.reward.mean !== 0 ? [] : record.passAt)
+      screen.line(`pass@${pass.k}`.padEnd(9) + interval(pass));
     screen.line(
       `${record.meanTurns.toFixed(1)} turns on average, ${plural(record.toolCalls, "tool call")}, ${duration(seconds() - started)}`,
     );

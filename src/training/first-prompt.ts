@@ -1,0 +1,43 @@
+import type { Chat } from "../chat/chat.ts";
+import type { Message } from "../core/messages.ts";
+import type { Environment, TextProtocol } from "../environments/environment.ts";
+import { splits } from "../environments/environment.ts";
+import { withinTime } from "../rollouts/deadline.ts";
+import type { Tool } from "../tools/tool.ts";
+
+/** What a model is shown first in an environment. */
+export interface FirstPrompt {
+  readonly messages: readonly Message[];
+  readonly tools: readonly Tool[];
+  readonly protocol?: TextProtocol;
+}
+
+/**
+ * Starts and closes an episode of an environment's first task, to look at its prompt.
+ * @returns undefined if the episode cannot be started: a rollout then reports it with its message
+ */
+export async function firstPrompt(environment: Environment, timeoutMs = 120_000): Promise<FirstPrompt | undefined> {
+  const split = splits.find((one) => environment.size(one) > 0);
+  if (split === undefined) return undefined;
+  try {
+    return await withinTime(async () => {
+      const episode = await environment.start(await environment.task(split, 0), 0);
+      const { messages, tools, protocol } = episode;
+      await episode.close?.();
+      return { messages, tools, ...(protocol === undefined ? {} : { protocol }) };
+    }, timeoutMs);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Returns the names of the tools that a prompt does not show: rendered with and without tools it is the same, and no message names them.
+ * Protocols describe their tools in the messages, so theirs count as shown.
+ */
+export function unseenTools(chat: Chat, { messages, tools, protocol }: FirstPrompt): string[] {
+  if (protocol !== undefined || tools.length === 0) return [];
+  const text = chat.open(messages, []).text;
+  if (chat.open(messages, tools).text !== text) return [];
+  return tools.map(({ name }) => name).filter((name) => !text.includes(name));
+}

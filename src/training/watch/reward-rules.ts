@@ -1,0 +1,78 @@
+import { groupsWithoutSignal } from "../../algorithms/advantages/group-relative.ts";
+import { succeeded } from "../../core/trajectory.ts";
+import type { EpisodeFacts, Rule, StepFacts } from "./rule.ts";
+
+const constantSteps = 3;
+
+/** Finds that every episode of several steps in a row had one and the same reward. */
+export const constantReward: Rule<StepFacts> = (facts) => {
+  const steps = [...facts.history, facts.record].slice(-constantSteps);
+  const value = onlyReward(facts);
+  if (steps.length < constantSteps || value === undefined) return undefined;
+  if (!steps.every(({ metrics }) => metrics.rewardMin === value && metrics.rewardMax === value)) return undefined;
+  return {
+    cause: `Every episode of the last ${constantSteps} steps has the reward ${value}, so nothing is learned.`,
+    example: facts.trajectories[0].id,
+    next: nextFor(value, facts),
+  };
+};
+
+/** Finds that all episodes of a step have one reward. */
+export const equalRewards: Rule<StepFacts> = (facts) => {
+  const value = onlyReward(facts);
+  if (value === undefined || constantReward(facts) !== undefined) return undefined;
+  return {
+    cause: `All ${facts.trajectories.length} episodes have the reward ${value}, so this step learns nothing.`,
+    example: facts.trajectories[0].id,
+    next: nextFor(value, facts),
+  };
+};
+
+/** Finds that rewards differ between tasks but not between the rollouts of any task. */
+export const noSignal: Rule<StepFacts> = (facts) => {
+  const { trained, config, trajectories } = facts;
+  const compares = config.algorithm.kind !== "ppo" && config.rollout.groupSize > 1;
+  if (!compares || onlyReward(facts) !== undefined || groupsWithoutSignal(trained) < trained.length) return undefined;
+  return {
+    cause: "In no group do the rollouts of a task differ in reward, so this step learns nothing.",
+    example: trajectories[0].id,
+    next:
+      "Choose tasks that the model solves sometimes, give partial rewards, or raise rollout.groupSize or rollout.temperature; " +
+      'algorithm "dapo" samples until groups differ.',
+  };
+};
+
+/** Finds that no attempt succeeds before training: there is nothing that could be made more likely. */
+export const startAtZero: Rule<EpisodeFacts> = (facts) => {
+  const value = onlyReward(facts);
+  if (value === undefined || value > 0 || facts.trajectories.some(succeeded)) return undefined;
+  return {
+    cause: `Before training none of ${facts.trajectories.length} attempts gets a reward.`,
+    example: facts.trajectories[0].id,
+    next: nextFor(value, facts),
+  };
+};
+
+/** Finds that every attempt succeeds before training. */
+export const startAtHundred: Rule<EpisodeFacts> = ({ trajectories }) => {
+  if (!trajectories.every(succeeded)) return undefined;
+  return {
+    cause: `Before training all ${trajectories.length} attempts succeed, so there is nothing to learn.`,
+    example: trajectories[0].id,
+    next: "Check that a wrong answer gets a lower reward: read the example. If it is right, choose harder tasks.",
+  };
+};
+
+function onlyReward({ trajectories }: EpisodeFacts): number | undefined {
+  const [{ reward }] = trajectories;
+  return trajectories.every((trajectory) => trajectory.reward === reward) ? reward : undefined;
+}
+
+function nextFor(value: number, { trajectories }: EpisodeFacts): string {
+  if (trajectories.every(succeeded)) return "Every episode succeeds: stop here, or train on harder tasks.";
+  if (value > 0) return "Check that the reward depends on what the model did: read the example.";
+  return (
+    "Read the example. If the answer is right, the reward function is wrong. If the model cannot do the task yet, begin with " +
+    "demonstrations (`retrograde sft`), easier tasks, partial rewards or a stronger model."
+  );
+}

@@ -1,0 +1,34 @@
+import type { Group, Trajectory } from "../../core/trajectory.ts";
+import type { StepRecord, Warning } from "../../runs/records.ts";
+import type { TrainingConfig } from "../config.ts";
+
+/** What episodes show, of a step or of an evaluation. */
+export interface EpisodeFacts {
+  /** At least one. */
+  readonly trajectories: readonly Trajectory[];
+  /** Names of the tools that the environment offers. */
+  readonly tools: readonly string[];
+  readonly config: TrainingConfig;
+}
+
+/** What a step shows besides its episodes. */
+export interface StepFacts extends EpisodeFacts {
+  /** Groups that the update learns from. */
+  readonly trained: readonly Group[];
+  readonly record: StepRecord;
+  /** The steps before, newest last: at most `rememberedSteps`. */
+  readonly history: readonly StepRecord[];
+}
+
+/** The number of earlier steps that rules may look back to. */
+export const rememberedSteps = 50;
+
+/** What a rule finds: a warning without its name. */
+export type Finding = Omit<Warning, "rule">;
+
+/** Finds one way in which nothing is learned. Pure, so that a resumed run warns as it would have warned. */
+export type Rule<Facts> = (facts: Facts) => Finding | undefined;
+
+export function percentOf(share: number): string {
+  return `${Math.round(100 * share)} %`;
+}

@@ -1,0 +1,277 @@
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../../test/letters.ts";
+import { TableEngine } from "../../../test/table-engine.ts";
+import { ConfigError, EnvError, RunError } from "../../core/errors.ts";
+import type { Trajectory, Turn } from "../../core/trajectory.ts";
+import type { Environment } from "../../environments/environment.ts";
+import { checkpointSteps, readEvaluations, readMetrics, readSummary } from "../../runs/read.ts";
+import type { StepRecord } from "../../runs/records.ts";
+import { createRun } from "../../runs/write.ts";
+import { defineTool } from "../../tools/tool.ts";
+import { resolveConfig, type UserConfig } from "../config.ts";
+import type { TrainingEvent } from "../events.ts";
+import { train } from "../trainer.ts";
+import type { StepFacts } from "./rule.ts";
+import { evaluationWarnings, stepWarnings, warningNames } from "./watch.ts";
+
+const small: UserConfig = {
+  environment: "letters",
+  rollout: { tasksPerStep: 2, groupSize: 4, maxTokens: 8 },
+  algorithm: "grpo",
+  evaluation: { tasks: 4, k: 2 },
+  steps: 4,
+};
+
+async function run(environment: Environment, changes: UserConfig = {}) {
+  const folder = join(mkdtempSync(join(tmpdir(), "retrograde-watch-")), "run");
+  const config = resolveConfig(small, changes);
+  createRun(folder, config);
+  const warned: TrainingEvent[] = [];
+  const engine = new TableEngine(lettersVocabulary);
+  const ended = await train({
+    config,
+    engine,
+    chat: lettersChat(),
+    environment,
+    folder,
+    onEvent: (event) => event.type === "warning" && warned.push(event),
+  }).catch((error: unknown) => error);
+  const rules = () => warned.map((event) => (event.type === "warning" ? event.warning?.rule : undefined));
+  return { folder, engine, ended, rules };
+}
+
+/** The letters, with another reward. */
+function scoredBy(score: (said: string) => number): Environment {
+  const letters = lettersEnvironment();
+  return {
+    ...letters,
+    start: async (task, seed) => ({
+      ...(await letters.start(task as Parameters<typeof letters.start>[0], seed)),
+      score: (conversation) => ({
+        reward: score(conversation.flatMap((message) => (message.role === "assistant" ? [message.content] : [])).join("")),
+      }),
+    }),
+  };
+}
+
+test("a reward that is always 0 is named before training and in every step, and counted in the summary", async () => {
+  const { folder, rules } = await run(scoredBy(() => 0));
+  expect(readEvaluations(folder)[0].warnings?.map(({ rule }) => rule)).toEqual(["start-at-zero"]);
+  expect(readMetrics(folder).map(({ warnings = [] }) => warnings.map(({ rule }) => rule))).toEqual([
+    ["equal-rewards"],
+    ["equal-rewards"],
+    ["constant-reward"],
+    ["constant-reward"],
+  ]);
+  expect(rules()).toEqual(["start-at-zero", "equal-rewards", "constant-reward"]);
+  expect(readSummary(folder)?.warnings).toEqual({ "start-at-zero": 1, "equal-rewards": 2, "constant-reward": 2 });
+  expect(readMetrics(folder)[0].warnings?.[0]).toMatchObject({
+    example: "step-1/0/0",
+    next: expect.stringMatching("retrograde sft"),
+  });
+});
+
+test("a start at 100 % is named", async () => {
+  const { rules } = await run(scoredBy(() => 1));
+  expect(rules()).toEqual(["start-at-hundred", "equal-rewards", "constant-reward"]);
+});
+
+test("partial rewards that differ are no start at zero", async () => {
+  const { folder } = await run(lettersEnvironment());
+  expect(readEvaluations(folder)[0].warnings).toBeUndefined();
+});
+
+test("--strict ends the run at the first warning, with finished steps kept", async () => {
+  const strict = { limits: { strict: true } };
+  const start = await run(
+    scoredBy(() => 0),
+    strict,
+  );
+  expect(start.ended).toBeInstanceOf(RunError);
+  expect(String(start.ended)).toMatch(/stopped by the warning start-at-zero in evaluation before training/);
+  const step = await run(
+    scoredBy(() => 0),
+    { ...strict, evaluation: { tasks: 0 } },
+  );
+  expect(String(step.ended)).toMatch(/equal-rewards in step 1.*Example: step-1\/0\/0/);
+  expect(checkpointSteps(step.folder)).toEqual([1]);
+});
+
+test("an environment that breaks every episode stops the run with its first message, before anything is moved", async () => {
+  const broken = scoredBy(() => {
+    throw new Error("the database is gone");
+  });
+  const atStart = await run(broken);
+  expect(atStart.ended).toBeInstanceOf(EnvError);
+  expect(String(atStart.ended)).toMatch(/all 8 episodes of evaluation before training.*score: the database is gone/);
+  const inStep = await run(broken, { evaluation: { tasks: 0 } });
+  expect(String(inStep.ended)).toMatch(/all 8 episodes of step 1.*the database is gone/);
+  expect(inStep.engine.weightVersion).toBe(0);
+});
+
+test("failures of the environment are left out of the update, or punished", async () => {
+  let scored = 0;
+  // The third rollout of every four fails; the others all have the same reward, so a punished failure is the only signal.
+  const flaky = () =>
+    scoredBy(() => {
+      if (++scored % 4 === 3) throw new Error("flaky");
+      return 1;
+    });
+  const off = { evaluation: { tasks: 0 }, steps: 1, rollout: { concurrency: 1 } };
+  const masked = await run(flaky(), off);
+  expect(readMetrics(masked.folder)[0].metrics).toMatchObject({
+    maskedEpisodes: 2,
+    groupsWithoutSignal: 2,
+    "stop/environment-error": 2,
+  });
+  expect(masked.engine.weightVersion).toBe(0);
+  expect(masked.rules()).toContain("environment-faults");
+  scored = 0;
+  const punished = await run(flaky(), { ...off, rollout: { concurrency: 1, failures: "punish" } });
+  expect(readMetrics(punished.folder)[0].metrics).toMatchObject({ maskedEpisodes: 0, groupsWithoutSignal: 0 });
+  expect(punished.engine.weightVersion).toBe(1);
+});
+
+test("a group of one under a baseline of its group is refused, and trained where there is none", () => {
+  const alone = (algorithm: UserConfig["algorithm"]) => () => resolveConfig({ algorithm, rollout: { groupSize: 1 } });
+  for (const kind of ["seeupo", "grpo", "rloo", "gspo", "gigpo", "dapo"] as const) expect(alone(kind), kind).toThrow(ConfigError);
+  expect(alone("grpo")).toThrow(/rollout.groupSize is 1; expected at least 2.*nothing is learned/);
+  for (const kind of ["ppo", "reinforce++"] as const) expect(alone(kind), kind).not.toThrow();
+  expect(alone({ kind: "seeupo", singletonGroups: "raw" })).not.toThrow();
+});
+
+// --- Rules on drawn facts.
+
+const tool = "find";
+function turn(changes: Partial<Turn> = {}): Turn {
+  const ids = { trajectory: "t", turn: 0, context: [1], action: [2], samplerLogprobs: [-1], entropies: [1] };
+  return { ...ids, weightVersion: 0, truncated: false, rewritten: false, invalidToolCalls: 0, toolCalls: 0, ...changes };
+}
+function episode(id: string, reward: number, changes: Partial<Trajectory> = {}): Trajectory {
+  return { id, group: "g", task: "t", turns: [turn()], reward, scores: {}, stopReason: "done", messages: [], ...changes };
+}
+const called = (id: string, failure?: "error" | "timeout" | "invalid"): Trajectory =>
+  episode(id, Number(id.endsWith("1")), {
+    turns: [turn({ toolCalls: 1, ...(failure === undefined ? {} : { toolFailures: [{ tool, kind: failure }] }) })],
+    messages: [{ role: "tool", name: tool, content: failure === undefined ? "42" : "Error: no such table" }],
+  });
+const many = (make: (id: string) => Trajectory, count = 10) => Array.from({ length: count }, (_, i) => make(`e${i}`));
+
+function facts(trajectories: readonly Trajectory[], changes: Partial<StepFacts> = {}): StepFacts {
+  return {
+    trajectories,
+    trained: [{ id: "g", trajectories }],
+    tools: [tool],
+    config: resolveConfig(),
+    record: { step: 9, metrics: {} },
+    history: [],
+    ...changes,
+  };
+}
+const rulesOf = (given: StepFacts) => stepWarnings(given).map(({ rule }) => rule);
+
+test("tools that nobody calls are named, and not where there are none", () => {
+  const silent = many((id) => episode(id, Number(id === "e1")));
+  expect(rulesOf(facts(silent))).toEqual(["no-tool-calls"]);
+  expect(rulesOf(facts(silent, { tools: [] }))).toEqual([]);
+  expect(rulesOf(facts([...silent, called("c")]))).toEqual([]);
+});
+
+test("nine episodes of ten that end at one limit are named with the limit that they reach", () => {
+  const cut = (id: string) =>
+    episode(id, Number(id === "e1"), { stopReason: "max-tokens", turns: [turn({ truncated: true, toolCalls: 1 })] });
+  const [warning] = stepWarnings(facts([...many(cut, 9), called("e9")]));
+  expect(warning).toMatchObject({ rule: "one-bad-end", example: "e0", next: expect.stringMatching("Raise rollout.maxTokens") });
+  expect(warning.cause).toMatch(
+    "90 % of the episodes end the same bad way, by max-tokens: an action reaches the limit of 96 tokens",
+  );
+  expect(rulesOf(facts([...many(cut, 8), called("e8"), called("e9")]))).toEqual([]);
+});
+
+test("a tool that always fails is named with its first answer and the kind of failure", () => {
+  const [warning] = stepWarnings(facts(many((id) => called(id, "timeout"))));
+  expect(warning).toMatchObject({ rule: "failing-tool", next: expect.stringMatching("timeoutMs") });
+  expect(warning.cause).toMatch(
+    "The tool find gives a result in 0 of 10 calls (0 errors, 10 timeouts, 0 with wrong arguments). Its first answer: Error: no such table",
+  );
+  expect(rulesOf(facts([...many((id) => called(id, "error"), 9), called("e9")]))).toEqual([]);
+});
+
+test("rewards that differ only between tasks give no signal", () => {
+  const group = (id: string, reward: number) => ({
+    id,
+    trajectories: many((name) => ({ ...called(`${id}${name}`), reward }), 4),
+  });
+  const trained = [group("a", 0), group("b", 1)];
+  const all = trained.flatMap(({ trajectories }) => trajectories);
+  expect(rulesOf(facts(all, { trained }))).toEqual(["no-signal"]);
+  expect(rulesOf(facts(all, { trained: [...trained, { id: "c", trajectories: [called("x0"), called("x1")] }] }))).toEqual([]);
+});
+
+test("a policy that learned and died is named by what is gone", () => {
+  const step = (metrics: StepRecord["metrics"]): StepRecord => ({ step: 1, metrics });
+  const alive = step({
+    reward: 0.4,
+    rewardMin: 0,
+    rewardMax: 1,
+    entropy: 0.3,
+    gradientNorm: 1,
+    groups: 2,
+    groupsWithoutSignal: 0,
+  });
+  const dead = (changes: StepRecord["metrics"]) => {
+    const last = step({ ...alive.metrics, ...changes });
+    return stepWarnings(facts(many(called), { history: [alive, last, last], record: last })).map(({ cause }) => cause);
+  };
+  expect(dead({ rewardMax: 0, reward: 0 })[0]).toMatch("its reward was up to 0.4 and is 0 in every episode of the last 3 steps");
+  expect(dead({ entropy: 1e-7 })[0]).toMatch("its entropy is below");
+  expect(dead({ gradientNorm: 0 })[0]).toMatch("its gradient is 0 for 3 steps although rewards differ");
+  expect(dead({ gradientNorm: 0, groupsWithoutSignal: 2 })).toEqual([]);
+  expect(dead({})).toEqual([]);
+});
+
+test("an evaluation after training does not warn of its start", () => {
+  const zeros = many((id) => ({ ...called(id), reward: 0 }));
+  expect(evaluationWarnings("before", facts(zeros)).map(({ rule }) => rule)).toEqual(["start-at-zero"]);
+  expect(evaluationWarnings("after", facts(zeros))).toEqual([]);
+});
+
+test("docs/warnings.md explains every warning", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/warnings.md"), "utf8");
+  for (const name of warningNames) expect(page, name).toContain(`\`${name}\``);
+});
+
+test("a tool of an environment is counted by its name where it raises errors", async () => {
+  const broken = defineTool({
+    name: tool,
+    description: "Finds.",
+    parameters: z.object({}),
+    execute: () => {
+      throw new Error("no such table");
+    },
+  });
+  const letters = lettersEnvironment();
+  const asked: Environment = {
+    ...letters,
+    start: async (task, seed) => ({
+      ...(await letters.start(task as Parameters<typeof letters.start>[0], seed)),
+      tools: [broken],
+      // Every letter is a call, whatever the model says.
+      protocol: {
+        stopStrings: [],
+        read: (text) => ({ message: { role: "assistant", content: text }, calls: [{ name: tool, arguments: {} }] }),
+        write: () => "u",
+      },
+    }),
+  };
+  const { folder, rules } = await run(asked, { rollout: { maxTurns: 3, maxTokens: 30 }, steps: 1, evaluation: { tasks: 0 } });
+  const { metrics } = readMetrics(folder)[0];
+  expect(metrics.toolErrors).toBeGreaterThan(5);
+  expect(metrics[`toolErrors/${tool}`]).toBe(metrics.toolErrors);
+  expect(metrics.toolTimeouts).toBe(0);
+  expect(rules()).toContain("failing-tool");
+});
