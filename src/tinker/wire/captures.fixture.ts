@@ -1,0 +1,23 @@
+/** Bodies that SkyRL 0.4.0 (jax) took and gave, byte for byte, with what its own protobuf classes read in them. */
+
+/** forward_only of 2 data */
+export const forwardRequest =
+  "Cg5tb2RlbF9mMjU3NzM3ZBABGnQKIAoeChwBAAAACgAAABQAAAAeAAAAKAAAADIAAAA8AAAAElAKDXRhcmdldF90b2tlbnMSPwo4CgAAAAAAAAAUAAAAAAAAAB4AAAAAAAAAKAAAAAAAAAAyAAAAAAAAADwAAAAAAAAARgAAAAAAAAAYAiIBBxpEChAKDgoMAQAAAAUAAAAGAAAAEjAKDXRhcmdldF90b2tlbnMSHwoYBQAAAAAAAAAGAAAAAAAAAAcAAAAAAAAAGAIiAQMiDWNyb3NzX2VudHJvcHkwAQ==";
+
+/** result of: forward_only of 2 data */
+export const forwardResult =
+  "CgZzY2FsYXISsgESUgoIbG9ncHJvYnMSRgooDYvGwEDYxcAWedHA//jGwNHJvcCwk8LAhZjVwNn3xcCYsMfAgWvBwBIYAAAAAAAAAAAcAAAAAAAAACgAAAAAAAAAGAESWgoQZWxlbWVudHdpc2VfbG9zcxJGCigNi8ZAQNjFQBZ50UD/+MZA0cm9QLCTwkCFmNVA2ffFQJiwx0CBa8FAEhgAAAAAAAAAABwAAAAAAAAAKAAAAAAAAAAYARgC";
+
+/** forward_backward ppo with thresholds (accumulates) */
+export const ppoRequest =
+  "Cg5tb2RlbF9mMjU3NzM3ZBAFGtgBCiAKHgocAQAAAAoAAAAUAAAAHgAAACgAAAAyAAAAPAAAABJQCg10YXJnZXRfdG9rZW5zEj8KOAoAAAAAAAAAFAAAAAAAAAAeAAAAAAAAACgAAAAAAAAAMgAAAAAAAAA8AAAAAAAAAEYAAAAAAAAAGAIiAQcSMQoKYWR2YW50YWdlcxIjChyamZk+mpmZvwAAAD8AAKC/AAAAQM3MzD0AAIA/GAEiAQcSLwoIbG9ncHJvYnMSIwocDYvGwEDYxcAWedHA//jGwNHJvcCwk8LAhZjVwBgBIgEHIgNwcG8qHQoSY2xpcF9sb3dfdGhyZXNob2xkEZqZmZmZmek/Kh4KE2NsaXBfaGlnaF90aHJlc2hvbGQRMzMzMzMz8z86HwoSY2xpcF9sb3dfdGhyZXNob2xkEgkJmpmZmZmZ6T86IAoTY2xpcF9oaWdoX3RocmVzaG9sZBIJCTMzMzMzM/M/";
+
+/** result of: asample, 2 samples, seed 1 */
+export const samples =
+  "CmYIARIwYgEAAOMBAABTAQAAcQAAAMMAAAA5AQAATAAAAMUBAAB7AAAAfAEAAOQBAADsAAAAGjCL0MjAr73IwKhuzMC5s8jAL9DDwHkExMBUT8nAV2zFwA+hxcBovsbA2U7IwGW1v8AKZggBEjC6AAAAXQAAAJsAAADOAAAAygEAAMIBAAD+AQAAuwAAAG4AAADEAQAAEAEAAK0BAAAaMCEZy8AU37/A2P3OwHq8ysA0m8DA+63MwCiWwMD968zAQWzKwGcvz8DIyMrADcPPwA==";
+
+/** result of: asample, stop tokens (the stop token is the last one) */
+export const stopped = "CiwSFGIBAADjAQAAUwEAAHEAAADDAAAAGhSL0MjAr73IwKhuzMC5s8jAL9DDwA==";
+
+/** result of: asample with prompt_logprobs (jax: one fewer than the prompt's tokens) */
+export const promptLogprobs = "CiYIARIQYgEAAOMBAABTAQAAcQAAABoQi9DIwK+9yMCobszAubPIwBIcbb/DwCHxycCyps3Acg3MwGJftcAN9sLARQHLwA==";
