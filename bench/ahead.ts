@@ -16,9 +16,13 @@ const threads = 2;
 
 /** Wall and processor seconds of a step, the first ones left out: they fill the pipeline. */
 async function secondsPerStep(milliseconds: number, ahead: number, count: number) {
-  const { engine, chat } = await openModel(join(import.meta.dirname, "../models/office-classic"), threads);
+  const { engine, chat } = await openModel(join(import.meta.dirname, "../models/office-classic"), {
+    kind: "local",
+    device: "cpu",
+    threads,
+  });
   const environment = withSlowTools(createEnvironment("office-classic", {}), milliseconds);
-  const config = resolveConfig({ rollout: { ahead, concurrency: 128 }, steps: count + ahead + 1, threads });
+  const config = resolveConfig({ rollout: { ahead, concurrency: 128 }, steps: count + ahead + 1, engine: { threads } });
   const args: StepArguments = { config, engine, chat, environment, onEvent: () => {} };
   const start = { step: 0, position: 0, episodes: 0, toolCalls: 0, sampledTokens: 0, wallSeconds: 0, peakRssMb: 0 };
   const rollouts = await rolloutSource(args, start, undefined);

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Capability, capabilities, type Logprobs, type Weights } from "../src/core/policy.ts";
 import type { ActionInContext } from "../src/core/trajectory.ts";
 import type { Engine, SampleRequest } from "../src/engines/engine.ts";
-import { capabilityCases } from "./engine-capabilities.ts";
+import { capabilityCases, gates, tempered } from "./engine-capabilities.ts";
 import {
   adamW,
   combine,
@@ -26,6 +26,7 @@ import {
  */
 export function engineSuite(name: string, makeEngine: () => Promise<Engine>, has: readonly Capability[] = capabilities): void {
   describe(`${name} keeps the promises of an engine`, () => {
+    const { when } = gates(has);
     const engines: Engine[] = [];
     let folder: string;
     const open = async () => {
@@ -51,42 +52,39 @@ export function engineSuite(name: string, makeEngine: () => Promise<Engine>, has
     capabilityCases(open, has, () => folder);
 
     describe("sampling", () => {
-      test.each([1, 0.7])("reports the log-probs that it would train on, at temperature %d", async (temperature) => {
-        const engine = await open();
-        const requests = samples.map(({ context }, seed) => ({ ...request({ context, seed }), temperature }));
-        const actions = await Promise.all(requests.map((each) => engine.sample(each)));
-        const drawn = actions.map(({ tokens }, i) => ({ ...samples[i], action: tokens }));
-        expectClose(
-          actions.map((a) => a.logprobs),
-          await engine.logprobs(drawn, { temperature }),
-        );
-        expectClose(
-          actions.map((a) => a.modelLogprobs),
-          await engine.logprobs(drawn, plain),
-        );
-        for (const { tokens, entropies, weightVersion } of actions) {
-          expect(entropies).toHaveLength(tokens.length);
-          for (const entropy of entropies) expect(entropy).toBeLessThanOrEqual(Math.log(engine.info.vocabularySize) + rounding);
-          expect(weightVersion).toBe(engine.weightVersion);
-        }
-      });
-
-      test.each([1, 0.7])(
-        "tells the likeliest candidates of every token where it is asked to, at temperature %d",
-        async (temperature) => {
+      for (const temperature of [1, 0.7])
+        when(tempered(temperature), `reports the log-probs that it would train on, at temperature ${temperature}`, async () => {
           const engine = await open();
-          const all = await engine.sample(request({ maxTokens: 4, temperature, topLogprobs: engine.info.vocabularySize }));
-          const two = await engine.sample(request({ maxTokens: 4, temperature, topLogprobs: 2 }));
-          expect(two.topLogprobs).toEqual(all.topLogprobs?.map((candidates) => candidates.slice(0, 2)));
-          expect(all.topLogprobs).toHaveLength(4);
-          for (const [t, candidates] of all.topLogprobs?.entries() ?? []) {
-            expect(candidates).toEqual([...candidates].sort((a, b) => b - a));
-            const entropy = -candidates.reduce((sum, logprob) => sum + Math.exp(logprob) * logprob, 0);
-            expect(Math.abs(entropy - all.entropies[t])).toBeLessThan(rounding);
-          }
-          expect((await engine.sample(request({ maxTokens: 4, temperature }))).topLogprobs).toBeUndefined();
-        },
-      );
+          const requests = samples.map(({ context }, seed) => ({ ...request({ context, seed }), temperature }));
+          const actions = await Promise.all(requests.map((each) => engine.sample(each)));
+          const drawn = actions.map(({ tokens }, i) => ({ ...samples[i], action: tokens }));
+          expectClose(
+            actions.map((a) => a.logprobs),
+            await engine.logprobs(drawn, { temperature }),
+          );
+          const own = actions.flatMap(({ modelLogprobs }) => (modelLogprobs === undefined ? [] : [modelLogprobs]));
+          if (own.length > 0) expectClose(own, await engine.logprobs(drawn, plain));
+          for (const { weightVersion } of actions) expect(weightVersion).toBe(engine.weightVersion);
+        });
+
+      for (const temperature of [1, 0.7])
+        when(
+          ["top-logprobs", "token-entropies"],
+          `reports the most likely candidates of every token on request, at temperature ${temperature}`,
+          async () => {
+            const engine = await open();
+            const all = await engine.sample(request({ maxTokens: 4, temperature, topLogprobs: engine.info.vocabularySize }));
+            const two = await engine.sample(request({ maxTokens: 4, temperature, topLogprobs: 2 }));
+            expect(two.topLogprobs).toEqual(all.topLogprobs?.map((candidates) => candidates.slice(0, 2)));
+            expect(all.topLogprobs).toHaveLength(4);
+            for (const [t, candidates] of all.topLogprobs?.entries() ?? []) {
+              expect(candidates).toEqual([...candidates].sort((a, b) => b - a));
+              const entropy = -candidates.reduce((sum, logprob) => sum + Math.exp(logprob) * logprob, 0);
+              expect(Math.abs(entropy - all.entropies[t])).toBeLessThan(rounding);
+            }
+            expect((await engine.sample(request({ maxTokens: 4, temperature }))).topLogprobs).toBeUndefined();
+          },
+        );
 
       test("is decided by the seed, and greedy at temperature 0", async () => {
         const [first, second] = [await open(), await open()];
@@ -123,7 +121,7 @@ export function engineSuite(name: string, makeEngine: () => Promise<Engine>, has
         expect(seen).toHaveLength(1);
         expectClose(seen[0], logprobs);
         expectClose(returned, logprobs);
-        expectClose(await engine.forwardBackward(samples, someWeights, plain), logprobs);
+        expectClose(await (await open()).forwardBackward(samples, someWeights, plain), logprobs);
       });
 
       test("are the same for weights that are decided or known beforehand", async () => {
@@ -134,7 +132,7 @@ export function engineSuite(name: string, makeEngine: () => Promise<Engine>, has
         expectClose(await engine.logprobs(samples, plain), known.logprobs);
       });
 
-      test("add up until a step, and are linear in the weights", async () => {
+      when(["gradient-accumulation"], "add up until a step, and are linear in the weights", async () => {
         const apart = await stepped(someWeights, otherWeights);
         const together = await stepped(combine(someWeights, otherWeights, (a, b) => a + b));
         const doubled = await stepped(combine(someWeights, otherWeights, (a, b) => 2 * (a + b)));
@@ -156,7 +154,7 @@ export function engineSuite(name: string, makeEngine: () => Promise<Engine>, has
         }
       });
 
-      test("are those of the tempered log-probs", async () => {
+      when(["tempered-logprobs", "adam-settings"], "are those of the tempered log-probs", async () => {
         // ∂(Σ w·log π_T)/∂θ by the objective itself: a small step of plain gradient ascent gains η·‖g‖² to first order.
         const engine = await open();
         const [temperature, eta, large] = [1.7, 1e-6, 1e8];
@@ -183,7 +181,7 @@ export function engineSuite(name: string, makeEngine: () => Promise<Engine>, has
         expect((await engine.sample(request())).weightVersion).toBe(1);
       });
 
-      test("clears the gradient, and reports its norm before clipping", async () => {
+      when(["gradient-clipping"], "clears the gradient, and reports its norm before clipping", async () => {
         const engine = await open();
         const norms: number[] = [];
         for (const clipNorm of [Number.POSITIVE_INFINITY, 1e-3]) {
@@ -196,7 +194,7 @@ export function engineSuite(name: string, makeEngine: () => Promise<Engine>, has
     });
 
     describe("the reference", () => {
-      test("is the model at the last snapshot", async () => {
+      when(["reference"], "is the model at the last snapshot", async () => {
         const engine = await open();
         await engine.snapshotReference();
         const first = await engine.logprobs(samples, plain);
@@ -210,54 +208,115 @@ export function engineSuite(name: string, makeEngine: () => Promise<Engine>, has
       });
     });
 
-    describe("a saved state", () => {
-      test("continues exactly: the same numbers and, after one more step, the same model byte for byte", async () => {
-        const train = async (engine: Engine) => {
-          const drawn = await engine.sample(request({ seed: engine.weightVersion }));
-          await engine.forwardBackward([...samples, { ...samples[0], action: drawn.tokens }], (logprobs) => logprobs, plain);
-          return { drawn, report: await engine.step(adamW) };
-        };
-        const original = await open();
-        await train(original);
-        await original.snapshotReference();
-        await train(original);
-        const state = join(folder, "state");
-        await original.saveState(state);
-        const expected = await train(original);
+    describe("calls", () => {
+      test("take effect in the order in which they are made, awaited or not", async () => {
+        const awaited = await open();
+        await awaited.forwardBackward(samples, someWeights, plain);
+        await awaited.step(adamW);
+        const expected = [await awaited.logprobs(samples, plain), await awaited.sample(request({ seed: 4 }))] as const;
+        await awaited.forwardBackward(samples, () => otherWeights, plain);
+        await awaited.step(adamW);
+        const last = await awaited.logprobs(samples, plain);
 
-        const resumed = await open();
-        await resumed.loadState(state);
-        expect(resumed.weightVersion).toBe(2);
-        expect(await resumed.referenceLogprobs(samples, plain)).toEqual(await original.referenceLogprobs(samples, plain));
-        expect(await train(resumed)).toEqual(expected);
-        const [a, b] = [join(folder, "original"), join(folder, "resumed")];
-        await original.saveModel(a);
-        await resumed.saveModel(b);
-        const filesIn = async (path: string) =>
-          (await readdir(path, { recursive: true, withFileTypes: true }))
-            .filter((entry) => entry.isFile())
-            .map((entry) => relative(path, join(entry.parentPath, entry.name)))
-            .sort();
-        expect(await filesIn(b)).toEqual(await filesIn(a));
-        for (const file of await filesIn(a))
-          expect((await readFile(join(a, file))).equals(await readFile(join(b, file)))).toBe(true);
-      });
-
-      test("undoes all that happened since, gradients that wait for a step included", async () => {
         const engine = await open();
-        const before = await engine.logprobs(samples, plain);
-        const state = join(folder, "undo");
-        await engine.saveState(state);
-        await engine.forwardBackward(samples, someWeights, plain);
-        await engine.step(adamW);
-        await engine.forwardBackward(samples, otherWeights, plain);
-        await engine.loadState(state);
-        expect(await engine.logprobs(samples, plain)).toEqual(before);
-        expect(engine.weightVersion).toBe(0);
-        await engine.forwardBackward(samples, someWeights, plain);
-        await engine.step(adamW);
-        expectClose(await engine.logprobs(samples, plain), (await stepped(someWeights)).logprobs);
+        const first = [engine.forwardBackward(samples, someWeights, plain), engine.step(adamW)];
+        const [scored, drawn] = [engine.logprobs(samples, plain), engine.sample(request({ seed: 4 }))];
+        expectClose(await scored, expected[0]);
+        expect((await drawn).tokens).toEqual(expected[1].tokens);
+        const second = [engine.forwardBackward(samples, () => otherWeights, plain), engine.step(adamW)];
+        expectClose(await engine.logprobs(samples, plain), last);
+        await Promise.all([...first, ...second]);
+        expect(engine.weightVersion).toBe(2);
       });
+
+      test("that fail leave those after them", async () => {
+        const engine = await open();
+        const wrong = engine.forwardBackward(
+          samples,
+          () => {
+            throw new RangeError("decided nothing");
+          },
+          plain,
+        );
+        const scored = engine.logprobs(samples, plain);
+        await expect(wrong).rejects.toThrow("decided nothing");
+        expect(await scored).toHaveLength(samples.length);
+      });
+    });
+
+    describe("a saved state", () => {
+      test("brings back the parameters near enough to go on, and is dropped by its folder", async () => {
+        const engine = await open();
+        await engine.forwardBackward(samples, someWeights, plain);
+        await engine.step(adamW);
+        const before = await engine.logprobs(samples, plain);
+        const state = join(folder, "near");
+        await engine.saveState(state);
+        await engine.forwardBackward(samples, otherWeights, plain);
+        await engine.step({ ...adamW, learningRate: 0.1 });
+        const moved = distance(await engine.logprobs(samples, plain), before);
+        await engine.loadState(state);
+        const near = has.includes("full-precision-state") ? rounding : moved / 10;
+        expect(distance(await engine.logprobs(samples, plain), before)).toBeLessThan(near);
+        expect(engine.weightVersion).toBe(1);
+        await engine.dropState(state);
+      });
+
+      when(
+        ["exact-state", "full-precision-state", "reference"],
+        "continues exactly: the same numbers and, after one more step, the same model byte for byte",
+        async () => {
+          const train = async (engine: Engine) => {
+            const drawn = await engine.sample(request({ seed: engine.weightVersion }));
+            await engine.forwardBackward([...samples, { ...samples[0], action: drawn.tokens }], (logprobs) => logprobs, plain);
+            return { drawn, report: await engine.step(adamW) };
+          };
+          const original = await open();
+          await train(original);
+          await original.snapshotReference();
+          await train(original);
+          const state = join(folder, "state");
+          await original.saveState(state);
+          const expected = await train(original);
+
+          const resumed = await open();
+          await resumed.loadState(state);
+          expect(resumed.weightVersion).toBe(2);
+          expect(await resumed.referenceLogprobs(samples, plain)).toEqual(await original.referenceLogprobs(samples, plain));
+          expect(await train(resumed)).toEqual(expected);
+          const [a, b] = [join(folder, "original"), join(folder, "resumed")];
+          await original.saveModel(a);
+          await resumed.saveModel(b);
+          const filesIn = async (path: string) =>
+            (await readdir(path, { recursive: true, withFileTypes: true }))
+              .filter((entry) => entry.isFile())
+              .map((entry) => relative(path, join(entry.parentPath, entry.name)))
+              .sort();
+          expect(await filesIn(b)).toEqual(await filesIn(a));
+          for (const file of await filesIn(a))
+            expect((await readFile(join(a, file))).equals(await readFile(join(b, file)))).toBe(true);
+        },
+      );
+
+      when(
+        ["exact-state", "full-precision-state"],
+        "undoes all that happened since, gradients that wait for a step included",
+        async () => {
+          const engine = await open();
+          const before = await engine.logprobs(samples, plain);
+          const state = join(folder, "undo");
+          await engine.saveState(state);
+          await engine.forwardBackward(samples, someWeights, plain);
+          await engine.step(adamW);
+          await engine.forwardBackward(samples, otherWeights, plain);
+          await engine.loadState(state);
+          expect(await engine.logprobs(samples, plain)).toEqual(before);
+          expect(engine.weightVersion).toBe(0);
+          await engine.forwardBackward(samples, someWeights, plain);
+          await engine.step(adamW);
+          expectClose(await engine.logprobs(samples, plain), (await stepped(someWeights)).logprobs);
+        },
+      );
     });
   });
 }

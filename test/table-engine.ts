@@ -11,11 +11,15 @@ import {
   type EngineStats,
   type ForwardOptions,
   type FrozenPolicy,
-  missingCapability,
+  requireCapability,
+  requireStepOptions,
   type SampledAction,
   type SampleRequest,
   type StepOptions,
 } from "../src/engines/engine.ts";
+
+/** Adam's settings of a table that takes none from its caller: those of the suite's `adamW`. */
+const tableAdam = { beta1: 0.9, beta2: 0.999, epsilon: 1e-2, weightDecay: 0.01 };
 
 /** Numbers that learn, and Adam's state. */
 interface Learned {
@@ -41,12 +45,17 @@ export class TableEngine implements Engine {
   #gradient: number[];
   #criticGradient: number[];
   #sampledTokens = 0;
+  /** Calls of `forwardBackward` since the last step. */
+  #passes = 0;
+  /** Folders of the states that were dropped. */
+  readonly dropped: string[] = [];
   /** Added to the log-probs that the sampler reports: a sampler that disagrees with the trainer. */
   samplerError = 0;
 
   constructor(vocabularySize: number, has: readonly Capability[] = capabilities) {
     const size = vocabularySize ** 2;
-    this.info = { name: "table", parameters: size, vocabularySize, maxLength: 4096, capabilities: has };
+    const fixedAdam = has.includes("adam-settings") ? undefined : tableAdam;
+    this.info = { name: "table", parameters: size, vocabularySize, maxLength: 4096, capabilities: has, fixedAdam };
     this.#state = { policy: unlearned(size), reference: zeros(size) };
     this.#gradient = zeros(size);
     this.#criticGradient = zeros(vocabularySize);
@@ -57,6 +66,7 @@ export class TableEngine implements Engine {
   }
 
   async sample(request: SampleRequest): Promise<SampledAction> {
+    if ((request.topLogprobs ?? 0) > 0) this.#require("top-logprobs");
     const action = this.#sampleFrom(this.#state.policy.numbers, request);
     this.#sampledTokens += action.tokens.length;
     return { ...action, weightVersion: this.weightVersion };
@@ -86,16 +96,19 @@ export class TableEngine implements Engine {
       if (stopTokens.includes(token)) finish = "stop";
     }
     const told = topLogprobs > 0 ? { topLogprobs: candidates } : {};
-    return { tokens, logprobs, modelLogprobs, entropies, ...told, finish };
+    const known = this.info.capabilities.includes("token-entropies") ? entropies : [];
+    return { tokens, logprobs, modelLogprobs, entropies: known, ...told, finish };
   }
 
   release(): void {}
 
   async logprobs(samples: readonly ActionInContext[], { temperature }: ForwardOptions): Promise<Logprobs> {
+    if (temperature !== 1) this.#require("tempered-logprobs");
     return this.#score(this.#state.policy.numbers, samples, temperature);
   }
 
   async referenceLogprobs(samples: readonly ActionInContext[], { temperature }: ForwardOptions): Promise<Logprobs> {
+    this.#require("reference");
     return this.#score(this.#state.reference, samples, temperature);
   }
 
@@ -105,6 +118,9 @@ export class TableEngine implements Engine {
     { temperature, entropyWeights }: BackwardOptions,
   ): Promise<Logprobs> {
     if (entropyWeights !== undefined) this.#require("entropy-gradient");
+    if (temperature !== 1) this.#require("tempered-logprobs");
+    if (this.#passes > 0) this.#require("gradient-accumulation");
+    this.#passes++;
     const logprobs = this.#score(this.#state.policy.numbers, samples, temperature);
     const weights = typeof decide === "function" ? decide(logprobs) : decide;
     const size = this.info.vocabularySize;
@@ -124,6 +140,8 @@ export class TableEngine implements Engine {
   }
 
   async step(options: StepOptions): Promise<StepReport> {
+    requireStepOptions(this.info, options);
+    this.#passes = 0;
     return climb(this.#state.policy, this.#gradient, options);
   }
 
@@ -179,11 +197,15 @@ export class TableEngine implements Engine {
           for (const j of sample.action.keys()) gradient[tokenBefore(sample, j)] += weights[i][j];
         return current;
       },
-      step: async (options) => climb(state, gradient, options),
+      step: async (options) => {
+        requireStepOptions(this.info, options);
+        return climb(state, gradient, options);
+      },
     };
   }
 
   async snapshotReference(): Promise<void> {
+    this.#require("reference");
     this.#state.reference = [...this.#state.policy.numbers];
   }
 
@@ -194,11 +216,23 @@ export class TableEngine implements Engine {
 
   async saveState(folder: string): Promise<void> {
     mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, "state.json"), JSON.stringify(this.#state));
+    const has = (capability: Capability) => this.info.capabilities.includes(capability);
+    const { policy, reference, critic } = this.#state;
+    const kept = (learned: Learned): Learned => ({
+      ...(has("exact-state") ? learned : { ...unlearned(learned.numbers.length), steps: learned.steps }),
+      numbers: has("full-precision-state") ? learned.numbers : learned.numbers.map((x) => Number(x.toPrecision(3))),
+    });
+    const state: State = { policy: kept(policy), reference, ...(critic && { critic: kept(critic) }) };
+    writeFileSync(join(folder, "state.json"), JSON.stringify(state));
+  }
+
+  async dropState(folder: string): Promise<void> {
+    this.dropped.push(folder);
   }
 
   async loadState(folder: string): Promise<void> {
     this.#state = JSON.parse(readFileSync(join(folder, "state.json"), "utf8"));
+    this.#passes = 0;
     this.#gradient.fill(0);
     this.#criticGradient.fill(0);
   }
@@ -230,7 +264,7 @@ export class TableEngine implements Engine {
   }
 
   #require(capability: Capability): void {
-    if (!this.info.capabilities.includes(capability)) throw missingCapability(this.info, capability);
+    requireCapability(this.info, capability);
   }
 }
 

@@ -11,7 +11,7 @@ import { trainingTasks } from "../../src/training/tasks.ts";
 import { answerRounds } from "./rounds.ts";
 
 const [model, threads] = process.argv.slice(2);
-const { engine, chat } = await openModel(model, Number(threads));
+const { engine, chat } = await openModel(model, { kind: "local", device: "cpu", threads: Number(threads) });
 const { environment: named, rollout } = resolveConfig({ algorithm: "arpo" });
 const environment = createEnvironment(named.name, named.settings);
 const { branching, ...plain } = rollout;

@@ -11,7 +11,7 @@ import { resolveConfig } from "../../src/training/config.ts";
 import { answerRounds } from "./rounds.ts";
 
 const [model] = process.argv.slice(2);
-const { engine, chat } = await openModel(model, 1);
+const { engine, chat } = await openModel(model, { kind: "local", device: "cpu", threads: 1 });
 const office = createEnvironment("office-classic", {});
 const tasks = [await office.task("train", 7)];
 const leaves = 1000;

@@ -13,7 +13,7 @@ import { rolloutBatch, writeBatch } from "../batch.ts";
 
 const [model, threads, file] = process.argv.slice(2);
 const { environment: named, rollout, seed } = resolveConfig({ rollout: { tasksPerStep: 8, groupSize: 8 } });
-const { engine, chat } = await openModel(model, Number(threads));
+const { engine, chat } = await openModel(model, { kind: "local", device: "cpu", threads: Number(threads) });
 const environment = createEnvironment(named.name, named.settings);
 const tasks = await trainingTasks(environment, 0, rollout.tasksPerStep, seed);
 const groups = await rolloutGroups(engine, chat, environment, tasks, {

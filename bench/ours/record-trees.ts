@@ -15,7 +15,7 @@ const [model, threads, file] = process.argv.slice(2);
 const { environment: named, rollout, seed } = resolveConfig({ algorithm: "arpo" });
 const { branching } = rollout;
 if (branching === "off") throw new Error("ARPO's rollouts branch.");
-const { engine, chat } = await openModel(model, Number(threads));
+const { engine, chat } = await openModel(model, { kind: "local", device: "cpu", threads: Number(threads) });
 const environment = createEnvironment(named.name, named.settings);
 const tasks = await trainingTasks(environment, 0, rollout.tasksPerStep, seed);
 const groups = await rolloutTrees(engine, chat, environment, tasks, {

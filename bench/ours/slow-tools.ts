@@ -12,7 +12,7 @@ import { withSlowTools } from "../slow-tools.ts";
 import { answerRounds } from "./rounds.ts";
 
 const [model, threads] = process.argv.slice(2);
-const { engine, chat } = await openModel(model, Number(threads));
+const { engine, chat } = await openModel(model, { kind: "local", device: "cpu", threads: Number(threads) });
 const { environment: named, rollout } = resolveConfig({ rollout: { tasksPerStep: 25, groupSize: 16, concurrency: 200 } });
 const office = createEnvironment(named.name, named.settings);
 const tasks = await trainingTasks(office, 0, rollout.tasksPerStep, 1);

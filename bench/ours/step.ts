@@ -8,7 +8,7 @@ import { wordsEnvironment } from "../words.ts";
 import { answerRounds, secondsPerCall } from "./rounds.ts";
 
 const [model, threads, task] = process.argv.slice(2);
-const { engine, chat } = await openModel(model, Number(threads));
+const { engine, chat } = await openModel(model, { kind: "local", device: "cpu", threads: Number(threads) });
 const environment = task === "words" ? wordsEnvironment : oneRequestOffice();
 const limits = task === "words" ? { maxTurns: 1, maxTokens: 128 } : { maxTurns: 10, maxTokens: 96 };
 const config = resolveConfig({

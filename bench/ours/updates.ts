@@ -11,7 +11,7 @@ import { randomStream } from "../../src/core/random.ts";
 import type { Group } from "../../src/core/trajectory.ts";
 import { createLocalEngine } from "../../src/engines/local/engine.ts";
 import { resolveConfig } from "../../src/training/config.ts";
-import { enginePolicy } from "../../src/training/engine-policy.ts";
+import { enginePolicy, stepOptions } from "../../src/training/engine-policy.ts";
 import { readBatch } from "../batch.ts";
 import { PassCounter, referencePasses } from "../passes.ts";
 import { answerRounds } from "./rounds.ts";
@@ -36,7 +36,10 @@ function firstTurns(most: number): Group[] {
 async function update(algorithm: AlgorithmConfig, groups: readonly Group[]): Promise<{ seconds: number; passes: number }> {
   await engine.loadState(start);
   engine.takeStats();
-  const counter = new PassCounter(engine, enginePolicy(engine, rollout.temperature, optimizer));
+  const counter = new PassCounter(
+    engine,
+    enginePolicy(engine, rollout.temperature, stepOptions(optimizer, optimizer.learningRate)),
+  );
   const started = performance.now();
   await runUpdate(counter.policy, groups, algorithm, randomStream(seed, "update", 1));
   return { seconds: (performance.now() - started) / 1000, passes: counter.passes };

@@ -11,11 +11,26 @@ export type Decide = (logprobs: Logprobs) => Weights;
 export type Values = readonly (readonly number[])[];
 
 /**
- * What a run may need of an engine beyond sampling, log-probs and Σ w·log π: algorithms a critic or the gradient of the entropy, rollouts that
- * are sampled ahead frozen policies. An engine lists what it has; a run that needs more does not start.
+ * What an engine may lack, each with what it lets a run do. An engine lists what it has. A run that needs more does not start, and the
+ * error names the setting that needs it (training/capabilities.ts).
  */
-export const capabilities = ["critic", "entropy-gradient", "frozen-policies"] as const;
-export type Capability = (typeof capabilities)[number];
+export const capabilityMeanings = {
+  critic: "trains a value function beside the policy",
+  "entropy-gradient": "back-propagates the entropy of the action tokens' distributions",
+  reference: "keeps a frozen copy of the policy and scores samples under it",
+  "tempered-logprobs": "scores and trains log-probs of softmax(logits / temperature) at temperatures other than 1",
+  "gradient-accumulation": "adds up the gradients of several forwardBackward calls before a step",
+  "gradient-clipping": "scales a gradient down to a given norm",
+  "adam-settings": "takes beta1, beta2, epsilon and weight decay from the caller",
+  "token-entropies": "reports the entropy of the distribution of each sampled token",
+  "top-logprobs": "reports the log-probs of the most likely candidates of each sampled token",
+  "frozen-policies": "samples from frozen weights while it trains",
+  "exact-state": "continues from a saved state with the same numbers: optimiser moments included",
+  "full-precision-state": "saves parameters as float32",
+} as const;
+export type Capability = keyof typeof capabilityMeanings;
+/** All of them. */
+export const capabilities = Object.keys(capabilityMeanings) as readonly Capability[];
 
 /**
  * What an algorithm needs of a model: the seam between arithmetic and engines is the token log-probability.

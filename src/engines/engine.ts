@@ -19,7 +19,7 @@ export interface SampleRequest {
   readonly topP?: number;
   /** Only the k likeliest tokens; 0 (off) if left out. */
   readonly topK?: number;
-  /** So many candidates' log-probs are told for every token; 0 (none) if left out. */
+  /** Number of top candidates whose log-probs are returned for each token. Default 0. Above 0 it needs the capability "top-logprobs". */
   readonly topLogprobs?: number;
   /** Names the row whose key/value cache this context continues; the cache is kept until `release(key)`. */
   readonly cacheKey?: string;
@@ -31,9 +31,9 @@ export interface SampledAction {
   readonly tokens: readonly TokenId[];
   /** Under the distribution that was sampled: temperature, top-k and top-p applied. */
   readonly logprobs: readonly number[];
-  /** Under the model itself: softmax(logits). */
-  readonly modelLogprobs: readonly number[];
-  /** Entropy in nats of the tempered distribution, before top-k and top-p. */
+  /** Under the model itself: softmax(logits). undefined if the engine reports only those of the sampled distribution. */
+  readonly modelLogprobs?: readonly number[];
+  /** Entropy in nats of the tempered distribution, before top-k and top-p. Empty without the capability "token-entropies". */
   readonly entropies: readonly number[];
   /** For each token the likeliest candidates of the same distribution, likeliest first. Where the request asked for them. */
   readonly topLogprobs?: readonly (readonly number[])[];
@@ -50,21 +50,27 @@ export interface EngineInfo {
   readonly maxLength: number;
   /** What it can do beyond sampling, log-probs and Σ w·log π. Asked for another, it throws `missingCapability`. */
   readonly capabilities: readonly Capability[];
+  /** Adam's settings that the engine always uses. Required of an engine without the capability "adam-settings". */
+  readonly fixedAdam?: AdamSettings;
 }
 
-/** Adam's settings are AdamW's (Loshchilov & Hutter, arXiv:1711.05101), as in PyTorch. */
-export interface StepOptions {
-  readonly learningRate: number;
+/** Settings of AdamW (Loshchilov & Hutter, arXiv:1711.05101), with PyTorch's meaning. */
+export interface AdamSettings {
   readonly beta1: number;
   readonly beta2: number;
   readonly epsilon: number;
   readonly weightDecay: number;
-  /** The gradient is scaled down to this Euclidean norm; Infinity leaves it alone. */
+}
+
+/** Values other than `EngineInfo.fixedAdam` need the capability "adam-settings". */
+export interface StepOptions extends AdamSettings {
+  readonly learningRate: number;
+  /** The gradient is scaled down to this Euclidean norm. Infinity is no clipping; less needs the capability "gradient-clipping". */
   readonly clipNorm: number;
 }
 
 export interface ForwardOptions {
-  /** Log-probs are of softmax(logits / temperature). */
+  /** Log-probs are of softmax(logits / temperature). A temperature other than 1 needs the capability "tempered-logprobs". */
   readonly temperature: number;
 }
 
@@ -110,11 +116,22 @@ export interface FrozenPolicy extends Sampler {
 /**
  * A model that can be sampled and trained. Samples are scored and trained token for token as they were sampled.
  * An engine computes tokens that samples share (prompts, histories, stems of a tree) once.
+ *
+ * The contract, which test/engine-suite.ts checks:
+ * - Calls take effect in the order in which they are made, whether or not the calls before were awaited (`CallOrder` queues them). A call
+ *   that fails rejects its own promise, and the calls after it are still made.
+ * - A step follows exactly one `forwardBackward`; several need the capability "gradient-accumulation".
+ * - A step does not refresh the sampler. The first `sample` after it does, so that steps which nobody samples between cost no refresh.
+ * - What an engine cannot do is missing from `info.capabilities`, and asking for it throws `missingCapability`. It never drops a setting.
+ * - A state is a folder. An engine elsewhere writes a reference into it: a path on its server, and numbers.
  */
 export interface Engine extends Sampler {
   /** Log-probs of the action tokens under the current parameters. */
   logprobs(samples: readonly ActionInContext[], options: ForwardOptions): Promise<Logprobs>;
-  /** The same under the parameters of the last `snapshotReference`. @throws EngineError if there was none */
+  /**
+   * The same under the parameters of the last `snapshotReference`.
+   * @throws EngineError if there was none, or where the engine lacks the capability "reference"
+   */
   referenceLogprobs(samples: readonly ActionInContext[], options: ForwardOptions): Promise<Logprobs>;
   /**
    * Adds ∂(Σ w·log π)/∂θ to the accumulated gradient, w = decide(log π). Weights that are known beforehand save a forward pass;
@@ -140,13 +157,19 @@ export interface Engine extends Sampler {
    * @throws EngineError where the engine lacks the capability "critic"
    */
   critic(): Promise<EngineCritic>;
-  /** Freezes a copy of the current parameters as the reference. */
+  /** Freezes a copy of the current parameters as the reference. @throws EngineError where the engine lacks the capability "reference" */
   snapshotReference(): Promise<void>;
   /** Writes a Hugging Face-format folder. */
   saveModel(folder: string): Promise<void>;
-  /** Writes all that training needs to continue exactly: parameters in full precision, optimiser moments, reference, critic. */
+  /**
+   * Writes what training needs to continue into a folder: parameters, optimiser moments, reference, critic, or a reference to where these
+   * are. With the capabilities "exact-state" and "full-precision-state" training continues with the same numbers.
+   */
   saveState(folder: string): Promise<void>;
+  /** Continues from what `saveState` wrote. The folder may have been renamed since. */
   loadState(folder: string): Promise<void>;
+  /** Deletes what a saved state refers to outside its folder. The caller then removes the folder. */
+  dropState(folder: string): Promise<void>;
   /** What was computed since the last call, for the metrics. */
   takeStats(): EngineStats;
   dispose(): Promise<void>;
@@ -172,10 +195,27 @@ export interface EngineStats {
   };
 }
 
-/** What an engine throws that is asked for a capability which it lacks. */
+/** The error of an engine that is asked for a capability which it lacks. */
 export function missingCapability({ name, capabilities }: EngineInfo, capability: Capability): EngineError {
   return new EngineError(`the capability "${capability}" of ${name}`, undefined, {
     expected: `an engine that has it; this one has ${capabilities.length === 0 ? "none" : capabilities.join(", ")}`,
     hint: "Choose another algorithm or another engine.",
   });
+}
+
+/** @throws EngineError where the engine lacks the capability */
+export function requireCapability(info: EngineInfo, capability: Capability): void {
+  if (!info.capabilities.includes(capability)) throw missingCapability(info, capability);
+}
+
+/** @throws EngineError where options of a step ask for what the engine lacks */
+export function requireStepOptions(info: EngineInfo, options: StepOptions): void {
+  if (options.clipNorm < Infinity) requireCapability(info, "gradient-clipping");
+  if (differentAdam(info, options) !== undefined) requireCapability(info, "adam-settings");
+}
+
+/** The first of Adam's settings that an engine without "adam-settings" would not take. */
+export function differentAdam({ capabilities, fixedAdam }: EngineInfo, asked: AdamSettings): keyof AdamSettings | undefined {
+  if (capabilities.includes("adam-settings")) return undefined;
+  return (["beta1", "beta2", "epsilon", "weightDecay"] as const).find((name) => asked[name] !== fixedAdam?.[name]);
 }

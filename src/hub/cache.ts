@@ -60,10 +60,14 @@ export function shardsOf(index: string): string[] | undefined {
   }
 }
 
-/** True if a snapshot has all that a model needs. A link whose blob is not there yet leads nowhere, and so counts as missing. */
-export function isComplete(snapshot: string): boolean {
+/**
+ * True if a snapshot has all that a model needs. A link whose blob is not there yet leads nowhere, and so counts as missing.
+ * @param weights whether that includes the weights
+ */
+export function isComplete(snapshot: string, weights: boolean): boolean {
   const has = (name: string) => existsSync(join(snapshot, name));
   if (!has("config.json") || !has("tokenizer.json")) return false;
+  if (!weights) return true;
   if (has("model.safetensors")) return true;
   return has(indexFile) && (shardsOf(readFileSync(join(snapshot, indexFile), "utf8"))?.every(has) ?? false);
 }

@@ -33,6 +33,8 @@ export interface FetchOptions {
   readonly onEvent?: (event: HubEvent) => void;
   /** Looks at config.json before the weights are fetched, and throws for a model that could not be used anyway. */
   readonly inspect?: (configFile: string) => void | Promise<void>;
+  /** Whether the weights are needed. Without them tokenizer, chat template and config.json are fetched. Default true. */
+  readonly weights?: boolean;
 }
 
 /**
@@ -42,16 +44,16 @@ export interface FetchOptions {
  * @throws ModelError if it cannot be reached, has no such weights, or the download is corrupt or does not fit the disk
  */
 export async function fetchModel(name: HubName, options: FetchOptions = {}): Promise<string> {
-  const { settings = hubSettings(), onEvent = () => {} } = options;
+  const { settings = hubSettings(), onEvent = () => {}, weights = true } = options;
   const cache = repoCache(settings.cacheFolder, name.repo);
   const known = cachedCommit(cache, name);
-  const cached = known !== undefined && isComplete(cache.snapshot(known)) ? cache.snapshot(known) : undefined;
+  const cached = known !== undefined && isComplete(cache.snapshot(known), weights) ? cache.snapshot(known) : undefined;
   if (cached !== undefined && (settings.offline || isCommit(name.revision))) return cached;
   if (settings.offline) throw explain(undefined, name, settings);
   try {
     const commit = await findCommit(name, settings);
     const snapshot = cache.snapshot(commit);
-    if (!isComplete(snapshot))
+    if (!isComplete(snapshot, weights))
       await withLock(
         cache.lock,
         () => onEvent({ type: "waiting" }),
@@ -75,10 +77,10 @@ async function fetchSnapshot(
   commit: string,
   cache: RepoCache,
   settings: HubSettings,
-  { onEvent = () => {}, inspect = () => {} }: FetchOptions,
+  { onEvent = () => {}, inspect = () => {}, weights: withWeights = true }: FetchOptions,
 ): Promise<void> {
   const snapshot = cache.snapshot(commit);
-  if (isComplete(snapshot)) return; // by whoever held the lock
+  if (isComplete(snapshot, withWeights)) return; // by whoever held the lock
   const files = await listRoot(name.repo, commit, settings);
   requireModel(files, name);
 
@@ -104,7 +106,9 @@ async function fetchSnapshot(
   await get(named("config.json"));
   await inspect(join(snapshot, "config.json"));
   const whole = named("model.safetensors"); // goes before shards, as in transformers
-  await get(files.filter(({ path }) => smallFiles.test(path) || (path === indexFile && whole.length === 0)));
+  const wantsIndex = withWeights && whole.length === 0;
+  await get(files.filter(({ path }) => smallFiles.test(path) || (path === indexFile && wantsIndex)));
+  if (!withWeights) return;
   const weights = whole.length > 0 ? whole : await shardFiles(files, snapshot, name);
   await requireSpace(weights, cache, settings.cacheFolder);
   await get(weights);

@@ -8,7 +8,7 @@ import { writeFileAtomic, writeFolderAtomic } from "./files.ts";
 import { layout } from "./layout.ts";
 import { checkpointSteps, listRuns, readMetrics, readProgress, readRun, readTrajectories, trajectorySteps } from "./read.ts";
 import { decodeTrajectories, encodeTrajectories } from "./trajectory-file.ts";
-import { createRun, newRunFolder, reopenRun, writeCheckpoint, writeStep } from "./write.ts";
+import { createRun, engineStateFolder, newRunFolder, reopenRun, writeCheckpoint, writeStep } from "./write.ts";
 
 const newFolder = () => mkdtempSync(join(tmpdir(), "retrograde-run-"));
 const config = { seed: 7, steps: 4, rollout: { groupSize: 2 }, out: "somewhere", limits: { logprobGap: 0.02 } };
@@ -72,6 +72,7 @@ function writeSteps(folder: string, from: number, to: number): void {
     writeStep(folder, { step, metrics: { reward: step / 3, kl: null } }, { step, ...timing }, [trajectory]);
 }
 
+const dropState = async () => {};
 const saveState = async (folder: string) => writeFileSync(join(folder, "state.bin"), "weights");
 
 test("trajectories come back id for id, whether history continues or was rewritten", () => {
@@ -107,7 +108,7 @@ test("reopening a run takes all of it back to the newest checkpoint", async () =
   createRun(folder, config);
   writeSteps(folder, 1, 2);
   const before = readFileSync(layout.metrics(folder));
-  await writeCheckpoint(folder, progressAt(2), saveState, 2);
+  await writeCheckpoint(folder, progressAt(2), { saveState, dropState }, 2);
   writeSteps(folder, 3, 4);
   mkdirSync(join(layout.checkpointFolder(folder), ".step-000004.unfinished"));
   expect(reopenRun(folder, config)).toBe(2);
@@ -120,8 +121,14 @@ test("reopening a run takes all of it back to the newest checkpoint", async () =
 test("only the newest checkpoints are kept", async () => {
   const folder = newFolder();
   createRun(folder, config);
-  for (const step of [1, 2, 3]) await writeCheckpoint(folder, progressAt(step), saveState, 2);
+  const dropped: string[] = [];
+  const remember = async (state: string) => {
+    expect(existsSync(state)).toBe(true); // what it refers to can still be read
+    dropped.push(state);
+  };
+  for (const step of [1, 2, 3]) await writeCheckpoint(folder, progressAt(step), { saveState, dropState: remember }, 2);
   expect(checkpointSteps(folder)).toEqual([2, 3]);
+  expect(dropped).toEqual([engineStateFolder(folder, 1)]);
 });
 
 test("a folder of another configuration is refused with the first setting that differs", () => {
@@ -180,11 +187,11 @@ test.runIf(existsSync("/dev/full"))("a full disk is a RunError that says how to 
 test("a disk that fills while an engine writes its state is the same error, and leaves the checkpoints that there were", async () => {
   const folder = newFolder();
   createRun(folder, config);
-  await writeCheckpoint(folder, progressAt(1), saveState, 2);
+  await writeCheckpoint(folder, progressAt(1), { saveState, dropState }, 2);
   const full = async () => {
     throw new Error("weights not written", { cause: Object.assign(new Error("no space left on device"), { code: "ENOSPC" }) });
   };
-  await expect(writeCheckpoint(folder, progressAt(2), full, 2)).rejects.toThrow("The disk is full.");
+  await expect(writeCheckpoint(folder, progressAt(2), { saveState: full, dropState }, 2)).rejects.toThrow("The disk is full.");
   expect(readdirSync(layout.checkpointFolder(folder))).toEqual(["step-000001"]);
 });
 

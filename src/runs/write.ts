@@ -50,9 +50,16 @@ export function createRun(
   writeFileAtomic(layout.run(folder), json(record));
 }
 
-/** @throws RunError where a folder holds a run of another configuration, naming the first setting that differs */
-export function requireSameRun(folder: string, config: Readonly<Record<string, unknown>>): void {
-  const difference = firstDifference(readRun(folder).config, JSON.parse(JSON.stringify(config)));
+/**
+ * @param recorded the configuration of the run in the folder, with settings that were added or moved since filled in
+ * @throws RunError where a folder holds a run of another configuration, naming the first setting that differs
+ */
+export function requireSameRun(
+  folder: string,
+  config: Readonly<Record<string, unknown>>,
+  recorded: Readonly<Record<string, unknown>> = readRun(folder).config,
+): void {
+  const difference = firstDifference(JSON.parse(JSON.stringify(recorded)), JSON.parse(JSON.stringify(config)));
   if (difference === undefined) return;
   throw new RunError(`${difference.path} of the run in ${folder}`, difference.recorded, {
     expected: `${JSON.stringify(difference.wanted) ?? "nothing"}, as this configuration says`,
@@ -62,11 +69,16 @@ export function requireSameRun(folder: string, config: Readonly<Record<string, u
 
 /**
  * Takes a run's folder back to its newest checkpoint: what was written after it is made again.
+ * @param recorded as `requireSameRun` takes it
  * @returns the step of that checkpoint; 0 where there is none yet
  * @throws RunError as `requireSameRun`
  */
-export function reopenRun(folder: string, config: Readonly<Record<string, unknown>>): number {
-  requireSameRun(folder, config);
+export function reopenRun(
+  folder: string,
+  config: Readonly<Record<string, unknown>>,
+  recorded?: Readonly<Record<string, unknown>>,
+): number {
+  requireSameRun(folder, config, recorded);
   const step = checkpointSteps(folder).at(-1) ?? 0;
   keepLines(layout.metrics(folder), readMetrics(folder), step);
   keepLines(layout.timing(folder), readTimings(folder), step);
@@ -106,11 +118,19 @@ export function writeEvaluation(folder: string, record: EvaluationRecord, trajec
   writeFileAtomic(layout.evaluation(folder, record), json({ schema: schemaVersion, ...record }));
 }
 
-/** @param saveState writes the engine's state into a folder; @param keep so many of the newest checkpoints stay */
+/** An engine's states, for checkpoints. */
+export interface StateKeeper {
+  /** Writes the state, or a reference to it, into a folder. */
+  saveState(folder: string): Promise<void>;
+  /** Deletes what the state in a folder refers to outside of it. */
+  dropState(folder: string): Promise<void>;
+}
+
+/** @param keep number of checkpoints that stay: the newest ones */
 export async function writeCheckpoint(
   folder: string,
   progress: Progress,
-  saveState: (folder: string) => Promise<void>,
+  { saveState, dropState }: StateKeeper,
   keep: number,
 ): Promise<string> {
   const path = layout.checkpoint(folder, progress.step);
@@ -119,8 +139,10 @@ export async function writeCheckpoint(
     await saveState(join(unfinished, "engine"));
     writeFileAtomic(join(unfinished, "trainer.json"), json({ schema: schemaVersion, ...progress }));
   });
-  for (const step of checkpointSteps(folder).slice(0, -keep))
+  for (const step of checkpointSteps(folder).slice(0, -keep)) {
+    await dropState(engineStateFolder(folder, step));
     rmSync(layout.checkpoint(folder, step), { recursive: true, force: true });
+  }
   return path;
 }
 

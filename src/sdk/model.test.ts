@@ -14,6 +14,7 @@ await writeTinyModel(source);
 const choice = (model: string, name = "office") => ({ model, environment: { name } });
 const findModel = (model: string) => models.findModel(choice(model));
 const modelFolder = (model: string) => models.modelFolder(choice(model));
+const oneThread = { kind: "local", device: "cpu", threads: 1 } as const;
 const use = { training: false, length: 64, concurrency: 1 };
 
 beforeEach(() => {
@@ -54,7 +55,7 @@ test("a model from the Hub samples what it samples from its folder", async () =>
   vi.stubEnv("HF_ENDPOINT", hub.endpoint);
   const sampled = await Promise.all(
     [source, await modelFolder(hub.repo)].map(async (folder) => {
-      const { engine } = await openModel(folder, 1, use);
+      const { engine } = await openModel(folder, oneThread, { use });
       const { tokens } = await engine.sample({ context: [1, 2, 3], maxTokens: 8, stopTokens: [], seed: 1 });
       await engine.dispose();
       return tokens;
@@ -85,7 +86,7 @@ test("without a network a name that is nowhere says so at once", async () => {
 
 test("a model that does not fit the memory is refused before it is loaded", async () => {
   vi.stubEnv("RETROGRADE_MEMORY", "0.1");
-  await expect(openModel(source, 1, { ...use, training: true })).rejects.toThrow(
+  await expect(openModel(source, oneThread, { use: { ...use, training: true } })).rejects.toThrow(
     /memory for training .* is "0.10 GiB"; expected about .* GiB/,
   );
 });
@@ -103,7 +104,7 @@ test("weights that were cut off after they were verified are named", async () =>
   vi.stubEnv("HF_ENDPOINT", hub.endpoint);
   const file = join(await modelFolder(hub.repo), "model.safetensors");
   writeFileSync(file, readFileSync(file).subarray(0, -100));
-  await expect(openModel(await modelFolder(hub.repo), 1, use)).rejects.toThrow(
+  await expect(openModel(await modelFolder(hub.repo), oneThread, { use })).rejects.toThrow(
     /size of .*model.safetensors.*It is truncated in tensor/,
   );
 });

@@ -2,19 +2,18 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Chat, makeChat } from "../chat/chat.ts";
-import { checkVocabulary, loadTokenizer } from "../chat/tokenizer.ts";
+import { checkVocabulary, loadTokenizer, type Tokenizer } from "../chat/tokenizer.ts";
 import { ConfigError } from "../core/errors.ts";
-import type { TokenId } from "../core/trajectory.ts";
 import type { Engine } from "../engines/engine.ts";
-import { type Choice, chooseProvider, type Device } from "../engines/local/device-choice.ts";
-import { createLocalEngine, type LoraOptions } from "../engines/local/engine.ts";
 import { availableMemory } from "../engines/local/machine/memory-available.ts";
 import { type MemoryUse, requireMemory } from "../engines/local/memory.ts";
 import { readModelConfig } from "../engines/local/model/model-folder.ts";
+import type { EngineConfig } from "../engines/settings.ts";
 import { fetchModel, type HubEvent } from "../hub/model.ts";
 import { formatHubName, type HubName, parseHubName } from "../hub/name.ts";
 import { layout } from "../runs/layout.ts";
 import type { TrainingConfig } from "../training/config.ts";
+import { computesHere, type EnginePurpose, openEngine, requireRoom } from "./engine.ts";
 
 const defaultModels = new URL("../../models/", import.meta.url);
 
@@ -23,8 +22,11 @@ function defaultModel(environment: string): string {
   return fileURLToPath(new URL(environment === "knowledge" ? "knowledge" : "office-classic", defaultModels));
 }
 
-/** What decides it: the model's name, and the environment's where that is "default". */
-export type ModelChoice = Pick<TrainingConfig, "model"> & { readonly environment: { readonly name: string } };
+/** What decides it: the model's name, the environment's where that is "default", and whether the engine needs the weights here. */
+export type ModelChoice = Pick<TrainingConfig, "model"> & {
+  readonly environment: { readonly name: string };
+  readonly engine?: EngineConfig;
+};
 
 /** Where a model is: in a folder, or on the Hugging Face Hub. */
 export type ModelSource = { readonly folder: string } | { readonly hub: HubName };
@@ -34,10 +36,11 @@ export type ModelSource = { readonly folder: string } | { readonly hub: HubName 
  * model that it trained, any other folder for itself; what is no folder is a name on the Hub. Looks at this machine alone.
  * @throws ConfigError if it is neither
  */
-export function findModel({ model, environment: { name } }: ModelChoice): ModelSource {
+export function findModel({ model, environment: { name }, engine }: ModelChoice): ModelSource {
   const isRun = existsSync(layout.run(model));
   const folder = model === "default" ? defaultModel(name) : isRun ? layout.model(model) : model;
-  if (existsSync(join(folder, "config.json"))) return { folder };
+  const needed = engine === undefined || computesHere(engine) ? "config.json" : "tokenizer.json";
+  if (existsSync(join(folder, needed))) return { folder };
   const hub = existsSync(model) ? undefined : parseHubName(model);
   if (hub !== undefined) return { hub };
   throw new ConfigError("model", model, {
@@ -45,7 +48,7 @@ export function findModel({ model, environment: { name } }: ModelChoice): ModelS
     hint: isRun
       ? "This run has not finished, so it has no model yet: continue it with --resume."
       : existsSync(folder)
-        ? "The folder is there, but it has no config.json."
+        ? `The folder is there, but it has no ${needed}.`
         : `There is no folder ${folder}, and a name on the Hub is owner/name or owner/name@revision.`,
   });
 }
@@ -64,48 +67,55 @@ export async function modelFolder(choice: ModelChoice, onDownload?: (event: HubE
     const config = await readModelConfig(configFile);
     if (use !== undefined) requireMemory(formatHubName(source.hub), config, use, availableMemory());
   };
-  return fetchModel(source.hub, { onEvent: onDownload, inspect });
+  const weights = choice.engine === undefined || computesHere(choice.engine);
+  return fetchModel(source.hub, { onEvent: onDownload, ...(weights ? { inspect } : { weights }) });
+}
+
+/** The chat side of a model: tokenizer and template. It needs none of the weights. */
+export interface ChatSide {
+  readonly tokenizer: Tokenizer;
+  readonly chat: Chat;
+}
+
+/** Reads a model folder's tokenizer and chat template. @throws ModelError naming the file that is wrong */
+export function openChat(folder: string): ChatSide {
+  const tokenizer = loadTokenizer(folder);
+  return { tokenizer, chat: makeChat(tokenizer) };
 }
 
 export interface Model {
   readonly engine: Engine;
   readonly chat: Chat;
-  /** What computes. */
-  readonly device: Choice;
+  /** What computes, for people. */
+  readonly device: string;
 }
 
 /**
- * Loads a model into the local engine.
- * @param use what the model is for: whether the machine's memory will do is then said before anything is loaded
- * @param device the CPU if left out
- * @param lora the adapter to train; none if left out
+ * Opens a model with the engine that a configuration chose.
+ * @param folder of the tokenizer and the chat template, and of the weights where the engine computes on this machine
+ * @throws ConfigError for settings of the engine that do not fit the model
  * @throws EngineError if this machine has too little memory for it, or not the device
- * @throws ConfigError for an adapter that does not fit the model
  * @throws ModelError naming the file of the folder that is wrong
  */
-export async function openModel(
-  folder: string,
-  threads: number,
-  use?: MemoryUse,
-  device: Device = "cpu",
-  lora?: LoraOptions,
-): Promise<Model> {
-  if (use !== undefined) requireMemory(folder, await readModelConfig(join(folder, "config.json")), use, availableMemory());
-  const tokenizer = loadTokenizer(folder);
-  const chat = makeChat(tokenizer);
-  const choice = await chooseProvider(device, threads);
-  const { provider } = choice;
-  const decode = (tokens: readonly TokenId[]) => tokenizer.decode(tokens);
-  const engine = await createLocalEngine({ model: folder, threads, provider, lora, decode });
-  checkVocabulary(tokenizer, engine.info.vocabularySize, folder);
-  return { engine, chat, device: choice };
+export async function openModel(folder: string, engine: EngineConfig, purpose: EnginePurpose = {}): Promise<Model> {
+  await requireRoom(folder, engine, purpose);
+  const { tokenizer, chat } = openChat(folder);
+  const opened = await openEngine(engine, { folder, tokenizer }, purpose);
+  try {
+    checkVocabulary(tokenizer, opened.engine.info.vocabularySize, folder);
+  } catch (error) {
+    await opened.engine.dispose();
+    throw error;
+  }
+  return { ...opened, chat };
 }
 
 /** Nobody knows beforehand how long episodes get: what is shorter than this is not worth training on. */
 export const assumedLength = 512;
 
 /** Memory that a run of a configuration takes. */
-export function trainingUse({ rollout, lora }: TrainingConfig): MemoryUse {
+export function trainingUse({ rollout, engine }: TrainingConfig): MemoryUse {
+  const lora = engine.kind === "local" ? engine.lora : undefined;
   const length = Math.max(assumedLength, rollout.maxTokens);
   return { training: true, length, concurrency: rollout.concurrency, ahead: rollout.ahead, lora };
 }

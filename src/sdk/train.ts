@@ -59,8 +59,9 @@ export async function planRun(user: UserConfig = {}, options: PlanOptions = {}):
   const { flags = {}, resume = false, replay, onDownload } = options;
   if (resume) {
     const folder = flags.out ?? user.out ?? newestUnfinished();
-    const config = resolveConfig(readRun(folder).config as UserConfig, flags);
-    requireSameRun(folder, config);
+    const recorded = recordedConfig(folder);
+    const config = resolveConfig(recorded, flags);
+    requireSameRun(folder, config, recorded);
     const plan = { ...planned(config, user), rewards: rewardsOf(config, user, folder), folder, resume, replayed: [] };
     return { ...plan, modelFolder: await modelFolder(config, onDownload, trainingUse(config)) };
   }
@@ -83,17 +84,15 @@ export interface TrainOptions {
 /** Trains as planned. @throws RunError when interrupted; ModelError, EngineError or EnvError where these fail */
 export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions = {}): Promise<Summary> {
   const { config, environment, rewards, folder, modelFolder, resume } = plan;
-  const { threads, seed } = config;
-  const lora = config.lora && { ...config.lora, seed };
-  const { engine, chat, device } = await openModel(modelFolder, threads, trainingUse(config), config.device, lora);
+  const { engine, chat, device } = await openModel(modelFolder, config.engine, { use: trainingUse(config), seed: config.seed });
   try {
-    requireCapabilities(config.algorithm, engine.info); // before there is a folder
+    requireCapabilities(config, engine.info); // before there is a folder
     await checkBranching(config, environment);
-    if (resume) reopenRun(folder, config);
-    else createRun(folder, config, device.description);
+    if (resume) reopenRun(folder, config, recordedConfig(folder));
+    else createRun(folder, config, device);
     await keepTokenizer(folder, modelFolder);
     for (const { step, request } of resume ? [] : plan.replayed) recordControl(folder, step, request);
-    if (config.device !== "cpu") onEvent?.({ type: "notice", message: `Computing on ${device.description}` });
+    if (device !== "cpu") onEvent?.({ type: "notice", message: `Computing on ${device}` });
     return await trainWith({ config, engine, chat, environment, rewards, folder, onEvent, signal });
   } finally {
     await engine.dispose();
@@ -130,6 +129,11 @@ function rewardsOf(config: TrainingConfig, user: UserConfig, folder: string): Re
 /** The user's own environment, unless a flag names another. @throws ConfigError if there is none of that name */
 export function environmentOf({ environment: { name, settings } }: TrainingConfig, { environment }: UserConfig): Environment {
   return isEnvironment(environment) && environment.name === name ? environment : createEnvironment(name, settings);
+}
+
+/** The configuration that a run recorded, with settings that were added or moved since filled in. */
+function recordedConfig(folder: string): TrainingConfig {
+  return resolveConfig(readRun(folder).config as UserConfig);
 }
 
 /** The recorded configuration without its folder. */

@@ -1,41 +1,60 @@
 import { expect, test } from "vitest";
-import { resolveAlgorithm, rolloutAlgorithms } from "../algorithms/settings/config.ts";
+import { rolloutAlgorithms } from "../algorithms/settings/config.ts";
 import { ConfigError } from "../core/errors.ts";
 import { type Capability, capabilities } from "../core/policy.ts";
-import { requireCapabilities, requireFrozenPolicies } from "./capabilities.ts";
+import { requireCapabilities } from "./capabilities.ts";
+import { resolveConfig, type UserConfig } from "./config.ts";
 
-const engineWith = (...has: Capability[]) => ({ name: "far", parameters: 1, vocabularySize: 2, maxLength: 3, capabilities: has });
-const check =
-  (algorithm: unknown, ...has: Capability[]) =>
+const adam = { beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weightDecay: 0 };
+const without =
+  (...missing: Capability[]) =>
+  (user: UserConfig) =>
   () =>
-    requireCapabilities(resolveAlgorithm(algorithm), engineWith(...has));
+    requireCapabilities(resolveConfig(user), {
+      ...{ name: "far", parameters: 1, vocabularySize: 2, maxLength: 3 },
+      capabilities: capabilities.filter((each) => !missing.includes(each)),
+      fixedAdam: missing.includes("adam-settings") ? adam : undefined,
+    });
 
 test("an engine with everything trains everything", () => {
-  for (const kind of rolloutAlgorithms.filter((each) => each !== "custom")) expect(check(kind, ...capabilities)).not.toThrow();
+  for (const kind of rolloutAlgorithms.filter((each) => each !== "custom"))
+    expect(without()({ algorithm: kind, rollout: { tasksPerStep: 16 } })).not.toThrow();
 });
 
 test("an algorithm that needs a critic is refused without one, with those that need none", () => {
-  expect(check("ppo", "critic")).not.toThrow();
-  expect(check("ppo", "entropy-gradient")).toThrow(ConfigError);
-  expect(check("ppo", "entropy-gradient")).toThrow(
-    /^algorithm.kind is "ppo"; expected an engine with the capability "critic" \(far has entropy-gradient\)\. This engine can train "seeupo", "grpo"/,
+  const check = without("critic");
+  expect(check({ algorithm: "ppo" })).toThrow(ConfigError);
+  expect(check({ algorithm: "ppo" })).toThrow(
+    /^algorithm.kind is "ppo"; expected an engine with the capability "critic" \(far has entropy-gradient, .*\)\. This engine can train "seeupo", "grpo"/,
   );
-  expect(check("ppo")).toThrow(/far has none/);
-  expect(check("ppo")).not.toThrow(/can train .*"ppo"/);
-  expect(check("grpo")).not.toThrow();
+  expect(check({ algorithm: "ppo" })).not.toThrow(/can train .*"ppo"/);
+  expect(check({ algorithm: "grpo" })).not.toThrow();
+  expect(without(...capabilities)({ algorithm: "ppo" })).toThrow(/far has none/);
 });
 
-test("an entropy bonus is refused by its setting", () => {
-  expect(check({ kind: "grpo", entropyCoef: 0.01 }, "entropy-gradient")).not.toThrow();
-  expect(check({ kind: "grpo", entropyCoef: 0.01 }, "critic")).toThrow(
-    'algorithm.entropyCoef is 0.01; expected 0, or an engine with the capability "entropy-gradient" (far has critic).',
-  );
+// The default run samples at temperature 1, clips gradients, and resumes exactly.
+test.each<[Capability, UserConfig, string]>([
+  ["entropy-gradient", { algorithm: { kind: "grpo", entropyCoef: 0.01 } }, "algorithm.entropyCoef is 0.01; expected 0, or"],
+  ["reference", { algorithm: { kind: "seeupo", klCoef: 0.002 } }, "algorithm.klCoef is 0.002; expected 0, or"],
+  ["tempered-logprobs", { rollout: { temperature: 0.9 } }, "rollout.temperature is 0.9; expected 1, or"],
+  ["frozen-policies", { rollout: { ahead: 1 } }, "rollout.ahead is 1; expected 0, or"],
+  ["top-logprobs", { algorithm: "arpo" }, 'rollout.branching.entropy is "top-10"; expected "exact", or'],
+  [
+    "token-entropies",
+    { algorithm: "arpo", rollout: { branching: { entropy: "exact" } } },
+    'rollout.branching.entropy is "exact"; expected "top-10", or',
+  ],
+  ["gradient-clipping", {}, 'optimizer.clipNorm is 1; expected "off", or'],
+  ["adam-settings", { optimizer: { beta2: 0.999 } }, "optimizer.beta2 is 0.999; expected 0.95, or"],
+  ["exact-state", {}, "checkpoint.exact is true; expected false, or"],
+  ["full-precision-state", {}, "checkpoint.exact is true; expected false, or"],
+])("without %s the setting that needs it is refused by name", (capability, user, message) => {
+  expect(without()(user)).not.toThrow();
+  expect(without(capability)(user)).toThrow(message);
+  expect(without(capability)(user)).toThrow(`an engine with the capability "${capability}"`);
 });
 
-test("rollouts ahead are refused where an engine cannot be sampled while it trains", () => {
-  const refused = () => requireFrozenPolicies(1, engineWith("critic"));
-  expect(refused).toThrow(ConfigError);
-  expect(refused).toThrow('rollout.ahead is 1; expected 0, or an engine with the capability "frozen-policies" (far has critic).');
-  requireFrozenPolicies(0, engineWith());
-  requireFrozenPolicies(3, engineWith("frozen-policies"));
+test("an engine that can do nothing more trains what needs nothing more", () => {
+  const plain: UserConfig = { optimizer: { clipNorm: "off" }, checkpoint: { exact: false } };
+  expect(without(...capabilities)(plain)).not.toThrow();
 });

@@ -1,34 +1,106 @@
 import { type AlgorithmConfig, algorithmConfigSchema, needs, rolloutAlgorithms } from "../algorithms/settings/config.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { Capability } from "../core/policy.ts";
-import type { EngineInfo } from "../engines/engine.ts";
+import { differentAdam, type EngineInfo } from "../engines/engine.ts";
+import type { TrainingConfig } from "./config.ts";
 
-/** Before a run begins. @throws ConfigError if rollouts are to be sampled ahead by an engine that cannot be sampled while it trains */
-export function requireFrozenPolicies(ahead: number, { name, capabilities }: EngineInfo): void {
-  if (ahead === 0 || capabilities.includes("frozen-policies")) return;
-  throw new ConfigError("rollout.ahead", ahead, {
-    expected: `0, or an engine with the capability "frozen-policies" (${name} has ${capabilities.length === 0 ? "none" : capabilities.join(", ")})`,
-    hint: "This engine is either sampled or trained, not both at once; on WebGPU it is so.",
+/** A setting that an engine must have a capability for. */
+interface Need {
+  readonly capability: Capability;
+  readonly setting: string;
+  readonly value: unknown;
+  /** What the setting can be on an engine that lacks it. */
+  readonly instead: string;
+  readonly hint?: string;
+}
+
+/**
+ * Checks before a run begins that the engine can do all that the configuration asks for.
+ * @throws ConfigError naming the first setting that needs what the engine lacks, and what to write instead
+ */
+export function requireCapabilities(config: TrainingConfig, info: EngineInfo): void {
+  const has = (capability: Capability) => info.capabilities.includes(capability);
+  const { name, capabilities } = info;
+  const offer = `${name} has ${capabilities.length === 0 ? "none" : capabilities.join(", ")}`;
+  const missing = needsOf(config, info).find(({ capability }) => !has(capability));
+  if (missing === undefined) return;
+  const { capability, setting, value, instead, hint = "Change the setting, or choose another engine." } = missing;
+  throw new ConfigError(setting, value, {
+    expected: `${instead === "" ? "" : `${instead}, or `}an engine with the capability "${capability}" (${offer})`,
+    hint,
   });
 }
 
-/** Before a run begins. @throws ConfigError if an algorithm needs what the engine lacks, with those that it can train */
-export function requireCapabilities(algorithm: AlgorithmConfig, { name, capabilities }: EngineInfo): void {
-  const has = (capability: Capability) => capabilities.includes(capability);
-  const missing = needs(algorithm).find((capability) => !has(capability));
-  if (missing === undefined) return;
-  const offer = `${name} has ${capabilities.length === 0 ? "none" : capabilities.join(", ")}`;
-  if (missing === "entropy-gradient" && "entropyCoef" in algorithm)
-    throw new ConfigError("algorithm.entropyCoef", algorithm.entropyCoef, {
-      expected: `0, or an engine with the capability "${missing}" (${offer})`,
-      hint: "Set it to 0 to train on this engine.",
-    });
-  const trainable = rolloutAlgorithms.filter((kind) => {
-    const defaults = algorithmConfigSchema.safeParse({ kind });
-    return defaults.success && needs(defaults.data).every(has);
+function needsOf(config: TrainingConfig, info: EngineInfo): Need[] {
+  const { algorithm, rollout, optimizer, checkpoint } = config;
+  const adam = differentAdam(info, optimizer);
+  const all: (Need | false)[] = [
+    ...algorithmNeeds(algorithm),
+    rollout.temperature !== 1 && {
+      capability: "tempered-logprobs",
+      setting: "rollout.temperature",
+      value: rollout.temperature,
+      instead: "1",
+    },
+    rollout.ahead > 0 && {
+      capability: "frozen-policies",
+      setting: "rollout.ahead",
+      value: rollout.ahead,
+      instead: "0",
+      hint: "This engine is either sampled or trained, not both at once. It is so on WebGPU.",
+    },
+    rollout.branching !== "off" && {
+      capability: rollout.branching.entropy === "exact" ? "token-entropies" : "top-logprobs",
+      setting: "rollout.branching.entropy",
+      value: rollout.branching.entropy,
+      instead: rollout.branching.entropy === "exact" ? '"top-10"' : '"exact"',
+      hint: 'Without either capability rollouts cannot branch: set rollout.branching to "off".',
+    },
+    optimizer.clipNorm !== "off" && {
+      capability: "gradient-clipping",
+      setting: "optimizer.clipNorm",
+      value: optimizer.clipNorm,
+      instead: '"off"',
+    },
+    adam !== undefined && {
+      capability: "adam-settings",
+      setting: `optimizer.${adam}`,
+      value: optimizer[adam],
+      instead: String(info.fixedAdam?.[adam]),
+    },
+    ...(["exact-state", "full-precision-state"] as const).map(
+      (capability) =>
+        checkpoint.exact && {
+          capability,
+          setting: "checkpoint.exact",
+          value: true,
+          instead: "false",
+          hint: "With false a resumed run continues near where it was, not with the same numbers.",
+        },
+    ),
+  ];
+  return all.filter((need) => need !== false);
+}
+
+function algorithmNeeds(algorithm: AlgorithmConfig): Need[] {
+  return needs(algorithm).map((capability) => {
+    switch (capability) {
+      case "entropy-gradient":
+        return { capability, setting: "algorithm.entropyCoef", value: setting(algorithm, "entropyCoef"), instead: "0" };
+      case "reference":
+        return { capability, setting: "algorithm.klCoef", value: setting(algorithm, "klCoef"), instead: "0" };
+      default: {
+        const trainable = rolloutAlgorithms.filter((kind) => {
+          const defaults = algorithmConfigSchema.safeParse({ kind });
+          return defaults.success && !needs(defaults.data).includes(capability);
+        });
+        const hint = `This engine can train ${trainable.map((kind) => `"${kind}"`).join(", ")}.`;
+        return { capability, setting: "algorithm.kind", value: algorithm.kind, instead: "", hint };
+      }
+    }
   });
-  throw new ConfigError("algorithm.kind", algorithm.kind, {
-    expected: `an engine with the capability "${missing}" (${offer})`,
-    hint: `This engine can train ${trainable.map((kind) => `"${kind}"`).join(", ")}.`,
-  });
+}
+
+function setting(algorithm: AlgorithmConfig, name: "entropyCoef" | "klCoef"): unknown {
+  return (algorithm as Partial<Record<typeof name, unknown>>)[name];
 }

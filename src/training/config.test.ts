@@ -94,12 +94,31 @@ test.each([
 });
 
 test("an adapter is trained only where it is asked for", () => {
-  expect(resolveConfig().lora).toBeUndefined();
-  expect(resolveConfig({ lora: {} }).lora).toEqual({ rank: 32, alpha: 32, targets: "all-linear" });
-  expect(resolveConfig({ lora: { rank: 4 } }, { lora: { targets: ["q_proj"] } }).lora).toMatchObject({
-    rank: 4,
-    targets: ["q_proj"],
+  expect(resolveConfig().engine).toEqual({ kind: "local", device: "cpu", threads: 2 });
+  expect(resolveConfig({ engine: { lora: {} } }).engine.lora).toEqual({ rank: 32, alpha: 32, targets: "all-linear" });
+  const both = resolveConfig({ engine: { lora: { rank: 4 } } }, { engine: { lora: { targets: ["q_proj"] } } });
+  expect(both.engine.lora).toMatchObject({ rank: 4, targets: ["q_proj"] });
+  expect(() => resolveConfig({ engine: { lora: { targets: [] } } })).toThrow("engine.lora.targets");
+  expect(() => resolveConfig({ engine: { lora: { rang: 4 } } } as object)).toThrow('Did you mean "rank"?');
+});
+
+test("an engine is chosen by its kind, and the local one needs none", () => {
+  expect(resolveConfig({ engine: "local" }).engine).toEqual(resolveConfig().engine);
+  expect(resolveConfig({ engine: { threads: 1 } }, { engine: { device: "auto" } }).engine).toMatchObject({
+    kind: "local",
+    device: "auto",
+    threads: 1,
   });
-  expect(() => resolveConfig({ lora: { targets: [] } })).toThrow("lora.targets");
-  expect(() => resolveConfig({ lora: { rang: 4 } } as object)).toThrow('Did you mean "rank"?');
+  expect(() => resolveConfig({ engine: { kind: "locl" } } as object)).toThrow(/engine\.kind is "locl"; expected "local"/);
+});
+
+test("what 0.1 wrote beside the engine is moved into it, unless both say something else", () => {
+  expect(resolveConfig({ device: "auto", threads: 1, lora: { rank: 4 } })).toEqual(
+    resolveConfig({ engine: { device: "auto", threads: 1, lora: { rank: 4 } } }),
+  );
+  expect(resolveConfig({ threads: 1 }, { engine: { threads: 3 } }).engine.threads).toBe(3);
+  expect(() => resolveConfig({ threads: 1, engine: { threads: 2 } })).toThrow(
+    'threads is 1; expected nothing here, since engine.threads is 2. "threads" has moved into "engine": delete the one outside.',
+  );
+  expect(() => resolveConfig({ threads: 0 })).toThrow("engine.threads is 0; expected at least 1");
 });

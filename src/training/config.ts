@@ -6,7 +6,9 @@ import {
   rolloutAlgorithms,
 } from "../algorithms/settings/config.ts";
 import { correctionSchema } from "../algorithms/step/correction.ts";
+import { ConfigError } from "../core/errors.ts";
 import { parseSettings } from "../core/settings.ts";
+import { defaultEngine, type EngineKind, engineSchema } from "../engines/settings.ts";
 import { type Environment, splits } from "../environments/environment.ts";
 import { refuseKeys, rewardsSchema } from "../rewards/config.ts";
 import type { Reward } from "../rewards/reward.ts";
@@ -67,25 +69,15 @@ export const trainingConfigSchema = z.strictObject({
       beta2: z.number().min(0).lt(1).default(0.95),
       epsilon: z.number().positive().default(1e-8),
       weightDecay: z.number().min(0).default(0),
-      clipNorm: z.number().positive().default(1),
+      /** The norm that larger gradients are scaled down to. */
+      clipNorm: z.union([z.number().positive(), z.literal("off")]).default(1),
       /** What the learning rate does after the warm-up: stays, or falls to 0 at the last step. */
       schedule: z.enum(["constant", "linear", "cosine"]).default("linear"),
       warmupSteps: z.int().min(0).default(0),
     })
     .prefault({}),
-  /**
-   * An adapter that is trained in the place of the model (LoRA, arXiv:2106.09685). Defaults as of Tinker's training clients (rank 32) and
-   * "LoRA Without Regret" (Schulman et al., 2025: alpha 32, all linear modules).
-   */
-  lora: z
-    .strictObject({
-      rank: z.int().min(1).default(32),
-      alpha: z.number().positive().default(32),
-      targets: z.union([z.literal("all-linear"), z.array(z.string().min(1)).min(1)]).default("all-linear"),
-      /** A folder in PEFT format: the adapter to go on with. A new one if left out. */
-      from: z.string().min(1).optional(),
-    })
-    .optional(),
+  /** What samples and trains the model. */
+  engine: engineSchema.prefault(defaultEngine),
   steps: z.int().min(1).default(60),
   seed: z.int().default(1),
   /** At the start and at the end. */
@@ -109,7 +101,14 @@ export const trainingConfigSchema = z.strictObject({
         .prefault({}),
     })
     .prefault({}),
-  checkpoint: z.strictObject({ every: z.int().min(1).default(10), keep: z.int().min(1).default(2) }).prefault({}),
+  checkpoint: z
+    .strictObject({
+      every: z.int().min(1).default(10),
+      keep: z.int().min(1).default(2),
+      /** Whether a resumed run must have the numbers of one that was never interrupted. An engine that cannot promise it is refused. */
+      exact: z.boolean().default(true),
+    })
+    .prefault({}),
   /** What is kept of an update beside its metrics. Moves no number. */
   record: z
     .strictObject({
@@ -134,10 +133,6 @@ export const trainingConfigSchema = z.strictObject({
       judgeTokens: z.int().min(1).optional(),
     })
     .prefault({}),
-  /** What computes: the processor, the GPU through WebGPU or CUDA, or whichever of them works and is fastest. */
-  device: z.enum(["cpu", "webgpu", "cuda", "auto"]).default("cpu"),
-  /** CPU threads of the engine. */
-  threads: z.int().min(1).default(2),
   /** The run's folder. A new one under runs/ if left out. */
   out: z.string().min(1).optional(),
 });
@@ -184,9 +179,19 @@ function trainsSharedTurnsOnce(algorithm: AlgorithmConfig): boolean {
 
 type Settings = z.input<typeof trainingConfigSchema>;
 
+/** Settings of the local engine, which is the default: its kind can be left out. */
+type LocalShorthand = Omit<Extract<Settings["engine"], { kind: "local" }>, "kind">;
+
 /** What a user writes: everything is optional, names stand for the defaults of what they name. */
-export interface UserConfig extends Omit<Settings, "environment" | "algorithm" | "rewards"> {
+export interface UserConfig extends Omit<Settings, "environment" | "algorithm" | "rewards" | "engine"> {
   readonly environment?: string | Settings["environment"] | Environment;
+  readonly engine?: EngineKind | Settings["engine"] | LocalShorthand;
+  /** @deprecated Write `engine: { device }`. */
+  readonly device?: LocalShorthand["device"];
+  /** @deprecated Write `engine: { threads }`. */
+  readonly threads?: LocalShorthand["threads"];
+  /** @deprecated Write `engine: { lora }`. */
+  readonly lora?: LocalShorthand["lora"];
   readonly algorithm?: AlgorithmKind | Settings["algorithm"];
   readonly rewards?: readonly (z.input<typeof rewardsSchema>[number] | Reward)[];
 }
@@ -214,7 +219,11 @@ export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): Tr
  * Named here and not in the schema, so that a setting of theirs can be given without them. SeeUPO without its KL term, whose weight in
  * the paper is 0.002: then neither the reference nor groups without signal cost a pass, which halves the time of a step.
  */
-const chosenByDefault = { environment: { name: "office" }, algorithm: { kind: "seeupo", klCoef: 0 } };
+const chosenByDefault = {
+  environment: { name: "office" },
+  algorithm: { kind: "seeupo", klCoef: 0 },
+  engine: defaultEngine,
+};
 
 /** ARPO is adaptive rollout and attribution together; 16 leaves: arXiv:2507.19849, §4.2. */
 function chosenByAlgorithm(asked: unknown): unknown {
@@ -249,11 +258,33 @@ function recordedReward(reward: unknown): unknown {
   return { kind: "verify" in reward ? "verifiable" : "compare", name, ...(weight === undefined ? {} : { weight }) };
 }
 
+/** Settings of 0.1 that have moved into `engine`. */
+const movedToEngine = ["device", "threads", "lora"] as const;
+
+/** The engine as it is written, with what 0.1 wrote beside it. @throws ConfigError where both say something else */
+function engineOf(config: UserConfig): unknown {
+  const engine: unknown = typeof config.engine === "string" ? { kind: config.engine } : config.engine;
+  const moved = movedToEngine.filter((name) => config[name] !== undefined);
+  if (moved.length === 0 || (engine !== undefined && !isRecord(engine))) return engine;
+  const inside: Record<string, unknown> = { ...engine };
+  for (const name of moved) {
+    if (inside[name] !== undefined && JSON.stringify(inside[name]) !== JSON.stringify(config[name]))
+      throw new ConfigError(name, config[name], {
+        expected: `nothing here, since engine.${name} is ${JSON.stringify(inside[name])}`,
+        hint: `"${name}" has moved into "engine": delete the one outside.`,
+      });
+    inside[name] = config[name];
+  }
+  return inside;
+}
+
 /** Shorthands written in full. */
-function spelledOut(config: UserConfig): Record<string, unknown> {
+function spelledOut({ device, threads, lora, ...config }: UserConfig): Record<string, unknown> {
   const { environment, algorithm, rewards } = config;
+  const engine = engineOf({ ...config, device, threads, lora });
   return {
     ...config,
+    ...(engine === undefined ? {} : { engine }),
     environment:
       typeof environment === "string"
         ? { name: environment }

@@ -1,5 +1,14 @@
 import type { Policy } from "../core/policy.ts";
 import type { Engine, EngineCritic, StepOptions } from "../engines/engine.ts";
+import type { TrainingConfig } from "./config.ts";
+
+/** The optimiser's settings as an engine takes them, with the learning rate of one step. */
+export function stepOptions(
+  { clipNorm, beta1, beta2, epsilon, weightDecay }: TrainingConfig["optimizer"],
+  learningRate: number,
+): StepOptions {
+  return { learningRate, beta1, beta2, epsilon, weightDecay, clipNorm: clipNorm === "off" ? Infinity : clipNorm };
+}
 
 /**
  * An engine as an algorithm sees it for one training step.

@@ -3,7 +3,7 @@ import { sftUpdate } from "../algorithms/sft.ts";
 import type { ActionInContext } from "../core/trajectory.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { TrainingConfig } from "./config.ts";
-import { enginePolicy } from "./engine-policy.ts";
+import { enginePolicy, stepOptions } from "./engine-policy.ts";
 import { scheduledLearningRate } from "./schedule.ts";
 
 export interface SuperviseOptions {
@@ -41,7 +41,7 @@ export async function supervise({
     const { samples, ...size } = nextBatch(demonstrations, tokensPerStep);
     if (samples.length === 0) return;
     const learningRate = scheduledLearningRate(step, steps, optimizer);
-    const metrics = await sftUpdate(enginePolicy(engine, 1, { ...optimizer, learningRate }), samples);
+    const metrics = await sftUpdate(enginePolicy(engine, 1, stepOptions(optimizer, learningRate)), samples);
     await onStep({ step, ...size, ...metrics });
   }
 }

@@ -11,7 +11,7 @@ import type { StepRecord, TimingRecord } from "../runs/records.ts";
 import { branchingMetrics } from "./branching.ts";
 import type { TrainingConfig } from "./config.ts";
 import { observeCredits } from "./credit-observer.ts";
-import { enginePolicy } from "./engine-policy.ts";
+import { enginePolicy, stepOptions } from "./engine-policy.ts";
 import type { OnEvent } from "./events.ts";
 import { rolloutMetrics } from "./rollout-metrics.ts";
 import type { StepRollouts } from "./rollout-source.ts";
@@ -68,7 +68,7 @@ export async function trainingStep(
       message: `Step ${step}: ${rolled.staleTurns} turns were sampled with other weights than the trainer's.`,
     });
   const learningRate = scheduledLearningRate(step, steps, optimizer);
-  const policy = enginePolicy(engine, rollout.temperature, { ...optimizer, learningRate }, critic);
+  const policy = enginePolicy(engine, rollout.temperature, stepOptions(optimizer, learningRate), critic);
   const measured = ahead === undefined ? measureSamplerGap(policy, turns, limits.logprobGap) : { policy, gap: () => ahead.gap };
   const observed = record.credits ? observeCredits(measured.policy) : undefined;
   const updated = await runUpdate(

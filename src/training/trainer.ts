@@ -8,7 +8,7 @@ import { checkpointSteps, readEvaluation, readEvaluations, readMetrics, readProg
 import type { EvaluationRecord, Progress, ScoreSummary, Summary } from "../runs/records.ts";
 import { engineStateFolder, finishRun, writeCheckpoint, writeEvaluation, writeStep } from "../runs/write.ts";
 import { checkBranching, forkingNotice, toolCallsSpent } from "./branching.ts";
-import { requireCapabilities, requireFrozenPolicies } from "./capabilities.ts";
+import { requireCapabilities } from "./capabilities.ts";
 import { evaluate } from "./evaluate.ts";
 import { announceEpisodes, type OnEvent, type TrainingEvent } from "./events.ts";
 import { firstPrompt } from "./first-prompt.ts";
@@ -43,12 +43,11 @@ export async function train({ folder, onEvent: listener = () => {}, ...parts }: 
 
   const finished = readSummary(folder);
   if (finished !== undefined) return finished;
-  requireCapabilities(config.algorithm, engine.info);
-  requireFrozenPolicies(rollout.ahead, engine.info);
+  requireCapabilities(config, engine.info);
   const forking = await checkBranching(config, environment);
 
   const started = performance.now();
-  const resumed = await startOrResume(engine, folder);
+  const resumed = await startOrResume(engine, folder, needs(config.algorithm).includes("reference"));
   // A new critic begins as the policy that training starts from; a checkpoint brings its own along.
   const critic = needs(config.algorithm).includes("critic") ? await engine.critic() : undefined;
   let progress = resumed;
@@ -80,7 +79,8 @@ export async function train({ folder, onEvent: listener = () => {}, ...parts }: 
       await engine.saveState(into);
       await rollouts?.saveState(join(into, aheadFolder), progress.step);
     };
-    const path = await writeCheckpoint(folder, soFar(), saveState, checkpoint.keep);
+    const dropState = (of: string) => engine.dropState(of);
+    const path = await writeCheckpoint(folder, soFar(), { saveState, dropState }, checkpoint.keep);
     onEvent({ type: "checkpointed", step: progress.step, folder: path });
   };
   const evaluateOnce = async (when: EvaluationRecord["when"], step: number, split: Split, tasks: number, k: number) => {
@@ -178,11 +178,11 @@ const aheadFolder = "ahead";
 
 const start: Progress = { step: 0, position: 0, episodes: 0, toolCalls: 0, sampledTokens: 0, wallSeconds: 0, peakRssMb: 0 };
 
-/** The weights at the start are the reference of the whole run; a checkpoint brings it along. */
-async function startOrResume(engine: Engine, folder: string): Promise<Progress> {
+/** The weights at the start are the reference of the whole run. A checkpoint contains it. */
+async function startOrResume(engine: Engine, folder: string, withReference: boolean): Promise<Progress> {
   const step = checkpointSteps(folder).at(-1);
   if (step === undefined) {
-    await engine.snapshotReference();
+    if (withReference) await engine.snapshotReference();
     return start;
   }
   await engine.loadState(engineStateFolder(folder, step));

@@ -97,8 +97,9 @@ export function resolveAlgorithm(input: unknown): AlgorithmConfig {
 
 /** What an engine must have for an algorithm, beyond what every engine has. */
 export function needs(config: AlgorithmConfig): readonly Capability[] {
-  if (config.kind === "seeupo" || config.kind === "sft") return [];
-  const needed: Capability[] = [];
+  if (config.kind === "sft") return [];
+  const needed: Capability[] = config.klCoef > 0 ? ["reference"] : [];
+  if (config.kind === "seeupo") return needed;
   if (config.advantage.kind === "gae") needed.push("critic");
   if (config.entropyCoef > 0) needed.push("entropy-gradient");
   return needed;

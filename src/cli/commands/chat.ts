@@ -30,7 +30,7 @@ export async function chatCommand(
   const { opening, inOneText } = await look(environment, task);
   const use = { ...samplingUse(config), concurrency: 1 };
   const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, use));
-  const { engine, chat } = await openModel(folder, config.threads, use, config.device);
+  const { engine, chat } = await openModel(folder, config.engine, { use, seed: config.seed });
 
   const cancelled = new AbortController();
   const person = personAt(input, screen, () => cancelled.abort());

@@ -3,11 +3,13 @@ import { join } from "node:path";
 import { makeChat } from "../../chat/chat.ts";
 import { checkVocabulary, loadTokenizer } from "../../chat/tokenizer.ts";
 import { seedOf } from "../../core/random.ts";
-import { chooseProvider } from "../../engines/local/device-choice.ts";
+import { chooseProvider, type Device } from "../../engines/local/device-choice.ts";
 import { availableMemory } from "../../engines/local/machine/memory-available.ts";
 import { estimateMemory, gibibytes, parameterCount, parameterText, totalBytes, whatFits } from "../../engines/local/memory.ts";
 import { readModelConfig } from "../../engines/local/model/model-folder.ts";
 import { measurePeak } from "../../engines/local/peak.ts";
+import type { EngineConfig } from "../../engines/settings.ts";
+import { computesHere } from "../../sdk/engine.ts";
 import { type Model, modelFolder, openModel, samplingUse, trainingUse } from "../../sdk/model.ts";
 import { environmentOf } from "../../sdk/train.ts";
 import { resolveConfig, type TrainingConfig } from "../../training/config.ts";
@@ -36,21 +38,22 @@ export interface DoctorFlags extends SettingValues {
 export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise<number> {
   const config = resolveConfig({}, settingsOf(doctorFlags, flags));
   const use = { ...samplingUse(config), concurrency: rows };
-  let hasDevice = config.device === "cpu";
+  const { device, threads } = machineSettings(config.engine);
+  let hasDevice = device === "cpu";
   let folder: string | undefined;
   let model: Model | undefined;
   const checks: readonly (readonly [string, Check])[] = [
     ["node", checkNode],
-    ["processor", () => checkProcessor(config.threads)],
+    ["processor", () => checkProcessor(threads)],
     ["memory", checkMemory],
-    ["matrix products", () => checkProducts(config.threads)],
+    ["matrix products", () => checkProducts(threads)],
     ...(hasDevice
       ? []
       : [
           [
             "device",
             async () => {
-              const finding = await checkDevice(config);
+              const finding = await checkDevice(device, threads);
               hasDevice = true;
               return finding;
             },
@@ -74,7 +77,7 @@ export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise
       async () => {
         if (folder === undefined) return notTried;
         if (!hasDevice) return { state: "doubtful", text: "not tried: there is no device" };
-        model = await openModel(folder, config.threads, use, config.device);
+        model = await openModel(folder, config.engine, { use, seed: config.seed });
         return checkSampling(model, config);
       },
     ],
@@ -94,6 +97,11 @@ export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise
   if (flags.json === true) screen.line(JSON.stringify({ ready, checks: findings }, null, 2));
   else screen.line(ready ? `Ready. Train with: ${commandPrefix()} train` : "Something is broken: see above.");
   return ready ? 0 : 1;
+}
+
+/** What is measured of this machine: with an engine elsewhere, the processor alone. */
+function machineSettings(engine: EngineConfig): { device: Device; threads: number } {
+  return computesHere(engine) ? engine : { device: "cpu", threads: availableParallelism() };
 }
 
 const notTried: Finding = { state: "doubtful", text: "not tried: there is no model to try it with" };
@@ -144,7 +152,7 @@ async function checkProducts(threads: number): Promise<Finding> {
 }
 
 /** What a run with this setting would compute on. */
-async function checkDevice({ device, threads }: TrainingConfig): Promise<Finding> {
+async function checkDevice(device: Device, threads: number): Promise<Finding> {
   const { provider, description } = await chooseProvider(device, threads);
   return { state: "good", text: description, values: { device, provider } };
 }

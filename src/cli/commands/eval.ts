@@ -26,8 +26,8 @@ export async function evalCommand(flags: SettingValues, screen: Screen): Promise
   screen.line(`Evaluating ${folder} in "${environment.name}": ${plural(tasks, `${split} task`)}, ${plural(k, "attempt")} each`);
 
   const interrupt = listenForInterrupt(() => screen.clear());
-  const { engine, chat, device } = await openModel(folder, config.threads, samplingUse(config), config.device);
-  if (config.device !== "cpu") screen.line(`Computing on ${device.description}`);
+  const { engine, chat, device } = await openModel(folder, config.engine, { use: samplingUse(config), seed: config.seed });
+  if (device !== "cpu") screen.line(`Computing on ${device}`);
   const seconds = () => performance.now() / 1000;
   const started = seconds();
   let progress = advance(nothingYet, { type: "phase", phase: "evaluate", step: 0, total }, started);

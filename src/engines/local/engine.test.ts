@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { engineSuite } from "../../../test/engine-suite.ts";
 import { EngineError, ModelError } from "../../core/errors.ts";
+import { capabilities } from "../../core/policy.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import { createLocalEngine, type LocalEngine } from "./engine.ts";
 import { evenSize } from "./training/packing.ts";
@@ -41,7 +42,7 @@ test("it tells the model's sizes, and keeps to a shorter length", async () => {
     parameters: 300 * 64 + 2 * 49_344 + 64,
     vocabularySize: 300,
     maxLength: 512,
-    capabilities: ["critic", "entropy-gradient", "frozen-policies"],
+    capabilities: [...capabilities],
   });
   const short = await createLocalEngine({ model: golden("qwen3"), threads: 1, maxLength: 22 });
   expect(short.info.maxLength).toBe(22);

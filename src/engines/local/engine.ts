@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { EngineError } from "../../core/errors.ts";
 import { capabilities, type Decide, type Logprobs, type StepReport, type Weights } from "../../core/policy.ts";
 import type { ActionInContext, TokenId } from "../../core/trajectory.ts";
+import { CallOrder } from "../call-order.ts";
 import type {
   BackwardOptions,
   Engine,
@@ -12,11 +13,10 @@ import type {
   EngineStats,
   ForwardOptions,
   FrozenPolicy,
-  SampledAction,
   SampleRequest,
   StepOptions,
 } from "../engine.ts";
-import { missingCapability } from "../engine.ts";
+import { requireCapability, requireStepOptions } from "../engine.ts";
 import type { Provider } from "./machine/device.ts";
 import { readAdapter, writeAdapter } from "./model/adapter-folder.ts";
 import type { Arrays } from "./model/arrays.ts";
@@ -26,7 +26,7 @@ import { type ModelConfig, parameterShapes } from "./model/model-config.ts";
 import { loadModel, type Model, saveModel } from "./model/model-folder.ts";
 import { readSafetensors, type Tensor, writeSafetensors } from "./model/safetensors.ts";
 import { type FrozenParts, LocalFrozenPolicy, readFrozen } from "./sampling/frozen.ts";
-import { LocalSampler, type SamplerOptions } from "./sampling/sampler.ts";
+import { type LocalAction, LocalSampler, type SamplerOptions } from "./sampling/sampler.ts";
 import { LocalCritic } from "./training/critic.ts";
 import { Learner, type LearnerOptions, type TrainingCount } from "./training/learner.ts";
 
@@ -88,6 +88,7 @@ export class LocalEngine implements Engine {
   readonly #sampler: LocalSampler;
   readonly #samplerOptions: SamplerOptions;
   readonly #count: TrainingCount = { computedTokens: 0, denseTokens: 0, seconds: 0 };
+  readonly #order = new CallOrder();
   #reference: Map<string, Float32Array> | undefined;
   #critic: LocalCritic | undefined;
 
@@ -123,6 +124,7 @@ export class LocalEngine implements Engine {
       provider,
       maxLength: this.info.maxLength,
       count: this.#count,
+      order: this.#order,
       frozen: this.#frozen,
       recompute,
     };
@@ -135,8 +137,8 @@ export class LocalEngine implements Engine {
     return this.#learner.optimiser.steps;
   }
 
-  // `async` so that what is wrong with a request rejects its promise.
-  async sample(request: SampleRequest): Promise<SampledAction> {
+  async sample(request: SampleRequest): Promise<LocalAction> {
+    if (!this.#order.idle) await this.#order.settled(); // a step that was called before
     return this.#sampler.sample(request);
   }
 
@@ -145,19 +147,19 @@ export class LocalEngine implements Engine {
   }
 
   async logprobs(samples: readonly ActionInContext[], options: ForwardOptions): Promise<Logprobs> {
-    return this.#learner.forward(samples, options);
+    return this.#order.run(() => this.#learner.forward(samples, options));
   }
 
   async referenceLogprobs(samples: readonly ActionInContext[], { temperature }: ForwardOptions): Promise<Logprobs> {
-    // The base is the reference of an adapter, unless another state of it was frozen.
-    const reference = this.#reference ?? (this.#config.lora && switchedOff(this.#parameters));
-    if (!reference) {
+    return this.#order.run(() => {
+      // The base is the reference of an adapter, unless another state of it was frozen.
+      const reference = this.#reference ?? (this.#config.lora && switchedOff(this.#parameters));
+      if (reference) return this.#learner.forward(samples, { temperature, parameters: reference });
       throw new EngineError("reference model", undefined, {
         expected: "a snapshot",
         hint: "Call snapshotReference() before training starts.",
       });
-    }
-    return this.#learner.forward(samples, { temperature, parameters: reference });
+    });
   }
 
   async forwardBackward(
@@ -165,21 +167,26 @@ export class LocalEngine implements Engine {
     decide: Decide | Weights,
     { temperature, entropyWeights }: BackwardOptions,
   ): Promise<Logprobs> {
-    return this.#learner.forwardBackward(samples, decide, entropyWeights === undefined ? [] : [entropyWeights], { temperature });
+    const further = entropyWeights === undefined ? [] : [entropyWeights];
+    return this.#order.run(() => this.#learner.forwardBackward(samples, decide, further, { temperature }));
   }
 
   async step(options: StepOptions): Promise<StepReport> {
-    this.#learner.requireGradient();
-    this.#sampler.requireIdle(); // before anything has changed
-    const start = performance.now();
-    const gradientNorm = this.#learner.step(options);
-    await this.#sampler.update(this.#all(), this.weightVersion);
-    this.#count.seconds += (performance.now() - start) / 1000;
-    return { gradientNorm, learningRate: options.learningRate };
+    requireStepOptions(this.info, options);
+    return this.#order.run(async () => {
+      this.#learner.requireGradient();
+      this.#sampler.requireIdle(); // before anything has changed
+      const start = performance.now();
+      const gradientNorm = this.#learner.step(options);
+      await this.#sampler.update(this.#all(), this.weightVersion);
+      this.#count.seconds += (performance.now() - start) / 1000;
+      return { gradientNorm, learningRate: options.learningRate };
+    });
   }
 
   async freeze(): Promise<FrozenPolicy> {
-    return new LocalFrozenPolicy(this.#frozenParts(), copyOf(this.#parameters), this.weightVersion);
+    const parts = this.#frozenParts();
+    return this.#order.run(() => new LocalFrozenPolicy(parts, copyOf(this.#parameters), this.weightVersion));
   }
 
   async loadFrozen(folder: string): Promise<FrozenPolicy> {
@@ -188,11 +195,13 @@ export class LocalEngine implements Engine {
   }
 
   async critic(): Promise<LocalCritic> {
-    return (this.#critic ??= LocalCritic.from(this.#parameters, this.#config, this.#learnerOptions));
+    return this.#order.run(() => (this.#critic ??= LocalCritic.from(this.#parameters, this.#config, this.#learnerOptions)));
   }
 
   async snapshotReference(): Promise<void> {
-    this.#reference = copyOf(this.#parameters);
+    await this.#order.run(() => {
+      this.#reference = copyOf(this.#parameters);
+    });
   }
 
   /**
@@ -200,23 +209,35 @@ export class LocalEngine implements Engine {
    * written beside it too, into `adapter/`.
    */
   async saveModel(folder: string): Promise<void> {
+    await this.#order.run(() => this.#saveModel(folder));
+  }
+
+  async #saveModel(folder: string): Promise<void> {
     if (this.#config.lora === undefined) return saveModel(folder, this.#model, { dtype: "float32" });
     const merged = tensorsOf(await mergeAdapter(this.#config, this.#frozen, this.#parameters), parameterShapes(this.#config));
     await saveModel(folder, { ...this.#model, parameters: merged }, { dtype: "float32" });
-    await this.saveAdapter(join(folder, "adapter"));
+    await this.#saveAdapter(join(folder, "adapter"));
   }
 
   /** Writes the adapter alone, in PEFT format. @throws EngineError if the engine trains the model itself */
   async saveAdapter(folder: string): Promise<void> {
+    await this.#order.run(() => this.#saveAdapter(folder));
+  }
+
+  async #saveAdapter(folder: string): Promise<void> {
     if (this.#config.lora === undefined)
       throw new EngineError("adapter", undefined, { expected: "an engine made with `lora`", hint: "Use saveModel." });
     await writeAdapter(folder, { config: this.#config, adapter: this.#parameters, base: this.info.name });
   }
 
   async saveState(folder: string): Promise<void> {
+    await this.#order.run(() => this.#saveState(folder));
+  }
+
+  async #saveState(folder: string): Promise<void> {
     await mkdir(folder, { recursive: true });
-    if (this.#config.lora === undefined) await this.saveModel(join(folder, "model"));
-    else await this.saveAdapter(join(folder, "adapter")); // the base is where it was
+    if (this.#config.lora === undefined) await this.#saveModel(join(folder, "model"));
+    else await this.#saveAdapter(join(folder, "adapter")); // the base is where it was
     await this.#learner.optimiser.save(join(folder, "optimiser.safetensors"));
     const reference = join(folder, "reference.safetensors");
     if (this.#reference)
@@ -229,6 +250,13 @@ export class LocalEngine implements Engine {
   }
 
   async loadState(folder: string): Promise<void> {
+    await this.#order.run(() => this.#loadState(folder));
+  }
+
+  /** All of a state is in its folder. */
+  async dropState(): Promise<void> {}
+
+  async #loadState(folder: string): Promise<void> {
     this.#sampler.requireIdle();
     const saved = await this.#savedParameters(folder);
     const copies = [...this.#parameters].map(([name, data]) => {
@@ -259,6 +287,7 @@ export class LocalEngine implements Engine {
   }
 
   async dispose(): Promise<void> {
+    await this.#order.settled();
     await this.#sampler.close();
     await this.#learner.close();
     await this.#critic?.close();
@@ -271,9 +300,9 @@ export class LocalEngine implements Engine {
   }
 
   #frozenParts(): FrozenParts {
-    if (!this.info.capabilities.includes("frozen-policies")) throw missingCapability(this.info, "frozen-policies");
-    const [info, config, samplerOptions] = [this.info, this.#config, this.#samplerOptions];
-    return { info, config, samplerOptions, learner: this.#learner, base: this.#frozen };
+    requireCapability(this.info, "frozen-policies");
+    const [info, config, samplerOptions, order] = [this.info, this.#config, this.#samplerOptions, this.#order];
+    return { info, config, samplerOptions, learner: this.#learner, order, base: this.#frozen };
   }
 
   /** What the sampler computes with. */

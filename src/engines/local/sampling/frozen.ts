@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { ModelError } from "../../../core/errors.ts";
 import type { Logprobs } from "../../../core/policy.ts";
 import type { ActionInContext } from "../../../core/trajectory.ts";
+import type { CallOrder } from "../../call-order.ts";
 import type { EngineInfo, ForwardOptions, FrozenPolicy, SampledAction, SampleRequest, SamplerStats } from "../../engine.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { ModelConfig } from "../model/model-config.ts";
@@ -17,6 +18,8 @@ export interface FrozenParts {
   readonly samplerOptions: SamplerOptions;
   /** Scores under any parameters. */
   readonly learner: Learner;
+  /** Of the engine's calls: the learner makes one at a time. */
+  readonly order: CallOrder;
   /** Parameters that do not learn: with an adapter, those of the base. */
   readonly base: Arrays;
 }
@@ -27,14 +30,16 @@ export class LocalFrozenPolicy implements FrozenPolicy {
   readonly weightVersion: number;
   readonly #parameters: Arrays;
   readonly #learner: Learner;
+  readonly #order: CallOrder;
   readonly #sampler: LocalSampler;
 
   /** @param parameters of its own: nobody else changes them */
-  constructor({ info, config, samplerOptions, learner, base }: FrozenParts, parameters: Arrays, weightVersion: number) {
+  constructor({ info, config, samplerOptions, learner, order, base }: FrozenParts, parameters: Arrays, weightVersion: number) {
     this.info = info;
     this.weightVersion = weightVersion;
     this.#parameters = parameters;
     this.#learner = learner;
+    this.#order = order;
     this.#sampler = new LocalSampler(config, new Map([...base, ...parameters]), weightVersion, samplerOptions);
   }
 
@@ -47,7 +52,7 @@ export class LocalFrozenPolicy implements FrozenPolicy {
   }
 
   async logprobs(samples: readonly ActionInContext[], { temperature }: ForwardOptions): Promise<Logprobs> {
-    return this.#learner.forward(samples, { temperature, parameters: this.#parameters });
+    return this.#order.run(() => this.#learner.forward(samples, { temperature, parameters: this.#parameters }));
   }
 
   takeStats(): SamplerStats {

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EngineError } from "../../../core/errors.ts";
 import { randomStream } from "../../../core/random.ts";
 import type { ActionInContext, TokenId } from "../../../core/trajectory.ts";
-import type { SampledAction, SampleRequest } from "../../engine.ts";
+import type { SampleRequest } from "../../engine.ts";
 import { LocalEngine } from "../engine.ts";
 import { loadModel, type Model } from "../model/model-folder.ts";
-import { LocalSampler, type SamplerOptions } from "./sampler.ts";
+import { type LocalAction, LocalSampler, type SamplerOptions } from "./sampler.ts";
 
 const folder = new URL("../../../../test/golden/models/qwen3", import.meta.url).pathname;
 const vocabulary = 300;
@@ -53,11 +53,11 @@ function mixedRequests(count: number): SampleRequest[] {
   });
 }
 
-function all(sampler: LocalSampler, requests: readonly SampleRequest[]): Promise<SampledAction[]> {
+function all(sampler: LocalSampler, requests: readonly SampleRequest[]): Promise<LocalAction[]> {
   return Promise.all(requests.map((each) => sampler.sample(each)));
 }
 
-function asSamples(requests: readonly SampleRequest[], actions: readonly SampledAction[]): ActionInContext[] {
+function asSamples(requests: readonly SampleRequest[], actions: readonly LocalAction[]): ActionInContext[] {
   return requests.map(({ context }, i) => ({ trajectory: `${i}`, turn: 0, context, action: actions[i].tokens }));
 }
 
@@ -68,7 +68,7 @@ function expectClose(actual: readonly (readonly number[])[], expected: readonly 
 }
 
 /** The same tokens, and the same numbers up to rounding: batches of other shapes round differently. */
-function expectSame(actual: readonly SampledAction[], expected: readonly SampledAction[]): void {
+function expectSame(actual: readonly LocalAction[], expected: readonly LocalAction[]): void {
   expect(actual.map(({ tokens, finish }) => ({ tokens, finish }))).toEqual(
     expected.map(({ tokens, finish }) => ({ tokens, finish })),
   );
@@ -143,7 +143,7 @@ test("tokens are drawn as often as the model says", async () => {
 
 describe("a request's seed alone decides its tokens", () => {
   const requests = mixedRequests(21);
-  let alone: SampledAction[];
+  let alone: LocalAction[];
   beforeAll(async () => {
     const sampler = makeSampler({ slots: 1 });
     alone = [];
@@ -164,7 +164,7 @@ describe("a request's seed alone decides its tokens", () => {
 
   test("where they arrive while others are being sampled", async () => {
     const sampler = makeSampler({ slots: 8 });
-    const arriving: Promise<SampledAction>[] = [];
+    const arriving: Promise<LocalAction>[] = [];
     for (const each of requests) {
       arriving.push(sampler.sample(each));
       await tick();
@@ -183,10 +183,10 @@ describe("the cache of a conversation", () => {
   const reply = (conversation: number, turn: number) => randomTokens(5, "reply", conversation, turn);
 
   /** Three turns of several conversations at once, each context the last one continued. */
-  async function converse(sampler: LocalSampler, cached: boolean): Promise<SampledAction[]> {
+  async function converse(sampler: LocalSampler, cached: boolean): Promise<LocalAction[]> {
     const turns = await Promise.all(
       Array.from({ length: conversations }, async (_, conversation) => {
-        const actions: SampledAction[] = [];
+        const actions: LocalAction[] = [];
         let context = randomTokens(10 + conversation, "conversation", conversation);
         for (let turn = 0; turn < 3; turn++) {
           const cacheKey = cached ? `${conversation}` : undefined;
@@ -276,7 +276,7 @@ describe("a shared prompt is computed once", () => {
 
 describe("an action ends", () => {
   const words = (tokens: readonly TokenId[]) => tokens.map((token) => `<${token}>`).join("");
-  let free: SampledAction;
+  let free: LocalAction;
   beforeAll(async () => {
     free = await makeSampler().sample(request({ maxTokens: 12 }));
   });
@@ -313,7 +313,7 @@ describe("an action ends", () => {
 
 describe("cancelling", () => {
   const requests = mixedRequests(6).map((each) => ({ ...each, maxTokens: 12 }));
-  let undisturbed: SampledAction[];
+  let undisturbed: LocalAction[];
   beforeAll(async () => {
     undisturbed = await all(makeSampler(), requests);
   });
@@ -330,7 +330,7 @@ describe("cancelling", () => {
     const survivors = [1, 2, 3, 5];
     for (const cancelled of [0, 4]) expect(results[cancelled]).toBeInstanceOf(EngineError);
     expectSame(
-      survivors.map((i) => results[i] as SampledAction),
+      survivors.map((i) => results[i] as LocalAction),
       survivors.map((i) => undisturbed[i]),
     );
   });

@@ -40,9 +40,12 @@ interface Row {
     readonly entropies: number[];
     readonly topLogprobs?: number[][];
   };
-  readonly resolve: (action: SampledAction) => void;
+  readonly resolve: (action: LocalAction) => void;
   readonly reject: (error: unknown) => void;
 }
+
+/** A sampled action with the model's own log-probs. */
+export type LocalAction = SampledAction & Required<Pick<SampledAction, "modelLogprobs">>;
 
 /** Tokens of one prefill run, padding included: enough to fill the cores, little enough to keep its attention in the cache. */
 const prefillTokens = 1024;
@@ -99,7 +102,7 @@ export class LocalSampler {
     this.#prefixes.clear();
   }
 
-  sample(request: SampleRequest): Promise<SampledAction> {
+  sample(request: SampleRequest): Promise<LocalAction> {
     const { maxLength, decode } = this.#options;
     checkRequest(request, { maxLength, vocabSize: this.#config.vocabSize });
     const { context } = request;

@@ -71,18 +71,20 @@ export class LocalCritic implements EngineCritic {
   }
 
   async values(samples: readonly ActionInContext[]): Promise<Values> {
-    return this.#learner.forward(samples);
+    return this.#options.order.run(() => this.#learner.forward(samples));
   }
 
   async forwardBackward(samples: readonly ActionInContext[], decide: (values: Values) => Weights): Promise<Values> {
-    return this.#learner.forwardBackward(samples, decide, []);
+    return this.#options.order.run(() => this.#learner.forwardBackward(samples, decide, []));
   }
 
   async step(options: StepOptions): Promise<StepReport> {
-    const start = performance.now();
-    const gradientNorm = this.#learner.step(options);
-    this.#options.count.seconds += (performance.now() - start) / 1000;
-    return { gradientNorm, learningRate: options.learningRate };
+    return this.#options.order.run(() => {
+      const start = performance.now();
+      const gradientNorm = this.#learner.step(options);
+      this.#options.count.seconds += (performance.now() - start) / 1000;
+      return { gradientNorm, learningRate: options.learningRate };
+    });
   }
 
   /** Parameters and moments, in full precision. */

@@ -1,6 +1,7 @@
 import { EngineError } from "../../../core/errors.ts";
 import type { Weights } from "../../../core/policy.ts";
 import type { ActionInContext } from "../../../core/trajectory.ts";
+import type { CallOrder } from "../../call-order.ts";
 import type { EngineStats, StepOptions } from "../../engine.ts";
 import type { SessionOptions } from "../machine/device.ts";
 import { requireTokens } from "../machine/token-ids.ts";
@@ -35,6 +36,8 @@ type Numbers = readonly (readonly number[])[];
 export interface LearnerOptions extends SessionOptions {
   readonly maxLength: number;
   readonly count: TrainingCount;
+  /** Of the engine's calls, the critic's included. Whoever calls a learner queues there. */
+  readonly order: CallOrder;
   /** Parameters that do not learn: with an adapter, those of the base. */
   readonly frozen: Arrays;
   /** Whether layers compute their activations again in the backward half; where these would fill the memory if left out. */

@@ -1,0 +1,29 @@
+/**
+ * Makes calls take effect in the order in which they were made: each begins when the one before it has ended, well or not.
+ * A call that is made from within another one would wait for itself, so engines queue only at their public methods.
+ */
+export class CallOrder {
+  #last: Promise<unknown> = Promise.resolve();
+  #pending = 0;
+
+  /** The result of the call, which begins after all calls before it. */
+  run<T>(call: () => Promise<T> | T): Promise<T> {
+    this.#pending++;
+    const result = this.#last.then(call);
+    const ended = () => {
+      this.#pending--;
+    };
+    this.#last = result.then(ended, ended);
+    return result;
+  }
+
+  /** Whether every call has ended. */
+  get idle(): boolean {
+    return this.#pending === 0;
+  }
+
+  /** Resolves when every call so far has ended. */
+  async settled(): Promise<void> {
+    await this.#last;
+  }
+}

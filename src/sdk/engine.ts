@@ -1,0 +1,64 @@
+import { join } from "node:path";
+import type { Tokenizer } from "../chat/tokenizer.ts";
+import type { TokenId } from "../core/trajectory.ts";
+import type { Engine } from "../engines/engine.ts";
+import { chooseProvider } from "../engines/local/device-choice.ts";
+import { createLocalEngine } from "../engines/local/engine.ts";
+import { availableMemory } from "../engines/local/machine/memory-available.ts";
+import { type MemoryUse, requireMemory } from "../engines/local/memory.ts";
+import { readModelConfig } from "../engines/local/model/model-folder.ts";
+import type { EngineConfig, LocalEngineConfig } from "../engines/settings.ts";
+
+export interface EnginePurpose {
+  /** What the model is for: whether the machine's memory suffices is then checked before anything is loaded. */
+  readonly use?: MemoryUse;
+  /** Decides the first values of a new adapter. Default 0. */
+  readonly seed?: number;
+}
+
+/** What an engine is given of the model, besides its settings. */
+interface ModelParts {
+  readonly folder: string;
+  readonly tokenizer: Tokenizer;
+}
+
+export interface OpenedEngine {
+  readonly engine: Engine;
+  /** What computes, for people. */
+  readonly device: string;
+}
+
+/** Opens the engine of a configuration. The one place that knows every kind. */
+export function openEngine(config: EngineConfig, model: ModelParts, purpose: EnginePurpose): Promise<OpenedEngine> {
+  switch (config.kind) {
+    case "local":
+      return openLocal(config, model, purpose);
+    default:
+      return config.kind satisfies never;
+  }
+}
+
+/** Whether an engine computes on this machine, and so needs the weights and their memory here. */
+export function computesHere(config: EngineConfig): config is LocalEngineConfig {
+  return config.kind === "local";
+}
+
+/** @throws EngineError if the engine computes here and this machine has too little memory for the model */
+export async function requireRoom(folder: string, config: EngineConfig, { use }: EnginePurpose): Promise<void> {
+  if (use === undefined || !computesHere(config)) return;
+  requireMemory(folder, await readModelConfig(join(folder, "config.json")), use, availableMemory());
+}
+
+async function openLocal(
+  { device, threads, lora }: LocalEngineConfig,
+  { folder, tokenizer }: ModelParts,
+  { seed = 0 }: EnginePurpose,
+): Promise<OpenedEngine> {
+  const { provider, description } = await chooseProvider(device, threads);
+  const decode = (tokens: readonly TokenId[]) => tokenizer.decode(tokens);
+  const adapter = lora && { ...lora, seed };
+  return {
+    engine: await createLocalEngine({ model: folder, threads, provider, lora: adapter, decode }),
+    device: description,
+  };
+}
