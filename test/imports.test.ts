@@ -9,6 +9,7 @@ import { expect, test } from "vitest";
 const arrows: Readonly<Record<string, readonly string[]>> = {
   core: [],
   plot: [],
+  statistics: ["core"],
   algorithms: ["core"],
   hub: ["core"],
   tinker: ["core"],
@@ -44,6 +45,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   rewards: ["core", "environments/environment.ts", "runs"],
   training: [
     "core",
+    "statistics",
     "algorithms",
     "engines/engine.ts",
     "engines/settings.ts",

@@ -1,0 +1,89 @@
+import { randomStream } from "../core/random.ts";
+import { type IntervalOptions, meanInterval } from "./intervals.ts";
+import { type Estimate, mean } from "./mean.ts";
+import { studentQuantile } from "./special.ts";
+
+/** Values by seed (rows) and task (columns): every seed measured the same tasks. */
+export type SeedsByTasks = readonly (readonly number[])[];
+
+/**
+ * Estimates a mean over training seeds and tasks, both taken as samples, with an interval that allows for both. Seeds and tasks are crossed, so the
+ * variance of the grand mean follows from the mean squares of a two-way table, with Satterthwaite's degrees of freedom (Searle et al.,
+ * Variance Components, §4.5):
+ *
+ *   Var = (MS_seed + MS_task − MS_rest) / (S·T),   low, high = mean ∓ t_df · √Var
+ *
+ * Where this is narrower than the interval of the tasks alone, as near 0 and 1, it is widened to that one (`meanInterval`). With one seed it is that one:
+ * then nothing is known of other seeds.
+ * @throws RangeError if a row has another length, or there are no values
+ */
+export function seedsAndTasksInterval(values: SeedsByTasks, options: IntervalOptions): Estimate {
+  const [seeds, tasks] = sizesOf(values);
+  const rowMeans = values.map(mean);
+  const columnMeans = values[0].map((_, task) => mean(values.map((row) => row[task])));
+  const all = values.flat();
+  const [low, high] = options.range ?? [Math.min(0, ...all), Math.max(1, ...all)];
+  const byTask = meanInterval(columnMeans, { ...options, range: [low, high] });
+  if (seeds === 1 || tasks === 1) return byTask;
+
+  const middle = mean(rowMeans);
+  const squares = (deviations: readonly number[]) => deviations.reduce((sum, deviation) => sum + deviation ** 2, 0);
+  const seedSquare = (tasks * squares(rowMeans.map((value) => value - middle))) / (seeds - 1);
+  const taskSquare = (seeds * squares(columnMeans.map((value) => value - middle))) / (tasks - 1);
+  const rest = values.flatMap((row, s) => row.map((value, t) => value - rowMeans[s] - columnMeans[t] + middle));
+  const restSquare = squares(rest) / ((seeds - 1) * (tasks - 1));
+  const sum = Math.max(seedSquare + taskSquare - restSquare, seedSquare, taskSquare);
+  if (sum === 0) return byTask;
+  const freedom =
+    sum ** 2 / (seedSquare ** 2 / (seeds - 1) + taskSquare ** 2 / (tasks - 1) + restSquare ** 2 / ((seeds - 1) * (tasks - 1)));
+  const half = studentQuantile((1 + (options.level ?? 0.95)) / 2, Math.max(1, freedom)) * Math.sqrt(sum / (seeds * tasks));
+  return {
+    mean: middle,
+    low: Math.max(low, Math.min(byTask.low, middle - half)),
+    high: Math.min(high, Math.max(byTask.high, middle + half)),
+  };
+}
+
+/** Returns second minus first, paired by seed and task. @throws RangeError if the tables differ in size */
+export function pairedBySeed(first: SeedsByTasks, second: SeedsByTasks): number[][] {
+  const [a, b] = [sizesOf(first), sizesOf(second)];
+  if (a[0] !== b[0] || a[1] !== b[1]) throw new RangeError(`${a.join(" × ")} values cannot be paired with ${b.join(" × ")}`);
+  return second.map((row, s) => row.map((value, t) => value - first[s][t]));
+}
+
+export interface BootstrapOptions {
+  readonly seed: number;
+  /** Default 2,000. */
+  readonly resamples?: number;
+  readonly level?: number;
+}
+
+/**
+ * Computes a percentile interval of any statistic of seeds and tasks, by resampling both with replacement, independently of each other (the pigeonhole
+ * bootstrap, Owen, arXiv:0712.1111). For a mean use `seedsAndTasksInterval`: with fewer than about ten seeds resampling them gives intervals that
+ * are too narrow.
+ * @param statistic of a table of the same size
+ */
+export function clusteredBootstrap(
+  values: SeedsByTasks,
+  statistic: (resampled: SeedsByTasks) => number,
+  { seed, resamples = 2_000, level = 0.95 }: BootstrapOptions,
+): Estimate {
+  const [seeds, tasks] = sizesOf(values);
+  const random = randomStream(seed, "clustered-bootstrap");
+  const draw = (size: number) => Array.from({ length: size }, () => random.integer(size));
+  const results = Array.from({ length: resamples }, () => {
+    const columns = draw(tasks);
+    return statistic(draw(seeds).map((row) => columns.map((column) => values[row][column])));
+  }).sort((a, b) => a - b);
+  const tail = Math.floor((resamples * (1 - level)) / 2);
+  return { mean: statistic(values), low: results[tail], high: results[resamples - 1 - tail] };
+}
+
+function sizesOf(values: SeedsByTasks): [seeds: number, tasks: number] {
+  const tasks = values[0]?.length ?? 0;
+  if (tasks === 0) throw new RangeError("a table of seeds and tasks needs at least one value");
+  const other = values.findIndex((row) => row.length !== tasks);
+  if (other !== -1) throw new RangeError(`seed ${other} has ${values[other].length} tasks, and seed 0 has ${tasks}`);
+  return [values.length, tasks];
+}

@@ -1,0 +1,147 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type Random, randomStream } from "../core/random.ts";
+import { clusteredBootstrap, pairedBySeed, seedsAndTasksInterval } from "./clustered.ts";
+import { meanInterval, proportionInterval } from "./intervals.ts";
+import { type Estimate, mean } from "./mean.ts";
+import { comparePaired } from "./paired.ts";
+
+const covers = ({ low, high }: Estimate, value: number) => low <= value && value <= high;
+
+/** Share of simulated evaluations whose interval contains the true value. */
+function coverage(runs: number, name: string, evaluate: (random: Random, run: number) => boolean): number {
+  const random = randomStream(1, "coverage", name);
+  return mean(Array.from({ length: runs }, (_, run) => Number(evaluate(random, run))));
+}
+
+/** The chance of success of a task that is drawn from a world, and its mean. */
+const worlds: Readonly<Record<string, { readonly draw: (random: Random) => number; readonly mean: number }>> = {
+  "all tasks nearly solved": { draw: () => 0.97, mean: 0.97 },
+  "nine of ten solved, the rest hard": { draw: (random) => (random.chance(0.9) ? 1 : 0.2), mean: 0.92 },
+  "nearly none solved": { draw: (random) => Number(random.chance(0.02)), mean: 0.02 },
+  "of every difficulty": { draw: (random) => random.uniform(), mean: 0.5 },
+};
+const attempts = (random: Random, k: number, chance: number) =>
+  mean(Array.from({ length: k }, () => Number(random.chance(chance))));
+
+test.each(
+  Object.keys(worlds).flatMap((world) => [
+    [world, 5, 1],
+    [world, 16, 4],
+    [world, 64, 1],
+  ]) as [string, number, number][],
+)("intervals of avg@k cover: %s, %i tasks, k = %i", (world, tasks, k) => {
+  const { draw, mean: truth } = worlds[world];
+  const share = coverage(200, `${world}/${tasks}/${k}`, (random, run) => {
+    const values = Array.from({ length: tasks }, () => attempts(random, k, draw(random)));
+    return covers(meanInterval(values, { seed: run }), truth);
+  });
+  // 95 %, less two standard errors of 200 runs.
+  expect(share).toBeGreaterThanOrEqual(0.92);
+});
+
+test("the bootstrap does not cover there: why it is not used", () => {
+  const { draw, mean: truth } = worlds["all tasks nearly solved"];
+  const share = coverage(200, "bootstrap", (random, run) => {
+    const values = Array.from({ length: 16 }, () => attempts(random, 1, draw(random)));
+    return covers(
+      clusteredBootstrap([values], ([row]) => mean(row), { seed: run, resamples: 100 }),
+      truth,
+    );
+  });
+  expect(share).toBeLessThan(0.6);
+});
+
+test.each([
+  ["no difference", 16, 1, 0, () => [0.9, 0.9]],
+  ["a few tasks more", 64, 1, 0.03, (random: Random) => (random.chance(0.03) ? [0, 1] : [1, 1])],
+  ["a rise that depends on the task", 16, 4, 0.05, pairWithRise],
+] as const)(
+  "intervals of paired differences cover, and tests of no difference seldom reject: %s",
+  (name, tasks, k, truth, draw) => {
+    let rejected = 0;
+    const runs = 150;
+    const share = coverage(runs, `paired/${name}`, (random, run) => {
+      const chances = Array.from({ length: tasks }, () => draw(random));
+      const [first, second] = [0, 1].map((side) => chances.map((pair) => attempts(random, k, pair[side])));
+      const { difference, pValue } = comparePaired(first, second, { seed: run, step: 1 / k });
+      if (pValue < 0.05) rejected++;
+      return covers(difference, truth);
+    });
+    expect(share).toBeGreaterThanOrEqual(0.92);
+    if (truth === 0) expect(rejected / runs).toBeLessThanOrEqual(0.08);
+  },
+);
+
+function pairWithRise(random: Random): [number, number] {
+  const chance = random.uniform() * 0.9;
+  return [chance, chance + 0.05];
+}
+
+test.each([
+  [3, 0.1, 0.3],
+  [3, 0.2, 0],
+  [5, 0, 0.3],
+])("intervals over %i training seeds (spread %d) and tasks (spread %d) cover", (seeds, seedSpread, taskSpread) => {
+  const share = coverage(150, `seeds/${seeds}/${seedSpread}`, (random, run) => {
+    const tasks = Array.from({ length: 12 }, () => taskSpread * random.normal());
+    const table = Array.from({ length: seeds }, () => {
+      const seed = seedSpread * random.normal();
+      return tasks.map((task) => 0.5 + seed + task + 0.1 * random.normal());
+    });
+    return covers(seedsAndTasksInterval(table, { seed: run, range: [-5, 6] }), 0.5);
+  });
+  expect(share).toBeGreaterThanOrEqual(0.91);
+});
+
+test("an interval of 0 and 1 is Clopper and Pearson's, and never a point", () => {
+  // R 4.3: binom.test(c(16, 10, 0), c(16, 20, 5))$conf.int
+  expect(meanInterval(new Array(16).fill(1), { seed: 1 })).toEqual({ mean: 1, low: expect.closeTo(0.7940928, 6), high: 1 });
+  expect(proportionInterval(10, 20)).toEqual({
+    mean: 0.5,
+    low: expect.closeTo(0.2719578, 6),
+    high: expect.closeTo(0.7280422, 6),
+  });
+  expect(proportionInterval(0, 5)).toEqual({ mean: 0, low: 0, high: expect.closeTo(0.5218238, 6) });
+  const halves = meanInterval([0.5, 0.5, 0.5], { seed: 1 });
+  expect(halves.low).toBeLessThan(0.3);
+  expect(halves.high).toBeGreaterThan(0.7);
+});
+
+test("an interval contains its mean, stays in the range, narrows with more tasks, and is the same for the same seed", () => {
+  fc.assert(
+    fc.property(fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 1, maxLength: 12 }), (values) => {
+      const estimate = meanInterval(values, { seed: 1 });
+      expect(estimate).toEqual(meanInterval(values, { seed: 1 }));
+      const more = meanInterval(Array.from({ length: 6 }, () => values).flat(), { seed: 1 });
+      for (const { low, mean: middle, high } of [estimate, more]) {
+        expect(low).toBeGreaterThanOrEqual(0);
+        expect(low).toBeLessThanOrEqual(middle + 1e-12);
+        expect(high).toBeGreaterThanOrEqual(middle - 1e-12);
+        expect(high).toBeLessThanOrEqual(1 + 1e-12);
+      }
+      expect(more.high - more.low).toBeLessThan(estimate.high - estimate.low);
+    }),
+    { numRuns: 20 },
+  );
+  expect(() => meanInterval([], { seed: 1 })).toThrow(RangeError);
+  expect(() => meanInterval([2], { seed: 1, range: [0, 1] })).toThrow(/2 is not in \[0, 1\]/);
+});
+
+test("many tasks: the width is that of the normal approximation", () => {
+  const random = randomStream(3, "coins");
+  const values = Array.from({ length: 400 }, () => attempts(random, 4, random.uniform()));
+  const { low, high } = meanInterval(values, { seed: 7 });
+  const middle = mean(values);
+  const deviation = Math.sqrt(mean(values.map((value) => (value - middle) ** 2)) / values.length);
+  expect((high - low) / (2 * 1.96 * deviation)).toBeGreaterThan(0.97);
+  expect((high - low) / (2 * 1.96 * deviation)).toBeLessThan(1.08);
+});
+
+test("one seed says nothing of other seeds: its interval is that of its tasks; tables of other sizes are refused", () => {
+  const row = [1, 0, 1, 1, 0, 1];
+  expect(seedsAndTasksInterval([row], { seed: 2 })).toEqual(meanInterval(row, { seed: 2 }));
+  expect(pairedBySeed([[0, 1]], [[1, 1]])).toEqual([[1, 0]]);
+  expect(() => pairedBySeed([[0, 1]], [[1]])).toThrow(/1 × 2 values cannot be paired with 1 × 1/);
+  expect(() => seedsAndTasksInterval([[1, 0], [1]], { seed: 1 })).toThrow(/seed 1 has 1 tasks, and seed 0 has 2/);
+});
