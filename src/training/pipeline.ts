@@ -5,7 +5,7 @@ import type { FrozenPolicy } from "../engines/engine.ts";
 import type { Progress } from "../runs/records.ts";
 import type { OnEvent, TrainingEvent } from "./events.ts";
 import type { RolloutSource, StepRollouts } from "./rollout-source.ts";
-import { type SamplerGap, samplerGap } from "./sampler-gap.ts";
+import { type SamplerGap, sampleOfTurns, samplerGap } from "./sampler-gap.ts";
 import { maxBatchesOf, type Sampled, sampleGroups } from "./sampling.ts";
 import type { StepArguments } from "./step.ts";
 
@@ -168,9 +168,9 @@ function requireFrozen(
   });
 }
 
-/** Over the first trajectory of every group: an eighth of the tokens where groups are of eight, so an eighth of a forward pass. */
+/** Over a sample of every turn: about an eighth of the tokens where groups are of eight, so an eighth of a forward pass. */
 async function gapOf({ groups }: Sampled, policy: FrozenPolicy, temperature: number, limit: number): Promise<SamplerGap> {
-  const turns = groups.flatMap(({ trajectories }) => trajectories[0]?.turns ?? []);
+  const turns = sampleOfTurns(groups);
   return samplerGap(turns, turns.length === 0 ? [] : await policy.logprobs(turns, { temperature }), limit);
 }
 

@@ -1,22 +1,28 @@
 import { EngineError } from "../core/errors.ts";
 import type { Logprobs, Policy } from "../core/policy.ts";
-import type { ActionInContext, Turn } from "../core/trajectory.ts";
+import type { ActionInContext, Group, Turn } from "../core/trajectory.ts";
 
-/** |sampler − trainer| log-probs in nats, over the action tokens that could be compared; null where there were none. */
-export type SamplerGap = { readonly samplerGapMean: number | null; readonly samplerGapMax: number | null };
+/** |sampler − trainer| log-probs in nats, over the action tokens that were compared; null where there were none. */
+export type SamplerGap = {
+  readonly samplerGapMean: number | null;
+  readonly samplerGapMax: number | null;
+  readonly samplerGapTokens: number;
+};
 
 /**
  * A policy that is watched for one training step. Until the first optimiser step its log-probs are those of the weights that sampled,
- * so the sampler's records are held against them: this costs no pass of its own.
- * @param turns all that were sampled for this step
+ * so the sampler's records are compared with them, which costs no pass. An algorithm that steps after it has seen a part of the batch,
+ * as SeeUPO after its first visit, has the rest of `sampleOfTurns` scored before that step.
+ * @param groups all that were sampled for this step
  * @param limit largest gap in nats that is let pass
  * @throws EngineError (from the policy's methods) on a gap above the limit, before any parameter is moved
  */
 export function measureSamplerGap(
   policy: Policy,
-  turns: readonly Turn[],
+  groups: readonly Group[],
   limit: number,
 ): { readonly policy: Policy; gap(): SamplerGap } {
+  const turns = groups.flatMap(({ trajectories }) => trajectories.flatMap((trajectory) => trajectory.turns));
   const samplerLogprobs = new Map(turns.map((turn) => [keyOf(turn), turn.samplerLogprobs]));
   const tally = new GapTally(limit);
   let moved = false;
@@ -30,6 +36,11 @@ export function measureSamplerGap(
     tally.check();
     return logprobs;
   };
+  const compareRest = async () => {
+    const rest = sampleOfTurns(groups).filter((turn) => samplerLogprobs.has(keyOf(turn)));
+    if (rest.length > 0) compared(rest, await policy.logprobs(rest));
+    moved = true;
+  };
 
   return {
     policy: {
@@ -39,14 +50,34 @@ export function measureSamplerGap(
         typeof decide === "function"
           ? policy.forwardBackward(samples, (logprobs) => decide(compared(samples, logprobs)), entropyWeights)
           : compared(samples, await policy.forwardBackward(samples, decide, entropyWeights)),
-      step: (scale) => {
-        moved = true;
+      step: async (scale) => {
+        if (!moved) await compareRest();
         return policy.step(scale);
       },
       critic: policy.critic,
     },
     gap: () => tally.gap(),
   };
+}
+
+/**
+ * Every turn of one trajectory of each group, and one of each later turn that none of these has. The trajectory is the one with the most
+ * entropy: where the model is unsure, a sampler that draws from another distribution differs most.
+ */
+export function sampleOfTurns(groups: readonly Group[]): Turn[] {
+  const least = groups.flatMap(({ trajectories }) => {
+    const entropies = trajectories.map(({ turns }) => turns.reduce((sum, turn) => sum + total(turn.entropies), 0));
+    return trajectories[entropies.indexOf(Math.max(...entropies))]?.turns ?? [];
+  });
+  const seen = new Set(least.map(({ turn }) => turn));
+  const deeper = groups
+    .flatMap(({ trajectories }) => trajectories.flatMap(({ turns }) => turns))
+    .filter(({ turn }) => !seen.has(turn) && seen.add(turn));
+  return [...least, ...deeper];
+}
+
+function total(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
 }
 
 /**
@@ -81,13 +112,18 @@ class GapTally {
     }
   }
 
+  /** A gap that is not a number is above every limit. */
   check(): void {
-    if (this.#max > this.#limit) throw gapError(this.#max, this.#limit);
+    if (!(this.#max <= this.#limit)) throw gapError(this.#max, this.#limit);
   }
 
   gap(): SamplerGap {
     const none = this.#tokens === 0;
-    return { samplerGapMean: none ? null : this.#sum / this.#tokens, samplerGapMax: none ? null : this.#max };
+    return {
+      samplerGapMean: none ? null : this.#sum / this.#tokens,
+      samplerGapMax: none ? null : this.#max,
+      samplerGapTokens: this.#tokens,
+    };
   }
 }
 

@@ -60,7 +60,6 @@ export async function trainingStep(
   const started = performance.now();
   onEvent({ type: "phase", phase: "update", step, total: 1 });
   const trajectories = groups.flatMap((group) => group.trajectories);
-  const turns = trajectories.flatMap((trajectory) => trajectory.turns);
   const rolled = rolloutMetrics(groups, weightVersion);
   if (ahead === undefined && Number(rolled.staleTurns) > 0)
     onEvent({
@@ -69,7 +68,7 @@ export async function trainingStep(
     });
   const learningRate = scheduledLearningRate(step, steps, optimizer);
   const policy = enginePolicy(engine, rollout.temperature, stepOptions(optimizer, learningRate), critic);
-  const measured = ahead === undefined ? measureSamplerGap(policy, turns, limits.logprobGap) : { policy, gap: () => ahead.gap };
+  const measured = ahead === undefined ? measureSamplerGap(policy, groups, limits.logprobGap) : { policy, gap: () => ahead.gap };
   const observed = record.credits ? observeCredits(measured.policy) : undefined;
   const updated = await runUpdate(
     observed?.policy ?? measured.policy,

@@ -9,7 +9,7 @@ import { ConfigError, EngineError, RunError } from "../core/errors.ts";
 import { layout } from "../runs/layout.ts";
 import { checkpointSteps, readEvaluations, readMetrics, readSummary, readTrajectories } from "../runs/read.ts";
 import { createRun, reopenRun } from "../runs/write.ts";
-import { resolveConfig, type UserConfig } from "./config.ts";
+import { resolveConfig, rolloutAlgorithms, type UserConfig } from "./config.ts";
 import type { TrainingEvent } from "./events.ts";
 import { train } from "./trainer.ts";
 
@@ -145,6 +145,23 @@ test("a sampler that disagrees with the trainer stops the run before anything is
   expect(engine.weightVersion).toBe(0);
 });
 
+test.each(rolloutAlgorithms.filter((kind) => kind !== "custom"))(
+  "%s: a gap in the first turns alone stops the run before anything is moved",
+  async (kind) => {
+    const engine = new TableEngine(lettersVocabulary);
+    const sample = engine.sample.bind(engine);
+    // Contexts of first turns are a letter, its role, an end and the prompt: shorter than those of any later one.
+    engine.sample = async (request) => {
+      const action = await sample(request);
+      return request.context.length > 4 ? action : { ...action, logprobs: action.logprobs.map((logprob) => logprob + 0.05) };
+    };
+    const algorithm = (kind === "seeupo" ? { kind, minimumRows: 1 } : kind) as UserConfig["algorithm"];
+    const run = work(newFolder(), { engine, config: { algorithm, rollout: { branching: "off" }, evaluation: { tasks: 0 } } });
+    await expect(run).rejects.toThrow(/log-prob gap is 0\.05\d*; expected at most 0\.02 nats/);
+    expect(engine.weightVersion).toBe(0);
+  },
+);
+
 /** The newest checkpoint of a run whose engine is broken after five steps. */
 async function checkpointAfter(breakEngine: (engine: TableEngine) => void): Promise<number | undefined> {
   const folder = newFolder();
@@ -241,6 +258,7 @@ test("every step measures the gap, the weight versions and what the algorithm re
   await work(folder);
   for (const { step, metrics } of readMetrics(folder)) {
     expect(metrics.samplerGapMax, `step ${step}`).toBe(0);
+    expect(metrics.samplerGapTokens).toBeGreaterThan(4);
     expect(metrics.staleTurns).toBe(0);
     expect(metrics.episodes).toBe(16);
     expect(metrics.turns).toBeLessThanOrEqual(2);

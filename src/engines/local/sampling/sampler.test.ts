@@ -477,3 +477,16 @@ function abortable(): { signal: AbortSignal; abort: () => void } {
   const controller = new AbortController();
   return { signal: controller.signal, abort: () => controller.abort() };
 }
+
+test.each([Number.NaN, Number.POSITIVE_INFINITY])("a weight that is %d ends the call and is named", async (value) => {
+  const parameters = new Map([...model.parameters].map(([name, { data }]) => [name, data.slice()]));
+  const name = [...parameters.keys()].find((key) => key.includes("layers.1") && key.includes("down_proj")) ?? "";
+  (parameters.get(name) as Float32Array)[7] = value;
+  const sampler = new LocalSampler(model.config, parameters, 0, {
+    ...{ threads: 1, slots: 4, maxLength: 512, cacheBytes: 2 ** 24, decode: undefined },
+  });
+  samplers.push(sampler);
+  const sampled = Promise.all([sampler.sample(request()), sampler.sample(request({ seed: 2, temperature: 0 }))]);
+  await expect(sampled).rejects.toThrow(EngineError);
+  await expect(sampled).rejects.toThrow(`The weights ${name} have values that are not finite`);
+});

@@ -298,6 +298,7 @@ export class LocalSampler {
       row.choice,
       row.random.uniform(),
     );
+    if (!Number.isFinite(chosen.logprob + entropies[r])) throw this.#notFinite(chosen.logprob);
     const { action, request } = row;
     action.tokens.push(chosen.token);
     action.logprobs.push(chosen.logprob);
@@ -309,6 +310,18 @@ export class LocalSampler {
     if (request.stopTokens.includes(chosen.token)) return "stop";
     if (row.stopStrings?.foundIn(action.tokens)) return "stop";
     return action.tokens.length >= row.maxTokens ? "length" : undefined;
+  }
+
+  /** Names the weights that make log-probs impossible: a NaN among them would otherwise read as a model that knows nothing. */
+  #notFinite(logprob: number): EngineError {
+    const broken = [...this.#parameters].find(([, data]) => !data.every(Number.isFinite))?.[0];
+    return new EngineError("the log-prob of a sampled token", logprob, {
+      expected: "a finite number",
+      hint:
+        broken === undefined
+          ? "All weights are finite, so an activation overflowed: the weights are too large, or belong to another configuration."
+          : `The weights ${broken} have values that are not finite. Copy the model's folder from its source again, or go back to an earlier checkpoint.`,
+    });
   }
 
   #finish(row: Row, slot: number, finish: SampledAction["finish"]): void {
