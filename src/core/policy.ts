@@ -1,4 +1,4 @@
-import type { ActionInContext } from "./trajectory.ts";
+import type { ActionInContext, TrajectoryId } from "./trajectory.ts";
 
 /** Natural logs of probabilities, one row per sample, one number per action token. */
 export type Logprobs = readonly (readonly number[])[];
@@ -55,6 +55,21 @@ export interface Policy {
   step(scale?: number): Promise<StepReport>;
   /** Present where the engine has the capability "critic" and the algorithm asked for it. */
   readonly critic?: Critic;
+  /**
+   * Receives the reasons of the weights that were back-propagated last, before the step that they are for. Present where an update is
+   * recorded. An algorithm calls it for the record alone: it moves no number.
+   */
+  readonly explain?: (reasons: readonly TurnReason[]) => void;
+}
+
+/** Why an algorithm gave the tokens of a turn their weights. */
+export interface TurnReason {
+  readonly trajectory: TrajectoryId;
+  readonly turn: number;
+  /** Â, mean over the turn's tokens. */
+  readonly advantage: number;
+  /** What multiplied it: SeeUPO's M. undefined in algorithms that multiply by nothing. */
+  readonly factor?: number;
 }
 
 /** A value function with parameters and an optimiser of its own: V(context and the action so far), before each action token. */

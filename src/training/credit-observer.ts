@@ -12,8 +12,8 @@ export interface ObservedPolicy {
 }
 
 /**
- * A policy whose optimiser steps are recorded: the weights that were back-propagated and the log-probs that the algorithm saw anyway. It
- * changes no call and adds none: `after` is of the first time that the algorithm, or `lookAgain`, looks at a turn again.
+ * A policy whose optimiser steps are recorded: the weights that were back-propagated, the algorithm's reasons for them, and the log-probs
+ * that it saw anyway. It changes no call and adds none: `after` is of the first time that the algorithm, or `lookAgain`, looks at a turn again.
  */
 export function observeCredits(policy: Policy): ObservedPolicy {
   const credits: Visited[] = [];
@@ -70,6 +70,14 @@ export function observeCredits(policy: Policy): ObservedPolicy {
         return report;
       },
       critic: policy.critic,
+      explain: (reasons) => {
+        const ofTurn = new Map(reasons.map((reason) => [`${reason.trajectory}/${reason.turn}`, reason]));
+        for (const credit of open) {
+          const reason = ofTurn.get(`${credit.trajectory}/${credit.turn}`);
+          credit.advantage = reason?.advantage;
+          credit.factor = reason?.factor;
+        }
+      },
     },
     lookAgain: async (groups) => {
       const moved = groups.flatMap(({ trajectories }) => trajectories.flatMap(({ turns }) => turns));

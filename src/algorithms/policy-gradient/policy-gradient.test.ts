@@ -10,6 +10,7 @@ import { groupRelativeAdvantages } from "../advantages/group-relative.ts";
 import { whitened } from "../advantages/statistics.ts";
 import { seeupoUpdate } from "../seeupo/seeupo.ts";
 import { type PresetConfig, resolveAlgorithm, rolloutAlgorithms, type SeeupoConfig } from "../settings/config.ts";
+import { anyUpdate } from "../settings/parts.ts";
 import { overlongPunishment } from "../step/overlong.ts";
 import { policyGradientUpdate } from "./policy-gradient.ts";
 
@@ -440,4 +441,41 @@ describe("overlong punishment", () => {
     expect(policy.weights[0].map((row) => Math.sign(row[0]))).toEqual([-1, -1, 1]);
     expect((await updated({ ...world, groups }, { kind: "dapo" })).policy.steps).toEqual([]);
   });
+});
+
+describe("tokens of advantage 0", () => {
+  const updates = [
+    { kind: "reinforce", level: "token" },
+    { kind: "reinforce", level: "sequence" },
+    ...["token", "turn", "sequence"].map((level) => ({ kind: "ppu", level, clip: { low: 0.05, high: 0.05 } })),
+    { kind: "cispo" },
+    { kind: "sapo" },
+    { kind: "gmpo" },
+    { kind: "dppo" },
+    { kind: "dro" },
+    { kind: "clip-cov", share: 0.4, covLow: 0, covHigh: 100 },
+    { kind: "kl-cov", share: 0.4 },
+  ];
+
+  test("the list has every update rule", () => {
+    expect(new Set(updates.map(({ kind }) => kind))).toEqual(new Set(anyUpdate.options.map(({ shape }) => shape.kind.value)));
+  });
+
+  // With a KL term no turn is spared its pass: one too small to move anything shows what the spared ones would have done.
+  test.each(updates)("count in the loss as they would with every turn in the pass: klCoef 1e-13 is klCoef 0 under %j", (update) =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.nat(),
+        fc.constantFrom("group-relative", "gigpo"),
+        fc.constantFrom(1, 3),
+        async (seed, kind, epochs) => {
+          const settings = { kind: "custom", advantage: { kind }, update, epochs };
+          const plain = await updated(randomWorld(seed), { ...settings, klCoef: 0 });
+          const withKl = await updated(randomWorld(seed), { ...settings, klCoef: 1e-13 });
+          expectClose(plain.policy.table, withKl.policy.table);
+        },
+      ),
+      { numRuns: 25 },
+    ),
+  );
 });

@@ -1,10 +1,11 @@
-import type { Logprobs, Policy } from "../../core/policy.ts";
+import type { Logprobs, Policy, TurnReason } from "../../core/policy.ts";
 import type { Random } from "../../core/random.ts";
 import type { ActionInContext, Group } from "../../core/trajectory.ts";
 import { groupsWithoutSignal } from "../advantages/group-relative.ts";
+import { mean } from "../advantages/statistics.ts";
 import { MetricTally, type UpdateMetrics } from "../metrics.ts";
 import { klPenalty, tokenKls } from "../objectives/kl.ts";
-import { type LossAndWeights, plus, type SurrogateBatch } from "../objectives/objective.ts";
+import { type LossAndWeights, plus, type SurrogateBatch, type TokenRows } from "../objectives/objective.ts";
 import type { Composition } from "../settings/config.ts";
 import { type Correction, importanceOf, weighted } from "../step/correction.ts";
 import { cut, type Episode, episodeScales, joined, spread, turnsOf } from "../step/episodes.ts";
@@ -12,7 +13,7 @@ import { checkedRows, fixedLogprobs, fixedRows, minimise } from "../step/minimis
 import { punishOverlong } from "../step/overlong.ts";
 import { criticOf, fitCritic } from "./critic.ts";
 import { type Estimate, estimate } from "./estimate.ts";
-import { knownAtRatioOne, rowsOf, surrogate } from "./surrogate.ts";
+import { knownAtRatioOne, readsEveryToken, rowsOf, surrogate } from "./surrogate.ts";
 
 /**
  * One update of any policy-gradient algorithm: an advantage, an update rule and a KL penalty, as a preset composes them.
@@ -60,7 +61,7 @@ export async function policyGradientUpdate(
   const turns = turnsOf(estimated.episodes);
   const advantages = fixedRows(turns, estimated.advantages);
   const returns = estimated.returns && fixedRows(turns, estimated.returns);
-  const moves = movers(estimated, composition);
+  const moves = movers(estimated, composition, oneStep);
   const moving = turns.filter(moves);
   const refLogprobs = klInLoss ? fixedLogprobs(moving, await policy.referenceLogprobs(moving)) : undefined;
   const importance =
@@ -91,6 +92,7 @@ export async function policyGradientUpdate(
           await minimise(policy, rows.turns, loss, {
             knownWeights: oneStep && !klInLoss && knownAtRatioOne(update),
             entropyWeights: entropyCoef > 0 ? spread(rows.turns, entropies) : undefined,
+            reasons: () => reasonsOf(rows.turns, advantages(rows.turns)),
           }),
         );
       }
@@ -126,10 +128,13 @@ function returnsOf(groups: readonly Group[], { overlong }: Composition, tally: M
   return punished.groups;
 }
 
-/** Which turns have a gradient. Where a ratio is taken over a trajectory, all of its turns or none. */
-function movers({ episodes, advantages }: Estimate, composition: Composition): (turn: ActionInContext) => boolean {
-  const { klCoef, klIn, entropyCoef, update } = composition;
-  if ((klCoef > 0 && klIn === "loss") || entropyCoef > 0) return () => true;
+/** Which turns the loss depends on. Where a ratio is taken over a trajectory, all of its turns or none. */
+function movers(
+  { episodes, advantages }: Estimate,
+  { klCoef, klIn, entropyCoef, update }: Composition,
+  oneStep: boolean,
+): (turn: ActionInContext) => boolean {
+  if ((klCoef > 0 && klIn === "loss") || entropyCoef > 0 || readsEveryToken(update, oneStep)) return () => true;
   const moving = new Set<ActionInContext>();
   let next = 0;
   for (const { turns } of episodes) {
@@ -165,6 +170,11 @@ function movingRows(batch: readonly Episode[], { aggregation }: Composition, mov
     scales: kept.flatMap(({ turns, scale }) => turns.map(() => scale)),
     episodeScales: kept.map(({ scale }) => scale),
   };
+}
+
+/** Â of every turn. */
+function reasonsOf(turns: readonly ActionInContext[], advantages: TokenRows): TurnReason[] {
+  return turns.map(({ trajectory, turn }, i) => ({ trajectory, turn, advantage: mean(advantages[i]) }));
 }
 
 /** The update rule's loss on rows of the kind that it needs. */

@@ -20,6 +20,14 @@ export function knownAtRatioOne({ kind }: UpdateConfig): boolean {
   return kind !== "clip-cov" && kind !== "kl-cov";
 }
 
+/**
+ * Whether the loss of a token with advantage 0 matters: as a member of statistics over all tokens, or by a pull to the old policy, which is 0
+ * at ratio 1.
+ */
+export function readsEveryToken({ kind }: UpdateConfig, ratioOne: boolean): boolean {
+  return kind === "clip-cov" || kind === "kl-cov" || (kind === "dro" && !ratioOne);
+}
+
 /** The loss of an update rule on rows as `rowsOf` says. */
 export function surrogate(update: UpdateConfig, batch: SurrogateBatch, random: Random): LossAndWeights {
   switch (update.kind) {

@@ -166,15 +166,23 @@ function visitLoss(
 }
 
 async function step(
-  { policy, config, batchSize, tally }: Update,
-  { rows }: Visit,
+  { policy, config, batchSize, tally, advantages, carried }: Update,
+  visit: Visit,
   samples: readonly ActionInContext[],
   loss: Loss,
   options: Pick<MinimiseOptions, "knownWeights"> = {},
 ): Promise<void> {
+  const { rows } = visit;
   const scale = config.visitScale === "rows" ? Math.min(1, rows / batchSize) : 1;
   tally.record({ rowsVisitMin: rows, rowsVisitMean: rows, rowsVisitMax: rows, visitScaleMin: scale });
-  tally.record(await minimise(policy, samples, loss, { ...options, learningRateScale: scale }));
+  const reasons = () =>
+    visit.samples.map((sample) => ({
+      trajectory: sample.trajectory,
+      turn: sample.turn,
+      advantage: advantages.of(sample),
+      factor: config.advantageFactor ? carried.of(sample.trajectory) : undefined,
+    }));
+  tally.record(await minimise(policy, samples, loss, { ...options, learningRateScale: scale, reasons }));
 }
 
 /** M ← clip(M · clip(r)). */

@@ -71,7 +71,9 @@ test("custom takes any advantage with any update, both given in full", () => {
 });
 
 test("what an algorithm needs of an engine", () => {
-  expect(needs(resolveAlgorithm("seeupo"))).toEqual([]);
+  expect(needs(resolveAlgorithm("seeupo"))).toEqual(["reference"]);
+  expect(needs(resolveAlgorithm({ kind: "seeupo", klCoef: 0 }))).toEqual([]);
+  expect(needs(resolveAlgorithm({ kind: "grpo", klCoef: 0.1 }))).toEqual(["reference"]);
   expect(needs(resolveAlgorithm("sft"))).toEqual([]);
   expect(needs(resolveAlgorithm("grpo"))).toEqual([]);
   expect(needs(resolveAlgorithm("ppo"))).toEqual(["critic"]);

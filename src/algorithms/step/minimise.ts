@@ -1,5 +1,5 @@
 import { EngineError, ShapeError } from "../../core/errors.ts";
-import type { Logprobs, Policy, Weights } from "../../core/policy.ts";
+import type { Logprobs, Policy, TurnReason, Weights } from "../../core/policy.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import type { UpdateMetrics } from "../metrics.ts";
 import type { LossAndWeights, TokenRows } from "../objectives/objective.ts";
@@ -17,6 +17,8 @@ export interface MinimiseOptions {
   readonly knownWeights?: boolean;
   /** h of an entropy bonus: Σ h·H is added to what is maximised. It is not part of the reported loss, which no engine gives. */
   readonly entropyWeights?: Weights;
+  /** Of the weights that the loss decided last, for an update that is recorded. */
+  readonly reasons?: () => readonly TurnReason[];
 }
 
 /**
@@ -29,9 +31,10 @@ export async function minimise(
   policy: Policy,
   samples: readonly ActionInContext[],
   loss: Loss,
-  { learningRateScale = 1, knownWeights = false, entropyWeights }: MinimiseOptions = {},
+  { learningRateScale = 1, knownWeights = false, entropyWeights, reasons }: MinimiseOptions = {},
 ): Promise<StepMetrics> {
   const { loss: value, weights, metrics } = await (knownWeights ? known : decided)(policy, samples, loss, entropyWeights);
+  if (reasons !== undefined) policy.explain?.(reasons());
   const report = [...weights, ...(entropyWeights ?? [])].some((row) => row.some((weight) => weight !== 0))
     ? { ...(await policy.step(learningRateScale)), optimiserSteps: 1 }
     : { gradientNorm: 0, learningRate: 0, optimiserSteps: 0 };
