@@ -30,6 +30,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "environments/habits.ts",
     "environments/arpo-protocol",
   ],
+  "environments/bfcl": ["core", "tools", "environments/environment.ts"],
   environments: [
     "core",
     "tools",
@@ -37,6 +38,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "environments/office-classic",
     "environments/deep-research",
     "environments/knowledge",
+    "environments/bfcl",
   ],
   chat: ["core", "tools"],
   rollouts: ["core", "engines/engine.ts", "environments/environment.ts", "tools", "chat"],

@@ -140,6 +140,43 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
       exit(await doctorCommand(flags, screen));
     });
 
+  debuggable(program.command("replay"))
+    .summary("execute call sequences of a benchmark")
+    .description(
+      "Executes the tool calls of a JSONL file and prints results and final states as lines of JSON (docs/environments/bfcl.md).",
+    )
+    .argument("<name>", "the benchmark: bfcl")
+    .argument("<file>", "a JSONL file, one call sequence a line; .gz is unpacked")
+    .addHelpText("after", examples("replay bfcl sequences.jsonl"))
+    .action(async (name, file, flags) => {
+      const { replayCommand } = await import("./commands/benchmarks.ts");
+      exit(await replayCommand(name, file, flags, screen, createScreen(errors)));
+    });
+
+  debuggable(program.command("score"))
+    .summary("score predictions of a benchmark")
+    .description("Scores predictions that were made anywhere and prints the verdicts as lines of JSON.")
+    .argument("<name>", "the benchmark: bfcl")
+    .argument("<file>", "a JSONL file, one prediction a line; .gz is unpacked")
+    .option("--data <folder>", "the folder with the benchmark's data (default: the one that `data` downloads to)")
+    .addHelpText("after", examples("score bfcl predictions.jsonl --data bfcl-data"))
+    .action(async (name, file, flags) => {
+      const { scoreCommand } = await import("./commands/benchmarks.ts");
+      exit(await scoreCommand(name, file, flags, screen, createScreen(errors)));
+    });
+
+  debuggable(program.command("data"))
+    .summary("download a benchmark's data")
+    .description("Downloads tasks from their public source at a pinned revision, and verifies their checksums.")
+    .argument("<name>", "the benchmark: bfcl")
+    .option("--data <folder>", "where to put it (default: the user's cache)")
+    .option("--from <address>", "another source with the same files")
+    .addHelpText("after", examples("data bfcl"))
+    .action(async (name, flags) => {
+      const { dataCommand } = await import("./commands/benchmarks.ts");
+      exit(await dataCommand(name, flags, screen));
+    });
+
   debuggable(program.command("lab"))
     .summary("run the theory: which combinations converge")
     .description(

@@ -1,0 +1,56 @@
+import { ConfigError } from "../../core/errors.ts";
+import { didYouMean } from "../../core/settings.ts";
+import type { Screen } from "../screen.ts";
+
+export interface FileFlags {
+  /** The folder with the benchmark's data. */
+  readonly data?: string;
+}
+
+export interface DataFlags extends FileFlags {
+  /** Another source to download from. */
+  readonly from?: string;
+}
+
+/** Reads a file and writes lines of JSON to `output`; what people read goes to `notes`. @returns the exit code */
+export type FileCommand = (file: string, flags: FileFlags, output: Screen, notes: Screen) => Promise<number>;
+export type DataCommand = (flags: DataFlags, output: Screen) => Promise<number>;
+
+/** `retrograde replay NAME FILE`: benchmarks whose call sequences can be executed. Loaded when asked for. */
+const replays: Readonly<Record<string, () => Promise<FileCommand>>> = {
+  bfcl: async () => (await import("./bfcl.ts")).replayBfcl,
+};
+
+/** `retrograde score NAME FILE`: benchmarks whose predictions can be scored. */
+const scorers: Readonly<Record<string, () => Promise<FileCommand>>> = {
+  bfcl: async () => (await import("./bfcl.ts")).scoreBfcl,
+};
+
+/** `retrograde data NAME`: data that can be downloaded. */
+const downloads: Readonly<Record<string, () => Promise<DataCommand>>> = {
+  bfcl: async () => (await import("./bfcl.ts")).downloadBfcl,
+};
+
+function find<T>(command: string, table: Readonly<Record<string, () => Promise<T>>>, name: string): Promise<T> {
+  if (Object.hasOwn(table, name)) return table[name]();
+  const names = Object.keys(table);
+  throw new ConfigError(`name of ${command}`, name, { expected: names, hint: didYouMean(name, names) });
+}
+
+export async function replayCommand(
+  name: string,
+  file: string,
+  flags: FileFlags,
+  output: Screen,
+  notes: Screen,
+): Promise<number> {
+  return (await find("replay", replays, name))(file, flags, output, notes);
+}
+
+export async function scoreCommand(name: string, file: string, flags: FileFlags, output: Screen, notes: Screen): Promise<number> {
+  return (await find("score", scorers, name))(file, flags, output, notes);
+}
+
+export async function dataCommand(name: string, flags: DataFlags, output: Screen): Promise<number> {
+  return (await find("data", downloads, name))(flags, output);
+}

@@ -1,0 +1,119 @@
+import { evaluate } from "../python/evaluate.ts";
+import { bind, type Signature } from "../python/functions.ts";
+import { Printed } from "../python/objects.ts";
+import { parseExpression } from "../python/syntax.ts";
+import { str } from "../python/text.ts";
+import { Dict, PyObject, type Value } from "../python/values.ts";
+import type { Shared } from "./shared.ts";
+
+/** The attributes of a backend's instance. Those whose name begins with "_" are private: no state check compares them. */
+export type State = object;
+
+type Method<S> = (state: S, ...args: Value[]) => Value;
+
+/** A stateful backend: the tools of one class, and how its instances begin. */
+export interface Backend<S extends State = State> {
+  /** The class's name in the tasks. */
+  readonly name: string;
+  /** @param config the task's initial configuration of this class, which becomes part of the state */
+  load(config: Dict, longContext: boolean, shared: Shared): S;
+  readonly methods: ReadonlyMap<string, { readonly signature: Signature; readonly body: Method<S> }>;
+}
+
+/** A default that the method chooses itself: written `=?` in a signature. */
+export const unset = new Printed("unset", "unset");
+
+/**
+ * Defines a backend.
+ * @param methods by their signatures in Python's notation, such as "tail(file_name, lines=10)"
+ */
+export function defineBackend<S extends State>(
+  name: string,
+  load: (config: Dict, longContext: boolean, shared: Shared) => S,
+  methods: Readonly<Record<string, Method<S>>>,
+): Backend<S> {
+  const entries = Object.entries(methods).map(([text, body]) => {
+    const signature = parseSignature(name, text);
+    return [signature.name.slice(name.length + 1), { signature, body }] as const;
+  });
+  return { name, load, methods: new Map(entries) };
+}
+
+function parseSignature(owner: string, text: string): Signature {
+  const [, name, list] = /^(\w+)\((.*)\)$/.exec(text) ?? [];
+  const parameters = list
+    .split(/, (?=\w+(?:=|,|$))/)
+    .filter((part) => part !== "")
+    .map((part) => {
+      const [parameter, literal] = part.split("=");
+      if (literal === undefined) return { name: parameter };
+      const value = literal === "?" ? unset : evaluate(parseExpression(literal), () => undefined);
+      return { name: parameter, default: () => value };
+    });
+  return { name: `${owner}.${name}`, parameters, method: true };
+}
+
+/** An instance of a backend as the executor sees it: an object whose methods are the tools. */
+export class Instance extends PyObject {
+  readonly typeName: string;
+  readonly backend: Backend;
+  readonly state: State;
+
+  constructor(backend: Backend, state: State) {
+    super();
+    this.typeName = backend.name;
+    this.backend = backend;
+    this.state = state;
+  }
+
+  repr(): string {
+    return `<${this.typeName} object>`;
+  }
+
+  override attribute(name: string): Value | undefined {
+    if (this.backend.methods.has(name)) return new BoundMethod(this, name);
+    const attributes = this.state as Readonly<Record<string, Value>>;
+    return Object.hasOwn(attributes, name) && !name.startsWith("_") ? attributes[name] : undefined;
+  }
+}
+
+class BoundMethod extends PyObject {
+  readonly typeName = "method";
+  private readonly instance: Instance;
+  private readonly name: string;
+
+  constructor(instance: Instance, name: string) {
+    super();
+    this.instance = instance;
+    this.name = name;
+  }
+
+  get qualifiedName(): string {
+    return `${this.instance.typeName}.${this.name}`;
+  }
+
+  repr(): string {
+    return `<bound method ${this.qualifiedName} of ${this.instance.repr()}>`;
+  }
+
+  override call(positional: Value[], keywords: Map<string, Value>): Value {
+    const method = this.instance.backend.methods.get(this.name);
+    if (method === undefined) throw new Error(`${this.qualifiedName} is no method`);
+    return method.body(this.instance.state, ...bind(method.signature, positional, keywords));
+  }
+}
+
+/** `{"error": message}`, the way in which most tools fail. */
+export function error(message: string): Dict {
+  return Dict.of({ error: message });
+}
+
+/** A template whose values are written as Python's f-strings write them. */
+export function f(texts: TemplateStringsArray, ...values: Value[]): string {
+  return texts.reduce((sum, text, i) => sum + str(values[i - 1]) + text);
+}
+
+/** The value of a configuration, or a default. */
+export function configured(config: Dict, name: string, fallback: Value): Value {
+  return config.get(name) ?? (config.has(name) ? null : fallback);
+}

@@ -1,0 +1,37 @@
+import { Dict, PySet, Tuple, type Value } from "./values.ts";
+
+/** An object that can copy itself. The memo maps originals to copies, so that what was one object stays one. */
+export interface Copyable {
+  deepCopy(memo: Map<object, object>): this;
+}
+
+/** Python's `copy.deepcopy`: what was shared within the value is shared within the copy. */
+export function deepCopy(value: Value, memo: Map<object, object> = new Map()): Value {
+  if (value === null || typeof value !== "object") return value;
+  const known = memo.get(value);
+  if (known !== undefined) return known as Value;
+  if (Array.isArray(value)) {
+    const copy: Value[] = [];
+    memo.set(value, copy);
+    for (const item of value) copy.push(deepCopy(item, memo));
+    return copy;
+  }
+  if (value instanceof Dict) {
+    const copy = new Dict();
+    memo.set(value, copy);
+    for (const [hashed, [key, item]] of value.entries) copy.entries.set(hashed, [key, deepCopy(item, memo)]);
+    return copy;
+  }
+  if (value instanceof PySet) return remember(value, new PySet(value.items()), memo);
+  if (value instanceof Tuple) return remember(value, new Tuple(value.items.map((item) => deepCopy(item, memo))), memo);
+  return isCopyable(value) ? value.deepCopy(memo) : value;
+}
+
+function remember<T extends object>(original: T, copy: T, memo: Map<object, object>): T {
+  memo.set(original, copy);
+  return copy;
+}
+
+function isCopyable(value: object): value is Copyable & Extract<Value, object> {
+  return "deepCopy" in value;
+}

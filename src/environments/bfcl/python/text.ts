@@ -1,0 +1,157 @@
+import { Dict, PyError, PyObject, PySet, Tuple, typeError, typeName, type Value, valueError } from "./values.ts";
+
+/** Python's `str(value)`. */
+export function str(value: Value): string {
+  if (typeof value === "string") return value;
+  if (value instanceof PyObject && "plain" in value) return String(value.plain);
+  return repr(value);
+}
+
+/** Python's `repr(value)`. */
+export function repr(value: Value): string {
+  return reprWithin(value, []);
+}
+
+function reprWithin(value: Value, parents: readonly Value[]): string {
+  switch (typeof value) {
+    case "string":
+      return reprText(value);
+    case "boolean":
+      return value ? "True" : "False";
+    case "bigint":
+      return intText(value);
+    case "number":
+      return floatText(value);
+  }
+  if (value === null) return "None";
+  if (value instanceof PyObject) return value.repr();
+  if (parents.length > 900) throw recursionError("maximum recursion depth exceeded while getting the repr of an object");
+  const within = [...parents, value];
+  const inner = (item: Value) => reprWithin(item, within);
+  if (Array.isArray(value)) return parents.includes(value) ? "[...]" : `[${value.map(inner).join(", ")}]`;
+  if (value instanceof Tuple) return `(${value.items.map(inner).join(", ")}${value.items.length === 1 ? "," : ""})`;
+  if (value instanceof PySet) return value.size === 0 ? "set()" : `{${value.items().map(inner).join(", ")}}`;
+  if (parents.includes(value)) return "{...}";
+  return `{${value
+    .pairs()
+    .map(([key, item]) => `${inner(key)}: ${inner(item)}`)
+    .join(", ")}}`;
+}
+
+/** Most decimal digits of an int that CPython 3.11 turns into text. */
+const maxIntDigits = 4300;
+
+/** @throws PyError for ints of more than 4,300 digits, as CPython does */
+export function intText(value: bigint): string {
+  const text = value.toString();
+  if (text.length > maxIntDigits && text.length - (value < 0n ? 1 : 0) > maxIntDigits)
+    throw valueError(
+      "Exceeds the limit (4300 digits) for integer string conversion; use sys.set_int_max_str_digits() to increase the limit",
+    );
+  return text;
+}
+
+/** Python's text of a float: the shortest digits that read back as it, an exponent below -4 and from 16, and ".0" for whole numbers. */
+export function floatText(x: number): string {
+  if (Number.isInteger(x)) {
+    if (Math.abs(x) < 1e16) return Object.is(x, -0) ? "-0.0" : `${x}.0`;
+  } else if (!Number.isFinite(x)) return Number.isNaN(x) ? "nan" : x > 0 ? "inf" : "-inf";
+  else if (Math.abs(x) >= 1e-4) return String(x);
+  const [mantissa, exponent] = x.toExponential().split("e");
+  const power = Number(exponent);
+  return `${mantissa}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
+}
+
+/** Characters that Python escapes: control, format, surrogate, private, unassigned and separators, except for the space. */
+const unprintable = /[\p{C}\p{Z}]/u;
+const plainText = /^[\x20-\x26\x28-\x5b\x5d-\x7e]*$/;
+const escapes: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+/** Python's `repr` of a str. */
+export function reprText(text: string): string {
+  if (plainText.test(text)) return `'${text}'`;
+  const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
+  let out = quote;
+  for (const character of text) {
+    if (character === quote) out += `\\${quote}`;
+    else if (escapes[character] !== undefined) out += escapes[character];
+    else if (character === " " || !unprintable.test(character)) out += character;
+    else {
+      const code = character.codePointAt(0) ?? 0;
+      const hex = code.toString(16);
+      out +=
+        code < 0x100
+          ? `\\x${hex.padStart(2, "0")}`
+          : code < 0x10000
+            ? `\\u${hex.padStart(4, "0")}`
+            : `\\U${hex.padStart(8, "0")}`;
+    }
+  }
+  return out + quote;
+}
+
+/**
+ * Python's `json.dumps(value)` with its defaults: ", " and ": ", ASCII alone, NaN and Infinity by name.
+ * @throws PyError TypeError for what JSON does not have
+ */
+export function jsonText(value: Value): string {
+  return jsonWithin(value, []);
+}
+
+function jsonWithin(value: Value, parents: readonly Value[]): string {
+  switch (typeof value) {
+    case "string":
+      return jsonString(value);
+    case "boolean":
+      return value ? "true" : "false";
+    case "bigint":
+      return intText(value);
+    case "number":
+      return jsonFloat(value);
+  }
+  if (value === null) return "null";
+  if (value instanceof PyObject || value instanceof PySet)
+    throw typeError(`Object of type ${typeName(value)} is not JSON serializable`);
+  if (parents.includes(value)) throw valueError("Circular reference detected");
+  const within = [...parents, value];
+  if (value instanceof Dict) {
+    let out = "";
+    for (const [key, item] of value.entries.values())
+      out += `${out === "" ? "" : ", "}${jsonString(jsonKey(key))}: ${jsonWithin(item, within)}`;
+    return `{${out}}`;
+  }
+  const items = value instanceof Tuple ? value.items : value;
+  return `[${items.map((item) => jsonWithin(item, within)).join(", ")}]`;
+}
+
+function jsonFloat(x: number): string {
+  return Number.isFinite(x) ? floatText(x) : Number.isNaN(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity";
+}
+
+function jsonKey(key: Value): string {
+  if (typeof key === "string") return key;
+  if (typeof key === "number") return jsonFloat(key);
+  if (typeof key === "boolean") return key ? "true" : "false";
+  if (typeof key === "bigint") return intText(key);
+  if (key === null) return "null";
+  throw typeError(`keys must be str, int, float, bool or None, not ${typeName(key)}`);
+}
+
+const needsEscape = /[^\x20-\x21\x23-\x5b\x5d-\x7e]/g;
+const jsonEscapes: Readonly<Record<string, string>> = {
+  '"': '\\"',
+  "\\": "\\\\",
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t",
+  "\f": "\\f",
+  "\b": "\\b",
+};
+
+function jsonString(text: string): string {
+  return `"${text.replace(needsEscape, (c) => jsonEscapes[c] ?? `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`)}"`;
+}
+
+export function recursionError(message: string): PyError {
+  return new PyError("RecursionError", message);
+}

@@ -1,0 +1,124 @@
+import { EnvError } from "../../core/errors.ts";
+import { Instance } from "./backends/backend.ts";
+import { backends } from "./backends/backends.ts";
+import { freshShared, type Shared } from "./backends/shared.ts";
+import { copyState } from "./copy-state.ts";
+import { space } from "./python/characters.ts";
+import { deepCopy } from "./python/copy.ts";
+import { evaluate, type Names } from "./python/evaluate.ts";
+import { parseExpression } from "./python/syntax.ts";
+import { jsonText, str } from "./python/text.ts";
+import { Dict, PyError, type Value } from "./python/values.ts";
+
+/** What the instances of a session begin with. */
+export interface SessionStart {
+  readonly taskId: string;
+  readonly involvedClasses: readonly string[];
+  /** The state of each class by its name. It is copied. */
+  readonly initialConfig: Dict;
+  readonly longContext: boolean;
+  /** Part of the instances' names, which a model sees where its text arguments hold a tool's name and "(". Default "oracle". */
+  readonly modelName?: string;
+  /** What several sessions of one evaluation have in common. Default fresh objects. */
+  readonly shared?: Shared;
+}
+
+/**
+ * The instances of one task, on which calls are executed from their text.
+ * @throws EnvError if a class does not exist
+ */
+export class Session {
+  readonly instances: ReadonlyMap<string, Instance>;
+  private readonly start: SessionStart;
+  private readonly shared: Shared;
+  /** The instance that has a method, and its name in expressions. */
+  private readonly owners = new Map<string, string>();
+  private readonly byName = new Map<string, Instance>();
+
+  constructor(start: SessionStart, instances?: ReadonlyMap<string, Instance>) {
+    this.start = start;
+    this.shared = start.shared ?? freshShared();
+    this.instances = instances ?? createInstances(start, this.shared);
+    for (const [className, instance] of this.instances) {
+      const name = `${start.modelName ?? "oracle"}_${start.taskId}_${className}_instance`.replace(/[-./:]/g, "_");
+      this.byName.set(name, instance);
+      for (const method of instance.backend.methods.keys()) this.owners.set(method, `${name}.${method}`);
+    }
+  }
+
+  /** Executes calls one after the other. An error is a result, and the next calls still run. */
+  execute(calls: readonly string[]): string[] {
+    return calls.map((call) => this.executeOne(call));
+  }
+
+  private executeOne(call: string): string {
+    try {
+      const expression = withInstances(call, this.owners);
+      refuseForbidden(expression);
+      return resultText(evaluate(parseExpression(expression), this.names));
+    } catch (error) {
+      return `Error during execution: ${pythonError(error).message}`;
+    }
+  }
+
+  private readonly names: Names = (name) => this.byName.get(name);
+
+  /** An independent copy in the same state. */
+  clone(): Session {
+    const memo = new Map<object, object>();
+    const shared = copyState(this.shared, memo);
+    const copies = new Map(
+      [...this.instances].map(([name, { backend, state }]) => [name, new Instance(backend, copyState(state, memo))]),
+    );
+    return new Session({ ...this.start, shared }, copies);
+  }
+}
+
+function createInstances({ involvedClasses, initialConfig, longContext }: SessionStart, shared: Shared): Map<string, Instance> {
+  return new Map(
+    involvedClasses.map((name) => {
+      const backend = backends.get(name);
+      if (backend === undefined) throw new EnvError("BFCL class", name, { expected: [...backends.keys()] });
+      const config = deepCopy(initialConfig.get(name) ?? new Dict());
+      if (!(config instanceof Dict)) throw new EnvError(`initial_config.${name}`, str(config), { expected: "an object" });
+      return [name, new Instance(backend, backend.load(config, longContext, shared))];
+    }),
+  );
+}
+
+/** A name before "(", anywhere in a text, string literals included: Unicode letters, digits and white space as Python's `re` has them. */
+const nameBeforeBracket = new RegExp(`(?<![\\p{L}\\p{N}_])([a-zA-Z_][\\p{L}\\p{N}_]*)[${space}]*(?=\\()`, "gu");
+
+/** Puts the instance before each method's name, and drops white space before brackets, as the original does. */
+function withInstances(call: string, owners: ReadonlyMap<string, string>): string {
+  return call.replace(nameBeforeBracket, (_, name: string) => owners.get(name) ?? name);
+}
+
+const forbidden = new Set(["kill", "exit", "quit", "remove", "unlink", "popen", "Popen", "run"]);
+
+function refuseForbidden(expression: string): void {
+  const head = expression.split("(", 1)[0];
+  const name = head.includes(".") ? head.split(".")[1] : head;
+  if (forbidden.has(name)) throw new PyError("Exception", `Function call ${name} is not allowed.`);
+}
+
+/** The text that a model reads: a text as it is, a dict as JSON if it can be, anything else as Python prints it. */
+function resultText(value: Value): string {
+  if (!(value instanceof Dict)) return str(value);
+  try {
+    return jsonText(value);
+  } catch (error) {
+    pythonError(error);
+    return str(value);
+  }
+}
+
+/** Limits of this machine as Python's own. @throws what is neither: a mistake in this code */
+export function pythonError(error: unknown): PyError {
+  if (error instanceof PyError) return error;
+  if (error instanceof RangeError)
+    return error.message.includes("call stack")
+      ? new PyError("RecursionError", "maximum recursion depth exceeded")
+      : new PyError("MemoryError", "");
+  throw error;
+}

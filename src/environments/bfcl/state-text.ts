@@ -1,0 +1,65 @@
+import type { Instance } from "./backends/backend.ts";
+import { Directory, File, fileSystemBackend, workingDirectory } from "./backends/file-system.ts";
+import { sorted } from "./python/methods.ts";
+import { Printed } from "./python/objects.ts";
+import { jsonText, repr } from "./python/text.ts";
+import { Dict, PyObject, PySet, Tuple, type Value } from "./python/values.ts";
+
+/**
+ * The attributes of instances as JSON text, with objects that mark what JSON does not have: `__dir__` and `__file__`, `__pydict__` for a
+ * dict with keys that are no texts, `__set__`, `__tuple__` and `__float__`.
+ */
+export function stateText(instances: ReadonlyMap<string, Instance>, which: "public" | "private"): string {
+  const states = [...instances].map(([name, instance]) => {
+    const values = which === "public" ? publicAttributes(instance) : privateAttributes(instance);
+    return [name, Dict.from(values.map(([key, value]) => [key, encode(value)]))] as const;
+  });
+  return jsonText(Dict.from(states));
+}
+
+/** The attributes that the state check compares. */
+export function publicAttributes({ state }: Instance): [string, Value][] {
+  return Object.entries(state as Readonly<Record<string, Value>>).filter(([name]) => !name.startsWith("_"));
+}
+
+function privateAttributes({ backend, state }: Instance): [string, Value][] {
+  if ((backend.name as string) === fileSystemBackend.name)
+    return [["pwd", workingDirectory(state as Parameters<typeof workingDirectory>[0])]];
+  return Object.entries(state as Readonly<Record<string, Value>>).filter(
+    ([name]) => name.startsWith("_") && name !== "_random" && name !== "_shared",
+  );
+}
+
+function encode(value: Value): Value {
+  if (typeof value === "number" && !Number.isFinite(value)) return Dict.of({ __float__: repr(value) });
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value.map(encode);
+  if (value instanceof Tuple) return Dict.of({ __tuple__: value.items.map(encode) });
+  if (value instanceof PySet) return Dict.of({ __set__: inOrder(value.items()).map(encode) });
+  if (value instanceof Dict) {
+    const pairs = value.pairs().map(([key, item]) => [key, encode(item)] as const);
+    if (pairs.every(([key]) => typeof key === "string")) return Dict.from(pairs);
+    return Dict.of({ __pydict__: pairs.map(([key, item]) => [encode(key), item]) });
+  }
+  if (value instanceof Directory)
+    return Dict.from([
+      ["__dir__", value.name],
+      ["contents", encode(value.contents)],
+    ]);
+  if (value instanceof File)
+    return Dict.from([
+      ["__file__", value.name],
+      ["content", encode(value.content)],
+    ]);
+  if (value instanceof Printed && value.text === "Ellipsis") return Dict.of({ __ellipsis__: true });
+  return value instanceof PyObject ? Dict.of({ __repr__: value.repr() }) : value;
+}
+
+/** The items of a set, which has no order of its own: as Python sorts them, or by their texts. */
+function inOrder(items: readonly Value[]): Value[] {
+  try {
+    return sorted([...items], undefined, false);
+  } catch {
+    return sorted([...items], repr, false);
+  }
+}
