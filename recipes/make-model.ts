@@ -21,7 +21,7 @@ import type { ActionInContext } from "../src/core/trajectory.ts";
 import { createLocalEngine } from "../src/engines/local/engine.ts";
 import type { ModelConfig } from "../src/engines/local/model/model-config.ts";
 import { initialiseModel, loadModel, saveModel } from "../src/engines/local/model/model-folder.ts";
-import { responseOf } from "../src/environments/environment.ts";
+import { responseOf } from "../src/environments/protocol.ts";
 import { encodeDemonstration } from "../src/rollouts/demonstration.ts";
 import { supervise } from "../src/training/sft.ts";
 import { knowledge } from "./knowledge.ts";
@@ -123,7 +123,7 @@ await engine.dispose();
 function asTemplated({ messages, protocol }: Demonstrated): readonly Message[] {
   if (protocol === undefined) return messages;
   const start = messages.findIndex(({ role }) => role === "assistant");
-  return [...messages.slice(0, start), { role: "assistant", content: responseOf(messages, protocol.write) }];
+  return [...messages.slice(0, start), { role: "assistant", content: responseOf(messages, protocol.continuation.write) }];
 }
 
 /** Demonstrations until the last step, at first mixed with copying. Copying is dealt out in steps, as the tokens of a step are. */

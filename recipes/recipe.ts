@@ -1,5 +1,5 @@
 import type { Message } from "../src/core/messages.ts";
-import type { TextProtocol } from "../src/environments/environment.ts";
+import type { OneMessageProtocol } from "../src/environments/protocol.ts";
 
 /** What is particular about the default model of one world. */
 export interface Recipe {
@@ -28,5 +28,5 @@ export interface Recipe {
 export interface Demonstrated {
   readonly messages: readonly Message[];
   /** Where tools are called in plain text. */
-  readonly protocol?: TextProtocol;
+  readonly protocol?: OneMessageProtocol;
 }

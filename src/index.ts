@@ -1,3 +1,5 @@
+export type { ActionFormat, ReadAction } from "./actions/action.ts";
+export { type FencedCodeOptions, fencedCode } from "./actions/fenced-code.ts";
 export {
   ConfigError,
   EngineError,
@@ -13,9 +15,20 @@ export type { Trajectory } from "./core/trajectory.ts";
 export { type ProtocolOptions, researchProtocol } from "./environments/arpo-protocol/protocol.ts";
 export { type ResearchReward, researchReward } from "./environments/arpo-protocol/reward.ts";
 export { deepResearchEnvironment } from "./environments/deep-research/deep-research.ts";
-export { defineEnvironment, type EnvironmentDefinition, type EpisodeEnd } from "./environments/define.ts";
-export type { Environment, Episode, Reply, Score, Split, Task, TextProtocol } from "./environments/environment.ts";
+export { type DefinedEpisode, defineEnvironment, type EnvironmentDefinition, type EpisodeEnd } from "./environments/define.ts";
+export type {
+  CallAnswer,
+  Environment,
+  Episode,
+  EpisodeLimits,
+  Reply,
+  Score,
+  Split,
+  Step,
+  Task,
+} from "./environments/environment.ts";
 export { officeClassicEnvironment } from "./environments/office-classic/office-classic.ts";
+export { newMessages, oneMessage, type TextProtocol } from "./environments/protocol.ts";
 export { defineReward, type FinishedEpisode, type Reward, RewardError } from "./rewards/reward.ts";
 export type { Summary } from "./runs/records.ts";
 export { type PlanOptions, type TrainOptions, train } from "./sdk/train.ts";

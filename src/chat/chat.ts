@@ -24,9 +24,16 @@ export interface Chat {
   /**
    * The context after an action and its answers: context ids ++ action ids ++ ids of the text that the template puts after the action.
    * @param message the action as a message, for the template
+   * @param tools from now on. Default: the context's. A template that shows them makes a new context of other ones
    * @throws ModelError if the template refuses the messages
    */
-  extend(context: ChatContext, action: readonly TokenId[], message: AssistantMessage, answers: readonly Message[]): ChatContext;
+  extend(
+    context: ChatContext,
+    action: readonly TokenId[],
+    message: AssistantMessage,
+    answers: readonly Message[],
+    tools?: readonly Tool[],
+  ): ChatContext;
   /**
    * The context after an action that does not end its message: context ids ++ action ids ++ ids of the text behind it.
    * @param message the action, `answers` what the text tells of: for reading
@@ -91,9 +98,10 @@ export function makeChat(tokenizer: Tokenizer): Chat {
       const text = render(messages, tools, true);
       return { messages, tools, ids: tokenizer.encode(text), text, rewritten: false };
     },
-    extend: (context, action, message, answers) => {
+    extend: (before, action, message, answers, tools = before.tools) => {
+      const context = { ...before, tools };
       const messages = [...context.messages, message, ...answers];
-      const text = render(messages, context.tools, true);
+      const text = render(messages, tools, true);
       const end = actionEnd(context, actionText(action), message, text);
       if (end === undefined) return { ...context, messages, ids: tokenizer.encode(text), text, rewritten: true };
       // An action that was cut off gets its end of turn here, as part of what follows it.

@@ -30,4 +30,6 @@ export interface ToolMessage {
 export interface ToolCall {
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
+  /** The arguments as the model wrote them: `5.0` and integers beyond 2^53 are exact here. Absent if the call was not read from text. */
+  readonly argumentsText?: string;
 }

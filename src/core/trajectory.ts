@@ -35,6 +35,8 @@ export interface Turn extends ActionInContext {
   readonly toolCalls: number;
   /** Calls of this turn that gave no result. Absent if there were none. */
   readonly toolFailures?: readonly ToolFailure[];
+  /** The environment's reward for this turn; absent if it gave none. */
+  readonly reward?: number;
   /** What was decided about branching here, where that was a question: see rollouts/branching. */
   readonly branching?: BranchDecision;
 }
@@ -87,7 +89,7 @@ export interface Trajectory {
   /** The task's kind, where its environment names one. */
   readonly kind?: string;
   readonly turns: readonly Turn[];
-  /** The return R of the whole trajectory. 0 where the episode failed. */
+  /** The return R of the whole trajectory, the rewards of its turns included. 0 where the episode failed. */
   readonly reward: number;
   /** Named sub-scores, as the environment gave them. */
   readonly scores: Readonly<Record<string, number>>;

@@ -1,7 +1,7 @@
-import type { Message } from "../core/messages.ts";
+import type { AssistantMessage, Message } from "../core/messages.ts";
 import { type Random, randomStream } from "../core/random.ts";
-import type { Tool } from "../tools/tool.ts";
-import { type Environment, responseOf, type Score, type Split, type Task, type TextProtocol } from "./environment.ts";
+import { type Environment, type Episode, type Reply, type Score, type Split, splits, type Task } from "./environment.ts";
+import { responseOf } from "./protocol.ts";
 
 /** What every task of an own environment has: the request that the model reads. `kind` groups tasks in reports. */
 export interface Request {
@@ -9,69 +9,136 @@ export interface Request {
   readonly kind?: string;
 }
 
-export interface EnvironmentDefinition<T extends Request> {
+/** A split's tasks: a list, or a function that loads it once. */
+export type TaskList<T extends Request> = readonly T[] | (() => readonly T[] | Promise<readonly T[]>);
+
+export interface EnvironmentDefinition<T extends Request>
+  extends Pick<Environment, "open" | "close" | "concurrency" | "turnRewards"> {
   readonly name: string;
   /** The system message. */
   readonly system?: string;
-  /** A list for each split, or a function that makes up a task: then there is no end of them in any split. */
-  readonly tasks: Partial<Record<Split, readonly T[]>> | ((random: Random) => T);
+  /** A list for each split, of any name; or a function that makes up a task: then the customary splits have no end of them. */
+  readonly tasks: Readonly<Record<string, TaskList<T>>> | ((random: Random) => T);
+  /** Default true: an episode is made again by repeating its calls. Set false if `reply` or `call` draws on anything but the episode. */
+  readonly replayable?: boolean;
   /** A fresh episode. State that its tools change belongs in here, so that no two episodes share it. */
-  start(task: T, random: Random): DefinedEpisode;
+  start(task: T, random: Random): DefinedEpisode | Promise<DefinedEpisode>;
 }
 
-export interface DefinedEpisode {
-  readonly tools: readonly Tool[];
-  /** Where tools are called in plain text, inside of one message: `researchProtocol()` is ARPO's. */
-  readonly protocol?: TextProtocol;
-  reward(end: EpisodeEnd): number | Score;
+export interface DefinedEpisode extends Pick<Episode, "tools" | "protocol" | "limits" | "call" | "afterTools" | "close"> {
+  /**
+   * The answer to a message without a tool call: the user's next message, a `Reply` with a reward or other tools, or undefined for the end.
+   * Default: the first such message ends the episode.
+   */
+  reply?(message: AssistantMessage): string | Reply | undefined | Promise<string | Reply | undefined>;
+  /** The reward at the end. Default 0, for episodes that give rewards turn by turn. */
+  reward?(end: EpisodeEnd): number | Score | Promise<number | Score>;
+  /** An independent copy in the same state: branches then need no replay. */
+  clone?(): DefinedEpisode | Promise<DefinedEpisode>;
 }
 
 export interface EpisodeEnd {
   /** The model's last message. */
   readonly answer: string;
   readonly conversation: readonly Message[];
-  /** With a protocol, the whole text: what the model wrote, and the results between; else the same as `answer`. */
+  /** With a protocol of one growing message its text: the model's, and the results between; else the same as `answer`. */
   readonly response: string;
 }
 
 type DefinedTask<T> = Task & { readonly request: T };
 
 /**
- * An environment of one request an episode, which ends with the model's first message without a tool call.
- * Rollouts of it can branch if each of its tools is `replayable` or `idempotent`.
+ * Makes an environment of your own tasks. An episode begins with a task's prompt and ends with the model's first message without a tool
+ * call, unless `reply` continues it. Rollouts of it can branch if each of its tools is `replayable` or `idempotent`, or if its episodes
+ * have `clone`.
  */
-export function defineEnvironment<T extends Request>({
-  name,
-  system,
-  tasks,
-  start,
-}: EnvironmentDefinition<T>): Environment<DefinedTask<T>> {
-  const taskAt = (split: Split, index: number): T =>
-    typeof tasks === "function" ? tasks(randomStream(0, "tasks", split, index)) : (tasks[split] ?? [])[index];
+export function defineEnvironment<T extends Request>(definition: EnvironmentDefinition<T>): Environment<DefinedTask<T>> {
+  const { name, system, tasks, replayable = true, concurrency, turnRewards } = definition;
+  const tasksOf = typeof tasks === "function" ? generated(tasks) : listed(tasks);
   return {
     name,
-    replayable: true,
-    size: (split) => (typeof tasks === "function" ? Number.POSITIVE_INFINITY : (tasks[split]?.length ?? 0)),
-    task: (split, index) => {
-      const request = taskAt(split, index);
+    replayable,
+    ...tasksOf,
+    ...(concurrency === undefined ? {} : { concurrency }),
+    ...(turnRewards === undefined ? {} : { turnRewards }),
+    task: async (split, index) => {
+      const request = await tasksOf.request(split, index);
       return { id: `${split}/${index}`, kind: request.kind, request };
     },
-    start: ({ request }, seed) => {
-      const { tools, protocol, reward } = start(request, randomStream(seed, "episode"));
+    start: async ({ request }, seed) => {
       const opening: Message[] = [{ role: "user", content: request.prompt }];
-      return {
-        messages: system === undefined ? opening : [{ role: "system", content: system }, ...opening],
-        tools,
-        protocol,
-        reply: () => ({ done: true }),
-        score: (conversation) => {
-          const last = conversation.findLast((message) => message.role === "assistant");
-          const answer = last?.content ?? "";
-          const response = protocol === undefined ? answer : responseOf(conversation, protocol.write);
-          const score = reward({ answer, conversation, response });
-          return typeof score === "number" ? { reward: score } : score;
-        },
-      };
+      const messages = system === undefined ? opening : [{ role: "system", content: system } as const, ...opening];
+      return episodeOf(messages, await definition.start(request, randomStream(seed, "episode")));
+    },
+    open: () => definition.open?.(),
+    close: () => definition.close?.(),
+  };
+}
+
+interface TaskSource<T> {
+  readonly splits: readonly Split[];
+  size(split: Split): number | Promise<number>;
+  request(split: Split, index: number): T | Promise<T>;
+}
+
+function generated<T extends Request>(make: (random: Random) => T): TaskSource<T> {
+  return {
+    splits,
+    size: (split) => (splits.some((known) => known === split) ? Number.POSITIVE_INFINITY : 0),
+    request: (split, index) => make(randomStream(0, "tasks", split, index)),
+  };
+}
+
+function listed<T extends Request>(tasks: Readonly<Record<string, TaskList<T>>>): TaskSource<T> {
+  const loaded = new Map<Split, Promise<readonly T[]>>();
+  const load = (split: Split): readonly T[] | Promise<readonly T[]> => {
+    const list = Object.hasOwn(tasks, split) ? tasks[split] : [];
+    if (typeof list !== "function") return list ?? [];
+    const known = loaded.get(split) ?? Promise.resolve(list());
+    loaded.set(split, known);
+    return known;
+  };
+  const at = (list: readonly T[], index: number) => list[index];
+  return {
+    splits: Object.keys(tasks),
+    size: (split) => {
+      const list = load(split);
+      return "then" in list ? list.then(({ length }) => length) : list.length;
+    },
+    request: (split, index) => {
+      const list = load(split);
+      return "then" in list ? list.then((items) => at(items, index)) : at(list, index);
     },
   };
+}
+
+function episodeOf(messages: readonly Message[], defined: DefinedEpisode): Episode {
+  const { tools, protocol, limits } = defined;
+  return {
+    messages,
+    tools,
+    ...(protocol === undefined ? {} : { protocol }),
+    ...(limits === undefined ? {} : { limits }),
+    ...(defined.call === undefined ? {} : { call: (call, context) => defined.call?.(call, context) }),
+    ...(defined.afterTools === undefined ? {} : { afterTools: (answers, action) => defined.afterTools?.(answers, action) }),
+    ...(defined.clone === undefined ? {} : { clone: async () => episodeOf(messages, await cloneOf(defined)) }),
+    reply: async (message) => {
+      const reply = await defined.reply?.(message);
+      if (reply === undefined) return { done: true };
+      return typeof reply === "string" ? { done: false, messages: [{ role: "user", content: reply }] } : reply;
+    },
+    score: async (conversation) => {
+      const last = conversation.findLast((message) => message.role === "assistant");
+      const answer = last?.content ?? "";
+      const continuation = protocol?.continuation;
+      const response = continuation?.kind === "one-message" ? responseOf(conversation, continuation.write) : answer;
+      const score = (await defined.reward?.({ answer, conversation, response })) ?? 0;
+      return typeof score === "number" ? { reward: score } : score;
+    },
+    close: () => defined.close?.(),
+  };
+}
+
+function cloneOf(defined: DefinedEpisode): DefinedEpisode | Promise<DefinedEpisode> {
+  return defined.clone?.() ?? defined;
 }

@@ -1,9 +1,28 @@
-import type { AssistantMessage, Message, ToolCall } from "../core/messages.ts";
-import type { BehaviourCount } from "../core/trajectory.ts";
-import type { Tool } from "../tools/tool.ts";
+import type { AssistantMessage, Message, ToolCall, ToolMessage } from "../core/messages.ts";
+import type { BehaviourCount, ToolFailure } from "../core/trajectory.ts";
+import type { Tool, ToolContext } from "../tools/tool.ts";
+import type { TextProtocol } from "./protocol.ts";
 
+/** The customary splits. An environment may have others. */
 export const splits = ["train", "validation", "test", "challenge"] as const;
-export type Split = (typeof splits)[number];
+export type CustomarySplit = (typeof splits)[number];
+export type Split = CustomarySplit | (string & {});
+
+/** The names of an environment's splits, those without tasks included. */
+export function splitsOf(environment: Pick<Environment, "splits">): readonly Split[] {
+  return environment.splits ?? splits;
+}
+
+/** Returns the first split that has tasks, the preferred one if it does; undefined if there is none. */
+export async function splitWithTasks(
+  environment: Pick<Environment, "splits" | "size">,
+  preferred?: Split,
+): Promise<Split | undefined> {
+  const names = splitsOf(environment);
+  const ordered = preferred !== undefined && names.includes(preferred) ? [preferred, ...names] : names;
+  for (const split of ordered) if ((await environment.size(split)) > 0) return split;
+  return undefined;
+}
 
 /** What a policy is asked to do. The rest of a task is the environment's own. */
 export interface Task {
@@ -16,8 +35,10 @@ export interface Task {
 /** A source of tasks. The same split and index always give the same task. */
 export interface Environment<T extends Task = Task> {
   readonly name: string;
-  /** Number of tasks of a split; Infinity where they are generated. 0 where there is no such split. */
-  size(split: Split): number;
+  /** Names of its splits. Default: the customary four. A split of another name is an error before `size` is asked. */
+  readonly splits?: readonly Split[];
+  /** Number of tasks of a split; Infinity if they are generated, 0 if there is no such split. May be asked before `open`. */
+  size(split: Split): number | Promise<number>;
   task(split: Split, index: number): T | Promise<T>;
   /** A fresh episode. The seed decides all that is random in it; episodes share no state. */
   start(task: T, seed: number): Episode | Promise<Episode>;
@@ -27,63 +48,81 @@ export interface Environment<T extends Task = Task> {
    * Not needed where episodes have `clone`.
    */
   readonly replayable?: boolean;
-}
-
-/**
- * One single-use conversation. The rollout calls tools for the model (checked against their schemas, with time-outs);
- * a message without tool calls goes to `reply`.
- */
-export interface Episode {
-  /** What the model sees first: usually a system message and the first request. */
-  readonly messages: readonly Message[];
-  readonly tools: readonly Tool[];
-  /** How tools are called, where that is not the way of the model's chat template. */
-  readonly protocol?: TextProtocol;
-  /** The environment's answer to a message without tool calls: more messages, or the end. */
-  reply(message: AssistantMessage): Reply | Promise<Reply>;
-  /** Called once, at the end; not where the episode failed or was cancelled, whose reward is 0. */
-  score(conversation: readonly Message[]): Score | Promise<Score>;
-  /** An independent copy in the same state, where the environment can make one. */
-  clone?(): Episode;
+  /** True if its episodes give rewards turn by turn. A run whose algorithm sees the return alone then does not start. */
+  readonly turnRewards?: boolean;
+  /** Most episodes that are open at the same time, over all rollouts of this process. Default no limit but `rollout.concurrency`. */
+  readonly concurrency?: number;
+  /** Called once before the first task: connects, or starts servers. Its error ends the command. */
+  open?(): void | Promise<void>;
+  /** Called once at the end, after the last episode is closed, also after a failure. */
   close?(): void | Promise<void>;
 }
 
 /**
- * Tools called in plain text, inside of one assistant message: an action ends where a call does, the results are written behind it as
- * context, and the model goes on in the same message. The template is then rendered once, for the first messages, without any tools.
+ * One single-use conversation. The rollout calls tools for the model (checked against their schemas, with time-outs), unless the episode
+ * answers calls itself; a message without tool calls goes to `reply`.
  */
-export interface TextProtocol {
-  /** An action ends once it contains any of these; they belong to it. */
-  readonly stopStrings: readonly string[];
-  /** Most tokens of the whole message, results included; without it the limits of actions and of the model are the only ones. */
-  readonly maxResponseTokens?: number;
+export interface Episode {
+  /** What the model sees first: usually a system message and the first request. */
+  readonly messages: readonly Message[];
+  /** The tools at the start; of a `clone`, those of its state. A `Step` may change them. */
+  readonly tools: readonly Tool[];
+  /** How tools are called, where that is not the way of the model's chat template. */
+  readonly protocol?: TextProtocol;
+  /** Limits of this episode, below those of the configuration. */
+  readonly limits?: EpisodeLimits;
   /**
-   * An action as a message, whose content is the whole text, and its calls; one that cannot be made has an error for the model to read.
-   * @param conversation what was before it
+   * Answers a call instead of the tool of that name: neither name nor arguments have been checked, and `call.argumentsText` is what the
+   * model wrote. Undefined leaves the call to the tool. What it throws ends the episode.
    */
-  read(text: string, conversation: readonly Message[]): ProtocolAction;
-  /** What is written behind an action. @param answers of its calls, or of `reply` */
-  write(answers: readonly Message[]): string;
+  call?(call: ToolCall, context: ToolContext): CallAnswer | string | undefined | Promise<CallAnswer | string | undefined>;
+  /** Called after the calls of an action are answered, unreadable and invalid ones included. */
+  afterTools?(answers: readonly ToolMessage[], action: AssistantMessage): Step | undefined | Promise<Step | undefined>;
+  /** The environment's answer to a message without tool calls: more messages, or the end. */
+  reply(message: AssistantMessage): Reply | Promise<Reply>;
+  /** Called once, at the end; not where the episode failed or was cancelled, whose reward is 0. Rewards of turns are added to it. */
+  score(conversation: readonly Message[]): Score | Promise<Score>;
+  /** An independent copy in the same state, where the environment can make one. */
+  clone?(): Episode | Promise<Episode>;
+  close?(): void | Promise<void>;
 }
 
-export interface ProtocolAction {
-  readonly message: AssistantMessage;
-  readonly calls: readonly (ToolCall | { readonly error: string })[];
-  /**
-   * True if the response is not over although nothing is called: the model is asked again behind the message's content, which may be a
-   * beginning of what it wrote. The rest, and an end of turn, are taken back.
-   */
-  readonly goesOn?: boolean;
+/** Numbers of assistant messages. */
+export interface EpisodeLimits {
+  /** Of the episode. */
+  readonly turns?: number;
+  /** Since the last message of a user. */
+  readonly turnsPerRequest?: number;
 }
 
-/** All that the model and the tools wrote after the question, where a protocol makes one text of it. */
-export function responseOf(conversation: readonly Message[], write: TextProtocol["write"]): string {
-  return conversation
-    .map((message) => (message.role === "assistant" ? message.content : message.role === "tool" ? write([message]) : ""))
-    .join("");
+/** An answer to one call. */
+export interface CallAnswer {
+  /** The text that the model reads. */
+  readonly content: string;
+  /** False if the call was wrong: counted as an invalid call. Default true. */
+  readonly valid?: boolean;
+  /** Why the call has no result, for the metrics of failing tools. */
+  readonly failure?: ToolFailure["kind"];
+  /** Added to the reward of the turn. */
+  readonly reward?: number;
+  /** True ends the episode: further calls of the same action are not made. */
+  readonly done?: boolean;
 }
 
-export type Reply = { readonly done: true } | { readonly done: false; readonly messages: readonly Message[] };
+/** The environment's part of a turn. Everything may be left out: then the model continues. */
+export interface Step {
+  /** True ends the episode. */
+  readonly done?: boolean;
+  /** Messages behind the tools' answers. */
+  readonly messages?: readonly Message[];
+  /** The tools from now on, instead of those before. */
+  readonly tools?: readonly Tool[];
+  /** The reward of this turn. The return is the sum of the turns' rewards and of `score`. */
+  readonly reward?: number;
+}
+
+/** The end, or at least one message. */
+export type Reply = (Step & { readonly done: true }) | (Step & { readonly done: false; readonly messages: readonly Message[] });
 
 export interface Score {
   readonly reward: number;

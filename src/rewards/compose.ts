@@ -65,6 +65,7 @@ export async function applyRewards(
     ...group,
     trajectories: group.trajectories.map((trajectory, i) => ({
       ...trajectory,
+      turns: scaledTurns(trajectory, skipped.has(group) ? 0 : environmentWeight(parts)),
       reward: skipped.has(group) ? 0 : weightedSum(parts, raw[g][i]),
       scores: { ...trajectory.scores, ...asScores(raw[g][i]) },
     })),
@@ -97,6 +98,16 @@ function place(
       throw new RewardError(name, value, { expected: `a finite number for trajectory ${trajectory.id}` });
     raw[i].set(name, value);
   }
+}
+
+function environmentWeight(parts: readonly RewardPart[]): number {
+  return parts.find(({ name }) => name === environmentName)?.weight ?? 0;
+}
+
+/** The rewards of turns are the environment's, and count as its part does. */
+function scaledTurns({ turns }: Trajectory, weight: number): Trajectory["turns"] {
+  if (turns.every(({ reward }) => reward === undefined)) return turns;
+  return turns.map(({ reward, ...turn }) => (reward === undefined || weight === 0 ? turn : { ...turn, reward: reward * weight }));
 }
 
 function weightedSum(parts: readonly RewardPart[], raw: ReadonlyMap<string, number>): number {

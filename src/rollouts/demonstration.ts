@@ -1,8 +1,9 @@
 import type { Chat } from "../chat/chat.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import type { ActionInContext, TrajectoryId } from "../core/trajectory.ts";
-import type { TextProtocol } from "../environments/environment.ts";
+import type { TextProtocol } from "../environments/protocol.ts";
 import type { Tool } from "../tools/tool.ts";
+import { dialogueOf } from "./dialogue.ts";
 
 /**
  * A finished conversation as training samples, one for each assistant message: the ids that a rollout would have
@@ -18,22 +19,15 @@ export function encodeDemonstration(
   tools: readonly Tool[],
   protocol?: TextProtocol,
 ): ActionInContext[] {
-  const { tokenizer } = chat;
+  const dialogue = dialogueOf(chat, protocol);
   const samples: ActionInContext[] = [];
   const { opening, exchanges } = splitAtAssistant(messages);
-  let context = chat.open(opening, protocol === undefined ? tools : []);
+  let context = dialogue.open(opening, tools);
   for (const [turn, { message, answers }] of exchanges.entries()) {
     const isLast = turn + 1 === exchanges.length;
-    const action =
-      protocol === undefined
-        ? tokenizer.encode(chat.action(context, message))
-        : [...tokenizer.encode(message.content), ...(isLast ? tokenizer.stopTokens.slice(0, 1) : [])];
+    const action = dialogue.actionFor(context, message, isLast);
     samples.push({ trajectory, turn, context: context.ids, action });
-    if (isLast) break;
-    context =
-      protocol === undefined
-        ? chat.extend(context, action, message, answers)
-        : chat.resume(context, action, protocol.write(answers), message, answers);
+    if (!isLast) context = dialogue.extend(context, action, message, answers, tools);
   }
   return samples;
 }

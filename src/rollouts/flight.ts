@@ -1,36 +1,31 @@
 import { setMaxListeners } from "node:events";
+import { Room } from "./room.ts";
 
-/** Jobs, so many at a time. The first that fails aborts the signal of all. */
+/** Jobs, a limited number at a time. The first that fails aborts the signal of all. */
 export class Flight {
   /** Aborted from outside, or by a failure. */
   readonly signal: AbortSignal;
   readonly #failure = new AbortController();
-  readonly #limit: number;
-  #running = 0;
-  readonly #urgent: (() => void)[] = [];
-  readonly #waiting: (() => void)[] = [];
+  readonly #room: Room;
 
   constructor(limit: number, signal?: AbortSignal) {
-    this.#limit = limit;
+    this.#room = new Room(limit);
     this.signal = signal === undefined ? this.#failure.signal : AbortSignal.any([signal, this.#failure.signal]);
     // Every job in flight listens: that is no leak.
     setMaxListeners(0, this.signal);
   }
 
   /** Runs a job as soon as there is room: in their order, urgent ones before others. */
-  async run<T>(job: () => Promise<T>, { urgent = false } = {}): Promise<T> {
-    if (this.#running < this.#limit) this.#running++;
-    else await new Promise<void>((resolve) => (urgent ? this.#urgent : this.#waiting).push(resolve));
-    try {
-      return await job();
-    } catch (error) {
-      this.#failure.abort(error);
-      throw error;
-    } finally {
-      const next = this.#urgent.shift() ?? this.#waiting.shift();
-      if (next === undefined) this.#running--;
-      else next();
-    }
+  run<T>(job: () => Promise<T>, options?: { readonly urgent?: boolean }): Promise<T> {
+    const watched = async () => {
+      try {
+        return await job();
+      } catch (error) {
+        this.#failure.abort(error);
+        throw error;
+      }
+    };
+    return this.#room.run(watched, options);
   }
 }
 

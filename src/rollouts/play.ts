@@ -1,74 +1,44 @@
-import { z } from "zod";
 import type { Chat, ChatContext } from "../chat/chat.ts";
-import { parseAction } from "../chat/toolcalls.ts";
 import { ModelError } from "../core/errors.ts";
-import type { Message, ToolMessage } from "../core/messages.ts";
+import type { Message } from "../core/messages.ts";
 import { seedOf } from "../core/random.ts";
-import type {
-  BehaviourCount,
-  BranchDecision,
-  StopReason,
-  ToolFailure,
-  Trajectory,
-  TrajectoryId,
-  Turn,
-} from "../core/trajectory.ts";
+import type { BranchDecision, StopReason, Trajectory, Turn } from "../core/trajectory.ts";
 import type { SampledAction, Sampler } from "../engines/engine.ts";
-import type { Environment, Episode, ProtocolAction, Score, Task } from "../environments/environment.ts";
-import { callTool, messageOf, type ToolOutcome } from "./call-tool.ts";
-import { DeadlineError, withinTime } from "./deadline.ts";
+import type { Task } from "../environments/environment.ts";
+import { type Answers, afterCalls, callTools, type Live, replyTo } from "./answers.ts";
+import { askScore, close } from "./ask.ts";
+import { type Dialogue, dialogueOf } from "./dialogue.ts";
+import { EpisodeStop, type RolloutOptions } from "./options.ts";
 
-export interface RolloutOptions {
-  /** Unique within a run. It names the sampler's cache row and, with the seed, all random numbers of the episode's actions. */
-  readonly id: TrajectoryId;
-  readonly group: string;
-  readonly seed: number;
-  /** Limit of assistant turns. */
-  readonly maxTurns: number;
-  /** Limit of one action, in tokens. */
-  readonly maxTokens: number;
-  readonly temperature?: number;
-  readonly topP?: number;
-  readonly topK?: number;
-  /** For each answer of the environment, in milliseconds. */
-  readonly episodeTimeoutMs: number;
-  readonly signal?: AbortSignal;
-}
-
-/** Ends an episode early. */
-export class EpisodeStop extends Error {
-  readonly reason: StopReason;
-  constructor(reason: StopReason, message: string) {
-    super(message);
-    this.reason = reason;
-  }
-}
-
-/** Where an episode stands before its next action. Never changed, so that more than one can go on from it. */
+/** Where an episode stands before its next action. Never changed, so that more than one can continue from it. */
 export interface Standing {
   readonly context: ChatContext;
   readonly turns: readonly Turn[];
+  /** The conversation so far. */
+  readonly messages: readonly Message[];
 }
 
 /** How an episode comes to where it begins. */
 export interface Beginning {
-  /** Where it goes on from; left out for a rollout from the task's start. */
+  /** Where it continues from; absent for a rollout from the task's start. */
   readonly from?: Standing;
   /** Its environment in the state that belongs to it. What it throws as `EpisodeStop` ends the episode. */
-  open(): Promise<Episode>;
+  open(): Promise<Live>;
 }
 
 /** An action that was sampled, before anything is called or told: the environment is still as it was when the action was chosen. */
 export interface Moment {
-  readonly episode: Episode;
+  readonly live: Live;
   readonly standing: Standing;
   readonly action: SampledAction;
 }
 
+/** Looks at every action; its decision is kept with the turn. */
+export type OnAction = (moment: Moment) => BranchDecision | undefined | Promise<BranchDecision | undefined>;
+
 /**
- * Plays one episode to its end. Whatever the environment and its tools do wrong is told by the trajectory, whose reward is then 0.
- * @param onAction looks at every action; what it decides is kept with the turn
- * @throws ModelError if the chat template refuses the first messages; what the sampler throws
+ * Plays one episode to its end. A fault of the environment or its tools is recorded on the trajectory, whose reward is then 0.
+ * @throws ModelError if the chat template refuses the first messages; EnvError for a protocol of version 0.1; what the sampler throws
  */
 export async function playOut(
   sampler: Sampler,
@@ -76,45 +46,55 @@ export async function playOut(
   task: Task,
   { from, open }: Beginning,
   options: RolloutOptions,
-  onAction?: (moment: Moment) => BranchDecision | undefined,
+  onAction?: OnAction,
 ): Promise<Trajectory> {
   const { id, group } = options;
   const turns = (from?.turns ?? []).map((turn): Turn => ({ ...turn, trajectory: id }));
-  const messages = [...(from?.context.messages ?? [])];
-  const kind = task.kind === undefined ? {} : { kind: task.kind };
-  const trajectory = { id, group, task: task.id, ...kind, turns, messages };
-  let episode: Episode | undefined;
+  const messages = [...(from?.messages ?? [])];
+  const trajectory = { id, group, task: task.id, messages };
+  const failed = () => ({ ...trajectory, turns: turns.map(unrewarded), reward: 0, scores: {} });
+  let live: Live | undefined;
   try {
-    episode = await open();
+    live = await open();
+    const { episode, tools } = live;
+    const dialogue = dialogueOf(chat, episode.protocol);
     if (from === undefined) messages.push(...episode.messages);
-    const context = from?.context ?? chat.open(episode.messages, episode.protocol === undefined ? episode.tools : []);
-    const stopReason = await play(sampler, chat, episode, context, { turns, messages }, options, onAction);
-    return { ...trajectory, ...(await score(episode, messages, options)), stopReason };
+    const context = from?.context ?? dialogue.open(episode.messages, tools);
+    const stopReason = await play(sampler, chat, dialogue, live, context, { turns, messages }, options, onAction);
+    const score = await askScore(episode, messages, options);
+    const reward = turns.reduce((sum, turn) => sum + (turn.reward ?? 0), score.reward);
+    return { ...trajectory, turns, ...score, reward, stopReason };
   } catch (stop) {
-    if (options.signal?.aborted) return { ...trajectory, reward: 0, scores: {}, stopReason: "cancelled" };
-    if (stop instanceof EpisodeStop)
-      return { ...trajectory, reward: 0, scores: {}, stopReason: stop.reason, error: stop.message };
+    if (options.signal?.aborted) return { ...failed(), stopReason: "cancelled" };
+    if (stop instanceof EpisodeStop) return { ...failed(), stopReason: stop.reason, error: stop.message };
     throw stop;
   } finally {
     sampler.release(id);
-    await close(episode, options);
+    await close(live?.episode, options);
   }
+}
+
+/** The return of a failed episode is 0, and so are its turns'. */
+function unrewarded({ reward: _, ...turn }: Turn): Turn {
+  return turn;
 }
 
 /** @returns why the episode ended, where it ended as it may */
 async function play(
   sampler: Sampler,
   chat: Chat,
-  episode: Episode,
-  start: ChatContext,
+  dialogue: Dialogue,
+  start: Live,
+  first: ChatContext,
   { turns, messages }: { readonly turns: Turn[]; readonly messages: Message[] },
   options: RolloutOptions,
-  onAction?: (moment: Moment) => BranchDecision | undefined,
+  onAction?: OnAction,
 ): Promise<StopReason> {
-  const { stopStrings, maxResponseTokens = Number.POSITIVE_INFINITY } = episode.protocol ?? {};
-  const opening = (turns[0]?.context ?? start.ids).length;
+  const { stopStrings, maxResponseTokens } = dialogue;
+  const opening = (turns[0]?.context ?? first.ids).length;
   const maxLength = Math.min(sampler.info.maxLength, opening + maxResponseTokens);
-  for (let context = start; ; ) {
+  let live = start;
+  for (let context = first; ; ) {
     const maxTokens = Math.min(options.maxTokens, maxLength - context.ids.length);
     if (maxTokens < 1) {
       if (turns.length > 0) return "max-tokens";
@@ -125,7 +105,7 @@ async function play(
       context: context.ids,
       maxTokens,
       stopTokens: chat.tokenizer.stopTokens,
-      ...(stopStrings === undefined ? {} : { stopStrings }),
+      ...(stopStrings === undefined || stopStrings.length === 0 ? {} : { stopStrings }),
       seed: seedOf(options.seed, "sample", options.id, turns.length),
       temperature: options.temperature,
       topP: options.topP,
@@ -134,15 +114,14 @@ async function play(
       signal: options.signal,
     });
     const { tokens, logprobs, entropies, finish, weightVersion } = action;
-    const branching = onAction?.({ episode, standing: { context, turns: [...turns] }, action });
+    const decided = onAction?.({ live, standing: { context, turns: [...turns], messages: [...messages] }, action });
+    const branching = decided instanceof Promise ? await decided : decided;
     const truncated = finish === "length";
-    const parsed = readAction(episode, chat.actionText(tokens), messages);
-    messages.push(parsed.message);
-    // What a cut off action would have called is not known.
-    const answers =
-      truncated || parsed.calls.length === 0
-        ? { messages: [], invalid: 0, failures: [] }
-        : await callTools(episode, parsed, options);
+    const read = dialogue.read(chat.actionText(tokens), messages);
+    messages.push(read.message);
+    // The calls of an action that was cut off are not known.
+    const results = truncated || read.calls.length === 0 ? undefined : await callTools(live, read, options);
+    const invalid = results?.invalid ?? 0;
     turns.push({
       trajectory: options.id,
       turn: turns.length,
@@ -153,156 +132,48 @@ async function play(
       weightVersion,
       truncated,
       rewritten: context.rewritten,
-      toolCalls: answers.messages.length - answers.invalid,
-      invalidToolCalls: answers.invalid,
-      ...(answers.failures.length === 0 ? {} : { toolFailures: answers.failures }),
+      toolCalls: (results?.messages.length ?? 0) - invalid,
+      invalidToolCalls: invalid,
+      ...(results === undefined || results.failures.length === 0 ? {} : { toolFailures: results.failures }),
       ...(branching === undefined ? {} : { branching }),
     });
-    if (parsed.goesOn === true) {
-      if (turns.length >= options.maxTurns) return "max-turns";
-      context = chat.retract(context, tokens, parsed.message);
+    if (read.goesOn === true) {
+      if (limitReached(live, turns, messages, options)) return "max-turns";
+      context = chat.retract(context, tokens, read.message);
       continue;
     }
     if (truncated) return "max-tokens";
-    const reply =
-      parsed.calls.length > 0 ? { done: false as const, messages: answers.messages } : await replyOf(episode, parsed, options);
-    if (reply.done) return "done";
-    messages.push(...reply.messages);
-    if (turns.length >= options.maxTurns) return "max-turns";
-    context = extend(chat, episode, context, tokens, parsed, reply.messages);
+    const answers: Answers =
+      results === undefined ? await replyTo(live, read, options) : await afterCalls(live, read, results, options);
+    messages.push(...answers.messages);
+    if (answers.reward !== undefined) turns[turns.length - 1] = { ...turns[turns.length - 1], reward: answers.reward };
+    if (answers.done) return "done";
+    if (limitReached(live, turns, messages, options)) return "max-turns";
+    context = extended(() => dialogue.extend(context, tokens, read.message, answers.messages, answers.tools));
+    live = { ...live, tools: answers.tools };
   }
 }
 
-/** A fresh episode. The rollouts of a group begin alike. @throws EpisodeStop */
-export function startEpisode<T extends Task>(environment: Environment<T>, task: T, options: RolloutOptions): Promise<Episode> {
-  return ask("start", episodeSchema, () => environment.start(task, seedOf(options.seed, "episode", options.group)), options);
+/** True if there is no turn left, of the episode or of the user's last request. */
+function limitReached(
+  { episode: { limits } }: Live,
+  turns: readonly Turn[],
+  messages: readonly Message[],
+  { maxTurns, maxTurnsPerRequest = Number.POSITIVE_INFINITY }: RolloutOptions,
+): boolean {
+  if (turns.length >= Math.min(maxTurns, limits?.turns ?? maxTurns)) return true;
+  const perRequest = Math.min(maxTurnsPerRequest, limits?.turnsPerRequest ?? maxTurnsPerRequest);
+  if (turns.length < perRequest) return false;
+  const request = messages.findLastIndex(({ role }) => role === "user");
+  return messages.slice(request + 1).filter(({ role }) => role === "assistant").length >= perRequest;
 }
 
-/** An action as a message and its calls, as the episode's protocol or the chat template's format has them. */
-export function readAction({ protocol }: Episode, text: string, conversation: readonly Message[]): ProtocolAction {
-  return protocol === undefined ? parseAction(text) : protocol.read(text, conversation);
-}
-
-/** What an action is answered: tool messages, or the environment's reply. @throws EpisodeStop */
-export async function answersTo(episode: Episode, parsed: ProtocolAction, options: RolloutOptions): Promise<readonly Message[]> {
-  if (parsed.calls.length > 0) return (await callTools(episode, parsed, options)).messages;
-  if (parsed.goesOn === true) return [];
-  const reply = await replyOf(episode, parsed, options);
-  return reply.done ? [] : reply.messages;
-}
-
-function replyOf(episode: Episode, { message }: ProtocolAction, options: RolloutOptions) {
-  return ask("reply", replySchema, () => episode.reply(message), options);
-}
-
-/** One tool message for each call, in their order, one after the other: a call may build on the one before it. */
-async function callTools(
-  episode: Episode,
-  { calls }: ProtocolAction,
-  { signal }: RolloutOptions,
-): Promise<{ readonly messages: readonly ToolMessage[]; readonly invalid: number; readonly failures: readonly ToolFailure[] }> {
-  const messages: ToolMessage[] = [];
-  const failures: ToolFailure[] = [];
-  let invalid = 0;
-  for (const call of calls) {
-    const outcome: ToolOutcome =
-      "error" in call ? { content: `Error: ${call.error}`, valid: false } : await callTool(episode.tools, call, signal);
-    if (!outcome.valid) invalid++;
-    if (outcome.failure !== undefined && "name" in call) failures.push({ tool: call.name, kind: outcome.failure });
-    messages.push({ role: "tool", name: "error" in call ? "tool_call" : call.name, content: outcome.content });
-  }
-  return { messages, invalid, failures };
-}
-
-function extend(
-  chat: Chat,
-  { protocol }: Episode,
-  context: ChatContext,
-  action: readonly number[],
-  { message }: ProtocolAction,
-  answers: readonly Message[],
-) {
-  if (protocol !== undefined) return chat.resume(context, action, protocol.write(answers), message, answers);
+function extended(extend: () => ChatContext): ChatContext {
   try {
-    return chat.extend(context, action, message, answers);
+    return extend();
   } catch (error) {
     // The template took the first messages, so it is this conversation that it cannot render.
     if (error instanceof ModelError) throw new EpisodeStop("environment-error", error.message);
     throw error;
   }
-}
-
-async function score(episode: Episode, conversation: readonly Message[], options: RolloutOptions) {
-  const { reward, scores = {}, behaviours } = await ask("score", scoreSchema, () => episode.score(conversation), options);
-  const wrong = Object.entries({ reward, ...scores }).find(([, value]) => !Number.isFinite(value));
-  if (wrong !== undefined)
-    throw new EpisodeStop("invalid-reward", `score gave ${wrong[0]} ${wrong[1]}, which is not a finite number`);
-  return { reward, scores, ...(behaviours === undefined ? {} : { behaviours: countsOf(behaviours) }) };
-}
-
-/** In counts: what was true or false was called for once. */
-function countsOf(behaviours: NonNullable<Score["behaviours"]>): Record<string, BehaviourCount> {
-  return Object.fromEntries(
-    Object.entries(behaviours).map(([name, behaviour]) => [
-      name,
-      typeof behaviour === "boolean" ? { done: Number(behaviour), called: 1 } : behaviour,
-    ]),
-  );
-}
-
-export async function close(
-  episode: Episode | undefined,
-  { episodeTimeoutMs }: Pick<RolloutOptions, "episodeTimeoutMs">,
-): Promise<void> {
-  try {
-    await withinTime(() => episode?.close?.(), episodeTimeoutMs);
-  } catch {
-    // The episode is over and its result stands.
-  }
-}
-
-const messageSchema = z.discriminatedUnion("role", [
-  z.object({ role: z.enum(["system", "user"]), content: z.string() }),
-  z.object({ role: z.literal("assistant"), content: z.string() }),
-  z.object({ role: z.literal("tool"), name: z.string(), content: z.string() }),
-]);
-const episodeSchema = z.object({
-  messages: z.array(messageSchema).min(1),
-  tools: z.array(z.object({ name: z.string(), description: z.string() })),
-});
-const replySchema = z.union([
-  z.object({ done: z.literal(true) }),
-  z.object({ done: z.literal(false), messages: z.array(messageSchema).min(1) }),
-]);
-const anyNumber = z.custom<number>((value) => typeof value === "number");
-const behaviourSchema = z.union([
-  z.boolean(),
-  z
-    .object({ done: z.int().min(0), called: z.int().min(0) })
-    .refine(({ done, called }) => done <= called, { path: ["done"], message: "at most `called`" }),
-]);
-const scoreSchema = z.object({
-  reward: anyNumber,
-  scores: z.record(z.string(), anyNumber).optional(),
-  behaviours: z.record(z.string(), behaviourSchema).optional(),
-});
-
-/** The environment's answer, checked: it is other people's code, often without types. */
-async function ask<T>(
-  what: string,
-  schema: z.ZodType,
-  call: () => T | Promise<T>,
-  { episodeTimeoutMs, signal }: RolloutOptions,
-): Promise<T> {
-  let answer: T;
-  try {
-    answer = await withinTime(call, episodeTimeoutMs, signal);
-  } catch (error) {
-    const reason = error instanceof DeadlineError ? "environment-timeout" : "environment-error";
-    throw new EpisodeStop(reason, `${what}: ${messageOf(error)}`);
-  }
-  const checked = schema.safeParse(answer);
-  if (!checked.success)
-    throw new EpisodeStop("environment-error", `${what} gave a malformed answer: ${z.prettifyError(checked.error)}`);
-  return answer;
 }

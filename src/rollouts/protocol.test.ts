@@ -6,9 +6,12 @@ import { z } from "zod";
 import { testChat } from "../../test/fixtures/chats.ts";
 import { lettersChat } from "../../test/letters.ts";
 import { writeTinyModel } from "../../test/tiny-model.ts";
+import type { ActionFormat } from "../actions/action.ts";
+import type { Message } from "../core/messages.ts";
 import type { SampleRequest, Sampler } from "../engines/engine.ts";
 import { createLocalEngine } from "../engines/local/engine.ts";
-import type { Environment, Episode, TextProtocol } from "../environments/environment.ts";
+import type { Environment, Episode } from "../environments/environment.ts";
+import { oneMessage } from "../environments/protocol.ts";
 import { defineTool } from "../tools/tool.ts";
 import { branchingSchema } from "./branching/settings.ts";
 import { rolloutTrees } from "./branching/trees.ts";
@@ -17,16 +20,19 @@ import { type RolloutOptions, rollout, rolloutGroups } from "./rollout.ts";
 const chat = testChat("plain");
 
 /** Calls are `ask NAME;`, answered by `[ANSWER]` in the same message. */
-const protocol: TextProtocol = {
+const actions: ActionFormat = {
   stopStrings: [";"],
-  maxResponseTokens: 100,
   read: (text) => {
     const name = /ask (\w+);/.exec(text)?.[1];
     const call = name === "nobody" ? { error: "ask somebody" } : { name: "ask", arguments: { name: name ?? "" } };
     return { message: { role: "assistant", content: text }, calls: name === undefined ? [] : [call] };
   },
-  write: (answers) => `[${answers.map(({ content }) => content).join("")}]`,
 };
+const write = (answers: readonly Message[]) => `[${answers.map(({ content }) => content).join("")}]`;
+
+interface Change extends Partial<ActionFormat> {
+  readonly maxResponseTokens?: number;
+}
 
 const ask = defineTool({
   name: "ask",
@@ -36,11 +42,12 @@ const ask = defineTool({
   execute: ({ name }) => `I am ${name}`,
 });
 
-function environmentOf(change: Partial<TextProtocol> = {}): Environment {
+function environmentOf(change: Change = {}): Environment {
+  const { maxResponseTokens = 100, ...format } = change;
   const episode: Episode = {
     messages: [{ role: "user", content: "who?" }],
     tools: [ask],
-    protocol: { ...protocol, ...change },
+    protocol: { actions: { ...actions, ...format }, continuation: oneMessage(write, maxResponseTokens) },
     reply: () => ({ done: true }),
     score: () => ({ reward: 1 }),
   };
@@ -71,7 +78,7 @@ function writing(texts: readonly string[]) {
 }
 
 const options: RolloutOptions = { id: "r/0", group: "r", seed: 1, maxTurns: 9, maxTokens: 500, episodeTimeoutMs: 1000 };
-const play = (texts: readonly string[], change: Partial<TextProtocol> = {}) =>
+const play = (texts: readonly string[], change: Change = {}) =>
   rollout(writing(texts).sampler, chat, environmentOf(change), { id: "t" }, options);
 
 test("actions, and the results behind them, are one growing text: actions are trained on, results are context", async () => {
@@ -126,15 +133,15 @@ test("the response as a whole has a limit of tokens, results included", async ()
   const full = await play(texts, { maxResponseTokens: first + result - 1 });
   expect(full.turns).toHaveLength(1);
   expect(full).toMatchObject({ stopReason: "max-tokens", reward: 1 });
-  expect((await play(texts, { maxResponseTokens: undefined })).stopReason).toBe("done");
+  expect((await play(texts, { maxResponseTokens: 10_000 })).stopReason).toBe("done");
 });
 
 test("a protocol may take back the end of an action and ask again behind the rest", async () => {
   const { sampler, requests } = writing(["hm [I am", " so ask Ana;", " done"]);
-  const read: TextProtocol["read"] = (text, conversation) => {
+  const read: ActionFormat["read"] = (text, conversation) => {
     const [content] = text.split("[");
     if (content !== text) return { message: { role: "assistant", content }, calls: [], goesOn: true };
-    return protocol.read(text, conversation);
+    return actions.read(text, conversation);
   };
   const { turns, messages, stopReason } = await rollout(sampler, chat, environmentOf({ read }), { id: "t" }, options);
   expect(stopReason).toBe("done");
@@ -145,7 +152,7 @@ test("a protocol may take back the end of an action and ask again behind the res
   expect(decode(requests[1].context)).toBe(`${decode(requests[0].context)}hm `);
   expect(turns.map(({ rewritten }) => rewritten)).toEqual([false, true, false]);
   // Limits hold for those too.
-  const always: TextProtocol["read"] = (text) => ({ message: { role: "assistant", content: text }, calls: [], goesOn: true });
+  const always: ActionFormat["read"] = (text) => ({ message: { role: "assistant", content: text }, calls: [], goesOn: true });
   expect((await play(["a"], { read: always })).stopReason).toBe("max-turns");
   expect((await play(["abc", "abc", "abc"], { read: always, maxResponseTokens: 6 })).stopReason).toBe("max-tokens");
 });
@@ -181,13 +188,14 @@ test("on the real engine, what was sampled up to a stop string is scored as it w
         messages: [{ role: "user", content: "abcab" }],
         tools: [{ ...ask, execute: () => "tut" }],
         protocol: {
-          stopStrings: ["a", "sc"],
-          maxResponseTokens: 60,
-          read: (text) => ({
-            message: { role: "assistant", content: text },
-            calls: /a|sc/.test(text) ? [{ name: "ask", arguments: { name: text } }] : [],
-          }),
-          write: ([{ content }]) => content,
+          actions: {
+            stopStrings: ["a", "sc"],
+            read: (text) => ({
+              message: { role: "assistant", content: text },
+              calls: /a|sc/.test(text) ? [{ name: "ask", arguments: { name: text } }] : [],
+            }),
+          },
+          continuation: oneMessage(([{ content }]) => content, 60),
         },
         reply: () => ({ done: true }),
         score: () => ({ reward: 1 }),

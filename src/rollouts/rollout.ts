@@ -2,14 +2,18 @@ import type { Chat } from "../chat/chat.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { Sampler } from "../engines/engine.ts";
 import type { Environment, Task } from "../environments/environment.ts";
+import { opened } from "./answers.ts";
+import { startEpisode } from "./ask.ts";
 import { allLanded, Flight } from "./flight.ts";
-import { playOut, type RolloutOptions, startEpisode } from "./play.ts";
+import type { RolloutOptions } from "./options.ts";
+import { playOut } from "./play.ts";
+import { withinLimit } from "./room.ts";
 
-export type { RolloutOptions } from "./play.ts";
+export type { RolloutOptions } from "./options.ts";
 
 /**
  * Plays one episode: the model acts, tools and environment answer, until the environment says so or a limit is reached.
- * Whatever the environment and its tools do wrong is told by the trajectory, whose reward is then 0.
+ * A fault of the environment or its tools is recorded on the trajectory, whose reward is then 0.
  * @throws ModelError if the chat template refuses the first messages; what the sampler throws
  */
 export function rollout<T extends Task>(
@@ -19,7 +23,8 @@ export function rollout<T extends Task>(
   task: T,
   options: RolloutOptions,
 ): Promise<Trajectory> {
-  return playOut(sampler, chat, task, { open: () => startEpisode(environment, task, options) }, options);
+  const open = async () => opened(await startEpisode(environment, task, options));
+  return withinLimit(environment, () => playOut(sampler, chat, task, { open }, options));
 }
 
 export interface GroupsOptions extends Omit<RolloutOptions, "id" | "group"> {

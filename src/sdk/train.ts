@@ -1,5 +1,6 @@
 import { ConfigError, RunError } from "../core/errors.ts";
 import type { Environment } from "../environments/environment.ts";
+import { whileOpen } from "../environments/lifetime.ts";
 import { createEnvironment } from "../environments/registry.ts";
 import type { HubEvent } from "../hub/model.ts";
 import { createRewards } from "../rewards/create.ts";
@@ -23,6 +24,7 @@ import {
 import type { OnEvent } from "../training/events.ts";
 import { checkSplits } from "../training/tasks.ts";
 import { train as trainWith } from "../training/trainer.ts";
+import { requireTurnRewards } from "../training/turn-rewards.ts";
 import { findModel, modelFolder, openModel, trainingUse } from "./model.ts";
 
 export interface PlanOptions {
@@ -62,10 +64,10 @@ export async function planRun(user: UserConfig = {}, options: PlanOptions = {}):
     const recorded = recordedConfig(folder);
     const config = resolveConfig(recorded, flags);
     requireSameRun(folder, config, recorded);
-    const plan = { ...planned(config, user), rewards: rewardsOf(config, user, folder), folder, resume, replayed: [] };
+    const plan = { ...(await planned(config, user)), rewards: rewardsOf(config, user, folder), folder, resume, replayed: [] };
     return { ...plan, modelFolder: await modelFolder(config, onDownload, trainingUse(config)) };
   }
-  const plan = planned(replay === undefined ? resolveConfig(user, flags) : replayedConfig(replay, flags), user);
+  const plan = await planned(replay === undefined ? resolveConfig(user, flags) : replayedConfig(replay, flags), user);
   const { algorithm, out } = plan.config;
   const folder = out ?? newRunFolder(runsFolder, `${plan.environment.name}-${algorithm.kind}`);
   requireFree(folder);
@@ -87,13 +89,15 @@ export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions =
   const { engine, chat, device } = await openModel(modelFolder, config.engine, { use: trainingUse(config), seed: config.seed });
   try {
     requireCapabilities(config, engine.info); // before there is a folder
-    await checkBranching(config, environment);
-    if (resume) reopenRun(folder, config, recordedConfig(folder));
-    else createRun(folder, config, device);
-    await keepTokenizer(folder, modelFolder);
-    for (const { step, request } of resume ? [] : plan.replayed) recordControl(folder, step, request);
-    if (device !== "cpu") onEvent?.({ type: "notice", message: `Computing on ${device}` });
-    return await trainWith({ config, engine, chat, environment, rewards, folder, onEvent, signal });
+    return await whileOpen(environment, async () => {
+      await checkBranching(config, environment);
+      if (resume) reopenRun(folder, config, recordedConfig(folder));
+      else createRun(folder, config, device);
+      await keepTokenizer(folder, modelFolder);
+      for (const { step, request } of resume ? [] : plan.replayed) recordControl(folder, step, request);
+      if (device !== "cpu") onEvent?.({ type: "notice", message: `Computing on ${device}` });
+      return trainWith({ config, engine, chat, environment, rewards, folder, onEvent, signal });
+    });
   } finally {
     await engine.dispose();
   }
@@ -108,14 +112,15 @@ export async function train(
   return { folder: plan.folder, summary: await runPlan(plan, options) };
 }
 
-function planned(config: TrainingConfig, user: UserConfig): Pick<RunPlan, "config" | "environment"> {
+async function planned(config: TrainingConfig, user: UserConfig): Promise<Pick<RunPlan, "config" | "environment">> {
   if (config.algorithm.kind === "sft")
     throw new ConfigError("algorithm.kind", "sft", {
       expected: rolloutAlgorithms,
       hint: "sft learns from demonstrations, not from rollouts: recipes/make-model.ts shows how.",
     });
   const environment = environmentOf(config, user);
-  checkSplits(environment, config);
+  await checkSplits(environment, config);
+  requireTurnRewards(config, environment);
   findModel(config);
   return { config, environment };
 }

@@ -2,6 +2,7 @@ import { ownTurns } from "../algorithms/advantages/tree.ts";
 import { ConfigError, EnvError } from "../core/errors.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { Environment } from "../environments/environment.ts";
+import { opened } from "../rollouts/answers.ts";
 import { type Forking, forkingOf } from "../rollouts/branching/fork.ts";
 import { firstRolloutsOf } from "../rollouts/branching/settings.ts";
 import type { Metrics } from "../runs/records.ts";
@@ -14,11 +15,11 @@ import { trainingTasks } from "./tasks.ts";
  * @throws ConfigError where rollouts are to branch and cannot
  */
 export async function checkBranching(
-  { rollout: { branching }, seed }: TrainingConfig,
+  { rollout: { branching, split }, seed }: TrainingConfig,
   environment: Environment,
 ): Promise<Extract<Forking, { by: unknown }>["by"] | undefined> {
   if (branching === "off") return undefined;
-  const [task] = await trainingTasks(environment, 0, 1, seed);
+  const [task] = await trainingTasks(environment, 0, 1, seed, split);
   const forking = await firstForking(environment, task);
   if ("by" in forking) return forking.by;
   throw new ConfigError("rollout.branching", branching, { expected: '"off" in this environment', hint: forking.refused });
@@ -27,7 +28,7 @@ export async function checkBranching(
 async function firstForking(environment: Environment, task: Awaited<ReturnType<Environment["task"]>>): Promise<Forking> {
   try {
     const episode = await environment.start(task, 0);
-    const forking = forkingOf(environment, episode);
+    const forking = forkingOf(environment, opened(episode));
     await episode.close?.();
     return forking;
   } catch (cause) {

@@ -9,10 +9,13 @@ import { correctionSchema } from "../algorithms/step/correction.ts";
 import { ConfigError } from "../core/errors.ts";
 import { parseSettings } from "../core/settings.ts";
 import { defaultEngine, type EngineKind, engineSchema } from "../engines/settings.ts";
-import { type Environment, splits } from "../environments/environment.ts";
+import type { Environment } from "../environments/environment.ts";
 import { refuseKeys, rewardsSchema } from "../rewards/config.ts";
 import type { Reward } from "../rewards/reward.ts";
 import { branchingSchema, firstRolloutsOf } from "../rollouts/branching/settings.ts";
+
+/** Names of splits become names of files. */
+const splitName = z.string().regex(/^\w[\w.-]*$/, "a name of letters, digits, _, - and .");
 
 /**
  * A run's whole configuration. Defaults are those of the default run; where a number was taken from somewhere, it says so.
@@ -37,7 +40,16 @@ export const trainingConfigSchema = z.strictObject({
       groupSize: z.int().min(1).default(8),
       /** Adaptive rollout, ARPO's: the rollouts of a task are the leaves of a tree. */
       branching: z.union([z.literal("off"), branchingSchema]).default("off"),
+      /** The split of the training tasks. "train" if left out. */
+      split: splitName.optional(),
       maxTurns: z.int().min(1).default(20),
+      /** The same since the last message of a user. No limit if left out. */
+      maxTurnsPerRequest: z.int().min(1).optional(),
+      /**
+       * Rewards that an environment gives turn by turn: "per-turn" leaves each where it was given, and needs an algorithm that looks at it;
+       * "sum" trains on their sum, the return.
+       */
+      turnRewards: z.enum(["per-turn", "sum"]).optional(),
       /** Of one action. Office actions take about 20. */
       maxTokens: z.int().min(1).default(96),
       /** 1, so that the policy that is sampled is the model itself. */
@@ -83,7 +95,7 @@ export const trainingConfigSchema = z.strictObject({
   /** At the start and at the end. */
   evaluation: z
     .strictObject({
-      split: z.enum(splits).default("test"),
+      split: splitName.default("test"),
       /** The same model read 0.53 on 64 tasks and 0.39 on 256 (office study). 0: no evaluation. */
       tasks: z.int().min(0).default(256),
       /** Attempts at each task. */
@@ -95,7 +107,7 @@ export const trainingConfigSchema = z.strictObject({
       during: z
         .strictObject({
           every: z.int().min(0).default(0),
-          split: z.enum(splits).default("validation"),
+          split: splitName.default("validation"),
           tasks: z.int().min(1).default(64),
         })
         .prefault({}),

@@ -37,7 +37,7 @@ export async function evaluate(
   environment: Environment,
   { when, step, split, tasks: wanted, k, temperature, rollout, seed, signal, onTrajectory }: EvaluationOptions,
 ): Promise<Evaluation> {
-  checkSplit(environment, "evaluation.split", split);
+  await checkSplit(environment, "evaluation.split", split);
   const tasks = await evaluationTasks(environment, split, wanted);
   const groups = await rolloutGroups(sampler, chat, environment, tasks, {
     ...rollout,

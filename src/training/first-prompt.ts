@@ -1,7 +1,7 @@
 import type { Chat } from "../chat/chat.ts";
 import type { Message } from "../core/messages.ts";
-import type { Environment, TextProtocol } from "../environments/environment.ts";
-import { splits } from "../environments/environment.ts";
+import { type Environment, splitWithTasks } from "../environments/environment.ts";
+import type { TextProtocol } from "../environments/protocol.ts";
 import { withinTime } from "../rollouts/deadline.ts";
 import type { Tool } from "../tools/tool.ts";
 
@@ -17,7 +17,7 @@ export interface FirstPrompt {
  * @returns undefined if the episode cannot be started: a rollout then reports it with its message
  */
 export async function firstPrompt(environment: Environment, timeoutMs = 120_000): Promise<FirstPrompt | undefined> {
-  const split = splits.find((one) => environment.size(one) > 0);
+  const split = await splitWithTasks(environment);
   if (split === undefined) return undefined;
   try {
     return await withinTime(async () => {

@@ -12,6 +12,7 @@ import { announceEpisodes, announceScores } from "./events.ts";
 import { type Masked, withoutFailures } from "./masking.ts";
 import type { StepArguments } from "./step.ts";
 import { trainingTasks } from "./tasks.ts";
+import { settleTurnRewards } from "./turn-rewards.ts";
 import { requireWorkingEnvironment } from "./watch/environment-faults.ts";
 
 export interface Sampled {
@@ -101,7 +102,7 @@ async function playBatch(
 ): Promise<Batch> {
   const { seed, rollout } = config;
   const started = performance.now();
-  const tasks = await trainingTasks(environment, position, rollout.tasksPerStep, seed);
+  const tasks = await trainingTasks(environment, position, rollout.tasksPerStep, seed, rollout.split);
   const { branching } = rollout;
   const options = {
     ...rollout,
@@ -110,11 +111,12 @@ async function playBatch(
     signal,
     onTrajectory: announceEpisodes(onEvent, "rollout", step, rollout.tasksPerStep * rollout.groupSize),
   };
-  const played =
+  const sampled =
     branching === "off"
       ? await rolloutGroups(sampler, chat, environment, tasks, options)
       : await rolloutTrees(sampler, chat, environment, tasks, { ...options, branching });
   signal?.throwIfAborted();
+  const played = settleTurnRewards(sampled, config, environment.name);
   const rolled = performance.now();
   const rewarded = await applyRewards(rewards, played, tasks, {
     signal,

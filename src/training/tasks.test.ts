@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import { lettersEnvironment } from "../../test/letters.ts";
 import { ConfigError, EnvError } from "../core/errors.ts";
+import type { Environment } from "../environments/environment.ts";
+import { officeClassicEnvironment } from "../environments/office-classic/office-classic.ts";
 import { resolveConfig } from "./config.ts";
-import { checkSplits, evaluationTasks, trainingTasks } from "./tasks.ts";
+import { checkSplit, checkSplits, evaluationTasks, trainingTasks } from "./tasks.ts";
 
 const ids = async (size: number, position: number, count: number, seed: number) =>
   (await trainingTasks(lettersEnvironment(size), position, count, seed)).map(({ id }) => id);
@@ -38,10 +40,28 @@ test("an environment that cannot give a task is named, with the task and the rea
   await expect(evaluationTasks(broken, "test", 2)).rejects.toThrow('task 0 of the test split of "letters" is file not found');
 });
 
-test("a split without tasks is refused with the setting that asks for it and the splits that there are", () => {
+test("a split without tasks is refused with the setting that asks for it and the splits that there are", async () => {
   const environment = { ...lettersEnvironment(), size: (split: string) => (split === "challenge" ? 0 : 4) };
-  expect(() => checkSplits(environment, resolveConfig())).not.toThrow();
-  const challenge = () => checkSplits(environment, resolveConfig({ evaluation: { challenge: true } }));
-  expect(challenge).toThrow(ConfigError);
-  expect(challenge).toThrow('evaluation.challenge is "challenge"; expected "train", "validation" or "test".');
+  await checkSplits(environment, resolveConfig());
+  const challenge = checkSplits(environment, resolveConfig({ evaluation: { challenge: true } }));
+  await expect(challenge).rejects.toThrow(ConfigError);
+  await expect(challenge).rejects.toThrow('evaluation.challenge is "challenge"; expected "train", "validation" or "test"');
+});
+
+test("a split may have any name, and a name that is none of them is refused", async () => {
+  const other: Environment = {
+    ...lettersEnvironment(),
+    splits: ["easy", "hard"],
+    size: async (split) => (split === "easy" ? 3 : 0),
+  };
+  await checkSplit(other, "rollout.split", "easy");
+  await expect(checkSplit(other, "rollout.split", "hard")).rejects.toThrow(
+    /expected "easy". The environment .* has no hard tasks/,
+  );
+  await expect(checkSplit(other, "rollout.split", "esay")).rejects.toThrow(/Did you mean "easy"/);
+  await expect(checkSplit(other, "rollout.split", "train")).rejects.toThrow(/expected "easy"/);
+  expect((await trainingTasks(other, 0, 3, 1, "easy")).map(({ id }) => id.split("/")[0])).toEqual(["easy", "easy", "easy"]);
+  // A generated world has no end, but not in every name.
+  await expect(checkSplit(officeClassicEnvironment(), "evaluation.split", "tset")).rejects.toThrow(/Did you mean "test"/);
+  expect(() => resolveConfig({ evaluation: { split: "../../evil" } })).toThrow(/evaluation.split/);
 });

@@ -1,16 +1,24 @@
 import { ConfigError, EnvError } from "../core/errors.ts";
 import { randomStream } from "../core/random.ts";
-import { type Environment, type Split, splits, type Task } from "../environments/environment.ts";
+import { didYouMean } from "../core/settings.ts";
+import { type Environment, type Split, splitsOf, type Task } from "../environments/environment.ts";
 import type { TrainingConfig } from "./config.ts";
 
 const indexBound = 2 ** 31;
+const trainSplit = "train";
 
 /**
  * The training tasks from a position on. A split without end is drawn from at random; one with an end is gone through in a
  * new order each time. Position and seed decide alone, so a resumed run goes on with the task that was next.
  */
-export function trainingTasks(environment: Environment, position: number, count: number, seed: number): Promise<Task[]> {
-  return tasksAt(environment, "train", trainingIndices(environment.size("train"), position, count, seed));
+export async function trainingTasks(
+  environment: Environment,
+  position: number,
+  count: number,
+  seed: number,
+  split: Split = trainSplit,
+): Promise<Task[]> {
+  return tasksAt(environment, split, trainingIndices(await environment.size(split), position, count, seed));
 }
 
 function trainingIndices(size: number, position: number, count: number, seed: number): number[] {
@@ -23,24 +31,28 @@ function trainingIndices(size: number, position: number, count: number, seed: nu
 }
 
 /** The first tasks of a split, whatever the seed: every evaluation of every run is of the same tasks. */
-export function evaluationTasks(environment: Environment, split: Split, count: number): Promise<Task[]> {
-  return tasksAt(environment, split, range(0, Math.min(count, environment.size(split))));
+export async function evaluationTasks(environment: Environment, split: Split, count: number): Promise<Task[]> {
+  return tasksAt(environment, split, range(0, Math.min(count, await environment.size(split))));
 }
 
 /** @throws ConfigError where a setting needs tasks of a split in which the environment has none */
-export function checkSplits(environment: Environment, { evaluation: { split, tasks, challenge, during } }: TrainingConfig): void {
-  checkSplit(environment, "environment", "train");
-  if (tasks > 0) checkSplit(environment, "evaluation.split", split);
-  if (tasks > 0 && challenge) checkSplit(environment, "evaluation.challenge", "challenge");
-  if (during.every > 0) checkSplit(environment, "evaluation.during.split", during.split);
+export async function checkSplits(environment: Environment, { rollout, evaluation }: TrainingConfig): Promise<void> {
+  const { split, tasks, challenge, during } = evaluation;
+  await checkSplit(environment, rollout.split === undefined ? "environment" : "rollout.split", rollout.split ?? trainSplit);
+  if (tasks > 0) await checkSplit(environment, "evaluation.split", split);
+  if (tasks > 0 && challenge) await checkSplit(environment, "evaluation.challenge", "challenge");
+  if (during.every > 0) await checkSplit(environment, "evaluation.during.split", during.split);
 }
 
 /** @param setting the one that asks for the split */
-export function checkSplit(environment: Environment, setting: string, split: Split): void {
-  if (environment.size(split) > 0) return;
+export async function checkSplit(environment: Environment, setting: string, split: Split): Promise<void> {
+  const names = splitsOf(environment);
+  if (names.includes(split) && (await environment.size(split)) > 0) return;
+  const sizes = await Promise.all(names.map((name) => environment.size(name)));
+  const hint = names.includes(split) ? undefined : didYouMean(split, names);
   throw new ConfigError(setting, split, {
-    expected: splits.filter((other) => environment.size(other) > 0),
-    hint: `The environment "${environment.name}" has no ${split} tasks.`,
+    expected: names.filter((_, i) => sizes[i] > 0),
+    hint: hint ?? `The environment "${environment.name}" has no ${split} tasks.`,
   });
 }
 

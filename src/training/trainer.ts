@@ -88,7 +88,7 @@ export async function train({ folder, onEvent: listener = () => {}, ...parts }: 
     const where = `evaluation ${when} training`;
     requireNoWarnings(folder, known?.warnings, where, config.limits.strict);
     if (known !== undefined) return known;
-    const onTrajectory = announceEpisodes(onEvent, "evaluate", step, Math.min(tasks, environment.size(split)) * k);
+    const onTrajectory = announceEpisodes(onEvent, "evaluate", step, Math.min(tasks, await environment.size(split)) * k);
     const { temperature } = evaluation;
     const options = { when, step, split, tasks, k, temperature, rollout, seed, signal, onTrajectory };
     const { record: measured, trajectories } = await evaluate(engine, chat, environment, options);

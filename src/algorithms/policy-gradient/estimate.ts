@@ -93,7 +93,10 @@ function episodesOf(groups: readonly Group[], turnsOfOne: (trajectory: Trajector
   return groups.flatMap(({ trajectories }) => trajectories.map((trajectory) => ({ trajectory, turns: turnsOfOne(trajectory) })));
 }
 
-/** r: R at the last token of the last turn, less the KL penalty of each token. One row per turn. */
+/**
+ * r: the reward of each turn at its last token and the rest of R at the last one of all, less the KL penalty of each token.
+ * One row per turn.
+ */
 function tokenRewards(episodes: readonly Episode[], klPenalties: FixedRows | undefined): number[][] {
   return episodes.flatMap(({ trajectory, turns }) => {
     const rows =
@@ -103,10 +106,20 @@ function tokenRewards(episodes: readonly Episode[], klPenalties: FixedRows | und
             turns.map(() => 0),
           )
         : klPenalties(turns).map((row) => row.map((k) => -k));
+    let rest = trajectory.reward;
+    for (const [i, { reward }] of turns.entries()) {
+      if (reward === undefined) continue;
+      rest -= reward;
+      addAtEnd(rows[i], reward);
+    }
     const last = rows.at(-1);
-    if (last !== undefined && last.length > 0) last[last.length - 1] += trajectory.reward;
+    if (last !== undefined) addAtEnd(last, rest);
     return rows;
   });
+}
+
+function addAtEnd(row: number[], reward: number): void {
+  if (row.length > 0) row[row.length - 1] += reward;
 }
 
 type Gae = Extract<AdvantageConfig, { kind: "gae" }>;

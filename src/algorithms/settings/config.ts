@@ -95,6 +95,12 @@ export function resolveAlgorithm(input: unknown): AlgorithmConfig {
   return parseSettings(algorithmConfigSchema, typeof input === "string" ? { kind: input } : input, "algorithm");
 }
 
+/** True if an algorithm looks at the rewards of turns where they were given; others see the return alone. */
+export function usesTurnRewards(config: AlgorithmConfig): boolean {
+  if (config.kind === "seeupo" || config.kind === "sft" || config.kind === "arpo") return false;
+  return (["gae", "gigpo", "normalised-returns"] as const).some((kind) => kind === config.advantage.kind);
+}
+
 /** What an engine must have for an algorithm, beyond what every engine has. */
 export function needs(config: AlgorithmConfig): readonly Capability[] {
   if (config.kind === "sft") return [];

@@ -1,45 +1,36 @@
+import type { ActionFormat } from "../../actions/action.ts";
 import { EnvError } from "../../core/errors.ts";
-import type { Message } from "../../core/messages.ts";
-import { type Environment, type Episode, splits, type Task, type TextProtocol } from "../../environments/environment.ts";
+import type { Message, ToolCall } from "../../core/messages.ts";
+import { type CallAnswer, type Environment, type Episode, splitWithTasks, type Task } from "../../environments/environment.ts";
+import type { TextProtocol } from "../../environments/protocol.ts";
 import type { Tool } from "../../tools/tool.ts";
 
 export type Ask = () => Promise<string | undefined>;
 export type Show = (message: Message) => void;
 
-/** The task of a seed, of the first split that has any where there is no test. @throws EnvError if there is no task at all */
+/** The task of a seed, of the first split that has any if there is no test. @throws EnvError if there is no task at all */
 export async function drawTask(environment: Environment, seed: number): Promise<Task> {
-  const split = (["test", ...splits] as const).find((one) => environment.size(one) > 0);
-  if (split !== undefined) return environment.task(split, seed % environment.size(split));
+  const split = await splitWithTasks(environment, "test");
+  if (split !== undefined) return environment.task(split, seed % (await environment.size(split)));
   throw new EnvError(`${environment.name} tasks`, 0, { expected: "a split with tasks" });
 }
 
-/** The same world and tools, but another user, who goes on asking in one conversation; whatever happens is shown. */
+/** The same world and tools, but another user, who continues to ask in one conversation; everything that happens is shown. */
 export function withPerson(environment: Environment, first: string, ask: Ask, show: Show): Environment {
-  const shown = (tool: Tool): Tool => ({
-    ...tool,
-    execute: async (args, context) => {
-      show({ role: "assistant", content: "", toolCalls: [{ name: tool.name, arguments: args }] });
-      const result = await tool.execute(args, context);
-      show({ role: "tool", name: tool.name, content: typeof result === "string" ? result : JSON.stringify(result) });
-      return result;
+  return withEpisodes(environment, (episode) => ({
+    messages: askedInstead(episode.messages, first),
+    tools: episode.tools.map((tool) => shownTool(tool, show)),
+    ...(episode.protocol === undefined ? {} : { protocol: episode.protocol }),
+    ...(episode.call === undefined ? {} : { call: (call, context) => shownCall(episode, call, context, show) }),
+    ...(episode.afterTools === undefined ? {} : { afterTools: (answers, action) => episode.afterTools?.(answers, action) }),
+    reply: async (message) => {
+      show(message);
+      const content = await ask();
+      return content === undefined ? { done: true } : { done: false, messages: [{ role: "user", content }] };
     },
-  });
-  return {
-    ...environment,
-    start: async (task, seed): Promise<Episode> => {
-      const { messages, tools } = await environment.start(task, seed);
-      return {
-        messages: askedInstead(messages, first),
-        tools: tools.map(shown),
-        reply: async (message) => {
-          show(message);
-          const content = await ask();
-          return content === undefined ? { done: true } : { done: false, messages: [{ role: "user", content }] };
-        },
-        score: () => ({ reward: 0 }),
-      };
-    },
-  };
+    score: () => ({ reward: 0 }),
+    close: () => episode.close?.(),
+  }));
 }
 
 /**
@@ -47,35 +38,69 @@ export function withPerson(environment: Environment, first: string, ask: Ask, sh
  * @param question a person's; without it the task's own, which is scored
  */
 export function withQuestion(environment: Environment, question: string | undefined, show: Show): Environment {
+  return withEpisodes(environment, (episode) => ({
+    messages: question === undefined ? episode.messages : askedInstead(episode.messages, question),
+    tools: episode.tools,
+    ...(episode.protocol === undefined ? {} : { protocol: watched(episode.protocol, show) }),
+    ...(episode.call === undefined ? {} : { call: (call, context) => episode.call?.(call, context) }),
+    ...(episode.afterTools === undefined ? {} : { afterTools: (answers, action) => episode.afterTools?.(answers, action) }),
+    reply: (message) => episode.reply(message),
+    score: (conversation) => (question === undefined ? episode.score(conversation) : { reward: 0 }),
+    close: () => episode.close?.(),
+  }));
+}
+
+/** The environment with other episodes. It may be an instance of a class, so nothing is spread. */
+function withEpisodes(environment: Environment, change: (episode: Episode) => Episode): Environment {
   return {
-    ...environment,
-    start: async (task, seed): Promise<Episode> => {
-      const episode = await environment.start(task, seed);
-      return {
-        messages: question === undefined ? episode.messages : askedInstead(episode.messages, question),
-        tools: episode.tools,
-        protocol: episode.protocol === undefined ? undefined : watched(episode.protocol, show),
-        reply: (message) => episode.reply(message),
-        score: (conversation) => (question === undefined ? episode.score(conversation) : { reward: 0 }),
-        close: () => episode.close?.(),
-      };
+    name: environment.name,
+    size: (split) => environment.size(split),
+    task: (split, index) => environment.task(split, index),
+    start: async (task, seed) => change(await environment.start(task, seed)),
+  };
+}
+
+function shownTool(tool: Tool, show: Show): Tool {
+  return {
+    ...tool,
+    execute: async (args, context) => {
+      show({ role: "assistant", content: "", toolCalls: [{ name: tool.name, arguments: args }] });
+      const result = await tool.execute(args, context);
+      show({ role: "tool", name: tool.name, content: typeof result === "string" ? result : JSON.stringify(result) });
+      return result;
     },
   };
 }
 
+async function shownCall(
+  episode: Episode,
+  call: ToolCall,
+  context: Parameters<NonNullable<Episode["call"]>>[1],
+  show: Show,
+): Promise<CallAnswer | string | undefined> {
+  const answer = await episode.call?.(call, context);
+  if (answer === undefined) return undefined; // the tool of that name shows itself
+  show({ role: "assistant", content: "", toolCalls: [call] });
+  show({ role: "tool", name: call.name, content: typeof answer === "string" ? answer : answer.content });
+  return answer;
+}
+
 /** Actions are shown when they are read, answers when they are written behind them. */
-function watched(protocol: TextProtocol, show: Show): TextProtocol {
+function watched({ actions, continuation }: TextProtocol, show: Show): TextProtocol {
+  const read: ActionFormat["read"] = (text, conversation) => {
+    show({ role: "assistant", content: text.trim() });
+    return actions.read(text, conversation);
+  };
+  const shown = (answers: readonly Message[]) => {
+    for (const answer of answers) show(answer);
+    return answers;
+  };
   return {
-    stopStrings: protocol.stopStrings,
-    maxResponseTokens: protocol.maxResponseTokens,
-    read: (text, conversation) => {
-      show({ role: "assistant", content: text.trim() });
-      return protocol.read(text, conversation);
-    },
-    write: (answers) => {
-      for (const answer of answers) show(answer);
-      return protocol.write(answers);
-    },
+    actions: { ...actions, read },
+    continuation:
+      continuation.kind === "one-message"
+        ? { ...continuation, write: (answers) => continuation.write(shown(answers)) }
+        : { ...continuation, show: (answers) => continuation.show(shown(answers)) },
   };
 }
 

@@ -17,10 +17,15 @@ beforeAll(async () => {
   writeFileSync(
     config,
     `const protocol = {
-      stopStrings: ["s"],
-      maxResponseTokens: 60,
-      read: (text) => ({ message: { role: "assistant", content: text }, calls: text.endsWith("s") ? [{ name: "tell", arguments: {} }] : [] }),
-      write: (answers) => answers.map(({ content }) => content).join(""),
+      actions: {
+        stopStrings: ["s"],
+        read: (text) => ({ message: { role: "assistant", content: text }, calls: text.endsWith("s") ? [{ name: "tell", arguments: {} }] : [] }),
+      },
+      continuation: {
+        kind: "one-message",
+        maxResponseTokens: 60,
+        write: (answers) => answers.map(({ content }) => content).join(""),
+      },
     };
     const tell = { name: "tell", description: "Tells.", parameters: { type: "object", properties: {} }, execute: () => "tut" };
     export default {

@@ -2,10 +2,11 @@ import { createInterface } from "node:readline";
 import type { Message } from "../../core/messages.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import type { Environment, Task } from "../../environments/environment.ts";
+import { whileOpen } from "../../environments/lifetime.ts";
 import { rollout } from "../../rollouts/rollout.ts";
 import { modelFolder, openModel, samplingUse } from "../../sdk/model.ts";
 import { environmentOf } from "../../sdk/train.ts";
-import { resolveConfig } from "../../training/config.ts";
+import { resolveConfig, type TrainingConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import { endingLine, endOf, messageLines } from "../conversation.ts";
 import { showDownload } from "../download.ts";
@@ -26,6 +27,15 @@ export async function chatCommand(
   const user = await loadConfigFile(flags.config);
   const config = resolveConfig(user, settingsOf(chatFlags, flags));
   const environment = environmentOf(config, user);
+  return whileOpen(environment, () => chatIn(environment, config, screen, input));
+}
+
+async function chatIn(
+  environment: Environment,
+  config: TrainingConfig,
+  screen: Screen,
+  input: NodeJS.ReadableStream,
+): Promise<number> {
   const task = await drawTask(environment, config.seed);
   const { opening, inOneText } = await look(environment, task);
   const use = { ...samplingUse(config), concurrency: 1 };
@@ -112,7 +122,7 @@ const taskCommand = "/task";
 
 async function look(environment: Environment, task: Task): Promise<{ opening: string[]; inOneText: boolean }> {
   const episode = await environment.start(task, 0);
-  const inOneText = episode.protocol !== undefined;
+  const inOneText = episode.protocol?.continuation.kind === "one-message";
   const example = userText(episode.messages);
   await episode.close?.();
   const opening = [

@@ -1,3 +1,4 @@
+import { whileOpen } from "../../environments/lifetime.ts";
 import { modelFolder, openModel, samplingUse } from "../../sdk/model.ts";
 import { environmentOf } from "../../sdk/train.ts";
 import { resolveConfig } from "../../training/config.ts";
@@ -20,9 +21,9 @@ export async function evalCommand(flags: SettingValues, screen: Screen): Promise
   const config = resolveConfig(user, settingsOf(evaluationFlags, flags));
   const environment = environmentOf(config, user);
   const { split, tasks, k, temperature } = config.evaluation;
-  checkSplit(environment, "evaluation.split", split);
+  await checkSplit(environment, "evaluation.split", split);
   const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, samplingUse(config)));
-  const total = Math.min(tasks, environment.size(split)) * k;
+  const total = Math.min(tasks, await environment.size(split)) * k;
   screen.line(`Evaluating ${folder} in "${environment.name}": ${plural(tasks, `${split} task`)}, ${plural(k, "attempt")} each`);
 
   const interrupt = listenForInterrupt(() => screen.clear());
@@ -33,15 +34,21 @@ export async function evalCommand(flags: SettingValues, screen: Screen): Promise
   let progress = advance(nothingYet, { type: "phase", phase: "evaluate", step: 0, total }, started);
   let tokens = 0;
   try {
-    const { record, trajectories } = await evaluate(engine, chat, environment, {
-      ...{ when: "after", step: 0, split, tasks, k, temperature, rollout: config.rollout, seed: config.seed },
-      signal: interrupt.signal,
-      onTrajectory: ({ turns }) => {
-        tokens += turns.reduce((sum, { action }) => sum + action.length, 0);
-        progress = advance(progress, { type: "progress", phase: "evaluate", done: progress.done + 1, total, tokens }, seconds());
-        screen.status(statusLine(progress, seconds()));
-      },
-    });
+    const { record, trajectories } = await whileOpen(environment, () =>
+      evaluate(engine, chat, environment, {
+        ...{ when: "after", step: 0, split, tasks, k, temperature, rollout: config.rollout, seed: config.seed },
+        signal: interrupt.signal,
+        onTrajectory: ({ turns }) => {
+          tokens += turns.reduce((sum, { action }) => sum + action.length, 0);
+          progress = advance(
+            progress,
+            { type: "progress", phase: "evaluate", done: progress.done + 1, total, tokens },
+            seconds(),
+          );
+          screen.status(statusLine(progress, seconds()));
+        },
+      }),
+    );
     screen.clear();
     if (interrupt.signal.aborted) {
       screen.line("Interrupted: nothing was measured.");

@@ -1,3 +1,4 @@
+import { splitsOf } from "../../environments/environment.ts";
 import { readEpisodes, readEvaluations } from "../../runs/read.ts";
 import type { EvaluationRecord, Summary } from "../../runs/records.ts";
 import { planRun, type RunPlan, runPlan } from "../../sdk/train.ts";
@@ -30,7 +31,7 @@ export async function trainCommand(flags: SettingValues & { readonly resume?: bo
   try {
     const summary = await runPlan(plan, { onEvent: display.onEvent, signal: interrupt.signal });
     display.stop();
-    for (const line of reportLines(reportOf(plan, summary), screen.paint, screen.width)) screen.line(line);
+    for (const line of reportLines(await reportOf(plan, summary), screen.paint, screen.width)) screen.line(line);
     return 0;
   } catch (error) {
     display.stop();
@@ -110,7 +111,7 @@ function interruptedLines(folder: string, steps: number): string[] {
   ];
 }
 
-function reportOf(plan: RunPlan, summary: Summary): Report {
+async function reportOf(plan: RunPlan, summary: Summary): Promise<Report> {
   const { folder } = plan;
   const all = readEvaluations(folder);
   const evaluations = all
@@ -124,7 +125,7 @@ function reportOf(plan: RunPlan, summary: Summary): Report {
   return {
     folder,
     summary,
-    next: nextCommands(plan),
+    next: await nextCommands(plan),
     evaluations,
     solved: episodes.filter(succeeded).sort(byLength).at(-1),
     failed: episodes
@@ -134,14 +135,14 @@ function reportOf(plan: RunPlan, summary: Summary): Report {
   };
 }
 
-function nextCommands({ environment, folder, config }: RunPlan): Report["next"] {
+async function nextCommands({ environment, folder, config }: RunPlan): Promise<Report["next"]> {
   const command = commandPrefix();
   const run = quoted(folder);
   const other = config.algorithm.kind === "seeupo" ? "grpo" : "seeupo";
   return [
     [`${command} runs show ${run}`, "every step and metric"],
     [`${command} chat --model ${run}`, "talk to the trained model"],
-    ...(environment.size("challenge") > 0
+    ...(splitsOf(environment).includes("challenge") && (await environment.size("challenge")) > 0
       ? [[`${command} eval --model ${run} --split challenge`, "requests in combinations that it was not trained on"] as const]
       : []),
     [`${command} train --algorithm ${other}`, "the same with another algorithm"],

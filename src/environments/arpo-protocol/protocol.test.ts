@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Message } from "../../core/messages.ts";
 import { predictionOf } from "../deep-research/metrics.ts";
-import { responseOf } from "../environment.ts";
+import { responseOf } from "../protocol.ts";
 import type { ProtocolKind } from "./limits.ts";
 import { researchProtocol } from "./protocol.ts";
 import { researchReward } from "./reward.ts";
@@ -24,7 +24,9 @@ function upToStop(text: string, stopStrings: readonly string[]): readonly [actio
 
 /** Plays the protocol with a model that says this, and tools that answer so. */
 function respond(kind: ProtocolKind, said: string, answers: readonly string[]) {
-  const { stopStrings, read, write } = researchProtocol({ kind, limits, maxResponseTokens: 4096 });
+  const { actions: format, continuation } = researchProtocol({ kind, limits, maxResponseTokens: 4096 });
+  const { stopStrings = [], read } = format;
+  const { write } = continuation;
   const conversation: Message[] = [{ role: "user", content: "?" }];
   let [made, refused, actions] = [0, 0, 0];
   for (let left = said, over = false; !over; ) {

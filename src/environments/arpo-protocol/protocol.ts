@@ -1,5 +1,6 @@
+import type { ActionFormat } from "../../actions/action.ts";
 import type { Message, ToolCall } from "../../core/messages.ts";
-import { responseOf, type TextProtocol } from "../environment.ts";
+import { type OneMessageProtocol, oneMessage, responseOf } from "../protocol.ts";
 import { trim } from "./answer-text.ts";
 import { type CallLimits, callLimits, type ProtocolKind } from "./limits.ts";
 
@@ -29,17 +30,17 @@ export function researchProtocol({
   kind = "training",
   limits: given = {},
   maxResponseTokens = 4096,
-}: ProtocolOptions = {}): TextProtocol {
+}: ProtocolOptions = {}): OneMessageProtocol {
   const limits = callLimits(kind, given);
   const closings = toolNames.map((name) => `</${name}>`);
   const write = (answers: readonly Message[]) => answers.map(({ content }) => resultText(kind, content)).join("");
-  const inTraining: TextProtocol["read"] = (text, conversation) => {
+  const inTraining: ActionFormat["read"] = (text, conversation) => {
     const call = lastCall(responseOf(conversation, write), text);
     const made = call !== undefined && refusalOf(call, conversation, limits) === undefined;
     const message = { role: "assistant", content: text } as const;
     return made ? { message: { ...message, toolCalls: [call] }, calls: [call] } : { message, calls: [] };
   };
-  const inEvaluation: TextProtocol["read"] = (text, conversation) => {
+  const inEvaluation: ActionFormat["read"] = (text, conversation) => {
     const content = text.split("<result>", 1)[0];
     const message = { role: "assistant", content } as const;
     const before = unanswered(conversation);
@@ -53,10 +54,11 @@ export function researchProtocol({
     return goesOn ? { message, calls: [], goesOn } : { message, calls: [] };
   };
   return {
-    stopStrings: kind === "training" ? closings : [...closings, "</answer>", "<result>"],
-    maxResponseTokens,
-    write,
-    read: kind === "training" ? inTraining : inEvaluation,
+    actions: {
+      stopStrings: kind === "training" ? closings : [...closings, "</answer>", "<result>"],
+      read: kind === "training" ? inTraining : inEvaluation,
+    },
+    continuation: oneMessage(write, maxResponseTokens),
   };
 }
 

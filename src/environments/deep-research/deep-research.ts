@@ -7,16 +7,8 @@ import { systemPrompt } from "../arpo-protocol/prompt.ts";
 import { researchProtocol } from "../arpo-protocol/protocol.ts";
 import { researchReward } from "../arpo-protocol/reward.ts";
 import { researchTools } from "../arpo-protocol/tools.ts";
-import {
-  type Environment,
-  type Episode,
-  responseOf,
-  type Score,
-  type Split,
-  splits,
-  type Task,
-  type TextProtocol,
-} from "../environment.ts";
+import { type CustomarySplit, type Environment, type Episode, type Score, splits, type Task } from "../environment.ts";
+import { type OneMessageProtocol, responseOf } from "../protocol.ts";
 import { mathEqual } from "./math-equal.ts";
 import { goldsOf, lastLines, mathMetrics, noMetrics, pairedCalls, predictionOf, qaMetrics, withoutResults } from "./metrics.ts";
 import { openQuestions, type Question, wordsOfQuestion } from "./questions.ts";
@@ -28,7 +20,7 @@ export interface QuestionTask extends Task {
 }
 
 interface Loaded {
-  readonly questions: Readonly<Record<Split, readonly Question[]>>;
+  readonly questions: Readonly<Record<CustomarySplit, readonly Question[]>>;
   readonly tools: readonly Tool[];
 }
 
@@ -51,7 +43,7 @@ export function deepResearchEnvironment(
   });
 
   const load = async (): Promise<Loaded> => {
-    const read = async (split: Split) => (await Promise.all(files[split].map((file) => file.read()))).flat();
+    const read = async (split: CustomarySplit) => (await Promise.all(files[split].map((file) => file.read()))).flat();
     const [validation, test, challenge] = await Promise.all([read("validation"), read("test"), read("challenge")]);
     const train = withoutLeaks(await read("train"), [...validation, ...test, ...challenge]);
     return { questions: { train, validation, test, challenge }, tools: researchTools(await readSearch(), settings) };
@@ -62,9 +54,9 @@ export function deepResearchEnvironment(
   return {
     name: "deep-research",
     // What is left out of a split is replaced by others of it, so that the number is known before anything is read.
-    size: (split) => files[split].reduce((sum, { count }) => sum + count, 0),
+    size: (split) => (files[split as CustomarySplit] ?? []).reduce((sum, { count }) => sum + count, 0),
     task: async (split, index) => {
-      const questions = (await loaded()).questions[split];
+      const questions = (await loaded()).questions[split as CustomarySplit] ?? [];
       if (questions.length === 0) throw new EnvError("deep-research split", split, { expected: "a split with questions" });
       const question = questions[index % questions.length];
       return { id: `${split}/${index}`, kind: question.ability ?? settings.ability, question };
@@ -73,7 +65,7 @@ export function deepResearchEnvironment(
   };
 }
 
-function filesOf({ data }: DeepResearchSettings, split: Split) {
+function filesOf({ data }: DeepResearchSettings, split: CustomarySplit) {
   const paths = data[split] ?? [];
   return (typeof paths === "string" ? [paths] : paths).map((path) => openQuestions(path, `environment.settings.data.${split}`));
 }
@@ -89,7 +81,12 @@ function withoutLeaks(train: readonly Question[], others: readonly Question[]): 
   });
 }
 
-function episodeOf(question: Question, tools: readonly Tool[], protocol: TextProtocol, settings: DeepResearchSettings): Episode {
+function episodeOf(
+  question: Question,
+  tools: readonly Tool[],
+  protocol: OneMessageProtocol,
+  settings: DeepResearchSettings,
+): Episode {
   const messages: readonly Message[] = question.prompt ?? [
     { role: "system", content: settings.system ?? systemPrompt },
     { role: "user", content: question.question },
@@ -99,7 +96,7 @@ function episodeOf(question: Question, tools: readonly Tool[], protocol: TextPro
     tools,
     protocol,
     reply: () => ({ done: true }),
-    score: (conversation) => scoreOf(question, responseOf(conversation, protocol.write), settings),
+    score: (conversation) => scoreOf(question, responseOf(conversation, protocol.continuation.write), settings),
     clone: () => episode,
   };
   return episode;

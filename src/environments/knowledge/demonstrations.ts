@@ -1,8 +1,9 @@
 import type { Message } from "../../core/messages.ts";
 import { type Random, randomStream } from "../../core/random.ts";
 import { parseSettings } from "../../core/settings.ts";
-import type { Score, TextProtocol } from "../environment.ts";
+import type { Score } from "../environment.ts";
 import { drawSlips, type SlipChance } from "../habits.ts";
+import type { OneMessageProtocol } from "../protocol.ts";
 import { closed, type Ending, type Habit, type Mind, type QueryStyle, queryStyles, type Step } from "./expert.ts";
 import { environmentOf } from "./knowledge.ts";
 import { completeSettings, type KnowledgeSettings, knowledgeSettingsSchema } from "./settings.ts";
@@ -19,7 +20,7 @@ export interface ExpertOptions {
 export interface Demonstration {
   readonly task: KnowledgeTask;
   readonly messages: readonly Message[];
-  readonly protocol: TextProtocol;
+  readonly protocol: OneMessageProtocol;
   /** The habits that the expert fell into. */
   readonly slipped: readonly Habit[];
   readonly score: Score;

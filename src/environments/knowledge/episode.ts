@@ -3,7 +3,8 @@ import type { Tool } from "../../tools/tool.ts";
 import { tokenF1, withoutArticles } from "../arpo-protocol/answer-text.ts";
 import { systemPrompt } from "../arpo-protocol/prompt.ts";
 import { researchReward } from "../arpo-protocol/reward.ts";
-import { type Episode, responseOf, type Score, type TextProtocol } from "../environment.ts";
+import type { Episode, Score } from "../environment.ts";
+import { type OneMessageProtocol, responseOf } from "../protocol.ts";
 import type { KnowledgeSettings } from "./settings.ts";
 import type { KnowledgeTask } from "./task.ts";
 
@@ -13,15 +14,16 @@ const prompts: Readonly<Record<KnowledgeSettings["prompt"], string>> = {
 };
 
 export interface KnowledgeEpisode extends Episode {
-  readonly protocol: TextProtocol;
+  readonly protocol: OneMessageProtocol;
   score(conversation: readonly Message[]): Score;
+  clone(): KnowledgeEpisode;
 }
 
 /** An episode is one assistant message, and holds no state: it can be copied for nothing. */
 export function episodeOf(
   task: KnowledgeTask,
   tools: readonly Tool[],
-  protocol: TextProtocol,
+  protocol: OneMessageProtocol,
   { prompt, reward }: Pick<KnowledgeSettings, "prompt" | "reward">,
 ): KnowledgeEpisode {
   const episode: KnowledgeEpisode = {
@@ -46,10 +48,10 @@ export function episodeOf(
 function scoreOf(
   { golds }: KnowledgeTask,
   conversation: readonly Message[],
-  protocol: TextProtocol,
+  protocol: OneMessageProtocol,
   reward: KnowledgeSettings["reward"],
 ): Score {
-  const response = responseOf(conversation, protocol.write);
+  const response = responseOf(conversation, protocol.continuation.write);
   // Words that overlap do not do, and -5 is not 5 here: ARPO's F1 knows no punctuation.
   const success = researchReward(response, golds, isExactly).quality;
   const judged = researchReward(response, golds, tokenF1);

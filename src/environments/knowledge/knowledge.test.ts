@@ -132,11 +132,11 @@ test("pages, calls and tokens of a response are the settings'", () => {
   expect([1, 2, 5].map(lines)).toEqual([1, 2, 5]);
   expect(call(world, task, "search", { query: "zzz" })).toBe("No search results found.");
   const { protocol } = knowledgeEnvironment({ calls: 1, responseTokens: 99 }).start(task);
-  expect(protocol.maxResponseTokens).toBe(99);
+  expect(protocol.continuation.maxResponseTokens).toBe(99);
   const action = "<think> a </think><search> a </search>";
-  const first = protocol.read(action, []);
+  const first = protocol.actions.read(action, []);
   expect(first.calls).toHaveLength(1);
-  expect(protocol.read(action, [first.message, { role: "tool", name: "search", content: "b" }]).calls).toEqual([]);
+  expect(protocol.actions.read(action, [first.message, { role: "tool", name: "search", content: "b" }]).calls).toEqual([]);
 });
 
 test("the calculator answers in the place of Python, and Python where it is asked for", async () => {

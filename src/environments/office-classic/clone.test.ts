@@ -86,7 +86,7 @@ test("the office's rollouts can branch: its episodes are clones, tasks untouched
   const task = await office.task("train", 3);
   const before = JSON.stringify(task.world);
   const episode = await office.start(task, 1);
-  const clone = episode.clone?.();
+  const clone = await episode.clone?.();
   clone?.tools.find(({ name }) => name === "add_contact")?.execute({ name: "Zed Zulu" }, context);
   expect(JSON.stringify(task.world)).toBe(before);
 });

@@ -64,7 +64,7 @@ function say(content: string, episode: OfficeEpisode, messages: Message[]): stri
   const message: AssistantMessage = { role: "assistant", content };
   const reply = episode.reply(message);
   messages.push(message);
-  if (!("messages" in reply)) return "";
+  if (reply.done) return "";
   messages.push(...reply.messages);
   return reply.messages.map(({ content }) => content).join();
 }

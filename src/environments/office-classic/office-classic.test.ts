@@ -18,14 +18,17 @@ async function tasks(settings: unknown, split: (typeof splits)[number], count: n
 describe.each(["small", "default", "large"])("at difficulty %s", (difficulty) => {
   const office = officeClassicEnvironment({ difficulty });
 
-  test.each(splits.filter((split) => office.size(split) > 0))("the expert solves every task of the %s split", async (split) => {
-    const failed: unknown[] = [];
-    for (const task of await tasks({ difficulty }, split, 2000)) {
-      const { score, messages } = demonstrate(task, randomStream(1));
-      if (score.reward !== 1) failed.push({ task: task.id, score, messages });
-    }
-    expect(failed).toEqual([]);
-  });
+  test.each(splits.filter((split) => Number(office.size(split)) > 0))(
+    "the expert solves every task of the %s split",
+    async (split) => {
+      const failed: unknown[] = [];
+      for (const task of await tasks({ difficulty }, split, 2000)) {
+        const { score, messages } = demonstrate(task, randomStream(1));
+        if (score.reward !== 1) failed.push({ task: task.id, score, messages });
+      }
+      expect(failed).toEqual([]);
+    },
+  );
 });
 
 test("an index always gives the same task, and every index and split another one", async () => {

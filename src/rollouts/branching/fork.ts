@@ -1,18 +1,22 @@
 import type { Chat } from "../../chat/chat.ts";
 import type { Environment, Episode, Task } from "../../environments/environment.ts";
+import { answersTo, type Live, opened } from "../answers.ts";
+import { close, startEpisode } from "../ask.ts";
 import { messageOf } from "../call-tool.ts";
-import { answersTo, close, EpisodeStop, type RolloutOptions, readAction, type Standing, startEpisode } from "../play.ts";
+import { dialogueOf } from "../dialogue.ts";
+import { EpisodeStop, type RolloutOptions } from "../options.ts";
+import type { Standing } from "../play.ts";
 
 /** How the state of an environment is had a second time: copied, or made again by repeating every call. Or why it cannot be had. */
 export type Forking = { readonly by: "clone" | "replay" } | { readonly refused: string };
 
 /** An episode that can copy itself is copied; else it is replayed where its environment and all of its tools allow that. */
-export function forkingOf<T extends Task>(environment: Environment<T>, episode: Episode): Forking {
+export function forkingOf<T extends Task>(environment: Environment<T>, { episode, tools }: Live): Forking {
   if (episode.clone !== undefined) return { by: "clone" };
   const name = `The environment "${environment.name}"`;
   if (environment.replayable !== true)
     return { refused: `${name} has no episodes with \`clone\`, and does not say that they are \`replayable\`.` };
-  const tool = episode.tools.find(({ replayable, idempotent }) => replayable !== true && idempotent !== true);
+  const tool = tools.find(({ replayable, idempotent }) => replayable !== true && idempotent !== true);
   if (tool === undefined) return { by: "replay" };
   return {
     refused: `${name} has no episodes with \`clone\`, and its tool "${tool.name}" does not say that it is \`replayable\` or \`idempotent\`.`,
@@ -22,17 +26,21 @@ export function forkingOf<T extends Task>(environment: Environment<T>, episode: 
 /** A copy of an episode as it is now, or what went wrong: that is told by the rollout which was to go on from it. */
 export type Copy = { readonly episode: Episode } | { readonly error: string };
 
-export function copyOf(episode: Episode): Copy {
+/** Copies at once where the episode can: nothing waits then. */
+export function copyOf(episode: Episode): Copy | Promise<Copy> {
+  const failed = (error: unknown): Copy => ({ error: messageOf(error) });
   try {
     const copy = episode.clone?.();
-    return copy === undefined ? { error: "there is none" } : { episode: copy };
+    if (copy === undefined) return { error: "there is none" };
+    return copy instanceof Promise ? copy.then((made): Copy => ({ episode: made }), failed) : { episode: copy };
   } catch (error) {
-    return { error: messageOf(error) };
+    return failed(error);
   }
 }
 
-export function opened(copy: Copy): Episode {
-  if ("episode" in copy) return copy.episode;
+/** @throws EpisodeStop */
+export function copied(copy: Copy): Live {
+  if ("episode" in copy) return opened(copy.episode);
   throw new EpisodeStop("environment-error", `clone: ${copy.error}`);
 }
 
@@ -44,14 +52,16 @@ export async function replay<T extends Task>(
   environment: Environment<T>,
   task: T,
   chat: Chat,
-  { context, turns }: Standing,
+  { messages, turns }: Standing,
   options: RolloutOptions,
-): Promise<Episode> {
+): Promise<Live> {
   const episode = await startEpisode(environment, task, options);
+  const dialogue = dialogueOf(chat, episode.protocol);
+  let live = opened(episode);
   try {
     let at = 0;
     const expectNext = (answers: readonly unknown[], when: string) => {
-      const recorded = context.messages.slice(at, at + answers.length);
+      const recorded = messages.slice(at, at + answers.length);
       if (JSON.stringify(answers) !== JSON.stringify(recorded))
         throw new EpisodeStop(
           "environment-error",
@@ -61,11 +71,13 @@ export async function replay<T extends Task>(
     };
     expectNext(episode.messages, "at the start");
     for (const { action, turn } of turns) {
-      const parsed = readAction(episode, chat.actionText(action), context.messages.slice(0, at));
+      const read = dialogue.read(chat.actionText(action), messages.slice(0, at));
       at++; // the action
-      expectNext(await answersTo(episode, parsed, options), `in turn ${turn}`);
+      const answers = await answersTo(live, read, options);
+      expectNext(answers.messages, `in turn ${turn}`);
+      live = { episode, tools: answers.tools };
     }
-    return episode;
+    return live;
   } catch (error) {
     await close(episode, options);
     throw error;

@@ -426,9 +426,9 @@ test("a branch that fails ends no sibling, whether its copy or its environment f
     start: async (task, seed) => {
       const wrap = (episode: Episode): Episode => ({
         ...episode,
-        clone: () => {
+        clone: async () => {
           if (copies++ === 0) throw new Error("no memory");
-          return wrap(episode.clone?.() ?? episode);
+          return wrap((await episode.clone?.()) ?? episode);
         },
       });
       return wrap(await environment.start(task, seed));

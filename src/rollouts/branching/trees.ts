@@ -3,11 +3,15 @@ import { randomStream } from "../../core/random.ts";
 import type { BranchDecision, Group, Trajectory, TrajectoryId } from "../../core/trajectory.ts";
 import type { Sampler } from "../../engines/engine.ts";
 import type { Environment, Task } from "../../environments/environment.ts";
+import { opened } from "../answers.ts";
+import { close, startEpisode } from "../ask.ts";
 import { allLanded, Flight } from "../flight.ts";
-import { type Beginning, close, type Moment, playOut, type RolloutOptions, type Standing, startEpisode } from "../play.ts";
+import type { RolloutOptions } from "../options.ts";
+import { type Beginning, type Moment, playOut, type Standing } from "../play.ts";
 import type { GroupsOptions } from "../rollout.ts";
+import { withinLimit } from "../room.ts";
 import { candidates, entropyOf } from "./entropy.ts";
-import { type Copy, copyOf, forkingOf, opened, replay } from "./fork.ts";
+import { type Copy, copied, copyOf, forkingOf, replay } from "./fork.ts";
 import { LeafLedger } from "./ledger.ts";
 import { branches } from "./rule.ts";
 import { type Branching, firstRolloutsOf } from "./settings.ts";
@@ -97,7 +101,9 @@ class Tree<T extends Task> {
 
   #root(place: number): void {
     const { environment } = this.#parts;
-    this.#begin(this.#path(place), (options) => ({ open: () => startEpisode(environment, this.#task, options) }));
+    this.#begin(this.#path(place), (options) => ({
+      open: async () => opened(await startEpisode(environment, this.#task, options)),
+    }));
   }
 
   #path(place: number, initialEntropy?: number): Path {
@@ -105,7 +111,7 @@ class Tree<T extends Task> {
   }
 
   #begin(path: Path, beginning: (options: RolloutOptions) => Beginning, parent?: Wish): void {
-    const { chat, flight, options } = this.#parts;
+    const { chat, environment, flight, options } = this.#parts;
     const whole = { ...options, id: path.id, group: this.#id, signal: flight.signal };
     const forked = parent && { from: parent.path.id, turn: parent.standing.turns.length, by: parent.by };
     let reads = parent?.path;
@@ -117,7 +123,9 @@ class Tree<T extends Task> {
       const ownSampler = this.#samplerOf(path, begun);
       const onAction = (moment: Moment) => this.#decide(path, moment, forked?.turn);
       try {
-        const played = await playOut(ownSampler, chat, this.#task, beginning(whole), whole, onAction);
+        const played = await withinLimit(environment, () =>
+          playOut(ownSampler, chat, this.#task, beginning(whole), whole, onAction),
+        );
         const trajectory = forked === undefined ? played : { ...played, branch: forked };
         options.onTrajectory?.(trajectory);
         return trajectory;
@@ -157,7 +165,11 @@ class Tree<T extends Task> {
     if (path.ended && path.readers === 0) this.#parts.sampler.release(path.id);
   }
 
-  #decide(path: Path, { episode, standing, action }: Moment, forkedAt: number | undefined): BranchDecision | undefined {
+  #decide(
+    path: Path,
+    { live, standing, action }: Moment,
+    forkedAt: number | undefined,
+  ): BranchDecision | undefined | Promise<BranchDecision | undefined> {
     const { sampler, environment, options } = this.#parts;
     const { tokens, entropy: kind, rule } = options.branching;
     const turn = standing.turns.length;
@@ -165,24 +177,25 @@ class Tree<T extends Task> {
     path.initialEntropy ??= entropy();
     const before = standing.turns.at(-1);
     const afterTools = before !== undefined && before.toolCalls + before.invalidToolCalls > 0;
-    let decision: Wish["decision"] | undefined;
-    let wish: Wish | undefined;
-    if (afterTools && turn !== forkedAt) {
-      const current = entropy();
-      const rise = current - path.initialEntropy;
-      const branch = branches(rule, rise, randomStream(options.seed, "branch", path.id, turn));
-      decision = { entropy: current, rise, branch, forks: 0 };
-      if (branch && !this.#ledger.full) {
-        const forking = forkingOf(environment, episode);
-        if ("by" in forking) {
-          wish = { path, standing, decision, by: forking.by, snapshot: forking.by === "clone" ? copyOf(episode) : undefined };
-          this.#read(path, 1);
-        }
-      }
-    }
-    this.#ledger.passed(path.place, turn, wish);
-    this.#settle();
-    return decision;
+    const passed = (decision?: Wish["decision"], wish?: Omit<Wish, "path" | "standing" | "decision">) => {
+      if (decision !== undefined && wish !== undefined) {
+        this.#read(path, 1);
+        this.#ledger.passed(path.place, turn, { path, standing, decision, ...wish });
+      } else this.#ledger.passed(path.place, turn);
+      this.#settle();
+      return decision;
+    };
+    if (!afterTools || turn === forkedAt) return passed();
+    const current = entropy();
+    const rise = current - path.initialEntropy;
+    const branch = branches(rule, rise, randomStream(options.seed, "branch", path.id, turn));
+    const decision = { entropy: current, rise, branch, forks: 0 };
+    const forking = branch && !this.#ledger.full ? forkingOf(environment, live) : undefined;
+    if (forking === undefined || "refused" in forking) return passed(decision);
+    if (forking.by === "replay") return passed(decision, { by: "replay", snapshot: undefined });
+    const snapshot = copyOf(live.episode);
+    if (!(snapshot instanceof Promise)) return passed(decision, { by: "clone", snapshot });
+    return snapshot.then((copy) => passed(decision, { by: "clone", snapshot: copy }));
   }
 
   #settle(): void {
@@ -190,14 +203,13 @@ class Tree<T extends Task> {
     for (const { wish, forks } of this.#ledger.settle()) {
       const { path, standing, snapshot } = wish;
       wish.decision.forks = forks.length;
-      // The snapshot itself is for the first; the others' copies are made before anything is done to it.
-      const states = forks.map((_, i) =>
-        i === 0 || snapshot === undefined || "error" in snapshot ? snapshot : copyOf(snapshot.episode),
-      );
+      const states = snapshot === undefined ? [] : copiesFor(snapshot, forks.length);
       for (const [i, place] of forks.entries()) {
-        const state = states[i];
-        const open = async (own: RolloutOptions) =>
-          state === undefined ? replay(environment, this.#task, chat, standing, own) : opened(state);
+        const open = async (own: RolloutOptions) => {
+          if (snapshot === undefined) return replay(environment, this.#task, chat, standing, own);
+          if (states.some((state) => state instanceof Promise)) await Promise.all(states);
+          return copied(await states[i]);
+        };
         this.#read(path, 1);
         this.#begin(this.#path(place, path.initialEntropy), (own) => ({ from: standing, open: () => open(own) }), wish);
       }
@@ -207,4 +219,9 @@ class Tree<T extends Task> {
     }
     for (const place of this.#ledger.refill()) this.#root(place);
   }
+}
+
+/** One state for each fork: the snapshot itself is for the first. It is not used before the others' copies of it are made. */
+function copiesFor(snapshot: Copy, forks: number): (Copy | Promise<Copy>)[] {
+  return Array.from({ length: forks }, (_, i) => (i === 0 || "error" in snapshot ? snapshot : copyOf(snapshot.episode)));
 }

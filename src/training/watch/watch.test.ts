@@ -8,6 +8,7 @@ import { TableEngine } from "../../../test/table-engine.ts";
 import { ConfigError, EnvError, RunError } from "../../core/errors.ts";
 import type { Trajectory, Turn } from "../../core/trajectory.ts";
 import type { Environment } from "../../environments/environment.ts";
+import { oneMessage } from "../../environments/protocol.ts";
 import { checkpointSteps, readEvaluations, readMetrics, readSummary } from "../../runs/read.ts";
 import type { StepRecord } from "../../runs/records.ts";
 import { createRun } from "../../runs/write.ts";
@@ -262,9 +263,10 @@ test("a tool of an environment is counted by its name where it raises errors", a
       tools: [broken],
       // Every letter is a call, whatever the model says.
       protocol: {
-        stopStrings: [],
-        read: (text) => ({ message: { role: "assistant", content: text }, calls: [{ name: tool, arguments: {} }] }),
-        write: () => "u",
+        actions: {
+          read: (text) => ({ message: { role: "assistant", content: text }, calls: [{ name: tool, arguments: {} }] }),
+        },
+        continuation: oneMessage(() => "u"),
       },
     }),
   };

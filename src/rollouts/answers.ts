@@ -1,0 +1,109 @@
+import type { ReadAction } from "../actions/action.ts";
+import type { Message, ToolCall, ToolMessage } from "../core/messages.ts";
+import type { ToolFailure } from "../core/trajectory.ts";
+import type { CallAnswer, Episode, Step } from "../environments/environment.ts";
+import type { Tool } from "../tools/tool.ts";
+import { ask, callAnswerSchema, replySchema, requireFinite, stepSchema } from "./ask.ts";
+import { callTool } from "./call-tool.ts";
+import type { RolloutOptions } from "./options.ts";
+
+/** An episode and the tools that it has at the moment. */
+export interface Live {
+  readonly episode: Episode;
+  readonly tools: readonly Tool[];
+}
+
+/** An episode as it begins, or as it was copied. */
+export function opened(episode: Episode): Live {
+  return { episode, tools: episode.tools };
+}
+
+/** The answers to an action. */
+export interface Answers {
+  /** In the order in which the model reads them. */
+  readonly messages: readonly Message[];
+  readonly done: boolean;
+  /** The tools from now on. */
+  readonly tools: readonly Tool[];
+  /** Undefined if none was given. */
+  readonly reward: number | undefined;
+}
+
+/** Tool messages, and what else the calls led to. */
+export interface CallResults {
+  readonly messages: readonly ToolMessage[];
+  readonly invalid: number;
+  readonly failures: readonly ToolFailure[];
+  readonly reward: number | undefined;
+  readonly done: boolean;
+}
+
+/** Answers an action whose results do not matter for themselves: its calls, or the message. @throws EpisodeStop */
+export async function answersTo(live: Live, action: ReadAction, options: RolloutOptions): Promise<Answers> {
+  if (action.goesOn === true) return { messages: [], done: false, tools: live.tools, reward: undefined };
+  if (action.calls.length === 0) return replyTo(live, action, options);
+  return afterCalls(live, action, await callTools(live, action, options), options);
+}
+
+/** Makes the calls in their order, one after the other: a call may build on the one before it. @throws EpisodeStop */
+export async function callTools(live: Live, { calls }: ReadAction, options: RolloutOptions): Promise<CallResults> {
+  const messages: ToolMessage[] = [];
+  const failures: ToolFailure[] = [];
+  let invalid = 0;
+  let reward: number | undefined;
+  for (const call of calls) {
+    const outcome: CallAnswer =
+      "error" in call ? { content: `Error: ${call.error}`, valid: false } : await answerCall(live, call, options);
+    if (outcome.valid === false) invalid++;
+    if (outcome.failure !== undefined && "name" in call) failures.push({ tool: call.name, kind: outcome.failure });
+    messages.push({ role: "tool", name: "error" in call ? "tool_call" : call.name, content: outcome.content });
+    reward = sumOf(reward, outcome.reward, "call gave reward");
+    if (outcome.done === true) return { messages, invalid, failures, reward, done: true };
+  }
+  return { messages, invalid, failures, reward, done: false };
+}
+
+/** The episode answers itself, or the tool does. */
+async function answerCall({ episode, tools }: Live, call: ToolCall, options: RolloutOptions): Promise<CallAnswer> {
+  if (episode.call !== undefined) {
+    const answer = await ask("call", callAnswerSchema, (signal) => episode.call?.(call, { signal }), options);
+    if (answer !== undefined) return typeof answer === "string" ? { content: answer } : answer;
+  }
+  return callTool(tools, call, options.signal);
+}
+
+/** The episode's own part, once the calls are answered. @throws EpisodeStop */
+export async function afterCalls(
+  live: Live,
+  { message }: ReadAction,
+  { messages, reward, done }: CallResults,
+  options: RolloutOptions,
+): Promise<Answers> {
+  const { episode } = live;
+  const after = episode.afterTools;
+  if (after === undefined) return { messages, done, tools: live.tools, reward };
+  const step = (await ask("afterTools", stepSchema, () => episode.afterTools?.(messages, message), options)) ?? {};
+  const answers = answersOf(live, step, "afterTools");
+  return {
+    ...answers,
+    messages: [...messages, ...answers.messages],
+    done: done || answers.done,
+    reward: sumOf(reward, answers.reward, "afterTools gave reward"),
+  };
+}
+
+/** The environment's reply to a message without calls. @throws EpisodeStop */
+export async function replyTo(live: Live, { message }: ReadAction, options: RolloutOptions): Promise<Answers> {
+  return answersOf(live, await ask("reply", replySchema, () => live.episode.reply(message), options), "reply");
+}
+
+function answersOf(live: Live, { messages = [], done = false, tools = live.tools, reward }: Step, who: string): Answers {
+  if (reward !== undefined) requireFinite(`${who} gave reward`, reward);
+  return { messages, done, tools, reward };
+}
+
+function sumOf(a: number | undefined, b: number | undefined, what: string): number | undefined {
+  if (b === undefined) return a;
+  requireFinite(what, b);
+  return (a ?? 0) + b;
+}

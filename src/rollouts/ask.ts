@@ -1,0 +1,152 @@
+import { z } from "zod";
+import { EnvError } from "../core/errors.ts";
+import type { Message } from "../core/messages.ts";
+import { seedOf } from "../core/random.ts";
+import { type BehaviourCount, toolFailureKinds } from "../core/trajectory.ts";
+import type { Environment, Episode, Score, Task } from "../environments/environment.ts";
+import { messageOf } from "./call-tool.ts";
+import { DeadlineError, withinTime } from "./deadline.ts";
+import { EpisodeStop, type RolloutOptions } from "./options.ts";
+
+/** Returns the environment's answer, checked: it is other people's code, often without types. @throws EpisodeStop */
+export async function ask<T>(
+  what: string,
+  schema: z.ZodType,
+  call: (signal: AbortSignal) => T | Promise<T>,
+  { episodeTimeoutMs, signal }: RolloutOptions,
+): Promise<T> {
+  let answer: T;
+  try {
+    answer = await withinTime(call, episodeTimeoutMs, signal);
+  } catch (error) {
+    const reason = error instanceof DeadlineError ? "environment-timeout" : "environment-error";
+    throw new EpisodeStop(reason, `${what}: ${messageOf(error)}`);
+  }
+  return checked(what, schema, answer);
+}
+
+function checked<T>(what: string, schema: z.ZodType, answer: T): T {
+  const result = schema.safeParse(answer);
+  if (result.success) return answer;
+  throw new EpisodeStop("environment-error", `${what} gave a malformed answer: ${z.prettifyError(result.error)}`);
+}
+
+const messageSchema = z.discriminatedUnion("role", [
+  z.object({ role: z.enum(["system", "user"]), content: z.string() }),
+  z.object({ role: z.literal("assistant"), content: z.string() }),
+  z.object({ role: z.literal("tool"), name: z.string(), content: z.string() }),
+]);
+const method = z.custom<unknown>((value) => typeof value === "function", "a function");
+const toolsSchema = z.array(z.object({ name: z.string(), description: z.string() }));
+const protocolSchema = z.object({
+  actions: z.object({ stopStrings: z.array(z.string().min(1)).optional(), read: method }),
+  continuation: z.discriminatedUnion("kind", [
+    z.object({ kind: z.literal("one-message"), write: method, maxResponseTokens: z.number().min(1).optional() }),
+    z.object({ kind: z.literal("new-messages"), show: method }),
+  ]),
+});
+const limit = z.int().min(1).optional();
+const episodeSchema = z.object({
+  messages: z.array(messageSchema).min(1),
+  tools: toolsSchema,
+  protocol: protocolSchema.optional(),
+  limits: z.object({ turns: limit, turnsPerRequest: limit }).optional(),
+});
+// Whether a reward is finite is asked where it is given: that is a stop reason of its own.
+const anyNumber = z.custom<number>((value) => typeof value === "number", "a number");
+
+const stepShape = { tools: toolsSchema.optional(), reward: anyNumber.optional() };
+const someMessages = z.array(messageSchema);
+/** Of `Episode.afterTools`. */
+export const stepSchema = z.object({ ...stepShape, done: z.boolean().optional(), messages: someMessages.optional() }).optional();
+/** Of `Episode.reply`. */
+export const replySchema = z.union([
+  z.object({ ...stepShape, done: z.literal(true), messages: someMessages.optional() }),
+  z.object({ ...stepShape, done: z.literal(false), messages: someMessages.min(1) }),
+]);
+/** Of `Episode.call`. */
+export const callAnswerSchema = z.union([
+  z.string(),
+  z.undefined(),
+  z.object({
+    content: z.string(),
+    valid: z.boolean().optional(),
+    failure: z.enum(toolFailureKinds).optional(),
+    reward: anyNumber.optional(),
+    done: z.boolean().optional(),
+  }),
+]);
+
+const behaviourSchema = z.union([
+  z.boolean(),
+  z
+    .object({ done: z.int().min(0), called: z.int().min(0) })
+    .refine(({ done, called }) => done <= called, { path: ["done"], message: "at most `called`" }),
+]);
+const scoreSchema = z.object({
+  reward: anyNumber,
+  scores: z.record(z.string(), anyNumber).optional(),
+  behaviours: z.record(z.string(), behaviourSchema).optional(),
+});
+
+/**
+ * Starts a fresh episode. The rollouts of a group begin alike.
+ * @throws EpisodeStop; EnvError for a protocol as version 0.1 had it
+ */
+export async function startEpisode<T extends Task>(
+  environment: Environment<T>,
+  task: T,
+  options: RolloutOptions,
+): Promise<Episode> {
+  const start = () => environment.start(task, seedOf(options.seed, "episode", options.group));
+  const episode = await ask("start", z.unknown(), start, options);
+  refuseOldProtocol(environment.name, episode);
+  return checked("start", episodeSchema, episode);
+}
+
+function refuseOldProtocol(name: string, episode: Episode | undefined): void {
+  const protocol: unknown = episode?.protocol;
+  if (typeof protocol !== "object" || protocol === null || !("read" in protocol)) return;
+  throw new EnvError(`the protocol of "${name}"`, Object.keys(protocol).join(", "), {
+    expected: "{ actions: { stopStrings, read }, continuation: oneMessage(write, maxResponseTokens) }",
+    hint: "Version 0.2 split the text protocol in two: how an action is read, and how the conversation continues.",
+  });
+}
+
+/** @throws EpisodeStop, also where the reward or a score is not finite */
+export async function askScore(
+  episode: Episode,
+  conversation: readonly Message[],
+  options: RolloutOptions,
+): Promise<Omit<Required<Score>, "behaviours"> & { readonly behaviours?: Record<string, BehaviourCount> }> {
+  const { reward, scores = {}, behaviours } = await ask("score", scoreSchema, () => episode.score(conversation), options);
+  for (const [name, value] of Object.entries({ reward, ...scores })) requireFinite(`score gave ${name}`, value);
+  return { reward, scores, ...(behaviours === undefined ? {} : { behaviours: countsOf(behaviours) }) };
+}
+
+/** @throws EpisodeStop */
+export function requireFinite(what: string, value: number): void {
+  if (!Number.isFinite(value)) throw new EpisodeStop("invalid-reward", `${what} ${value}, which is not a finite number`);
+}
+
+/** In counts: what was true or false was called for once. */
+function countsOf(behaviours: NonNullable<Score["behaviours"]>): Record<string, BehaviourCount> {
+  return Object.fromEntries(
+    Object.entries(behaviours).map(([name, behaviour]) => [
+      name,
+      typeof behaviour === "boolean" ? { done: Number(behaviour), called: 1 } : behaviour,
+    ]),
+  );
+}
+
+/** Closes an episode. It is over and its result stands, so nothing is thrown. */
+export async function close(
+  episode: Episode | undefined,
+  { episodeTimeoutMs }: Pick<RolloutOptions, "episodeTimeoutMs">,
+): Promise<void> {
+  try {
+    await withinTime(() => episode?.close?.(), episodeTimeoutMs);
+  } catch {
+    // The caller has its result.
+  }
+}

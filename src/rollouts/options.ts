@@ -1,0 +1,29 @@
+import type { StopReason, TrajectoryId } from "../core/trajectory.ts";
+
+export interface RolloutOptions {
+  /** Unique within a run. It names the sampler's cache row and, with the seed, all random numbers of the episode's actions. */
+  readonly id: TrajectoryId;
+  readonly group: string;
+  readonly seed: number;
+  /** Limit of assistant turns. */
+  readonly maxTurns: number;
+  /** Limit of assistant turns since the last message of a user. Default none. */
+  readonly maxTurnsPerRequest?: number;
+  /** Limit of one action, in tokens. */
+  readonly maxTokens: number;
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly topK?: number;
+  /** For each answer of the environment, in milliseconds. */
+  readonly episodeTimeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Ends an episode early. */
+export class EpisodeStop extends Error {
+  readonly reason: StopReason;
+  constructor(reason: StopReason, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
