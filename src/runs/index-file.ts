@@ -13,8 +13,9 @@ import { decodeTrajectories, decodeTrajectory } from "./trajectory-file.ts";
 export const sources = ["train", ...evaluationMoments] as const;
 export type Source = (typeof sources)[number];
 
-const numbers = z.array(z.number());
-const strings = z.array(z.string());
+// Half a million entries pass here: a schema of every element would take longer than parsing them.
+const numbers = z.custom<number[]>((value) => Array.isArray(value) && value.every((item) => typeof item === "number"));
+const strings = z.custom<string[]>((value) => Array.isArray(value) && value.every((item) => typeof item === "string"));
 
 /**
  * One line of `index.jsonl`: a file of trajectories, one column for each thing that a filter asks. Columns instead of one object a
