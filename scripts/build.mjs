@@ -14,9 +14,7 @@ const sources = ["src", "dashboard", "package.json", "tsconfig.json", "tsconfig.
 
 /** True if dist/ is younger than all that it is made from. */
 export function isBuilt() {
-  return (
-    existsSync(program) && newest(sources) < statSync(program).mtimeMs
-  );
+  return existsSync(program) && newest(sources) < statSync(program).mtimeMs;
 }
 
 /** Into a folder of its own that then takes dist's place: a failed build leaves the old one, and nobody sees half of a new one. */

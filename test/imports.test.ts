@@ -84,6 +84,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "rewards",
     "training",
   ],
+  "server/dashboard": ["core", "chat", "runs"],
   cli: ["anything"],
   "index.ts": ["anything"],
 };

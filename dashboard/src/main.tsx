@@ -14,12 +14,13 @@ function Page() {
   const route = useRoute();
   const [theme, toggleTheme] = useTheme();
   const [first = "runs"] = route.parts;
-  const current = (name: string) => ((first === "run" ? "runs" : first === "report" ? "reports" : first) === name ? "page" : undefined);
+  const current = (name: string) =>
+    (first === "run" ? "runs" : first === "report" ? "reports" : first) === name ? "page" : undefined;
   return (
     <>
-      <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>
+      <button type="button" class="skip" onClick={() => document.getElementById("main")?.focus()}>
         Skip to the content
-      </a>
+      </button>
       <header class="top">
         <a class="brand" href="#/">
           <svg viewBox="0 0 32 32" aria-hidden="true">
@@ -40,7 +41,12 @@ function Page() {
             Reports
           </a>
         </nav>
-        <button type="button" class="quiet" onClick={toggleTheme} aria-label={`Switch to the ${theme === "dark" ? "light" : "dark"} theme`}>
+        <button
+          type="button"
+          class="quiet"
+          onClick={toggleTheme}
+          aria-label={`Switch to the ${theme === "dark" ? "light" : "dark"} theme`}
+        >
           {theme === "dark" ? "☀" : "☾"}
         </button>
       </header>

@@ -1,9 +1,9 @@
 import { Command, CommanderError } from "commander";
 import { ConfigError, RetrogradeError } from "../core/errors.ts";
-import { runsFolder } from "../runs/layout.ts";
 import { packageVersion } from "../runs/write.ts";
 import { resolveConfig } from "../training/config.ts";
 import { commandPrefix } from "./invocation.ts";
+import { addRunCommands } from "./run-commands.ts";
 import { createScreen, type TextStream } from "./screen.ts";
 import { chatFlags, doctorFlags, evaluationFlags, type SettingFlag, trainFlags } from "./settings.ts";
 
@@ -96,37 +96,7 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
       exit(await chatCommand(flags, screen));
     });
 
-  const runs = debuggable(program.command("runs"))
-    .summary("list runs, show one")
-    .description("Lists the runs of a folder, newest first.")
-    .option("--in <folder>", "where the runs are", runsFolder)
-    .action(async (flags) => {
-      const { runsCommand } = await import("./commands/runs.ts");
-      runsCommand(flags, screen);
-    });
-  debuggable(runs.command("show"))
-    .summary("show a run, or one of its episodes")
-    .description("Shows a run's evaluations, steps and metrics; with --trajectory one of its episodes, to read.")
-    .argument("<folder>", "the run's folder")
-    .option("--trajectory <id>", "an episode's id")
-    .addHelpText("after", examples("runs show runs/office-seeupo-1"))
-    .action(async (folder, flags) => {
-      const { showRunCommand } = await import("./commands/runs.ts");
-      showRunCommand(folder, flags, screen);
-    });
-  debuggable(runs.command("entropy"))
-    .summary("token entropy around tool results")
-    .description(
-      "Averages the entropy of action tokens around tool results over a run's training rollouts: where the model is unsure.",
-    )
-    .argument("<folder>", "the run's folder")
-    .option("--svg <file>", "draw it there")
-    .option("--json", "print every point as JSON")
-    .addHelpText("after", examples("runs entropy runs/office-arpo-1 --svg entropy.svg"))
-    .action(async (folder, flags) => {
-      const { entropyCommand } = await import("./commands/entropy.ts");
-      entropyCommand(folder, flags, screen);
-    });
+  addRunCommands(program, { screen, debuggable, examples });
 
   withSettings(program.command("doctor"), doctorFlags)
     .summary("check this machine and a model")

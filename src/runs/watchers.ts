@@ -120,9 +120,10 @@ function unreadResults(step: number, trajectories: readonly Trajectory[]): Findi
     const { messages, id } = trajectory;
     for (const [m, message] of messages.entries()) {
       if (message.role !== "tool") continue;
-      const values = message.content.match(/[\p{L}\p{N}][\p{L}\p{N}:._-]{2,}/gu) ?? [];
-      // A result such as "ok" says nothing that could be used.
-      if (values.length < 3 || m === messages.length - 1) continue;
+      // A result such as "ok" or "busy, try again" has nothing that could be used.
+      if (!/^\s*[[{]/.test(message.content) && message.content.length < 200) continue;
+      if (m === messages.length - 1) continue;
+      const values = message.content.match(/[\p{L}\p{N}][\p{L}\p{N}:._-]{1,}/gu) ?? [];
       const later = writtenBy({ ...trajectory, messages: messages.slice(m + 1) });
       const earlier = messages
         .slice(0, m)

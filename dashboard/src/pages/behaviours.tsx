@@ -24,13 +24,20 @@ export function BehavioursPage({ run: { row, steps } }: { readonly run: RunDetai
   useEffect(() => {
     const kept = localStorage.getItem(key(row.id));
     if (kept !== null) setBehaviours(JSON.parse(kept) as Behaviour[]);
-    else ask<Behaviour[]>("/api/run/behaviours/suggested", { run: row.id }).then(setBehaviours, (error: Error) => setProblem(error.message));
+    else
+      ask<Behaviour[]>("/api/run/behaviours/suggested", { run: row.id }).then(setBehaviours, (error: Error) =>
+        setProblem(error.message),
+      );
   }, [row.id]);
   useEffect(() => {
     if (behaviours === undefined) return;
     let current = true;
     send<BehaviourSeries>("/api/run/behaviours", { run: row.id }, behaviours).then(
-      (value) => current && (setSeries(value), setProblem(undefined)),
+      (value) => {
+        if (!current) return;
+        setSeries(value);
+        setProblem(undefined);
+      },
       (error: Error) => current && setProblem(error.message),
     );
     return () => {
@@ -46,8 +53,12 @@ export function BehavioursPage({ run: { row, steps } }: { readonly run: RunDetai
       <div class="tools">
         <h2>Behaviours over the steps</h2>
       </div>
-      <p class="muted">The share of a step's episodes in which a pattern occurs, and how often those succeeded. Up to 40 steps are read.</p>
-      <NewBehaviour add={(behaviour) => change([...(behaviours ?? []).filter(({ name }) => name !== behaviour.name), behaviour])} />
+      <p class="muted">
+        The share of a step's episodes in which a pattern occurs, and how often those succeeded. Up to 40 steps are read.
+      </p>
+      <NewBehaviour
+        add={(behaviour) => change([...(behaviours ?? []).filter(({ name }) => name !== behaviour.name), behaviour])}
+      />
       {problem !== undefined && <Problem text={problem} />}
       {series === undefined && problem === undefined && <p class="muted">Reading the episodes …</p>}
       {series !== undefined && behaviours !== undefined && (
@@ -57,7 +68,19 @@ export function BehavioursPage({ run: { row, steps } }: { readonly run: RunDetai
             const last = counts.at(-1);
             return (
               <div key={behaviour.name} class="behaviour">
-                <Chart title={behaviour.name} x={series.steps} series={[{ label: "share", values: counts.map((one) => one?.share ?? null), colour: seriesColours[i % seriesColours.length] }]} height={110} fromZero />
+                <Chart
+                  title={behaviour.name}
+                  x={series.steps}
+                  series={[
+                    {
+                      label: "share",
+                      values: counts.map((one) => one?.share ?? null),
+                      colour: seriesColours[i % seriesColours.length],
+                    },
+                  ]}
+                  height={110}
+                  fromZero
+                />
                 <p class="turn-notes">
                   {last !== undefined && (
                     <span>
@@ -65,7 +88,12 @@ export function BehavioursPage({ run: { row, steps } }: { readonly run: RunDetai
                     </span>
                   )}
                   {last?.example !== undefined && <a href={link(["run", row.id, "trajectory"], { id: last.example })}>example</a>}
-                  <button type="button" class="quiet" onClick={() => change(behaviours.filter((one) => one !== behaviour))} aria-label={`Remove ${behaviour.name}`}>
+                  <button
+                    type="button"
+                    class="quiet"
+                    onClick={() => change(behaviours.filter((one) => one !== behaviour))}
+                    aria-label={`Remove ${behaviour.name}`}
+                  >
                     remove
                   </button>
                 </p>

@@ -1,6 +1,6 @@
 import { ask, type ComparisonView, type RunList, useAsked } from "../api.ts";
 import { percent, signed } from "../format.ts";
-import { Empty, Problem } from "../parts/bits.tsx";
+import { Empty, Problem, Scroll } from "../parts/bits.tsx";
 import { link, type Route, setQuery } from "../router.ts";
 
 /** Two runs on the same tasks. */
@@ -40,13 +40,14 @@ export function ComparePage({ route }: { readonly route: Route }) {
             {split}: {tasks} tasks that both attempted
           </h2>
           <p class="lead">
-            A {percent(meanA)} <span class="muted">after step {stepA}</span> · B {percent(meanB)} <span class="muted">after step {stepB}</span> · difference{" "}
+            A {percent(meanA)} <span class="muted">after step {stepA}</span> · B {percent(meanB)}{" "}
+            <span class="muted">after step {stepB}</span> · difference{" "}
             <b class={difference.low > 0 ? "win" : difference.high < 0 ? "loss" : ""}>{signed(difference.mean * 100)} points</b>{" "}
             <span class="muted">
               95 % interval {signed(difference.low * 100)} to {signed(difference.high * 100)}, paired over tasks
             </span>
           </p>
-          <div class="scroll" tabIndex={0} role="region" aria-label={`Tasks of ${split} that differ`}>
+          <Scroll label={`Tasks of ${split} that differ`}>
             <table>
               <thead>
                 <tr>
@@ -79,13 +80,13 @@ export function ComparePage({ route }: { readonly route: Route }) {
                 ))}
               </tbody>
             </table>
-          </div>
+          </Scroll>
         </section>
       ))}
       {value !== undefined && value.settings.length > 0 && (
         <section class="panel" aria-label="Settings that differ">
           <h2>Settings that differ</h2>
-          <div class="scroll" tabIndex={0} role="region" aria-label="Differing settings">
+          <Scroll label="Differing settings">
             <table>
               <thead>
                 <tr>
@@ -110,7 +111,7 @@ export function ComparePage({ route }: { readonly route: Route }) {
                 ))}
               </tbody>
             </table>
-          </div>
+          </Scroll>
         </section>
       )}
     </>

@@ -12,7 +12,16 @@ export function PairPage({ run, route }: { readonly run: RunDetail; readonly rou
   const load = (id: string) => ask<TrajectoryView>("/api/run/trajectory", { run: run.row.id, id });
   const { value, error } = useAsked(`${run.row.id}/${a}/${b}`, async () => [await load(a), await load(b)] as const);
   const [mode, setMode] = useState<Mode>("weight");
-  const scale = useMemo(() => (value === undefined ? 1 : scaleOf(value.flatMap(({ turns }) => turns), mode)), [value, mode]);
+  const scale = useMemo(
+    () =>
+      value === undefined
+        ? 1
+        : scaleOf(
+            value.flatMap(({ turns }) => turns),
+            mode,
+          ),
+    [value, mode],
+  );
   if (error !== undefined) return <Problem text={error} />;
   if (value === undefined) return <p class="muted">Reading both …</p>;
   const differs = firstDifference(value[0], value[1]);
@@ -21,15 +30,18 @@ export function PairPage({ run, route }: { readonly run: RunDetail; readonly rou
       <div class="tools">
         <h2>Side by side</h2>
         <p class="muted" role="status">
-          {differs === undefined ? "The two are the same, token for token." : `They part in turn ${differs.turn + 1}, at token ${differs.token + 1}.`}
+          {differs === undefined
+            ? "The two are the same, token for token."
+            : `They part in turn ${differs.turn + 1}, at token ${differs.token + 1}.`}
         </p>
-        <div class="choices" role="group" aria-label="Colour tokens by">
+        <fieldset class="choices">
+          <legend class="hidden">Colour tokens by</legend>
           {modes.map(([name, label]) => (
             <button key={name} type="button" aria-pressed={mode === name} onClick={() => setMode(name)}>
               {label}
             </button>
           ))}
-        </div>
+        </fieldset>
         <Scale mode={mode} scale={scale} />
       </div>
       <div class="pair">
@@ -52,7 +64,8 @@ export function PairPage({ run, route }: { readonly run: RunDetail; readonly rou
 function firstDifference(a: TrajectoryView, b: TrajectoryView): TokenPlace | undefined {
   for (let turn = 0; turn < Math.max(a.turns.length, b.turns.length); turn++) {
     const [one, other] = [a.turns[turn]?.ids ?? [], b.turns[turn]?.ids ?? []];
-    for (let token = 0; token < Math.max(one.length, other.length); token++) if (one[token] !== other[token]) return { turn, token };
+    for (let token = 0; token < Math.max(one.length, other.length); token++)
+      if (one[token] !== other[token]) return { turn, token };
   }
   return undefined;
 }

@@ -1,7 +1,7 @@
-import { lexer, type Token, type Tokens as Marked } from "marked";
+import { lexer, type Tokens as Marked, type Token } from "marked";
 import type { ComponentChildren } from "preact";
 import { address, ask, type ReportEntry, useAsked } from "../api.ts";
-import { Problem } from "../parts/bits.tsx";
+import { Problem, Scroll } from "../parts/bits.tsx";
 import { link } from "../router.ts";
 
 /** The theory lab, the studies and the benchmarks, as the documentation has them. */
@@ -53,9 +53,11 @@ function block(token: Token, path: string, key: number): ComponentChildren {
       return <p key={key}>{inline((token as Marked.Paragraph).tokens, path)}</p>;
     case "code":
       return (
-        <pre key={key} tabIndex={0}>
-          <code>{(token as Marked.Code).text}</code>
-        </pre>
+        <Scroll key={key} label="Example">
+          <pre>
+            <code>{(token as Marked.Code).text}</code>
+          </pre>
+        </Scroll>
       );
     case "list": {
       const { ordered, items } = token as Marked.List;
@@ -63,8 +65,9 @@ function block(token: Token, path: string, key: number): ComponentChildren {
       return (
         <List key={key}>
           {items.map((item, i) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: items have a place and nothing else
-            <li key={i}>{item.tokens.map((inner, j) => (inner.type === "text" ? inline([inner], path) : block(inner, path, j)))}</li>
+            <li key={i}>
+              {item.tokens.map((inner, j) => (inner.type === "text" ? inline([inner], path) : block(inner, path, j)))}
+            </li>
           ))}
         </List>
       );
@@ -74,12 +77,11 @@ function block(token: Token, path: string, key: number): ComponentChildren {
     case "table": {
       const { header, rows } = token as Marked.Table;
       return (
-        <div key={key} class="scroll" tabIndex={0} role="region" aria-label="Table">
+        <Scroll key={key} label="Table">
           <table>
             <thead>
               <tr>
                 {header.map((cell, i) => (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: cells have a place and nothing else
                   <th scope="col" key={i}>
                     {inline(cell.tokens, path)}
                   </th>
@@ -88,17 +90,15 @@ function block(token: Token, path: string, key: number): ComponentChildren {
             </thead>
             <tbody>
               {rows.map((row, r) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: rows have a place and nothing else
                 <tr key={r}>
                   {row.map((cell, i) => (
-                    // biome-ignore lint/suspicious/noArrayIndexKey: cells have a place and nothing else
                     <td key={i}>{inline(cell.tokens, path)}</td>
                   ))}
                 </tr>
               ))}
             </tbody>
           </table>
-        </div>
+        </Scroll>
       );
     }
     case "hr":
@@ -122,7 +122,13 @@ function inline(tokens: readonly Token[] = [], path: string): ComponentChildren 
       case "link": {
         const { href, tokens: inner } = token as Marked.Link;
         const target = targetOf(href, path);
-        return target === undefined ? inline(inner, path) : <a key={i} {...target}>{inline(inner, path)}</a>;
+        return target === undefined ? (
+          inline(inner, path)
+        ) : (
+          <a key={i} {...target}>
+            {inline(inner, path)}
+          </a>
+        );
       }
       case "image": {
         const { href, text } = token as Marked.Image;

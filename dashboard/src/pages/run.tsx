@@ -37,8 +37,8 @@ export function RunPage({ route }: { readonly route: Route }) {
         <div>
           <h1>{row.id}</h1>
           <p class="sub">
-            <StatePill state={row.state} /> {row.environment} · {row.algorithm} · {row.model === "default" ? "default model" : row.model} · seed{" "}
-            {row.seed}
+            <StatePill state={row.state} /> {row.environment} · {row.algorithm} ·{" "}
+            {row.model === "default" ? "default model" : row.model} · seed {row.seed}
           </p>
         </div>
         <Control run={run} />
@@ -120,7 +120,10 @@ function useRun(id: string): { readonly run?: RunDetail; readonly problem?: stri
   return { run, problem };
 }
 
-function updated(run: RunDetail, { state, live, steps, timings, evaluations, messages, control, creditSteps }: RunUpdate): RunDetail {
+function updated(
+  run: RunDetail,
+  { state, live, steps, timings, evaluations, messages, control, creditSteps }: RunUpdate,
+): RunDetail {
   const known = run.steps.at(-1)?.step ?? 0;
   const added = <T extends { readonly step: number }>(items: readonly T[]) => items.filter(({ step }) => step > known);
   const more = added(steps);

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ask, type RunDetail, type RunList, type RunRow } from "../api.ts";
 import { ago, mean, percent } from "../format.ts";
-import { Empty, Problem, StatePill } from "../parts/bits.tsx";
+import { Empty, Problem, Scroll, StatePill } from "../parts/bits.tsx";
 import { Chart, type Series, Sparkline } from "../parts/chart.tsx";
 import { link } from "../router.ts";
 import { seriesColours } from "../theme.ts";
@@ -17,7 +17,11 @@ export function RunsPage() {
     let current = true;
     const look = () =>
       ask<RunList>("/api/runs").then(
-        (value) => current && (setList(value), setProblem(undefined)),
+        (value) => {
+          if (!current) return;
+          setList(value);
+          setProblem(undefined);
+        },
         (error: Error) => current && setProblem(error.message),
       );
     look();
@@ -47,7 +51,7 @@ export function RunsPage() {
           There is no run here yet. Start one: <code>retrograde train</code>
         </Empty>
       ) : (
-        <div class="scroll" tabIndex={0} role="region" aria-label="List of runs">
+        <Scroll label="List of runs">
           <table class="runs">
             <thead>
               <tr>
@@ -77,7 +81,12 @@ export function RunsPage() {
               {list.runs.map((run) => (
                 <tr key={run.id}>
                   <td>
-                    <input type="checkbox" checked={ticked.includes(run.id)} onChange={() => toggle(run.id)} aria-label={`Show the curves of ${run.id}`} />
+                    <input
+                      type="checkbox"
+                      checked={ticked.includes(run.id)}
+                      onChange={() => toggle(run.id)}
+                      aria-label={`Show the curves of ${run.id}`}
+                    />
                   </td>
                   <td>
                     <a class="run-name" href={link(["run", run.id])}>
@@ -108,7 +117,7 @@ export function RunsPage() {
               ))}
             </tbody>
           </table>
-        </div>
+        </Scroll>
       )}
       <Overlay runs={list.runs.filter(({ id }) => ticked.includes(id))} />
     </>
@@ -130,12 +139,15 @@ function Overlay({ runs }: { readonly runs: readonly RunRow[] }) {
     );
   }, [key]);
   const shown = runs.flatMap(({ id }) => details.get(id) ?? []);
-  const metrics = useMemo(() => [...new Set(shown.flatMap(({ steps }) => Object.keys(steps[0]?.metrics ?? {})))].sort(), [key, details]);
+  const metrics = useMemo(
+    () => [...new Set(shown.flatMap(({ steps }) => Object.keys(steps[0]?.metrics ?? {})))].sort(),
+    [key, details],
+  );
   if (runs.length === 0)
     return <p class="muted below">Tick runs to lay their curves over one another, with seeds joined to mean and interval.</p>;
   const x = Array.from({ length: Math.max(0, ...shown.map(({ steps }) => steps.length)) }, (_, i) => i + 1);
-  const series = (bySeed ? grouped(shown) : shown.map((run) => ({ label: run.row.id, runs: [run] }))).flatMap(({ label, runs: members }, i) =>
-    curves(label, members, metric, x, seriesColours[i % seriesColours.length]),
+  const series = (bySeed ? grouped(shown) : shown.map((run) => ({ label: run.row.id, runs: [run] }))).flatMap(
+    ({ label, runs: members }, i) => curves(label, members, metric, x, seriesColours[i % seriesColours.length]),
   );
   const differences = differing(shown);
   return (
@@ -151,7 +163,14 @@ function Overlay({ runs }: { readonly runs: readonly RunRow[] }) {
         </label>
         <label>
           Smoothing{" "}
-          <input type="range" min="0" max="0.95" step="0.05" value={smoothing} onInput={(event) => setSmoothing(Number(event.currentTarget.value))} />
+          <input
+            type="range"
+            min="0"
+            max="0.95"
+            step="0.05"
+            value={smoothing}
+            onInput={(event) => setSmoothing(Number(event.currentTarget.value))}
+          />
         </label>
         <label>
           <input type="checkbox" checked={bySeed} onChange={() => setBySeed(!bySeed)} /> Join seeds
@@ -166,7 +185,7 @@ function Overlay({ runs }: { readonly runs: readonly RunRow[] }) {
       {differences.length > 0 && (
         <>
           <h2>What differs in their configurations</h2>
-          <div class="scroll" tabIndex={0} role="region" aria-label="Differing settings">
+          <Scroll label="Differing settings">
             <table>
               <thead>
                 <tr>
@@ -193,7 +212,7 @@ function Overlay({ runs }: { readonly runs: readonly RunRow[] }) {
                 ))}
               </tbody>
             </table>
-          </div>
+          </Scroll>
         </>
       )}
     </section>

@@ -1,21 +1,38 @@
 import { useState } from "preact/hooks";
 import { ask, type IndexRow, type RunDetail, type TrajectoryPage, useAsked } from "../api.ts";
 import { count, number } from "../format.ts";
-import { Empty, Problem } from "../parts/bits.tsx";
+import { Empty, Problem, Scroll } from "../parts/bits.tsx";
 import { link, type Route, setQuery } from "../router.ts";
 
 const perPage = 50;
-const fields = ["source", "split", "kind", "stop", "success", "fromStep", "toStep", "task", "minReward", "maxReward", "text"] as const;
+const fields = [
+  "source",
+  "split",
+  "kind",
+  "stop",
+  "success",
+  "fromStep",
+  "toStep",
+  "task",
+  "minReward",
+  "maxReward",
+  "text",
+] as const;
 
 /** The trajectories of a run, filtered by the index. */
 export function TrajectoriesPage({ run, route }: { readonly run: RunDetail; readonly route: Route }) {
   const { row } = run;
-  const query = Object.fromEntries(fields.map((name) => [name, route.query.get(name) ?? ""])) as Record<(typeof fields)[number], string>;
+  const query = Object.fromEntries(fields.map((name) => [name, route.query.get(name) ?? ""])) as Record<
+    (typeof fields)[number],
+    string
+  >;
   const offset = Number(route.query.get("offset") ?? 0);
   const [text, setText] = useState(query.text);
   const [pair, setPair] = useState<readonly string[]>([]);
   const key = JSON.stringify([row.id, query, offset, run.steps.length]);
-  const { value, error } = useAsked<TrajectoryPage>(key, () => ask("/api/run/trajectories", { run: row.id, ...query, offset, limit: perPage }));
+  const { value, error } = useAsked<TrajectoryPage>(key, () =>
+    ask("/api/run/trajectories", { run: row.id, ...query, offset, limit: perPage }),
+  );
   const set = (changes: Record<string, string | undefined>) => setQuery(route, { offset: undefined, ...changes });
   const choice = (name: (typeof fields)[number], label: string, options: readonly (readonly [string, string])[]) => (
     <label>
@@ -38,7 +55,8 @@ export function TrajectoriesPage({ run, route }: { readonly run: RunDetail; read
   );
   const same = (options: readonly string[]) => options.map((option) => [option, option] as const);
   const facets = value?.facets;
-  const choose = (id: string) => setPair((known) => (known.includes(id) ? known.filter((one) => one !== id) : [...known.slice(-1), id]));
+  const choose = (id: string) =>
+    setPair((known) => (known.includes(id) ? known.filter((one) => one !== id) : [...known.slice(-1), id]));
   return (
     <>
       <form
@@ -63,11 +81,23 @@ export function TrajectoriesPage({ run, route }: { readonly run: RunDetail; read
         {entry("task", "Task", 14)}
         <label class="grow">
           Text
-          <input type="search" value={text} placeholder="in messages and calls" onInput={(event) => setText(event.currentTarget.value)} />
+          <input
+            type="search"
+            value={text}
+            placeholder="in messages and calls"
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
         </label>
         <button type="submit">Search</button>
         {fields.some((name) => query[name] !== "") && (
-          <button type="button" class="quiet" onClick={() => (setText(""), set(Object.fromEntries(fields.map((name) => [name, undefined]))))}>
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => {
+              setText("");
+              set(Object.fromEntries(fields.map((name) => [name, undefined])));
+            }}
+          >
             Clear
           </button>
         )}
@@ -79,7 +109,10 @@ export function TrajectoriesPage({ run, route }: { readonly run: RunDetail; read
             <span role="status">
               {count(value.total)} of {count(value.facets.trajectories)} trajectories{" "}
               <span class="muted">
-                in {value.took.toFixed(0)} ms{value.searched !== undefined && value.searched < value.facets.trajectories && `, text of the newest ${count(value.searched)} searched`}
+                in {value.took.toFixed(0)} ms
+                {value.searched !== undefined &&
+                  value.searched < value.facets.trajectories &&
+                  `, text of the newest ${count(value.searched)} searched`}
               </span>
             </span>
             {pair.length === 2 && (
@@ -88,15 +121,27 @@ export function TrajectoriesPage({ run, route }: { readonly run: RunDetail; read
               </a>
             )}
           </div>
-          {value.rows.length === 0 ? <Empty>Nothing passes this filter.</Empty> : <Rows run={row.id} rows={value.rows} pair={pair} choose={choose} />}
+          {value.rows.length === 0 ? (
+            <Empty>Nothing passes this filter.</Empty>
+          ) : (
+            <Rows run={row.id} rows={value.rows} pair={pair} choose={choose} />
+          )}
           <div class="pager">
-            <button type="button" disabled={offset === 0} onClick={() => setQuery(route, { offset: String(Math.max(0, offset - perPage)) })}>
+            <button
+              type="button"
+              disabled={offset === 0}
+              onClick={() => setQuery(route, { offset: String(Math.max(0, offset - perPage)) })}
+            >
               ← Newer
             </button>
             <span class="muted">
               {value.total === 0 ? 0 : offset + 1} – {Math.min(value.total, offset + perPage)}
             </span>
-            <button type="button" disabled={offset + perPage >= value.total} onClick={() => setQuery(route, { offset: String(offset + perPage) })}>
+            <button
+              type="button"
+              disabled={offset + perPage >= value.total}
+              onClick={() => setQuery(route, { offset: String(offset + perPage) })}
+            >
               Older →
             </button>
           </div>
@@ -115,7 +160,7 @@ interface RowsProps {
 
 function Rows({ run, rows, pair, choose }: RowsProps) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Trajectories">
+    <Scroll label="Trajectories">
       <table>
         <thead>
           <tr>
@@ -145,7 +190,12 @@ function Rows({ run, rows, pair, choose }: RowsProps) {
           {rows.map((row) => (
             <tr key={row.id}>
               <td>
-                <input type="checkbox" checked={pair.includes(row.id)} onChange={() => choose(row.id)} aria-label={`Choose ${row.id}`} />
+                <input
+                  type="checkbox"
+                  checked={pair.includes(row.id)}
+                  onChange={() => choose(row.id)}
+                  aria-label={`Choose ${row.id}`}
+                />
               </td>
               <td>
                 <a href={link(["run", run, "trajectory"], { id: row.id })}>{row.id}</a>
@@ -170,6 +220,6 @@ function Rows({ run, rows, pair, choose }: RowsProps) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }

@@ -11,7 +11,9 @@ import { link, type Route, setQuery } from "../router.ts";
 /** One episode: to be read, and to be asked why its tokens moved. */
 export function TrajectoryPage({ run, route }: { readonly run: RunDetail; readonly route: Route }) {
   const id = route.query.get("id") ?? "";
-  const { value, error } = useAsked<TrajectoryView>(`${run.row.id}/${id}/${run.creditSteps.length}`, () => ask("/api/run/trajectory", { run: run.row.id, id }));
+  const { value, error } = useAsked<TrajectoryView>(`${run.row.id}/${id}/${run.creditSteps.length}`, () =>
+    ask("/api/run/trajectory", { run: run.row.id, id }),
+  );
   if (error !== undefined) return <Problem text={error} />;
   if (value === undefined || value.entry.id !== id) return <p class="muted">Reading the trajectory …</p>;
   return <Trajectory run={run} route={route} view={value} />;
@@ -48,14 +50,34 @@ function Trajectory({ run, route, view }: { readonly run: RunDetail; readonly ro
           </p>
         </div>
         <div class="tools">
-          {at > 0 && <a class="button" href={link(["run", run.row.id, "trajectory"], { id: group[at - 1].id })}>← {at} of group</a>}
-          {at < group.length - 1 && <a class="button" href={link(["run", run.row.id, "trajectory"], { id: group[at + 1].id })}>{at + 2} of group →</a>}
-          {group.length > 1 && <a class="button" href={link(["run", run.row.id, "pair"], { a: entry.id, b: opposite(view) })}>Side by side</a>}
-          {entry.source === "train" && <a class="button" href={link(["run", run.row.id, "tree"], { step: entry.step, group: entry.group })}>Tree</a>}
+          {at > 0 && (
+            <a class="button" href={link(["run", run.row.id, "trajectory"], { id: group[at - 1].id })}>
+              ← {at} of group
+            </a>
+          )}
+          {at < group.length - 1 && (
+            <a class="button" href={link(["run", run.row.id, "trajectory"], { id: group[at + 1].id })}>
+              {at + 2} of group →
+            </a>
+          )}
+          {group.length > 1 && (
+            <a class="button" href={link(["run", run.row.id, "pair"], { a: entry.id, b: opposite(view) })}>
+              Side by side
+            </a>
+          )}
+          {entry.source === "train" && (
+            <a class="button" href={link(["run", run.row.id, "tree"], { step: entry.step, group: entry.group })}>
+              Tree
+            </a>
+          )}
           <button type="button" onClick={copyJson}>
             Copy JSON
           </button>
-          <button type="button" onClick={() => navigator.clipboard.writeText(replay).then(() => setCopied("Copied the command."))} title={replay}>
+          <button
+            type="button"
+            onClick={() => navigator.clipboard.writeText(replay).then(() => setCopied("Copied the command."))}
+            title={replay}
+          >
             Copy command
           </button>
           <span class="said" role="status">
@@ -77,26 +99,34 @@ function Trajectory({ run, route, view }: { readonly run: RunDetail; readonly ro
       {view.error !== undefined && <Problem text={view.error} />}
       {view.branch !== undefined && (
         <p class="muted">
-          Forked from <a href={link(["run", run.row.id, "trajectory"], { id: view.branch.from })}>{view.branch.from}</a> before turn {view.branch.turn + 1}.
+          Forked from <a href={link(["run", run.row.id, "trajectory"], { id: view.branch.from })}>{view.branch.from}</a> before
+          turn {view.branch.turn + 1}.
         </p>
       )}
       <div class="tools sticky-tools">
-        <span id="colour-by">Colour tokens by</span>
-        <div class="choices" role="group" aria-labelledby="colour-by">
+        <span aria-hidden="true">Colour tokens by</span>
+        <fieldset class="choices">
+          <legend class="hidden">Colour tokens by</legend>
           {modes.map(([name, label]) => (
-            <button key={name} type="button" aria-pressed={mode === name} disabled={!hasVisits && (name === "weight" || name === "change")} onClick={() => setQuery(route, { colour: name })}>
+            <button
+              key={name}
+              type="button"
+              aria-pressed={mode === name}
+              disabled={!hasVisits && (name === "weight" || name === "change")}
+              onClick={() => setQuery(route, { colour: name })}
+            >
               {label}
             </button>
           ))}
-        </div>
+        </fieldset>
         <Scale mode={mode} scale={scale} />
       </div>
       <div class="reading">
-        <div
+        <section
           ref={chat}
           class="chat-holder"
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: the arrow keys go from token to token here
           tabIndex={0}
-          role="group"
           aria-label="Conversation. Left and right arrow keys go from token to token."
           onClick={(event) => {
             const place = placeOf(event);
@@ -110,7 +140,7 @@ function Trajectory({ run, route, view }: { readonly run: RunDetail; readonly ro
           }}
         >
           <Conversation of={view} mode={mode} scale={scale} selected={selected} />
-        </div>
+        </section>
         <aside class="side">
           {selected !== undefined && turns[selected.turn]?.texts[selected.token] !== undefined ? (
             <TokenReasons view={view} place={selected} />

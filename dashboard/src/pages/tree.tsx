@@ -1,6 +1,6 @@
 import { ask, type RunDetail, type TreeView, useAsked } from "../api.ts";
 import { number, signed } from "../format.ts";
-import { Problem } from "../parts/bits.tsx";
+import { Problem, Scroll } from "../parts/bits.tsx";
 import { link, type Route, setQuery } from "../router.ts";
 
 type Node = TreeView["root"];
@@ -20,7 +20,9 @@ export function TreePage({ run, route }: { readonly run: RunDetail; readonly rou
   const last = run.steps.at(-1)?.step ?? 0;
   const step = Number(route.query.get("step") ?? last);
   const group = route.query.get("group") ?? undefined;
-  const { value, error } = useAsked<TreeView>(step === 0 ? undefined : `${run.row.id}/${step}/${group}`, () => ask("/api/run/tree", { run: run.row.id, step, group }));
+  const { value, error } = useAsked<TreeView>(step === 0 ? undefined : `${run.row.id}/${step}/${group}`, () =>
+    ask("/api/run/tree", { run: run.row.id, step, group }),
+  );
   if (step === 0) return <p class="empty">No step is done yet.</p>;
   return (
     <>
@@ -28,7 +30,10 @@ export function TreePage({ run, route }: { readonly run: RunDetail; readonly rou
         <h2>Rollouts of a task</h2>
         <label>
           Step{" "}
-          <select value={String(step)} onChange={(event) => setQuery(route, { step: event.currentTarget.value, group: undefined })}>
+          <select
+            value={String(step)}
+            onChange={(event) => setQuery(route, { step: event.currentTarget.value, group: undefined })}
+          >
             {run.steps.map((record) => (
               <option key={record.step} value={String(record.step)}>
                 {record.step}
@@ -51,7 +56,8 @@ export function TreePage({ run, route }: { readonly run: RunDetail; readonly rou
         )}
       </div>
       <p class="muted">
-        A dot is a turn, as large as its tokens are many, as dark as their entropy. A ring is a point at which branches were forked. Leaves have their reward; click to read.
+        A dot is a turn, as large as its tokens are many, as dark as their entropy. A ring is a point at which branches were
+        forked. Leaves have their reward; click to read.
       </p>
       {error !== undefined && <Problem text={error} />}
       {value !== undefined && <Tree run={run.row.id} view={value} />}
@@ -79,21 +85,36 @@ function Tree({ run, view }: { readonly run: string; readonly view: TreeView }) 
   const rewards = placed.flatMap(({ node }) => node.ends.map(({ reward }) => reward));
   const [low, high] = [Math.min(...rewards), Math.max(...rewards)];
   return (
-    <div class="scroll panel" tabIndex={0} role="region" aria-label={`Tree of ${view.task}: ${view.root.leaves} rollouts`}>
-      <svg class="tree" width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="group" aria-label="Tree of rollouts">
+    <Scroll label={`Tree of ${view.task}: ${view.root.leaves} rollouts`} panel>
+      <svg class="tree" width={width} height={height} viewBox={`0 0 ${width} ${height}`} aria-label="Tree of rollouts">
         {placed.map(({ node, x, y, parent }) => {
           if (parent === undefined) return null;
           const middle = (parent.x + x) / 2;
-          return <path key={`e${node.turn}/${node.trajectory}`} class="edge" style={{ strokeWidth: 1 + Math.sqrt(node.leaves) }} d={`M${parent.x} ${parent.y} C${middle} ${parent.y} ${middle} ${y} ${x} ${y}`} />;
+          return (
+            <path
+              key={`e${node.turn}/${node.trajectory}`}
+              class="edge"
+              style={{ strokeWidth: 1 + Math.sqrt(node.leaves) }}
+              d={`M${parent.x} ${parent.y} C${middle} ${parent.y} ${middle} ${y} ${x} ${y}`}
+            />
+          );
         })}
         {placed.map(({ node, x, y }) => {
           const radius = node.turn < 0 ? 7 : 4 + Math.min(6, Math.sqrt(node.tokens) / 2);
-          const where = link(["run", run, "trajectory"], { id: node.trajectory, token: node.turn < 0 ? undefined : `${node.turn}.0` });
+          const where = link(["run", run, "trajectory"], {
+            id: node.trajectory,
+            token: node.turn < 0 ? undefined : `${node.turn}.0`,
+          });
           return (
             <g key={`${node.turn}/${node.trajectory}`}>
               {node.forks > 0 && <circle class="fork" cx={x} cy={y} r={radius + 4} />}
               <a href={where} aria-label={node.turn < 0 ? "the task" : `turn ${node.turn + 1} of ${node.trajectory}`}>
-                <circle class={`node ${node.turn < 0 ? "root" : `e${Math.round((7 * node.entropy) / highest)}`}`} cx={x} cy={y} r={radius}>
+                <circle
+                  class={`node ${node.turn < 0 ? "root" : `e${Math.round((7 * node.entropy) / highest)}`}`}
+                  cx={x}
+                  cy={y}
+                  r={radius}
+                >
                   <title>
                     {node.turn < 0
                       ? view.task
@@ -121,6 +142,6 @@ function Tree({ run, view }: { readonly run: string; readonly view: TreeView }) 
           );
         })}
       </svg>
-    </div>
+    </Scroll>
   );
 }

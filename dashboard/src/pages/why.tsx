@@ -7,7 +7,9 @@ import { link, type Route, setQuery } from "../router.ts";
 /** What a step taught: the phrases that it pushed up and down most. */
 export function WhyPage({ run, route }: { readonly run: RunDetail; readonly route: Route }) {
   const step = Number(route.query.get("step") ?? run.creditSteps.at(-1) ?? 0);
-  const { value, error } = useAsked<PhraseList>(step === 0 ? undefined : `${run.row.id}/${step}`, () => ask("/api/run/phrases", { run: run.row.id, step }));
+  const { value, error } = useAsked<PhraseList>(step === 0 ? undefined : `${run.row.id}/${step}`, () =>
+    ask("/api/run/phrases", { run: run.row.id, step }),
+  );
   if (run.creditSteps.length === 0)
     return (
       <Empty>
@@ -33,12 +35,18 @@ export function WhyPage({ run, route }: { readonly run: RunDetail; readonly rout
             ))}
           </select>
         </label>
-        <button type="button" disabled={at < 0 || at >= run.creditSteps.length - 1} onClick={() => go(run.creditSteps[at + 1])} aria-label="Step after">
+        <button
+          type="button"
+          disabled={at < 0 || at >= run.creditSteps.length - 1}
+          onClick={() => go(run.creditSteps[at + 1])}
+          aria-label="Step after"
+        >
           →
         </button>
       </div>
       <p class="muted">
-        Phrases of two to five words by the weight Σw that the step gave their tokens, over all episodes and optimiser steps. A place leads to its tokens.
+        Phrases of two to five words by the weight Σw that the step gave their tokens, over all episodes and optimiser steps. A
+        place leads to its tokens.
       </p>
       {error !== undefined && <Problem text={error} />}
       {value !== undefined && (
@@ -51,7 +59,17 @@ export function WhyPage({ run, route }: { readonly run: RunDetail; readonly rout
   );
 }
 
-function Phrases({ title, run, phrases, tone }: { readonly title: string; readonly run: string; readonly phrases: PhraseList["up"]; readonly tone: string }) {
+function Phrases({
+  title,
+  run,
+  phrases,
+  tone,
+}: {
+  readonly title: string;
+  readonly run: string;
+  readonly phrases: PhraseList["up"];
+  readonly tone: string;
+}) {
   const largest = Math.abs(phrases[0]?.weight ?? 1);
   return (
     <section class="panel" aria-label={title}>
@@ -70,7 +88,10 @@ function Phrases({ title, run, phrases, tone }: { readonly title: string; readon
             <details>
               <summary>{places.length === count ? "places" : `the first ${places.length} places`}</summary>
               {places.map(({ trajectory, turn, token }) => (
-                <a key={`${trajectory}/${turn}/${token}`} href={link(["run", run, "trajectory"], { id: trajectory, token: `${turn}.${token}` })}>
+                <a
+                  key={`${trajectory}/${turn}/${token}`}
+                  href={link(["run", run, "trajectory"], { id: trajectory, token: `${turn}.${token}` })}
+                >
                   {trajectory}, turn {turn + 1}
                 </a>
               ))}

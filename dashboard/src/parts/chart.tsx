@@ -1,7 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { number } from "../format.ts";
-import { smooth } from "../format.ts";
+import { number, smooth } from "../format.ts";
 import { colour } from "../theme.ts";
 
 export interface Series {
@@ -81,7 +80,9 @@ export function Chart({ title, x, series, smoothing = 0, hint, height = 168, fro
             width: one.points ? 0 : one.exact ? 1 : 1.8,
             spanGaps: true,
             ...(one.dashed ? { dash: [5, 4] } : {}),
-            points: one.points ? { show: true, size: 8, fill: colour(one.colour), stroke: colour("panel"), width: 1.5 } : { show: x.length < 3 },
+            points: one.points
+              ? { show: true, size: 8, fill: colour(one.colour), stroke: colour("panel"), width: 1.5 }
+              : { show: x.length < 3 },
           })),
         ],
         hooks: { setCursor: [(self) => setAt(self.cursor.idx ?? undefined)] },
@@ -157,7 +158,9 @@ export function Sparkline({ values }: { readonly values: readonly (number | null
   const known = values.flatMap((value, i) => (value === null ? [] : [{ i, value }]));
   if (known.length < 2) return <span class="muted">–</span>;
   const [low, high] = [Math.min(...known.map(({ value }) => value)), Math.max(...known.map(({ value }) => value))];
-  const points = known.map(({ i, value }) => `${(96 * i) / (values.length - 1) + 2},${24 - (20 * (value - low)) / (high - low || 1)}`);
+  const points = known.map(
+    ({ i, value }) => `${(96 * i) / (values.length - 1) + 2},${24 - (20 * (value - low)) / (high - low || 1)}`,
+  );
   return (
     <svg class="spark" viewBox="0 0 100 28" aria-hidden="true" preserveAspectRatio="none">
       <polyline points={points.join(" ")} />

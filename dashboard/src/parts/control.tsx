@@ -35,7 +35,14 @@ export function Control({ run: { row } }: { readonly run: RunDetail }) {
       >
         <label>
           <span class="hidden">New learning rate</span>
-          <input type="text" inputMode="decimal" placeholder="learning rate" size={11} value={rate} onInput={(event) => setRate(event.currentTarget.value)} />
+          <input
+            type="text"
+            inputMode="decimal"
+            placeholder="learning rate"
+            size={11}
+            value={rate}
+            onInput={(event) => setRate(event.currentTarget.value)}
+          />
         </label>
         <button type="submit" disabled={!(value > 0)}>
           Set

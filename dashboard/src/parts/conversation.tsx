@@ -38,7 +38,6 @@ export function Conversation({ of: { messages, turns }, mode, scale, selected, d
     <ol class="chat">
       {messages.map((message, i) => {
         const turn = message.turn === undefined ? undefined : turns[message.turn];
-        // biome-ignore lint/suspicious/noArrayIndexKey: messages have a place and nothing else
         return turn === undefined ? <Message key={i} message={message} /> : draw(turn);
       })}
     </ol>

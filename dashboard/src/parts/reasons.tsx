@@ -20,7 +20,10 @@ export function TokenReasons({ view, place }: { readonly view: TrajectoryView; r
         </span>
       </p>
       {turn.visits.length === 0 ? (
-        <p>No optimiser step gave this turn a weight{entry.source === "train" ? ": its advantage is 0, or it was left out of the update" : ""}.</p>
+        <p>
+          No optimiser step gave this turn a weight
+          {entry.source === "train" ? ": its advantage is 0, or it was left out of the update" : ""}.
+        </p>
       ) : (
         <>
           <p class={`verdict ${weight > 0 ? "win" : weight < 0 ? "loss" : ""}`}>
@@ -48,7 +51,8 @@ export function TokenReasons({ view, place }: { readonly view: TrajectoryView; r
                 <span class="muted">not looked at again</span>
               ) : (
                 <>
-                  {probability((turn.visits[0].before[token] ?? 0) + change)} <span class={change > 0 ? "win" : "loss"}>{signed(change)}</span>
+                  {probability((turn.visits[0].before[token] ?? 0) + change)}{" "}
+                  <span class={change > 0 ? "win" : "loss"}>{signed(change)}</span>
                 </>
               )}
             </dd>
@@ -101,6 +105,9 @@ export function TokenReasons({ view, place }: { readonly view: TrajectoryView; r
 function sentence(reward: number, groupMean: number, advantage: number | null, factor: number | null): string {
   const beside = `The episode had reward ${number(reward)}, its group ${number(groupMean)} on average`;
   if (advantage === null) return `${beside}.`;
-  const carried = factor === null || factor === 1 ? "" : `, times M ${number(factor, 4)} for how far the visits of later turns had moved this episode`;
+  const carried =
+    factor === null || factor === 1
+      ? ""
+      : `, times M ${number(factor, 4)} for how far the visits of later turns had moved this episode`;
   return `${beside}: advantage ${signed(advantage)}${carried}.`;
 }

@@ -79,7 +79,6 @@ export const Tokens = memo(function Tokens({ turn, mode, scale, selected, differ
     <span class="tokens" data-turn={turn.turn}>
       {turn.texts.map((text, t) => (
         <span
-          // biome-ignore lint/suspicious/noArrayIndexKey: tokens have a place and nothing else
           key={t}
           data-token={t}
           class={`token ${shade(values[t], scale, mode)}${t === selected ? " chosen" : ""}${t === differsAt ? " differs" : ""}`}

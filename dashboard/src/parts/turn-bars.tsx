@@ -6,7 +6,13 @@ import { weightsOf } from "./tokens.tsx";
 export function TurnBars({ turns }: { readonly turns: readonly TurnView[] }) {
   const rows = turns.map((turn) => {
     const visit = turn.visits.at(-1);
-    return { turn: turn.turn, advantage: visit?.advantage ?? null, factor: visit?.factor ?? null, weight: weightsOf(turn).reduce((a, b) => a + b, 0), visited: turn.visits.length > 0 };
+    return {
+      turn: turn.turn,
+      advantage: visit?.advantage ?? null,
+      factor: visit?.factor ?? null,
+      weight: weightsOf(turn).reduce((a, b) => a + b, 0),
+      visited: turn.visits.length > 0,
+    };
   });
   if (rows.every(({ visited }) => !visited)) return null;
   const byAdvantage = rows.some(({ advantage }) => advantage !== null);
@@ -20,7 +26,13 @@ export function TurnBars({ turns }: { readonly turns: readonly TurnView[] }) {
       <ol>
         {rows.map((row) => (
           <li key={row.turn}>
-            <a href={`#turn-${row.turn}`} onClick={(event) => (event.preventDefault(), scrollTo(row.turn))}>
+            <a
+              href={`#turn-${row.turn}`}
+              onClick={(event) => {
+                event.preventDefault();
+                scrollTo(row.turn);
+              }}
+            >
               {row.turn + 1}
             </a>
             <Bar value={size(row)} scale={largest} />
@@ -53,7 +65,13 @@ function Bar({ value, scale, thin = false }: { readonly value: number; readonly 
   return (
     <svg class={thin ? "bar thin" : "bar"} viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
       <line x1="50" x2="50" y1="0" y2="10" />
-      <rect class={value < 0 ? "down" : "up"} x={value < 0 ? 50 - width : 50} y={thin ? 3 : 0} width={width} height={thin ? 4 : 10} />
+      <rect
+        class={value < 0 ? "down" : "up"}
+        x={value < 0 ? 50 - width : 50}
+        y={thin ? 3 : 0}
+        width={width}
+        height={thin ? 4 : 10}
+      />
     </svg>
   );
 }

@@ -13,8 +13,13 @@ export interface DashboardFlags {
 }
 
 /** Shows runs in a browser until Ctrl-C. @param folder of runs, or of one */
-export async function dashboardCommand(folder: string | undefined, { host, port, open }: DashboardFlags, screen: Screen): Promise<void> {
-  if (folder !== undefined && !existsSync(folder)) throw new ConfigError("the folder", folder, { expected: "a folder of runs, or of one run" });
+export async function dashboardCommand(
+  folder: string | undefined,
+  { host, port, open }: DashboardFlags,
+  screen: Screen,
+): Promise<void> {
+  if (folder !== undefined && !existsSync(folder))
+    throw new ConfigError("the folder", folder, { expected: "a folder of runs, or of one run" });
   const dashboard = await startDashboard({ runs: folder ?? runsFolder, host, port: portOf(port) });
   screen.line(`Dashboard: ${dashboard.url}`);
   screen.line(screen.paint.dim("Ctrl-C ends it."));
@@ -36,7 +41,11 @@ function portOf(text: string | undefined): number {
 /** Where that cannot be done, the address has been printed. */
 export function openBrowser(url: string): void {
   const [command, ...args] =
-    process.platform === "darwin" ? ["open", url] : process.platform === "win32" ? ["cmd", "/c", "start", "", url] : ["xdg-open", url];
+    process.platform === "darwin"
+      ? ["open", url]
+      : process.platform === "win32"
+        ? ["cmd", "/c", "start", "", url]
+        : ["xdg-open", url];
   const child = spawn(command, args, { stdio: "ignore", detached: true });
   child.on("error", () => {});
   child.unref();
