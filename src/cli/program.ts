@@ -61,6 +61,12 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
         "Without options: the default model in the office world, by SeeUPO. Settings come from retrograde.config.ts, then from flags.",
     )
     .option("--resume", "continue the run in --out, or else the newest one that has not finished")
+    .option(
+      "--replay <folder>",
+      "a new run under that run's configuration, with the changes that were made to it while it went on",
+    )
+    .option("--no-dashboard", "do not start the dashboard beside it")
+    .option("--open", "open the dashboard in the browser")
     .addHelpText(
       "after",
       examples(

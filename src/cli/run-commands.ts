@@ -43,6 +43,81 @@ export function addRunCommands(program: Command, { screen, debuggable, examples 
       entropyCommand(folder, flags, screen);
     });
 
+  debuggable(runs.command("compare"))
+    .summary("compare two runs task by task")
+    .description(
+      "Compares the last evaluations of two runs on the tasks that both attempted, with the paired difference and its interval.",
+    )
+    .argument("<a>", "a run's folder")
+    .argument("<b>", "another's")
+    .action(async (a, b) => {
+      const { compareCommand } = await import("./commands/run-tools.ts");
+      compareCommand(a, b, screen);
+    });
+
+  debuggable(program.command("trajectory"))
+    .summary("read one episode, and what the update did with it")
+    .description(
+      "Shows an episode as a conversation, and for each of its turns the weight, advantage, M and ratio of the update.",
+    )
+    .argument("<folder>", "the run's folder")
+    .argument("<id>", "the episode's id")
+    .option("--json", "print it as it is stored, with all ids and log-probs")
+    .addHelpText("after", examples("trajectory runs/office-seeupo-1 step-1/0/0"))
+    .action(async (folder, id, flags) => {
+      const { trajectoryCommand } = await import("./commands/trajectory.ts");
+      await trajectoryCommand(folder, id, flags, screen);
+    });
+
+  debuggable(program.command("control"))
+    .summary("pause, resume or stop a run, or change its learning rate")
+    .description("Leaves a request that the run's trainer takes before its next step, and records with that step.")
+    .argument("<folder>", "the run's folder")
+    .argument("<action>", "pause, resume, stop or learning-rate")
+    .argument("[value]", "the learning rate")
+    .addHelpText("after", examples("control runs/office-seeupo-1 pause", "control runs/office-seeupo-1 learning-rate 1e-4"))
+    .action(async (folder, action, value) => {
+      const { controlCommand } = await import("./commands/run-tools.ts");
+      controlCommand(folder, action, value, screen);
+    });
+
+  debuggable(program.command("sql"))
+    .summary("ask questions about runs in SQL")
+    .description(
+      "Answers SQL over the files of runs, by DuckDB (npm install @duckdb/node-api). Tables: runs, metrics, timings, evaluations,\n" +
+        "trajectories, token_credits, turn_credits.",
+    )
+    .argument("<query>", "one statement")
+    .option("--in <folder>", "a folder of runs, or of one run", runsFolder)
+    .option("--json", "print one JSON object a row")
+    .addHelpText("after", examples(`sql "select run, avg(reward) from trajectories where source = 'train' group by run"`))
+    .action(async (query, flags) => {
+      const { sqlCommand } = await import("./commands/run-tools.ts");
+      await sqlCommand(query, flags, screen);
+    });
+
+  debuggable(program.command("export"))
+    .summary("write a run in another format")
+    .description(
+      "Writes the steps and trajectories of a run as CSV, JSON lines or Parquet, its metrics for TensorBoard, or sends them to MLflow.",
+    )
+    .argument("<folder>", "the run's folder")
+    .option("--format <name>", "csv, jsonl, parquet or tensorboard", "csv")
+    .option("--out <folder>", "where to write (default: the run's folder)")
+    .option("--mlflow <url>", "send it to this MLflow server instead")
+    .option("--experiment <name>", "the experiment's name there", "retrograde")
+    .addHelpText(
+      "after",
+      examples(
+        "export runs/office-seeupo-1 --format tensorboard --out logs/office",
+        "export runs/office-seeupo-1 --mlflow http://localhost:5000",
+      ),
+    )
+    .action(async (folder, flags) => {
+      const { exportCommand } = await import("./commands/run-tools.ts");
+      await exportCommand(folder, flags, screen);
+    });
+
   debuggable(program.command("dashboard"))
     .summary("look at runs in a browser")
     .description(

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { ConfigError } from "../../core/errors.ts";
 import { runsFolder } from "../../runs/layout.ts";
 import { defaultPort, startDashboard } from "../../server/dashboard/server.ts";
+import { besideTraining } from "../dashboard-process.ts";
 import { listenForInterrupt } from "../interrupt.ts";
 import type { Screen } from "../screen.ts";
 
@@ -20,13 +21,20 @@ export async function dashboardCommand(
 ): Promise<void> {
   if (folder !== undefined && !existsSync(folder))
     throw new ConfigError("the folder", folder, { expected: "a folder of runs, or of one run" });
-  const dashboard = await startDashboard({ runs: folder ?? runsFolder, host, port: portOf(port) });
+  const beside = process.env[besideTraining] !== undefined;
+  const options = { runs: folder ?? runsFolder, host, port: portOf(port) };
+  const dashboard = await startDashboard(options).catch((error: unknown) => {
+    if (beside) return startDashboard({ ...options, port: 0 });
+    throw error;
+  });
   screen.line(`Dashboard: ${dashboard.url}`);
   screen.line(screen.paint.dim("Ctrl-C ends it."));
   if (open) openBrowser(dashboard.url);
   await new Promise<void>((ended) => {
     const interrupt = listenForInterrupt(() => ended());
     interrupt.signal.addEventListener("abort", () => interrupt.release(), { once: true });
+    // The trainer holds the other end, also where it is killed.
+    if (beside) process.stdin.on("end", ended).on("error", ended).resume();
   });
   await dashboard.close();
 }

@@ -5,6 +5,7 @@ import { planRun, type RunPlan, runPlan } from "../../sdk/train.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import type { TrainingEvent } from "../../training/events.ts";
 import { succeeded } from "../../training/rollout-metrics.ts";
+import { startDashboardBeside } from "../dashboard-process.ts";
 import { showDownload } from "../download.ts";
 import { count, plural } from "../format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../interrupt.ts";
@@ -13,13 +14,22 @@ import { advance, evaluationLine, nothingYet, phaseLine, statusLine, stepHeading
 import { type Report, reportLines } from "../report.ts";
 import type { Screen } from "../screen.ts";
 import { type SettingValues, settingsOf, trainFlags } from "../settings.ts";
+import { openBrowser } from "./dashboard.ts";
+
+interface TrainFlags extends SettingValues {
+  readonly resume?: boolean;
+  readonly replay?: string;
+  /** False with --no-dashboard. */
+  readonly dashboard?: boolean;
+  readonly open?: boolean;
+}
 
 /** @returns the exit code */
-export async function trainCommand(flags: SettingValues & { readonly resume?: boolean }, screen: Screen): Promise<number> {
+export async function trainCommand(flags: TrainFlags, screen: Screen): Promise<number> {
   const user = await loadConfigFile(flags.config);
   const settings = settingsOf(trainFlags, flags);
   const plan = await showDownload(settings.model ?? user.model ?? "the model", screen, (onDownload) =>
-    planRun(user, { flags: settings, resume: flags.resume, onDownload }),
+    planRun(user, { flags: settings, resume: flags.resume, replay: flags.replay, onDownload }),
   );
   for (const line of openingLines(plan)) screen.line(line);
 
@@ -28,6 +38,13 @@ export async function trainCommand(flags: SettingValues & { readonly resume?: bo
     screen.line("Stopping: what is done will be kept. Ctrl-C again ends at once.");
   });
   const display = showProgress(screen);
+  const endDashboard =
+    flags.dashboard === false
+      ? () => {}
+      : startDashboardBeside(plan.folder, (url) => {
+          screen.line(`Dashboard: ${url}`);
+          if (flags.open) openBrowser(url);
+        });
   try {
     const summary = await runPlan(plan, { onEvent: display.onEvent, signal: interrupt.signal });
     display.stop();
@@ -40,6 +57,7 @@ export async function trainCommand(flags: SettingValues & { readonly resume?: bo
     for (const line of interruptedLines(plan.folder, kept)) screen.line(line);
     return interruptedExitCode;
   } finally {
+    endDashboard();
     interrupt.release();
   }
 }
@@ -140,6 +158,7 @@ async function nextCommands({ environment, folder, config }: RunPlan): Promise<R
   const run = quoted(folder);
   const other = config.algorithm.kind === "seeupo" ? "grpo" : "seeupo";
   return [
+    [`${command} dashboard --open`, "look at it: curves, episodes, and why each token moved"],
     [`${command} runs show ${run}`, "every step and metric"],
     [`${command} chat --model ${run}`, "talk to the trained model"],
     ...(splitsOf(environment).includes("challenge") && (await environment.size("challenge")) > 0
