@@ -101,6 +101,8 @@ export const trainingConfigSchema = z.strictObject({
       /** Attempts at each task. */
       k: z.int().min(1).default(4),
       temperature: z.number().min(0).default(1),
+      /** One attempt at temperature 0 at each task, besides the sampled ones. */
+      greedy: z.boolean().default(true),
       /** Evaluates on the challenge split too. */
       challenge: z.boolean().default(false),
       /** While training: every so many steps, one attempt at each of the tasks. On another split, since settings are chosen by it. */

@@ -11,7 +11,7 @@ import { count, plural } from "../format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../interrupt.ts";
 import { commandPrefix, quoted } from "../invocation.ts";
 import { advance, evaluationLine, nothingYet, phaseLine, statusLine, stepHeading, stepLine } from "../progress.ts";
-import { type Report, reportLines } from "../report.ts";
+import { type EvaluatedChange, type EvaluatedSplit, type Report, reportLines } from "../report.ts";
 import type { Screen } from "../screen.ts";
 import { type SettingValues, settingsOf, trainFlags } from "../settings.ts";
 import { openBrowser } from "./dashboard.ts";
@@ -131,15 +131,8 @@ function interruptedLines(folder: string, steps: number): string[] {
 
 async function reportOf(plan: RunPlan, summary: Summary): Promise<Report> {
   const { folder } = plan;
-  const all = readEvaluations(folder);
-  const evaluations = all
-    .filter(({ when }) => when === "after")
-    .flatMap((after) => {
-      const before = all.find(({ when, split }) => when === "before" && split === after.split);
-      return before === undefined ? [] : [{ before, after }];
-    })
-    .sort((a, b) => rank(a.after) - rank(b.after));
-  const episodes = evaluations.length === 0 ? [] : readEpisodes(folder, evaluations[0].after);
+  const evaluations = evaluatedSplits(folder, summary);
+  const episodes = evaluations.length === 0 ? [] : readEpisodes(folder, evaluations[0][0].after);
   return {
     folder,
     summary,
@@ -151,6 +144,23 @@ async function reportOf(plan: RunPlan, summary: Summary): Promise<Report> {
       .sort(byLength)
       .at(0),
   };
+}
+
+/** Start, end and difference by split and decoding, the main split and sampled attempts first. */
+function evaluatedSplits(folder: string, summary: Summary): EvaluatedSplit[] {
+  const all = readEvaluations(folder);
+  const splits = [...new Set(all.filter(({ when }) => when === "after").map(({ split }) => split))];
+  const change = (after: EvaluationRecord): EvaluatedChange[] => {
+    const { split, decoding } = after;
+    const before = all.find((record) => record.when === "before" && record.split === split && record.decoding === decoding);
+    const differences = split === summary.after?.split ? summary.difference : summary.challenge?.difference;
+    const found = { difference: differences?.[decoding], rewardDifference: differences?.reward?.[decoding] };
+    return before === undefined ? [] : [{ before, after, ...found }];
+  };
+  return splits
+    .toSorted((a, b) => Number(a === "challenge") - Number(b === "challenge"))
+    .map((split) => all.filter((record) => record.when === "after" && record.split === split).flatMap(change))
+    .filter((changes) => changes.length > 0);
 }
 
 async function nextCommands({ environment, folder, config }: RunPlan): Promise<Report["next"]> {
@@ -166,10 +176,6 @@ async function nextCommands({ environment, folder, config }: RunPlan): Promise<R
       : []),
     [`${command} train --algorithm ${other}`, "the same with another algorithm"],
   ];
-}
-
-function rank({ split }: EvaluationRecord): number {
-  return split === "challenge" ? 1 : 0;
 }
 
 function byLength(a: { readonly turns: readonly unknown[] }, b: { readonly turns: readonly unknown[] }): number {
