@@ -104,6 +104,40 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
 
   addRunCommands(program, { screen, debuggable, examples });
 
+  const repeated = (value: string, all: string[] = []) => [...all, value];
+  debuggable(program.command("serve"))
+    .summary("serve the engine of this machine to other programs")
+    .description(
+      "With --tinker: the Tinker interface, so that programs of its Python SDK train and sample here (docs/tinker.md).",
+    )
+    .option("--tinker", "serve the Tinker interface")
+    .option(
+      "--model <name=folder>",
+      "a base model: a folder or a name on the Hub, with the name that clients use; may be repeated",
+      repeated,
+    )
+    .option("--import <name=folder>", "weights that clients load as tinker://import/weights/NAME; may be repeated", repeated)
+    .option("--port <n>", "0 takes any free one (default: 8765)")
+    .option("--host <address>", "others than this machine reach it only with a key (default: 127.0.0.1)")
+    .option("--key <key>", "a key that clients must send; may be repeated. RETROGRADE_SERVER_KEY is one too", repeated)
+    .option("--store <folder>", "where checkpoints are written (default: tinker-store)")
+    .option("--threads <n>", "threads of a computation (default: all cores)")
+    .option("--max-models <n>", "models in memory at once (default: 8)")
+    .option("--max-samplers <n>", "samplers in memory at once; others are read from the store when they are used (default: 8)")
+    .option("--memory <GiB>", "memory of all models together (default: 0.8 of what is free)")
+    .option("--max-queue <n>", "requests that may wait; beyond them clients are asked to come back (default: 1024)")
+    .option("--max-body <MiB>", "size of one request (default: 64)")
+    .option("--session-timeout <s>", "a client that is silent for so long loses its models (default: 300)")
+    .option("--verbose", "print a line for each request")
+    .addHelpText(
+      "after",
+      examples("serve --tinker", "serve --tinker --port 8765 --model small=./models/small --model Qwen/Qwen3-0.6B"),
+    )
+    .action(async (flags) => {
+      const { serveCommand } = await import("./commands/serve.ts");
+      exit(await serveCommand(flags, screen));
+    });
+
   withSettings(program.command("doctor"), doctorFlags)
     .summary("check this machine and a model")
     .description(
