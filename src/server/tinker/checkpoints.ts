@@ -53,7 +53,7 @@ export function parseCheckpointPath(text: string, bare: CheckpointKind): Checkpo
   const [model, kind, name] = parts.length === 2 ? [parts[0], bare, parts[1]] : parts;
   const known = checkpointKinds.find((each) => each === kind);
   if (parts.length < 2 || parts.length > 3 || known === undefined || !isPart(model) || !isPart(name)) {
-    throw new Refusal(400, "path of a checkpoint", text, {
+    throw new Refusal(422, "path of a checkpoint", text, {
       expected: "tinker://MODEL/weights/NAME or tinker://MODEL/sampler_weights/NAME",
     });
   }
@@ -67,7 +67,7 @@ export function formatCheckpointPath({ model, kind, name }: CheckpointPath): str
 /** @throws Refusal for a name that is no file's */
 export function requireName(name: string): void {
   if (!/^[a-zA-Z0-9_-]{1,255}$/.test(name))
-    throw new Refusal(400, "name of a checkpoint", name, { expected: "1 to 255 letters, digits, - and _" });
+    throw new Refusal(422, "name of a checkpoint", name, { expected: "1 to 255 letters, digits, - and _" });
 }
 
 /** Checkpoints of all models in one folder: `MODEL/weights/NAME/` and `MODEL/sampler_weights/NAME/`. A checkpoint is there whole or not at all. */
@@ -169,7 +169,7 @@ export class CheckpointStore {
     const base = this.#models.find(({ name, folder: at }) => name === named || at === named || basename(at) === named);
     if (base !== undefined) return base;
     const expected = this.#models.map(({ name }) => name);
-    throw new Refusal(400, `base_model_name_or_path of ${folder}`, named, { expected });
+    throw new Refusal(422, `base_model_name_or_path of ${folder}`, named, { expected });
   }
 
   #folder({ model, kind, name }: CheckpointPath): string {

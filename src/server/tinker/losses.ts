@@ -80,20 +80,20 @@ export function requireLoss(
   inputs: readonly Readonly<Record<string, unknown>>[],
 ): void {
   const loss = Object.hasOwn(losses, name) ? losses[name] : undefined;
-  if (loss === undefined) throw new Refusal(400, "loss_fn", name, { expected: lossNames });
+  if (loss === undefined) throw new Refusal(422, "loss_fn", name, { expected: lossNames });
   for (const [key, value] of Object.entries(config)) {
     if (!loss.settings.includes(key))
-      throw new Refusal(400, `loss_fn_config of ${name}`, key, { expected: listed(loss.settings) });
-    if (!Number.isFinite(value)) throw new Refusal(400, `loss_fn_config.${key}`, value, { expected: "a finite number" });
+      throw new Refusal(422, `loss_fn_config of ${name}`, key, { expected: listed(loss.settings) });
+    if (!Number.isFinite(value)) throw new Refusal(422, `loss_fn_config.${key}`, value, { expected: "a finite number" });
   }
   inputs.forEach((given, i) => {
     const missing = loss.required.find((key) => given[key] === undefined);
     if (missing !== undefined)
-      throw new Refusal(400, `loss_fn_inputs.${missing} of datum ${i}`, undefined, { expected: `an array for ${name}` });
+      throw new Refusal(422, `loss_fn_inputs.${missing} of datum ${i}`, undefined, { expected: `an array for ${name}` });
     const known = [...loss.required, "weights"];
     const unknown = Object.keys(given).find((key) => !known.includes(key));
     if (unknown !== undefined)
-      throw new Refusal(400, `loss_fn_inputs of datum ${i} for ${name}`, unknown, {
+      throw new Refusal(422, `loss_fn_inputs of datum ${i} for ${name}`, unknown, {
         expected: listed(["target_tokens", ...known]),
       });
   });
@@ -108,7 +108,7 @@ export function isLinear(name: string): boolean {
 export function evaluateLoss(name: string, inputs: LossInputs): LossOfDatum {
   const { loss, weights } = losses[name].evaluate(inputs);
   if (Number.isFinite(loss) && weights.every(Number.isFinite)) return { loss, weights };
-  throw new Refusal(400, `the loss ${name}`, loss, {
+  throw new Refusal(422, `the loss ${name}`, loss, {
     expected: "a finite number",
     hint: "The log-probs that were sent differ so much from the model's that their ratio overflows: were they sampled by this model?",
   });

@@ -58,12 +58,12 @@ export class Models {
     const used = [...others, ...this.#opening.values()];
     if (used.length >= this.#limits.models) {
       const hint = "Unload one, let a session end, or start the server with a larger --max-models.";
-      throw new Refusal(400, "loaded models", used.length + 1, { expected: `at most ${this.#limits.models}`, hint });
+      throw new Refusal(422, "loaded models", used.length + 1, { expected: `at most ${this.#limits.models}`, hint });
     }
     const sum = used.reduce((a, b) => a + b, bytes);
     if (sum > this.#limits.bytes) {
       const hint = "Unload a model, train an adapter of a lower rank, or start the server with a larger --memory.";
-      throw new Refusal(400, "memory of the loaded models", gib(sum), { expected: `at most ${gib(this.#limits.bytes)}`, hint });
+      throw new Refusal(422, "memory of the loaded models", gib(sum), { expected: `at most ${gib(this.#limits.bytes)}`, hint });
     }
     this.#opening.set(id, bytes);
   }
@@ -110,9 +110,9 @@ export function requireFit({ path, record, state }: Checkpoint, trained: Trained
   const where = formatCheckpointPath(path);
   const rankOf = (each: Trained) => (each === "full" ? "the whole model" : `rank ${each.rank}`);
   if (rankOf(record.trained) !== rankOf(trained))
-    throw new Refusal(400, `weights of ${where}`, rankOf(record.trained), { expected: rankOf(trained) });
+    throw new Refusal(422, `weights of ${where}`, rankOf(record.trained), { expected: rankOf(trained) });
   if (optimizer && state === undefined)
-    throw new Refusal(400, `optimiser of ${where}`, undefined, { expected: "a checkpoint of save_weights, or optimizer: false" });
+    throw new Refusal(422, `optimiser of ${where}`, undefined, { expected: "a checkpoint of save_weights, or optimizer: false" });
 }
 
 function gib(bytes: number): string {

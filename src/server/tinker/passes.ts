@@ -19,7 +19,7 @@ const mostContextTokens = 2e7;
 
 /** @throws Refusal naming the first thing that this server does not compute */
 export function requirePass({ data, lossFn, config }: Pass, { vocabularySize, maxLength }: ServedModel): void {
-  if (data.length === 0) throw new Refusal(400, "data", "empty", { expected: "at least one datum" });
+  if (data.length === 0) throw new Refusal(422, "data", "empty", { expected: "at least one datum" });
   requireLoss(
     lossFn,
     config,
@@ -27,7 +27,7 @@ export function requirePass({ data, lossFn, config }: Pass, { vocabularySize, ma
   );
   data.forEach(({ tokens, targets, inputs = {} }, i) => {
     const refuse = (what: string, value: unknown, expected: string) => {
-      throw new Refusal(400, `${what} of datum ${i}`, value, { expected });
+      throw new Refusal(422, `${what} of datum ${i}`, value, { expected });
     };
     if (tokens.length === 0) refuse("model_input", "empty", "at least one token");
     if (tokens.length >= maxLength) refuse("length", tokens.length, `less than ${maxLength} tokens, the model's length`);
@@ -45,7 +45,7 @@ export function requirePass({ data, lossFn, config }: Pass, { vocabularySize, ma
   });
   const context = data.reduce((sum, { tokens, targets }) => sum + runsOf(tokens, targets).reduce((s, { at }) => s + at[0], 0), 0);
   if (context > mostContextTokens)
-    throw new Refusal(400, "targets that are not the next token", context, { expected: "shorter or fewer data" });
+    throw new Refusal(422, "targets that are not the next token", context, { expected: "shorter or fewer data" });
 }
 
 /** Runs a pass on an engine. @returns log-probs of the targets in the shape of the request, and the summed loss */

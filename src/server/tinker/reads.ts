@@ -105,6 +105,6 @@ function checkpointReply({ path, record, bytes }: Checkpoint & { readonly bytes:
 
 function kindOf(text: string): CheckpointKind {
   const kind = checkpointKinds.find((each) => each === text);
-  if (kind === undefined) throw new Refusal(400, "kind of a checkpoint", text, { expected: checkpointKinds });
+  if (kind === undefined) throw new Refusal(422, "kind of a checkpoint", text, { expected: checkpointKinds });
   return kind;
 }

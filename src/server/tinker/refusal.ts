@@ -5,7 +5,10 @@ export interface RefusalDetails extends ErrorDetails {
   readonly retryAfter?: number;
 }
 
-/** A request that is not carried out, with its HTTP status. */
+/**
+ * A request that is not carried out, with its HTTP status. What is wrong with a request is 422: the official SDK takes 400 for a fault of a
+ * proxy, and 409 for a lock, and sends such requests again for five minutes.
+ */
 export class Refusal extends RetrogradeError {
   readonly status: number;
   readonly retryAfter: number | undefined;

@@ -172,7 +172,7 @@ export const postRoutes: Readonly<Record<string, Route>> = {
     const check = () => {
       if (model.sequencer.fresh) return;
       const hint = "Create another model, and load the weights as its first request.";
-      throw new Refusal(400, "load_weights", "not the first request of its model", { hint });
+      throw new Refusal(422, "load_weights", "not the first request of its model", { hint });
     };
     const work = async () => {
       await model.load(checkpoint, optimizer);
@@ -250,7 +250,7 @@ function trainedBy(
   if (lora == null || lora.rank === 0) return "full";
   const targets = [...(lora.train_attn ? modules.attention : []), ...(lora.train_mlp ? modules.mlp : [])];
   if (targets.length === 0)
-    throw new Refusal(400, "lora_config", "train_unembed alone", {
+    throw new Refusal(422, "lora_config", "train_unembed alone", {
       expected: "train_attn or train_mlp: the unembedding has no adapter here",
     });
   return { rank: lora.rank, alpha, targets, seed: lora.seed ?? 0 };

@@ -47,7 +47,7 @@ export class Samplers {
       return { base: this.base(record.baseModel), path: formatCheckpointPath(path) };
     }
     if (base_model == null)
-      throw new Refusal(400, "model of a sample", undefined, { expected: "base_model, model_path or sampling_session_id" });
+      throw new Refusal(422, "model of a sample", undefined, { expected: "base_model, model_path or sampling_session_id" });
     return { base: this.base(base_model), path: undefined };
   }
 

@@ -1,4 +1,5 @@
 import { randomInt } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import type { ActionInContext, TokenId } from "../../core/trajectory.ts";
 import type { SampleRequest } from "../../engines/engine.ts";
 import type { SampledSequence, SampleResult, TopLogprobs } from "../../tinker/data.ts";
@@ -25,25 +26,25 @@ export function checkSample(body: SampleBody, { vocabularySize, maxLength, endTo
   const { sampling_params: params, num_samples: samples, prompt_logprobs_last_n: lastN } = body;
   const prompt = body.prompt.chunks.flatMap(({ tokens }) => tokens);
   if (prompt.length === 0 || prompt.length >= maxLength)
-    throw new Refusal(400, "tokens of the prompt", prompt.length, {
+    throw new Refusal(422, "tokens of the prompt", prompt.length, {
       expected: `1 to ${maxLength - 1}, the model's length less one`,
     });
   const foreign = prompt.find((token) => token >= vocabularySize);
-  if (foreign !== undefined) throw new Refusal(400, "a token of the prompt", foreign, { expected: `0 to ${vocabularySize - 1}` });
+  if (foreign !== undefined) throw new Refusal(422, "a token of the prompt", foreign, { expected: `0 to ${vocabularySize - 1}` });
   for (const key of ["target_prompt_logprobs", "prompt_alt_tokens_k", "record_stability_info"] as const)
-    if (body[key]) throw new Refusal(400, key, body[key], { expected: "nothing: this server does not have it" });
+    if (body[key]) throw new Refusal(422, key, body[key], { expected: "nothing: this server does not have it" });
   const top = body.topk_sample_logprobs;
   const reshaped = params.temperature !== 1 && params.temperature !== 0 && (params.top_k > 0 || params.top_p < 1);
   if (top > 0 && reshaped) {
     const expected = "temperature 0 or 1, or top_k −1 and top_p 1";
-    throw new Refusal(400, "topk_sample_logprobs with temperature, top_k and top_p", top, { expected });
+    throw new Refusal(422, "topk_sample_logprobs with temperature, top_k and top_p", top, { expected });
   }
   const stop =
     params.stop === null || params.stop === undefined ? endTokens : typeof params.stop === "string" ? [params.stop] : params.stop;
   const stopTokens = stop.filter((each) => typeof each === "number");
   const stopStrings = stop.filter((each) => typeof each === "string");
   if (stopTokens.length > 0 && stopStrings.length > 0)
-    throw new Refusal(400, "sampling_params.stop", "tokens and texts", { expected: "one or the other" });
+    throw new Refusal(422, "sampling_params.stop", "tokens and texts", { expected: "one or the other" });
   return {
     prompt,
     samples,
@@ -70,6 +71,7 @@ export function checkSample(body: SampleBody, { vocabularySize, maxLength, endTo
  */
 export async function drawSamples(sampler: OpenSampler, call: CheckedSample, signal: AbortSignal): Promise<SampleResult> {
   const { prompt, samples, request, seed, promptLogprobs, topPrompt, top } = call;
+  setMaxListeners(0, signal); // each draw listens
   const draws = Array.from({ length: samples }, async (_, n): Promise<SampledSequence> => {
     const action = await sampler.sample({ ...request, context: prompt, seed: seed + n, signal });
     const { tokens, modelLogprobs = action.logprobs, logprobs, finish } = action;

@@ -55,7 +55,7 @@ export class Sequencer {
       });
     }
     if (!Number.isInteger(seqId) || seqId > this.#next + furthestAhead)
-      throw new Refusal(400, "seq_id", seqId, { expected: `${this.#next}, the next number` });
+      throw new Refusal(422, "seq_id", seqId, { expected: `${this.#next}, the next number` });
     return undefined;
   }
 
@@ -123,7 +123,7 @@ export class Sequencer {
     const missing = this.#next;
     for (const [seqId, fail] of this.#failures) {
       const hint = "Send the missing request again, then these.";
-      fail(new Refusal(400, `request ${missing} of the model`, "missing", { expected: `it before request ${seqId}`, hint }));
+      fail(new Refusal(422, `request ${missing} of the model`, "missing", { expected: `it before request ${seqId}`, hint }));
       const entry = this.#numbers.get(seqId);
       if (entry?.kind === "accepted") this.#numbers.set(seqId, { ...entry, start: () => {} });
     }

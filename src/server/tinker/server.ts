@@ -127,7 +127,7 @@ function decodePart(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch (cause) {
-    throw new Refusal(400, "address", part, { cause });
+    throw new Refusal(422, "address", part, { cause });
   }
 }
 

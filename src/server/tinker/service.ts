@@ -98,7 +98,7 @@ export class Service {
 
   /** Begins to create a model. @returns the id of the future */
   createModel(id: string, session: string, base: ServedModel, trained: Trained): string {
-    if (this.models.has(id)) throw new Refusal(409, "model_seq_id", id, { expected: "a number that was not used" });
+    if (this.models.has(id)) throw new Refusal(422, "model_seq_id", id, { expected: "a number that was not used" });
     this.models.reserve(id, base, trained);
     return this.later(async () => {
       await this.models.compute(() => this.models.open({ id, session, base, trained }));
@@ -114,11 +114,11 @@ export class Service {
     optimizer: boolean,
     base?: string | null,
   ): Promise<string> {
-    if (this.models.has(id)) throw new Refusal(409, "model_seq_id", id, { expected: "a number that was not used" });
+    if (this.models.has(id)) throw new Refusal(422, "model_seq_id", id, { expected: "a number that was not used" });
     const checkpoint = await this.store.find(parseCheckpointPath(path, "weights"));
     const { baseModel, trained } = checkpoint.record;
     if (base != null && base !== baseModel)
-      throw new Refusal(400, "base_model", base, { expected: `${baseModel}, of the checkpoint` });
+      throw new Refusal(422, "base_model", base, { expected: `${baseModel}, of the checkpoint` });
     requireFit(checkpoint, trained, optimizer);
     const served = this.samplers.base(baseModel);
     this.models.reserve(id, served, trained);
@@ -128,12 +128,12 @@ export class Service {
     });
   }
 
-  /** Takes a name for a checkpoint. @throws Refusal (409) if it is used, unless it may be overwritten */
+  /** Takes a name for a checkpoint. @throws Refusal if it is used, unless it may be overwritten */
   takeName(path: CheckpointPath, overwrite: boolean): void {
     requireName(path.name);
     if (this.store.taken(path) && !overwrite) {
       const hint = "Names of checkpoints are used once: number them with the step.";
-      throw new Refusal(409, formatCheckpointPath(path), "already exists", { hint });
+      throw new Refusal(422, formatCheckpointPath(path), "already exists", { hint });
     }
     this.store.reserve(path);
   }

@@ -64,7 +64,7 @@ export class TrainedModel {
     if (this.#failedPass !== undefined) {
       const because = this.#failedPass;
       this.#failedPass = undefined;
-      throw new Refusal(400, "optim_step", "behind a forward_backward that failed", {
+      throw new Refusal(422, "optim_step", "behind a forward_backward that failed", {
         expected: "a gradient",
         hint: `Send the pass again, and then the step. The pass failed because: ${because}`,
       });
@@ -77,7 +77,7 @@ export class TrainedModel {
       return report;
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
-      throw new Refusal(400, "optim_step", error.message, {
+      throw new Refusal(422, "optim_step", error.message, {
         hint: "The gradient is not finite: load the model's last checkpoint into a new one.",
         cause: error,
       });
