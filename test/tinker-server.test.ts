@@ -208,7 +208,7 @@ describe("bad clients", () => {
         [
           "forward_backward",
           pass(id, 1, [{ tokens: [1, 999], targets: [1, 2] }]),
-          400,
+          422,
           /a token in model_input of datum 0 is 999/,
         ],
         ["forward_backward", pass(id, 1, [{ tokens: [1, 2], targets: [1] }]), 422, /number of target_tokens/],
@@ -222,7 +222,7 @@ describe("bad clients", () => {
         [
           "asample",
           { model_path: "tinker://../../etc/x", prompt: { chunks: [{ tokens: [1] }] }, sampling_params: {} },
-          400,
+          422,
           /path/,
         ],
         ["retrieve_future", { request_id: "nope" }, 404, /future is "nope"/],
