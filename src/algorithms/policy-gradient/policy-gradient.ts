@@ -88,13 +88,14 @@ export async function policyGradientUpdate(
           return plus(pulled, klPenalty(toReference, { estimator: klEstimator, coefficient: klCoef }));
         };
         const entropies = rows.scales.map((scale) => entropyCoef * scale);
-        tally.record(
-          await minimise(policy, rows.turns, loss, {
-            knownWeights: oneStep && !klInLoss && knownAtRatioOne(update),
-            entropyWeights: entropyCoef > 0 ? spread(rows.turns, entropies) : undefined,
-            reasons: () => reasonsOf(rows.turns, advantages(rows.turns)),
-          }),
-        );
+        const known = oneStep && !klInLoss && knownAtRatioOne(update);
+        const { metrics } = await minimise(policy, rows.turns, loss, {
+          // The rule's own derivative at ratio 1, which it takes at any log-probs.
+          knownWeights: known ? loss(rows.turns.map(({ action }) => action.map(() => 0))).weights : undefined,
+          entropyWeights: entropyCoef > 0 ? spread(rows.turns, entropies) : undefined,
+          reasons: () => reasonsOf(rows.turns, advantages(rows.turns)),
+        });
+        tally.record(metrics);
       }
       if (advantage.kind === "gae" && critic !== undefined && oldValues !== undefined && returns !== undefined)
         tally.record(await fitCritic(critic, batch, { returns, oldValues, aggregation }, advantage.critic));
