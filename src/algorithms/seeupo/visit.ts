@@ -5,6 +5,7 @@ import { klPenalty } from "../objectives/kl.ts";
 import { type LossAndWeights, plus } from "../objectives/objective.ts";
 import { ppu } from "../objectives/ppu.ts";
 import type { SeeupoConfig } from "../settings/config.ts";
+import { klOptions } from "../settings/parts.ts";
 import { weighted } from "../step/correction.ts";
 import { type FixedRows, type Loss, type Minimised, type MinimiseOptions, minimise } from "../step/minimise.ts";
 import type { CarriedRatios } from "./carried-ratios.ts";
@@ -63,7 +64,7 @@ export function visitLoss(
   );
   const surrogate = importance === undefined ? uncorrected : weighted(uncorrected, importance(samples));
   if (refLogprobs === undefined) return surrogate;
-  const penalty = { estimator: config.klEstimator, coefficient: config.klCoef };
+  const penalty = { ...klOptions(config), coefficient: config.klCoef };
   return plus(surrogate, klPenalty({ logprobs, refLogprobs: refLogprobs(samples), tokenScales }, penalty));
 }
 
