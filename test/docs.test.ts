@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { algorithmConfigSchema } from "../src/algorithms/settings/config.ts";
 import { architectures } from "../src/engines/local/model/architectures.ts";
+import { bfclSettingsSchema } from "../src/environments/bfcl/settings.ts";
 import { deepResearchSettingsSchema } from "../src/environments/deep-research/settings.ts";
 import { knowledgeSettingsSchema } from "../src/environments/knowledge/settings.ts";
 import { officeSettingsSchema } from "../src/environments/office-classic/settings.ts";
@@ -34,6 +35,7 @@ const documented: readonly (readonly [string, z.core.$ZodType])[] = [
   ["the run", trainingConfigSchema],
   ["office-classic", officeSettingsSchema],
   ["knowledge", knowledgeSettingsSchema],
+  ["bfcl", bfclSettingsSchema],
   ["deep-research", deepResearchSettingsSchema],
   ...algorithmConfigSchema.options.map((option) => [option.shape.kind.value, option] as const),
   ...rewardConfigSchema.options.map((option) => [`the reward ${option.shape.kind.value}`, option] as const),

@@ -13,7 +13,6 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   algorithms: ["core"],
   hub: ["core"],
   tinker: ["core"],
-  "server/tinker": ["core", "engines/engine.ts", "tinker"],
   "engines/engine.ts": ["core"],
   "engines/call-order.ts": [],
   "engines/settings.ts": [],
@@ -84,9 +83,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "runs",
     "rewards",
     "training",
-    "server/tinker",
   ],
-  "server/dashboard": ["core", "chat", "runs"],
   cli: ["anything"],
   "index.ts": ["anything"],
 };
@@ -117,7 +114,7 @@ const owners: Readonly<Record<string, string | readonly string[]>> = {
   jiti: "training",
   picocolors: "cli",
   openai: "rewards",
-  "p-limit": ["rewards", "tinker", "server/tinker"],
+  "p-limit": ["rewards", "tinker"],
 };
 
 const source = join(import.meta.dirname, "../src");

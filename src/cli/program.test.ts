@@ -35,7 +35,7 @@ const mistakes: readonly (readonly [string, string, number])[] = [
   ["train --group-size 0", "rollout.groupSize is 0; expected at least 1.", 2],
   [
     "train --env ofice",
-    'environment.name is "ofice"; expected "office", "office-classic", "knowledge" or "deep-research". Did you mean "office"?',
+    'environment.name is "ofice"; expected "office", "office-classic", "knowledge", "bfcl" or "deep-research". Did you mean "office"?',
     2,
   ],
   ["train --algorithm seupo", 'Did you mean "seeupo"?', 2],

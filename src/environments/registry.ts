@@ -1,5 +1,6 @@
 import { ConfigError } from "../core/errors.ts";
 import { didYouMean } from "../core/settings.ts";
+import { bfclEnvironment } from "./bfcl/bfcl.ts";
 import { deepResearchEnvironment } from "./deep-research/deep-research.ts";
 import type { Environment } from "./environment.ts";
 import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
@@ -10,6 +11,7 @@ const environments: Readonly<Record<string, (settings: unknown) => Environment>>
   office: officeClassicEnvironment,
   "office-classic": officeClassicEnvironment,
   knowledge: knowledgeEnvironment,
+  bfcl: bfclEnvironment,
   "deep-research": (settings) => deepResearchEnvironment(settings),
 };
 

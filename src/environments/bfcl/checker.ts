@@ -1,6 +1,6 @@
 import { freshShared } from "./backends/shared.ts";
 import { equal } from "./python/operators.ts";
-import { Session, type SessionStart, type Session as SessionType } from "./session.ts";
+import { Session, type SessionStart } from "./session.ts";
 import { publicAttributes } from "./state-text.ts";
 
 /** What a model did in a task: turns of steps of calls. A step that is a text is an answer that could not be decoded. */
@@ -49,6 +49,17 @@ export function checkTask(task: CheckedTask, turns: ModelTurns | undefined): Ver
   return valid;
 }
 
+/** The number of checked turns that passed before the first that did not. */
+export function passedTurns(task: CheckedTask, turns: ModelTurns): number {
+  const check = new Check(task);
+  let passed = 0;
+  for (const [turn, steps] of turns.slice(0, task.groundTruth.length).entries()) {
+    if (check.turn(turn, steps.filter(isDecoded)) !== undefined) return passed;
+    if (task.groundTruth[turn].length > 0) passed++;
+  }
+  return passed;
+}
+
 /** A step that is a list of calls: neither an undecodable answer nor an empty one. */
 function isDecoded(step: string | readonly string[]): step is readonly string[] {
   return typeof step !== "string" && step.length > 0 && !(step.length === 1 && step[0] === "");
@@ -56,8 +67,8 @@ function isDecoded(step: string | readonly string[]): step is readonly string[] 
 
 /** Checks turn after turn, with a model and a ground truth that share what a process shares. */
 export class Check {
-  private readonly model: SessionType;
-  private readonly truth: SessionType;
+  private readonly model: Session;
+  private readonly truth: Session;
   private readonly groundTruth: CheckedTask["groundTruth"];
   private readonly results: string[] = [];
 
@@ -84,7 +95,8 @@ export class Check {
       const own = new Map(model === undefined ? [] : publicAttributes(model));
       const differing = publicAttributes(truth)
         .filter(([attribute, value]) => !equal(own.get(attribute) ?? null, value))
-        .map(([attribute]) => attribute);
+        .map(([attribute]) => attribute)
+        .sort();
       if (differing.length > 0)
         return invalid(
           "instance_state_mismatch",

@@ -18,7 +18,7 @@ export class JsonRecord {
 
   /** @throws EnvError naming line, field, value and what was expected */
   wrong(field: string, value: Value | undefined, expected: string, hint?: string): EnvError {
-    const shown = value === undefined ? undefined : shortened(repr(value));
+    const shown = value === undefined ? undefined : shortened(typeof value === "string" ? value : repr(value));
     return new EnvError(`${this.where}: ${field}`, shown, { expected, hint });
   }
 

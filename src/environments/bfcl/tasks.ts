@@ -13,7 +13,8 @@ export type Category = (typeof categories)[number];
 export interface BfclTask extends CheckedTask {
   /** Unique: the task's id. */
   readonly id: string;
-  readonly kind: Category;
+  /** The category, and for a task that cannot be passed a word of it. */
+  readonly kind: string;
   readonly category: Category;
   /** The user's message of each turn. Undefined at the turn at which held-out functions appear. */
   readonly userTurns: readonly (string | undefined)[];

@@ -77,6 +77,18 @@ export class Instance extends PyObject {
   }
 }
 
+/** The original's modules, which are part of some error sentences. */
+const moduleOfClass: Readonly<Record<string, string>> = {
+  GorillaFileSystem: "gorilla_file_system",
+  MathAPI: "math_api",
+  MessageAPI: "message_api",
+  TwitterAPI: "posting_api",
+  TicketAPI: "ticket_api",
+  TradingBot: "trading_bot",
+  TravelAPI: "travel_booking",
+  VehicleControlAPI: "vehicle_control",
+};
+
 class BoundMethod extends PyObject {
   readonly typeName = "method";
   private readonly instance: Instance;
@@ -89,7 +101,8 @@ class BoundMethod extends PyObject {
   }
 
   get qualifiedName(): string {
-    return `${this.instance.typeName}.${this.name}`;
+    const { typeName } = this.instance;
+    return `bfcl_eval.eval_checker.multi_turn_eval.func_source_code.${moduleOfClass[typeName]}.${typeName}.${this.name}`;
   }
 
   repr(): string {
@@ -98,7 +111,7 @@ class BoundMethod extends PyObject {
 
   override call(positional: Value[], keywords: Map<string, Value>): Value {
     const method = this.instance.backend.methods.get(this.name);
-    if (method === undefined) throw new Error(`${this.qualifiedName} is no method`);
+    if (method === undefined) throw new Error(`${this.name} is no method`);
     return method.body(this.instance.state, ...bind(method.signature, positional, keywords));
   }
 }

@@ -59,10 +59,10 @@ function conversion(
 /** `max` and `min`. */
 function extreme(name: "max" | "min"): [string, Value] {
   return built(name, (positional, keywords) => {
+    if (positional.length === 0) throw typeError(`${name} expected at least 1 argument, got 0`);
     for (const keyword of keywords.keys())
       if (keyword !== "key" && keyword !== "default")
         throw typeError(`${name}() got an unexpected keyword argument '${keyword}'`);
-    if (positional.length === 0) throw typeError(`${name} expected at least 1 argument, got 0`);
     const items = positional.length === 1 ? iterate(positional[0]) : positional;
     if (items.length === 0) {
       const fallback = keywords.get("default");
@@ -110,17 +110,49 @@ function toDict(positional: readonly Value[], keywords: ReadonlyMap<string, Valu
   return dict;
 }
 
-function range(positional: readonly Value[]): Value[] {
+/** What `range(…)` gives. */
+class Range extends PyObject {
+  readonly typeName = "range";
+  private readonly bounds: readonly [bigint, bigint, bigint];
+
+  constructor(bounds: readonly [bigint, bigint, bigint]) {
+    super();
+    this.bounds = bounds;
+  }
+
+  repr(): string {
+    const [start, stop, step] = this.bounds;
+    return step === 1n ? `range(${start}, ${stop})` : `range(${start}, ${stop}, ${step})`;
+  }
+
+  private get count(): number {
+    const [start, stop, step] = this.bounds;
+    return Math.max(0, Math.ceil((Number(stop) - Number(start)) / Number(step)));
+  }
+
+  override truth(): boolean {
+    return this.count > 0;
+  }
+
+  override attribute(name: string): Value | undefined {
+    if (name !== "__iter__") return undefined;
+    if (this.count > mostItems) throw new PyError("MemoryError", "");
+    return Array.from({ length: this.count }, (_, i) => this.bounds[0] + BigInt(i) * this.bounds[2]);
+  }
+}
+
+/** Most items of a range that are listed. */
+const mostItems = 1_000_000;
+
+function range(positional: readonly Value[]): Range {
   const numbers = positional.map((value) => {
     if (!isInt(value)) throw typeError(`'${typeName(value)}' object cannot be interpreted as an integer`);
-    return Number(value);
+    return BigInt(value);
   });
   if (numbers.length === 0) throw typeError("range expected at least 1 argument, got 0");
-  const [start, stop, step] = numbers.length === 1 ? [0, numbers[0], 1] : [numbers[0], numbers[1], numbers[2] ?? 1];
-  if (step === 0) throw valueError("range() arg 3 must not be zero");
-  const count = Math.max(0, Math.ceil((stop - start) / step));
-  if (count > 1_000_000) throw new PyError("MemoryError", "");
-  return Array.from({ length: count }, (_, i) => BigInt(start + i * step));
+  const [start, stop, step] = numbers.length === 1 ? [0n, numbers[0], 1n] : [numbers[0], numbers[1], numbers[2] ?? 1n];
+  if (step === 0n) throw valueError("range() arg 3 must not be zero");
+  return new Range([start, stop, step]);
 }
 
 function isInstance(value: Value, types: Value): boolean {
@@ -149,7 +181,7 @@ const everyday: readonly (readonly [string, Value])[] = [
   }),
   one("hash", (value) => {
     hashKey(value);
-    return isInt(value) ? BigInt(value) : 0n;
+    return isInt(value) ? BigInt(value) : 1n;
   }),
   one("iter", (value) => [...iterate(value)]),
   extreme("max"),

@@ -3,7 +3,7 @@ import { formatValue } from "./format.ts";
 import { attributeError, Builtin, Module } from "./functions.ts";
 import { compare, contains, equal, iterate, KeyError, length } from "./operators.ts";
 import { repr, str } from "./text.ts";
-import { Dict, isInt, PyError, PyObject, PySet, Tuple, typeError, typeName, type Value, valueError } from "./values.ts";
+import { Dict, isInt, isNumber, PyError, PyObject, PySet, Tuple, typeError, typeName, type Value, valueError } from "./values.ts";
 
 type Method<T> = (self: T, positional: readonly Value[], keywords: ReadonlyMap<string, Value>) => Value;
 type Methods<T> = Readonly<Record<string, Method<T>>>;
@@ -24,9 +24,16 @@ export function getAttribute(value: Value, name: string): Value {
     if (attribute !== undefined) return attribute;
     throw value instanceof Module ? value.missing(name) : attributeError(value, name);
   }
+  if (isNumber(value) && (name === "real" || name === "imag")) return partOf(value, name);
   const method = methodOf(value, name);
   if (method !== undefined) return new Builtin(name, (positional, keywords) => method(value, positional, keywords));
   throw attributeError(value, name);
+}
+
+/** The real or imaginary part of a real number. */
+function partOf(value: boolean | bigint | number, name: "real" | "imag"): Value {
+  if (typeof value === "number") return name === "real" ? value : 0;
+  return name === "real" ? BigInt(value) : 0n;
 }
 
 function methodOf(value: Value, name: string): Method<Value> | undefined {
@@ -265,6 +272,14 @@ class DictView extends PyObject {
 
   repr(): string {
     return `${this.typeName}(${repr(this.items())})`;
+  }
+
+  override truth(): boolean {
+    return this.items().length > 0;
+  }
+
+  override hash(): unknown {
+    return this.typeName === "dict_values" ? this : undefined;
   }
 
   override attribute(name: string): Value | undefined {

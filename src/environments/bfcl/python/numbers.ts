@@ -3,7 +3,7 @@ import { divideToEven, fixedText, intToFloat, quotientToFloat, roundFloat, round
 import { powFloat, sinCos } from "./fixed-point.ts";
 import { Complex } from "./objects.ts";
 import { iterate } from "./operators.ts";
-import { intText, reprText } from "./text.ts";
+import { intText, repr, reprText, str } from "./text.ts";
 import { isInt, isNumber, PyError, PySet, Tuple, typeError, typeName, type Value, valueError } from "./values.ts";
 
 type Number_ = boolean | bigint | number;
@@ -183,6 +183,7 @@ function floatModulo(a: number, b: number): number {
 }
 
 export function modulo(a: Value, b: Value): Value {
+  if (typeof a === "string") return formatPercent(a, b);
   if (!isNumber(a) || !isNumber(b)) throw unsupported("%", a, b);
   return numeric(
     a,
@@ -196,6 +197,27 @@ export function modulo(a: Value, b: Value): Value {
       return floatModulo(x, y);
     },
   );
+}
+
+/** Python's `template % values`, with %s, %r, %d, %i, %f and %%. */
+function formatPercent(template: string, values: Value): string {
+  const list = values instanceof Tuple ? values.items : [values];
+  let used = 0;
+  const text = template.replace(/%(?:\.(\d+))?([srdif%])/g, (_, digits: string | undefined, kind: string) => {
+    if (kind === "%") return "%";
+    if (used >= list.length) throw typeError("not enough arguments for format string");
+    const value = list[used++];
+    if (kind === "s") return str(value);
+    if (kind === "r") return repr(value);
+    if (kind === "f") {
+      if (!isNumber(value)) throw typeError(`must be real number, not ${typeName(value)}`);
+      return formatFixed(value, Number(digits ?? 6));
+    }
+    if (!isNumber(value)) throw typeError(`%${kind} format: a real number is required, not ${typeName(value)}`);
+    return intText(toInt(value));
+  });
+  if (used < list.length && typeName(values) !== "dict") throw typeError("not all arguments converted during string formatting");
+  return text;
 }
 
 /** Python's `a ** b`. */

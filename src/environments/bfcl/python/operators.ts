@@ -4,7 +4,8 @@ import { Dict, isNumber, PyError, PyObject, PySet, Tuple, typeError, typeName, t
 
 /** Python's truth of a value. */
 export function truth(value: Value): boolean {
-  if (value === null || typeof value !== "object") return Boolean(value) && value !== 0;
+  if (typeof value === "number") return value !== 0;
+  if (value === null || typeof value !== "object") return Boolean(value);
   if (Array.isArray(value)) return value.length > 0;
   if (value instanceof Tuple) return value.items.length > 0;
   if (value instanceof PyObject) return value.truth();
@@ -122,6 +123,8 @@ export function contains(container: Value, item: Value): boolean {
   if (typeName(container) === "bytes") {
     if (typeof item === "string") throw typeError("a bytes-like object is required, not 'str'");
   }
+  const members = container instanceof PyObject ? container.attribute("__iter__") : undefined;
+  if (members !== undefined) return contains(members, item);
   throw typeError(`argument of type '${typeName(container)}' is not iterable`);
 }
 

@@ -50,8 +50,8 @@ export interface FormatNode {
 /** Parses one expression, as `eval` does. @throws PyError SyntaxError in CPython 3.11's words */
 export function parseExpression(source: string): Node {
   const text = source.replace(/^[ \t]+/, "");
-  const parser = new Parser(tokenize(text));
-  return parser.wholeExpression();
+  if (/^#/.test(text)) throw syntaxError("invalid syntax");
+  return new Parser(tokenize(text)).wholeExpression();
 }
 
 const keywords = new Set(
@@ -153,7 +153,7 @@ class Parser {
   }
 
   private failStar(): never {
-    throw syntaxError("can't use starred expression here");
+    throw syntaxError("invalid syntax");
   }
 
   private starOrExpression(): Node {
@@ -319,11 +319,11 @@ class Parser {
       if (literals.has(next.text)) this.fail(`cannot assign to ${next.text}`);
       if (!keywords.has(next.text)) {
         this.at += 2;
-        if (this.is(",") || this.is(")")) this.fail("expected argument value expression");
         named.push({ name: next.text, value: this.argumentValue() });
         return;
       }
     }
+    if (next.kind === "name" && after.kind === "operator" && after.text === ":=") this.at += 2;
     const value = this.argumentValue();
     if (this.is("=")) this.fail('expression cannot contain assignment, perhaps you meant "=="?');
     if (named.some(({ name }) => name === undefined)) this.fail("positional argument follows keyword argument unpacking");

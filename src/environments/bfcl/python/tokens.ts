@@ -222,7 +222,8 @@ function unescaped(body: string, bytes: boolean, line: number): string {
       throw unicodeError("truncated \\uXXXX escape", offset, offset + 1 + hexDigits(body, offset, 4), line);
     if (!bytes && what === "U")
       throw unicodeError("truncated \\UXXXXXXXX escape", offset, offset + 1 + hexDigits(body, offset, 8), line);
-    if (!bytes && what.startsWith("N")) throw unicodeError("malformed \\N character escape", offset, offset + 1, line);
+    if (!bytes && what.startsWith("N{")) throw unicodeError("unknown Unicode character name", offset, offset + what.length, line);
+    if (!bytes && what === "N") throw unicodeError("malformed \\N character escape", offset, offset + 1, line);
     return whole;
   });
 }

@@ -1,0 +1,90 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { evaluate } from "./evaluate.ts";
+import { JsonSyntaxError, parseJson } from "./json.ts";
+import { PythonRandom } from "./random.ts";
+import { parseExpression } from "./syntax.ts";
+import { jsonText, repr, str } from "./text.ts";
+import type { PyError } from "./values.ts";
+
+/** The text of an expression's value, or of its error. */
+function run(source: string): string {
+  try {
+    return repr(evaluate(parseExpression(source), () => undefined));
+  } catch (error) {
+    return `${(error as PyError).kind}: ${(error as Error).message}`;
+  }
+}
+
+// Recorded with CPython 3.11.
+test.each([
+  ["[0.1, 0.1 + 0.2, 1e16, 1e-5, -0.0, 750.0]", "[0.1, 0.30000000000000004, 1e+16, 1e-05, -0.0, 750.0]"],
+  ["[1e22, 5e-324, 0.0001, 9999999999999998.0, 1.5e-7]", "[1e+22, 5e-324, 0.0001, 9999999999999998.0, 1.5e-07]"],
+  ["[round(2.5, 0), round(2.675, 2), round(0.125, 2), round(1234.5, -2)]", "[2.0, 2.67, 0.12, 1200.0]"],
+  ["[round(2.5), round(3.5), round(-0.4, 0), round(1250, -2)]", "[2, 4, -0.0, 1200]"],
+  ["1.1 ** 10", "2.5937424601000023"],
+  ["(-8) ** (1 / 3)", "(1.0000000000000002+1.7320508075688772j)"],
+  ["2 ** 100", "1267650600228229401496703205376"],
+  ["10 ** 30 / 7", "1.4285714285714285e+29"],
+  ["[7 // 2, -7 // 2, 7 % -3, -7.5 % 2, 7.5 // 2]", "[3, -4, -2, 0.5, 3.0]"],
+  ["{True: 'a', 1: 'b', 1.0: 'c'}", "{True: 'c'}"],
+  ["[1 == 1.0, [1] == [True], 2 ** 53 + 1 == 2.0 ** 53]", "[True, True, False]"],
+  ["sorted(['b', 'a', 'é', '😀', '\\uffff'])", "['a', 'b', 'é', '\\uffff', '😀']"],
+  ['"it\'s"', '"it\'s"'],
+  ["'both \\' and \"'", "'both \\' and \"'"],
+  ["'\\x85\\u2028\\u200b\\x7f é日本'", "'\\x85\\u2028\\u200b\\x7f é日本'"],
+  ["(1,), (), {1}, set()", "((1,), (), {1}, set())"],
+  ["f'{1 + 1:.2f} {\"a\"!r}'", "\"2.00 'a'\""],
+  ["[x * 2 for x in range(4) if x % 2]", "[2, 6]"],
+  ["'a' + 1", 'TypeError: can only concatenate str (not "int") to str'],
+  ["1 + 'a'", "TypeError: unsupported operand type(s) for +: 'int' and 'str'"],
+  ["'a' < 1", "TypeError: '<' not supported between instances of 'str' and 'int'"],
+  ["{}['a']", "KeyError: 'a'"],
+  ["{[]: 1}", "TypeError: unhashable type: 'list'"],
+  ["5 in 5", "TypeError: argument of type 'int' is not iterable"],
+  ["int('x')", "ValueError: invalid literal for int() with base 10: 'x'"],
+  ["foo(", "SyntaxError: '(' was never closed (<string>, line 1)"],
+  ["f(a b)", "SyntaxError: invalid syntax. Perhaps you forgot a comma? (<string>, line 1)"],
+  ["f(x=1, x=2)", "SyntaxError: keyword argument repeated: x (<string>, line 1)"],
+  ["'open", "SyntaxError: unterminated string literal (detected at line 1) (<string>, line 1)"],
+  ["true", "NameError: name 'true' is not defined"],
+  [
+    "10 ** 5000",
+    "ValueError: Exceeds the limit (4300 digits) for integer string conversion; use sys.set_int_max_str_digits() to increase the limit",
+  ],
+])("%s", (source, expected) => {
+  expect(run(source)).toBe(expected);
+});
+
+test("json.dumps: ASCII alone, ints and floats apart, keys as texts", () => {
+  expect(jsonText(parseJson('{"é😀": [5, 5.0, 1e-7, NaN, null, true], "\\u007f": 12345678901234567890}'))).toBe(
+    '{"\\u00e9\\ud83d\\ude00": [5, 5.0, 1e-07, NaN, null, true], "\\u007f": 12345678901234567890}',
+  );
+});
+
+test("JSON that Python refuses is refused, with its position", () => {
+  for (const text of ["{", "[1,]", "{'a': 1}", "01", '"a\nb"', "1 2", "", "nul"])
+    expect(() => parseJson(text), text).toThrow(JsonSyntaxError);
+  expect(() => parseJson('{"a" 1}')).toThrow('expected ":" at character 6');
+});
+
+test("JSON and repr read back as they were", () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => {
+      const parsed = parseJson(JSON.stringify(value));
+      expect(JSON.parse(jsonText(parsed))).toEqual(JSON.parse(JSON.stringify(value)));
+      expect(repr(evaluate(parseExpression(repr(parsed)), () => undefined))).toBe(repr(parsed));
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("the generator draws CPython's numbers", () => {
+  const ids = new PythonRandom(200191n);
+  expect([1, 2, 3].map(() => ids.randint(10000, 99999))).toEqual([67410n, 41772n, 24547n]);
+  const travel = new PythonRandom(141053n);
+  expect(str(travel.uniform(-10, 40))).toBe("36.63485703790535");
+  const copy = travel.clone();
+  expect(travel.randint(100000000000, 999999999999)).toBe(391310425148n);
+  expect(copy.randint(100000000000, 999999999999)).toBe(391310425148n);
+});

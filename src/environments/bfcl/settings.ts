@@ -1,0 +1,14 @@
+import { z } from "zod";
+
+export const bfclSettingsSchema = z.strictObject({
+  /** The folder with the tasks. Default: the folder that `retrograde data bfcl` downloads to. */
+  data: z.string().min(1).optional(),
+  /** How tools are called: by the model's chat template, or as Python text. */
+  format: z.enum(["native", "python"]).default("native"),
+  /** sparse: the verdict, 1 or 0. dense: the share of checked turns that passed before the first that did not. */
+  reward: z.enum(["sparse", "dense"]).default("sparse"),
+  /** Most steps of a turn: a task ends after the step that exceeds it. 20 is the benchmark's. */
+  stepsPerTurn: z.int().min(1).default(20),
+});
+
+export type BfclSettings = z.output<typeof bfclSettingsSchema>;
