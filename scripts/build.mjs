@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Compiles src/ to dist/.
+// Compiles src/ to dist/, and the dashboard's page to dist/dashboard/.
 import { existsSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { argv } from "node:process";
@@ -10,11 +10,11 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
 const program = join(dist, "cli/main.js");
 
+const sources = ["src", "dashboard", "package.json", "tsconfig.json", "tsconfig.build.json"];
+
 /** True if dist/ is younger than all that it is made from. */
 export function isBuilt() {
-  return (
-    existsSync(program) && newest(["src", "package.json", "tsconfig.json", "tsconfig.build.json"]) < statSync(program).mtimeMs
-  );
+  return existsSync(program) && newest(sources) < statSync(program).mtimeMs;
 }
 
 /** Into a folder of its own that then takes dist's place: a failed build leaves the old one, and nobody sees half of a new one. */
@@ -27,6 +27,10 @@ export function build() {
     run([process.execPath, "node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json", "--outDir", fresh], {
       cwd: root,
       hint: "The messages above say where src/ does not compile.",
+    });
+    run([process.execPath, "node_modules/vite/bin/vite.js", "build", "dashboard", "--outDir", join(fresh, "dashboard")], {
+      cwd: root,
+      hint: "The messages above say where dashboard/ does not compile.",
     });
     // What changes while the compiler runs is newer than this, and compiled next time.
     utimesSync(join(fresh, "cli/main.js"), started, started);

@@ -31,6 +31,7 @@ export { officeClassicEnvironment } from "./environments/office-classic/office-c
 export { newMessages, oneMessage, type TextProtocol } from "./environments/protocol.ts";
 export { defineReward, type FinishedEpisode, type Reward, RewardError } from "./rewards/reward.ts";
 export type { Summary } from "./runs/records.ts";
+export { type QueryResult, queryRuns } from "./runs/sql.ts";
 export { type PlanOptions, type TrainOptions, train } from "./sdk/train.ts";
 export { type AiSdkTool, fromAiSdk } from "./tools/ai-sdk.ts";
 export { createPageReader, type FetchSettings, fetchTool, type ReadPage } from "./tools/fetch/fetch.ts";

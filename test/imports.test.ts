@@ -13,6 +13,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   algorithms: ["core"],
   hub: ["core"],
   tinker: ["core"],
+  "server/tinker": ["core", "engines/engine.ts", "tinker"],
   "engines/engine.ts": ["core"],
   "engines/call-order.ts": [],
   "engines/settings.ts": [],
@@ -83,7 +84,9 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "runs",
     "rewards",
     "training",
+    "server/tinker",
   ],
+  "server/dashboard": ["core", "chat", "runs"],
   cli: ["anything"],
   "index.ts": ["anything"],
 };
@@ -114,7 +117,7 @@ const owners: Readonly<Record<string, string | readonly string[]>> = {
   jiti: "training",
   picocolors: "cli",
   openai: "rewards",
-  "p-limit": ["rewards", "tinker"],
+  "p-limit": ["rewards", "tinker", "server/tinker"],
 };
 
 const source = join(import.meta.dirname, "../src");

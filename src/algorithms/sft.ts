@@ -17,8 +17,9 @@ export async function sftUpdate(policy: Policy, demonstrations: readonly ActionI
   if (demonstrations.length === 0) throw new ShapeError("number of demonstrations", 0, { expected: "at least 1" });
   const lengths = demonstrations.map(({ action }) => action.length);
   const scales = tokenScales(lengths, "token-mean");
-  return minimise(policy, demonstrations, (logprobs) => crossEntropy(logprobs, scales), {
-    knownWeights: true,
+  const { metrics } = await minimise(policy, demonstrations, (logprobs) => crossEntropy(logprobs, scales), {
+    knownWeights: demonstrations.map(({ action }, i) => action.map(() => scales[i])),
     reasons: () => demonstrations.map(({ trajectory, turn }) => ({ trajectory, turn, advantage: 1 })),
   });
+  return metrics;
 }

@@ -2,6 +2,7 @@ import { ModelError } from "../core/errors.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import type { TokenId } from "../core/trajectory.ts";
 import type { Tool } from "../tools/tool.ts";
+import { controlTokens } from "./control-tokens.ts";
 import { compileTemplate } from "./template.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
@@ -65,7 +66,12 @@ export function makeChat(tokenizer: Tokenizer): Chat {
       hint: "Base models often have none; use the model's instruct version.",
     });
   }
-  const render = compileTemplate(chatTemplate, namedTokens);
+  const special = tokenizer.addedTokens.filter((token) => token.special).map(({ text }) => text);
+  const used = tokenizer.addedTokens
+    .map(({ text }) => text)
+    .filter((text) => special.includes(text) || chatTemplate.includes(text));
+  const control = controlTokens(special, used, tokenizer.encode);
+  const render = compileTemplate(chatTemplate, namedTokens, control.quote);
   const stopTexts = tokenizer.stopTokens.map((id) => tokenizer.decode([id]));
 
   /** The end-of-turn text that stands at this place, "" if there is none. */
@@ -96,22 +102,22 @@ export function makeChat(tokenizer: Tokenizer): Chat {
     actionText,
     open: (messages, tools) => {
       const text = render(messages, tools, true);
-      return { messages, tools, ids: tokenizer.encode(text), text, rewritten: false };
+      return { messages, tools, ids: control.encode(text), text, rewritten: false };
     },
     extend: (before, action, message, answers, tools = before.tools) => {
       const context = { ...before, tools };
       const messages = [...context.messages, message, ...answers];
       const text = render(messages, tools, true);
       const end = actionEnd(context, actionText(action), message, text);
-      if (end === undefined) return { ...context, messages, ids: tokenizer.encode(text), text, rewritten: true };
+      if (end === undefined) return { ...context, messages, ids: control.encode(text), text, rewritten: true };
       // An action that was cut off gets its end of turn here, as part of what follows it.
       const follow = text.slice(isEnded(action) ? end + stopAt(text, end).length : end);
-      return { ...context, messages, ids: [...context.ids, ...action, ...tokenizer.encode(follow)], text, rewritten: false };
+      return { ...context, messages, ids: [...context.ids, ...action, ...control.encode(follow)], text, rewritten: false };
     },
     resume: (context, action, text, message, answers) => ({
       ...context,
       messages: [...context.messages, message, ...answers],
-      ids: [...context.ids, ...action, ...tokenizer.encode(text)],
+      ids: [...context.ids, ...action, ...control.encode(control.quoteSpecial(text))],
       text: context.text + tokenizer.decode(action) + text,
       rewritten: false,
     }),

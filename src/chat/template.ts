@@ -11,13 +11,18 @@ export type Render = (messages: readonly Message[], tools: readonly Tool[], awai
 
 /**
  * @param namedTokens what the template may refer to, such as `bos_token`
+ * @param quote what is done to texts that others wrote, see control-tokens.ts
  * @throws ModelError if the template does not parse
  */
-export function compileTemplate(source: string, namedTokens: Readonly<Record<string, string>>): Render {
+export function compileTemplate(
+  source: string,
+  namedTokens: Readonly<Record<string, string>>,
+  quote: (text: string) => string = (text) => text,
+): Render {
   const template = refusals("chat template", () => new Template(source));
   const describedTools = new WeakMap<readonly Tool[], unknown>();
   const toolsForTemplate = (tools: readonly Tool[]): unknown => {
-    const described = describedTools.get(tools) ?? describeTools(tools);
+    const described = describedTools.get(tools) ?? quotedStrings(describeTools(tools), quote);
     describedTools.set(tools, described);
     return described;
   };
@@ -25,7 +30,7 @@ export function compileTemplate(source: string, namedTokens: Readonly<Record<str
     refusals("what the chat template answered", () =>
       template.render({
         ...namedTokens,
-        messages: messages.map(describeMessage),
+        messages: messages.map((message) => describeMessage(message, quote)),
         tools: tools.length === 0 ? undefined : toolsForTemplate(tools),
         add_generation_prompt: awaitsAssistant,
       }),
@@ -93,8 +98,9 @@ function someNode(value: unknown, holds: (node: Readonly<Record<string, unknown>
 }
 
 /** Messages in the form that the templates of the Hugging Face hub expect. */
-function describeMessage(message: Message): Record<string, unknown> {
-  if (message.role !== "assistant") return { ...message };
+function describeMessage(message: Message, quote: (text: string) => string): Record<string, unknown> {
+  if (message.role === "system") return { ...message }; // the environment's own words
+  if (message.role !== "assistant") return { ...message, content: quote(message.content) };
   const { role, content, reasoning, toolCalls } = message;
   return {
     role,
@@ -113,6 +119,14 @@ function describeTools(tools: readonly Tool[]): unknown {
     type: "function",
     function: { name: tool.name, description: tool.description, parameters: parametersAsJsonSchema(tool) },
   }));
+}
+
+/** Every string inside of a value, quoted: names and descriptions of tools may come from a server. */
+function quotedStrings(value: unknown, quote: (text: string) => string): unknown {
+  if (typeof value === "string") return quote(value);
+  if (Array.isArray(value)) return value.map((item) => quotedStrings(item, quote));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, quotedStrings(inner, quote)]));
 }
 
 function refusals<T>(what: string, run: () => T): T {

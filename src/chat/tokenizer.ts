@@ -17,6 +17,8 @@ export interface Tokenizer {
   /** Named tokens that templates refer to, such as `bos_token`. */
   readonly namedTokens: Readonly<Record<string, string>>;
   encode(text: string): TokenId[];
+  /** Tokens that stand for themselves wherever their text occurs. `special` ones have a control meaning in every chat. */
+  readonly addedTokens: readonly { readonly text: string; readonly special: boolean }[];
   /** Special tokens are kept in the text unless told otherwise. Ids without a token, such as a model's padding rows, give no text. */
   decode(ids: readonly TokenId[], options?: { readonly skipSpecial?: boolean }): string;
   idOf(token: string): TokenId | undefined;
@@ -48,7 +50,7 @@ const configSchema = z.looseObject({
 });
 const tokenizerSchema = z.looseObject({
   model: z.looseObject({ vocab: z.union([z.record(z.string(), z.number()), z.array(z.unknown())]) }),
-  added_tokens: z.array(z.looseObject({ id: z.number(), content: z.string() })).default([]),
+  added_tokens: z.array(z.looseObject({ id: z.number(), content: z.string(), special: z.boolean().default(false) })).default([]),
   normalizer: z.unknown().default(null),
   pre_tokenizer: z.unknown().default(null),
   post_processor: z.unknown().default(null),
@@ -122,6 +124,7 @@ export function makeTokenizer(files: TokenizerFiles, origin = "tokenizer"): Toke
     chatTemplate: files.chatTemplate ?? config.chat_template ?? undefined,
     namedTokens,
     encode,
+    addedTokens: definition.added_tokens.map(({ content, special }) => ({ text: content, special })),
     decode: (ids, { skipSpecial = false } = {}) => {
       const decodable = ids.filter((id) => texts.has(id));
       if (decodable.length === 0) return "";

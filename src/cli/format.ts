@@ -4,9 +4,32 @@ export function percent(share: number): string {
   return `${(share * 100).toFixed(1)} %`;
 }
 
-/** "41.2 %  [38.0, 44.5]" */
-export function interval({ mean, low, high }: { readonly mean: number; readonly low: number; readonly high: number }): string {
-  return `${percent(mean)}  [${(low * 100).toFixed(1)}, ${(high * 100).toFixed(1)}]`;
+interface Interval {
+  readonly mean: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** "41.2 %  [38.0, 44.5]". The ends are rounded outwards, so that an interval below 100 % never reads as 100. */
+export function interval({ mean, low, high }: Interval): string {
+  return `${percent(mean)}  [${outwards(low, Math.floor)}, ${outwards(high, Math.ceil)}]`;
+}
+
+/** "+12.5 points  [8.1, 17.0]", of a difference of shares. */
+export function points({ mean, low, high }: Interval): string {
+  return `${mean < 0 ? "−" : "+"}${Math.abs(mean * 100).toFixed(1)} points  [${outwards(low, Math.floor)}, ${outwards(high, Math.ceil)}]`;
+}
+
+function outwards(share: number, round: (value: number) => number): string {
+  // What is a rounding error away from a tenth is that tenth.
+  const tenths = Math.round(share * 1000);
+  const rounded = Math.abs(share * 1000 - tenths) < 1e-6 ? tenths : round(share * 1000);
+  return (rounded / 10).toFixed(1).replace("-", "−");
+}
+
+/** "p = 0.032", "p < 0.0001". */
+export function pText(pValue: number): string {
+  return pValue < 0.0001 ? "p < 0.0001" : `p = ${pValue.toPrecision(2)}`;
 }
 
 /** 12345 as "12,345". */

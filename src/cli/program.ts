@@ -1,9 +1,9 @@
 import { Command, CommanderError } from "commander";
 import { ConfigError, RetrogradeError } from "../core/errors.ts";
-import { runsFolder } from "../runs/layout.ts";
 import { packageVersion } from "../runs/write.ts";
 import { resolveConfig } from "../training/config.ts";
 import { commandPrefix } from "./invocation.ts";
+import { addRunCommands } from "./run-commands.ts";
 import { createScreen, type TextStream } from "./screen.ts";
 import { chatFlags, doctorFlags, evaluationFlags, type SettingFlag, trainFlags } from "./settings.ts";
 
@@ -61,6 +61,12 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
         "Without options: the default model in the office world, by SeeUPO. Settings come from retrograde.config.ts, then from flags.",
     )
     .option("--resume", "continue the run in --out, or else the newest one that has not finished")
+    .option(
+      "--replay <folder>",
+      "a new run under that run's configuration, with the changes that were made to it while it went on",
+    )
+    .option("--no-dashboard", "do not start the dashboard beside it")
+    .option("--open", "open the dashboard in the browser")
     .addHelpText(
       "after",
       examples(
@@ -96,36 +102,40 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
       exit(await chatCommand(flags, screen));
     });
 
-  const runs = debuggable(program.command("runs"))
-    .summary("list runs, show one")
-    .description("Lists the runs of a folder, newest first.")
-    .option("--in <folder>", "where the runs are", runsFolder)
-    .action(async (flags) => {
-      const { runsCommand } = await import("./commands/runs.ts");
-      runsCommand(flags, screen);
-    });
-  debuggable(runs.command("show"))
-    .summary("show a run, or one of its episodes")
-    .description("Shows a run's evaluations, steps and metrics; with --trajectory one of its episodes, to read.")
-    .argument("<folder>", "the run's folder")
-    .option("--trajectory <id>", "an episode's id")
-    .addHelpText("after", examples("runs show runs/office-seeupo-1"))
-    .action(async (folder, flags) => {
-      const { showRunCommand } = await import("./commands/runs.ts");
-      showRunCommand(folder, flags, screen);
-    });
-  debuggable(runs.command("entropy"))
-    .summary("token entropy around tool results")
+  addRunCommands(program, { screen, debuggable, examples });
+
+  const repeated = (value: string, all: string[] = []) => [...all, value];
+  debuggable(program.command("serve"))
+    .summary("serve the engine of this machine to other programs")
     .description(
-      "Averages the entropy of action tokens around tool results over a run's training rollouts: where the model is unsure.",
+      "With --tinker: the Tinker interface, so that programs of its Python SDK train and sample here (docs/tinker.md).",
     )
-    .argument("<folder>", "the run's folder")
-    .option("--svg <file>", "draw it there")
-    .option("--json", "print every point as JSON")
-    .addHelpText("after", examples("runs entropy runs/office-arpo-1 --svg entropy.svg"))
-    .action(async (folder, flags) => {
-      const { entropyCommand } = await import("./commands/entropy.ts");
-      entropyCommand(folder, flags, screen);
+    .option("--tinker", "serve the Tinker interface")
+    .option(
+      "--model <name=folder>",
+      "a base model: a folder or a name on the Hub, with the name that clients use; may be repeated",
+      repeated,
+    )
+    .option("--import <name=folder>", "weights that clients load as tinker://import/weights/NAME; may be repeated", repeated)
+    .option("--port <n>", "0 takes any free one (default: 8765)")
+    .option("--host <address>", "others than this machine reach it only with a key (default: 127.0.0.1)")
+    .option("--key <key>", "a key that clients must send; may be repeated. RETROGRADE_SERVER_KEY is one too", repeated)
+    .option("--store <folder>", "where checkpoints are written (default: tinker-store)")
+    .option("--threads <n>", "threads of a computation (default: all cores)")
+    .option("--max-models <n>", "models in memory at once (default: 8)")
+    .option("--max-samplers <n>", "samplers in memory at once; others are read from the store when they are used (default: 8)")
+    .option("--memory <GiB>", "memory of all models together (default: 0.8 of what is free)")
+    .option("--max-queue <n>", "requests that may wait; beyond them clients are asked to come back (default: 1024)")
+    .option("--max-body <MiB>", "size of one request (default: 64)")
+    .option("--session-timeout <s>", "a client that is silent for so long loses its models (default: 300)")
+    .option("--verbose", "print a line for each request")
+    .addHelpText(
+      "after",
+      examples("serve --tinker", "serve --tinker --port 8765 --model small=./models/small --model Qwen/Qwen3-0.6B"),
+    )
+    .action(async (flags) => {
+      const { serveCommand } = await import("./commands/serve.ts");
+      exit(await serveCommand(flags, screen));
     });
 
   withSettings(program.command("doctor"), doctorFlags)

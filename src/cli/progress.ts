@@ -16,7 +16,7 @@ export interface Progress {
   readonly stepStarted: number;
   /** Of the last steps, newest last. */
   readonly stepSeconds: readonly number[];
-  /** Of one evaluation, once there was one: what the last one will probably take. */
+  /** Of the evaluations at the start, once there were some: what those at the end will probably take. */
   readonly evaluationSeconds: number;
 }
 
@@ -56,7 +56,8 @@ export function advance(progress: Progress, event: TrainingEvent, now: number): 
     case "evaluated":
       return {
         ...progress,
-        evaluationSeconds: event.record.when === "during" ? progress.evaluationSeconds : now - progress.phaseStarted,
+        evaluationSeconds:
+          event.record.when === "before" ? progress.evaluationSeconds + now - progress.phaseStarted : progress.evaluationSeconds,
       };
     case "stepped":
       return { ...progress, stepSeconds: [...progress.stepSeconds, now - progress.stepStarted].slice(-rememberedSteps) };
@@ -135,25 +136,33 @@ const moments: Readonly<Record<EvaluationRecord["when"], string>> = {
 };
 
 export function evaluationLine(record: EvaluationRecord): string {
-  const { when, split, tasks, k } = record;
+  const { when, split, tasks } = record;
   const measured = measures(record).map(({ name, text }, i) =>
     i === 0 ? `${name} ${moments[when]}: ${text}` : `${name} ${text}`,
   );
-  return `${measured.join(", ")}  (${plural(tasks, `${split} task`)}, ${plural(k, "attempt")} each)`;
+  return `${measured.join(", ")}  (${plural(tasks, `${split} task`)}, ${decodingText(record)})`;
+}
+
+/** "greedy", or "4 attempts each". */
+export function decodingText({ decoding, k }: Pick<EvaluationRecord, "decoding" | "k">): string {
+  return decoding === "greedy" ? "greedy" : `${plural(k, "attempt")} each`;
 }
 
 /**
- * What an evaluation measured: success where any attempt succeeded or nothing was rewarded, and the mean reward where it says more.
- * An environment whose rewards never reach 1 has no success to show.
+ * What an evaluation measured: success, unless the environment has none, and the mean reward where it says more.
  */
-export function measures({ reward, ...success }: Pick<EvaluationRecord, "mean" | "low" | "high" | "reward">): {
+export function measures({
+  reward,
+  measure,
+  ...success
+}: Pick<EvaluationRecord, "mean" | "low" | "high" | "reward" | "measure">): {
   readonly name: "success" | "reward";
   readonly text: string;
 }[] {
   const rewardDiffers = Math.abs(reward.mean - success.mean) > 1e-9;
   return [
-    ...(success.mean > 0 || !rewardDiffers ? [{ name: "success" as const, text: interval(success) }] : []),
-    ...(rewardDiffers ? [{ name: "reward" as const, text: rewardText(reward) }] : []),
+    ...(measure === "reward" ? [] : [{ name: "success" as const, text: interval(success) }]),
+    ...(rewardDiffers || measure === "reward" ? [{ name: "reward" as const, text: rewardText(reward) }] : []),
   ];
 }
 

@@ -3,7 +3,7 @@ import type { EvaluationRecord } from "../runs/records.ts";
 import { plain } from "./paint.ts";
 import { behaviourLines, byTurns, reportLines } from "./report.ts";
 
-function evaluation(when: "before" | "after", mean: number): EvaluationRecord {
+function evaluation(when: "before" | "after", mean: number, change: Partial<EvaluationRecord> = {}): EvaluationRecord {
   return {
     when,
     step: when === "before" ? 0 : 60,
@@ -15,6 +15,10 @@ function evaluation(when: "before" | "after", mean: number): EvaluationRecord {
     low: mean - 0.03,
     high: mean + 0.03,
     passAt: [],
+    passAll: [],
+    decoding: "sampled",
+    measure: "success",
+    sampledTokens: 50_000,
     reward: { mean, low: mean, high: mean },
     meanTurns: 5,
     toolCalls: 3000,
@@ -26,8 +30,12 @@ function evaluation(when: "before" | "after", mean: number): EvaluationRecord {
       { name: "2", attempts: 624, success: mean / 2 },
     ],
     byTurns: [{ name: "3", attempts: 1024, success: mean }],
+    ...change,
   };
 }
+
+const difference = { mean: 0.4, low: 0.3512, high: 0.45, pValue: 0.0000001, exact: true, better: 150, worse: 3, smallest: 0.051 };
+const greedy: Partial<EvaluationRecord> = { decoding: "greedy", k: 1, byRequests: [] };
 
 test("the last screen: before and after, by requests, episodes, where the run is, what is next", () => {
   const lines = reportLines(
@@ -43,7 +51,16 @@ test("the last screen: before and after, by requests, episodes, where the run is
         wallSeconds: 492,
         peakRssMb: 1200,
       },
-      evaluations: [{ before: evaluation("before", 0.4), after: evaluation("after", 0.8) }],
+      evaluations: [
+        [
+          { before: evaluation("before", 0.4), after: evaluation("after", 0.8), difference },
+          {
+            before: evaluation("before", 0.2, greedy),
+            after: evaluation("after", 0.9, { ...greedy, high: 0.99999 }),
+            difference: { ...difference, pValue: 0.0321, worse: 0 },
+          },
+        ],
+      ],
       solved: {
         id: "after-test-60/1/0",
         group: "g",
@@ -65,9 +82,15 @@ test("the last screen: before and after, by requests, episodes, where the run is
   );
   expect(lines).toEqual([
     "",
-    "Success on 256 test tasks, 4 attempts each, with 95 % intervals",
-    "  before  ████████████░░░░░░░░░░░░░░░░░░ 40.0 %  [37.0, 43.0]",
-    "  after   ████████████████████████░░░░░░ 80.0 %  [77.0, 83.0]",
+    "Success on 256 test tasks, with 95 % intervals",
+    "  greedy      before  ██████░░░░░░░░░░░░░░░░░░░░░░░░ 20.0 %  [17.0, 23.0]",
+    "              after   ███████████████████████████░░░ 90.0 %  [87.0, 100.0]",
+    "              change  +40.0 points  [35.1, 45.0], p = 0.032",
+    "                      150 tasks better, 0 worse; 5.1 points would have been seen",
+    "  sampled × 4 before  ████████████░░░░░░░░░░░░░░░░░░ 40.0 %  [37.0, 43.0]",
+    "              after   ████████████████████████░░░░░░ 80.0 %  [77.0, 83.0]",
+    "              change  +40.0 points  [35.1, 45.0], p < 0.0001",
+    "                      150 tasks better, 3 worse; 5.1 points would have been seen",
     "",
     "  requests  before  attempts   after  attempts",
     "  1         55.0 %       400  95.0 %       400",
@@ -97,14 +120,52 @@ test("behaviours before and after, what fell marked", () => {
     { name: "gives up", done: 0, called: 5 },
     { name: "retries", done: 9, called: 10 },
   ];
-  expect(behaviourLines(before, after, plain)).toEqual([
+  const change = {
+    before: evaluation("before", 0, { behaviours: before }),
+    after: evaluation("after", 0, { behaviours: after }),
+  };
+  const greedyChange = {
+    before: evaluation("before", 0, greedy),
+    after: evaluation("after", 0, { ...greedy, behaviours: before }),
+  };
+  expect(behaviourLines([change, greedyChange], plain, 80)).toEqual([
     "",
-    "  behaviour       before      done   after      done",
-    "  asks which Ana  65.9 %  54 of 82   1.4 %  2 of 140  fell",
-    "  gives up             –         0   0.0 %    0 of 5",
-    "  retries         10.0 %   1 of 10  90.0 %   9 of 10",
+    "  behaviour       sampled before  sampled after",
+    "  asks which Ana    65.9 % of 82   1.4 % of 140  fell",
+    "  gives up                     –     0.0 % of 5",
+    "  retries           10.0 % of 10   90.0 % of 10",
   ]);
-  expect(behaviourLines([], [], plain)).toEqual([]);
+  expect(behaviourLines([change, greedyChange], plain, 120)[2]).toBe(
+    "  asks which Ana    65.9 % of 82   1.4 % of 140              –  65.9 % of 82  fell",
+  );
+  expect(behaviourLines([{ before: evaluation("before", 0), after: evaluation("after", 0) }], plain, 80)).toEqual([]);
+});
+
+test("where the environment has no success, the last screen shows rewards alone", () => {
+  const reward = (mean: number) => ({ measure: "reward", reward: { mean, low: mean - 0.1, high: mean + 0.1 } }) as const;
+  const rewardDifference = { ...difference, mean: 0.25, low: 0.2, high: 0.3 };
+  const lines = reportLines(
+    {
+      folder: "runs/x",
+      summary: { before: null, after: null, steps: 1, episodes: 1, toolCalls: 0, sampledTokens: 1, wallSeconds: 1, peakRssMb: 1 },
+      evaluations: [
+        [{ before: evaluation("before", 0, reward(0.3)), after: evaluation("after", 0, reward(0.55)), rewardDifference }],
+      ],
+      solved: undefined,
+      failed: undefined,
+      next: [],
+    },
+    plain,
+    80,
+  );
+  expect(lines.slice(1, 6)).toEqual([
+    "Mean reward on 256 test tasks, with 95 % intervals",
+    "  sampled × 4 before  0.300  [0.200, 0.400]",
+    "              after   0.550  [0.450, 0.650]",
+    "              change  +0.250  [0.200, 0.300], p < 0.0001",
+    "                      150 tasks better, 3 worse; 0.051 would have been seen",
+  ]);
+  expect(lines.join("\n")).not.toContain("uccess");
 });
 
 test("classes of turns are weighted by attempts", () => {

@@ -1,7 +1,8 @@
 import type { Trajectory } from "../core/trajectory.ts";
-import type { Behaviour, Breakdown, EvaluationRecord, Summary } from "../runs/records.ts";
+import type { Behaviour, Breakdown, Difference, EvaluationRecord, Summary } from "../runs/records.ts";
+import { measureOf } from "../training/evaluation/run-evaluations.ts";
 import { episodeLines } from "./conversation.ts";
-import { bar, count, duration, interval, percent, plural, table } from "./format.ts";
+import { bar, count, duration, interval, percent, plural, points, pText, table } from "./format.ts";
 import type { Paint } from "./paint.ts";
 import { rewardText } from "./progress.ts";
 
@@ -10,12 +11,23 @@ export interface Report {
   readonly folder: string;
   readonly summary: Summary;
   /** Evaluations at the start and at the end, the main split first. */
-  readonly evaluations: readonly { readonly before: EvaluationRecord; readonly after: EvaluationRecord }[];
+  readonly evaluations: readonly EvaluatedSplit[];
   /** Of the evaluation at the end. */
   readonly solved: Trajectory | undefined;
   readonly failed: Trajectory | undefined;
   /** Commands to try, each with what it does. */
   readonly next: readonly (readonly [command: string, purpose: string])[];
+}
+
+/** What was measured on one split: of each way of decoding the start, the end, and the difference, sampled attempts first. */
+export type EvaluatedSplit = readonly EvaluatedChange[];
+
+export interface EvaluatedChange {
+  readonly before: EvaluationRecord;
+  readonly after: EvaluationRecord;
+  /** Of success. */
+  readonly difference?: Difference;
+  readonly rewardDifference?: Difference;
 }
 
 const longestShown = 24;
@@ -29,10 +41,7 @@ export function reportLines(report: Report, paint: Paint, width: number): string
       ? []
       : [...heading(`${title} (${trajectory.id})`), ...episodeLines(trajectory, paint, width, longestShown)];
   return [
-    ...evaluations.flatMap(({ before, after }) => [
-      ...heading(evaluationTitle(after, hasSuccess(before, after) ? "Success" : "Mean reward")),
-      ...changeLines(before, after, paint),
-    ]),
+    ...evaluations.flatMap((changes) => [...heading(evaluationTitle(changes)), ...changeLines(changes, paint, width)]),
     ...warningLines(summary, paint),
     ...episode("An episode that it solves", solved),
     ...episode("An episode that it fails", failed),
@@ -45,47 +54,96 @@ export function reportLines(report: Report, paint: Paint, width: number): string
   ];
 }
 
-function evaluationTitle({ split, tasks, k }: EvaluationRecord, what: string): string {
-  return `${what} on ${plural(tasks, `${split} task`)}, ${plural(k, "attempt")} each, with 95 % intervals`;
+function evaluationTitle(changes: EvaluatedSplit): string {
+  const [{ split, tasks }] = changes.map(({ after }) => after);
+  return `${showsSuccess(changes) ? "Success" : "Mean reward"} on ${plural(tasks, `${split} task`)}, with 95 % intervals`;
 }
 
-function changeLines(before: EvaluationRecord, after: EvaluationRecord, paint: Paint): string[] {
-  const row = (name: string, record: EvaluationRecord, colour: (text: string) => string) =>
-    `  ${name.padEnd(7)} ${colour(bar(record.mean, 30))} ${interval(record)}`;
-  const rewards = [`  reward  before ${rewardText(before.reward)}`, `          after  ${rewardText(after.reward)}`];
-  if (!hasSuccess(before, after)) return rewards;
-  const differs = [before, after].some(({ mean, reward }) => Math.abs(mean - reward.mean) > 1e-9);
+/** False where the environment gives rewards and no success. */
+function showsSuccess(changes: EvaluatedSplit): boolean {
+  return measureOf(changes.flatMap(({ before, after }) => [before, after])) !== "reward";
+}
+
+/** Greedy first: it has no luck in it. */
+function changeLines(changes: EvaluatedSplit, paint: Paint, width: number): string[] {
+  const success = showsSuccess(changes);
+  const greedyFirst = changes.toSorted((a, b) => a.after.decoding.localeCompare(b.after.decoding));
+  const [main] = changes;
   return [
-    row("before", before, paint.yellow),
-    row("after", after, paint.green),
-    ...(differs ? rewards : []),
-    ...breakdownLines("requests", before.byRequests, after.byRequests),
-    ...breakdownLines("turns taken", byTurns(before.byTurns), byTurns(after.byTurns)),
-    ...behaviourLines(before.behaviours, after.behaviours, paint),
+    ...greedyFirst.flatMap((change) => decodingLines(change, success, paint, width)),
+    ...(success
+      ? [
+          ...breakdownLines("requests", main.before.byRequests, main.after.byRequests),
+          ...breakdownLines("turns taken", byTurns(main.before.byTurns), byTurns(main.after.byTurns)),
+        ]
+      : []),
+    ...behaviourLines(greedyFirst, paint, width),
   ];
 }
 
-/** How often each behaviour was done where it was called for, before and after. What fell by more than 5 points is marked. */
-export function behaviourLines(before: readonly Behaviour[], after: readonly Behaviour[], paint: Paint): string[] {
-  const names = [...new Set([...before, ...after].map(({ name }) => name))].sort((a, b) => a.localeCompare(b, "en"));
-  if (names.length === 0) return [];
-  const find = (all: readonly Behaviour[], wanted: string) => all.find(({ name, called }) => name === wanted && called > 0);
-  const cells = (behaviour: Behaviour | undefined) =>
-    behaviour === undefined
-      ? ["–", "0"]
-      : [percent(behaviour.done / behaviour.called), `${count(behaviour.done)} of ${count(behaviour.called)}`];
-  const fell = (name: string) => {
-    const [old, now] = [find(before, name), find(after, name)];
-    return old !== undefined && now !== undefined && old.done / old.called - now.done / now.called > 0.05;
-  };
-  const rows = names.map((name) => [name, ...cells(find(before, name)), ...cells(find(after, name))]);
-  const [heading, ...lines] = table([["behaviour", "before", "done", "after", "done"], ...rows]);
-  return ["", `  ${heading}`, ...lines.map((line, i) => (fell(names[i]) ? paint.yellow(`  ${line}  fell`) : `  ${line}`))];
+/** Before, after and the change of one way of decoding. */
+function decodingLines(
+  { before, after, difference, rewardDifference }: EvaluatedChange,
+  success: boolean,
+  paint: Paint,
+  width: number,
+): string[] {
+  const name = after.decoding === "greedy" ? "greedy" : `sampled × ${after.k}`;
+  const row = (when: string, text: string) => `  ${(when === "before" ? name : "").padEnd(12)}${when.padEnd(7)} ${text}`;
+  const share = (record: EvaluationRecord, colour: (text: string) => string) =>
+    `${colour(bar(record.mean, Math.max(10, Math.min(30, width - 46))))} ${interval(record)}`;
+  const rewardDiffers = [before, after].some(({ mean, reward }) => Math.abs(mean - reward.mean) > 1e-9);
+  const rewards = success && !rewardDiffers ? ["", ""] : [before, after].map(({ reward }) => rewardText(reward));
+  if (!success) return [row("before", rewards[0]), row("after", rewards[1]), ...differenceRows(rewardDifference, row, false)];
+  return [
+    row("before", share(before, paint.yellow)),
+    row("after", share(after, paint.green)),
+    ...differenceRows(difference, row, true),
+    ...(rewardDiffers ? [row("reward", `${rewards[0]} before`), row("", `${rewards[1]} after`)] : []),
+  ];
 }
 
-/** False where rewards are given and none of them is a success. */
-function hasSuccess(...records: readonly EvaluationRecord[]): boolean {
-  return records.some(({ mean, reward }) => mean > 0 || reward.mean === 0);
+function differenceRows(
+  difference: Difference | undefined,
+  row: (when: string, text: string) => string,
+  shares: boolean,
+): string[] {
+  if (difference === undefined) return [];
+  const { pValue, better, worse, smallest, mean } = difference;
+  const change = shares ? points(difference) : `${mean < 0 ? "" : "+"}${rewardText(difference)}`;
+  const seen = shares ? `${(smallest * 100).toFixed(1)} points` : smallest.toFixed(3);
+  return [
+    row("change", `${change}, ${pText(pValue)}`),
+    row("", `${plural(better, "task")} better, ${count(worse)} worse; ${seen} would have been seen`),
+  ];
+}
+
+/**
+ * How often each behaviour was done of the times that it was called for, before and after, of each way of decoding. What fell by more than 5 points is
+ * marked. On a narrow screen of the first way of decoding alone.
+ */
+export function behaviourLines(
+  changes: readonly Pick<EvaluatedChange, "before" | "after">[],
+  paint: Paint,
+  width: number,
+): string[] {
+  const shown = width < 90 ? changes.slice(0, 1) : changes;
+  const records = shown.flatMap(({ before, after }) => [before, after]);
+  const names = [...new Set(records.flatMap(({ behaviours }) => behaviours.map(({ name }) => name)))].sort((a, b) =>
+    a.localeCompare(b, "en"),
+  );
+  if (names.length === 0) return [];
+  const find = ({ behaviours }: Pick<EvaluationRecord, "behaviours">, wanted: string) =>
+    behaviours.find(({ name, called }) => name === wanted && called > 0);
+  const share = (behaviour: Behaviour | undefined) => (behaviour === undefined ? undefined : behaviour.done / behaviour.called);
+  const cell = (behaviour: Behaviour | undefined) =>
+    behaviour === undefined ? "–" : `${percent(behaviour.done / behaviour.called)} of ${count(behaviour.called)}`;
+  const fell = (name: string) =>
+    shown.some(({ before, after }) => (share(find(before, name)) ?? 0) - (share(find(after, name)) ?? 1) > 0.05);
+  const headings = records.map(({ when, decoding }) => `${decoding} ${when}`);
+  const rows = names.map((name) => [name, ...records.map((record) => cell(find(record, name)))]);
+  const [heading, ...lines] = table([["behaviour", ...headings], ...rows]);
+  return ["", `  ${heading}`, ...lines.map((line, i) => (fell(names[i]) ? paint.yellow(`  ${line}  fell`) : `  ${line}`))];
 }
 
 function warningLines({ warnings }: Summary, paint: Paint): string[] {

@@ -37,6 +37,8 @@ export interface SampledAction {
   readonly entropies: readonly number[];
   /** For each token the likeliest candidates of the same distribution, likeliest first. Where the request asked for them. */
   readonly topLogprobs?: readonly (readonly number[])[];
+  /** The candidates' ids, where the engine reports them. */
+  readonly topTokens?: readonly (readonly TokenId[])[];
   readonly finish: "stop" | "length";
   /** Optimiser steps that the sampling weights had seen. */
   readonly weightVersion: number;

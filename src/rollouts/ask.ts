@@ -98,7 +98,7 @@ export async function startEpisode<T extends Task>(
   task: T,
   options: RolloutOptions,
 ): Promise<Episode> {
-  const start = () => environment.start(task, seedOf(options.seed, "episode", options.group));
+  const start = () => environment.start(task, seedOf(options.seed, "episode", options.draws?.group ?? options.group));
   const episode = await ask("start", z.unknown(), start, options);
   refuseOldProtocol(environment.name, episode);
   return checked("start", episodeSchema, episode);

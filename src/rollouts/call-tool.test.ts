@@ -49,7 +49,11 @@ test("arguments that do not fit are answered with what is wrong, by zod and by J
 });
 
 test("what a tool throws is told to the model, and counts as a valid call", async () => {
-  expect(await call("broken", { n: 1 })).toEqual({ valid: true, content: "Error: no connection" });
+  expect(await call("broken", { n: 1 })).toEqual({
+    valid: true,
+    failure: "error",
+    content: "Error: no connection",
+  });
 });
 
 test("a tool that hangs is given up, and its signal aborted", async () => {
@@ -63,6 +67,7 @@ test("a tool that hangs is given up, and its signal aborted", async () => {
   };
   expect(await callTool([tool], { name: "hanging", arguments: {} })).toEqual({
     valid: true,
+    failure: "timeout",
     content: "Error: hanging gave no answer within 5 ms",
   });
   expect(given?.aborted).toBe(true);

@@ -106,7 +106,7 @@ async function play(
       maxTokens,
       stopTokens: chat.tokenizer.stopTokens,
       ...(stopStrings === undefined || stopStrings.length === 0 ? {} : { stopStrings }),
-      seed: seedOf(options.seed, "sample", options.id, turns.length),
+      seed: seedOf(options.seed, "sample", options.draws?.id ?? options.id, turns.length),
       temperature: options.temperature,
       topP: options.topP,
       topK: options.topK,

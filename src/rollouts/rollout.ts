@@ -27,9 +27,13 @@ export function rollout<T extends Task>(
   return withinLimit(environment, () => playOut(sampler, chat, task, { open }, options));
 }
 
-export interface GroupsOptions extends Omit<RolloutOptions, "id" | "group"> {
+export interface GroupsOptions extends Omit<RolloutOptions, "id" | "group" | "draws"> {
   /** Makes the ids of groups and trajectories unique within a run, such as "step-3". */
   readonly name: string;
+  /** Names the random numbers. Default: the name, so that no two groups of a run draw alike. */
+  readonly drawName?: string;
+  /** Trajectories that exist already, by their ids: they are not played. */
+  readonly played?: ReadonlyMap<string, Trajectory>;
   /** Rollouts of each task. */
   readonly groupSize: number;
   /** Episodes in flight. */
@@ -48,19 +52,22 @@ export async function rolloutGroups<T extends Task>(
   chat: Chat,
   environment: Environment<T>,
   tasks: readonly T[],
-  { name, groupSize, concurrency, onTrajectory, signal, ...options }: GroupsOptions,
+  { name, drawName = name, played, groupSize, concurrency, onTrajectory, signal, ...options }: GroupsOptions,
 ): Promise<Group[]> {
   const flight = new Flight(concurrency, signal);
   const groups = tasks.map(async (task, index) => {
     const id = `${name}/${index}`;
-    const places = Array.from({ length: groupSize }, (_, place) =>
-      flight.run(async () => {
-        const identity = { id: `${id}/${place}`, group: id, signal: flight.signal };
+    const places = Array.from({ length: groupSize }, (_, place) => {
+      const known = played?.get(`${id}/${place}`);
+      if (known !== undefined) return Promise.resolve(known);
+      return flight.run(async () => {
+        const names = { id: `${drawName}/${index}/${place}`, group: `${drawName}/${index}` };
+        const identity = { id: `${id}/${place}`, group: id, draws: names, signal: flight.signal };
         const trajectory = await rollout(sampler, chat, environment, task, { ...options, ...identity });
         onTrajectory?.(trajectory);
         return trajectory;
-      }),
-    );
+      });
+    });
     return { id, trajectories: await allLanded(places) };
   });
   return allLanded(groups);

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { type StopReason, stopReasons, succeeded, type Trajectory } from "../core/trajectory.ts";
 import { layout } from "./layout.ts";
 import { damaged, finishedNames, readLines } from "./read.ts";
-import { evaluationMoments } from "./records.ts";
+import { type Decoding, decodings, evaluationMoments } from "./records.ts";
 import { schemaVersion, versionSchema } from "./schema.ts";
 import { decodeTrajectories, decodeTrajectory } from "./trajectory-file.ts";
 
@@ -13,8 +13,9 @@ import { decodeTrajectories, decodeTrajectory } from "./trajectory-file.ts";
 export const sources = ["train", ...evaluationMoments] as const;
 export type Source = (typeof sources)[number];
 
-const numbers = z.array(z.number());
-const strings = z.array(z.string());
+// Half a million entries pass here: a schema of every element would take longer than parsing them.
+const numbers = z.custom<number[]>((value) => Array.isArray(value) && value.every((item) => typeof item === "number"));
+const strings = z.custom<string[]>((value) => Array.isArray(value) && value.every((item) => typeof item === "string"));
 
 /**
  * One line of `index.jsonl`: a file of trajectories, one column for each thing that a filter asks. Columns instead of one object a
@@ -27,6 +28,8 @@ export const indexLineSchema = z.object({
   source: z.enum(sources),
   /** Of an evaluation. */
   split: z.string().optional(),
+  /** Of an evaluation. */
+  decoding: z.enum(decodings).optional(),
   step: z.int(),
   id: strings,
   /** Bytes in the uncompressed file; one more than trajectories. */
@@ -70,7 +73,7 @@ export interface IndexEntry {
 
 /** Makes the line of a file. @param offsets of `encodeTrajectories` */
 export function indexLine(
-  of: Pick<IndexLine, "file" | "source" | "split" | "step">,
+  of: Pick<IndexLine, "file" | "source" | "split" | "decoding" | "step">,
   trajectories: readonly Trajectory[],
   offsets: readonly number[],
 ): IndexLine {
@@ -121,21 +124,22 @@ export function readIndex(folder: string): IndexLine[] {
 }
 
 /** Files of trajectories that are there, with what their names say: training in order of steps, then evaluations. */
-export function trajectoryFiles(folder: string): Pick<IndexLine, "file" | "source" | "split" | "step">[] {
+export function trajectoryFiles(folder: string): Pick<IndexLine, "file" | "source" | "split" | "decoding" | "step">[] {
   const named = (parent: string) => finishedNames(join(folder, parent)).filter((name) => name.endsWith(".jsonl.gz"));
   const training = named("trajectories").flatMap((name) => {
     const step = /^step-(\d+)\.jsonl\.gz$/.exec(name)?.[1];
     return step === undefined ? [] : [{ file: `trajectories/${name}`, source: "train" as const, step: Number(step) }];
   });
   const evaluations = named("evaluations").flatMap((name) => {
-    const [, step, when, split] = /^step-(\d+)-(before|during|after)-(.+)\.jsonl\.gz$/.exec(name) ?? [];
+    const [, step, when, split, greedy] = /^step-(\d+)-(before|during|after)-(.+?)(-greedy)?\.jsonl\.gz$/.exec(name) ?? [];
     const source = evaluationMoments.find((moment) => moment === when);
-    return source === undefined ? [] : [{ file: `evaluations/${name}`, source, split, step: Number(step) }];
+    const decoding: Decoding = greedy === undefined ? "sampled" : "greedy";
+    return source === undefined ? [] : [{ file: `evaluations/${name}`, source, split, decoding, step: Number(step) }];
   });
   return [...training, ...evaluations];
 }
 
-function indexedNow(folder: string, of: Pick<IndexLine, "file" | "source" | "split" | "step">): IndexLine {
+function indexedNow(folder: string, of: Pick<IndexLine, "file" | "source" | "split" | "decoding" | "step">): IndexLine {
   const path = join(folder, of.file);
   try {
     const text = gunzipSync(readFileSync(path));

@@ -37,7 +37,7 @@ export const layout = {
 } as const;
 
 /** What tells the evaluations of a run apart. */
-export type EvaluationKey = Pick<EvaluationRecord, "when" | "step" | "split">;
+export type EvaluationKey = Pick<EvaluationRecord, "when" | "step" | "split" | "decoding">;
 
 /** The step that a file or folder name speaks of; undefined for other names. */
 export function stepOf(name: string): number | undefined {
@@ -50,6 +50,6 @@ export function stepName(step: number): string {
   return `step-${String(step).padStart(6, "0")}`;
 }
 
-function evaluationName({ when, step, split }: EvaluationKey): string {
-  return `${stepName(step)}-${when}-${split}`;
+function evaluationName({ when, step, split, decoding }: EvaluationKey): string {
+  return `${stepName(step)}-${when}-${split}${decoding === "greedy" ? "-greedy" : ""}`;
 }

@@ -5,6 +5,7 @@ import { RunError } from "../core/errors.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { type EvaluationKey, layout, stepOf } from "./layout.ts";
 import {
+  decodings,
   type EvaluationRecord,
   evaluationRecordSchema,
   type Progress,
@@ -54,12 +55,12 @@ export function readSummary(folder: string): Summary | undefined {
   return existsSync(layout.summary(folder)) ? readJson(layout.summary(folder), summarySchema) : undefined;
 }
 
-/** In the order in which they were made. */
+/** In the order of their steps; of each, sampled attempts before greedy ones. */
 export function readEvaluations(folder: string): EvaluationRecord[] {
   return finishedNames(layout.evaluationFolder(folder))
     .filter((name) => name.endsWith(".json"))
     .map((name) => readJson(join(layout.evaluationFolder(folder), name), evaluationRecordSchema))
-    .sort((a, b) => a.step - b.step);
+    .sort((a, b) => a.step - b.step || decodings.indexOf(a.decoding) - decodings.indexOf(b.decoding));
 }
 
 /** Undefined until that evaluation was made. */

@@ -58,17 +58,26 @@ export const timingRecordSchema = z.object({
 });
 export type TimingRecord = z.infer<typeof timingRecordSchema>;
 
-/** A mean over tasks with its 95 % bootstrap interval. */
+/** A mean over tasks with its 95 % interval. */
 export const estimateSchema = z.object({ mean: z.number(), low: z.number(), high: z.number() });
 export type Estimate = z.infer<typeof estimateSchema>;
 
-/** Success among the attempts that share a property. */
-export const breakdownSchema = z.object({ name: z.string(), attempts: z.int(), success: z.number() });
+/** Success among the attempts that share a property, with the 95 % interval over their tasks. */
+export const breakdownSchema = z.object({
+  name: z.string(),
+  attempts: z.int(),
+  success: z.number(),
+  low: z.number().optional(),
+  high: z.number().optional(),
+});
 export type Breakdown = z.infer<typeof breakdownSchema>;
 
 /** A behaviour in an evaluation: how often episodes called for it, and how often it was done. */
 export const behaviourSchema = z.object({ name: z.string(), done: z.int(), called: z.int() });
 export type Behaviour = z.infer<typeof behaviourSchema>;
+
+export const decodings = ["sampled", "greedy"] as const;
+export type Decoding = (typeof decodings)[number];
 
 export const evaluationMoments = ["before", "during", "after"] as const;
 
@@ -80,12 +89,19 @@ export const evaluationRecordSchema = estimateSchema.extend({
   split: z.string(),
   tasks: z.int(),
   k: z.int(),
+  /** Greedy is temperature 0, with one attempt at each task. */
+  decoding: z.enum(decodings).default("sampled"),
   temperature: z.number(),
-  /** `mean`, `low` and `high` are avg@k of success; these are pass@j for j = 1, 2, 4, … up to k. */
+  /** "reward" where there are rewards above 0 and no success to report, "nothing" where no reward is above 0. */
+  measure: z.enum(["success", "reward", "nothing"]).default("success"),
+  /** `mean`, `low` and `high` are avg@k of success; these are pass@j for j = 1, 2, 4, … up to k: that any of j attempts succeeds. */
   passAt: z.array(estimateSchema.extend({ k: z.int() })),
+  /** pass^j: that all of j attempts succeed. */
+  passAll: z.array(estimateSchema.extend({ k: z.int() })).default([]),
   reward: estimateSchema,
   meanTurns: z.number(),
   toolCalls: z.int(),
+  sampledTokens: z.int().default(0),
   stopReasons: z.record(z.string(), z.int()),
   /** An attempt counts for every kind of request in its task: by the kind's own success, where the environment scores it, else by the episode's. */
   byKind: z.array(breakdownSchema),
@@ -115,17 +131,52 @@ export const progressSchema = z.object({
 });
 export type Progress = z.infer<typeof progressSchema>;
 
-const scoreSchema = estimateSchema.extend({ split: z.string(), tasks: z.int(), k: z.int() });
+/**
+ * What an evaluation at the start or the end found. `mean`, `low` and `high` are the success of sampled attempts, and of greedy ones where nothing
+ * was sampled. Success is a share from 0 to 1; where `measure` is "reward" the environment has no success, and the reward is what counts.
+ */
+const scoreSchema = estimateSchema.extend({
+  split: z.string(),
+  tasks: z.int(),
+  k: z.int(),
+  measure: evaluationRecordSchema.shape.measure,
+  greedy: estimateSchema.optional(),
+  sampled: estimateSchema.optional(),
+  reward: z.object({ greedy: estimateSchema.optional(), sampled: estimateSchema.optional() }).optional(),
+});
 export type ScoreSummary = z.infer<typeof scoreSchema>;
+
+/** The mean difference, after minus before, over the same tasks, with its 95 % interval, the p-value of the exact paired test, and what could have been seen. */
+export const differenceSchema = estimateSchema.extend({
+  pValue: z.number(),
+  /** False where the p-value was simulated. */
+  exact: z.boolean(),
+  /** Tasks that got better, and worse. */
+  better: z.int(),
+  worse: z.int(),
+  /** The smallest difference that would have been seen in four of five such comparisons. */
+  smallest: z.number(),
+});
+export type Difference = z.infer<typeof differenceSchema>;
+
+/** Of success, by decoding; of the reward likewise. */
+export const differencesSchema = z.object({
+  sampled: differenceSchema.optional(),
+  greedy: differenceSchema.optional(),
+  reward: z.object({ sampled: differenceSchema.optional(), greedy: differenceSchema.optional() }).optional(),
+});
+export type Differences = z.infer<typeof differencesSchema>;
 
 /** `summary.json`: written once, when a run has finished. */
 export const summarySchema = z.object({
   /** Null where the configuration asks for no evaluation. */
   before: scoreSchema.nullable(),
   after: scoreSchema.nullable(),
+  /** After minus before, on the same tasks. */
+  difference: differencesSchema.optional(),
   /** The number of steps and evaluations with each warning. Absent if there are none. */
   warnings: z.record(z.string(), z.int()).optional(),
-  challenge: z.object({ before: scoreSchema, after: scoreSchema }).optional(),
+  challenge: z.object({ before: scoreSchema, after: scoreSchema, difference: differencesSchema.optional() }).optional(),
   steps: z.int(),
   episodes: z.int(),
   toolCalls: z.int(),

@@ -113,7 +113,13 @@ export function writeEvaluation(folder: string, record: EvaluationRecord, trajec
   const encoded = encodeTrajectories(trajectories);
   const file = layout.episodes(folder, record);
   writeFileAtomic(file, encoded.bytes);
-  const of = { file: nameIn(folder, file), source: record.when, split: record.split, step: record.step };
+  const of = {
+    file: nameIn(folder, file),
+    source: record.when,
+    split: record.split,
+    decoding: record.decoding,
+    step: record.step,
+  };
   appendLine(layout.index(folder), JSON.stringify(indexLine(of, trajectories, encoded.offsets)));
   writeFileAtomic(layout.evaluation(folder, record), json({ schema: schemaVersion, ...record }));
 }

@@ -9,9 +9,9 @@ import type { Trajectory, Turn } from "../core/trajectory.ts";
 import { layout } from "../runs/layout.ts";
 import { readMetrics, readProgress, readTrajectories } from "../runs/read.ts";
 import { createRun, reopenRun } from "../runs/write.ts";
+import { mean } from "../statistics/mean.ts";
 import { branchingMetrics, checkBranching, toolCallsSpent } from "./branching.ts";
 import { resolveConfig, type UserConfig } from "./config.ts";
-import { mean } from "./estimates.ts";
 import type { TrainingEvent } from "./events.ts";
 import { train } from "./trainer.ts";
 

@@ -6,8 +6,8 @@ import { opened } from "../rollouts/answers.ts";
 import { type Forking, forkingOf } from "../rollouts/branching/fork.ts";
 import { firstRolloutsOf } from "../rollouts/branching/settings.ts";
 import type { Metrics } from "../runs/records.ts";
+import { mean } from "../statistics/mean.ts";
 import type { TrainingConfig } from "./config.ts";
-import { mean } from "./estimates.ts";
 import { trainingTasks } from "./tasks.ts";
 
 /**

@@ -12,11 +12,17 @@ const own: Environment = {
   },
 };
 
-test("more mini-batches than a step has groups are refused before it runs", () => {
-  expect(() => resolveConfig({ algorithm: "ppo", rollout: { tasksPerStep: 2 } })).toThrow(
+test("more mini-batches than a step has groups are refused before it runs, those of a preset dealt out over the groups", () => {
+  expect(() => resolveConfig({ algorithm: { kind: "ppo", miniBatches: 4 }, rollout: { tasksPerStep: 2 } })).toThrow(
     "expected at most rollout.tasksPerStep: groups are dealt out whole.",
   );
-  expect(resolveConfig({ algorithm: "ppo", rollout: { tasksPerStep: 4 } }).algorithm).toMatchObject({ miniBatches: 4 });
+  const stepsOf = (algorithm: "ppo" | "dapo" | "grpo", tasksPerStep: number) =>
+    resolveConfig({ algorithm, rollout: { tasksPerStep } }).algorithm;
+  expect(stepsOf("ppo", 4)).toMatchObject({ miniBatches: 4 });
+  expect(stepsOf("ppo", 2)).toMatchObject({ miniBatches: 2 });
+  expect(stepsOf("dapo", 32)).toMatchObject({ miniBatches: 16 });
+  expect(stepsOf("dapo", 8)).toMatchObject({ miniBatches: 8 });
+  expect(stepsOf("grpo", 2)).toMatchObject({ miniBatches: 1 });
 });
 
 test("an empty configuration is the default run", () => {

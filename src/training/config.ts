@@ -3,6 +3,7 @@ import {
   type AlgorithmConfig,
   type AlgorithmKind,
   algorithmConfigSchema,
+  defaultMiniBatches,
   rolloutAlgorithms,
 } from "../algorithms/settings/config.ts";
 import { correctionSchema } from "../algorithms/step/correction.ts";
@@ -101,6 +102,8 @@ export const trainingConfigSchema = z.strictObject({
       /** Attempts at each task. */
       k: z.int().min(1).default(4),
       temperature: z.number().min(0).default(1),
+      /** One attempt at temperature 0 at each task, besides the sampled ones. */
+      greedy: z.boolean().default(true),
       /** Evaluates on the challenge split too. */
       challenge: z.boolean().default(false),
       /** While training: every so many steps, one attempt at each of the tasks. On another split, since settings are chosen by it. */
@@ -227,20 +230,26 @@ export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): Tr
   return parseSettings(consistentSchema, merge(merge(chosenByAlgorithm(asked), chosenByAhead(asked)), asked));
 }
 
-/**
- * Named here and not in the schema, so that a setting of theirs can be given without them. SeeUPO without its KL term, whose weight in
- * the paper is 0.002: then neither the reference nor groups without signal cost a pass, which halves the time of a step.
- */
+/** Named here and not in the schema, so that a setting of theirs can be given without them. */
 const chosenByDefault = {
   environment: { name: "office" },
-  algorithm: { kind: "seeupo", klCoef: 0 },
+  algorithm: { kind: "seeupo" },
   engine: defaultEngine,
 };
 
-/** ARPO is adaptive rollout and attribution together; 16 leaves: arXiv:2507.19849, §4.2. */
+/**
+ * ARPO is adaptive rollout and attribution together; 16 leaves: arXiv:2507.19849, §4.2. Batches of fewer tasks than a preset has mini-batches
+ * are dealt into as many as there are tasks.
+ */
 function chosenByAlgorithm(asked: unknown): unknown {
-  const algorithm = isRecord(asked) ? asked.algorithm : undefined;
-  return isRecord(algorithm) && algorithm.kind === "arpo" ? { rollout: { groupSize: 16, branching: {} } } : undefined;
+  const { algorithm, rollout } = isRecord(asked) ? asked : {};
+  if (!isRecord(algorithm)) return undefined;
+  const tasks = isRecord(rollout) ? Number(rollout.tasksPerStep) : Number.NaN;
+  const dealt = tasks >= 1 && tasks < defaultMiniBatches(algorithm.kind) ? { miniBatches: tasks } : {};
+  return {
+    algorithm: { kind: algorithm.kind, ...dealt },
+    ...(algorithm.kind === "arpo" ? { rollout: { groupSize: 16, branching: {} } } : {}),
+  };
 }
 
 /** Stale rollouts are corrected unless that is switched off. */

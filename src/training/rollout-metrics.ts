@@ -1,8 +1,8 @@
 import { ownTurns } from "../algorithms/advantages/tree.ts";
 import { type Group, stopReasons, succeeded, type Trajectory, type Turn } from "../core/trajectory.ts";
 import type { Metrics } from "../runs/records.ts";
+import { mean } from "../statistics/mean.ts";
 import { toolCallsSpent } from "./branching.ts";
-import { mean } from "./estimates.ts";
 
 export { succeeded };
 

@@ -7,7 +7,7 @@ import { applyRewards, type RewardedGroups } from "../rewards/compose.ts";
 import { rolloutTrees } from "../rollouts/branching/trees.ts";
 import { rolloutGroups } from "../rollouts/rollout.ts";
 import type { Metrics } from "../runs/records.ts";
-import { mean } from "./estimates.ts";
+import { mean } from "../statistics/mean.ts";
 import { announceEpisodes, announceScores } from "./events.ts";
 import { type Masked, withoutFailures } from "./masking.ts";
 import type { StepArguments } from "./step.ts";

@@ -94,13 +94,22 @@ test("a run that is killed at any event and resumed writes what it would have wr
   }
 });
 
+const sampledEvaluations = (folder: string) => readEvaluations(folder).filter(({ decoding }) => decoding === "sampled");
+
 test("training raises the success of the evaluation, and the summary tells by how much", async () => {
   const folder = newFolder();
   const summary = await work(folder, { config: { steps: 40, evaluation: { tasks: 40, during: { every: 0 } } } });
-  const [before, after] = readEvaluations(folder);
+  const [before, after] = sampledEvaluations(folder);
   expect(after.reward.mean).toBeGreaterThan(before.reward.mean + 0.2);
   expect(summary).toMatchObject({ steps: 40, episodes: 40 * 16, before: { split: "test", tasks: 40, k: 2 } });
   expect(readSummary(folder)).toEqual(summary);
+  expect(summary.before?.sampled?.mean).toBe(summary.before?.mean);
+  expect(summary.after?.greedy?.mean).toBeGreaterThanOrEqual(0);
+  const { sampled, reward } = summary.difference ?? {};
+  expect(sampled?.mean).toBeCloseTo((summary.after?.mean ?? 0) - (summary.before?.mean ?? 0), 12);
+  expect(reward?.sampled?.mean).toBeCloseTo(after.reward.mean - before.reward.mean, 12);
+  expect(reward?.sampled?.low).toBeGreaterThan(0);
+  expect(reward?.sampled?.pValue).toBeLessThan(0.05);
 });
 
 test("a finished run is not trained again", async () => {
@@ -231,7 +240,7 @@ test("a critic learns the returns, and the policy from it", async () => {
   const mean = (name: string) => last.reduce((sum, metrics) => sum + Number(metrics[name]), 0) / last.length;
   // Values of 0 would have a loss of ½·mean R², and the returns have risen.
   expect(mean("valueLoss")).toBeLessThan((0.2 * mean("reward") ** 2) / 2);
-  const [before, after] = readEvaluations(folder);
+  const [before, after] = sampledEvaluations(folder);
   expect(after.reward.mean).toBeGreaterThan(before.reward.mean + 0.1);
 });
 
@@ -278,7 +287,12 @@ test("every metric of a step is explained, in the table of runs or in that of up
 test("only checkpoints, records and the model are left in the folder", async () => {
   const folder = newFolder();
   await work(folder);
-  expect(readdirSync(folder).sort()).toEqual([
+  // messages.jsonl is there where something was announced.
+  expect(
+    readdirSync(folder)
+      .filter((name) => name !== "messages.jsonl")
+      .sort(),
+  ).toEqual([
     "checkpoints",
     "credits",
     "evaluations",

@@ -2,23 +2,21 @@ import { join } from "node:path";
 import { needs } from "../algorithms/settings/config.ts";
 import { RunError } from "../core/errors.ts";
 import type { Engine } from "../engines/engine.ts";
-import type { Split } from "../environments/environment.ts";
 import { CreditWriter } from "../runs/credits.ts";
-import { checkpointSteps, readEvaluation, readEvaluations, readMetrics, readProgress, readSummary } from "../runs/read.ts";
-import type { EvaluationRecord, Progress, ScoreSummary, Summary } from "../runs/records.ts";
-import { engineStateFolder, finishRun, writeCheckpoint, writeEvaluation, writeStep } from "../runs/write.ts";
+import { checkpointSteps, readEvaluations, readMetrics, readProgress, readSummary } from "../runs/read.ts";
+import type { Progress, Summary } from "../runs/records.ts";
+import { engineStateFolder, finishRun, writeCheckpoint, writeStep } from "../runs/write.ts";
 import { checkBranching, forkingNotice, toolCallsSpent } from "./branching.ts";
 import { requireCapabilities } from "./capabilities.ts";
-import { evaluate } from "./evaluate.ts";
-import { announceEpisodes, type OnEvent, type TrainingEvent } from "./events.ts";
+import { RunEvaluations } from "./evaluation/run-evaluations.ts";
+import type { OnEvent, TrainingEvent } from "./events.ts";
 import { firstPrompt } from "./first-prompt.ts";
 import { recordLive } from "./live-recorder.ts";
 import { type RolloutSource, rolloutSource } from "./rollout-source.ts";
 import { RunControl } from "./run-control.ts";
 import { type StepArguments, type StepResult, trainingStep } from "./step.ts";
-import { requireWorkingEnvironment } from "./watch/environment-faults.ts";
 import { rememberedSteps } from "./watch/rule.ts";
-import { announceWarnings, countWarnings, evaluationWarnings, requireNoWarnings, stepWarnings } from "./watch/watch.ts";
+import { announceWarnings, countWarnings, requireNoWarnings, stepWarnings } from "./watch/watch.ts";
 
 export interface TrainArguments extends Omit<StepArguments, "onEvent"> {
   /** From `createRun`, or from `reopenRun`, which takes it back to its newest checkpoint. */
@@ -39,7 +37,7 @@ export interface TrainArguments extends Omit<StepArguments, "onEvent"> {
 export async function train({ folder, onEvent: listener = () => {}, ...parts }: TrainArguments): Promise<Summary> {
   const { engine, environment, chat, signal } = parts;
   let { config } = parts;
-  const { seed, steps, rollout, evaluation, checkpoint, optimizer } = config;
+  const { steps, rollout, checkpoint, optimizer } = config;
 
   const finished = readSummary(folder);
   if (finished !== undefined) return finished;
@@ -83,43 +81,15 @@ export async function train({ folder, onEvent: listener = () => {}, ...parts }: 
     const path = await writeCheckpoint(folder, soFar(), { saveState, dropState }, checkpoint.keep);
     onEvent({ type: "checkpointed", step: progress.step, folder: path });
   };
-  const evaluateOnce = async (when: EvaluationRecord["when"], step: number, split: Split, tasks: number, k: number) => {
-    const known = readEvaluation(folder, { when, step, split });
-    const where = `evaluation ${when} training`;
-    requireNoWarnings(folder, known?.warnings, where, config.limits.strict);
-    if (known !== undefined) return known;
-    const onTrajectory = announceEpisodes(onEvent, "evaluate", step, Math.min(tasks, await environment.size(split)) * k);
-    const { temperature } = evaluation;
-    const options = { when, step, split, tasks, k, temperature, rollout, seed, signal, onTrajectory };
-    const { record: measured, trajectories } = await evaluate(engine, chat, environment, options);
-    signal?.throwIfAborted();
-    requireWorkingEnvironment([{ id: split, trajectories }], environment.name, where);
-    const warnings = evaluationWarnings(when, { trajectories, tools, config });
-    const record = { ...measured, ...(warnings.length === 0 ? {} : { warnings }) };
-    writeEvaluation(folder, record, trajectories);
-    onEvent({ type: "evaluated", record });
-    announceWarnings(warnings, [], where, onEvent);
-    requireNoWarnings(folder, warnings, where, config.limits.strict);
-    return record;
-  };
-  const evaluateEnd = async (when: "before" | "after", step: number) => {
-    const { split, tasks, k, challenge } = evaluation;
-    return {
-      main: tasks === 0 ? null : score(await evaluateOnce(when, step, split, tasks, k)),
-      challenge: tasks === 0 || !challenge ? null : score(await evaluateOnce(when, step, "challenge", tasks, k)),
-    };
-  };
+  const evaluations = new RunEvaluations({ folder, config, engine, chat, environment, tools, onEvent, signal });
 
   try {
-    const before = await evaluateEnd("before", 0);
+    await evaluations.before(progress.step);
     const saved = progress.step === 0 ? undefined : join(engineStateFolder(folder, progress.step), aheadFolder);
     rollouts = await rolloutSource({ ...parts, onEvent }, progress, saved);
 
     while (progress.step < steps) {
-      const { every, split, tasks } = evaluation.during;
-      const due = every > 0 && progress.step > 0 && progress.step % every === 0;
-      if (due) await evaluateOnce("during", progress.step, split, tasks, 1);
-
+      await evaluations.during(progress.step);
       const step = progress.step + 1;
       if (!(await control.before(step))) throw stopRequested;
       const { learningRate } = optimizer;
@@ -142,13 +112,11 @@ export async function train({ folder, onEvent: listener = () => {}, ...parts }: 
       signal?.throwIfAborted();
     }
 
-    const after = await evaluateEnd("after", steps);
+    await evaluations.after(steps);
     const { episodes, toolCalls, sampledTokens, wallSeconds, peakRssMb } = soFar();
     const warnings = countWarnings([...readEvaluations(folder), ...readMetrics(folder)]);
     const summary: Summary = {
-      before: before.main,
-      after: after.main,
-      ...(before.challenge && after.challenge && { challenge: { before: before.challenge, after: after.challenge } }),
+      ...evaluations.summary(steps),
       ...(warnings === undefined ? {} : { warnings }),
       ...{ steps, episodes, toolCalls, sampledTokens, wallSeconds, peakRssMb },
     };
@@ -198,8 +166,4 @@ function advanced(progress: Progress, { tasks, trajectories, timing }: StepResul
     toolCalls: progress.toolCalls + toolCallsSpent(trajectories),
     sampledTokens: progress.sampledTokens + timing.sampledTokens,
   };
-}
-
-function score({ split, tasks, k, mean, low, high }: EvaluationRecord): ScoreSummary {
-  return { split, tasks, k, mean, low, high };
 }

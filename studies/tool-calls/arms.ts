@@ -13,7 +13,7 @@ interface Arm {
 }
 
 const grpo = { kind: "grpo", aggregation: "token-mean" } as const;
-const arpo = { kind: "arpo", aggregation: "token-mean" } as const;
+const arpo = { kind: "arpo", aggregation: "token-mean", miniBatches: 1 } as const;
 
 /**
  * What is compared. All arms have the same number M of leaves (trajectories) for each task, but for "grpo-half": the calls that fewer
@@ -23,7 +23,7 @@ const arpo = { kind: "arpo", aggregation: "token-mean" } as const;
 const arms: Readonly<Record<string, Arm>> = {
   grpo: { title: "GRPO", algorithm: grpo },
   "grpo-half": { title: "GRPO, half of the leaves", algorithm: grpo, leaves: (leaves) => Math.ceil(leaves / 2) },
-  dapo: { title: "DAPO", algorithm: { kind: "dapo", aggregation: "token-mean" } },
+  dapo: { title: "DAPO", algorithm: { kind: "dapo", aggregation: "token-mean", miniBatches: 1 } },
   arpo: { title: "ARPO, reference rule", algorithm: arpo, branching: () => ({}) },
   "arpo-paper": { title: "ARPO, paper's rule", algorithm: arpo, branching: () => ({ rule: { kind: "paper" } }) },
   "arpo-quarter": {

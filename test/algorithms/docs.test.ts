@@ -64,3 +64,7 @@ test("every metric is on a page, and pages name no other", () => {
   );
   expect([...new Set(documented)].sort()).toEqual(Object.keys(updateMetrics).sort());
 });
+
+test.each(algorithms)("the page of $kind lists what differs from its source", ({ kind }) => {
+  expect(sectionOf(kind, "Differs from its source in")).toMatch(/^\n- \S/);
+});

@@ -123,7 +123,9 @@ describe("whole SeeUPO updates", () => {
         return action.map(() => advantage);
       });
       for (const epoch of outputs.steps[s].epochs) {
-        const { loss } = await minimise(policy, samples, (logprobs) => {
+        const {
+          metrics: { loss },
+        } = await minimise(policy, samples, (logprobs) => {
           const batch = { logprobs, oldLogprobs, advantages: perToken, tokenScales };
           const surrogate = ppu(batch, { level: "sequence", clip: config.clip });
           if (params.klCoef === 0) return surrogate;

@@ -247,7 +247,7 @@ describe("KL estimators", () => {
       const { mask } = inputs;
       expectClose(
         inputs.logprobs.map((row, b) =>
-          row.map((logprob, t) => tokenKl(logprob - inputs.refLogprobs[b][t], params.estimator).value),
+          row.map((logprob, t) => tokenKl(logprob - inputs.refLogprobs[b][t], { estimator: params.estimator }).value),
         ),
         outputs.tokenKl,
       );
@@ -272,7 +272,9 @@ describe("KL in the reward", () => {
   for (const { id, params, inputs, outputs } of goldenCases<Params, Inputs, Outputs>("kl-in-reward")) {
     test(id, () => {
       const { mask, tokenScores } = inputs;
-      const kls = tokenKls(unpadded(inputs.oldLogprobs, mask), unpadded(inputs.refLogprobs, mask), params.estimator);
+      const kls = tokenKls(unpadded(inputs.oldLogprobs, mask), unpadded(inputs.refLogprobs, mask), {
+        estimator: params.estimator,
+      });
       const scores = unpadded(tokenScores, mask);
       expectClose(
         kls.map((row, b) => row.map((kl, t) => scores[b][t] - params.klCoef * kl)),

@@ -4,6 +4,15 @@ import { checkRows, clamp, type LossAndWeights, type TokenRows } from "./objecti
 export const klEstimators = ["k1", "k2", "k3", "abs", "k1+", "k3+"] as const;
 export type KlEstimator = (typeof klEstimators)[number];
 
+/** verl's: k3 beyond this many nats counts as this, without a gradient. TRL has none. */
+export const klCutOff = 10;
+
+export interface KlOptions {
+  readonly estimator: KlEstimator;
+  /** Largest k3 of a token, in nats. Infinity is none: then |x| is not limited either. Default 10. */
+  readonly cutOff?: number;
+}
+
 export interface KlBatch {
   readonly logprobs: Logprobs;
   readonly refLogprobs: Logprobs;
@@ -19,12 +28,13 @@ export interface KlBatch {
  *   abs = |x|       its derivative is the sign of x
  *   k1+, k3+        the value of k1 or k3 with the gradient of k2 (verl's straight-through forms)
  *
- * (J. Schulman, "Approximating KL divergence", 2020.) As in verl, k3 is cut off at |x| = 20 and at 10 nats, with gradient 0 beyond.
+ * (J. Schulman, "Approximating KL divergence", 2020.) As in verl, k3 is cut off at |x| = 20 and at `cutOff` nats, with gradient 0 beyond: a
+ * token whose probability the policy has all but given up is then no longer pulled back. TRL cuts nothing off.
  * @throws ShapeError if rows do not fit each other
  */
 export function klPenalty(
   { logprobs, refLogprobs, tokenScales }: KlBatch,
-  { estimator, coefficient }: { readonly estimator: KlEstimator; readonly coefficient: number },
+  { estimator, coefficient, cutOff }: KlOptions & { readonly coefficient: number },
 ): LossAndWeights {
   checkRows({ logprobs, refLogprobs }, tokenScales);
   const weights: number[][] = [];
@@ -36,7 +46,7 @@ export function klPenalty(
     const [row, ref, scale] = [logprobs[b], refLogprobs[b], coefficient * tokenScales[b]];
     const weight = new Array<number>(row.length);
     for (let t = 0; t < row.length; t++) {
-      estimateKl(row[t] - ref[t], estimator, estimate);
+      estimateKl(row[t] - ref[t], { estimator, cutOff }, estimate);
       loss += scale * estimate.value;
       sum += estimate.value;
       weight[t] = -scale * estimate.derivative;
@@ -53,14 +63,16 @@ interface KlEstimate {
 }
 
 /** One token's KL estimate in nats and what is taken as its derivative with respect to logπ. x = logπ − logπ_ref. */
-export function tokenKl(x: number, estimator: KlEstimator): Readonly<KlEstimate> {
-  return estimateKl(x, estimator, { value: 0, derivative: 0 });
+export function tokenKl(x: number, options: KlOptions): Readonly<KlEstimate> {
+  return estimateKl(x, options, { value: 0, derivative: 0 });
 }
 
 /** The same into a record that is there already: nothing is allocated per token. */
-function estimateKl(x: number, estimator: KlEstimator, out: KlEstimate): KlEstimate {
-  const exp = estimator === "k3" || estimator === "k3+" ? Math.exp(clamp(-x, -20, 20)) : 0;
-  const k3 = exp + clamp(x, -20, 20) - 1;
+function estimateKl(x: number, { estimator, cutOff = klCutOff }: KlOptions, out: KlEstimate): KlEstimate {
+  const widest = cutOff < Infinity ? 20 : Infinity;
+  const limited = clamp(x, -widest, widest);
+  const exp = estimator === "k3" || estimator === "k3+" ? Math.exp(-limited) : 0;
+  const k3 = exp + limited - 1;
   switch (estimator) {
     case "k1":
     case "k1+":
@@ -72,11 +84,11 @@ function estimateKl(x: number, estimator: KlEstimator, out: KlEstimate): KlEstim
       out.derivative = x;
       return out;
     case "k3":
-      out.value = Math.min(k3, 10);
-      out.derivative = k3 > 10 || Math.abs(x) > 20 ? 0 : 1 - exp;
+      out.value = Math.min(k3, cutOff);
+      out.derivative = k3 > cutOff || limited !== x ? 0 : 1 - exp;
       return out;
     case "k3+":
-      out.value = Math.min(k3, 10);
+      out.value = Math.min(k3, cutOff);
       out.derivative = x;
       return out;
     case "abs":
@@ -89,12 +101,12 @@ function estimateKl(x: number, estimator: KlEstimator, out: KlEstimate): KlEstim
 }
 
 /** κ_t: the KL estimate of every token, for a penalty in the reward. Rows as given. */
-export function tokenKls(logprobs: Logprobs, refLogprobs: Logprobs, estimator: KlEstimator): TokenRows {
+export function tokenKls(logprobs: Logprobs, refLogprobs: Logprobs, options: KlOptions): TokenRows {
   checkRows(
     { logprobs, refLogprobs },
     logprobs.map(() => 1),
   );
-  return logprobs.map((row, b) => row.map((logprob, t) => tokenKl(logprob - refLogprobs[b][t], estimator).value));
+  return logprobs.map((row, b) => row.map((logprob, t) => tokenKl(logprob - refLogprobs[b][t], options).value));
 }
 
 /**

@@ -26,9 +26,14 @@ const tree: Group = groupOf("g", [
 ]);
 const plain = { std: "none", singletonGroups: "zero" } as const;
 
+/** ARPO in one step a batch. */
+function oneStep(algorithm: object): object {
+  return "kind" in algorithm && algorithm.kind === "arpo" ? { miniBatches: 1, ...algorithm } : algorithm;
+}
+
 async function updated(world: World, algorithm: object) {
   const policy = new TablePolicy(world.table, 3);
-  const metrics = await runUpdate(policy, world.groups, resolveAlgorithm(algorithm), randomStream(7));
+  const metrics = await runUpdate(policy, world.groups, resolveAlgorithm(oneStep(algorithm)), randomStream(7));
   return { policy, metrics };
 }
 

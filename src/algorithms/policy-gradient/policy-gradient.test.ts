@@ -304,7 +304,7 @@ describe("PPO", () => {
 
 describe("GSPO", () => {
   test("takes one ratio over all turns of a trajectory", async () => {
-    const settings = { kind: "gspo", epochs: 2, update: { clip: { low: 0.2, high: 0.2 } } };
+    const settings = { kind: "gspo", epochs: 2, miniBatches: 1, update: { clip: { low: 0.2, high: 0.2 } } };
     const { policy } = await updated(world, settings);
     const [first, second] = policy.weights;
     const trajectories = world.groups.flatMap((group) => group.trajectories);

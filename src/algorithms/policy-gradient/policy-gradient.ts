@@ -7,6 +7,7 @@ import { MetricTally, type UpdateMetrics } from "../metrics.ts";
 import { klPenalty, tokenKls } from "../objectives/kl.ts";
 import { type LossAndWeights, plus, type SurrogateBatch, type TokenRows } from "../objectives/objective.ts";
 import type { Composition } from "../settings/config.ts";
+import { klOptions } from "../settings/parts.ts";
 import { type Correction, importanceOf, weighted } from "../step/correction.ts";
 import { cut, type Episode, episodeScales, joined, spread, turnsOf } from "../step/episodes.ts";
 import { checkedRows, fixedLogprobs, fixedRows, minimise } from "../step/minimise.ts";
@@ -38,7 +39,7 @@ export async function policyGradientUpdate(
   random: Random,
   correction?: Correction,
 ): Promise<UpdateMetrics> {
-  const { advantage, update, aggregation, klEstimator, klCoef, klIn, entropyCoef, epochs } = composition;
+  const { advantage, update, aggregation, klCoef, klIn, entropyCoef, epochs } = composition;
   const tally = new MetricTally();
   tally.record({ groups: groups.length, groupsWithoutSignal: groupsWithoutSignal(groups) });
   const critic = advantage.kind === "gae" ? criticOf(policy) : undefined;
@@ -85,16 +86,17 @@ export async function policyGradientUpdate(
           const pulled = importance === undefined ? uncorrected : weighted(uncorrected, importance.weights(rows.turns));
           if (refLogprobs === undefined) return pulled;
           const toReference = { logprobs, refLogprobs: refLogprobs(rows.turns), tokenScales: rows.scales };
-          return plus(pulled, klPenalty(toReference, { estimator: klEstimator, coefficient: klCoef }));
+          return plus(pulled, klPenalty(toReference, { ...klOptions(composition), coefficient: klCoef }));
         };
         const entropies = rows.scales.map((scale) => entropyCoef * scale);
-        tally.record(
-          await minimise(policy, rows.turns, loss, {
-            knownWeights: oneStep && !klInLoss && knownAtRatioOne(update),
-            entropyWeights: entropyCoef > 0 ? spread(rows.turns, entropies) : undefined,
-            reasons: () => reasonsOf(rows.turns, advantages(rows.turns)),
-          }),
-        );
+        const known = oneStep && !klInLoss && knownAtRatioOne(update);
+        const { metrics } = await minimise(policy, rows.turns, loss, {
+          // The rule's own derivative at ratio 1, which it takes at any log-probs.
+          knownWeights: known ? loss(rows.turns.map(({ action }) => action.map(() => 0))).weights : undefined,
+          entropyWeights: entropyCoef > 0 ? spread(rows.turns, entropies) : undefined,
+          reasons: () => reasonsOf(rows.turns, advantages(rows.turns)),
+        });
+        tally.record(metrics);
       }
       if (advantage.kind === "gae" && critic !== undefined && oldValues !== undefined && returns !== undefined)
         tally.record(await fitCritic(critic, batch, { returns, oldValues, aggregation }, advantage.critic));
@@ -104,10 +106,10 @@ export async function policyGradientUpdate(
 }
 
 /** κ of every token under the policy before the update, and log π_old, from which it was taken. */
-async function klOf(policy: Policy, turns: readonly ActionInContext[], { klCoef, klEstimator }: Composition) {
+async function klOf(policy: Policy, turns: readonly ActionInContext[], { klCoef, klEstimator, klCutOff }: Composition) {
   const logprobs = fixedLogprobs(turns, await policy.logprobs(turns));
   const reference = fixedLogprobs(turns, await policy.referenceLogprobs(turns));
-  const kls = tokenKls(logprobs(turns), reference(turns), klEstimator);
+  const kls = tokenKls(logprobs(turns), reference(turns), klOptions({ klEstimator, klCutOff }));
   let [sum, tokens] = [0, 0];
   for (const row of kls) {
     for (let t = 0; t < row.length; t++) sum += row[t];

@@ -38,6 +38,14 @@ export class CarriedRatios {
     });
   }
 
+  /** M as `carry` would leave it. This one stays as it is. */
+  after(samples: readonly ActionInContext[], oldLogprobs: Logprobs, newLogprobs: Logprobs): CarriedRatios {
+    const next = new CarriedRatios(this.#clip);
+    for (const [trajectory, ratio] of this.#ratios) next.#ratios.set(trajectory, ratio);
+    next.carry(samples, oldLogprobs, newLogprobs);
+    return next;
+  }
+
   /** M of every trajectory that was carried. */
   all(): ReadonlyMap<TrajectoryId, number> {
     return this.#ratios;

@@ -87,7 +87,7 @@ describe("the fused form", () => {
     const { policy: withoutFactor } = await updated(world, { klCoef: 0, advantageFactor: false });
     expect(withoutFactor.passes).toEqual({ logprobs: 0, reference: 0, forwardBackward: 0, knownWeights: 11 });
     // With KL the weights need the visit's own log-probs: one pass reads them and looks back.
-    const { policy: withReference } = await updated(world, {});
+    const { policy: withReference } = await updated(world, { klCoef: 0.002 });
     const reference = rows.reduce((sum, n) => sum + n, 0);
     expect(withReference.passes).toEqual({ logprobs: 0, reference, forwardBackward: 2 + 4 + 2 + 5 + 4, knownWeights: 0 });
   });
@@ -249,6 +249,7 @@ const settingsThatMatter: readonly [name: keyof SeeupoConfig, one: unknown, othe
     ["dualClip", undefined, 1.01, { epochs: 3, level: "token", normalisation: "none", clip: { low: 1, high: 0 } }],
     ["klCoef", 0, 0.1],
     ["klEstimator", "k2", "k3", { klCoef: 0.5 }],
+    ["klCutOff", 1e-4, 10, { klCoef: 0.5, epochs: 2 }],
     ["epochs", 1, 2],
     ["visitScale", "plain", "rows"],
     ["minimumRows", 1, 3],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError } from "../../core/errors.ts";
 import type { UserConfig } from "../../training/config.ts";
-import { needs, type PresetConfig, resolveAlgorithm, rolloutAlgorithms } from "./config.ts";
+import { defaultMiniBatches, needs, type PresetConfig, resolveAlgorithm, rolloutAlgorithms } from "./config.ts";
 
 test("a name stands for its defaults, which are those of the papers", () => {
   expect(resolveAlgorithm("seeupo")).toMatchObject({
@@ -13,7 +13,7 @@ test("a name stands for its defaults, which are those of the papers", () => {
     clip: { low: 0.2, high: 0.2 },
     carryClip: { low: 0.2, high: 0.2 },
     level: "turn",
-    klCoef: 0.002,
+    klCoef: 0,
     klEstimator: "k3",
     epochs: 1,
   });
@@ -62,6 +62,12 @@ test("papers' numbers where they differ from the parts' own", () => {
   });
 });
 
+test("optimiser steps a batch are those of the sources", () => {
+  const steps = Object.fromEntries(rolloutAlgorithms.map((kind) => [kind, defaultMiniBatches(kind)]));
+  const several = { ppo: 4, gspo: 4, arpo: 8, dapo: 16, cispo: 16 };
+  expect(steps).toEqual({ ...Object.fromEntries(rolloutAlgorithms.map((kind) => [kind, 1])), ...several });
+});
+
 test("custom takes any advantage with any update, both given in full", () => {
   const config = { kind: "custom", advantage: { kind: "gae", over: "turn" }, update: { kind: "cispo" } };
   expect(resolveAlgorithm(config)).toMatchObject({
@@ -71,8 +77,8 @@ test("custom takes any advantage with any update, both given in full", () => {
 });
 
 test("what an algorithm needs of an engine", () => {
-  expect(needs(resolveAlgorithm("seeupo"))).toEqual(["reference"]);
-  expect(needs(resolveAlgorithm({ kind: "seeupo", klCoef: 0 }))).toEqual([]);
+  expect(needs(resolveAlgorithm("seeupo"))).toEqual([]);
+  expect(needs(resolveAlgorithm({ kind: "seeupo", klCoef: 0.002 }))).toEqual(["reference"]);
   expect(needs(resolveAlgorithm({ kind: "grpo", klCoef: 0.1 }))).toEqual(["reference"]);
   expect(needs(resolveAlgorithm("sft"))).toEqual([]);
   expect(needs(resolveAlgorithm("grpo"))).toEqual([]);

@@ -4,7 +4,7 @@ import { parseSettings } from "../../core/settings.ts";
 import type { Aggregation } from "../objectives/aggregation.ts";
 import { type KlEstimator, klEstimators } from "../objectives/kl.ts";
 import type { OverlongPunishment } from "../step/overlong.ts";
-import { type AdvantageConfig, clipRange, type DynamicSampling, singletonGroups, type UpdateConfig } from "./parts.ts";
+import { type AdvantageConfig, clipRange, type DynamicSampling, klCutOff, singletonGroups, type UpdateConfig } from "./parts.ts";
 import { presets } from "./presets.ts";
 
 const turnList = z
@@ -39,10 +39,14 @@ const seeupo = z.strictObject({
   level: z.enum(["turn", "token"]).default("turn"),
   /** Bounds the loss where the advantage is negative, in multiples of it; none if left out. verl's default at token level is 3. */
   dualClip: z.number().gt(1).optional(),
-  /** β, weight of the KL to the reference in the loss. 0.002: SeeUPO's launch files. 0 saves the reference's pass. */
-  klCoef: z.number().min(0).default(0.002),
+  /**
+   * β, weight of the KL to the reference in the loss. SeeUPO's launch files have 0.002. 0 saves the passes of the reference and of groups
+   * without signal, which halves the time of a step.
+   */
+  klCoef: z.number().min(0).default(0),
   /** How it is estimated. k3: SeeUPO's launch files (`low_var_kl`). */
   klEstimator: z.enum(klEstimators).default("k3"),
+  klCutOff,
   /** Optimiser steps per visit. 1: SeeUPO's launch files. */
   epochs: z.int().min(1).default(1),
   /**
@@ -73,6 +77,7 @@ export interface Composition {
   readonly aggregation: Aggregation;
   readonly klCoef: number;
   readonly klEstimator: KlEstimator;
+  readonly klCutOff: number | "off";
   readonly klIn: "loss" | "reward";
   readonly entropyCoef: number;
   readonly epochs: number;
@@ -99,6 +104,12 @@ export function resolveAlgorithm(input: unknown): AlgorithmConfig {
 export function usesTurnRewards(config: AlgorithmConfig): boolean {
   if (config.kind === "seeupo" || config.kind === "sft" || config.kind === "arpo") return false;
   return (["gae", "gigpo", "normalised-returns"] as const).some((kind) => kind === config.advantage.kind);
+}
+
+/** Optimiser steps an epoch that an algorithm of this kind has unless it is told; 1 for those without the setting. */
+export function defaultMiniBatches(kind: unknown): number {
+  const preset = presets.find(({ shape }) => shape.kind.value === kind);
+  return preset === undefined ? 1 : preset.shape.miniBatches.parse(undefined);
 }
 
 /** What an engine must have for an algorithm, beyond what every engine has. */

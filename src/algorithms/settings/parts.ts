@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { klEstimators } from "../objectives/kl.ts";
+import { type KlEstimator, type KlOptions, klEstimators } from "../objectives/kl.ts";
 
 /**
  * What a policy-gradient algorithm is composed of. A preset fixes the kinds of its parts with `fixed` and leaves their numbers open;
@@ -98,12 +98,25 @@ export const updateSettings = {
   "kl-cov": { share: z.number().gt(0).max(1).default(0.0002), coefficient: z.number().min(0).default(1) },
 } as const;
 
+/** Largest k3 of a token in nats, beyond which it has no gradient. 10: verl's. "off": TRL's. */
+export const klCutOff = z.union([z.number().positive(), z.literal("off")]).default(10);
+
+/** The KL estimate that an algorithm's settings ask for. */
+export function klOptions(settings: {
+  readonly klEstimator: KlEstimator;
+  readonly klCutOff: z.output<typeof klCutOff>;
+}): KlOptions {
+  const { klEstimator, klCutOff: cutOff } = settings;
+  return { estimator: klEstimator, cutOff: cutOff === "off" ? Infinity : cutOff };
+}
+
 /** What any policy-gradient algorithm has besides advantage and update. */
 export const commonSettings = {
   /** β, weight of the KL to the reference. 0: TRL's default. 0 saves the reference's pass. */
   klCoef: z.number().min(0).default(0),
   /** How it is estimated. k3: GRPO (arXiv:2402.03300, eq. 4). */
   klEstimator: z.enum(klEstimators).default("k3"),
+  klCutOff,
   /** As a term of the loss, or taken from each token's reward (arXiv:1909.08593). */
   klIn: z.enum(["loss", "reward"]).default("loss"),
   /** Weight of the entropy bonus. 0: verl's default. */

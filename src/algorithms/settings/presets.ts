@@ -58,8 +58,14 @@ const grpo = preset("grpo", { advantage: groupStd, update: ppu("token"), aggrega
 /** arXiv:2503.20783: no deviation, no length. Any constant will do; 1,000 is about the tokens that a trajectory may have. */
 const drGrpo = preset("dr-grpo", { advantage: groupMean, update: ppu("token"), aggregation: { tokenSumOver: 1000 } });
 
-/** arXiv:2503.14476: clip-higher (§3.1), dynamic sampling (§3.2), token mean (§3.3), overlong punishment (§3.4). */
-const dapo = preset("dapo", { advantage: groupStd, update: ppu("token", 0.2, 0.28), aggregation: "token-mean" }).extend({
+/**
+ * arXiv:2503.14476: clip-higher (§3.1), dynamic sampling (§3.2), token mean (§3.3), overlong punishment (§3.4); 16 steps a batch: 512 prompts
+ * in mini-batches of 32 (§4.1).
+ */
+const dapo = preset("dapo", {
+  ...{ advantage: groupStd, update: ppu("token", 0.2, 0.28), aggregation: "token-mean" },
+  miniBatches: 16,
+}).extend({
   dynamicSampling: dynamicSampling.prefault({}),
   overlong: overlong.optional(),
 });
@@ -87,18 +93,20 @@ const reinforcePlusPlusBaseline = preset("reinforce++-baseline", {
   aggregation: "token-mean",
 });
 
-/** arXiv:2507.18071, with the widths of its §5.1. */
+/** arXiv:2507.18071, with the widths and the four mini-batches a batch of its §5.1. */
 const gspo = preset("gspo", {
   advantage: groupStd,
   update: ppu("sequence", 3e-4, 4e-4),
   aggregation: "sequence-mean-token-mean",
+  miniBatches: 4,
 });
 
-/** arXiv:2506.13585, eq. 4: mean over all tokens of the batch. */
+/** arXiv:2506.13585, eq. 4: mean over all tokens of the batch; off-policy, 16 rounds of updates on a batch (§3.1). */
 const cispo = preset("cispo", {
   advantage: groupStd,
   update: z.strictObject({ kind: fixed("cispo"), ...updates.cispo }).prefault({}),
   aggregation: "token-mean",
+  miniBatches: 16,
 });
 
 /** arXiv:2505.10978. Token mean: the authors' code. */
@@ -110,9 +118,12 @@ const gigpo = preset("gigpo", {
 
 /**
  * arXiv:2507.19849: GRPO's advantage on the leaves of branched rollouts, which `rollout.branching` samples. Token mean: the authors'
- * `ppo_trainer.yaml`. arpo.ts has what attribution means.
+ * `ppo_trainer.yaml`; 8 steps a batch: 128 tasks in mini-batches of 16, or 64 of 8, in their launch files. arpo.ts has what attribution means.
  */
-const arpo = preset("arpo", { advantage: groupStd, update: ppu("token"), aggregation: "token-mean" }).extend({
+const arpo = preset("arpo", {
+  ...{ advantage: groupStd, update: ppu("token"), aggregation: "token-mean" },
+  miniBatches: 8,
+}).extend({
   /** What shared turns get: the sum of their leaves' gradients, the mean of their advantages, or the tree's own. Soft: the paper's choice. */
   attribution: z.enum(["soft", "hard", "tree"]).default("soft"),
 });

@@ -40,6 +40,8 @@ const settingsThatMatter: readonly [part: string, path: string, one: unknown, ot
   ["", "klEstimator", "k1", "k3", { ...plain, klCoef: 0.5 }],
   ["", "klEstimator", "k3", "k3+", { ...plain, klCoef: 0.5, epochs: 2 }],
   ["", "klEstimator", "k1+", "abs", { ...plain, klCoef: 0.5, epochs: 2 }],
+  ["", "klCutOff", 1e-4, 10, { ...plain, klCoef: 0.5, epochs: 2 }],
+  ["", "klCutOff", 1e-4, "off", { ...plain, klCoef: 0.5, epochs: 2 }],
   ["", "klIn", "loss", "reward", { ...plain, klCoef: 0.5, epochs: 2 }],
   ["", "entropyCoef", 0, 0.1, plain],
   ["", "epochs", 1, 2, plain],

@@ -13,32 +13,46 @@ export type Loss = (logprobs: Logprobs) => LossAndWeights;
 export interface MinimiseOptions {
   /** Factor on the learning rate of this step; 1 if left out. */
   readonly learningRateScale?: number;
-  /** True if the weights are the same whatever the log-probs: an engine then needs no forward pass to decide them. */
-  readonly knownWeights?: boolean;
+  /** The loss's weights, where they are the same whatever the log-probs: an engine then needs no forward pass to decide them. */
+  readonly knownWeights?: Weights;
   /** h of an entropy bonus: Σ h·H is added to what is maximised. It is not part of the reported loss, which no engine gives. */
   readonly entropyWeights?: Weights;
-  /** Of the weights that the loss decided last, for an update that is recorded. */
-  readonly reasons?: () => readonly TurnReason[];
+  /** Of the weights at these log-probs, for an update that is recorded. */
+  readonly reasons?: (logprobs: Logprobs) => readonly TurnReason[];
+}
+
+export interface Minimised {
+  readonly metrics: StepMetrics;
+  /** log π of all samples before the step. */
+  readonly logprobs: Logprobs;
 }
 
 /**
  * One optimiser step down a loss: forward, weights, backward, step. Where all weights are 0 no step is taken, since Adam's momentum
  * would move the policy all the same.
- * @param loss may return fewer rows of weights than there are samples; the samples after them are only looked at
+ * @param loss is called once, and may return fewer rows of weights than there are samples; the samples after them are only looked at
  * @throws EngineError if a log-prob or the loss is not finite; the policy has then not been moved
  */
 export async function minimise(
   policy: Policy,
   samples: readonly ActionInContext[],
   loss: Loss,
-  { learningRateScale = 1, knownWeights = false, entropyWeights, reasons }: MinimiseOptions = {},
-): Promise<StepMetrics> {
-  const { loss: value, weights, metrics } = await (knownWeights ? known : decided)(policy, samples, loss, entropyWeights);
-  if (reasons !== undefined) policy.explain?.(reasons());
+  { learningRateScale = 1, knownWeights, entropyWeights, reasons }: MinimiseOptions = {},
+): Promise<Minimised> {
+  const { result, logprobs } = await (knownWeights === undefined
+    ? decided(policy, samples, loss, entropyWeights)
+    : known(policy, samples, loss, knownWeights, entropyWeights));
+  const { loss: value, weights, metrics } = result;
+  if (reasons !== undefined) policy.explain?.(reasons(logprobs));
   const report = [...weights, ...(entropyWeights ?? [])].some((row) => row.some((weight) => weight !== 0))
     ? { ...(await policy.step(learningRateScale)), optimiserSteps: 1 }
     : { gradientNorm: 0, learningRate: 0, optimiserSteps: 0 };
-  return { ...metrics, loss: value, gradientNormMax: report.gradientNorm, ...report };
+  return { metrics: { ...metrics, loss: value, gradientNormMax: report.gradientNorm, ...report }, logprobs };
+}
+
+interface Decided {
+  readonly result: LossAndWeights;
+  readonly logprobs: Logprobs;
 }
 
 async function decided(
@@ -46,26 +60,32 @@ async function decided(
   samples: readonly ActionInContext[],
   loss: Loss,
   entropyWeights: Weights | undefined,
-): Promise<LossAndWeights> {
-  let result: LossAndWeights | undefined;
+): Promise<Decided> {
+  let decision: Decided | undefined;
   const decide = (logprobs: Logprobs) => {
-    result = checkedLoss(loss(checkedLogprobs(samples, logprobs)));
+    const result = checkedLoss(loss(checkedLogprobs(samples, logprobs)));
+    decision = { result, logprobs };
     const lookedAt = samples.slice(result.weights.length);
     return [...result.weights, ...lookedAt.map(({ action }) => action.map(() => 0))];
   };
   await policy.forwardBackward(samples, decide, entropyWeights);
-  if (result === undefined) throw new EngineError("forwardBackward", undefined, { expected: "one call of decide" });
-  return result;
+  if (decision === undefined) throw new EngineError("forwardBackward", undefined, { expected: "one call of decide" });
+  return decision;
 }
 
 async function known(
   policy: Policy,
   samples: readonly ActionInContext[],
   loss: Loss,
+  weights: Weights,
   entropyWeights: Weights | undefined,
-): Promise<LossAndWeights> {
-  const { weights } = loss(samples.map(({ action }) => action.map(() => 0)));
-  return checkedLoss(loss(checkedLogprobs(samples, await policy.forwardBackward(samples, weights, entropyWeights))));
+): Promise<Decided> {
+  const logprobs = checkedLogprobs(samples, await policy.forwardBackward(samples, weights, entropyWeights));
+  const result = checkedLoss(loss(logprobs));
+  const differs = result.weights.findIndex((row, i) => row.some((weight, t) => weight !== weights[i][t]));
+  if (differs < 0) return { result, logprobs };
+  const { trajectory, turn } = samples[differs];
+  throw new RangeError(`the known weights of turn ${turn} of trajectory ${trajectory} are not those of its loss`);
 }
 
 function checkedLoss(result: LossAndWeights): LossAndWeights {

@@ -3,7 +3,7 @@ import { modelFolder, openModel, samplingUse } from "../../sdk/model.ts";
 import { environmentOf } from "../../sdk/train.ts";
 import { resolveConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
-import { evaluate } from "../../training/evaluate.ts";
+import { evaluate } from "../../training/evaluation/evaluate.ts";
 import { succeeded } from "../../training/rollout-metrics.ts";
 import { checkSplit } from "../../training/tasks.ts";
 import { episodeLines } from "../conversation.ts";

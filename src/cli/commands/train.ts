@@ -5,21 +5,31 @@ import { planRun, type RunPlan, runPlan } from "../../sdk/train.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import type { TrainingEvent } from "../../training/events.ts";
 import { succeeded } from "../../training/rollout-metrics.ts";
+import { startDashboardBeside } from "../dashboard-process.ts";
 import { showDownload } from "../download.ts";
 import { count, plural } from "../format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../interrupt.ts";
 import { commandPrefix, quoted } from "../invocation.ts";
 import { advance, evaluationLine, nothingYet, phaseLine, statusLine, stepHeading, stepLine } from "../progress.ts";
-import { type Report, reportLines } from "../report.ts";
+import { type EvaluatedChange, type EvaluatedSplit, type Report, reportLines } from "../report.ts";
 import type { Screen } from "../screen.ts";
 import { type SettingValues, settingsOf, trainFlags } from "../settings.ts";
+import { openBrowser } from "./dashboard.ts";
+
+interface TrainFlags extends SettingValues {
+  readonly resume?: boolean;
+  readonly replay?: string;
+  /** False with --no-dashboard. */
+  readonly dashboard?: boolean;
+  readonly open?: boolean;
+}
 
 /** @returns the exit code */
-export async function trainCommand(flags: SettingValues & { readonly resume?: boolean }, screen: Screen): Promise<number> {
+export async function trainCommand(flags: TrainFlags, screen: Screen): Promise<number> {
   const user = await loadConfigFile(flags.config);
   const settings = settingsOf(trainFlags, flags);
   const plan = await showDownload(settings.model ?? user.model ?? "the model", screen, (onDownload) =>
-    planRun(user, { flags: settings, resume: flags.resume, onDownload }),
+    planRun(user, { flags: settings, resume: flags.resume, replay: flags.replay, onDownload }),
   );
   for (const line of openingLines(plan)) screen.line(line);
 
@@ -28,6 +38,13 @@ export async function trainCommand(flags: SettingValues & { readonly resume?: bo
     screen.line("Stopping: what is done will be kept. Ctrl-C again ends at once.");
   });
   const display = showProgress(screen);
+  const endDashboard =
+    flags.dashboard === false
+      ? () => {}
+      : startDashboardBeside(plan.folder, (url) => {
+          screen.line(`Dashboard: ${url}`);
+          if (flags.open) openBrowser(url);
+        });
   try {
     const summary = await runPlan(plan, { onEvent: display.onEvent, signal: interrupt.signal });
     display.stop();
@@ -40,6 +57,7 @@ export async function trainCommand(flags: SettingValues & { readonly resume?: bo
     for (const line of interruptedLines(plan.folder, kept)) screen.line(line);
     return interruptedExitCode;
   } finally {
+    endDashboard();
     interrupt.release();
   }
 }
@@ -113,15 +131,8 @@ function interruptedLines(folder: string, steps: number): string[] {
 
 async function reportOf(plan: RunPlan, summary: Summary): Promise<Report> {
   const { folder } = plan;
-  const all = readEvaluations(folder);
-  const evaluations = all
-    .filter(({ when }) => when === "after")
-    .flatMap((after) => {
-      const before = all.find(({ when, split }) => when === "before" && split === after.split);
-      return before === undefined ? [] : [{ before, after }];
-    })
-    .sort((a, b) => rank(a.after) - rank(b.after));
-  const episodes = evaluations.length === 0 ? [] : readEpisodes(folder, evaluations[0].after);
+  const evaluations = evaluatedSplits(folder, summary);
+  const episodes = evaluations.length === 0 ? [] : readEpisodes(folder, evaluations[0][0].after);
   return {
     folder,
     summary,
@@ -135,11 +146,29 @@ async function reportOf(plan: RunPlan, summary: Summary): Promise<Report> {
   };
 }
 
+/** Start, end and difference by split and decoding, the main split and sampled attempts first. */
+function evaluatedSplits(folder: string, summary: Summary): EvaluatedSplit[] {
+  const all = readEvaluations(folder);
+  const splits = [...new Set(all.filter(({ when }) => when === "after").map(({ split }) => split))];
+  const change = (after: EvaluationRecord): EvaluatedChange[] => {
+    const { split, decoding } = after;
+    const before = all.find((record) => record.when === "before" && record.split === split && record.decoding === decoding);
+    const differences = split === summary.after?.split ? summary.difference : summary.challenge?.difference;
+    const found = { difference: differences?.[decoding], rewardDifference: differences?.reward?.[decoding] };
+    return before === undefined ? [] : [{ before, after, ...found }];
+  };
+  return splits
+    .toSorted((a, b) => Number(a === "challenge") - Number(b === "challenge"))
+    .map((split) => all.filter((record) => record.when === "after" && record.split === split).flatMap(change))
+    .filter((changes) => changes.length > 0);
+}
+
 async function nextCommands({ environment, folder, config }: RunPlan): Promise<Report["next"]> {
   const command = commandPrefix();
   const run = quoted(folder);
   const other = config.algorithm.kind === "seeupo" ? "grpo" : "seeupo";
   return [
+    [`${command} dashboard --open`, "look at it: curves, episodes, and why each token moved"],
     [`${command} runs show ${run}`, "every step and metric"],
     [`${command} chat --model ${run}`, "talk to the trained model"],
     ...(splitsOf(environment).includes("challenge") && (await environment.size("challenge")) > 0
@@ -147,10 +176,6 @@ async function nextCommands({ environment, folder, config }: RunPlan): Promise<R
       : []),
     [`${command} train --algorithm ${other}`, "the same with another algorithm"],
   ];
-}
-
-function rank({ split }: EvaluationRecord): number {
-  return split === "challenge" ? 1 : 0;
 }
 
 function byLength(a: { readonly turns: readonly unknown[] }, b: { readonly turns: readonly unknown[] }): number {

@@ -75,7 +75,7 @@ export async function writeAdapter(
  * @throws ConfigError if rank, alpha or targets are others than those of the settings
  */
 export async function readAdapter(folder: string, config: ModelConfig): Promise<Map<string, Float32Array>> {
-  requireSame(folder, await readConfig(folder, config), requireLora(config));
+  requireSame(folder, await readAdapterSettings(folder, config), requireLora(config));
   const file = join(folder, weightsName);
   const tensors = await readSafetensors(file);
   const shapes = adapterShapes(config);
@@ -94,7 +94,8 @@ export async function readAdapter(folder: string, config: ModelConfig): Promise<
   );
 }
 
-async function readConfig(folder: string, config: ModelConfig): Promise<Lora> {
+/** Reads the settings of an adapter for a model. @throws ModelError if the file is missing, malformed, or asks for something that the engine does not compute */
+export async function readAdapterSettings(folder: string, config: ModelConfig): Promise<Lora> {
   const file = join(folder, configName);
   const text = await readFile(file, "utf8").catch((cause: unknown) => {
     throw new ModelError(file, "not readable", { expected: `a folder with ${configName} and ${weightsName}`, cause });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Choice, chooseToken, needsLogits, topLogprobs } from "./choose.ts";
+import { type Choice, chooseToken, needsLogits, topCandidates } from "./choose.ts";
 
 const plain: Choice = { temperature: 1, topP: 1, topK: 0 };
 /** Sums to 1 in float32 as well. */
@@ -99,7 +99,10 @@ test("the likeliest candidates are those of the sorted distribution, without imp
   fc.assert(
     fc.property(distributions, fc.integer({ min: 1, max: 14 }), (probabilities, count) => {
       const sorted = [...probabilities].filter((p) => p > 0).sort((a, b) => b - a);
-      expect(topLogprobs(probabilities, count)).toEqual(sorted.slice(0, count).map(Math.log));
+      const { tokens, logprobs } = topCandidates(probabilities, count);
+      expect(logprobs).toEqual(sorted.slice(0, count).map(Math.log));
+      expect(tokens.map((token) => Math.log(probabilities[token]))).toEqual(logprobs);
+      expect(new Set(tokens).size).toBe(tokens.length);
     }),
   );
 });

@@ -64,16 +64,22 @@ function drawFrom(tokens: readonly TokenId[], probabilities: Float32Array, unifo
   return { token, logprob: Math.log(probabilities[token] / mass) };
 }
 
-/** Log-probs of the `count` likeliest tokens, likeliest first; fewer where fewer are possible. */
-export function topLogprobs(probabilities: Float32Array, count: number): number[] {
-  const top: number[] = [];
-  for (const probability of probabilities) {
-    if (probability === 0 || (top.length === count && probability <= top[count - 1])) continue;
+/** Candidates of one token, most likely first. */
+export interface TopCandidates {
+  readonly tokens: readonly TokenId[];
+  readonly logprobs: readonly number[];
+}
+
+/** The `count` most likely tokens, ties by id; fewer where fewer are possible. */
+export function topCandidates(probabilities: Float32Array, count: number): TopCandidates {
+  const top: TokenId[] = [];
+  for (const [token, probability] of probabilities.entries()) {
+    if (probability === 0 || (top.length === count && probability <= probabilities[top[count - 1]])) continue;
     let at = top.length < count ? top.length : count - 1;
-    for (; at > 0 && top[at - 1] < probability; at--) top[at] = top[at - 1];
-    top[at] = probability;
+    for (; at > 0 && probabilities[top[at - 1]] < probability; at--) top[at] = top[at - 1];
+    top[at] = token;
   }
-  return top.map(Math.log);
+  return { tokens: top, logprobs: top.map((token) => Math.log(probabilities[token])) };
 }
 
 /** The tokens that top-k and top-p leave, likeliest first; ties by id. Never empty. */

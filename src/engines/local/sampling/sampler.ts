@@ -7,7 +7,7 @@ import { requireTokens } from "../machine/token-ids.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { commonPrefix } from "../training/packing.ts";
-import { type Choice, chooseToken, needsLogits, topLogprobs } from "./choose.ts";
+import { type Choice, chooseToken, needsLogits, topCandidates } from "./choose.ts";
 import { SlotCache } from "./kv-cache.ts";
 import { PrefixCache } from "./prefix-cache.ts";
 import { SamplingGraph, type StepOutputs } from "./sampling-graph.ts";
@@ -38,7 +38,8 @@ interface Row {
     readonly logprobs: number[];
     readonly modelLogprobs: number[];
     readonly entropies: number[];
-    readonly topLogprobs?: number[][];
+    readonly topLogprobs?: (readonly number[])[];
+    readonly topTokens?: (readonly TokenId[])[];
   };
   readonly resolve: (action: LocalAction) => void;
   readonly reject: (error: unknown) => void;
@@ -122,7 +123,7 @@ export class LocalSampler {
         pending: [...context],
         action: {
           ...{ tokens: [], logprobs: [], modelLogprobs: [], entropies: [] },
-          ...(request.topLogprobs ? { topLogprobs: [] } : {}),
+          ...(request.topLogprobs ? { topLogprobs: [], topTokens: [] } : {}),
         },
         resolve: (action) => {
           forget();
@@ -304,7 +305,11 @@ export class LocalSampler {
     action.logprobs.push(chosen.logprob);
     action.modelLogprobs.push(chosen.modelLogprob);
     action.entropies.push(entropies[r]);
-    action.topLogprobs?.push(topLogprobs(of(probabilities), request.topLogprobs ?? 0));
+    if (action.topLogprobs !== undefined) {
+      const top = topCandidates(of(probabilities), request.topLogprobs ?? 0);
+      action.topLogprobs.push(top.logprobs);
+      action.topTokens?.push(top.tokens);
+    }
     row.pending = [chosen.token];
     this.#stats.sampledTokens++;
     if (request.stopTokens.includes(chosen.token)) return "stop";

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
-import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../test/letters.ts";
-import { TableEngine } from "../../test/table-engine.ts";
-import type { Group, Trajectory } from "../core/trajectory.ts";
-import { resolveConfig } from "./config.ts";
-import { evaluate, summarise } from "./evaluate.ts";
+import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../../test/letters.ts";
+import { TableEngine } from "../../../test/table-engine.ts";
+import type { Group, Trajectory } from "../../core/trajectory.ts";
+import { resolveConfig } from "../config.ts";
+import { decodingPlans, evaluate } from "./evaluate.ts";
+import { measureOf, summarise } from "./summarise.ts";
 
 function attempt(id: string, reward: number, success?: number): Trajectory {
   const scores: Record<string, number> = success === undefined ? {} : { success };
@@ -40,12 +41,12 @@ test("avg@k is the share of attempts that succeed, pass@k the share of tasks tha
 
 test("a task of several requests counts for each of their kinds", () => {
   const { byKind, byRequests } = summarise(tasks, groups, 1);
-  expect(byKind).toEqual([
+  expect(byKind).toMatchObject([
     { name: "move", attempts: 2, success: 0 },
     { name: "pay", attempts: 4, success: 0.25 },
     { name: "task", attempts: 2, success: 0.5 },
   ]);
-  expect(byRequests).toEqual([
+  expect(byRequests).toMatchObject([
     { name: "1", attempts: 4, success: 0.5 },
     { name: "2", attempts: 2, success: 0 },
   ]);
@@ -67,7 +68,7 @@ test("a kind's success is its own where the environment scores it, and behaviour
     ],
     1,
   );
-  expect(byKind).toEqual([
+  expect(byKind).toMatchObject([
     { name: "move", attempts: 1, success: 0 },
     { name: "pay", attempts: 2, success: 0.75 },
   ]);
@@ -75,6 +76,60 @@ test("a kind's success is its own where the environment scores it, and behaviour
     { name: "adds nothing", done: 0, called: 1 },
     { name: "asks", done: 2, called: 3 },
   ]);
+});
+
+test("pass^k is the share of tasks that all attempts solve; parts have the intervals of their tasks", () => {
+  const { passAll, byKind, measure } = summarise(tasks, groups, 1);
+  expect(passAll.map(({ k, mean }) => [k, mean])).toEqual([
+    [1, expect.closeTo(2 / 6, 12)],
+    [2, 0],
+  ]);
+  const pay = byKind.find(({ name }) => name === "pay");
+  expect(pay?.low).toBeLessThan(0.1);
+  expect(pay?.high).toBeGreaterThan(0.8);
+  expect(measure).toBe("success");
+});
+
+test.each([
+  [[0.3, 0.6], "reward"],
+  [[0.3, 1], "success"],
+  [[0, -1], "nothing"],
+] as const)("rewards %j let an evaluation measure %s", (rewards, measure) => {
+  expect(measureOf(rewards.map((reward) => attempt("a", reward)))).toBe(measure);
+});
+
+test("an environment that scores success has one, whatever the rewards", () => {
+  expect(measureOf([attempt("a", 0.3, 0)])).toBe("success");
+});
+
+test("greedy beside sampled: one attempt at temperature 0; alone where sampling is at 0", () => {
+  const { evaluation } = resolveConfig();
+  const plans = (change: Partial<typeof evaluation>) => decodingPlans({ ...evaluation, ...change }, 4);
+  const [sampled, greedy] = [
+    { decoding: "sampled", temperature: 1, k: 4 },
+    { decoding: "greedy", temperature: 0, k: 1 },
+  ];
+  expect(plans({})).toEqual([sampled, greedy]);
+  expect(plans({ greedy: false })).toEqual([sampled]);
+  expect(plans({ temperature: 0, greedy: false })).toEqual([greedy]);
+});
+
+test("evaluations at different steps draw the same numbers for the same attempt, and play what is not there yet", async () => {
+  const { rollout } = resolveConfig();
+  const options = { split: "test", tasks: 5, k: 3, temperature: 1, rollout, seed: 2 } as const;
+  const engine = new TableEngine(lettersVocabulary);
+  const run = (change: object) =>
+    evaluate(engine, lettersChat(), lettersEnvironment(), { ...options, when: "before", step: 0, ...change });
+  const [before, after] = [await run({}), await run({ when: "after", step: 60 })];
+  const actions = ({ trajectories }: typeof before) => trajectories.map(({ turns }) => turns.map(({ action }) => action));
+  expect(actions(after)).toEqual(actions(before));
+  expect(after.trajectories[0].id).toBe("after-test-60/0/0");
+
+  const half = new Map(before.trajectories.slice(0, 7).map((trajectory) => [trajectory.id, trajectory]));
+  const ended: string[] = [];
+  const resumed = await run({ played: half, onTrajectory: ({ id }: Trajectory) => ended.push(id) });
+  expect(resumed).toEqual(before);
+  expect(ended).toHaveLength(8);
 });
 
 test("an evaluation changes no weights and comes out the same when repeated", async () => {

@@ -1,0 +1,48 @@
+/** Numbers as a person reads them. */
+
+export function percent(share: number | null | undefined): string {
+  return share === null || share === undefined || Number.isNaN(share) ? "–" : `${(share * 100).toFixed(1)} %`;
+}
+
+export function count(value: number): string {
+  return Math.round(value).toLocaleString("en-US");
+}
+
+/** At most `digits` significant digits; tiny and huge numbers with an exponent; "–" for what does not exist. */
+export function number(value: number | null | undefined, digits = 3): string {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  if (value === 0) return "0";
+  if (Number.isInteger(value) && Math.abs(value) < 1e6) return count(value);
+  if (Math.abs(value) >= 1e-3 && Math.abs(value) < 1e6) return String(Number(value.toPrecision(digits)));
+  return value.toExponential(digits - 1).replace("e+", "e");
+}
+
+/** With a sign, as changes are written. */
+export function signed(value: number | null | undefined, digits = 3): string {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  return `${value > 0 ? "+" : value < 0 ? "−" : "±"}${number(Math.abs(value), digits)}`;
+}
+
+export function ago(iso: string): string {
+  const seconds = (Date.now() - Date.parse(iso)) / 1000;
+  if (seconds < 90) return "just now";
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min ago`;
+  if (seconds < 129_600) return `${Math.round(seconds / 3600)} h ago`;
+  return iso.slice(0, 10);
+}
+
+/** Exponential moving average, corrected for its start. Gaps stay gaps. @param weight of what was before, 0 to 1 */
+export function smooth(values: readonly (number | null)[], weight: number): (number | null)[] {
+  if (weight === 0) return [...values];
+  let [sum, total] = [0, 0];
+  return values.map((value) => {
+    if (value === null) return null;
+    sum = weight * sum + (1 - weight) * value;
+    total = weight * total + (1 - weight);
+    return sum / total;
+  });
+}
+
+export function mean(values: readonly number[]): number {
+  return values.length === 0 ? Number.NaN : values.reduce((sum, value) => sum + value, 0) / values.length;
+}

@@ -1,0 +1,65 @@
+import "@fontsource-variable/inter/wght.css";
+import "@fontsource-variable/jetbrains-mono/wght.css";
+import "uplot/dist/uPlot.min.css";
+import "./styles.css";
+import { render } from "preact";
+import { ComparePage } from "./pages/compare.tsx";
+import { ReportPage, ReportsPage } from "./pages/reports.tsx";
+import { RunPage } from "./pages/run.tsx";
+import { RunsPage } from "./pages/runs.tsx";
+import { useRoute } from "./router.ts";
+import { useTheme } from "./theme.ts";
+
+function Page() {
+  const route = useRoute();
+  const [theme, toggleTheme] = useTheme();
+  const [first = "runs"] = route.parts;
+  const current = (name: string) =>
+    (first === "run" ? "runs" : first === "report" ? "reports" : first) === name ? "page" : undefined;
+  return (
+    <>
+      <button type="button" class="skip" onClick={() => document.getElementById("main")?.focus()}>
+        Skip to the content
+      </button>
+      <header class="top">
+        <a class="brand" href="#/">
+          <svg viewBox="0 0 32 32" aria-hidden="true">
+            <path d="M22.5 10.2A9 9 0 1 0 25 16" />
+            <path d="M23.4 5.6v5.6h-5.6" />
+            <circle cx="16" cy="16" r="2.6" />
+          </svg>
+          Retrograde
+        </a>
+        <nav aria-label="Main">
+          <a href="#/" aria-current={current("runs")}>
+            Runs
+          </a>
+          <a href="#/compare" aria-current={current("compare")}>
+            Compare
+          </a>
+          <a href="#/reports" aria-current={current("reports")}>
+            Reports
+          </a>
+        </nav>
+        <button
+          type="button"
+          class="quiet"
+          onClick={toggleTheme}
+          aria-label={`Switch to the ${theme === "dark" ? "light" : "dark"} theme`}
+        >
+          {theme === "dark" ? "☀" : "☾"}
+        </button>
+      </header>
+      <main id="main" tabIndex={-1} key={theme}>
+        {first === "runs" && <RunsPage />}
+        {first === "run" && <RunPage route={route} />}
+        {first === "compare" && <ComparePage route={route} />}
+        {first === "reports" && <ReportsPage />}
+        {first === "report" && <ReportPage path={route.query.get("path") ?? ""} />}
+      </main>
+    </>
+  );
+}
+
+const root = document.getElementById("page");
+if (root !== null) render(<Page />, root);

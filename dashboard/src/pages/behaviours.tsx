@@ -1,0 +1,149 @@
+import { useEffect, useState } from "preact/hooks";
+import { ask, type BehaviourSeries, type RunDetail, send } from "../api.ts";
+import { percent } from "../format.ts";
+import { Problem } from "../parts/bits.tsx";
+import { Chart } from "../parts/chart.tsx";
+import { link } from "../router.ts";
+import { seriesColours } from "../theme.ts";
+
+interface Behaviour {
+  readonly name: string;
+  readonly kind: "text" | "tool" | "sequence";
+  readonly pattern?: string;
+  readonly tool?: string;
+  readonly tools?: readonly string[];
+}
+
+const key = (run: string) => `retrograde-behaviours/${run}`;
+
+/** Named patterns, counted over the steps of a run. */
+export function BehavioursPage({ run: { row, steps } }: { readonly run: RunDetail }) {
+  const [behaviours, setBehaviours] = useState<readonly Behaviour[] | undefined>(undefined);
+  const [series, setSeries] = useState<BehaviourSeries | undefined>(undefined);
+  const [problem, setProblem] = useState<string | undefined>(undefined);
+  useEffect(() => {
+    const kept = localStorage.getItem(key(row.id));
+    if (kept !== null) setBehaviours(JSON.parse(kept) as Behaviour[]);
+    else
+      ask<Behaviour[]>("/api/run/behaviours/suggested", { run: row.id }).then(setBehaviours, (error: Error) =>
+        setProblem(error.message),
+      );
+  }, [row.id]);
+  useEffect(() => {
+    if (behaviours === undefined) return;
+    let current = true;
+    send<BehaviourSeries>("/api/run/behaviours", { run: row.id }, behaviours).then(
+      (value) => {
+        if (!current) return;
+        setSeries(value);
+        setProblem(undefined);
+      },
+      (error: Error) => current && setProblem(error.message),
+    );
+    return () => {
+      current = false;
+    };
+  }, [behaviours, steps.length]);
+  const change = (next: readonly Behaviour[]) => {
+    localStorage.setItem(key(row.id), JSON.stringify(next));
+    setBehaviours(next);
+  };
+  return (
+    <>
+      <div class="tools">
+        <h2>Behaviours over the steps</h2>
+      </div>
+      <p class="muted">
+        The share of a step's episodes in which a pattern occurs, and how often those succeeded. Up to 40 steps are read.
+      </p>
+      <NewBehaviour
+        add={(behaviour) => change([...(behaviours ?? []).filter(({ name }) => name !== behaviour.name), behaviour])}
+      />
+      {problem !== undefined && <Problem text={problem} />}
+      {series === undefined && problem === undefined && <p class="muted">Reading the episodes …</p>}
+      {series !== undefined && behaviours !== undefined && (
+        <div class="charts">
+          {behaviours.map((behaviour, i) => {
+            const counts = series.counts.map((step) => step.find(({ name }) => name === behaviour.name));
+            const last = counts.at(-1);
+            return (
+              <div key={behaviour.name} class="behaviour">
+                <Chart
+                  title={behaviour.name}
+                  x={series.steps}
+                  series={[
+                    {
+                      label: "share",
+                      values: counts.map((one) => one?.share ?? null),
+                      colour: seriesColours[i % seriesColours.length],
+                    },
+                  ]}
+                  height={110}
+                  fromZero
+                />
+                <p class="turn-notes">
+                  {last !== undefined && (
+                    <span>
+                      with it {percent(last.successWith)} succeed, without {percent(last.successWithout)}
+                    </span>
+                  )}
+                  {last?.example !== undefined && <a href={link(["run", row.id, "trajectory"], { id: last.example })}>example</a>}
+                  <button
+                    type="button"
+                    class="quiet"
+                    onClick={() => change(behaviours.filter((one) => one !== behaviour))}
+                    aria-label={`Remove ${behaviour.name}`}
+                  >
+                    remove
+                  </button>
+                </p>
+              </div>
+            );
+          })}
+        </div>
+      )}
+    </>
+  );
+}
+
+function NewBehaviour({ add }: { readonly add: (behaviour: Behaviour) => void }) {
+  const [kind, setKind] = useState<Behaviour["kind"]>("text");
+  const [name, setName] = useState("");
+  const [what, setWhat] = useState("");
+  return (
+    <form
+      class="filters"
+      aria-label="New behaviour"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (what.trim() === "") return;
+        const named = name.trim() || what.trim();
+        if (kind === "text") add({ name: named, kind, pattern: what });
+        else if (kind === "tool") add({ name: named, kind, tool: what.trim() });
+        else add({ name: named, kind, tools: what.trim().split(/[\s,]+/) });
+        setName("");
+        setWhat("");
+      }}
+    >
+      <label>
+        Pattern
+        <select value={kind} onChange={(event) => setKind(event.currentTarget.value as Behaviour["kind"])}>
+          <option value="text">text (regular expression)</option>
+          <option value="tool">tool</option>
+          <option value="sequence">calls in order</option>
+        </select>
+      </label>
+      <label class="grow">
+        {kind === "text" ? "Expression" : kind === "tool" ? "Tool's name" : "Tools, in order"}
+        <input type="text" value={what} onInput={(event) => setWhat(event.currentTarget.value)} />
+      </label>
+      <label>
+        Name
+        <input type="text" value={name} onInput={(event) => setName(event.currentTarget.value)} />
+      </label>
+      <button type="submit" disabled={what.trim() === ""}>
+        Count it
+      </button>
+    </form>
+  );
+}

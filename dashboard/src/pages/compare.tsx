@@ -1,0 +1,119 @@
+import { ask, type ComparisonView, type RunList, useAsked } from "../api.ts";
+import { percent, signed } from "../format.ts";
+import { Empty, Problem, Scroll } from "../parts/bits.tsx";
+import { link, type Route, setQuery } from "../router.ts";
+
+/** Two runs on the same tasks. */
+export function ComparePage({ route }: { readonly route: Route }) {
+  const list = useAsked<RunList>("runs", () => ask("/api/runs"));
+  const [a, b] = [route.query.get("a") ?? "", route.query.get("b") ?? ""];
+  const both = a !== "" && b !== "";
+  const { value, error } = useAsked<ComparisonView>(both ? `${a}/${b}` : undefined, () => ask("/api/compare", { a, b }));
+  const choice = (name: "a" | "b", chosen: string) => (
+    <label>
+      {name === "a" ? "Run A" : "Run B"}
+      <select value={chosen} onChange={(event) => setQuery(route, { [name]: event.currentTarget.value })}>
+        <option value="">choose a run</option>
+        {list.value?.runs.map(({ id }) => (
+          <option key={id} value={id}>
+            {id}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+  return (
+    <>
+      <div class="page-head">
+        <h1>Compare two runs</h1>
+      </div>
+      <div class="filters">
+        {choice("a", a)}
+        {choice("b", b)}
+      </div>
+      {!both && <Empty>Choose two runs: their last evaluations are compared task by task.</Empty>}
+      {error !== undefined && <Problem text={error} />}
+      {value?.comparisons.length === 0 && <Empty>The two were not evaluated on the same split.</Empty>}
+      {value?.comparisons.map(({ split, tasks, meanA, meanB, difference, pairs, stepA, stepB }) => (
+        <section key={split} class="panel" aria-label={`Split ${split}`}>
+          <h2>
+            {split}: {tasks} tasks that both attempted
+          </h2>
+          <p class="lead">
+            A {percent(meanA)} <span class="muted">after step {stepA}</span> · B {percent(meanB)}{" "}
+            <span class="muted">after step {stepB}</span> · difference{" "}
+            <b class={difference.low > 0 ? "win" : difference.high < 0 ? "loss" : ""}>{signed(difference.mean * 100)} points</b>{" "}
+            <span class="muted">
+              95 % interval {signed(difference.low * 100)} to {signed(difference.high * 100)}, paired over tasks
+            </span>
+          </p>
+          <Scroll label={`Tasks of ${split} that differ`}>
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Task</th>
+                  <th scope="col">Kind</th>
+                  <th scope="col" class="n">
+                    A
+                  </th>
+                  <th scope="col" class="n">
+                    B
+                  </th>
+                  <th scope="col" class="n">
+                    B − A
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {pairs.slice(0, 100).map((pair) => (
+                  <tr key={pair.task}>
+                    <td>{pair.task}</td>
+                    <td>{pair.kind === "" ? "–" : pair.kind.replaceAll("+", " + ")}</td>
+                    <td class="n">
+                      <a href={link(["run", a, "trajectory"], { id: pair.exampleA })}>{percent(pair.a)}</a>
+                    </td>
+                    <td class="n">
+                      <a href={link(["run", b, "trajectory"], { id: pair.exampleB })}>{percent(pair.b)}</a>
+                    </td>
+                    <td class={`n ${pair.b > pair.a ? "win" : "loss"}`}>{signed((pair.b - pair.a) * 100)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </Scroll>
+        </section>
+      ))}
+      {value !== undefined && value.settings.length > 0 && (
+        <section class="panel" aria-label="Settings that differ">
+          <h2>Settings that differ</h2>
+          <Scroll label="Differing settings">
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Setting</th>
+                  <th scope="col">A</th>
+                  <th scope="col">B</th>
+                </tr>
+              </thead>
+              <tbody>
+                {value.settings.map(({ path, a: inA, b: inB }) => (
+                  <tr key={path}>
+                    <th scope="row">
+                      <code>{path}</code>
+                    </th>
+                    <td>
+                      <code>{inA}</code>
+                    </td>
+                    <td>
+                      <code>{inB}</code>
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </Scroll>
+        </section>
+      )}
+    </>
+  );
+}

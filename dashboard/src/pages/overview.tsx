@@ -1,0 +1,312 @@
+import { useMemo, useState } from "preact/hooks";
+import { ask, type FindingList, type RunDetail, useAsked } from "../api.ts";
+import { count, number, percent } from "../format.ts";
+import { Stat } from "../parts/bits.tsx";
+import { Chart, type Series } from "../parts/chart.tsx";
+import { link } from "../router.ts";
+
+type Values = (number | null)[];
+
+/** What a run did, step by step. */
+export function OverviewPage({ run }: { readonly run: RunDetail }) {
+  const { steps, timings, evaluations, summary, row } = run;
+  const [smoothing, setSmoothing] = useState(0.5);
+  const x = useMemo(() => steps.map(({ step }) => step), [steps]);
+  const names = useMemo(() => [...new Set(steps.flatMap(({ metrics }) => Object.keys(metrics)))], [steps]);
+  const column = (name: string): Values => steps.map(({ metrics }) => metrics[name] ?? null);
+  const timing = (value: (record: (typeof timings)[number]) => number): Values => {
+    const byStep = new Map(timings.map((record) => [record.step, value(record)]));
+    return x.map((step) => byStep.get(step) ?? null);
+  };
+  const lines = (...wanted: readonly (readonly [name: string, label: string, colour: string])[]): Series[] =>
+    wanted.filter(([name]) => names.includes(name)).map(([name, label, colour]) => ({ label, colour, values: column(name) }));
+  const band = (low: string, high: string, middle: string | undefined, label: string, colour: string): Series[] =>
+    !names.includes(low)
+      ? []
+      : [
+          { label: `${label} highest`, values: column(high), colour, exact: true, bandTo: `${label} lowest` },
+          { label: `${label} lowest`, values: column(low), colour, exact: true },
+          ...(middle === undefined || !names.includes(middle) ? [] : [{ label, values: column(middle), colour }]),
+        ];
+  const evaluated = (greedy: boolean): Values =>
+    x.map((step) => evaluations.find((record) => record.step === step && (record.temperature === 0) === greedy)?.mean ?? null);
+  const evaluationPoints: Series[] = [
+    { label: "evaluation, sampled", values: evaluated(false), colour: "s3", points: true },
+    { label: "evaluation, greedy", values: evaluated(true), colour: "s5", points: true },
+  ].filter(({ values }) => values.some((value) => value !== null));
+  const last = steps.at(-1)?.metrics ?? {};
+  const parts = names.filter((name) => name.startsWith("score/reward:"));
+  const scores = names.filter((name) => name.startsWith("score/") && !parts.includes(name) && name !== "score/success");
+
+  const panels: { title: string; hint?: string; series: Series[]; fromZero?: boolean }[] = [
+    {
+      title: "Success",
+      hint: "Share of training episodes that succeeded; dots are evaluations",
+      series: [...lines(["success", "training", "s1"]), ...evaluationPoints],
+      fromZero: true,
+    },
+    {
+      title: "Reward",
+      hint: "Mean over the step's episodes, and its parts",
+      series: [
+        ...lines(["reward", "reward", "s2"]),
+        ...parts.slice(0, 5).map((name, i) => ({ label: name.slice(13), values: column(name), colour: `s${i + 3}` })),
+      ],
+    },
+    {
+      title: "Entropy, nats",
+      hint: "Of the distribution that each action token was drawn from",
+      series: lines(["entropy", "entropy", "s4"]),
+      fromZero: true,
+    },
+    {
+      title: "KL, nats",
+      hint: "kl: to the reference; moved: by the steps of an update",
+      series: lines(["kl", "to the reference", "s5"], ["approxKl", "moved", "s6"]),
+    },
+    {
+      title: "Clip fraction",
+      hint: "Share of tokens without a gradient, because their ratio left the range",
+      series: lines(["clipFraction", "clipped", "s6"], ["dualClipFraction", "dual clip", "s3"]),
+      fromZero: true,
+    },
+    {
+      title: "M, SeeUPO's carried ratio",
+      hint: "Smallest and largest M that multiplied an advantage",
+      series: band("carriedMin", "carriedMax", undefined, "M", "s2"),
+    },
+    {
+      title: "Ratio π/π_old",
+      hint: "At the moment of the gradient",
+      series: band("ratioMin", "ratioMax", "ratioMean", "ratio", "s1"),
+    },
+    {
+      title: "Turn ratio r",
+      hint: "New over old of a turn after its visit, before clipping",
+      series: band("turnRatioMin", "turnRatioMax", "turnRatioMean", "r", "s7"),
+    },
+    {
+      title: "Sampler–trainer gap, nats",
+      hint: "Between the log-probs of the sampler and the trainer for the same tokens",
+      series: lines(["samplerGapMax", "largest", "s6"], ["samplerGapMean", "mean", "s1"]),
+    },
+    { title: "Tokens that the gap has seen", series: lines(["samplerGapTokens", "tokens", "s5"]), fromZero: true },
+    {
+      title: "Gradient norm",
+      series: lines(["gradientNorm", "mean", "s1"], ["gradientNormMax", "largest", "s3"]),
+      fromZero: true,
+    },
+    { title: "Learning rate", series: lines(["learningRate", "learning rate", "s7"]), fromZero: true },
+    {
+      title: "Groups without signal",
+      hint: "Groups whose returns are all equal",
+      series: lines(["groupsWithoutSignal", "without signal", "s6"], ["groups", "groups", "s8"]),
+      fromZero: true,
+    },
+    {
+      title: "Tokens per second",
+      series: [
+        { label: "sampled", values: timing((t) => t.sampledTokensPerSecond), colour: "s2" },
+        { label: "trained", values: timing((t) => t.trainedTokensPerSecond), colour: "s1" },
+      ],
+      fromZero: true,
+    },
+    {
+      title: "Seconds of a step, stacked",
+      hint: "Rollouts, rewards, update",
+      series: stacked([
+        ["rollouts", timing((t) => t.rolloutSeconds), "s2"],
+        ["rewards", timing((t) => t.rewardSeconds ?? 0), "s3"],
+        ["update", timing((t) => t.updateSeconds), "s1"],
+      ]),
+      fromZero: true,
+    },
+    { title: "Turns of an episode", series: lines(["turns", "turns", "s5"]) },
+    { title: "Sampled tokens of an episode", series: lines(["actionTokens", "tokens", "s4"]) },
+    { title: "Tool calls", series: lines(["toolCalls", "made", "s2"], ["invalidToolCalls", "invalid", "s6"]), fromZero: true },
+  ];
+  const drawn = new Set([
+    "success",
+    "reward",
+    "score/success",
+    ...parts,
+    ...panels.flatMap(({ series }) => series.map(({ label }) => label)),
+  ]);
+  const known = new Set([
+    "entropy",
+    "kl",
+    "approxKl",
+    "clipFraction",
+    "dualClipFraction",
+    "carriedMin",
+    "carriedMax",
+    "ratioMin",
+    "ratioMax",
+    "ratioMean",
+    "turnRatioMin",
+    "turnRatioMax",
+    "turnRatioMean",
+    "samplerGapMax",
+    "samplerGapMean",
+    "gradientNorm",
+    "gradientNormMax",
+    "learningRate",
+    "groups",
+    "groupsWithoutSignal",
+    "turns",
+    "actionTokens",
+    "toolCalls",
+    "invalidToolCalls",
+  ]);
+  const rest = names.filter((name) => !drawn.has(name) && !known.has(name) && !scores.includes(name) && moves(column(name)));
+
+  return (
+    <>
+      <div class="stats">
+        <Stat label="Step" value={`${count(row.stepsDone)} / ${count(row.steps)}`} />
+        <Stat label="Success, training" value={percent(last.success)} note={`first step ${percent(steps[0]?.metrics.success)}`} />
+        {row.before !== null && <Stat label="Evaluation before" value={percent(row.before)} />}
+        {row.after !== null && (
+          <Stat label="Evaluation after" value={percent(row.after)} tone="good" note={interval(evaluations, "after")} />
+        )}
+        <Stat label="Reward" value={number(last.reward)} />
+        <Stat label="Entropy" value={number(last.entropy)} note="nats" />
+        {summary !== undefined && (
+          <Stat label="Time" value={duration(summary.wallSeconds)} note={`${count(summary.episodes)} episodes`} />
+        )}
+      </div>
+      <Notices run={run} />
+      {steps.length === 0 ? (
+        <p class="empty">No step is done yet. Curves appear here with the first one.</p>
+      ) : (
+        <>
+          <div class="tools">
+            <h2>Curves</h2>
+            <label>
+              Smoothing{" "}
+              <input
+                type="range"
+                min="0"
+                max="0.95"
+                step="0.05"
+                value={smoothing}
+                onInput={(event) => setSmoothing(Number(event.currentTarget.value))}
+              />
+            </label>
+          </div>
+          <div class="charts">
+            {panels
+              .filter(({ series }) => series.some(({ values }) => values.some((value) => value !== null)))
+              .map(({ title, hint, series, fromZero }) => (
+                <Chart key={title} title={title} hint={hint} x={x} series={series} smoothing={smoothing} fromZero={fromZero} />
+              ))}
+          </div>
+          {scores.length > 0 && (
+            <details>
+              <summary>Scores that the environment names ({scores.length})</summary>
+              <div class="charts">
+                {scores.map((name) => (
+                  <Chart
+                    key={name}
+                    title={name.slice(6)}
+                    x={x}
+                    series={[{ label: name, values: column(name), colour: "s2" }]}
+                    smoothing={smoothing}
+                    height={120}
+                  />
+                ))}
+              </div>
+            </details>
+          )}
+          {rest.length > 0 && (
+            <details>
+              <summary>Every other metric that moved ({rest.length})</summary>
+              <div class="charts">
+                {rest.map((name) => (
+                  <Chart
+                    key={name}
+                    title={name}
+                    x={x}
+                    series={[{ label: name, values: column(name), colour: "s8" }]}
+                    smoothing={smoothing}
+                    height={120}
+                  />
+                ))}
+              </div>
+            </details>
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
+function Notices({ run }: { readonly run: RunDetail }) {
+  const { messages, control, row } = run;
+  const { value } = useAsked<FindingList>(run.steps.length === 0 ? undefined : `${row.id}/${run.steps.length}`, () =>
+    ask("/api/run/watchers", { run: row.id }),
+  );
+  const warnings = messages.filter(({ level }) => level === "warning");
+  const findings = value?.findings ?? [];
+  if (warnings.length + findings.length + control.length === 0) return null;
+  return (
+    <section class="notices" aria-label="Warnings">
+      {findings.map(({ watcher, message, hint, examples }) => (
+        <article key={watcher + message} class="notice watch">
+          <b>{message}</b>
+          <p>
+            {hint}{" "}
+            {examples.map((id, i) => (
+              <a key={id} href={link(["run", row.id, "trajectory"], { id })}>
+                {i === 0 ? "See " : ""}
+                {id}
+                {i < examples.length - 1 ? ", " : ""}
+              </a>
+            ))}
+          </p>
+        </article>
+      ))}
+      {warnings.slice(-6).map(({ message, step, at }) => (
+        <article key={at + message} class="notice warn">
+          <b>{message}</b>
+          <p class="muted">step {step}</p>
+        </article>
+      ))}
+      {control.map(({ request, step, at }) => (
+        <article key={at} class="notice">
+          <b>
+            {request.action === "learning-rate" ? `Learning rate ${number(request.value)}` : request.action} as of step {step}
+          </b>
+          <p class="muted">asked by a person, {at.slice(0, 16).replace("T", " ")}</p>
+        </article>
+      ))}
+    </section>
+  );
+}
+
+/** Areas on top of each other: each line is the sum of those up to it. */
+function stacked(parts: readonly (readonly [string, Values, string])[]): Series[] {
+  const given = parts.filter(([, values]) => values.some((value) => value !== null && value > 0));
+  let below: Values = [];
+  return given.map(([label, values, colour]) => {
+    below = values.map((value, i) => (value === null ? null : value + (below[i] ?? 0)));
+    return { label, values: below, colour };
+  });
+}
+
+function moves(values: Values): boolean {
+  return new Set(values.filter((value) => value !== null)).size > 1;
+}
+
+function interval(evaluations: RunDetail["evaluations"], when: string): string | undefined {
+  const record = evaluations.find((one) => one.when === when);
+  return record && `${(record.low * 100).toFixed(1)} – ${(record.high * 100).toFixed(1)} %`;
+}
+
+function duration(seconds: number): string {
+  return seconds < 120
+    ? `${seconds.toFixed(0)} s`
+    : seconds < 7200
+      ? `${(seconds / 60).toFixed(1)} min`
+      : `${(seconds / 3600).toFixed(1)} h`;
+}

@@ -1,0 +1,145 @@
+import { useEffect, useState } from "preact/hooks";
+import { address, ask, type RunDetail, type RunUpdate } from "../api.ts";
+import { count, percent } from "../format.ts";
+import { Problem, StatePill } from "../parts/bits.tsx";
+import { Control } from "../parts/control.tsx";
+import { link, type Route } from "../router.ts";
+import { BehavioursPage } from "./behaviours.tsx";
+import { ConfigurationPage } from "./configuration.tsx";
+import { OverviewPage } from "./overview.tsx";
+import { PairPage } from "./pair.tsx";
+import { TrajectoriesPage } from "./trajectories.tsx";
+import { TrajectoryPage } from "./trajectory.tsx";
+import { TreePage } from "./tree.tsx";
+import { WhyPage } from "./why.tsx";
+
+const tabs = [
+  ["overview", "Overview"],
+  ["trajectories", "Trajectories"],
+  ["why", "Why"],
+  ["tree", "Trees"],
+  ["behaviours", "Behaviours"],
+  ["configuration", "Configuration"],
+] as const;
+
+/** A run, which follows its files without a reload. */
+export function RunPage({ route }: { readonly route: Route }) {
+  const [, id = "", tab = "overview"] = route.parts;
+  const { run, problem } = useRun(id);
+  useEffect(() => {
+    document.title = `${id} · Retrograde`;
+  }, [id]);
+  if (run === undefined) return problem === undefined ? <p class="muted">Reading the run …</p> : <Problem text={problem} />;
+  const { row, live } = run;
+  return (
+    <>
+      <div class="page-head">
+        <div>
+          <h1>{row.id}</h1>
+          <p class="sub">
+            <StatePill state={row.state} /> {row.environment} · {row.algorithm} ·{" "}
+            {row.model === "default" ? "default model" : row.model} · seed {row.seed}
+          </p>
+        </div>
+        <Control run={run} />
+      </div>
+      {live !== undefined && <LiveLine run={run} />}
+      {problem !== undefined && <Problem text={problem} />}
+      <nav class="tabs" aria-label="Parts of the run">
+        {tabs.map(([name, title]) => (
+          <a key={name} href={link(["run", id, name])} aria-current={isCurrent(name, tab) ? "page" : undefined}>
+            {title}
+          </a>
+        ))}
+      </nav>
+      {tab === "overview" && <OverviewPage run={run} />}
+      {tab === "trajectories" && <TrajectoriesPage run={run} route={route} />}
+      {tab === "trajectory" && <TrajectoryPage run={run} route={route} />}
+      {tab === "pair" && <PairPage run={run} route={route} />}
+      {tab === "why" && <WhyPage run={run} route={route} />}
+      {tab === "tree" && <TreePage run={run} route={route} />}
+      {tab === "behaviours" && <BehavioursPage run={run} />}
+      {tab === "configuration" && <ConfigurationPage run={run} />}
+    </>
+  );
+}
+
+function isCurrent(name: string, tab: string): boolean {
+  return name === tab || (name === "trajectories" && (tab === "trajectory" || tab === "pair"));
+}
+
+function LiveLine({ run: { live, row, steps } }: { readonly run: RunDetail }) {
+  if (live === undefined) return null;
+  const share = live.total > 0 ? live.done / live.total : 0;
+  const last = steps.at(-1)?.metrics.success;
+  const phase = live.phase === "rollout" ? "rollouts" : live.phase;
+  return (
+    <div class="live" role="status">
+      <span>
+        {row.state === "paused" ? "Paused before" : "Now"} step {live.step} of {row.steps}: {phase}
+        {live.total > 1 && ` ${count(live.done)} of ${count(live.total)}`}
+        {last !== undefined && last !== null && <span class="muted"> · last success {percent(last)}</span>}
+      </span>
+      <progress value={share} max={1} aria-label="Progress of the phase" />
+    </div>
+  );
+}
+
+/** The run as it was when the page was opened, and then what its server sends. */
+function useRun(id: string): { readonly run?: RunDetail; readonly problem?: string } {
+  const [run, setRun] = useState<RunDetail | undefined>(undefined);
+  const [problem, setProblem] = useState<string | undefined>(undefined);
+  useEffect(() => {
+    let events: EventSource | undefined;
+    let current = true;
+    const load = () =>
+      ask<RunDetail>("/api/run", { run: id }).then(
+        (value) => {
+          if (!current) return;
+          setRun(value);
+          setProblem(undefined);
+          events?.close();
+          events = new EventSource(address("/api/run/events", { run: id, steps: value.steps.length }));
+          events.onmessage = ({ data }: MessageEvent<string>) => {
+            const update = JSON.parse(data) as RunUpdate;
+            if (update.restarted) load();
+            else setRun((known) => known && updated(known, update));
+          };
+          events.onerror = () => setProblem("The dashboard's server does not answer. The page goes on when it does.");
+          events.onopen = () => setProblem(undefined);
+        },
+        (error: Error) => current && setProblem(error.message),
+      );
+    setRun(undefined);
+    load();
+    return () => {
+      current = false;
+      events?.close();
+    };
+  }, [id]);
+  return { run, problem };
+}
+
+function updated(
+  run: RunDetail,
+  { state, live, steps, timings, evaluations, messages, control, creditSteps }: RunUpdate,
+): RunDetail {
+  const known = run.steps.at(-1)?.step ?? 0;
+  const added = <T extends { readonly step: number }>(items: readonly T[]) => items.filter(({ step }) => step > known);
+  const more = added(steps);
+  const unknown = <T,>(items: readonly T[], old: readonly T[]) => {
+    const texts = new Set(old.map((one) => JSON.stringify(one)));
+    return items.filter((one) => !texts.has(JSON.stringify(one)));
+  };
+  return {
+    ...run,
+    live,
+    row: { ...run.row, state, stepsDone: run.steps.length + more.length },
+    steps: more.length === 0 ? run.steps : [...run.steps, ...more],
+    timings: more.length === 0 ? run.timings : [...run.timings, ...added(timings)],
+    evaluations: [...run.evaluations, ...unknown(evaluations, run.evaluations)],
+    messages: [...run.messages, ...unknown(messages, run.messages)],
+    control: [...run.control, ...unknown(control, run.control)],
+    creditSteps: [...new Set([...run.creditSteps, ...creditSteps])],
+  };
+}

@@ -1,0 +1,147 @@
+import { ask, type RunDetail, type TreeView, useAsked } from "../api.ts";
+import { number, signed } from "../format.ts";
+import { Problem, Scroll } from "../parts/bits.tsx";
+import { link, type Route, setQuery } from "../router.ts";
+
+type Node = TreeView["root"];
+
+/** A turn of the picture. */
+interface Placed {
+  readonly node: Node;
+  readonly x: number;
+  readonly y: number;
+  readonly parent?: Placed;
+}
+
+const [across, down, margin] = [118, 30, 24];
+
+/** The rollouts of a task as a tree: what they share is drawn once. */
+export function TreePage({ run, route }: { readonly run: RunDetail; readonly route: Route }) {
+  const last = run.steps.at(-1)?.step ?? 0;
+  const step = Number(route.query.get("step") ?? last);
+  const group = route.query.get("group") ?? undefined;
+  const { value, error } = useAsked<TreeView>(step === 0 ? undefined : `${run.row.id}/${step}/${group}`, () =>
+    ask("/api/run/tree", { run: run.row.id, step, group }),
+  );
+  if (step === 0) return <p class="empty">No step is done yet.</p>;
+  return (
+    <>
+      <div class="tools">
+        <h2>Rollouts of a task</h2>
+        <label>
+          Step{" "}
+          <select
+            value={String(step)}
+            onChange={(event) => setQuery(route, { step: event.currentTarget.value, group: undefined })}
+          >
+            {run.steps.map((record) => (
+              <option key={record.step} value={String(record.step)}>
+                {record.step}
+              </option>
+            ))}
+          </select>
+        </label>
+        {value !== undefined && (
+          <label>
+            Task{" "}
+            <select value={value.group} onChange={(event) => setQuery(route, { group: event.currentTarget.value })}>
+              {value.groups.map((one) => (
+                <option key={one.group} value={one.group}>
+                  {one.task} · reward {number(one.reward, 2)}
+                  {one.branched ? " · branched" : ""}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+      </div>
+      <p class="muted">
+        A dot is a turn, as large as its tokens are many, as dark as their entropy. A ring is a point at which branches were
+        forked. Leaves have their reward; click to read.
+      </p>
+      {error !== undefined && <Problem text={error} />}
+      {value !== undefined && <Tree run={run.row.id} view={value} />}
+    </>
+  );
+}
+
+function Tree({ run, view }: { readonly run: string; readonly view: TreeView }) {
+  const placed: Placed[] = [];
+  let row = 0;
+  const place = (node: Node, depth: number): Placed => {
+    const children = node.children.map((child) => place(child, depth + 1));
+    // An end takes a row of its own only where nothing goes on from it.
+    const rows = children.map(({ y }) => y);
+    const y = rows.length === 0 ? margin + down * row++ : (Math.min(...rows) + Math.max(...rows)) / 2;
+    const own: Placed = { node, x: margin + across * depth, y };
+    placed.push(own);
+    for (const child of children) (child as { parent?: Placed }).parent = own;
+    return own;
+  };
+  place(view.root, 0);
+  const depth = Math.max(...placed.map(({ x }) => x));
+  const [width, height] = [depth + 210, margin * 2 + down * Math.max(1, row - 1) + 10];
+  const highest = Math.max(...placed.map(({ node }) => node.entropy), 1e-9);
+  const rewards = placed.flatMap(({ node }) => node.ends.map(({ reward }) => reward));
+  const [low, high] = [Math.min(...rewards), Math.max(...rewards)];
+  return (
+    <Scroll label={`Tree of ${view.task}: ${view.root.leaves} rollouts`} panel>
+      <svg class="tree" width={width} height={height} viewBox={`0 0 ${width} ${height}`} aria-label="Tree of rollouts">
+        {placed.map(({ node, x, y, parent }) => {
+          if (parent === undefined) return null;
+          const middle = (parent.x + x) / 2;
+          return (
+            <path
+              key={`e${node.turn}/${node.trajectory}`}
+              class="edge"
+              style={{ strokeWidth: 1 + Math.sqrt(node.leaves) }}
+              d={`M${parent.x} ${parent.y} C${middle} ${parent.y} ${middle} ${y} ${x} ${y}`}
+            />
+          );
+        })}
+        {placed.map(({ node, x, y }) => {
+          const radius = node.turn < 0 ? 7 : 4 + Math.min(6, Math.sqrt(node.tokens) / 2);
+          const where = link(["run", run, "trajectory"], {
+            id: node.trajectory,
+            token: node.turn < 0 ? undefined : `${node.turn}.0`,
+          });
+          return (
+            <g key={`${node.turn}/${node.trajectory}`}>
+              {node.forks > 0 && <circle class="fork" cx={x} cy={y} r={radius + 4} />}
+              <a href={where} aria-label={node.turn < 0 ? "the task" : `turn ${node.turn + 1} of ${node.trajectory}`}>
+                <circle
+                  class={`node ${node.turn < 0 ? "root" : `e${Math.round((7 * node.entropy) / highest)}`}`}
+                  cx={x}
+                  cy={y}
+                  r={radius}
+                >
+                  <title>
+                    {node.turn < 0
+                      ? view.task
+                      : `turn ${node.turn + 1}: ${node.tokens} tokens, entropy ${number(node.entropy)} nats${node.rise === undefined ? "" : `, ΔH ${signed(node.rise)}`}; ${node.leaves} rollouts, mean reward ${number(node.reward)}`}
+                  </title>
+                </circle>
+              </a>
+              {node.children.length > 1 && node.turn >= 0 && (
+                <text class="branch-note" x={x} y={y - radius - 5} text-anchor="middle">
+                  H {number(node.entropy, 2)}
+                </text>
+              )}
+              {node.ends.length > 0 && (
+                <text class="leaf" x={x + radius + 8} y={y + 4}>
+                  {node.ends.slice(0, 3).map(({ id, reward }, i) => (
+                    <tspan key={id} class={reward === high && high > low ? "win" : reward === low && high > low ? "loss" : ""}>
+                      {i > 0 ? "  " : ""}
+                      {number(reward, 2)}
+                    </tspan>
+                  ))}
+                  {node.ends.length > 3 && <tspan class="muted"> × {node.ends.length}</tspan>}
+                </text>
+              )}
+            </g>
+          );
+        })}
+      </svg>
+    </Scroll>
+  );
+}

@@ -1,0 +1,63 @@
+import type { ComponentChildren } from "preact";
+import type { RunState } from "../api.ts";
+
+const words: Readonly<Record<RunState, string>> = {
+  running: "training",
+  paused: "paused",
+  finished: "finished",
+  stopped: "stopped",
+};
+
+export function StatePill({ state }: { readonly state: RunState }) {
+  return <span class={`pill ${state}`}>{words[state]}</span>;
+}
+
+export function Problem({ text }: { readonly text: string }) {
+  return (
+    <p class="problem" role="alert">
+      {text}
+    </p>
+  );
+}
+
+export function Empty({ children }: { readonly children: ComponentChildren }) {
+  return <p class="empty">{children}</p>;
+}
+
+export function Stat({
+  label,
+  value,
+  note,
+  tone,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly note?: string;
+  readonly tone?: string;
+}) {
+  return (
+    <div class="stat">
+      <span class="stat-label">{label}</span>
+      <span class={`stat-value ${tone ?? ""}`}>{value}</span>
+      {note !== undefined && <span class="stat-note">{note}</span>}
+    </div>
+  );
+}
+
+/** What may be wider than the page: it scrolls by itself, also by the keyboard. */
+export function Scroll({
+  label,
+  panel = false,
+  children,
+}: {
+  readonly label: string;
+  readonly panel?: boolean;
+  readonly children: ComponentChildren;
+}) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: without it the keyboard could not scroll
+    <section class={panel ? "scroll panel" : "scroll"} tabIndex={0} aria-label={label}>
+      {children}
+    </section>
+  );
+}

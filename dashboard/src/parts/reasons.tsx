@@ -1,0 +1,113 @@
+import type { TrajectoryView } from "../api.ts";
+import { number, signed } from "../format.ts";
+import { probability } from "./conversation.tsx";
+import { changesOf, type TokenPlace, visible, weightsOf } from "./tokens.tsx";
+
+/** All that is known of one token: what it was, which way the step moved it, and by whose decision. */
+export function TokenReasons({ view, place }: { readonly view: TrajectoryView; readonly place: TokenPlace }) {
+  const turn = view.turns[place.turn];
+  const { token } = place;
+  const weight = weightsOf(turn)[token];
+  const change = changesOf(turn)[token];
+  const { entry, groupMean } = view;
+  return (
+    <section class="panel reasons" aria-live="polite" aria-label="Why this token moved">
+      <h2>Why this token moved</h2>
+      <p class="token-name">
+        <span class="token mono">{visible(turn.texts[token]) || "∅"}</span>
+        <span class="muted">
+          turn {place.turn + 1}, token {token + 1} of {turn.texts.length} · id {turn.ids[token]}
+        </span>
+      </p>
+      {turn.visits.length === 0 ? (
+        <p>
+          No optimiser step gave this turn a weight
+          {entry.source === "train" ? ": its advantage is 0, or it was left out of the update" : ""}.
+        </p>
+      ) : (
+        <>
+          <p class={`verdict ${weight > 0 ? "win" : weight < 0 ? "loss" : ""}`}>
+            {weight > 0 ? "Pushed up" : weight < 0 ? "Pushed down" : "Left as it was"} <b>{signed(weight)}</b>
+          </p>
+          <p>{sentence(entry.reward, groupMean, turn.visits.at(-1)?.advantage ?? null, turn.visits.at(-1)?.factor ?? null)}</p>
+        </>
+      )}
+      <dl class="pairs">
+        <dt>When it was sampled</dt>
+        <dd>
+          {probability(turn.logprobs[token])} <span class="muted">log π {number(turn.logprobs[token])}</span>
+        </dd>
+        <dt>Entropy there</dt>
+        <dd>{number(turn.entropies[token])} nats</dd>
+        {turn.visits.length > 0 && (
+          <>
+            <dt>Before its step</dt>
+            <dd>
+              {probability(turn.visits[0].before[token])} <span class="muted">log π {number(turn.visits[0].before[token])}</span>
+            </dd>
+            <dt>After</dt>
+            <dd>
+              {change === null ? (
+                <span class="muted">not looked at again</span>
+              ) : (
+                <>
+                  {probability((turn.visits[0].before[token] ?? 0) + change)}{" "}
+                  <span class={change > 0 ? "win" : "loss"}>{signed(change)}</span>
+                </>
+              )}
+            </dd>
+          </>
+        )}
+      </dl>
+      {turn.visits.map((visit) => (
+        <table key={visit.visit} class="visit">
+          <caption>Optimiser step {visit.visit + 1} of the update</caption>
+          <tbody>
+            <tr>
+              <th scope="row">weight w</th>
+              <td class="n">{signed(visit.weights[token], 4)}</td>
+            </tr>
+            {visit.advantage !== null && (
+              <tr>
+                <th scope="row">advantage Â</th>
+                <td class="n">{signed(visit.advantage, 4)}</td>
+              </tr>
+            )}
+            {visit.factor !== null && (
+              <tr>
+                <th scope="row">M, from later turns</th>
+                <td class="n">{number(visit.factor, 5)}</td>
+              </tr>
+            )}
+            <tr>
+              <th scope="row">ratio of the token</th>
+              <td class="n">{number(visit.ratios[token], 5)}</td>
+            </tr>
+            <tr>
+              <th scope="row">ratio of the turn</th>
+              <td class="n">{number(visit.ratio, 5)}</td>
+            </tr>
+            <tr>
+              <th scope="row">clipped</th>
+              <td class="n">{visit.weights[token] === 0 ? "yes: no gradient" : "no"}</td>
+            </tr>
+            <tr>
+              <th scope="row">learning rate</th>
+              <td class="n">{number(visit.learningRate)}</td>
+            </tr>
+          </tbody>
+        </table>
+      ))}
+    </section>
+  );
+}
+
+function sentence(reward: number, groupMean: number, advantage: number | null, factor: number | null): string {
+  const beside = `The episode had reward ${number(reward)}, its group ${number(groupMean)} on average`;
+  if (advantage === null) return `${beside}.`;
+  const carried =
+    factor === null || factor === 1
+      ? ""
+      : `, times M ${number(factor, 4)} for how far the visits of later turns had moved this episode`;
+  return `${beside}: advantage ${signed(advantage)}${carried}.`;
+}

@@ -1,0 +1,126 @@
+import { memo } from "preact/compat";
+import type { TurnView } from "../api.ts";
+
+export const modes = [
+  ["weight", "weight"],
+  ["change", "change"],
+  ["logprob", "log-prob"],
+  ["entropy", "entropy"],
+  ["none", "plain"],
+] as const;
+export type Mode = (typeof modes)[number][0];
+
+export interface TokenPlace {
+  readonly turn: number;
+  readonly token: number;
+}
+
+/** Σ w over the visits of a turn, one for each token; empty where no visit is recorded. */
+export function weightsOf({ visits, texts }: TurnView): number[] {
+  if (visits.length === 0) return [];
+  return texts.map((_, t) => visits.reduce((sum, { weights }) => sum + (weights[t] ?? 0), 0));
+}
+
+/** log-prob after its last visit less log-prob before its first one; null where it was not computed. */
+export function changesOf({ visits, texts }: TurnView): (number | null)[] {
+  const [first, last] = [visits[0], visits.findLast(({ after }) => after.some((value) => value !== null))];
+  return texts.map((_, t) => {
+    const [before, after] = [first?.before[t], last?.after[t]];
+    return before === null || before === undefined || after === null || after === undefined ? null : after - before;
+  });
+}
+
+/** The value that a token is coloured by. */
+export function valuesOf(turn: TurnView, mode: Mode): (number | null)[] {
+  switch (mode) {
+    case "weight":
+      return weightsOf(turn);
+    case "change":
+      return changesOf(turn);
+    case "logprob":
+      return [...turn.logprobs];
+    case "entropy":
+      return [...turn.entropies];
+    default:
+      return [];
+  }
+}
+
+/** The largest absolute value over all turns: the end of the scale. The 99th percentile, so that one token does not bleach the others. */
+export function scaleOf(turns: readonly TurnView[], mode: Mode): number {
+  const values = turns.flatMap((turn) => valuesOf(turn, mode)).flatMap((value) => (value === null ? [] : [Math.abs(value)]));
+  values.sort((a, b) => a - b);
+  return values[Math.floor(0.99 * (values.length - 1))] || values.at(-1) || 1;
+}
+
+const levels = 7;
+
+/** A class of the style sheet: u1 … u7 for what was pushed up, d1 … d7 for down, q1 … q7 for amounts without a sign. */
+export function shade(value: number | null | undefined, scale: number, mode: Mode): string {
+  if (mode === "none") return "";
+  if (value === null || value === undefined) return "na";
+  const level = Math.min(levels, Math.ceil((Math.abs(value) / scale) * levels - 1e-9));
+  if (level <= 0) return "";
+  return mode === "weight" || mode === "change" ? `${value > 0 ? "u" : "d"}${level}` : `q${level}`;
+}
+
+interface TokensProps {
+  readonly turn: TurnView;
+  readonly mode: Mode;
+  readonly scale: number;
+  readonly selected?: number;
+  readonly differsAt?: number;
+}
+
+/** The tokens of an action. Clicks are taken by whoever holds them: ten thousand handlers would be slow. Text is only ever text. */
+export const Tokens = memo(function Tokens({ turn, mode, scale, selected, differsAt }: TokensProps) {
+  const values = valuesOf(turn, mode);
+  return (
+    <span class="tokens" data-turn={turn.turn}>
+      {turn.texts.map((text, t) => (
+        <span
+          key={t}
+          data-token={t}
+          class={`token ${shade(values[t], scale, mode)}${t === selected ? " chosen" : ""}${t === differsAt ? " differs" : ""}`}
+        >
+          {visible(text)}
+        </span>
+      ))}
+    </span>
+  );
+});
+
+/** Spaces and lines stay; what would steer or hide text is shown as a sign. */
+export function visible(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that are meant
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, "�");
+}
+
+/** The place that a click hit. */
+export function placeOf(event: Event): TokenPlace | undefined {
+  const element = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-token]") : null;
+  const holder = element?.closest<HTMLElement>("[data-turn]");
+  if (element === null || holder === undefined || holder === null) return undefined;
+  return { turn: Number(holder.dataset.turn), token: Number(element.dataset.token) };
+}
+
+export function Scale({ mode, scale }: { readonly mode: Mode; readonly scale: number }) {
+  if (mode === "none") return null;
+  const steps = Array.from({ length: levels }, (_, i) => i + 1);
+  const signed = mode === "weight" || mode === "change";
+  const end = Number(scale.toPrecision(2));
+  return (
+    <span class="scale">
+      {signed && <span>−{end}</span>}
+      {signed && steps.toReversed().map((i) => <i key={`d${i}`} class={`token d${i}`} />)}
+      {!signed && <span>0</span>}
+      {steps.map((i) => (
+        <i key={i} class={`token ${signed ? "u" : "q"}${i}`} />
+      ))}
+      <span>
+        {signed ? "+" : mode === "logprob" ? "−" : ""}
+        {end}
+      </span>
+    </span>
+  );
+}

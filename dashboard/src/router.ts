@@ -1,0 +1,35 @@
+import { useEffect, useState } from "preact/hooks";
+
+/** Where the page is: behind the # of its address, so that no server has to know the paths. */
+export interface Route {
+  readonly parts: readonly string[];
+  readonly query: URLSearchParams;
+}
+
+export function useRoute(): Route {
+  const [route, setRoute] = useState(readRoute);
+  useEffect(() => {
+    const changed = () => setRoute(readRoute());
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  return route;
+}
+
+function readRoute(): Route {
+  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
+  return { parts: path.split("/").filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(query) };
+}
+
+export function link(parts: readonly string[], query: Readonly<Record<string, string | number | undefined>> = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
+  const text = new URLSearchParams(given.map(([key, value]) => [key, String(value)])).toString();
+  return `#/${parts.map(encodeURIComponent).join("/")}${text === "" ? "" : `?${text}`}`;
+}
+
+/** Changes parameters of the address without a new entry in the browser's history. */
+export function setQuery(route: Route, changes: Readonly<Record<string, string | undefined>>): void {
+  const query = Object.fromEntries([...route.query, ...Object.entries(changes)]) as Record<string, string | undefined>;
+  history.replaceState(null, "", link(route.parts, query));
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}

@@ -1,0 +1,140 @@
+import type { Logprobs, Policy, TurnReason, Weights } from "../../core/policy.ts";
+import type { ActionInContext } from "../../core/trajectory.ts";
+import { type MetricTally, Spread } from "../metrics.ts";
+import { klPenalty } from "../objectives/kl.ts";
+import { type LossAndWeights, plus } from "../objectives/objective.ts";
+import { ppu } from "../objectives/ppu.ts";
+import type { SeeupoConfig } from "../settings/config.ts";
+import { klOptions } from "../settings/parts.ts";
+import { weighted } from "../step/correction.ts";
+import { type FixedRows, type Loss, type Minimised, type MinimiseOptions, minimise } from "../step/minimise.ts";
+import type { CarriedRatios } from "./carried-ratios.ts";
+import type { TurnAdvantages } from "./seeupo-advantages.ts";
+import type { Visit } from "./visits.ts";
+
+/** An update under way. */
+export interface Update {
+  readonly policy: Policy;
+  readonly config: SeeupoConfig;
+  readonly visits: readonly Visit[];
+  /** Number of trajectories. */
+  readonly batchSize: number;
+  /** Â. */
+  readonly advantages: TurnAdvantages;
+  /** M. */
+  readonly carried: CarriedRatios;
+  /** Weights of the tokens; all 1 if undefined. */
+  readonly importance: FixedRows | undefined;
+  readonly refLogprobs: FixedRows | undefined;
+  readonly tally: MetricTally;
+}
+
+/** What is fixed during a visit. */
+export interface VisitStart {
+  readonly oldLogprobs: Logprobs;
+  /** A* = M·Â, one per sample. */
+  readonly advantages: readonly number[];
+}
+
+/** A* = M·Â, one per sample. */
+export function carriedAdvantages(
+  { config, advantages }: Update,
+  carried: CarriedRatios,
+  samples: readonly ActionInContext[],
+): number[] {
+  return samples.map((sample) => {
+    const advantage = advantages.of(sample);
+    return config.advantageFactor && advantage !== 0 ? carried.of(sample.trajectory) * advantage : advantage;
+  });
+}
+
+/** Mean over the visit's turns of the token mean of the clipped surrogate, + β·KL. */
+export function visitLoss(
+  { config, importance, refLogprobs }: Update,
+  visit: Visit,
+  logprobs: Logprobs,
+  { oldLogprobs, advantages }: VisitStart,
+): LossAndWeights {
+  const { samples } = visit;
+  const tokenScales = scalesOf(visit);
+  const advantagePerToken = samples.map(({ action }, i) => action.map(() => advantages[i]));
+  const uncorrected = ppu(
+    { logprobs, oldLogprobs, advantages: advantagePerToken, tokenScales },
+    { level: config.level === "turn" ? "sequence" : "token", clip: config.clip, dualClip: config.dualClip },
+  );
+  const surrogate = importance === undefined ? uncorrected : weighted(uncorrected, importance(samples));
+  if (refLogprobs === undefined) return surrogate;
+  const penalty = { ...klOptions(config), coefficient: config.klCoef };
+  return plus(surrogate, klPenalty({ logprobs, refLogprobs: refLogprobs(samples), tokenScales }, penalty));
+}
+
+/** The surrogate's weights at ratio 1: A* over rows and tokens, whatever the log-probs. */
+export function weightsAtRatioOne({ importance }: Update, visit: Visit, advantages: readonly number[]): Weights {
+  const importances = importance?.(visit.samples);
+  const scales = scalesOf(visit);
+  return visit.samples.map(({ action }, i) => action.map((_, t) => scales[i] * advantages[i] * (importances?.[i][t] ?? 1)));
+}
+
+/** What a token of each sample counts in the mean of means. */
+function scalesOf({ samples, rows }: Visit): number[] {
+  return samples.map(({ action }) => 1 / (rows * action.length));
+}
+
+/** One optimiser step of a visit, and its metrics. @param samples those of the visit, and others that are only looked at */
+export async function step(
+  { policy, config, batchSize, tally }: Update,
+  { rows }: Visit,
+  samples: readonly ActionInContext[],
+  loss: Loss,
+  options: Omit<MinimiseOptions, "learningRateScale">,
+): Promise<Minimised> {
+  const scale = config.visitScale === "rows" ? Math.min(1, rows / batchSize) : 1;
+  tally.record({ rowsVisitMin: rows, rowsVisitMean: rows, rowsVisitMax: rows, visitScaleMin: scale });
+  const minimised = await minimise(policy, samples, loss, { ...options, learningRateScale: scale });
+  tally.record(minimised.metrics);
+  return minimised;
+}
+
+/** Steps of a visit, on the log-probs that it began with. */
+export async function steps(update: Update, visit: Visit, start: VisitStart, count: number): Promise<void> {
+  const reasons = () => reasonsOf(update, update.carried, visit.samples);
+  for (let i = 0; i < count; i++)
+    await step(update, visit, visit.samples, (logprobs) => visitLoss(update, visit, logprobs, start), { reasons });
+}
+
+/** M ← clip(M · clip(r)). */
+export function carry(
+  { carried, tally }: Update,
+  samples: readonly ActionInContext[],
+  oldLogprobs: Logprobs,
+  newLogprobs: Logprobs,
+): void {
+  if (samples.length === 0) return;
+  const ratios = new Spread();
+  for (const ratio of carried.carry(samples, oldLogprobs, newLogprobs)) ratios.add(ratio);
+  tally.record({ turnRatioMin: ratios.min, turnRatioMean: ratios.mean, turnRatioMax: ratios.max });
+}
+
+/** Reports the M that multiply advantages. */
+export function recordFactors({ config, advantages, carried, tally }: Update, samples: readonly ActionInContext[]): void {
+  if (!config.advantageFactor) return;
+  for (const sample of samples) {
+    if (advantages.of(sample) === 0) continue;
+    const factor = carried.of(sample.trajectory);
+    tally.record({ carriedMin: factor, carriedMax: factor });
+  }
+}
+
+/** Why the turns of a visit have their weights. */
+export function reasonsOf(
+  { config, advantages }: Update,
+  carried: CarriedRatios,
+  samples: readonly ActionInContext[],
+): TurnReason[] {
+  return samples.map((sample) => ({
+    trajectory: sample.trajectory,
+    turn: sample.turn,
+    advantage: advantages.of(sample),
+    factor: config.advantageFactor ? carried.of(sample.trajectory) : undefined,
+  }));
+}

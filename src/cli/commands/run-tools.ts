@@ -1,0 +1,108 @@
+import { basename, resolve } from "node:path";
+import { ConfigError } from "../../core/errors.ts";
+import { compareRuns } from "../../runs/compare.ts";
+import { type ControlRequest, controlRequestSchema, requestControl } from "../../runs/control.ts";
+import { type ExportFormat, exportFormats, exportRun, exportToMlflow } from "../../runs/export/export.ts";
+import { readIndex } from "../../runs/index-file.ts";
+import { readLive } from "../../runs/live.ts";
+import { readMetrics, readRun } from "../../runs/read.ts";
+import { queryRuns } from "../../runs/sql.ts";
+import { bar, number, percent, plural, sparkline, table } from "../format.ts";
+import type { Screen } from "../screen.ts";
+
+/** Two runs side by side: their curves, and their last evaluations task by task. */
+export function compareCommand(a: string, b: string, screen: Screen): void {
+  for (const folder of [a, b]) readRun(folder);
+  const curve = (folder: string) => readMetrics(folder).map(({ metrics }) => metrics.success ?? metrics.reward ?? null);
+  for (const [name, folder] of [
+    ["A", a],
+    ["B", b],
+  ] as const)
+    screen.line(`${name}  ${sparkline(curve(folder))}  ${folder}`);
+  const comparisons = compareRuns(readIndex(a), readIndex(b));
+  if (comparisons.length === 0) screen.line("The two were not evaluated on the same split.");
+  for (const { split, tasks, meanA, meanB, difference, pairs } of comparisons) {
+    screen.line();
+    screen.line(screen.paint.bold(`${split}: ${plural(tasks, "task")} that both attempted`));
+    screen.line(`A ${bar(meanA, 20)} ${percent(meanA)}`);
+    screen.line(`B ${bar(meanB, 20)} ${percent(meanB)}`);
+    const points = (value: number) => `${value > 0 ? "+" : ""}${(value * 100).toFixed(1)}`;
+    screen.line(
+      `B − A ${points(difference.mean)} points, 95 % interval ${points(difference.low)} to ${points(difference.high)}, paired over tasks`,
+    );
+    const rows = pairs.slice(0, 10).map((pair) => [pair.task, pair.kind || "–", percent(pair.a), percent(pair.b)]);
+    if (rows.length > 0) for (const line of table([["task", "kind", "A", "B"], ...rows])) screen.line(line);
+  }
+}
+
+/** Leaves a request for a run's trainer. @throws ConfigError for an unknown action or a wrong value */
+export function controlCommand(folder: string, action: string, value: string | undefined, screen: Screen): void {
+  readRun(folder);
+  const request = requestOf(action, value);
+  requestControl(folder, request);
+  const live = readLive(folder);
+  screen.line(
+    live === undefined
+      ? "Recorded. Nothing trains this run now: it takes effect when it is resumed."
+      : `Takes effect before the step after ${live.step}.`,
+  );
+}
+
+function requestOf(action: string, value: string | undefined): ControlRequest {
+  const parsed = controlRequestSchema.safeParse(action === "learning-rate" ? { action, value: Number(value) } : { action });
+  if (parsed.success) return parsed.data;
+  if (action === "learning-rate") throw new ConfigError("the learning rate", value, { expected: "a number above 0" });
+  throw new ConfigError("the action", action, { expected: ["pause", "resume", "stop", "learning-rate"] });
+}
+
+/** A question in SQL, answered as a table or as JSON lines. */
+export async function sqlCommand(
+  query: string,
+  { in: root, json }: { readonly in: string; readonly json?: boolean },
+  screen: Screen,
+): Promise<void> {
+  const { columns, rows } = await queryRuns(root, query);
+  if (json) {
+    for (const row of rows) screen.line(JSON.stringify(row));
+    return;
+  }
+  const text = (value: unknown) =>
+    value === null || value === undefined
+      ? "–"
+      : typeof value === "number"
+        ? number(value, 5)
+        : oneLine(typeof value === "object" ? JSON.stringify(value) : String(value));
+  for (const line of table([columns, ...rows.map((row) => columns.map((name) => text(row[name])))])) screen.line(line);
+}
+
+/** What was in a run's files may be anything: a control character is shown as a dot. */
+function oneLine(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that are meant
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, "·").slice(0, 80);
+}
+
+interface ExportFlags {
+  readonly format: string;
+  readonly out?: string;
+  readonly mlflow?: string;
+  readonly experiment: string;
+}
+
+/** Writes a run in another format, or sends it to an MLflow server. */
+export async function exportCommand(
+  folder: string,
+  { format, out, mlflow, experiment }: ExportFlags,
+  screen: Screen,
+): Promise<void> {
+  readRun(folder);
+  if (mlflow !== undefined) {
+    screen.line(`MLflow run ${await exportToMlflow(folder, mlflow, experiment, basename(resolve(folder)))} on ${mlflow}`);
+    return;
+  }
+  if (!isFormat(format)) throw new ConfigError("--format", format, { expected: exportFormats });
+  for (const path of exportRun(folder, format, out ?? folder)) screen.line(path);
+}
+
+function isFormat(text: string): text is ExportFormat {
+  return exportFormats.some((format) => format === text);
+}

@@ -1,0 +1,136 @@
+import type { Command } from "commander";
+import { runsFolder } from "../runs/layout.ts";
+import type { Screen } from "./screen.ts";
+
+interface Surroundings {
+  readonly screen: Screen;
+  /** Adds the options that every command has. */
+  readonly debuggable: (command: Command) => Command;
+  readonly examples: (...lines: readonly string[]) => string;
+}
+
+/** Adds the commands that read runs, or steer one. */
+export function addRunCommands(program: Command, { screen, debuggable, examples }: Surroundings): void {
+  const runs = debuggable(program.command("runs"))
+    .summary("list runs, show one")
+    .description("Lists the runs of a folder, newest first.")
+    .option("--in <folder>", "where the runs are", runsFolder)
+    .action(async (flags) => {
+      const { runsCommand } = await import("./commands/runs.ts");
+      runsCommand(flags, screen);
+    });
+  debuggable(runs.command("show"))
+    .summary("show a run, or one of its episodes")
+    .description("Shows a run's evaluations, steps and metrics; with --trajectory one of its episodes, to read.")
+    .argument("<folder>", "the run's folder")
+    .option("--trajectory <id>", "an episode's id")
+    .addHelpText("after", examples("runs show runs/office-seeupo-1"))
+    .action(async (folder, flags) => {
+      const { showRunCommand } = await import("./commands/runs.ts");
+      showRunCommand(folder, flags, screen);
+    });
+  debuggable(runs.command("entropy"))
+    .summary("token entropy around tool results")
+    .description(
+      "Averages the entropy of action tokens around tool results over a run's training rollouts: where the model is unsure.",
+    )
+    .argument("<folder>", "the run's folder")
+    .option("--svg <file>", "draw it there")
+    .option("--json", "print every point as JSON")
+    .addHelpText("after", examples("runs entropy runs/office-arpo-1 --svg entropy.svg"))
+    .action(async (folder, flags) => {
+      const { entropyCommand } = await import("./commands/entropy.ts");
+      entropyCommand(folder, flags, screen);
+    });
+
+  debuggable(runs.command("compare"))
+    .summary("compare two runs task by task")
+    .description(
+      "Compares the last evaluations of two runs on the tasks that both attempted, with the paired difference and its interval.",
+    )
+    .argument("<a>", "a run's folder")
+    .argument("<b>", "another's")
+    .action(async (a, b) => {
+      const { compareCommand } = await import("./commands/run-tools.ts");
+      compareCommand(a, b, screen);
+    });
+
+  debuggable(program.command("trajectory"))
+    .summary("read one episode, and what the update did with it")
+    .description(
+      "Shows an episode as a conversation, and for each of its turns the weight, advantage, M and ratio of the update.",
+    )
+    .argument("<folder>", "the run's folder")
+    .argument("<id>", "the episode's id")
+    .option("--json", "print it as it is stored, with all ids and log-probs")
+    .addHelpText("after", examples("trajectory runs/office-seeupo-1 step-1/0/0"))
+    .action(async (folder, id, flags) => {
+      const { trajectoryCommand } = await import("./commands/trajectory.ts");
+      await trajectoryCommand(folder, id, flags, screen);
+    });
+
+  debuggable(program.command("control"))
+    .summary("pause, resume or stop a run, or change its learning rate")
+    .description("Leaves a request that the run's trainer takes before its next step, and records with that step.")
+    .argument("<folder>", "the run's folder")
+    .argument("<action>", "pause, resume, stop or learning-rate")
+    .argument("[value]", "the learning rate")
+    .addHelpText("after", examples("control runs/office-seeupo-1 pause", "control runs/office-seeupo-1 learning-rate 1e-4"))
+    .action(async (folder, action, value) => {
+      const { controlCommand } = await import("./commands/run-tools.ts");
+      controlCommand(folder, action, value, screen);
+    });
+
+  debuggable(program.command("sql"))
+    .summary("ask questions about runs in SQL")
+    .description(
+      "Answers SQL over the files of runs, by DuckDB (npm install @duckdb/node-api). Tables: runs, metrics, timings, evaluations,\n" +
+        "trajectories, token_credits, turn_credits.",
+    )
+    .argument("<query>", "one statement")
+    .option("--in <folder>", "a folder of runs, or of one run", runsFolder)
+    .option("--json", "print one JSON object a row")
+    .addHelpText("after", examples(`sql "select run, avg(reward) from trajectories where source = 'train' group by run"`))
+    .action(async (query, flags) => {
+      const { sqlCommand } = await import("./commands/run-tools.ts");
+      await sqlCommand(query, flags, screen);
+    });
+
+  debuggable(program.command("export"))
+    .summary("write a run in another format")
+    .description(
+      "Writes the steps and trajectories of a run as CSV, JSON lines or Parquet, its metrics for TensorBoard, or sends them to MLflow.",
+    )
+    .argument("<folder>", "the run's folder")
+    .option("--format <name>", "csv, jsonl, parquet or tensorboard", "csv")
+    .option("--out <folder>", "where to write (default: the run's folder)")
+    .option("--mlflow <url>", "send it to this MLflow server instead")
+    .option("--experiment <name>", "the experiment's name there", "retrograde")
+    .addHelpText(
+      "after",
+      examples(
+        "export runs/office-seeupo-1 --format tensorboard --out logs/office",
+        "export runs/office-seeupo-1 --mlflow http://localhost:5000",
+      ),
+    )
+    .action(async (folder, flags) => {
+      const { exportCommand } = await import("./commands/run-tools.ts");
+      await exportCommand(folder, flags, screen);
+    });
+
+  debuggable(program.command("dashboard"))
+    .summary("look at runs in a browser")
+    .description(
+      "Serves the dashboard until Ctrl-C: curves while a run is trained, its episodes, and why each of their tokens moved.\n" +
+        "Only this machine reaches it, unless --host names another address: then a token is required.",
+    )
+    .argument("[folder]", `a folder of runs, or of one run (default: ${runsFolder})`)
+    .option("--port <n>", "default: 4747; 0 for any that is free")
+    .option("--host <address>", "where to listen (default: 127.0.0.1)")
+    .option("--open", "open it in the browser")
+    .addHelpText("after", examples("dashboard", "dashboard runs --open", "dashboard runs/office-seeupo-1 --port 0"))
+    .action(async (folder, flags) => {
+      const { dashboardCommand } = await import("./commands/dashboard.ts");
+      await dashboardCommand(folder, flags, screen);
+    });
+}

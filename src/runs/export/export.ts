@@ -1,0 +1,67 @@
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { writeFileAtomic } from "../files.ts";
+import { readMetrics, readRun, readSummary, readTimings } from "../read.ts";
+import { type MlflowRun, sendToMlflow } from "./mlflow.ts";
+import { asCsv, asJsonl, asParquet, stepTable, trajectoryTable } from "./tables.ts";
+import { encodeEvents, type Scalar } from "./tensorboard.ts";
+
+export const exportFormats = ["csv", "jsonl", "parquet", "tensorboard"] as const;
+export type ExportFormat = (typeof exportFormats)[number];
+
+/** Writes a run's metrics and its index of trajectories in another format. @returns the files */
+export function exportRun(folder: string, format: ExportFormat, into: string): string[] {
+  if (format === "tensorboard") {
+    const started = Math.floor(Date.parse(readRun(folder).created) / 1000);
+    const path = join(into, `events.out.tfevents.${started}.${hostname()}.retrograde`);
+    writeFileAtomic(path, encodeEvents(scalarsOf(folder), wallTimeOf(folder)));
+    return [path];
+  }
+  const encode = { csv: asCsv, jsonl: asJsonl, parquet: asParquet }[format];
+  return [["steps", stepTable(folder)] as const, ["trajectories", trajectoryTable(folder)] as const].map(([name, table]) => {
+    const path = join(into, `${name}.${format}`);
+    writeFileAtomic(path, encode(table));
+    return path;
+  });
+}
+
+/** Sends a run to an MLflow server. @returns its id there */
+export function exportToMlflow(folder: string, server: string, experiment: string, name: string): Promise<string> {
+  const { config, created } = readRun(folder);
+  const summary = readSummary(folder);
+  const started = Date.parse(created);
+  const run: MlflowRun = {
+    name,
+    experiment,
+    started,
+    ...(summary === undefined ? {} : { ended: started + Math.round(summary.wallSeconds * 1000) }),
+    params: flat(config),
+    scalars: scalarsOf(folder),
+    wallTime: wallTimeOf(folder),
+  };
+  return sendToMlflow(server, run);
+}
+
+/** Every metric of every step that exists. */
+export function scalarsOf(folder: string): Scalar[] {
+  return readMetrics(folder).flatMap(({ step, metrics }) =>
+    Object.entries(metrics).flatMap(([tag, value]) => (value === null ? [] : [{ step, tag, value }])),
+  );
+}
+
+/** When a step ended, from the seconds that the steps took. */
+function wallTimeOf(folder: string): (step: number) => number {
+  const started = Date.parse(readRun(folder).created) / 1000;
+  const ends = new Map<number, number>();
+  let passed = 0;
+  for (const { step, rolloutSeconds, updateSeconds, rewardSeconds = 0 } of readTimings(folder)) {
+    passed += rolloutSeconds + rewardSeconds + updateSeconds;
+    ends.set(step, started + passed);
+  }
+  return (step) => ends.get(step) ?? started;
+}
+
+function flat(value: unknown, path = ""): [string, string][] {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return [[path, JSON.stringify(value) ?? ""]];
+  return Object.entries(value).flatMap(([key, inner]) => flat(inner, path === "" ? key : `${path}.${key}`));
+}

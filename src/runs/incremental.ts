@@ -1,0 +1,71 @@
+import { closeSync, existsSync, fstatSync, openSync, readSync } from "node:fs";
+import type { z } from "zod";
+import { damaged } from "./read.ts";
+import { requireKnownVersion } from "./schema.ts";
+
+/**
+ * Reads a file of JSON lines that grows: every call parses only what was added. A last line without its end is left for the next call. A
+ * file that became shorter, as that of a resumed run, is read from its start.
+ */
+export class GrowingFile<Schema extends z.ZodType> {
+  readonly #path: string;
+  readonly #schema: Schema;
+  #read = 0;
+  #inode = 0;
+  #lines: z.output<Schema>[] = [];
+
+  constructor(path: string, schema: Schema) {
+    this.#path = path;
+    this.#schema = schema;
+  }
+
+  /** @throws RunError where a line is damaged or of a newer version */
+  lines(): readonly z.output<Schema>[] {
+    if (!existsSync(this.#path)) {
+      this.#restart(0);
+      return this.#lines;
+    }
+    const file = openSync(this.#path, "r");
+    try {
+      const { size, ino } = fstatSync(file);
+      if (size < this.#read || ino !== this.#inode) this.#restart(ino);
+      if (size > this.#read) this.#parse(read(file, this.#read, size));
+    } finally {
+      closeSync(file);
+    }
+    return this.#lines;
+  }
+
+  #restart(inode: number): void {
+    this.#read = 0;
+    this.#inode = inode;
+    this.#lines = [];
+  }
+
+  #parse(added: Buffer): void {
+    const end = added.lastIndexOf(10) + 1;
+    try {
+      for (let from = 0; from < end; ) {
+        const to = added.indexOf(10, from);
+        const content: unknown = JSON.parse(added.toString("utf8", from, to));
+        requireKnownVersion(this.#path, content);
+        this.#lines.push(this.#schema.parse(content));
+        this.#read += to + 1 - from;
+        from = to + 1;
+      }
+    } catch (cause) {
+      throw damaged(this.#path, cause);
+    }
+  }
+}
+
+function read(file: number, from: number, to: number): Buffer {
+  const bytes = Buffer.alloc(to - from);
+  let filled = 0;
+  while (filled < bytes.length) {
+    const got = readSync(file, bytes, filled, bytes.length - filled, from + filled);
+    if (got === 0) break;
+    filled += got;
+  }
+  return bytes.subarray(0, filled);
+}

@@ -1,0 +1,112 @@
+import type { Trajectory } from "../core/trajectory.ts";
+import type { RecordedCredit } from "./credits.ts";
+
+/** Where a phrase was written. */
+export interface PhrasePlace {
+  readonly trajectory: string;
+  readonly turn: number;
+  /** Of its first token, in the turn's action. */
+  readonly token: number;
+}
+
+/** Words that an update pushed up or down, summed over a step. */
+export interface Phrase {
+  readonly text: string;
+  /** Σ w of its tokens, over all places and optimiser steps. Above 0: more likely after the step. */
+  readonly weight: number;
+  readonly count: number;
+  readonly places: readonly PhrasePlace[];
+}
+
+interface Word {
+  readonly text: string;
+  readonly weight: number;
+  readonly token: number;
+}
+
+const [longest, keptPlaces] = [5, 12];
+
+/**
+ * Finds the phrases of two to five words that a step pushed most. A phrase whose weight is that of a longer one is left out.
+ * @param textsOf the text of each token of an action
+ * @param count of each direction
+ */
+export function pushedPhrases(
+  trajectories: readonly Trajectory[],
+  credits: readonly RecordedCredit[],
+  textsOf: (ids: readonly number[]) => readonly string[],
+  count = 20,
+): { readonly up: readonly Phrase[]; readonly down: readonly Phrase[] } {
+  const weights = summedWeights(credits);
+  const phrases = new Map<string, { weight: number; count: number; places: PhrasePlace[] }>();
+  for (const { turns } of trajectories)
+    for (const { trajectory, turn, action } of turns) {
+      const of = weights.get(`${trajectory}/${turn}`);
+      if (of === undefined) continue;
+      const words = wordsOf(textsOf(action), of);
+      for (let from = 0; from < words.length; from++) {
+        let [text, weight] = ["", 0];
+        for (let to = from; to < Math.min(words.length, from + longest); to++) {
+          text += words[to].text;
+          weight += words[to].weight;
+          if (to === from && words.length > 1) continue;
+          const key = text.trim();
+          const phrase = phrases.get(key) ?? { weight: 0, count: 0, places: [] };
+          phrase.weight += weight;
+          phrase.count++;
+          if (phrase.places.length < keptPlaces) phrase.places.push({ trajectory, turn, token: words[from].token });
+          phrases.set(key, phrase);
+        }
+      }
+    }
+  const ranked = [...phrases]
+    .filter(([text]) => text !== "")
+    .map(([text, phrase]) => ({ text, ...phrase }))
+    .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight) || b.text.length - a.text.length);
+  return {
+    up: distinct(
+      ranked.filter(({ weight }) => weight > 0),
+      count,
+    ),
+    down: distinct(
+      ranked.filter(({ weight }) => weight < 0),
+      count,
+    ),
+  };
+}
+
+/** Returns Σ w over the visits of each token, by "trajectory/turn". */
+export function summedWeights(credits: readonly RecordedCredit[]): Map<string, number[]> {
+  const sums = new Map<string, number[]>();
+  for (const { trajectory, turn, weights } of credits) {
+    const key = `${trajectory}/${turn}`;
+    const sum = sums.get(key);
+    if (sum === undefined) sums.set(key, [...weights]);
+    else for (let t = 0; t < weights.length; t++) sum[t] += weights[t];
+  }
+  return sums;
+}
+
+/** Tokens joined to words: a word begins at a space, a line or a mark that is no letter or digit. */
+function wordsOf(texts: readonly string[], weights: readonly number[]): Word[] {
+  const words: { text: string; weight: number; token: number }[] = [];
+  for (const [token, text] of texts.entries()) {
+    const last = words.at(-1);
+    const joins = last !== undefined && /^[\p{L}\p{N}_]/u.test(text) && /[\p{L}\p{N}_]$/u.test(last.text);
+    if (joins || (last !== undefined && text === "")) {
+      last.text += text;
+      last.weight += weights[token];
+    } else words.push({ text, weight: weights[token], token });
+  }
+  return words;
+}
+
+/** The first ones of a ranking that say something new: none is a part of another, or has it as a part. */
+function distinct(ranked: readonly Phrase[], count: number): Phrase[] {
+  const kept: Phrase[] = [];
+  for (const phrase of ranked) {
+    if (kept.length === count) break;
+    if (!kept.some(({ text }) => text.includes(phrase.text) || phrase.text.includes(text))) kept.push(phrase);
+  }
+  return kept;
+}

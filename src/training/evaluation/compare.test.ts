@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { ConfigError } from "../../core/errors.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
+import { mcnemarExact } from "../../statistics/exact-tests.ts";
+import { acrossSeeds, compareOutcomes, differenceAcrossSeeds, outcomesOf } from "./compare.ts";
+
+/** Episodes from rewards by task. */
+function episodes(rewards: Readonly<Record<string, readonly number[]>>): Trajectory[] {
+  return Object.entries(rewards).flatMap(([task, all]) =>
+    all.map((reward, i) => ({
+      ...{ id: `${task}/${i}`, group: task, task, turns: [], reward, scores: {}, stopReason: "done" as const, messages: [] },
+    })),
+  );
+}
+
+const tasks = Array.from({ length: 20 }, (_, i) => `test/${i}`);
+const solved = (of: (i: number) => boolean) => episodes(Object.fromEntries(tasks.map((task, i) => [task, [Number(of(i))]])));
+
+test("two evaluations of the same tasks: the difference of each task, and McNemar's exact test", () => {
+  const [first, second] = [outcomesOf(solved((i) => i < 5)), outcomesOf(solved((i) => i > 1 && i < 15))];
+  const { success } = compareOutcomes(first, second, 1);
+  expect(success).toMatchObject({ tasks: 20, better: 10, worse: 2, exact: true });
+  expect(success.difference.mean).toBeCloseTo(0.4, 12);
+  expect(success.pValue).toBeCloseTo(mcnemarExact(10, 2), 12);
+  expect(success.difference.low).toBeGreaterThan(0);
+});
+
+test("attempts count by their share, rewards as they are", () => {
+  const [first, second] = [
+    { a: [1, 0, 0, 0.5], b: [0.5, 0.5, 0.5, 0.5] },
+    { a: [1, 1, 0, 0], b: [1, 0.5, 0.5, 0.5] },
+  ].map((rewards) => outcomesOf(episodes(rewards)));
+  expect(first).toEqual({ tasks: ["a", "b"], success: [0.25, 0], reward: [0.375, 0.5], k: 4 });
+  const { success, reward } = compareOutcomes(first, second, 1);
+  expect(success.difference.mean).toBe(0.25);
+  expect(reward.difference.mean).toBeCloseTo(0.125, 12);
+});
+
+test("evaluations of other tasks are refused, naming the first that differs", () => {
+  const [all, some] = [outcomesOf(solved(() => true)), outcomesOf(solved(() => true).slice(1))];
+  expect(() => compareOutcomes(all, some, 1, ["A", "B"])).toThrow(ConfigError);
+  expect(() => compareOutcomes(all, some, 1, ["A", "B"])).toThrow(
+    /the tasks of B is "test\/1"; expected the tasks of A: test\/0/,
+  );
+});
+
+test("several seeds: the mean over seeds and tasks, and the difference paired by seed", () => {
+  const before = [3, 5, 4].map((n) => outcomesOf(solved((i) => i < n)));
+  const after = [15, 17, 13].map((n) => outcomesOf(solved((i) => i < n)));
+  const { seeds, perSeed, success } = acrossSeeds(after, 1);
+  expect(seeds).toBe(3);
+  expect(perSeed).toEqual([0.75, 0.85, 0.65]);
+  expect(success.mean).toBeCloseTo(0.75, 12);
+  const difference = differenceAcrossSeeds(before, after, 1);
+  expect(difference.success.mean).toBeCloseTo(0.55, 12);
+  expect(difference.success.low).toBeGreaterThan(0.2);
+  expect(difference.success.high).toBeLessThan(0.9);
+});

@@ -1,0 +1,101 @@
+import { ConfigError } from "../../core/errors.ts";
+import { succeeded, type Trajectory } from "../../core/trajectory.ts";
+import { pairedBySeed, type SeedsByTasks, seedsAndTasksInterval } from "../../statistics/clustered.ts";
+import { type Estimate, mean } from "../../statistics/mean.ts";
+import { comparePaired, type PairedComparison } from "../../statistics/paired.ts";
+
+/** What an evaluation found of each task, in the order of the tasks. */
+export interface TaskOutcomes {
+  readonly tasks: readonly string[];
+  /** Share of the attempts that succeeded. */
+  readonly success: readonly number[];
+  readonly reward: readonly number[];
+  /** Attempts at each task. */
+  readonly k: number;
+}
+
+/** Sorts the episodes of an evaluation by task. @param trajectories the same number for every task */
+export function outcomesOf(trajectories: readonly Trajectory[]): TaskOutcomes {
+  const byTask = new Map<string, Trajectory[]>();
+  for (const trajectory of trajectories) {
+    const known = byTask.get(trajectory.task);
+    if (known === undefined) byTask.set(trajectory.task, [trajectory]);
+    else known.push(trajectory);
+  }
+  const attempts = [...byTask.values()];
+  return {
+    tasks: [...byTask.keys()],
+    success: attempts.map((own) => mean(own.map((trajectory) => Number(succeeded(trajectory))))),
+    reward: attempts.map((own) => mean(own.map(({ reward }) => reward))),
+    k: Math.max(0, ...attempts.map((own) => own.length)),
+  };
+}
+
+export interface OutcomeComparison {
+  readonly success: PairedComparison;
+  readonly reward: PairedComparison;
+}
+
+/**
+ * Compares two evaluations of the same tasks.
+ * @param names of the two, for the error
+ * @throws ConfigError if their tasks differ
+ */
+export function compareOutcomes(
+  first: TaskOutcomes,
+  second: TaskOutcomes,
+  seed: number,
+  names: readonly [string, string] = ["the first evaluation", "the second"],
+): OutcomeComparison {
+  requireSameTasks(first, second, names);
+  return {
+    success: comparePaired(first.success, second.success, { seed, range: [0, 1], step: 1 / Math.max(first.k, second.k) }),
+    reward: comparePaired(first.reward, second.reward, { seed }),
+  };
+}
+
+function requireSameTasks(first: TaskOutcomes, second: TaskOutcomes, [a, b]: readonly [string, string]): void {
+  const at = first.tasks.findIndex((task, i) => task !== second.tasks[i]);
+  if (at === -1 && first.tasks.length === second.tasks.length) return;
+  throw new ConfigError(`the tasks of ${b}`, at === -1 ? `${second.tasks.length} tasks` : (second.tasks[at] ?? "fewer tasks"), {
+    expected: `the tasks of ${a}: ${at === -1 ? `${first.tasks.length} tasks` : first.tasks[at]} at place ${Math.max(at, 0) + 1}`,
+    hint: "Only evaluations of the same tasks in the same order are compared.",
+  });
+}
+
+/** Several training seeds: what was measured of each, over the same tasks. */
+export interface AcrossSeeds {
+  readonly seeds: number;
+  readonly tasks: number;
+  readonly perSeed: readonly number[];
+  readonly success: Estimate;
+}
+
+/** Estimates success over training seeds and tasks. @param runs one evaluation for each seed */
+export function acrossSeeds(runs: readonly TaskOutcomes[], seed: number): AcrossSeeds {
+  return ofTable(tableOf(runs), seed, [0, 1]);
+}
+
+/** Estimates the difference of two evaluations of each seed, second minus first, over training seeds and tasks. */
+export function differenceAcrossSeeds(
+  first: readonly TaskOutcomes[],
+  second: readonly TaskOutcomes[],
+  seed: number,
+): AcrossSeeds {
+  requireSameTasks(first[0], second[0], ["the first evaluation", "the second"]);
+  return ofTable(pairedBySeed(tableOf(first), tableOf(second)), seed, [-1, 1]);
+}
+
+function tableOf(runs: readonly TaskOutcomes[]): SeedsByTasks {
+  for (const run of runs) requireSameTasks(runs[0], run, ["the first run", "another"]);
+  return runs.map(({ success }) => success);
+}
+
+function ofTable(table: SeedsByTasks, seed: number, range: readonly [number, number]): AcrossSeeds {
+  return {
+    seeds: table.length,
+    tasks: table[0].length,
+    perSeed: table.map(mean),
+    success: seedsAndTasksInterval(table, { seed, range }),
+  };
+}

@@ -1,0 +1,173 @@
+import type { Chat } from "../../chat/chat.ts";
+import type { Engine } from "../../engines/engine.ts";
+import type { Environment, Split } from "../../environments/environment.ts";
+import { readEpisodes, readEvaluation } from "../../runs/read.ts";
+import type { Decoding, Difference, Differences, EvaluationRecord, ScoreSummary, Summary } from "../../runs/records.ts";
+import { writeEvaluation } from "../../runs/write.ts";
+import type { PairedComparison } from "../../statistics/paired.ts";
+import type { TrainingConfig } from "../config.ts";
+import { announceEpisodes, type OnEvent } from "../events.ts";
+import { requireWorkingEnvironment } from "../watch/environment-faults.ts";
+import { announceWarnings, evaluationWarnings, requireNoWarnings } from "../watch/watch.ts";
+import { compareOutcomes, outcomesOf } from "./compare.ts";
+import { type DecodingPlan, decodingPlans, evaluate } from "./evaluate.ts";
+
+export interface RunEvaluationsArguments {
+  readonly folder: string;
+  readonly config: TrainingConfig;
+  readonly engine: Engine;
+  readonly chat: Chat;
+  readonly environment: Environment;
+  /** Names of the tools of the environment's first episode. */
+  readonly tools: readonly string[];
+  readonly onEvent: OnEvent;
+  readonly signal?: AbortSignal;
+}
+
+type Moment = EvaluationRecord["when"];
+
+/** The evaluations of a run. Each is written once, and read back by a run that continues. */
+export class RunEvaluations {
+  readonly #args: RunEvaluationsArguments;
+
+  constructor(args: RunEvaluationsArguments) {
+    this.#args = args;
+  }
+
+  /**
+   * Evaluates at the start, on the main split and, if asked for, on challenge. A run that continues reads what was measured then: its weights are
+   * no longer those of the start.
+   * @param trained steps that the weights have seen
+   */
+  async before(trained: number): Promise<void> {
+    await this.#end("before", 0, trained > 0);
+  }
+
+  /** Evaluates at the end, likewise. */
+  async after(steps: number): Promise<void> {
+    await this.#end("after", steps);
+  }
+
+  /** Evaluates while training, if it is time to. */
+  async during(step: number): Promise<void> {
+    const { every, split, tasks } = this.#args.config.evaluation.during;
+    if (every > 0 && step > 0 && step % every === 0) await this.#round("during", step, split, tasks, 1);
+  }
+
+  /** Returns what the evaluations at the start and the end say, for the run's summary. */
+  summary(steps: number): Pick<Summary, "before" | "after" | "difference" | "challenge"> {
+    const { split, tasks, challenge } = this.#args.config.evaluation;
+    if (tasks === 0) return { before: null, after: null };
+    const main = this.#change(split, steps) ?? { before: null, after: null };
+    const second = challenge && split !== "challenge" ? this.#change("challenge", steps) : undefined;
+    return { ...main, ...(second !== undefined && { challenge: second }) };
+  }
+
+  async #end(when: "before" | "after", step: number, onlyKnown = false): Promise<void> {
+    const { tasks, k } = this.#args.config.evaluation;
+    if (tasks === 0) return;
+    for (const split of this.#splits()) await this.#round(when, step, split, tasks, k, onlyKnown);
+  }
+
+  #splits(): Split[] {
+    const { split, challenge } = this.#args.config.evaluation;
+    return challenge && split !== "challenge" ? [split, "challenge"] : [split];
+  }
+
+  async #round(when: Moment, step: number, split: Split, tasks: number, k: number, onlyKnown = false): Promise<void> {
+    const { folder, config } = this.#args;
+    for (const plan of decodingPlans(config.evaluation, k)) {
+      const known = readEvaluation(folder, { when, step, split, decoding: plan.decoding });
+      requireNoWarnings(folder, known?.warnings, whereOf(when), config.limits.strict);
+      if (known === undefined && !onlyKnown) await this.#once(when, step, split, tasks, plan);
+    }
+  }
+
+  async #once(
+    when: Moment,
+    step: number,
+    split: Split,
+    tasks: number,
+    { decoding, temperature, k }: DecodingPlan,
+  ): Promise<void> {
+    const { folder, config, engine, chat, environment, tools, onEvent, signal } = this.#args;
+    const { rollout, seed, limits } = config;
+    const where = whereOf(when);
+    const onTrajectory = announceEpisodes(onEvent, "evaluate", step, Math.min(tasks, await environment.size(split)) * k);
+    const options = { when, step, split, tasks, k, temperature, rollout, seed, signal, onTrajectory };
+    const { record: measured, trajectories } = await evaluate(engine, chat, environment, options);
+    signal?.throwIfAborted();
+    requireWorkingEnvironment([{ id: split, trajectories }], environment.name, where);
+    // What is learned from is sampled: a greedy policy that always fails is no fault of the set-up.
+    const warnings =
+      decoding === "greedy" && config.evaluation.temperature > 0 ? [] : evaluationWarnings(when, { trajectories, tools, config });
+    const record = { ...measured, ...(warnings.length === 0 ? {} : { warnings }) };
+    writeEvaluation(folder, record, trajectories);
+    onEvent({ type: "evaluated", record });
+    announceWarnings(warnings, [], where, onEvent);
+    requireNoWarnings(folder, warnings, where, limits.strict);
+  }
+
+  #change(
+    split: Split,
+    steps: number,
+  ): { readonly before: ScoreSummary; readonly after: ScoreSummary; readonly difference: Differences } | undefined {
+    const { folder, config } = this.#args;
+    const plans = decodingPlans(config.evaluation, config.evaluation.k);
+    const records = (when: "before" | "after", step: number) =>
+      plans.flatMap(({ decoding }) => readEvaluation(folder, { when, step, split, decoding }) ?? []);
+    const [before, after] = [records("before", 0), records("after", steps)];
+    if (before.length === 0 || after.length === 0) return undefined;
+    return {
+      before: scoreOf(before),
+      after: scoreOf(after),
+      difference: differencesOf(folder, before, after, config.seed),
+    };
+  }
+}
+
+function whereOf(when: Moment): string {
+  return `evaluation ${when} training`;
+}
+
+/** Returns the differences of two moments, from their episodes, for each way of decoding that both have. */
+export function differencesOf(
+  folder: string,
+  before: readonly EvaluationRecord[],
+  after: readonly EvaluationRecord[],
+  seed: number,
+): Differences {
+  const compared = after.flatMap((late) => {
+    const early = before.find(({ decoding, split }) => decoding === late.decoding && split === late.split);
+    if (early === undefined) return [];
+    const [first, second] = [early, late].map((record) => outcomesOf(readEpisodes(folder, record)));
+    return [{ decoding: late.decoding, ...compareOutcomes(first, second, seed) }];
+  });
+  const of = (what: "success" | "reward") =>
+    Object.fromEntries(compared.map((comparison) => [comparison.decoding, differenceOf(comparison[what])])) as Partial<
+      Record<Decoding, Difference>
+    >;
+  return { ...of("success"), reward: of("reward") };
+}
+
+export function differenceOf({ difference, pValue, exact, better, worse, smallest }: PairedComparison): Difference {
+  return { ...difference, pValue, exact, better, worse, smallest };
+}
+
+/** @param records of one moment and split, at least one; the sampled one first */
+function scoreOf(records: readonly EvaluationRecord[]): ScoreSummary {
+  const [{ split, tasks, k, mean, low, high }] = records;
+  const byDecoding = <T>(of: (record: EvaluationRecord) => T) =>
+    Object.fromEntries(records.map((record) => [record.decoding, of(record)])) as Partial<Record<Decoding, T>>;
+  return {
+    ...{ split, tasks, k, measure: measureOf(records), mean, low, high },
+    ...byDecoding(({ mean: share, low: from, high: to }) => ({ mean: share, low: from, high: to })),
+    reward: byDecoding(({ reward }) => reward),
+  };
+}
+
+/** Returns what several evaluations of one environment measure together. */
+export function measureOf(records: readonly EvaluationRecord[]): EvaluationRecord["measure"] {
+  if (records.some(({ measure }) => measure === "success")) return "success";
+  return records.some(({ measure }) => measure === "reward") ? "reward" : "nothing";
+}

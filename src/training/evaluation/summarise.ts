@@ -1,0 +1,128 @@
+import { type Group, succeeded, type Trajectory } from "../../core/trajectory.ts";
+import type { Task } from "../../environments/environment.ts";
+import type { Behaviour, Breakdown, EvaluationRecord } from "../../runs/records.ts";
+import { passAtK, passHatK } from "../../statistics/attempts.ts";
+import { meanInterval } from "../../statistics/intervals.ts";
+import { mean } from "../../statistics/mean.ts";
+
+type Summarised = Omit<EvaluationRecord, "when" | "step" | "split" | "decoding" | "temperature">;
+
+/**
+ * Summarises the attempts of an evaluation. The unit of every interval is the task: attempts at one task resemble each other.
+ * @param groups one for each task, in the order of the tasks, each with the same number k of attempts
+ */
+export function summarise(tasks: readonly Task[], groups: readonly Group[], seed: number): Summarised {
+  const attempts: Attempt[] = groups.flatMap((group, i) =>
+    group.trajectories.map((trajectory) => ({ trajectory, task: tasks[i] })),
+  );
+  const trajectories = attempts.map(({ trajectory }) => trajectory);
+  const k = groups[0].trajectories.length;
+  const successes = groups.map((group) => group.trajectories.filter(succeeded).length);
+  const share = (values: readonly number[]) => meanInterval(values, { seed, range: [0, 1] });
+  const ofAttempts = (estimate: (n: number, c: number, k: number) => number) =>
+    powersOfTwo(k).map((j) => ({ k: j, ...share(successes.map((c) => estimate(k, c, j))) }));
+  const turns = trajectories.flatMap((trajectory) => trajectory.turns);
+  return {
+    ...share(successes.map((c) => c / k)),
+    measure: measureOf(trajectories),
+    tasks: tasks.length,
+    k,
+    passAt: ofAttempts(passAtK),
+    passAll: ofAttempts(passHatK),
+    reward: meanInterval(
+      groups.map((group) => mean(group.trajectories.map(({ reward }) => reward))),
+      { seed },
+    ),
+    meanTurns: mean(trajectories.map((trajectory) => trajectory.turns.length)),
+    toolCalls: turns.reduce((sum, turn) => sum + turn.toolCalls, 0),
+    sampledTokens: turns.reduce((sum, turn) => sum + turn.action.length, 0),
+    stopReasons: Object.fromEntries(
+      [...groupBy(attempts, ({ trajectory }) => trajectory.stopReason)].map(([reason, members]) => [reason, members.length]),
+    ),
+    byKind: breakdown(attempts.flatMap(kindParts), seed),
+    behaviours: behavioursOf(trajectories),
+    byRequests: breakdown(
+      attempts.map((attempt) => part(attempt, String(kindsOf(attempt.task).length))),
+      seed,
+    ),
+    byTurns: breakdown(
+      attempts.map((attempt) => part(attempt, String(attempt.trajectory.turns.length))),
+      seed,
+    ),
+  };
+}
+
+interface Attempt {
+  readonly trajectory: Trajectory;
+  readonly task: Task;
+}
+
+/**
+ * Returns what the environment lets an evaluation measure: success where it scores success or an attempt reached the reward 1; the reward alone where there
+ * are rewards above 0 and none reaches it; nothing yet where all rewards are 0 or less.
+ */
+export function measureOf(trajectories: readonly Trajectory[]): EvaluationRecord["measure"] {
+  if (trajectories.some((trajectory) => trajectory.scores.success !== undefined || succeeded(trajectory))) return "success";
+  return trajectories.some(({ reward }) => reward > 0) ? "reward" : "nothing";
+}
+
+interface Part {
+  readonly name: string;
+  readonly task: string;
+  readonly success: number;
+}
+
+/** An attempt as a part of a breakdown, with the episode's success. */
+function part({ task, trajectory }: Attempt, name: string): Part {
+  return { name, task: task.id, success: Number(succeeded(trajectory)) };
+}
+
+/** An attempt for each kind of its task's requests. What the environment scores as `kind.NAME` is the kind's own success. */
+function kindParts(attempt: Attempt): Part[] {
+  return [...new Set(kindsOf(attempt.task))].map((name) => {
+    const own = attempt.trajectory.scores[`kind.${name}`];
+    return own === undefined ? part(attempt, name) : { name, task: attempt.task.id, success: own };
+  });
+}
+
+/** Adds up the counts of each behaviour. */
+export function behavioursOf(trajectories: readonly Trajectory[]): Behaviour[] {
+  const all = trajectories.flatMap(({ behaviours = {} }) =>
+    Object.entries(behaviours).map(([name, counts]) => ({ name, ...counts })),
+  );
+  const sum = (counts: readonly Behaviour[], of: "done" | "called") => counts.reduce((total, count) => total + count[of], 0);
+  return [...groupBy(all, ({ name }) => name)]
+    .map(([name, counts]) => ({ name, done: sum(counts, "done"), called: sum(counts, "called") }))
+    .sort((a, b) => a.name.localeCompare(b.name, "en"));
+}
+
+function kindsOf(task: Task): string[] {
+  return (task.kind ?? "task").split("+");
+}
+
+/** The interval takes tasks as its unit; its mean is that of the attempts, so it is moved where tasks have unequal numbers of them. */
+function breakdown(parts: readonly Part[], seed: number): Breakdown[] {
+  return [...groupBy(parts, ({ name }) => name)]
+    .map(([name, members]) => {
+      const byTask = [...groupBy(members, ({ task }) => task).values()].map((own) => mean(own.map(({ success }) => success)));
+      const inside = byTask.every((value) => value >= 0 && value <= 1);
+      const { low, high } = meanInterval(byTask, { seed, ...(inside && { range: [0, 1] as const }) });
+      const success = mean(members.map((member) => member.success));
+      return { name, attempts: members.length, success, low: Math.min(low, success), high: Math.max(high, success) };
+    })
+    .sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+}
+
+function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const members = groups.get(keyOf(item));
+    if (members === undefined) groups.set(keyOf(item), [item]);
+    else members.push(item);
+  }
+  return groups;
+}
+
+function powersOfTwo(upTo: number): number[] {
+  return [...Array.from({ length: Math.ceil(Math.log2(upTo)) }, (_, i) => 2 ** i), upTo];
+}
