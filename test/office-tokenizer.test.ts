@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { officeClassic as office } from "../recipes/office-classic.ts";
 import { trainTokenizer } from "../recipes/tokenizer.ts";
+import { hermes } from "../src/actions/formats/hermes.ts";
 import { makeChat } from "../src/chat/chat.ts";
 import { makeTokenizer } from "../src/chat/tokenizer.ts";
-import { parseAction } from "../src/chat/toolcalls.ts";
 import type { Message } from "../src/core/messages.ts";
 import { encodeDemonstration } from "../src/rollouts/demonstration.ts";
 
@@ -64,7 +64,7 @@ test("the template's calls are compact JSON that parses back to what was called"
   expect(tokenizer.decode(action)).toBe(
     '<tool_call>{"name":"pay","arguments":{"id":"c42","name":"Ana","amount":0}}</tool_call><|end|>',
   );
-  expect(parseAction(chat.actionText(action)).message).toEqual(message);
+  expect(hermes.read(chat.actionText(action), []).message).toEqual(message);
 });
 
 test("the vocabulary depends on the conversations, not on their order, and is as large as asked for at most", () => {

@@ -8,9 +8,13 @@ export interface ActionFormat {
    * Reads an action. A call that cannot be made has an error for the model to read; nothing is thrown.
    * @param text decoded, without the end-of-turn token
    * @param conversation what was before it
+   * @param schemaOf the tools, for formats that write arguments without types
    */
-  read(text: string, conversation: readonly Message[]): ReadAction;
+  read(text: string, conversation: readonly Message[], schemaOf?: SchemaOf): ReadAction;
 }
+
+/** The JSON schema of a tool's arguments; undefined if there is no such tool. */
+export type SchemaOf = (tool: string) => { readonly [key: string]: unknown } | undefined;
 
 /** An action's text, read as a message. */
 export interface ReadAction {
@@ -27,4 +31,26 @@ export interface ReadAction {
 export interface UnreadableCall {
   /** The problem, for the model to read. */
   readonly error: string;
+}
+
+/** Makes a message of its parts: the readable calls beside the text that is left. */
+export function messageOf(content: string, calls: ReadAction["calls"], reasoning?: string): ReadAction {
+  const toolCalls = calls.filter((call) => "name" in call);
+  return {
+    message: {
+      role: "assistant",
+      content: content.trim(),
+      ...(reasoning === undefined ? {} : { reasoning }),
+      ...(toolCalls.length === 0 ? {} : { toolCalls }),
+    },
+    calls,
+  };
+}
+
+/** Generation prompts may have opened the reasoning already, so the opening tag may be missing; without a closing tag all is reasoning. */
+export function splitReasoning(text: string, [open, close]: readonly [string, string] = ["<think>", "</think>"]) {
+  const start = text.trimStart().startsWith(open) ? text.indexOf(open) + open.length : 0;
+  const end = text.indexOf(close, start);
+  if (end !== -1) return { reasoning: text.slice(start, end).trim(), answer: text.slice(end + close.length) };
+  return start === 0 ? { answer: text } : { reasoning: text.slice(start).trim(), answer: "" };
 }

@@ -1,9 +1,14 @@
+import type { ActionFormat } from "../actions/action.ts";
+import type { CallFormat } from "../actions/formats/format.ts";
+import { hermes } from "../actions/formats/hermes.ts";
 import { ModelError } from "../core/errors.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import type { TokenId } from "../core/trajectory.ts";
 import type { Tool } from "../tools/tool.ts";
+import { findCallFormat, requireFormat, settledFormat } from "./call-format.ts";
 import { controlTokens } from "./control-tokens.ts";
-import { compileTemplate } from "./template.ts";
+import type { ChatSettings } from "./settings.ts";
+import { type CallStyle, compileTemplate } from "./template.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
 /** A conversation that waits for the assistant: what it says and the ids that the model sees. Never changed, so it can be forked. */
@@ -51,28 +56,40 @@ export interface Chat {
    * end there, and else new ones.
    */
   retract(context: ChatContext, action: readonly TokenId[], message: AssistantMessage): ChatContext;
+  /** How the model calls tools. @throws ModelError if the format of its template's calls is unknown */
+  calls(): CallFormat;
+  /** Texts that end an action in this format, besides the tokenizer's end of turn. */
+  readonly stopStrings: readonly string[] | undefined;
+  /** Reads an action in the model's format. */
+  read: ActionFormat["read"];
   /** An action's text without its end-of-turn token. */
   actionText(action: readonly TokenId[]): string;
   /** What the template makes of the assistant's next message, end-of-turn token included: what a demonstration teaches. */
   action(context: ChatContext, message: AssistantMessage): string;
 }
 
-/** @throws ModelError if the tokenizer has no chat template, or one that does not parse */
-export function makeChat(tokenizer: Tokenizer): Chat {
-  const { chatTemplate, namedTokens } = tokenizer;
+/** @throws ModelError if the tokenizer has no chat template, one that does not parse, or one of another format than the setting says */
+export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettings> = {}): Chat {
+  const { chatTemplate, namedTokens } = plainTokenizer;
   if (chatTemplate === undefined) {
     throw new ModelError("chat template", undefined, {
       expected: '"chat_template" in tokenizer_config.json, or a file chat_template.jinja',
       hint: "Base models often have none; use the model's instruct version.",
     });
   }
-  const special = tokenizer.addedTokens.filter((token) => token.special).map(({ text }) => text);
-  const used = tokenizer.addedTokens
+  const { thinking = "template", template: variables } = settings;
+  const special = plainTokenizer.addedTokens.filter((token) => token.special).map(({ text }) => text);
+  const used = plainTokenizer.addedTokens
     .map(({ text }) => text)
     .filter((text) => special.includes(text) || chatTemplate.includes(text));
-  const control = controlTokens(special, used, tokenizer.encode);
-  const render = compileTemplate(chatTemplate, namedTokens, control.quote);
-  const stopTexts = tokenizer.stopTokens.map((id) => tokenizer.decode([id]));
+  const control = controlTokens(special, used, plainTokenizer.encode);
+  const renderIn = (style: CallStyle, shown?: CallFormat) =>
+    compileTemplate(chatTemplate, namedTokens, { style, format: shown, variables, quote: control.quote });
+  const found = settledFormat(findCallFormat(renderIn, stopTextsOf(plainTokenizer)), settings.format);
+  const format = "format" in found ? found.format : undefined;
+  const render = "format" in found ? renderIn(found.style, found.format) : renderIn("objects");
+  const tokenizer = withStops(plainTokenizer, format);
+  const stopTexts = stopTextsOf(tokenizer);
 
   /** The end-of-turn text that stands at this place, "" if there is none. */
   const stopAt = (text: string, at: number): string => stopTexts.find((stop) => text.startsWith(stop, at)) ?? "";
@@ -99,16 +116,22 @@ export function makeChat(tokenizer: Tokenizer): Chat {
 
   return {
     tokenizer,
+    calls: () => requireFormat(found),
+    stopStrings: format?.stopStrings,
+    // Without a known format there are no tools; what looks like a call of the most common one is still none of the answer.
+    read: (text, conversation, schemaOf) => (format ?? hermes).read(text, conversation, schemaOf),
     actionText,
     open: (messages, tools) => {
       const text = render(messages, tools, true);
       return { messages, tools, ids: control.encode(text), text, rewritten: false };
     },
-    extend: (before, action, message, answers, tools = before.tools) => {
+    extend: (before, action, said, answers, tools = before.tools) => {
       const context = { ...before, tools };
+      const message = thinking === "template" ? said : withoutReasoning(said);
       const messages = [...context.messages, message, ...answers];
       const text = render(messages, tools, true);
-      const end = actionEnd(context, actionText(action), message, text);
+      const dropped = thinking === "drop" && said.reasoning !== undefined;
+      const end = dropped ? undefined : actionEnd(context, actionText(action), message, text);
       if (end === undefined) return { ...context, messages, ids: control.encode(text), text, rewritten: true };
       // An action that was cut off gets its end of turn here, as part of what follows it.
       const follow = text.slice(isEnded(action) ? end + stopAt(text, end).length : end);
@@ -147,4 +170,19 @@ export function makeChat(tokenizer: Tokenizer): Chat {
       return text.slice(start, end + stopAt(text, end).length);
     },
   };
+}
+
+function stopTextsOf({ stopTokens, decode }: Tokenizer): string[] {
+  return stopTokens.map((id) => decode([id]));
+}
+
+/** A format's stop strings that are tokens end a turn, as the tokenizer's own do. */
+function withStops(tokenizer: Tokenizer, format: CallFormat | undefined): Tokenizer {
+  const more = (format?.stopStrings ?? []).flatMap((text) => tokenizer.idOf(text) ?? []);
+  const stopTokens = [...new Set([...tokenizer.stopTokens, ...more])];
+  return stopTokens.length === tokenizer.stopTokens.length ? tokenizer : { ...tokenizer, stopTokens };
+}
+
+function withoutReasoning({ reasoning: _, ...message }: AssistantMessage): AssistantMessage {
+  return message;
 }

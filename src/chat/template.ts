@@ -1,6 +1,8 @@
 import { Template } from "@huggingface/jinja";
+import type { CallFormat } from "../actions/formats/format.ts";
+import { jsonText, markedArguments, unmarked } from "../actions/json.ts";
 import { ModelError } from "../core/errors.ts";
-import type { Message } from "../core/messages.ts";
+import type { AssistantMessage, Message } from "../core/messages.ts";
 import { parametersAsJsonSchema, type Tool } from "../tools/tool.ts";
 
 /**
@@ -9,15 +11,30 @@ import { parametersAsJsonSchema, type Tool } from "../tools/tool.ts";
  */
 export type Render = (messages: readonly Message[], tools: readonly Tool[], awaitsAssistant: boolean) => string;
 
+/** How calls are given to a template: arguments as objects, or as JSON text; or written into the content, where it shows no calls. */
+export type CallStyle = "objects" | "text" | "content";
+
+export interface TemplateOptions {
+  /** Default "objects". */
+  readonly style?: CallStyle;
+  /** Of the style "content". */
+  readonly format?: CallFormat;
+  /** What the template may refer to besides, such as `enable_thinking`. */
+  readonly variables?: Readonly<Record<string, unknown>>;
+  /** Changes texts that others wrote, see control-tokens.ts. Default: nothing. */
+  readonly quote?: (text: string) => string;
+}
+
+type DescribeOptions = Pick<TemplateOptions, "format"> & Required<Pick<TemplateOptions, "style" | "quote">>;
+
 /**
  * @param namedTokens what the template may refer to, such as `bos_token`
- * @param quote what is done to texts that others wrote, see control-tokens.ts
  * @throws ModelError if the template does not parse
  */
 export function compileTemplate(
   source: string,
   namedTokens: Readonly<Record<string, string>>,
-  quote: (text: string) => string = (text) => text,
+  { style = "objects", format, variables = {}, quote = (text) => text }: TemplateOptions = {},
 ): Render {
   const template = refusals("chat template", () => new Template(source));
   const describedTools = new WeakMap<readonly Tool[], unknown>();
@@ -28,12 +45,15 @@ export function compileTemplate(
   };
   const render: Render = (messages, tools, awaitsAssistant) =>
     refusals("what the chat template answered", () =>
-      template.render({
-        ...namedTokens,
-        messages: messages.map((message) => describeMessage(message, quote)),
-        tools: tools.length === 0 ? undefined : toolsForTemplate(tools),
-        add_generation_prompt: awaitsAssistant,
-      }),
+      unmarked(
+        template.render({
+          ...namedTokens,
+          ...variables,
+          messages: describeMessages(messages, { style, format, quote }),
+          tools: tools.length === 0 ? undefined : toolsForTemplate(tools),
+          add_generation_prompt: awaitsAssistant,
+        }),
+      ),
     );
   return isPlainLoop(template.parsed.body) ? renderEachOnce(render) : render;
 }
@@ -62,7 +82,17 @@ function isPlainLoop(statements: readonly object[]): boolean {
   const [loop, ending, ...rest] = statements as readonly Readonly<Record<string, unknown>>[];
   if (rest.length > 0 || loop?.type !== "For") return false;
   if (!isIdentifier(loop.iterable, "messages")) return false;
-  const outside = ["loop", "messages", "tools", "namespace", "add_generation_prompt", "strftime_now", "raise_exception"];
+  const outside = [
+    "loop",
+    "messages",
+    "tools",
+    "namespace",
+    "add_generation_prompt",
+    "strftime_now",
+    "raise_exception",
+    "id",
+    "tool_call_id",
+  ];
   const keeping = ["Set", "Macro", "CallStatement", "Break", "Continue"];
   const looksOutside = (node: Readonly<Record<string, unknown>>) =>
     keeping.includes(String(node.type)) || outside.some((name) => isIdentifier(node, name));
@@ -97,20 +127,48 @@ function someNode(value: unknown, holds: (node: Readonly<Record<string, unknown>
   return holds(value as Record<string, unknown>) || Object.values(value).some((child) => someNode(child, holds));
 }
 
-/** Messages in the form that the templates of the Hugging Face hub expect. */
-function describeMessage(message: Message, quote: (text: string) => string): Record<string, unknown> {
-  if (message.role === "system") return { ...message }; // the environment's own words
-  if (message.role !== "assistant") return { ...message, content: quote(message.content) };
-  const { role, content, reasoning, toolCalls } = message;
+/**
+ * Messages in the form that the templates of the Hugging Face hub expect. Calls without an id get one of their turn and place, nine
+ * letters and digits, as Mistral's templates demand.
+ */
+function describeMessages(messages: readonly Message[], options: DescribeOptions): object[] {
+  const { quote } = options;
+  let turn = -1;
+  let place = 0;
+  let unanswered: string[] = [];
+  const idOf = (at: number) => `c${String(turn).padStart(4, "0")}${String(at).padStart(4, "0")}`;
+  return messages.map((message) => {
+    if (message.role === "assistant") {
+      turn++;
+      place = message.toolCalls?.length ?? 0;
+      unanswered = (message.toolCalls ?? []).map(({ id }, i) => id ?? idOf(i));
+      return describeAnswer(message, unanswered, options);
+    }
+    if (message.role === "system") return { ...message }; // the environment's own words
+    if (message.role === "user") return { ...message, content: quote(message.content) };
+    const { role, name, content, callId } = message;
+    // An unreadable call has no place among the calls of its message.
+    const answered = name === unreadableName ? undefined : unanswered.shift();
+    return { role, name, content: quote(content), tool_call_id: callId ?? answered ?? idOf(place++) };
+  });
+}
+
+/** The name of answers to calls that could not be read. */
+export const unreadableName = "tool_call";
+
+function describeAnswer(message: AssistantMessage, ids: readonly string[], { style, format }: DescribeOptions): object {
+  const { role, reasoning, toolCalls = [] } = message;
+  if (style === "content" && format !== undefined && toolCalls.length > 0) return { role, content: format.write(message) };
+  const calls = toolCalls.map((call, i) => ({
+    type: "function",
+    id: ids[i],
+    function: { name: call.name, arguments: style === "text" ? jsonText(call) : markedArguments(call) },
+  }));
   return {
     role,
-    content,
-    ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
-    ...(toolCalls === undefined || toolCalls.length === 0
-      ? {}
-      : {
-          tool_calls: toolCalls.map((call) => ({ type: "function", function: { name: call.name, arguments: call.arguments } })),
-        }),
+    content: message.content,
+    ...(reasoning === undefined ? {} : { reasoning_content: reasoning, thinking: reasoning }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
   };
 }
 

@@ -24,12 +24,16 @@ export interface ToolMessage {
   readonly role: "tool";
   /** The tool's name. */
   readonly name: string;
+  /** The id of the call that it answers. Absent where ids are made from the turn, in the template. */
+  readonly callId?: string;
   readonly content: string;
 }
 
 export interface ToolCall {
+  /** Absent where ids are made from the turn, in the template. */
+  readonly id?: string;
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** The arguments as the model wrote them: `5.0` and integers beyond 2^53 are exact here. Absent if the call was not read from text. */
+  /** The arguments as JSON text, numbers as the model wrote them. Only where the values above lose some: `5.0`, integers beyond 2^53. */
   readonly argumentsText?: string;
 }

@@ -1,4 +1,5 @@
 import type { ReadAction } from "../actions/action.ts";
+import { unreadableName } from "../chat/template.ts";
 import type { Message, ToolCall, ToolMessage } from "../core/messages.ts";
 import type { ToolFailure } from "../core/trajectory.ts";
 import type { CallAnswer, Episode, Step } from "../environments/environment.ts";
@@ -56,7 +57,7 @@ export async function callTools(live: Live, { calls }: ReadAction, options: Roll
       "error" in call ? { content: `Error: ${call.error}`, valid: false } : await answerCall(live, call, options);
     if (outcome.valid === false) invalid++;
     if (outcome.failure !== undefined && "name" in call) failures.push({ tool: call.name, kind: outcome.failure });
-    messages.push({ role: "tool", name: "error" in call ? "tool_call" : call.name, content: outcome.content });
+    messages.push({ role: "tool", name: "error" in call ? unreadableName : call.name, ...idOf(call), content: outcome.content });
     reward = sumOf(reward, outcome.reward, "call gave reward");
     if (outcome.done === true) return { messages, invalid, failures, reward, done: true };
   }
@@ -106,4 +107,9 @@ function sumOf(a: number | undefined, b: number | undefined, what: string): numb
   if (b === undefined) return a;
   requireFinite(what, b);
   return (a ?? 0) + b;
+}
+
+/** Ids that a call brought are answered by them; others are made where a template needs them. */
+function idOf(call: ReadAction["calls"][number]): { readonly callId?: string } {
+  return "name" in call && call.id !== undefined ? { callId: call.id } : {};
 }

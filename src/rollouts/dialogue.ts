@@ -1,11 +1,10 @@
-import type { ReadAction } from "../actions/action.ts";
+import type { ReadAction, SchemaOf } from "../actions/action.ts";
 import type { Chat, ChatContext } from "../chat/chat.ts";
-import { parseAction } from "../chat/toolcalls.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import type { TokenId } from "../core/trajectory.ts";
 import type { Episode } from "../environments/environment.ts";
 import type { TextProtocol } from "../environments/protocol.ts";
-import type { Tool } from "../tools/tool.ts";
+import { parametersAsJsonSchema, type Tool } from "../tools/tool.ts";
 
 /** A conversation as the model sees it: the chat template's own way of calling tools, or the episode's text protocol. */
 export interface Dialogue {
@@ -14,8 +13,11 @@ export interface Dialogue {
   readonly maxResponseTokens: number;
   /** @throws ModelError if the template refuses the messages */
   open(messages: readonly Message[], tools: readonly Tool[]): ChatContext;
-  /** @param conversation what was before the action */
-  read(text: string, conversation: readonly Message[]): ReadAction;
+  /**
+   * @param conversation what was before the action
+   * @param tools that can be called
+   */
+  read(text: string, conversation: readonly Message[], tools: readonly Tool[]): ReadAction;
   /**
    * The context after an action and its answers.
    * @param tools those from now on; where the template shows them, a change of them is a new context
@@ -38,22 +40,36 @@ export function dialogueOf(chat: Chat, protocol: Episode["protocol"]): Dialogue 
 
 function native(chat: Chat): Dialogue {
   return {
-    stopStrings: undefined,
+    stopStrings: chat.stopStrings,
     maxResponseTokens: Number.POSITIVE_INFINITY,
-    open: chat.open,
-    read: parseAction,
-    extend: chat.extend,
+    open: (messages, tools) => {
+      if (tools.length > 0) chat.calls();
+      return chat.open(messages, tools);
+    },
+    read: (text, conversation, tools) => chat.read(text, conversation, schemasOf(tools)),
+    extend: (context, action, message, answers, tools) => {
+      if (tools.length > 0) chat.calls();
+      return chat.extend(context, action, message, answers, tools);
+    },
     actionFor: (context, message) => chat.tokenizer.encode(chat.action(context, message)),
   };
 }
 
 const none: readonly Tool[] = [];
 
+function schemasOf(tools: readonly Tool[]): SchemaOf {
+  return (name) => {
+    const tool = tools.find((one) => one.name === name);
+    return tool === undefined ? undefined : parametersAsJsonSchema(tool);
+  };
+}
+
 function inText(chat: Chat, { actions, continuation }: TextProtocol): Dialogue {
   const common = {
     stopStrings: actions.stopStrings,
     open: (messages: readonly Message[]) => chat.open(messages, none),
-    read: (text: string, conversation: readonly Message[]) => actions.read(text, conversation),
+    read: (text: string, conversation: readonly Message[], tools: readonly Tool[]) =>
+      actions.read(text, conversation, schemasOf(tools)),
   };
   if (continuation.kind === "one-message") {
     return {

@@ -117,7 +117,7 @@ async function play(
     const decided = onAction?.({ live, standing: { context, turns: [...turns], messages: [...messages] }, action });
     const branching = decided instanceof Promise ? await decided : decided;
     const truncated = finish === "length";
-    const read = dialogue.read(chat.actionText(tokens), messages);
+    const read = dialogue.read(chat.actionText(tokens), messages, live.tools);
     messages.push(read.message);
     // The calls of an action that was cut off are not known.
     const results = truncated || read.calls.length === 0 ? undefined : await callTools(live, read, options);

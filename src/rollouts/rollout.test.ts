@@ -240,7 +240,8 @@ test("a template that rewrites history marks the turn whose context is new", asy
 
 test("what the template refuses in the course of a conversation is the episode's end; at its start it is an error", async () => {
   const alternating =
-    "{%- for m in messages -%}{%- if m.role == 'tool' -%}{{ raise_exception('no tools') }}{%- endif -%}{{ m.content }}<|im_end|>{%- endfor -%}";
+    "{%- for m in messages -%}{%- if m.role == 'tool' -%}{{ raise_exception('no tools') }}{%- endif -%}{{ m.content }}" +
+    `{%- for c in m.tool_calls or [] -%}<tool_call>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}</tool_call>{%- endfor -%}<|im_end|>{%- endfor -%}`;
   const refusing = makeChat(testTokenizer(alternating));
   const { sampler } = scripted([callFind]);
   expect(await rollout(sampler, refusing, environmentOf(), { id: "t" }, options)).toMatchObject({

@@ -18,11 +18,17 @@ const storedTurnSchema = z.object({
   rewritten: z.boolean(),
   invalidToolCalls: z.int(),
   toolCalls: z.int(),
+  reward: z.number().optional(),
   toolFailures: z.array(z.object({ tool: z.string(), kind: z.enum(toolFailureKinds) })).optional(),
   branching: z.object({ entropy: z.number(), rise: z.number(), branch: z.boolean(), forks: z.int() }).optional(),
 });
 
-const toolCallSchema = z.object({ name: z.string(), arguments: z.record(z.string(), z.unknown()) });
+const toolCallSchema = z.object({
+  id: z.string().optional(),
+  name: z.string(),
+  arguments: z.record(z.string(), z.unknown()),
+  argumentsText: z.string().optional(),
+});
 const messageSchema: z.ZodType<Message> = z.discriminatedUnion("role", [
   z.object({ role: z.literal("system"), content: z.string() }),
   z.object({ role: z.literal("user"), content: z.string() }),
@@ -32,7 +38,7 @@ const messageSchema: z.ZodType<Message> = z.discriminatedUnion("role", [
     reasoning: z.string().optional(),
     toolCalls: z.array(toolCallSchema).optional(),
   }),
-  z.object({ role: z.literal("tool"), name: z.string(), content: z.string() }),
+  z.object({ role: z.literal("tool"), name: z.string(), callId: z.string().optional(), content: z.string() }),
 ]);
 
 const storedTrajectorySchema = z.object({

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Chat, makeChat } from "../chat/chat.ts";
+import type { ChatSettings } from "../chat/settings.ts";
 import { checkVocabulary, loadTokenizer, type Tokenizer } from "../chat/tokenizer.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { Engine } from "../engines/engine.ts";
@@ -78,9 +79,9 @@ export interface ChatSide {
 }
 
 /** Reads a model folder's tokenizer and chat template. @throws ModelError naming the file that is wrong */
-export function openChat(folder: string): ChatSide {
+export function openChat(folder: string, settings?: ChatSettings): ChatSide {
   const tokenizer = loadTokenizer(folder);
-  return { tokenizer, chat: makeChat(tokenizer) };
+  return { tokenizer, chat: makeChat(tokenizer, settings) };
 }
 
 export interface Model {
@@ -93,13 +94,19 @@ export interface Model {
 /**
  * Opens a model with the engine that a configuration chose.
  * @param folder of the tokenizer and the chat template, and of the weights where the engine computes on this machine
+ * @param settings how the chat template is used
  * @throws ConfigError for settings of the engine that do not fit the model
  * @throws EngineError if this machine has too little memory for it, or not the device
  * @throws ModelError naming the file of the folder that is wrong
  */
-export async function openModel(folder: string, engine: EngineConfig, purpose: EnginePurpose = {}): Promise<Model> {
+export async function openModel(
+  folder: string,
+  engine: EngineConfig,
+  purpose: EnginePurpose = {},
+  settings?: ChatSettings,
+): Promise<Model> {
   await requireRoom(folder, engine, purpose);
-  const { tokenizer, chat } = openChat(folder);
+  const { tokenizer, chat } = openChat(folder, settings);
   const opened = await openEngine(engine, { folder, tokenizer }, purpose);
   try {
     checkVocabulary(tokenizer, opened.engine.info.vocabularySize, folder);

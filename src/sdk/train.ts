@@ -86,7 +86,12 @@ export interface TrainOptions {
 /** Trains as planned. @throws RunError when interrupted; ModelError, EngineError or EnvError where these fail */
 export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions = {}): Promise<Summary> {
   const { config, environment, rewards, folder, modelFolder, resume } = plan;
-  const { engine, chat, device } = await openModel(modelFolder, config.engine, { use: trainingUse(config), seed: config.seed });
+  const { engine, chat, device } = await openModel(
+    modelFolder,
+    config.engine,
+    { use: trainingUse(config), seed: config.seed },
+    config.chat,
+  );
   try {
     requireCapabilities(config, engine.info); // before there is a folder
     return await whileOpen(environment, async () => {

@@ -7,6 +7,7 @@ import {
   rolloutAlgorithms,
 } from "../algorithms/settings/config.ts";
 import { correctionSchema } from "../algorithms/step/correction.ts";
+import { chatSettingsSchema } from "../chat/settings.ts";
 import { ConfigError } from "../core/errors.ts";
 import { parseSettings } from "../core/settings.ts";
 import { defaultEngine, type EngineKind, engineSchema } from "../engines/settings.ts";
@@ -30,6 +31,8 @@ export const trainingConfigSchema = z.strictObject({
   }),
   /** A Hugging Face-format folder, a run's folder, a name on the Hugging Face Hub, or "default": the model that comes along. */
   model: z.string().min(1).default("default"),
+  /** How the model's chat template is used. */
+  chat: chatSettingsSchema.optional(),
   algorithm: algorithmConfigSchema,
   /** What the reward is the sum of. The environment's own reward if left out. */
   rewards: rewardsSchema.optional(),

@@ -40,7 +40,7 @@ async function chatIn(
   const { opening, inOneText } = await look(environment, task);
   const use = { ...samplingUse(config), concurrency: 1 };
   const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, use));
-  const { engine, chat } = await openModel(folder, config.engine, { use, seed: config.seed });
+  const { engine, chat } = await openModel(folder, config.engine, { use, seed: config.seed }, config.chat);
 
   const cancelled = new AbortController();
   const person = personAt(input, screen, () => cancelled.abort());

@@ -1,6 +1,6 @@
 import { availableParallelism, cpus, totalmem } from "node:os";
 import { join } from "node:path";
-import { makeChat } from "../../chat/chat.ts";
+import { type Chat, makeChat } from "../../chat/chat.ts";
 import { checkVocabulary, loadTokenizer } from "../../chat/tokenizer.ts";
 import { seedOf } from "../../core/random.ts";
 import { chooseProvider, type Device } from "../../engines/local/device-choice.ts";
@@ -77,7 +77,7 @@ export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise
       async () => {
         if (folder === undefined) return notTried;
         if (!hasDevice) return { state: "doubtful", text: "not tried: there is no device" };
-        model = await openModel(folder, config.engine, { use, seed: config.seed });
+        model = await openModel(folder, config.engine, { use, seed: config.seed }, config.chat);
         return checkSampling(model, config);
       },
     ],
@@ -176,11 +176,24 @@ async function describeModel(folder: string): Promise<Finding> {
 async function checkChat(folder: string, config: TrainingConfig): Promise<Finding> {
   const tokenizer = loadTokenizer(folder);
   const environment = environmentOf(config, {});
-  const { messages, tools } = await environment.start(await environment.task("test", 0), 0);
-  const { ids } = makeChat(tokenizer).open(messages, tools);
+  const { messages, tools, protocol } = await environment.start(await environment.task("test", 0), 0);
+  const chat = makeChat(tokenizer, config.chat);
+  const { ids } = chat.open(messages, tools);
+  const calls = callsOf(chat, tools.length > 0 && protocol === undefined);
   const ends = tokenizer.stopTokens.map((id) => tokenizer.decode([id])).join(" ");
-  const text = `a prompt of "${environment.name}" is ${count(ids.length)} tokens; a message ends with ${ends}`;
-  return { state: "good", text, values: { promptTokens: ids.length, endTokens: tokenizer.stopTokens } };
+  const text = `a prompt of "${environment.name}" is ${count(ids.length)} tokens; a message ends with ${ends}; ${calls.text}`;
+  return { state: "good", text, values: { promptTokens: ids.length, endTokens: tokenizer.stopTokens, calls: calls.name } };
+}
+
+/** How the model calls tools. @throws ModelError if that is not known and the environment needs it */
+function callsOf(chat: Chat, needed: boolean): { readonly name: string | null; readonly text: string } {
+  try {
+    const { name, models } = chat.calls();
+    return { name, text: `tools are called in the format ${name} (${models})` };
+  } catch (error) {
+    if (needed) throw error;
+    return { name: null, text: "its template shows no tool calls in a known format" };
+  }
 }
 
 const lengths = [512, 2048];

@@ -27,7 +27,12 @@ export async function evalCommand(flags: SettingValues, screen: Screen): Promise
   screen.line(`Evaluating ${folder} in "${environment.name}": ${plural(tasks, `${split} task`)}, ${plural(k, "attempt")} each`);
 
   const interrupt = listenForInterrupt(() => screen.clear());
-  const { engine, chat, device } = await openModel(folder, config.engine, { use: samplingUse(config), seed: config.seed });
+  const { engine, chat, device } = await openModel(
+    folder,
+    config.engine,
+    { use: samplingUse(config), seed: config.seed },
+    config.chat,
+  );
   if (device !== "cpu") screen.line(`Computing on ${device}`);
   const seconds = () => performance.now() / 1000;
   const started = seconds();

@@ -71,7 +71,7 @@ export async function replay<T extends Task>(
     };
     expectNext(episode.messages, "at the start");
     for (const { action, turn } of turns) {
-      const read = dialogue.read(chat.actionText(action), messages.slice(0, at));
+      const read = dialogue.read(chat.actionText(action), messages.slice(0, at), live.tools);
       at++; // the action
       const answers = await answersTo(live, read, options);
       expectNext(answers.messages, `in turn ${turn}`);

@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { parseAction } from "./toolcalls.ts";
+import { hermes } from "./hermes.ts";
+
+const parseAction = (text: string) => hermes.read(text, []);
 
 const pay = { name: "pay", arguments: { id: "c1", amount: 5 } };
 

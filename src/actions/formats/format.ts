@@ -1,0 +1,22 @@
+import type { AssistantMessage } from "../../core/messages.ts";
+import type { ActionFormat } from "../action.ts";
+
+/** How a family of models calls tools. */
+export interface CallFormat extends ActionFormat {
+  readonly name: string;
+  /** Families that call so, for people. */
+  readonly models: string;
+  /** True of a text with a call in this format, among other formats' texts. */
+  readonly marks: RegExp;
+  /** The text of a message with calls, without an end of turn. `read` gives the message back. */
+  write(message: AssistantMessage): string;
+}
+
+/** Reasoning, content and calls below each other, where there are any. */
+export function stacked(...parts: readonly (string | undefined)[]): string {
+  return parts.filter((part) => part !== undefined && part !== "").join("\n");
+}
+
+export function thought({ reasoning }: AssistantMessage, [open, close]: readonly [string, string] = ["<think>", "</think>"]) {
+  return reasoning === undefined ? undefined : `${open}\n${reasoning}\n${close}\n`;
+}

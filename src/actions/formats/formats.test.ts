@@ -1,0 +1,232 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { ReadAction } from "../action.ts";
+import { parsePythonCalls, pythonCalls } from "../python-calls.ts";
+import { callFormat, callFormats } from "./registry.ts";
+
+const read = (name: string, text: string, schema?: object): ReadAction => {
+  const format = callFormat(name);
+  if (format === undefined) throw new Error(`no format ${name}`);
+  return format.read(text, [], () => schema as never);
+};
+const weather = { name: "get_weather", arguments: { city: "Paris", days: 3 } };
+const time = { name: "get_time", arguments: {} };
+
+/** Answers as models of these families write them. */
+test.each([
+  [
+    "hermes",
+    '<think>\nthe weather\n</think>\n\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n</tool_call>',
+    [weather],
+  ],
+  ["hermes", 'the weather</think><tool_call>{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}', [weather]],
+  [
+    "smollm2",
+    '<tool_call>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, {"name": "get_time", "arguments": {}}]</tool_call>',
+    [weather, time],
+  ],
+  ["llama3", '{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}', [weather]],
+  ["llama3", '<|python_tag|>{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}<|eom_id|>', [weather]],
+  [
+    "llama3",
+    '{"type": "function", "name": "get_weather", "parameters": {"city": "Paris", "days": 3}}; {"name": "get_time", "parameters": {}}',
+    [weather, time],
+  ],
+  ["llama3", 'I look.\n{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}\n', [weather]],
+  [
+    "llama3",
+    '<|python_tag|>brave_search.call(query="Paris {weather}")',
+    [{ name: "brave_search", arguments: { query: "Paris {weather}" } }],
+  ],
+  ["llama3", "<|python_tag|>print(1 + 1)<|eom_id|>", [{ name: "python", arguments: { code: "print(1 + 1)" } }]],
+  ["mistral", '[TOOL_CALLS] [{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}, "id": "abcdefghi"}]', [weather]],
+  [
+    "mistral",
+    '[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, {"name": "get_time", "arguments": {}}]',
+    [weather, time],
+  ],
+  ["mistral-args", '[TOOL_CALLS]get_weather[ARGS]{"city": "Paris", "days": 3}[TOOL_CALLS]get_time[ARGS]{}', [weather, time]],
+  ["mistral-args", '[THINK]hm[/THINK][TOOL_CALLS]get_weather[CALL_ID]abcdefghi[ARGS]{"city": "Paris", "days": 3}', [weather]],
+  ["mistral-args", '[TOOL_CALLS]get_weather{"city": "Paris", "days": 3}', [weather]],
+  [
+    "qwen3-coder",
+    "I look.\n<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>",
+    [weather],
+  ],
+  [
+    "qwen3-coder",
+    "<function=get_weather><parameter=city>Paris</parameter><parameter=days>3</parameter></function>\n<function=get_time></function></tool_call>",
+    [weather, time],
+  ],
+  [
+    "glm",
+    "<think></think>\n<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n</tool_call>",
+    [weather],
+  ],
+  ["lfm2", '<|tool_call_start|>[get_weather(city="Paris", days=3), get_time()]<|tool_call_end|>I am looking.', [weather, time]],
+  ["lfm2", "<|tool_call_start|>[get_weather(city='Paris', days=3)]<|tool_call_end|>", [weather]],
+  [
+    "gpt-oss",
+    '<|channel|>analysis<|message|>the weather<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city":"Paris","days":3}<|call|>',
+    [weather],
+  ],
+  ["gpt-oss", ' to=functions.get_weather<|channel|>commentary json<|message|>{"city":"Paris","days":3}<|call|>', [weather]],
+  [
+    "deepseek-v3",
+    '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n{"city": "Paris", "days": 3}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>get_time\n```json\n{}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+    [weather, time],
+  ],
+  [
+    "deepseek",
+    '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Paris", "days": 3}<｜tool▁call▁end｜><｜tool▁call▁begin｜>get_time<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+    [weather, time],
+  ],
+  [
+    "function-gemma",
+    "<start_function_call>call:get_weather{city:<escape>Paris<escape>,days:3}<end_function_call><start_function_response>",
+    [weather],
+  ],
+  [
+    "function-gemma",
+    "<start_function_call>call:get_weather{days:3,city:<escape>Paris<escape>}<end_function_call><start_function_call>call:get_time{}<end_function_call>",
+    [weather, time],
+  ],
+])("%s: %s", (name, text, calls) => {
+  const action = read(name, text);
+  expect(action.calls).toEqual(calls);
+  expect(action.message.toolCalls).toEqual(calls);
+  expect(action.message.content).not.toMatch(/get_weather|<\|?(?:start|tool|call|python)|\[TOOL/);
+});
+
+test("reasoning and text around calls are kept apart", () => {
+  expect(
+    read("gpt-oss", "<|channel|>analysis<|message|>why<|end|><|start|>assistant<|channel|>final<|message|>Sunny.").message,
+  ).toEqual({
+    role: "assistant",
+    content: "Sunny.",
+    reasoning: "why",
+  });
+  expect(read("mistral-args", "[THINK]hm[/THINK]Yes.").message).toEqual({ role: "assistant", content: "Yes.", reasoning: "hm" });
+  expect(read("llama3", 'As JSON: {"city": "Paris"}').message).toEqual({
+    role: "assistant",
+    content: 'As JSON: {"city": "Paris"}',
+  });
+  expect(read("lfm2", "<|tool_call_start|>[get_time()]<|tool_call_end|>One moment.").message.content).toBe("One moment.");
+});
+
+test("values without quotes are of the type that the tool's schema has", () => {
+  const text =
+    '<function=f><parameter=a>\n5\n</parameter><parameter=b>\n5\n</parameter><parameter=c>\nTrue\n</parameter><parameter=d>\n{"x": [1]}\n</parameter></function>';
+  const schema = {
+    properties: { a: { type: "string" }, b: { type: "integer" }, c: { anyOf: [{ type: "boolean" }, { type: "null" }] } },
+  };
+  expect(read("qwen3-coder", text, schema).calls).toEqual([{ name: "f", arguments: { a: "5", b: 5, c: true, d: { x: [1] } } }]);
+  const multiline = "<function=f>\n<parameter=a>\nline 1\n\n  line 2\n</parameter>\n</function>";
+  expect(read("qwen3-coder", multiline, schema).calls).toEqual([{ name: "f", arguments: { a: "line 1\n\n  line 2" } }]);
+});
+
+describe.each(callFormats.map((format) => [format.name, format] as const))("%s", (name, format) => {
+  const text = fc.string({ unit: fc.constantFrom(..."abc \"'\\{}[]:,=\n<>é😀0.5") }).filter((value) => value === value.trim());
+  const json = fc.letrec((tie) => ({
+    value: fc.oneof({ depthSize: "small" }, text, fc.integer(), fc.boolean(), fc.constant(null), tie("list"), tie("object")),
+    list: fc.array(tie("value"), { maxLength: 3 }),
+    object: fc.dictionary(fc.stringMatching(/^[a-z]{1,5}$/), tie("value"), { maxKeys: 3, noNullPrototype: true }),
+  })).object as fc.Arbitrary<Record<string, unknown>>;
+  // Without quotes a value must not hold what ends it, and its type is the schema's.
+  const untyped = name === "qwen3-coder" || name === "glm";
+
+  test("reads back every call that it writes", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ name: fc.stringMatching(/^[a-z_]{1,8}$/), arguments: json }), { minLength: 1, maxLength: 3 }),
+        (calls) => {
+          const types = (one: Record<string, unknown>) =>
+            Object.fromEntries(
+              Object.entries(one).map(([key, value]) => [key, { type: typeof value === "string" ? "string" : "object" }]),
+            );
+          const usable = untyped ? calls.slice(0, 1) : calls;
+          const schema = { properties: types(usable[0].arguments) };
+          const written = format.write({ role: "assistant", content: "", toolCalls: usable });
+          expect(format.marks.test(written) || Object.keys(usable[0].arguments).length === 0).toBe(true);
+          const { message } = format.read(written, [], () => schema);
+          expect(message.toolCalls?.map(({ name, arguments: args }) => ({ name, arguments: args }))).toEqual(usable);
+          expect(message.content).toBe("");
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  test("throws at no text", () => {
+    const pieces = [
+      "<tool_call>",
+      "</tool_call>",
+      "[TOOL_CALLS]",
+      "[ARGS]",
+      "<function=f>",
+      "<parameter=a>",
+      "<|tool_call_start|>",
+      "<|message|>",
+      "to=functions.f",
+      "<｜tool▁call▁begin｜>",
+      "<｜tool▁sep｜>",
+      "<start_function_call>",
+      "call:f{",
+      "<escape>",
+      '{"name": "f"',
+      '"arguments": ',
+      "{",
+      "}",
+      "[",
+      "]",
+      "f(",
+      "a=",
+      "'",
+      '"',
+      "\\",
+      "5",
+      "<think>",
+      "</think>",
+      "<|python_tag|>",
+    ];
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...pieces), { maxLength: 12 }), (parts) => {
+        const { calls } = format.read(parts.join(""), []);
+        for (const call of calls) expect("error" in call || typeof call.name === "string").toBe(true);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+test("Python calls: literals of all kinds, nested, with their numbers' text", () => {
+  const text = `[a.b(x=-1.50, y='it\\'s', z=["p", ("q", None)], w={"k": True, 1: 1_000}), c(s="""two
+lines""", t=r"\\n", u="\\u00e9")]`;
+  expect(parsePythonCalls(text)).toEqual({
+    calls: [
+      {
+        name: "a.b",
+        arguments: { x: -1.5, y: "it's", z: ["p", ["q", null]], w: { k: true, 1: 1000 } },
+        argumentsText: expect.stringContaining('"x": -1.50'),
+      },
+      { name: "c", arguments: { s: "two\nlines", t: "\\n", u: "é" } },
+    ],
+    end: text.length,
+  });
+  for (const wrong of ["[f(1)]", "[f(a=b)]", "[f(a=1]", '[f(a="x)]', "[f(a=open('x'))]", "f", "[f(a=1) g()]"])
+    expect(parsePythonCalls(wrong)).toMatchObject({ error: expect.any(String) });
+});
+
+test("Python call text is an action: a list of calls, one call alone, or an answer", () => {
+  const { read: readText } = pythonCalls();
+  expect(readText('I call [cd(folder="a"), ls()] now.', []).calls).toEqual([
+    { name: "cd", arguments: { folder: "a" } },
+    { name: "ls", arguments: {} },
+  ]);
+  expect(readText("ls()", []).calls).toEqual([{ name: "ls", arguments: {} }]);
+  expect(readText("The list [1, 2] is short (very).", [])).toEqual({
+    message: { role: "assistant", content: "The list [1, 2] is short (very)." },
+    calls: [],
+  });
+  expect(readText("[cd(folder)]", []).calls).toEqual([{ error: expect.stringMatching(/arguments need their names.*Write \[f/) }]);
+});
