@@ -2,8 +2,8 @@ import { EngineError } from "../../core/errors.ts";
 import { adapterShapes, type LoraSettings, resolveLora } from "./model/lora.ts";
 import { type ModelConfig, parameterShapes } from "./model/model-config.ts";
 import { largeBytes } from "./sampling/sampling-graph.ts";
-import { microBatchTokens, passBytes, rowTokens } from "./training/learner.ts";
-import { activationsOfToken } from "./training/recompute.ts";
+import { longestWholeRow, microBatchTokens, passBytes, rowTokens } from "./training/learner.ts";
+import { keptBytesOfToken, layerBytesOfToken, pieceBytes, scoreBytes, wholeGraphBytes } from "./training/recompute.ts";
 
 /** What is done with a model, as far as memory depends on it. */
 export interface MemoryUse {
@@ -38,8 +38,8 @@ const logitCopies = 7;
 const passCopies = 4;
 /** What a pass takes over the activations that the backward half needs: values in between, and gaps that the allocator leaves. */
 const allocation = 1.5;
-/** The same layer by layer, where a forward half, a backward half and the head each keep what they once took. */
-const layeredAllocation = 3.6;
+/** Layer by layer, sessions keep what they once took: pieces of tokens in two parts and both halves, blocks of scores in both halves. */
+const [pieceCopies, scoreCopies] = [5, 10];
 /** Share of the tokens that are scored, being an action's. */
 const scoredShare = 0.25;
 /** Logits of a pass layer by layer, which come in pieces: as in recompute.ts. */
@@ -53,7 +53,8 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
   const weights = bytesPerNumber * parameterCount(config);
   const length = Math.min(use.length, config.maxPositionEmbeddings);
   const rows = Math.min(use.concurrency, mostSlots);
-  const cache = 2 * bytesPerNumber * config.layers * config.kvHeads * config.headDim * rows * Math.ceil(length / 64) * 64;
+  const slots = 2 ** Math.ceil(Math.log2(rows));
+  const cache = 2 * bytesPerNumber * config.layers * config.kvHeads * config.headDim * slots * Math.ceil(length / 64) * 64;
   const sampling = [
     { name: "Node and ONNX Runtime", bytes: processBytes },
     { name: "parameters", bytes: weights },
@@ -103,15 +104,15 @@ function product(shape: readonly number[]): number {
 
 /** Activations of one micro-batch, as the learner cuts and computes them. */
 function passOf(config: ModelConfig, length: number, learnedBytes: number): { layered: boolean; bytes: number } {
-  const { hiddenSize, layers, vocabSize } = config;
-  const rowLength = rowTokens(length);
-  const tokens = rowLength * Math.max(1, Math.floor(microBatchTokens(config, rowLength) / rowLength));
-  const ofLayer = bytesPerNumber * tokens * activationsOfToken(config, rowLength);
-  const logits = bytesPerNumber * 4 * scoredShare * tokens * vocabSize;
-  if (layers * ofLayer + logits + 2 * learnedBytes <= passBytes)
-    return { layered: false, bytes: allocation * (layers * ofLayer + logits) };
-  const inputsOfLayers = bytesPerNumber * layers * tokens * hiddenSize;
-  return { layered: true, bytes: inputsOfLayers + layeredAllocation * (ofLayer + Math.min(logits, recomputedLogits)) };
+  const rowLength = rowTokens(config, length);
+  const rows = Math.max(1, Math.floor(microBatchTokens(config, rowLength) / rowLength));
+  const scored = scoredShare * rows * rowLength;
+  const logits = bytesPerNumber * 4 * scored * config.vocabSize;
+  const batch = { rows, length: rowLength, queryCount: rowLength, targets: { length: scored } };
+  const whole = wholeGraphBytes(config, batch, new Map());
+  if (rowLength <= longestWholeRow && whole + 2 * learnedBytes <= passBytes) return { layered: false, bytes: allocation * whole };
+  const ofTokens = rows * rowLength * (keptBytesOfToken(config) + layerBytesOfToken(config));
+  return { layered: true, bytes: ofTokens + pieceCopies * pieceBytes + scoreCopies * scoreBytes + Math.min(logits, recomputedLogits) };
 }
 
 /**

@@ -145,6 +145,13 @@ const cases: { readonly [O in OpName]: readonly Case[] } = {
   // These serve backward halves and sampling: nothing is differentiated through them.
   scatterRows: unary((g, x) => g.apply("scatterRows", [g.constant(Int32Array.of(0, 1, 0), [3, 1]), x, x], {})[0]),
   addAt: unary((g, x) => g.apply("addAt", [x, g.constant(Int32Array.of(0, 1, 0), [3, 1]), g.sum(x, [1])], {})[0]),
+  attentionProbabilities: [
+    {
+      title: "grouped heads",
+      operands: [grouped[0], grouped[1]],
+      build: (g, [q, k]) => g.attentionProbabilities(q, k, g.input("mask", [2, 1, 3, 5]), 1),
+    },
+  ],
   cachedAttention: [
     {
       title: "grouped heads",

@@ -107,26 +107,9 @@ export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } =
     undefined,
   ],
 
-  /**
-   * P = softmax(scale·QKᵀ + mask), O = PV:  dV = PᵀdO,  dP = dO·Vᵀ,  dS = P ∘ (dP − rowsum(dO ∘ O)),
-   * dQ = scale·dS·K,  dK = scale·dSᵀ·Q.  rowsum(dO ∘ O) equals rowsum(dP ∘ P) and is over the head size only.
-   * Stacked query heads make the gradients of shared keys and values sum by themselves.
-   */
-  attention: (g, { inputs: [q, k, v], outputs: [o, p], attributes: { scale } }, [dy]) => {
-    if (!dy) return [undefined, undefined, undefined, undefined];
-    const [rows, , tokens, size] = q.shape;
-    const keyHeads = k.shape[1];
-    const tall = (x: Tensor, width: Dim) => g.reshape(x, [rows, keyHeads, `${tokens}*group`, width]);
-    const delta = g.sum(g.mul(dy, o), [3]);
-    const tallDy = tall(dy, size);
-    const tallP = tall(p, p.shape[3]);
-    const dv = g.matmul(tallP, tallDy, { transA: true });
-    const dp = g.reshape(g.matmul(tallDy, v, { transB: true }), p.shape);
-    const ds = tall(g.mul(p, g.sub(dp, delta)), p.shape[3]);
-    const dq = g.reshape(g.matmul(ds, k, { alpha: scale }), q.shape);
-    const dk = g.matmul(ds, tall(q, size), { transA: true, alpha: scale });
-    return [dq, dk, dv, undefined];
-  },
+  attention: (g, { inputs: [q, k, v], outputs: [o, p], attributes: { scale } }, [dy]) =>
+    dy ? [...attentionGradients(g, { q, k, v, o, p, scale }, dy), undefined] : [undefined, undefined, undefined, undefined],
+  attentionProbabilities: null,
   cachedAttention: null,
 
   /** ∂ log softmax(z)[t] / ∂z = onehot(t) − softmax(z) */
@@ -139,6 +122,37 @@ export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } =
   /** H = −Σ p·log p with p = softmax(z): ∂H/∂z = −p ∘ (log p + H) */
   entropy: (g, { outputs: [h, all] }, [dy]) => [dy && g.mul(g.neg(dy), g.mul(g.exp(all), g.add(all, h)))],
 };
+
+/** Queries, keys and values of attention as `Graph.attention` takes them, what came out, and the probabilities. */
+export interface Attended {
+  readonly q: Tensor;
+  readonly k: Tensor;
+  readonly v: Tensor;
+  readonly o: Tensor;
+  readonly p: Tensor;
+  readonly scale: number;
+}
+
+/**
+ * P = softmax(scale·QKᵀ + mask), O = PV:  dV = PᵀdO,  dP = dO·Vᵀ,  dS = P ∘ (dP − rowsum(dO ∘ O)),
+ * dQ = scale·dS·K,  dK = scale·dSᵀ·Q.  rowsum(dO ∘ O) equals rowsum(dP ∘ P) and is over the head size only.
+ * Stacked query heads make the gradients of shared keys and values sum by themselves.
+ * @returns dQ, dK and dV
+ */
+export function attentionGradients(g: Graph, { q, k, v, o, p, scale }: Attended, dy: Tensor): [Tensor, Tensor, Tensor] {
+  const [rows, , tokens, size] = q.shape;
+  const keyHeads = k.shape[1];
+  const tall = (x: Tensor, width: Dim) => g.reshape(x, [rows, keyHeads, `${tokens}*group`, width]);
+  const delta = g.sum(g.mul(dy, o), [3]);
+  const tallDy = tall(dy, size);
+  const tallP = tall(p, p.shape[3]);
+  const dv = g.matmul(tallP, tallDy, { transA: true });
+  const dp = g.reshape(g.matmul(tallDy, v, { transB: true }), p.shape);
+  const ds = tall(g.mul(p, g.sub(dp, delta)), p.shape[3]);
+  const dq = g.reshape(g.matmul(ds, k, { alpha: scale }), q.shape);
+  const dk = g.matmul(ds, tall(q, size), { transA: true, alpha: scale });
+  return [dq, dk, dv];
+}
 
 /**
  * Adds the backward half of a graph (reverse mode).

@@ -133,6 +133,10 @@ export class Graph {
   attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: number): Tensor {
     return this.apply("attention", [q, k, v, mask], { scale })[0];
   }
+  /** softmax(scale · q·kᵀ + mask), the probabilities [B, H, T, S] of `attention`; not differentiated. */
+  attentionProbabilities(q: Tensor, k: Tensor, mask: Tensor, scale: number): Tensor {
+    return this.apply("attentionProbabilities", [q, k, mask], { scale })[0];
+  }
   /** log softmax(logits)[target]: logits [M, V] and targets [M, 1] give [M, 1]. */
   selectLogprobs(logits: Tensor, targets: Tensor): Tensor {
     return this.apply("selectLogprobs", [logits, targets], {})[0];

@@ -26,6 +26,7 @@ export interface Attributes {
   rmsNormalise: { epsilon: number };
   rotary: object;
   attention: { scale: number };
+  attentionProbabilities: { scale: number };
   cachedAttention: { scale: number };
   selectLogprobs: object;
   entropy: object;
@@ -235,6 +236,15 @@ export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
       to.emit({ type: "MatMul", inputs: [grouped, v.name], outputs: [product] });
       to.emit({ type: "Reshape", inputs: [product, to.integers([0, heads(q), -1, 0])], outputs: [out.name] });
     },
+  },
+
+  /** The probabilities [B, H, T, S] of `attention` alone. */
+  attentionProbabilities: {
+    infer: ([q, k, mask]) => {
+      checkHeads("attentionProbabilities", q, k, k);
+      return [{ shape: [...q.shape.slice(0, 3), mask.shape[3]], type: "float32" }];
+    },
+    lower: (to, [q, k, mask], [out], { scale }) => softmaxOf(to, groupedScores(to, q, k, scale), mask, out.name),
   },
 
   /**

@@ -76,47 +76,95 @@ export function decoderLayer(
   g: Graph,
   config: ModelConfig,
   weight: Parameters,
-  { x, positions }: { readonly x: Tensor; readonly positions: Tensor },
+  { x, positions }: LayerInput,
   rotate: Rotate,
   attend: (q: Tensor, k: Tensor, v: Tensor) => Tensor,
-  { foldNorms = foldsNorms(config), queries }: DecoderOptions = {},
+  { foldNorms, queries }: DecoderOptions = {},
 ): Tensor {
-  const { heads, kvHeads, headDim, hiddenSize, rmsNormEps } = config;
   const [rows, length] = x.shape;
-  const linear = (input: Tensor, module: string) =>
-    addAdapter(g, config, weight, module, input, g.matmul(input, weight(`${module}.weight`), { transB: true }));
-  const normedLinear = (input: Tensor, norm: string, modules: readonly string[]): readonly Tensor[] => {
-    const normalised = g.rmsNormalise(input, rmsNormEps);
-    const scale = weight(`${norm}.weight`);
-    const normed = g.mul(normalised, scale);
-    if (!foldNorms) return modules.map((module) => linear(normed, module));
-    const matrices = modules.map((module) => weight(`${module}.weight`));
-    const joined = matrices.length === 1 ? matrices[0] : g.concat(matrices, 0);
-    const product = g.matmul(normalised, g.mul(joined, scale), { transB: true });
-    if (matrices.length === 1) return [addAdapter(g, config, weight, modules[0], normed, product)];
-    const widths = matrices.map(({ shape }) => Number(shape[0]));
-    return g.split(product, 2, widths).map((part, i) => addAdapter(g, config, weight, modules[i], normed, part));
-  };
-  const projected = (input: Tensor, names: readonly ("q" | "k" | "v")[]) => {
-    const modules = names.map((name) => `self_attn.${name}_proj`);
-    const products = normedLinear(input, "input_layernorm", modules);
-    return config.attentionBias ? products.map((product, i) => g.add(product, weight(`${modules[i]}.bias`))) : products;
-  };
-  const toHeads = (t: Tensor, count: number) => g.transpose(g.reshape(t, [t.shape[0], t.shape[1], count, headDim]), [0, 2, 1, 3]);
-  const normalisedHeads = (t: Tensor, norm: string) => (config.qkNorm ? g.mul(g.rmsNormalise(t, rmsNormEps), weight(norm)) : t);
+  const project = (input: LayerInput, names: readonly Projection[]) =>
+    projections(g, config, weight, input, rotate, names, { foldNorms });
+  const read = queries ? g.gather(g.reshape(x, [`${rows}*${length}`, config.hiddenSize]), queries.tokens) : x;
+  const [q, k, v] = queries
+    ? [...project({ x: read, positions: queries.positions }, ["q"]), ...project({ x, positions }, ["k", "v"])]
+    : project({ x, positions }, ["q", "k", "v"]);
+  const attended = g.transpose(attend(q, k, v), [0, 2, 1, 3]);
+  return afterAttention(g, config, weight, read, attended, { foldNorms });
+}
 
-  const read = queries ? g.gather(g.reshape(x, [`${rows}*${length}`, hiddenSize]), queries.tokens) : x;
-  const [q, k, v] = queries ? [...projected(read, ["q"]), ...projected(x, ["k", "v"])] : projected(x, ["q", "k", "v"]);
-  const attended = attend(
-    rotate(normalisedHeads(toHeads(q, heads), "self_attn.q_norm.weight"), queries?.positions ?? positions),
-    rotate(normalisedHeads(toHeads(k, kvHeads), "self_attn.k_norm.weight"), positions),
-    toHeads(v, kvHeads),
-  );
-  const merged = g.reshape(g.transpose(attended, [0, 2, 1, 3]), [rows, read.shape[1], heads * headDim]);
-  const between = g.add(read, linear(merged, "self_attn.o_proj"));
+/** Hidden states [B, T, D] and positions [B, T], int64. */
+export interface LayerInput {
+  readonly x: Tensor;
+  readonly positions: Tensor;
+}
 
-  const [gate, up] = normedLinear(between, "post_attention_layernorm", ["mlp.gate_proj", "mlp.up_proj"]);
-  return g.add(between, linear(g.mul(g.silu(gate), up), "mlp.down_proj"));
+/** What a layer makes of its input for attention. */
+export type Projection = "q" | "k" | "v";
+
+/** @returns for each name the heads [B, H, T, size] that attention takes; queries and keys are rotated */
+export function projections(
+  g: Graph,
+  config: ModelConfig,
+  weight: Parameters,
+  { x, positions }: LayerInput,
+  rotate: Rotate,
+  names: readonly Projection[],
+  options: Pick<DecoderOptions, "foldNorms"> = {},
+): readonly Tensor[] {
+  const { heads, kvHeads, headDim, rmsNormEps } = config;
+  const modules = names.map((name) => `self_attn.${name}_proj`);
+  const products = normedLinear(g, config, weight, x, "input_layernorm", modules, options);
+  return products.map((product, i) => {
+    const name = names[i];
+    const biased = config.attentionBias ? g.add(product, weight(`${modules[i]}.bias`)) : product;
+    const split = g.reshape(biased, [x.shape[0], x.shape[1], name === "q" ? heads : kvHeads, headDim]);
+    const apart = g.transpose(split, [0, 2, 1, 3]);
+    if (name === "v") return apart;
+    const normed = config.qkNorm ? g.mul(g.rmsNormalise(apart, rmsNormEps), weight(`self_attn.${name}_norm.weight`)) : apart;
+    return rotate(normed, positions);
+  });
+}
+
+/** The rest of a layer. @param x [B, T, D] its input @param attended [B, T, H, size] @returns [B, T, D] */
+export function afterAttention(
+  g: Graph,
+  config: ModelConfig,
+  weight: Parameters,
+  x: Tensor,
+  attended: Tensor,
+  options: Pick<DecoderOptions, "foldNorms"> = {},
+): Tensor {
+  const merged = g.reshape(attended, [x.shape[0], x.shape[1], config.heads * config.headDim]);
+  const between = g.add(x, linear(g, config, weight, merged, "self_attn.o_proj"));
+  const modules = ["mlp.gate_proj", "mlp.up_proj"];
+  const [gate, up] = normedLinear(g, config, weight, between, "post_attention_layernorm", modules, options);
+  return g.add(between, linear(g, config, weight, g.mul(g.silu(gate), up), "mlp.down_proj"));
+}
+
+function linear(g: Graph, config: ModelConfig, weight: Parameters, input: Tensor, module: string): Tensor {
+  return addAdapter(g, config, weight, module, input, g.matmul(input, weight(`${module}.weight`), { transB: true }));
+}
+
+/** W·norm(x) for each module's W. */
+function normedLinear(
+  g: Graph,
+  config: ModelConfig,
+  weight: Parameters,
+  input: Tensor,
+  norm: string,
+  modules: readonly string[],
+  { foldNorms = foldsNorms(config) }: Pick<DecoderOptions, "foldNorms">,
+): readonly Tensor[] {
+  const normalised = g.rmsNormalise(input, config.rmsNormEps);
+  const scale = weight(`${norm}.weight`);
+  const normed = g.mul(normalised, scale);
+  if (!foldNorms) return modules.map((module) => linear(g, config, weight, normed, module));
+  const matrices = modules.map((module) => weight(`${module}.weight`));
+  const joined = matrices.length === 1 ? matrices[0] : g.concat(matrices, 0);
+  const product = g.matmul(normalised, g.mul(joined, scale), { transB: true });
+  if (matrices.length === 1) return [addAdapter(g, config, weight, modules[0], normed, product)];
+  const widths = matrices.map(({ shape }) => Number(shape[0]));
+  return g.split(product, 2, widths).map((part, i) => addAdapter(g, config, weight, modules[i], normed, part));
 }
 
 /**

@@ -28,7 +28,7 @@ function range(length: number): number[] {
 }
 
 function append(cache: SlotCache, slot: number, length: number, tokens: readonly number[]): void {
-  cache.reserve(length + tokens.length);
+  cache.reserve(slots, length + tokens.length);
   const from = { row: 0, chunk: tokens.length, count: tokens.length };
   cache.append(slot, length, from, tensors([tokens], keyEntry), tensors([tokens], valueEntry));
 }
@@ -54,10 +54,10 @@ test("slots hold what was put into them, through any sequence of changes", () =>
   );
   fc.assert(
     fc.property(fc.array(action, { maxLength: 12 }), (actions) => {
-      const cache = new SlotCache(shape, slots);
+      const cache = new SlotCache(shape);
       const held: number[][] = range(slots).map(() => []);
       const taken = new Map<number, Segment>();
-      cache.reserve(1);
+      cache.reserve(slots, 1);
       let nextToken = 0;
       for (const step of actions) {
         const tokens = held[step.slot];
@@ -75,7 +75,7 @@ test("slots hold what was put into them, through any sequence of changes", () =>
           const source = taken.get(step.name);
           if (!source) continue;
           const count = Math.floor(step.share * source.tokens.length);
-          cache.reserve(tokens.length + count);
+          cache.reserve(slots, tokens.length + count);
           cache.put(step.slot, tokens.length, source, count);
           tokens.push(...source.tokens.slice(0, count));
         }
@@ -89,7 +89,7 @@ test("slots hold what was put into them, through any sequence of changes", () =>
 });
 
 test("the first slots are a tensor of rows without a copy", () => {
-  const cache = new SlotCache(shape, slots);
+  const cache = new SlotCache(shape);
   append(cache, 0, 0, [1, 2]);
   append(cache, 1, 0, [3, 4]);
   const { keys } = cache.view(2);
@@ -103,8 +103,8 @@ test("the first slots are a tensor of rows without a copy", () => {
 });
 
 test("of a padded run, only a row's own new tokens are taken", () => {
-  const cache = new SlotCache(shape, slots);
-  cache.reserve(3);
+  const cache = new SlotCache(shape);
+  cache.reserve(slots, 3);
   const rows = [
     [1, 2, 3],
     [7, 8, 99],
@@ -115,7 +115,7 @@ test("of a padded run, only a row's own new tokens are taken", () => {
 });
 
 test("several slots are gathered as rows, in the order asked for", () => {
-  const cache = new SlotCache(shape, slots);
+  const cache = new SlotCache(shape);
   for (const s of range(slots)) append(cache, s, 0, [10 * s, 10 * s + 1]);
   const rows = [
     [30, 31],
@@ -125,7 +125,7 @@ test("several slots are gathered as rows, in the order asked for", () => {
 });
 
 test("what was taken outlives the slot", () => {
-  const cache = new SlotCache(shape, slots);
+  const cache = new SlotCache(shape);
   append(cache, 0, 0, [1, 2, 3]);
   const taken = cache.take(0, [1, 2, 3], 1);
   append(cache, 0, 0, [9, 9, 9]);
@@ -134,7 +134,22 @@ test("what was taken outlives the slot", () => {
   cache.clear();
   expect(cache.capacity).toBe(0);
   append(cache, 1, 0, [1]);
-  cache.reserve(3);
+  cache.reserve(slots, 3);
   cache.put(1, 1, taken, 2);
   expectHeld(cache, 1, [1, 2, 3]);
+});
+
+test("memory follows the rows in use, and what they hold survives growing and shrinking", () => {
+  const cache = new SlotCache(shape);
+  cache.reserve(1, 3);
+  cache.append(0, 0, { row: 0, chunk: 3, count: 3 }, tensors([[1, 2, 3]], keyEntry), tensors([[1, 2, 3]], valueEntry));
+  const ofOne = cache.bytes;
+  cache.reserve(5, 3);
+  expect(cache.bytes).toBe(8 * ofOne);
+  expectHeld(cache, 0, [1, 2, 3]);
+  cache.shrink(3);
+  expect(cache.bytes).toBe(8 * ofOne); // a quarter of the slots would not do
+  cache.shrink(2);
+  expect(cache.bytes).toBe(2 * ofOne);
+  expectHeld(cache, 0, [1, 2, 3]);
 });

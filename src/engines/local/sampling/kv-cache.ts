@@ -9,18 +9,18 @@ export interface CacheShape {
 
 /**
  * Keys and values of the rows that are being sampled. Per layer one array [slots, Hk, capacity, size]: the first R slots are a
- * tensor of R rows as they stand, so that a decoding step takes them without a copy.
+ * tensor of R rows as they stand, so that a decoding step takes them without a copy. There are as many slots as rows need, and not as
+ * many as there may be: with long contexts an unused one would take hundreds of megabytes.
  */
 export class SlotCache {
   readonly #shape: CacheShape;
-  readonly #slots: number;
+  #slots = 0;
   #capacity = 0;
   #keys: Float32Array[] = [];
   #values: Float32Array[] = [];
 
-  constructor(shape: CacheShape, slots: number) {
+  constructor(shape: CacheShape) {
     this.#shape = shape;
-    this.#slots = slots;
   }
 
   /** Tokens that every slot has room for. */
@@ -28,26 +28,46 @@ export class SlotCache {
     return this.#capacity;
   }
 
-  /** Makes room for this many tokens a slot, keeping what is there; in steps, so that it is rare. */
-  reserve(tokens: number): void {
-    if (tokens <= this.#capacity) return;
+  /** Bytes of all keys and values. */
+  get bytes(): number {
+    return [...this.#keys, ...this.#values].reduce((sum, { byteLength }) => sum + byteLength, 0);
+  }
+
+  /** Makes room for this many tokens in each of this many slots, keeping what is there; in steps, so that it is rare. */
+  reserve(slots: number, tokens: number): void {
+    if (slots <= this.#slots && tokens <= this.#capacity) return;
+    const step = tokens <= 1024 ? 64 : 256;
+    const wider = Math.max(this.#capacity, Math.ceil(tokens / step) * step);
+    this.#resize(slots <= this.#slots ? this.#slots : 2 ** Math.ceil(Math.log2(slots)), wider);
+  }
+
+  /** Gives slots back where a quarter of them would do for the rows that are left. */
+  shrink(slots: number): void {
+    if (slots > 0 && 4 * slots <= this.#slots) this.#resize(2 ** Math.ceil(Math.log2(slots)), this.#capacity);
+  }
+
+  #resize(slots: number, capacity: number): void {
     const { layers, kvHeads, headDim } = this.#shape;
-    const capacity = Math.ceil(tokens / 64) * 64;
-    const grow = (old: Float32Array | undefined): Float32Array => {
-      const grown = new Float32Array(this.#slots * kvHeads * capacity * headDim);
-      const width = this.#capacity * headDim;
-      for (let line = 0; old && line < this.#slots * kvHeads; line++) {
-        grown.set(old.subarray(line * width, (line + 1) * width), line * capacity * headDim);
+    const width = this.#capacity * headDim;
+    const resized = (old: Float32Array | undefined): Float32Array => {
+      const array = new Float32Array(slots * kvHeads * capacity * headDim);
+      for (let line = 0; old && line < Math.min(slots, this.#slots) * kvHeads; line++) {
+        array.set(old.subarray(line * width, (line + 1) * width), line * capacity * headDim);
       }
-      return grown;
+      return array;
     };
-    this.#keys = Array.from({ length: layers }, (_, layer) => grow(this.#keys[layer]));
-    this.#values = Array.from({ length: layers }, (_, layer) => grow(this.#values[layer]));
+    // Layer by layer, so that only one layer is held twice.
+    for (let layer = 0; layer < layers; layer++) {
+      this.#keys[layer] = resized(this.#keys[layer]);
+      this.#values[layer] = resized(this.#values[layer]);
+    }
+    this.#slots = slots;
     this.#capacity = capacity;
   }
 
   /** Gives all memory back. */
   clear(): void {
+    this.#slots = 0;
     this.#capacity = 0;
     this.#keys = [];
     this.#values = [];

@@ -79,7 +79,7 @@ export class LocalSampler {
     this.#parameters = parameters;
     this.#weightVersion = weightVersion;
     this.#options = options;
-    this.#cache = new SlotCache(config, options.slots);
+    this.#cache = new SlotCache(config);
     this.#prefixes = new PrefixCache(config.kvHeads, options.cacheBytes);
   }
 
@@ -190,7 +190,7 @@ export class LocalSampler {
     while (this.#waiting.length > 0 && this.#rows.length < this.#options.slots) {
       const row = this.#waiting.shift() as Row;
       const slot = this.#rows.push(row) - 1;
-      this.#cache.reserve(row.request.context.length + 1);
+      this.#cache.reserve(this.#rows.length, row.request.context.length + 1);
       // The last token is always fed: it gives the first distribution.
       for (const { segment, count } of this.#prefixes.longest(row.request.context.slice(0, -1))) {
         this.#cache.put(slot, row.tokens.length, segment, count);
@@ -228,7 +228,7 @@ export class LocalSampler {
   /** One run over the next tokens of some rows, at most `chunk` each. Rows that have nothing left to feed draw a token. */
   async #feed(graph: SamplingGraph, rows: readonly Row[], chunk: number): Promise<void> {
     const cachedTokens = Math.max(1, ...rows.map((row) => row.tokens.length));
-    this.#cache.reserve(Math.max(...rows.map((row) => row.tokens.length + row.pending.length)));
+    this.#cache.reserve(this.#rows.length, Math.max(...rows.map((row) => row.tokens.length + row.pending.length)));
     const slots = rows.map((row) => this.#rows.indexOf(row));
     const outputs = await this.#step(graph, rows, chunk, cachedTokens, this.#cache.gather(slots, cachedTokens));
     this.#stats.prefilledTokens += rows.reduce((sum, row) => sum + Math.min(chunk, row.pending.length), 0);
@@ -237,7 +237,8 @@ export class LocalSampler {
 
   /** One token for every row that has one pending token; rows with more keep their place and wait. */
   async #decode(graph: SamplingGraph): Promise<void> {
-    this.#cache.reserve(Math.max(...this.#rows.map((row) => row.tokens.length)) + 1);
+    this.#cache.shrink(this.#rows.length);
+    this.#cache.reserve(this.#rows.length, Math.max(...this.#rows.map((row) => row.tokens.length)) + 1);
     const rows = [...this.#rows];
     const outputs = await this.#step(graph, rows, 1, this.#cache.capacity, this.#cache.view(rows.length));
     this.#advance(rows, 1, outputs);

@@ -10,16 +10,25 @@ import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { AdamW } from "./adamw.ts";
 import { batchRows, type PackedBatch, packBatch, packRows } from "./packing.ts";
-import { activationsOfToken, RecomputingGraph, wholeGraphBytes } from "./recompute.ts";
+import { activationsOfToken, type BatchSize, keptBytesOfToken, RecomputingGraph, wholeGraphBytes } from "./recompute.ts";
 import { type TrainableModel, TrainingGraph } from "./training-graph.ts";
 
+/** Samples up to this length are packed into rows of at most as many tokens, which are passed over as a whole. */
+const shortRow = 768;
+/** Longer rows than this are computed layer by layer: as fast from about 2,048 tokens on, in a fraction of the memory (docs/performance.md). */
+export const longestWholeRow = 1024;
+/** Bytes that the inputs of all layers may take for the tokens of one row, and its most tokens. */
+const [keptBytes, longRow] = [512 * 2 ** 20, 16_384];
+
 /**
- * Distinct tokens of a row: more lets more samples share a prefix, fewer saves attention between branches. Two samples fit at least,
- * so that long prompts are shared too, up to where a row's attention costs more than that saves.
+ * Distinct tokens of a row: more lets more samples share a prefix, fewer saves attention between branches where whole rows have masks. Two
+ * short samples fit at least, so that their prompts are shared too. Long rows attend block by block and pay for nothing that they do not
+ * see, so only memory limits them.
  * @param longest tokens of the longest sample
  */
-export function rowTokens(longest: number): number {
-  return Math.max(longest, Math.min(768, Math.max(192, 2 * longest)));
+export function rowTokens(config: ModelConfig, longest: number): number {
+  if (longest <= shortRow) return Math.max(longest, Math.min(shortRow, Math.max(192, 2 * longest)));
+  return Math.max(longest, Math.min(longRow, Math.floor(keptBytes / keptBytesOfToken(config))));
 }
 /** Tokens of a training micro-batch, padding included. Larger ones are no faster, and need more memory. */
 export const batchTokens = 1536;
@@ -140,8 +149,8 @@ export class Learner {
   #pack(samples: readonly ActionInContext[]): PackedBatch[] {
     for (const { context, action } of samples) for (const ids of [context, action]) requireTokens(ids, this.#config.vocabSize);
     const longest = samples.reduce((most, { context, action }) => Math.max(most, context.length + action.length), 0);
-    const rows = packRows(samples, Math.min(this.#options.maxLength, rowTokens(longest)));
-    return batchRows(rows, microBatchTokens(this.#config, rowTokens(longest))).map(packBatch);
+    const limit = rowTokens(this.#config, longest);
+    return batchRows(packRows(samples, limit, this.#options.maxLength), microBatchTokens(this.#config, limit)).map(packBatch);
   }
 
   async #forward(
@@ -181,8 +190,7 @@ export class Learner {
   /** A forward half alone would often fit in one session, but computes nothing twice layer by layer either. */
   #graph(head: number, batch: PackedBatch): TrainableModel {
     const { whole, layered } = this.#graphs[head];
-    const recompute = this.#options.recompute ?? wholeGraphBytes(this.#config, batch, this.parameters) > passBytes;
-    return recompute ? layered : whole;
+    return (this.#options.recompute ?? isLayered(this.#config, batch, this.parameters)) ? layered : whole;
   }
 
   #withFrozen(parameters: Arrays): Arrays {
@@ -207,6 +215,11 @@ export class Learner {
     count.denseTokens += samples.reduce((sum, { context, action }) => sum + context.length + action.length, 0);
     return numbers;
   }
+}
+
+/** Whether a batch is computed layer by layer: because its rows are long, or because all activations at once would fill the memory. */
+export function isLayered(config: ModelConfig, batch: BatchSize, trained: Arrays): boolean {
+  return batch.length > longestWholeRow || wholeGraphBytes(config, batch, trained) > passBytes;
 }
 
 /** Tokens of a micro-batch of rows of a length: `batchTokens`, or what one layer of a large model can do in half of a pass's memory. */

@@ -4,6 +4,7 @@ import { ShapeError } from "../../../core/errors.ts";
 import type { ActionInContext, TokenId } from "../../../core/trajectory.ts";
 import { logprobHead } from "../model/heads.ts";
 import { loadModel } from "../model/model-folder.ts";
+import { batchMasks } from "./masks.ts";
 import { batchRows, evenSize, packBatch, packRows, type Row } from "./packing.ts";
 import { TrainingGraph } from "./training-graph.ts";
 
@@ -124,6 +125,7 @@ test("in a batch a token sees its ancestors and itself, and padding nothing but 
     fc.property(sampleSets, limits, (samples, limit) => {
       const rows = packRows(samples, limit);
       const batch = packBatch(rows);
+      const { mask } = batchMasks(batch);
       expect([batch.rows, batch.length]).toEqual([rows.length, evenSize(Math.max(...rows.map((row) => row.tokens.length)))]);
       rows.forEach((row, r) => {
         for (let node = 0; node < batch.length; node++) {
@@ -131,7 +133,7 @@ test("in a batch a token sees its ancestors and itself, and padding nothing but 
           const real = node < row.tokens.length;
           expect(batch.tokens[place]).toBe(real ? row.tokens[node] : 0);
           expect(batch.positions[place]).toBe(BigInt(real ? row.positions[node] : 0));
-          const line = batch.mask.subarray(place * batch.length, (place + 1) * batch.length);
+          const line = mask.subarray(place * batch.length, (place + 1) * batch.length);
           const seen = [...line.keys()].filter((other) => line[other] === 0);
           expect(seen).toEqual(real ? pathTo(row, node) : [node]);
           expect(line.every((value) => value === 0 || value <= -1e8)).toBe(true);
@@ -180,10 +182,11 @@ test("queries are the distinct tokens that something is predicted from, with the
       });
       expect(queryCount).toBe(evenSize(Math.max(...counts)));
       expect(queryCount).toBeLessThanOrEqual(length);
+      const { mask, queryMask } = batchMasks(batch);
       batch.queries.forEach((token, query) => {
         expect(batch.queryPositions[query]).toBe(batch.positions[token]);
-        const line = (mask: Float32Array, at: number) => mask.subarray(at * length, (at + 1) * length);
-        expect(line(batch.queryMask, query)).toEqual(line(batch.mask, token));
+        const line = (of: Float32Array, at: number) => of.subarray(at * length, (at + 1) * length);
+        expect(line(queryMask, query)).toEqual(line(mask, token));
       });
     }),
   );

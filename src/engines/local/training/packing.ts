@@ -20,9 +20,10 @@ export interface Row {
 /**
  * Folds samples into rows of at most `maxTokens` distinct tokens each. In lexicographic order every sample shares its longest
  * possible prefix with the one before it, so a row is built by keeping the path of the last sample.
- * @throws ShapeError if a sample has no context or no action, or is longer than `maxTokens`
+ * @param maxLength most tokens of a sample, which may be fewer than those of a row
+ * @throws ShapeError if a sample has no context or no action, or is longer than `maxLength`
  */
-export function packRows(samples: readonly ActionInContext[], maxTokens: number): Row[] {
+export function packRows(samples: readonly ActionInContext[], maxTokens: number, maxLength = maxTokens): Row[] {
   const sequences = samples.map((sample, index) => {
     const where = `turn ${sample.turn} of trajectory ${sample.trajectory}`;
     if (sample.context.length === 0 || sample.action.length === 0) {
@@ -35,9 +36,9 @@ export function packRows(samples: readonly ActionInContext[], maxTokens: number)
       );
     }
     const tokens = [...sample.context, ...sample.action];
-    if (tokens.length > maxTokens) {
+    if (tokens.length > maxLength) {
       throw new ShapeError(where, tokens.length, {
-        expected: `at most ${maxTokens} tokens, the longest that this model was made for`,
+        expected: `at most ${maxLength} tokens, the longest that this model was made for`,
         hint: "Lower rollout.maxTurns or rollout.maxTokens.",
       });
     }
@@ -95,22 +96,20 @@ export interface PackedBatch {
   readonly tokens: Int32Array;
   /** [B, T] */
   readonly positions: BigInt64Array;
-  /** [B, 1, T, T]: 0 where a token sees another, a large negative number elsewhere. */
-  readonly mask: Float32Array;
   /** P: that of the row with most, and what pads it. */
   readonly queryCount: number;
   /** [B, P]: flat indices (row · T + node). */
   readonly queries: Int32Array;
   /** [B, P] */
   readonly queryPositions: BigInt64Array;
-  /** [B, 1, P, T]: the lines of the mask that belong to the queries. */
-  readonly queryMask: Float32Array;
   /** [M]: for every scored token the flat index (row · P + query) of the query whose hidden state predicts it. */
   readonly predictors: Int32Array;
   /** [M, 1] */
   readonly targets: Int32Array;
   /** For every sample of the batch, where in 0..M its action tokens are scored. Samples that share tokens share places. */
   readonly places: readonly { readonly sample: number; readonly scored: readonly number[] }[];
+  /** The tries, without padding. */
+  readonly tries: readonly Row[];
 }
 
 /** Products of matrices are up to a tenth slower where a size is not a multiple of a vector's 8 numbers. */
@@ -118,19 +117,14 @@ export function evenSize(size: number): number {
   return Math.ceil(size / 8) * 8;
 }
 
-/** Far below any score, and far above the smallest float32. */
-const hidden = -1e9;
-
 export function packBatch(rows: readonly Row[]): PackedBatch {
   const length = evenSize(Math.max(...rows.map((row) => row.tokens.length)));
   const queriesOfRows = rows.map((row) => [...new Set(row.samples.flatMap(({ before }) => before))]);
   const queryCount = evenSize(Math.max(...queriesOfRows.map((nodes) => nodes.length)));
   const tokens = new Int32Array(rows.length * length);
   const positions = new BigInt64Array(rows.length * length);
-  const mask = new Float32Array(rows.length * length * length).fill(hidden);
   const queries = new Int32Array(rows.length * queryCount);
   const queryPositions = new BigInt64Array(rows.length * queryCount);
-  const queryMask = new Float32Array(rows.length * queryCount * length);
   const predictors: number[] = [];
   const targets: number[] = [];
   const places: { sample: number; scored: number[] }[] = [];
@@ -139,10 +133,6 @@ export function packBatch(rows: readonly Row[]): PackedBatch {
     const base = r * length;
     tokens.set(row.tokens, base);
     for (let node = 0; node < length; node++) {
-      const line = (base + node) * length;
-      const parent = row.parents[node] ?? -1;
-      if (parent >= 0) mask.copyWithin(line, (base + parent) * length, (base + parent) * length + parent + 1);
-      mask[line + node] = 0; // padding sees itself alone, so that its softmax is defined
       positions[base + node] = BigInt(row.positions[node] ?? 0);
     }
     const queryOf = new Map<number, number>();
@@ -151,7 +141,6 @@ export function packBatch(rows: readonly Row[]): PackedBatch {
       const place = r * queryCount + query;
       queries[place] = base + node;
       queryPositions[place] = positions[base + node];
-      queryMask.set(mask.subarray((base + node) * length, (base + node + 1) * length), place * length);
       if (query < queriesOfRows[r].length) queryOf.set(node, place);
     }
     const placeOf = new Map<string, number>();
@@ -174,14 +163,13 @@ export function packBatch(rows: readonly Row[]): PackedBatch {
     length,
     tokens,
     positions,
-    mask,
     queryCount,
     queries,
     queryPositions,
-    queryMask,
     predictors: Int32Array.from(predictors),
     targets: Int32Array.from(targets),
     places,
+    tries: rows,
   };
 }
 

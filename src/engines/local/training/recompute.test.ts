@@ -50,7 +50,7 @@ const cases = (["qwen3", "qwen2", "llama"] as const).flatMap((model) =>
   (Object.keys(heads) as (keyof typeof heads)[]).flatMap((head) => [false, true].map((lora) => ({ model, head, lora }))),
 );
 
-// Both are float32 in orders of their own: each sum is right to about 1e-7 of its largest term, of which some cancel.
+// Both are float32 in orders of their own: each sum is right to about 1e-7 of its largest term, of which some cancel; small pieces add up in more steps.
 test.each(cases)(
   "$model, $head, adapter $lora: layer by layer it computes what the whole graph does",
   async ({ model, head, lora }) => {
@@ -65,13 +65,13 @@ test.each(cases)(
     const trained = lora ? [...adapter.keys()] : [...parameters.keys()];
 
     const whole = await pass(new TrainingGraph(config, heads[head], { threads: 1, trained }), heads[head], parameters, trained);
-    for (const pieceTokens of [undefined, 7]) {
-      const options = { threads: 1, trained, pieceTokens };
+    for (const pieces of [{}, { pieceTokens: 7, blockQueries: 3 }]) {
+      const options = { threads: 1, trained, ...pieces };
       const layered = await pass(new RecomputingGraph(config, heads[head], options), heads[head], parameters, trained);
-      expect(distance(layered.numbers, whole.numbers)).toBeLessThan(2e-6);
+      expect(distance(layered.numbers, whole.numbers)).toBeLessThan(4e-6);
       expect([...layered.gradients.keys()]).toEqual(trained);
       for (const [name, gradient] of whole.gradients)
-        expect(distance(layered.gradients.get(name) ?? new Float32Array(), gradient), name).toBeLessThan(2e-6);
+        expect(distance(layered.gradients.get(name) ?? new Float32Array(), gradient), name).toBeLessThan(4e-6);
     }
   },
 );

@@ -1,66 +1,77 @@
-import { differentiate } from "../graph/gradients.ts";
-import { Graph, type Tensor } from "../graph/graph.ts";
 import { type FloatValue, Session, type Value } from "../graph/onnx.ts";
 import type { SessionOptions } from "../machine/device.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
-import { attentionScale, decoderLayer, parametersOf, rotation } from "../model/transformer.ts";
-import type { PackedBatch } from "./packing.ts";
+import { parametersOf } from "../model/transformer.ts";
+import { AttentionPass } from "./attention-pass.ts";
+import { type FlatBatch, flatten } from "./blocks.ts";
+import { type PartContext, type PartName, partGraph, upstreamOf } from "./layer-graphs.ts";
+import { evenSize, type PackedBatch } from "./packing.ts";
+import { ScratchArrays } from "./scratch.ts";
 import {
   GradientSums,
   gradientOf,
-  maskInput,
   numbersOf,
   pick,
-  positionsInput,
-  queryFeeds,
-  queryInputs,
   type TrainableModel,
   type TrainingGraphOptions,
-  tokenFeeds,
   weightsOf,
 } from "./training-graph.ts";
 
 /** Bytes of one matrix of logits: as many scored tokens meet the head at a time. A backward pass holds about five. */
 const logitBytes = 128 * 2 ** 20;
+/** Bytes of the activations of the tokens that pass through a part of a layer at a time. */
+export const pieceBytes = 96 * 2 ** 20;
+/** Bytes of one block's scores. A backward pass holds about four such. */
+export const scoreBytes = 24 * 2 ** 20;
 
 const embedding = "model.embed_tokens.weight";
 
 export interface RecomputingOptions extends TrainingGraphOptions {
-  /** Scored tokens that meet the head at a time; decided by the vocabulary if left out. */
+  /** Tokens that pass through a part of a layer, and through the head, at a time; decided by their sizes if left out. */
   readonly pieceTokens?: number;
+  /** Queries of a block of attention; decided by the row's length if left out. */
+  readonly blockQueries?: number;
 }
 
 /**
- * What `TrainingGraph` computes, in the memory of one layer (Chen et al., arXiv:1604.06174): only the inputs of the layers are kept,
- * and the backward half of each layer computes its forward half again. All layers have the same shapes and weights are inputs, so
- * one session serves all but the last, whose queries are fewer; layer inputs are passed from run to run. The head meets the scored tokens
- * in pieces.
+ * What `TrainingGraph` computes, in memory that is linear in the number of tokens. Only the inputs of the layers and what attention made of
+ * them are kept, and the backward half of each layer computes the rest again (Chen et al., arXiv:1604.06174). Attention meets the queries in
+ * blocks, each with the keys that it sees and no others (as in Dao et al., arXiv:2205.14135, but with whole lines of scores), so neither
+ * scores nor masks of a whole row are ever held, and nothing is computed between branches of a trie or for later tokens. The other parts of a
+ * layer, and the head, meet the tokens in pieces, one behind another without padding.
  */
 export class RecomputingGraph implements TrainableModel {
   readonly #config: ModelConfig;
-  readonly #head: Head;
   readonly #sessionOptions: SessionOptions;
   readonly #shapes: ReadonlyMap<string, readonly number[]>;
   readonly #trained: ReadonlySet<string>;
-  readonly #pieceTokens: number;
+  readonly #options: Pick<RecomputingOptions, "pieceTokens" | "blockQueries">;
   readonly #parts = new Map<string, Promise<Part>>();
-  /** Arrays by use, kept from run to run: new ones of this size would wait for the garbage collector. */
-  readonly #arrays = new Map<string, Float32Array>();
+  readonly #arrays = new ScratchArrays();
+  readonly #attention: AttentionPass;
+  readonly #head: Head;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(config: ModelConfig, head: Head, { trained, pieceTokens, ...sessionOptions }: RecomputingOptions) {
+  constructor(config: ModelConfig, head: Head, { trained, pieceTokens, blockQueries, ...options }: RecomputingOptions) {
     this.#config = config;
     this.#head = head;
-    this.#sessionOptions = sessionOptions;
+    this.#sessionOptions = options;
     this.#shapes = head.parameterShapes(config);
     this.#trained = new Set(trained ?? this.#shapes.keys());
-    this.#pieceTokens = pieceTokens ?? Math.max(1, Math.floor(logitBytes / (4 * config.vocabSize)));
+    this.#options = { pieceTokens, blockQueries };
+    this.#attention = new AttentionPass(config, this.#arrays, (backward) => this.#part({ part: "attention" }, backward));
   }
 
   forward(batch: PackedBatch, parameters: Arrays, temperature = 1): Promise<Float32Array> {
-    return this.#inTurn(() => this.#forward(batch, parameters, temperature));
+    return this.#inTurn(async () => {
+      const flat = this.#flatten(batch);
+      const last = await this.#throughLayers(flat, parameters, (layer) => layer % 2);
+      const numbers = new Float32Array(batch.targets.length);
+      await this.#read(batch, flat, last, parameters, temperature, numbers);
+      return numbers;
+    });
   }
 
   backward(
@@ -89,11 +100,8 @@ export class RecomputingGraph implements TrainableModel {
     return result;
   }
 
-  async #forward(batch: PackedBatch, parameters: Arrays, temperature: number): Promise<Float32Array> {
-    const hidden = await this.#throughLayers(batch, parameters, (layer) => `hidden/${layer % 2}`);
-    const numbers = new Float32Array(batch.targets.length);
-    for (const piece of this.#pieces(batch)) await this.#readPiece(batch, piece, hidden, parameters, temperature, numbers);
-    return numbers;
+  #flatten(batch: PackedBatch): FlatBatch {
+    return flatten(batch, (length) => this.#options.blockQueries ?? blockQueries(this.#config, length));
   }
 
   async #backward(
@@ -104,240 +112,317 @@ export class RecomputingGraph implements TrainableModel {
     temperature: number,
   ): Promise<Float32Array> {
     const { layers, hiddenSize } = this.#config;
-    const inputOf = (layer: number) => `hidden/${layer}`;
-    const hidden = await this.#throughLayers(batch, parameters, inputOf);
-
-    const size = batch.tokens.length * hiddenSize;
-    let adjoint = this.#array("adjoint/read", hidden.length).fill(0);
+    const flat = this.#flatten(batch);
+    const last = await this.#throughLayers(flat, parameters, (layer) => layer);
     const numbers = new Float32Array(batch.targets.length);
-    for (const piece of this.#pieces(batch)) {
-      const wanted = { weights, gradients, adjoint };
-      await this.#readPiece(batch, piece, hidden, parameters, temperature, numbers, wanted);
-    }
-
-    const shape = [batch.rows, batch.length, hiddenSize];
-    for (let layer = layers - 1; layer >= 0; layer--) {
-      const { session, inputs, trained } = await this.#layer(layer, { backward: true });
-      const below = this.#array(`adjoint/${layer % 2}`, size);
-      const into: Record<string, FloatValue> = { [gradientOf("x")]: { data: below, shape } };
-      for (const name of trained)
-        into[gradientOf(name)] = this.#gradientTarget(gradients, inLayer(layer, name), name, this.#shapeInLayer(name));
-      const x = this.#array(inputOf(layer), size);
-      const upstream = { data: adjoint, shape: this.#shapeAfter(layer, batch) };
-      const feeds = { ...this.#layerFeeds(batch, parameters, layer, x), upstream };
-      await session.runInto(pick(feeds, inputs), into);
-      for (const name of trained) gradients.add(inLayer(layer, name), into[gradientOf(name)].data);
-      adjoint = below;
-    }
-    if (this.#trained.has(embedding)) addRows(gradients.filled(embedding), batch.tokens, adjoint, hiddenSize);
+    let adjoint = this.#arrays.get("adjoint/read", last.length).fill(0);
+    await this.#read(batch, flat, last, parameters, temperature, numbers, { weights, gradients, adjoint });
+    for (let layer = layers - 1; layer >= 0; layer--)
+      adjoint = await this.#layerBackward(flat, parameters, gradients, layer, adjoint);
+    if (this.#trained.has(embedding)) addRows(gradients.filled(embedding), flat.tokens, adjoint, hiddenSize);
     return numbers;
   }
 
-  /** @param arrayOf where to keep the input of each layer, and what comes out of the last [B·P·D] */
-  async #throughLayers(batch: PackedBatch, parameters: Arrays, arrayOf: (layer: number) => string): Promise<Float32Array> {
+  /**
+   * Keeps the inputs of all layers, and what attention made of them, in arrays by the layer's `slot`.
+   * @returns what the last layer makes of the tokens that are read, [R, D]
+   */
+  async #throughLayers(flat: FlatBatch, parameters: Arrays, slot: (layer: number) => number): Promise<Float32Array> {
     const { layers, hiddenSize } = this.#config;
-    const size = batch.tokens.length * hiddenSize;
-    let x = rowsOf(parametersOf(parameters)(embedding), batch.tokens, this.#array(arrayOf(0), size), hiddenSize);
+    const input = this.#arrays.get(`hidden/${slot(0)}`, flat.tokens.length * hiddenSize);
+    rowsOf(parametersOf(parameters)(embedding), flat.tokens, input, hiddenSize);
+    let x = input;
     for (let layer = 0; layer < layers; layer++) {
-      const { session, inputs } = await this.#layer(layer, { backward: false });
-      const shape = this.#shapeAfter(layer, batch);
-      const y = this.#array(arrayOf(layer + 1), sizeOf(shape));
-      const feeds = this.#layerFeeds(batch, parameters, layer, x);
-      await session.runInto(pick(feeds, inputs), { y: { data: y, shape } });
+      const { queries, blocks } = this.#queriesOf(flat, layer);
+      const { q, k, v } = await this.#project(flat, parameters, layer, x);
+      const o = this.#arrays.get(`attended/${slot(layer)}`, queries.length * this.#queryWidth);
+      await this.#attention.forward(blocks, { q, k, v }, o);
+      const read = this.#readRows(flat, layer, x);
+      const y = this.#arrays.get(layer === layers - 1 ? "read" : `hidden/${slot(layer + 1)}`, queries.length * hiddenSize);
+      const part = await this.#part({ part: "after" }, false);
+      for (const { start, end } of this.#pieces(queries.length)) {
+        const feeds = {
+          ...this.#parameterFeeds(part, parameters, layer),
+          x: this.#rows(read, start, end, [hiddenSize]),
+          o: this.#rows(o, start, end, this.#headShape("q")),
+        };
+        await part.session.runInto(feeds, { y: this.#rows(y, start, end, [hiddenSize]) });
+      }
       x = y;
     }
     return x;
   }
 
-  /** What the head reads off some of the scored tokens; with `wanted`, also its part of the gradients. */
-  async #readPiece(
+  /** @returns queries [·, H, size] of the tokens that are read, and keys and values [N, Hk, size] */
+  async #project(flat: FlatBatch, parameters: Arrays, layer: number, x: Float32Array): Promise<Projected> {
+    const made: { -readonly [Name in keyof Projected]?: Float32Array } = {};
+    for (const { names, input, positions } of this.#projections(flat, layer, x)) {
+      const part = await this.#part({ part: "projections", names }, false);
+      for (const name of names) made[name] = this.#arrays.get(name, positions.length * this.#width(name));
+      for (const { start, end } of this.#pieces(positions.length)) {
+        const into = names.map((name) => [name, this.#rows(made[name] ?? input, start, end, this.#headShape(name))] as const);
+        await part.session.runInto(
+          this.#projectionFeeds(part, parameters, layer, input, positions, start, end),
+          Object.fromEntries(into),
+        );
+      }
+    }
+    return made as Projected;
+  }
+
+  /** @param adjoint of what the layer makes @returns that of its input */
+  async #layerBackward(
+    flat: FlatBatch,
+    parameters: Arrays,
+    gradients: GradientSums,
+    layer: number,
+    adjoint: Float32Array,
+  ): Promise<Float32Array> {
+    const { hiddenSize } = this.#config;
+    const { queries, blocks } = this.#queriesOf(flat, layer);
+    const x = this.#arrays.get(`hidden/${layer}`, flat.tokens.length * hiddenSize);
+    const below = this.#arrays.get(`adjoint/${layer % 2}`, x.length).fill(0);
+    const o = this.#arrays.get(`attended/${layer}`, queries.length * this.#queryWidth);
+    const ofO = this.#arrays.get("adjoint/attended", o.length);
+
+    const read = this.#readRows(flat, layer, x);
+    const ofRead = this.#arrays.get("adjoint/x", read.length);
+    const after = await this.#part({ part: "after" }, true);
+    for (const { start, end } of this.#pieces(queries.length)) {
+      const feeds = {
+        ...this.#parameterFeeds(after, parameters, layer),
+        x: this.#rows(read, start, end, [hiddenSize]),
+        o: this.#rows(o, start, end, this.#headShape("q")),
+        [upstreamOf("y")]: this.#rows(adjoint, start, end, [hiddenSize]),
+      };
+      await this.#runBackward(after, layer, gradients, feeds, {
+        [gradientOf("x")]: this.#rows(ofRead, start, end, [hiddenSize]),
+        [gradientOf("o")]: this.#rows(ofO, start, end, this.#headShape("q")),
+      });
+    }
+    addRows(below, queries, ofRead, hiddenSize);
+
+    const { q, k, v } = await this.#project(flat, parameters, layer, x);
+    const of = {
+      q: this.#arrays.get("adjoint/q", q.length),
+      k: this.#arrays.get("adjoint/k", k.length),
+      v: this.#arrays.get("adjoint/v", v.length),
+    };
+    await this.#attention.backward(blocks, { q, k, v }, o, ofO, of);
+
+    for (const { names, input, positions, tokens } of this.#projections(flat, layer, x)) {
+      const part = await this.#part({ part: "projections", names }, true);
+      const ofInput = this.#arrays.get("adjoint/x", input.length);
+      for (const { start, end } of this.#pieces(positions.length)) {
+        const feeds = this.#projectionFeeds(part, parameters, layer, input, positions, start, end);
+        for (const name of names) feeds[upstreamOf(name)] = this.#rows(of[name], start, end, this.#headShape(name));
+        await this.#runBackward(part, layer, gradients, feeds, {
+          [gradientOf("x")]: this.#rows(ofInput, start, end, [hiddenSize]),
+        });
+      }
+      addRows(below, tokens, ofInput, hiddenSize);
+    }
+    return below;
+  }
+
+  /** What the head reads off the scored tokens; with `wanted`, also its part of the gradients. */
+  async #read(
     batch: PackedBatch,
-    { start, end }: Piece,
+    flat: FlatBatch,
     hidden: Float32Array,
     parameters: Arrays,
     temperature: number,
     numbers: Float32Array,
     wanted?: { weights: readonly Float32Array[]; gradients: GradientSums; adjoint: Float32Array },
   ): Promise<void> {
-    const { hiddenSize } = this.#config;
-    const { session, inputs, trained } = await this.#part(wanted ? "head, backward" : "head", () =>
-      this.#headGraph({ backward: wanted !== undefined }),
-    );
-    const predictors = batch.predictors.subarray(start, end);
-    const count = end - start;
-    const x = rowsOf(hidden, predictors, this.#array("scored", count * hiddenSize), hiddenSize);
-    const feeds: Record<string, Value> = {
-      x: { data: x, shape: [count, hiddenSize] },
-      targets: { data: batch.targets.subarray(start, end), shape: [count, 1] },
-      inverseTemperature: { data: Float32Array.of(1 / temperature), shape: [1] },
-    };
-    for (const name of inputs) {
-      const data = parameters.get(name);
-      if (data !== undefined) feeds[name] = { data, shape: this.#shapes.get(name) ?? [], constant: !this.#trained.has(name) };
-    }
-    const into: Record<string, FloatValue> = { [numbersOf(0)]: { data: numbers.subarray(start, end), shape: [count, 1] } };
-    if (wanted) {
+    const { hiddenSize, vocabSize } = this.#config;
+    const part = await this.#part({ part: "head" }, wanted !== undefined);
+    const most = this.#options.pieceTokens ?? Math.max(1, Math.floor(logitBytes / (4 * vocabSize)));
+    for (const { start, end } of piecesOf(batch.targets.length, most)) {
+      const predictors = flat.predictors.subarray(start, end);
+      const count = end - start;
+      const x = rowsOf(hidden, predictors, this.#arrays.get("scored", count * hiddenSize), hiddenSize);
+      const feeds: Record<string, Value> = {
+        ...this.#parameterFeeds(part, parameters),
+        x: { data: x, shape: [count, hiddenSize] },
+        targets: { data: batch.targets.subarray(start, end), shape: [count, 1] },
+        inverseTemperature: { data: Float32Array.of(1 / temperature), shape: [1] },
+      };
+      const into: Record<string, FloatValue> = { [numbersOf(0)]: { data: numbers.subarray(start, end), shape: [count, 1] } };
+      if (wanted === undefined) {
+        await part.session.runInto(pick(feeds, part.inputs), into);
+        continue;
+      }
       wanted.weights.forEach((data, output) => {
         feeds[weightsOf(output)] = { data: data.subarray(start, end), shape: [count, 1] };
       });
-      into[gradientOf("x")] = { data: this.#array("scored adjoint", count * hiddenSize), shape: [count, hiddenSize] };
-      for (const name of trained)
-        into[gradientOf(name)] = this.#gradientTarget(wanted.gradients, name, name, this.#shapes.get(name) ?? []);
+      const ofX = this.#arrays.get("scored adjoint", count * hiddenSize);
+      into[gradientOf("x")] = { data: ofX, shape: [count, hiddenSize] };
+      await this.#runBackward(part, undefined, wanted.gradients, pick(feeds, part.inputs), into);
+      addRows(wanted.adjoint, predictors, ofX, hiddenSize);
     }
-    await session.runInto(pick(feeds, inputs), into);
-    if (!wanted) return;
-    addRows(wanted.adjoint, predictors, into[gradientOf("x")].data, hiddenSize);
-    for (const name of trained) wanted.gradients.add(name, into[gradientOf(name)].data);
   }
 
-  #pieces({ targets }: PackedBatch): Piece[] {
-    const count = Math.ceil(targets.length / this.#pieceTokens);
-    return Array.from({ length: count }, (_, i) => ({
-      start: Math.floor((i * targets.length) / count),
-      end: Math.floor(((i + 1) * targets.length) / count),
-    }));
+  /** Runs a backward half and adds the gradients of the part's parameters. @param layer undefined for the head */
+  async #runBackward(
+    { session, trained }: Part,
+    layer: number | undefined,
+    gradients: GradientSums,
+    feeds: Readonly<Record<string, Value>>,
+    activations: Readonly<Record<string, FloatValue>>,
+  ): Promise<void> {
+    const into: Record<string, FloatValue> = { ...activations };
+    for (const name of trained) {
+      const data = gradients.target(nameIn(layer, name), (length) => this.#arrays.get(gradientOf(name), length));
+      into[gradientOf(name)] = { data, shape: this.#shapeOf(name) };
+    }
+    await session.runInto(feeds, into);
+    for (const name of trained) gradients.add(nameIn(layer, name), into[gradientOf(name)].data);
   }
 
-  #layerFeeds(batch: PackedBatch, parameters: Arrays, layer: number, x: Float32Array): Record<string, Value> {
-    const { rows, length } = batch;
-    const feeds: Record<string, Value> = {
-      ...tokenFeeds(batch),
-      ...queryFeeds(batch),
-      x: { data: x, shape: [rows, length, this.#config.hiddenSize] },
+  /** In the last layer only the tokens that are read are queries, and only their own path is computed behind attention. */
+  #queriesOf(flat: FlatBatch, layer: number) {
+    if (layer === this.#config.layers - 1) return { queries: flat.reads, blocks: flat.blocks.read };
+    return { queries: this.#arrays.indices(flat.tokens.length), blocks: flat.blocks.all };
+  }
+
+  /** The rows of a layer's input that are queries. */
+  #readRows(flat: FlatBatch, layer: number, x: Float32Array): Float32Array {
+    if (layer < this.#config.layers - 1) return x;
+    const { hiddenSize } = this.#config;
+    return rowsOf(x, flat.reads, this.#arrays.get("read input", flat.reads.length * hiddenSize), hiddenSize);
+  }
+
+  /** What is projected in a layer: of which rows, at which positions. */
+  #projections(flat: FlatBatch, layer: number, x: Float32Array) {
+    const all = { input: x, positions: flat.positions, tokens: this.#arrays.indices(flat.tokens.length) };
+    if (layer < this.#config.layers - 1) return [{ names: ["q", "k", "v"] as const, ...all }];
+    const read = { input: this.#readRows(flat, layer, x), positions: flat.readPositions, tokens: flat.reads };
+    return [
+      { names: ["q"] as const, ...read },
+      { names: ["k", "v"] as const, ...all },
+    ];
+  }
+
+  #projectionFeeds(
+    part: Part,
+    parameters: Arrays,
+    layer: number,
+    input: Float32Array,
+    positions: BigInt64Array,
+    start: number,
+    end: number,
+  ): Record<string, Value> {
+    const feeds = {
+      ...this.#parameterFeeds(part, parameters, layer),
+      x: this.#rows(input, start, end, [this.#config.hiddenSize]),
+      positions: { data: positions.subarray(start, end), shape: [1, end - start] },
     };
-    const arrayOf = parametersOf(parameters);
-    for (const name of this.#namesInLayer()) {
-      const constant = !this.#trained.has(inLayer(layer, name));
-      feeds[name] = { data: arrayOf(inLayer(layer, name)), shape: this.#shapeInLayer(name), constant };
+    // Values are not rotated.
+    return pick(
+      feeds,
+      part.inputs.filter((name) => name in feeds),
+    );
+  }
+
+  #parameterFeeds({ inputs }: Part, parameters: Arrays, layer?: number): Record<string, Value> {
+    const feeds: Record<string, Value> = {};
+    for (const name of inputs) {
+      const whole = nameIn(layer, name);
+      const data = parameters.get(whole);
+      if (data !== undefined) feeds[name] = { data, shape: this.#shapeOf(name), constant: !this.#trained.has(whole) };
     }
     return feeds;
   }
 
-  #layer(layer: number, { backward }: { readonly backward: boolean }): Promise<Part> {
-    const last = layer === this.#config.layers - 1;
-    const name = `${last ? "last layer" : "layer"}${backward ? ", backward" : ""}`;
-    return this.#part(name, () => this.#layerGraph({ backward, last }));
+  /** Tokens from `start` up to, not including, `end` of an array that holds them one after another. */
+  #rows(array: Float32Array, start: number, end: number, shape: readonly number[]): FloatValue {
+    const width = shape.reduce((product, size) => product * size, 1);
+    return { data: array.subarray(start * width, end * width), shape: [1, end - start, ...shape] };
   }
 
-  /** Of what comes out of a layer. */
-  #shapeAfter(layer: number, { rows, length, queryCount }: PackedBatch): number[] {
-    const { layers, hiddenSize } = this.#config;
-    return [rows, layer === layers - 1 ? queryCount : length, hiddenSize];
+  #pieces(count: number): readonly Piece[] {
+    const { pieceTokens = evenSize(Math.max(1, Math.floor(pieceBytes / (4 * activationsOfToken(this.#config, 0))))) } =
+      this.#options;
+    return piecesOf(count, pieceTokens);
   }
 
-  #layerGraph({ backward, last }: { readonly backward: boolean; readonly last: boolean }): PartGraph {
-    const g = new Graph();
-    const x = g.input("x", ["B", "T", this.#config.hiddenSize]);
-    const positions = positionsInput(g);
-    const read = last ? queryInputs(g) : undefined;
-    const mask = read?.queryMask ?? maskInput(g);
-    const parameters = new Map<string, Tensor>();
-    for (const name of this.#namesInLayer()) parameters.set(name, g.input(name, this.#shapeInLayer(name)));
-    const weight = parametersOf(parameters);
-    const scale = attentionScale(this.#config);
-    const attend = (q: Tensor, k: Tensor, v: Tensor) => g.attention(q, k, v, mask, scale);
-    const rotate = rotation(g, this.#config);
-    const y = decoderLayer(g, this.#config, weight, { x, positions }, rotate, attend, { queries: read?.queries });
-    if (!backward) {
-      g.output("y", y);
-      return { graph: g, trained: [] };
-    }
-    const trained = this.#namesInLayer().filter((name) => this.#trained.has(inLayer(0, name)));
-    const upstream = g.input("upstream", y.shape);
-    this.#outputGradients(g, [y], [upstream], trained, [x, ...trained.map(weight)]);
-    return { graph: g, trained };
-  }
-
-  /** Parameters are inputs as far as the head asks for them. */
-  #headGraph({ backward }: { readonly backward: boolean }): PartGraph {
-    const g = new Graph();
-    const x = g.input("x", ["M", this.#config.hiddenSize]);
-    const parameters = new Map<string, Tensor>();
-    const weight = (name: string) => {
-      const tensor = parameters.get(name) ?? g.input(name, this.#shapes.get(name) ?? []);
-      parameters.set(name, tensor);
-      return tensor;
-    };
-    const numbers = this.#head.read(g, this.#config, weight, g.rmsNormalise(x, this.#config.rmsNormEps));
-    g.output(numbersOf(0), numbers[0]);
-    if (!backward) return { graph: g, trained: [] };
-    const trained = [...parameters.keys()].filter((name) => this.#trained.has(name));
-    const weights = numbers.map((_, output) => g.input(weightsOf(output), ["M", 1]));
-    this.#outputGradients(g, numbers, weights, trained, [x, ...trained.map(weight)]);
-    return { graph: g, trained };
-  }
-
-  #outputGradients(
-    g: Graph,
-    of: readonly Tensor[],
-    seeds: readonly Tensor[],
-    trained: readonly string[],
-    wrt: readonly Tensor[],
-  ) {
-    differentiate(g, of, seeds, wrt).forEach((gradient, i) => {
-      g.output(gradientOf(["x", ...trained][i]), gradient);
-    });
-  }
-
-  #part(name: string, make: () => PartGraph): Promise<Part> {
+  #part(name: PartName, backward: boolean): Promise<Part> {
+    const key = `${name.part} ${"names" in name ? name.names.join() : ""}${backward ? ", backward" : ""}`;
     const open = async () => {
-      const { graph, trained } = make();
+      const { graph, trained } = partGraph(this.#partContext(name), name, backward);
       // A layer's memory is wanted again at once. The head's is as much, and serves a few runs of a pass.
-      const session = await Session.open(graph, { ...this.#sessionOptions, keepMemory: name.startsWith("layer") });
+      const session = await Session.open(graph, { ...this.#sessionOptions, keepMemory: name.part !== "head" });
       return { session, inputs: graph.inputs.map((input) => input.name), trained };
     };
-    const part = this.#parts.get(name) ?? open();
-    this.#parts.set(name, part);
+    const part = this.#parts.get(key) ?? open();
+    this.#parts.set(key, part);
     return part;
   }
 
-  #namesInLayer(): string[] {
-    const prefix = inLayer(0, "");
-    return [...this.#shapes.keys()].filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
+  #partContext({ part }: PartName): PartContext {
+    const layer = part === "head" ? undefined : 0;
+    return {
+      config: this.#config,
+      head: this.#head,
+      shapeOf: (name) => this.#shapes.get(nameIn(layer, name)) ?? [],
+      isTrained: (name) => this.#trained.has(nameIn(layer, name)),
+    };
   }
 
-  #shapeInLayer(name: string): readonly number[] {
-    return this.#shapes.get(inLayer(0, name)) ?? [];
+  #shapeOf(name: string): readonly number[] {
+    return this.#shapes.get(name) ?? this.#shapes.get(nameIn(0, name)) ?? [];
   }
 
-  /** @param use of the array that is added to the sum, which layers share */
-  #gradientTarget(gradients: GradientSums, name: string, use: string, shape: readonly number[]): FloatValue {
-    return { data: gradients.target(name, (length) => this.#array(gradientOf(use), length)), shape };
+  get #queryWidth(): number {
+    return this.#width("q");
   }
 
-  #array(use: string, length: number): Float32Array {
-    const known = this.#arrays.get(use);
-    if (known !== undefined && known.length >= length) return known.subarray(0, length);
-    const array = new Float32Array(length);
-    this.#arrays.set(use, array);
-    return array;
+  #width(name: keyof Projected): number {
+    const [count, size] = this.#headShape(name);
+    return count * size;
+  }
+
+  #headShape(name: keyof Projected): readonly [number, number] {
+    const { heads, kvHeads, headDim } = this.#config;
+    return [name === "q" ? heads : kvHeads, headDim];
   }
 }
 
-function sizeOf(shape: readonly number[]): number {
-  return shape.reduce((product, size) => product * size, 1);
+/** Queries, keys and values, token by token. */
+export interface Projected {
+  readonly q: Float32Array;
+  readonly k: Float32Array;
+  readonly v: Float32Array;
 }
 
-/** Scored tokens from `start` up to, not including, `end`. */
+/** From `start` up to, not including, `end`. */
 interface Piece {
   readonly start: number;
   readonly end: number;
 }
 
-interface PartGraph {
-  readonly graph: Graph;
-  /** Parameters that get gradients, by the names of the graph's inputs. */
-  readonly trained: readonly string[];
-}
-
-interface Part {
+export interface Part {
   readonly session: Session;
   readonly inputs: readonly string[];
   readonly trained: readonly string[];
 }
 
-function inLayer(layer: number, name: string): string {
-  return `model.layers.${layer}.${name}`;
+function nameIn(layer: number | undefined, name: string): string {
+  return layer === undefined ? name : `model.layers.${layer}.${name}`;
+}
+
+function piecesOf(total: number, most: number): readonly Piece[] {
+  const count = Math.ceil(total / most);
+  return Array.from({ length: count }, (_, i) => ({
+    start: Math.floor((i * total) / count),
+    end: Math.floor(((i + 1) * total) / count),
+  }));
+}
+
+/** Queries of a block: its scores fill `scoreBytes`, but products of fewer rows than a matrix kernel wants are slow. */
+export function blockQueries({ heads }: ModelConfig, length: number): number {
+  return Math.min(256, Math.max(32, 8 * Math.floor(scoreBytes / (4 * 8 * heads * length))));
 }
 
 /** Copies the rows of a matrix that `ids` name, one after another. */
@@ -363,11 +448,24 @@ export function activationsOfToken(
   return 6 * hiddenSize + 3 * (heads + 2 * kvHeads) * headDim + 5 * intermediateSize + heads * length;
 }
 
+/** Bytes that are kept of each token through a pass layer by layer: the input of every layer, and what attention made of it. */
+export function keptBytesOfToken({ layers, hiddenSize, heads, headDim }: ModelConfig): number {
+  return 4 * layers * (hiddenSize + heads * headDim);
+}
+
+/** Bytes that one layer needs of each token beside that: queries, keys and values, and gradients of all that passes between its parts. */
+export function layerBytesOfToken({ hiddenSize, heads, kvHeads, headDim }: ModelConfig): number {
+  return 4 * (4 * hiddenSize + (3 * heads + 4 * kvHeads) * headDim);
+}
+
+/** Sizes of a batch: B rows of T tokens, P of which are read, and the scored tokens. */
+export type BatchSize = Pick<PackedBatch, "rows" | "length" | "queryCount"> & { readonly targets: { readonly length: number } };
+
 /**
  * About what a session over the whole model holds at its peak, in bytes. Its backward half needs every layer's activations, and gives
  * the gradients of all `trained` parameters at once: inside and as a copy.
  */
-export function wholeGraphBytes(config: ModelConfig, batch: PackedBatch, trained: Arrays): number {
+export function wholeGraphBytes(config: ModelConfig, batch: BatchSize, trained: Arrays): number {
   const { rows, length, queryCount, targets } = batch;
   const ofLayers = rows * ((config.layers - 1) * length + queryCount) * activationsOfToken(config, length);
   const ofLogits = 4 * targets.length * config.vocabSize;

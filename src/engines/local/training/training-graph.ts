@@ -6,6 +6,7 @@ import type { Arrays } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { type Attend, attentionScale, decoder, parametersOf } from "../model/transformer.ts";
+import { batchMasks } from "./masks.ts";
 import type { PackedBatch } from "./packing.ts";
 
 export const gradientOf = (name: string) => `gradient/${name}`;
@@ -116,10 +117,15 @@ export class TrainingGraph implements TrainableModel {
 
   /** All that a head may ask for. */
   #feeds(batch: PackedBatch, parameters: Arrays, temperature: number): Record<string, Value> {
+    const { rows, length, queryCount } = batch;
+    const { mask, queryMask } = batchMasks(batch);
     const feeds: Record<string, Value> = {
-      ...tokenFeeds(batch),
-      ...queryFeeds(batch),
-      tokens: { data: batch.tokens, shape: [batch.rows, batch.length] },
+      tokens: { data: batch.tokens, shape: [rows, length] },
+      positions: { data: batch.positions, shape: [rows, length] },
+      mask: { data: mask, shape: [rows, 1, length, length] },
+      queries: { data: batch.queries, shape: [rows, queryCount] },
+      queryPositions: { data: batch.queryPositions, shape: [rows, queryCount] },
+      queryMask: { data: queryMask, shape: [rows, 1, queryCount, length] },
       predictors: { data: batch.predictors, shape: [batch.predictors.length] },
       targets: { data: batch.targets, shape: [batch.targets.length, 1] },
       inverseTemperature: { data: Float32Array.of(1 / temperature), shape: [1] },
@@ -137,36 +143,6 @@ interface Half {
   readonly inputs: readonly string[];
 }
 
-export function positionsInput(g: Graph): Tensor {
-  return g.input("positions", ["B", "T"], "int64");
-}
-
-export function maskInput(g: Graph): Tensor {
-  return g.input("mask", ["B", 1, "T", "T"]);
-}
-
-export function tokenFeeds({ rows, length, positions, mask }: PackedBatch): Record<string, Value> {
-  return {
-    positions: { data: positions, shape: [rows, length] },
-    mask: { data: mask, shape: [rows, 1, length, length] },
-  };
-}
-
-/** What the last layer needs of the tokens that are read. */
-export function queryInputs(g: Graph) {
-  const tokens = g.input("queries", ["B", "P"], "int32");
-  const positions = g.input("queryPositions", ["B", "P"], "int64");
-  return { queries: { tokens, positions }, queryMask: g.input("queryMask", ["B", 1, "P", "T"]) };
-}
-
-export function queryFeeds({ rows, length, queryCount, queries, queryPositions, queryMask }: PackedBatch): Record<string, Value> {
-  return {
-    queries: { data: queries, shape: [rows, queryCount] },
-    queryPositions: { data: queryPositions, shape: [rows, queryCount] },
-    queryMask: { data: queryMask, shape: [rows, 1, queryCount, length] },
-  };
-}
-
 /**
  * Inputs and sizes as in `PackedBatch`: B rows, T tokens a row of which P are read, M scored tokens.
  * @param trained names of the parameters that get gradients; of none, there is no backward half
@@ -174,8 +150,10 @@ export function queryFeeds({ rows, length, queryCount, queries, queryPositions, 
 function trainingGraph(config: ModelConfig, head: Head, trained: readonly string[]): Graph {
   const g = new Graph();
   const tokens = g.input("tokens", ["B", "T"], "int32");
-  const [positions, mask] = [positionsInput(g), maskInput(g)];
-  const { queries, queryMask } = queryInputs(g);
+  const positions = g.input("positions", ["B", "T"], "int64");
+  const mask = g.input("mask", ["B", 1, "T", "T"]);
+  const queries = { tokens: g.input("queries", ["B", "P"], "int32"), positions: g.input("queryPositions", ["B", "P"], "int64") };
+  const queryMask = g.input("queryMask", ["B", 1, "P", "T"]);
   const predictors = g.input("predictors", ["M"], "int32");
   const parameters = new Map<string, Tensor>();
   for (const [name, shape] of head.parameterShapes(config)) parameters.set(name, g.input(name, shape));

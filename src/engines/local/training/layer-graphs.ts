@@ -1,0 +1,138 @@
+import { attentionGradients, differentiate } from "../graph/gradients.ts";
+import { Graph, type Tensor } from "../graph/graph.ts";
+import type { Head } from "../model/heads.ts";
+import type { ModelConfig } from "../model/model-config.ts";
+import { afterAttention, attentionScale, type Parameters, type Projection, projections, rotation } from "../model/transformer.ts";
+import { gradientOf, numbersOf, weightsOf } from "./training-graph.ts";
+
+/** The parts that a layer is computed in, and the head. Heads are token by token here: [1, T, H, size]. */
+export type PartName =
+  | { readonly part: "projections"; readonly names: readonly Projection[] }
+  | { readonly part: "attention" | "after" | "head" };
+
+/** A part's graph. Parameters are inputs, by their name inside of the layer; the head's by their whole name. */
+export interface PartGraph {
+  readonly graph: Graph;
+  /** Parameters that get gradients, by the names of the graph's inputs. */
+  readonly trained: readonly string[];
+}
+
+export interface PartContext {
+  readonly config: ModelConfig;
+  readonly head: Head;
+  /** Of a parameter by the name that the part uses. */
+  shapeOf(name: string): readonly number[];
+  isTrained(name: string): boolean;
+}
+
+export const upstreamOf = (name: string) => `upstream/${name}`;
+
+/** @param backward whether the graph gives gradients instead of values */
+export function partGraph(context: PartContext, name: PartName, backward: boolean): PartGraph {
+  switch (name.part) {
+    case "projections":
+      return projectionsGraph(context, name.names, backward);
+    case "attention":
+      return attentionGraph(context.config, backward);
+    case "after":
+      return afterGraph(context, backward);
+    case "head":
+      return headGraph(context, backward);
+  }
+}
+
+/** x [1, T, D] and positions [1, T] → queries, keys or values [1, T, H, size]. */
+function projectionsGraph(context: PartContext, names: readonly Projection[], backward: boolean): PartGraph {
+  const { config } = context;
+  const g = new Graph();
+  const x = g.input("x", [1, "T", config.hiddenSize]);
+  const positions = g.input("positions", [1, "T"], "int64");
+  const { weight, used } = lazyParameters(g, context);
+  const made = projections(g, config, weight, { x, positions }, rotation(g, config), names).map((t) =>
+    g.transpose(t, [0, 2, 1, 3]),
+  );
+  if (!backward) return withOutputs(g, Object.fromEntries(names.map((name, i) => [name, made[i]])));
+  const seeds = names.map((name, i) => g.input(upstreamOf(name), made[i].shape));
+  return withGradients(context, g, made, seeds, { x }, used);
+}
+
+/** Attention of one block: q [1, Q, H, size], k and v [1, S, Hk, size], mask [1, 1, Q, S] → o; backward, o and upstream/o → gradients of q, k, v. */
+function attentionGraph(config: ModelConfig, backward: boolean): PartGraph {
+  const { heads, kvHeads, headDim } = config;
+  const g = new Graph();
+  const scale = attentionScale(config);
+  const input = (name: string, tokens: string, count: number) =>
+    g.transpose(g.input(name, [1, tokens, count, headDim]), [0, 2, 1, 3]);
+  const [q, k, v] = [input("q", "Q", heads), input("k", "S", kvHeads), input("v", "S", kvHeads)];
+  const mask = g.input("mask", [1, 1, "Q", "S"]);
+  const byToken = (t: Tensor) => g.transpose(t, [0, 2, 1, 3]);
+  if (!backward) return withOutputs(g, { o: byToken(g.attention(q, k, v, mask, scale)) });
+  const [o, dy] = [input("o", "Q", heads), input(upstreamOf("o"), "Q", heads)];
+  const p = g.attentionProbabilities(q, k, mask, scale);
+  const [dq, dk, dv] = attentionGradients(g, { q, k, v, o, p, scale }, dy).map(byToken);
+  return withOutputs(g, { [gradientOf("q")]: dq, [gradientOf("k")]: dk, [gradientOf("v")]: dv });
+}
+
+/** A layer's input x [1, T, D] and what attention made of it, [1, T, H, size] → y [1, T, D]. */
+function afterGraph(context: PartContext, backward: boolean): PartGraph {
+  const { config } = context;
+  const g = new Graph();
+  const x = g.input("x", [1, "T", config.hiddenSize]);
+  const attended = g.input("o", [1, "T", config.heads, config.headDim]);
+  const { weight, used } = lazyParameters(g, context);
+  const y = afterAttention(g, config, weight, x, attended);
+  if (!backward) return withOutputs(g, { y });
+  return withGradients(context, g, [y], [g.input(upstreamOf("y"), y.shape)], { x, o: attended }, used);
+}
+
+/** Hidden states x [M, D] of the last layer → the head's numbers. Also those come with the gradients. */
+function headGraph(context: PartContext, backward: boolean): PartGraph {
+  const { config, head } = context;
+  const g = new Graph();
+  const x = g.input("x", ["M", config.hiddenSize]);
+  const { weight, used } = lazyParameters(g, context);
+  const numbers = head.read(g, config, weight, g.rmsNormalise(x, config.rmsNormEps));
+  g.output(numbersOf(0), numbers[0]);
+  if (!backward) return { graph: g, trained: [] };
+  const weights = numbers.map((_, output) => g.input(weightsOf(output), ["M", 1]));
+  return withGradients(context, g, numbers, weights, { x }, used);
+}
+
+/** Parameters become inputs when they are first asked for. */
+function lazyParameters(g: Graph, { shapeOf }: PartContext): { weight: Parameters; used: ReadonlyMap<string, Tensor> } {
+  const used = new Map<string, Tensor>();
+  const weight = (name: string) => {
+    const tensor = used.get(name) ?? g.input(name, shapeOf(name));
+    used.set(name, tensor);
+    return tensor;
+  };
+  return { weight, used };
+}
+
+function withOutputs(g: Graph, outputs: Readonly<Record<string, Tensor>>): PartGraph {
+  for (const [name, tensor] of Object.entries(outputs)) g.output(name, tensor);
+  return { graph: g, trained: [] };
+}
+
+/** Adds the gradients of activations and of those parameters that are trained. */
+function withGradients(
+  { isTrained }: PartContext,
+  g: Graph,
+  of: readonly Tensor[],
+  seeds: readonly Tensor[],
+  activations: Readonly<Record<string, Tensor>>,
+  parameters: ReadonlyMap<string, Tensor>,
+): PartGraph {
+  const trained = [...parameters].filter(([name]) => isTrained(name));
+  const wanted = [...Object.entries(activations), ...trained];
+  const gradients = differentiate(
+    g,
+    of,
+    seeds,
+    wanted.map(([, tensor]) => tensor),
+  );
+  wanted.forEach(([name], i) => {
+    g.output(gradientOf(name), gradients[i]);
+  });
+  return { graph: g, trained: trained.map(([name]) => name) };
+}

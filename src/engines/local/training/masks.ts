@@ -1,0 +1,31 @@
+import type { PackedBatch } from "./packing.ts";
+
+/** What is added to the score of a token that is not seen: far below any score, and far above the smallest float32. */
+export const unseen = -1e9;
+
+/** What the tokens of a batch see, for attention over whole rows: 0 where a token sees another, `unseen` elsewhere. */
+export interface Masks {
+  /** [B, 1, T, T] */
+  readonly mask: Float32Array;
+  /** [B, 1, P, T]: the lines of the mask that belong to the queries. */
+  readonly queryMask: Float32Array;
+}
+
+/** Returns both masks of a batch. They are as large as its rows are long, squared: long rows have blocks instead (blocks.ts). */
+export function batchMasks({ rows, length, queryCount, queries, tries }: PackedBatch): Masks {
+  const mask = new Float32Array(rows * length * length).fill(unseen);
+  const queryMask = new Float32Array(rows * queryCount * length);
+  tries.forEach(({ parents }, r) => {
+    const base = r * length;
+    for (let node = 0; node < length; node++) {
+      const line = (base + node) * length;
+      const parent = parents[node] ?? -1;
+      if (parent >= 0) mask.copyWithin(line, (base + parent) * length, (base + parent) * length + parent + 1);
+      mask[line + node] = 0; // padding sees itself alone, so that its softmax is defined
+    }
+  });
+  queries.forEach((token, query) => {
+    queryMask.set(mask.subarray(token * length, (token + 1) * length), query * length);
+  });
+  return { mask, queryMask };
+}
