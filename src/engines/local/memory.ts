@@ -112,7 +112,10 @@ function passOf(config: ModelConfig, length: number, learnedBytes: number): { la
   const whole = wholeGraphBytes(config, batch, new Map());
   if (rowLength <= longestWholeRow && whole + 2 * learnedBytes <= passBytes) return { layered: false, bytes: allocation * whole };
   const ofTokens = rows * rowLength * (keptBytesOfToken(config) + layerBytesOfToken(config));
-  return { layered: true, bytes: ofTokens + pieceCopies * pieceBytes + scoreCopies * scoreBytes + Math.min(logits, recomputedLogits) };
+  return {
+    layered: true,
+    bytes: ofTokens + pieceCopies * pieceBytes + scoreCopies * scoreBytes + Math.min(logits, recomputedLogits),
+  };
 }
 
 /**
