@@ -1,0 +1,123 @@
+import { expect, test } from "vitest";
+import type { Trajectory } from "../core/trajectory.ts";
+import { countBehaviours, suggestedBehaviours } from "./behaviours.ts";
+import { compareRuns } from "./compare.ts";
+import type { RecordedCredit } from "./credits.ts";
+import { indexLine } from "./index-file.ts";
+import { pushedPhrases } from "./phrases.ts";
+import { trajectoryOf } from "./store.fixture.ts";
+import { treeOf } from "./tree.ts";
+import { watchIndex, watchStep } from "./watchers.ts";
+
+const many = (count: number, of: (i: number) => Partial<Trajectory>) =>
+  Array.from({ length: count }, (_, i) => trajectoryOf(`step-1/0/${i}`, of(i)));
+const says = (content: string): Partial<Trajectory> => ({
+  messages: [
+    { role: "user", content: "?" },
+    { role: "assistant", content },
+  ],
+});
+
+test("phrases add their weights over places, and lead to each of them", () => {
+  //           tokens 3 4 5          1 2
+  const texts = ["", " b", " c", "I", " see", " it"];
+  const credit = (trajectory: string, turn: number, weights: readonly number[]): RecordedCredit => ({
+    ...{ visit: 0, trajectory, turn, advantage: 1, factor: 1, learningRate: 1, ratio: 1, weights },
+    ...{ before: weights, after: weights, ratios: weights },
+  });
+  const trajectories = [trajectoryOf("a"), trajectoryOf("b")];
+  const credits = [credit("a", 0, [1, 2, 3]), credit("b", 0, [0, 1, 0]), credit("a", 1, [-1, -2])];
+  const { up, down } = pushedPhrases(trajectories, credits, (ids) => ids.map((id) => texts[id]));
+  expect(up[0]).toEqual({
+    text: "I see it",
+    weight: 7,
+    count: 2,
+    places: [
+      { trajectory: "a", turn: 0, token: 0 },
+      { trajectory: "b", turn: 0, token: 0 },
+    ],
+  });
+  expect(down).toEqual([{ text: "b c", weight: -3, count: 1, places: [{ trajectory: "a", turn: 1, token: 0 }] }]);
+});
+
+test("a tree draws the turns that trajectories share once, and parts where they part", () => {
+  const one = trajectoryOf("a");
+  const same = trajectoryOf("b", { reward: 0 });
+  const other = trajectoryOf("c", { turns: [one.turns[0], { ...one.turns[1], action: [9, 9] }], reward: 0.5 });
+  const root = treeOf([one, same, other]);
+  expect(root).toMatchObject({ turn: -1, leaves: 3, reward: 0.5 });
+  expect(root.children).toHaveLength(1);
+  expect(root.children[0].children.map(({ leaves, ends }) => [leaves, ends.map(({ id }) => id)])).toEqual([
+    [2, ["a", "b"]],
+    [1, ["c"]],
+  ]);
+});
+
+test("behaviours are counted by text, tool and order of calls, with the success of those that have them", () => {
+  const trajectories = [trajectoryOf("a"), trajectoryOf("b", { ...says("Sorry!"), reward: 0 })];
+  const [sorry, find, order] = countBehaviours(trajectories, [
+    { name: "sorry", kind: "text", pattern: "sorry" },
+    { name: "find", kind: "tool", tool: "find" },
+    { name: "order", kind: "sequence", tools: ["find", "pay"] },
+  ]);
+  expect(sorry).toEqual({ name: "sorry", share: 0.5, successWith: 0, successWithout: 1, example: "b" });
+  expect([find.share, order.share]).toEqual([0.5, 0]);
+  expect(suggestedBehaviours(trajectories).map(({ name }) => name)).toContain("calls find");
+});
+
+test("a pattern that backtracks without end is ended and named", () => {
+  const behaviour = { name: "x", kind: "text" as const, pattern: "^(a+)+$" };
+  expect(() => countBehaviours([trajectoryOf("a", says(`${"a".repeat(40)}!`))], [behaviour])).toThrow(/takes less than 2 s/);
+  expect(() => countBehaviours([], [{ ...behaviour, pattern: "(" }])).toThrow(/regular expression/);
+});
+
+test("watchers see repetition, results that are never read, and a phrase in all successes; a healthy step gives none", () => {
+  expect(
+    watchStep(
+      1,
+      many(40, (i) => ({ reward: i % 2 })),
+    ),
+  ).toEqual([]);
+  const loops = many(20, (i) => says(i < 3 ? "again and again I ".repeat(6) : "fine"));
+  expect(watchStep(2, loops)).toMatchObject([{ watcher: "repetition", examples: ["step-1/0/0", "step-1/0/1", "step-1/0/2"] }]);
+  const unread = many(10, () => ({
+    messages: [...trajectoryOf("a").messages.slice(0, 3), { role: "assistant", content: "Done." }],
+  }));
+  expect(watchStep(3, unread)).toMatchObject([
+    { watcher: "unread-results", message: expect.stringContaining("10 results of find, 10") },
+  ]);
+  const hacked = many(40, (i) => ({ ...says(i % 2 === 0 ? "I am done now" : `number ${i} it is`), reward: (i + 1) % 2 }));
+  expect(watchStep(4, hacked)).toMatchObject([{ watcher: "one-phrase", message: expect.stringContaining("“i am done”") }]);
+});
+
+test("watchers see lengths that drift and groups without signal by the index alone", () => {
+  const line = (step: number, tokens: number, reward: (i: number) => number) => {
+    const action = Array<number>(tokens).fill(1);
+    const turn = { ...trajectoryOf("a").turns[0], action, entropies: action, samplerLogprobs: action };
+    const trajectories = many(4, (i) => ({ turns: [turn], reward: reward(i) }));
+    return indexLine({ file: `trajectories/step-${step}`, source: "train", step }, trajectories, [0, 1, 2, 3, 4]);
+  };
+  const steps = Array.from({ length: 12 }, (_, i) => i + 1);
+  expect(watchIndex(steps.map((step) => line(step, 20, (i) => i % 2)))).toEqual([]);
+  const drifted = watchIndex(steps.map((step) => line(step, 10 * step, () => 1)));
+  expect(drifted.map(({ watcher }) => watcher)).toEqual(["lengths", "no-signal"]);
+  expect(drifted[1].hint).toMatch(/too easy/);
+});
+
+test("two runs are compared on the tasks that both attempted, by their last evaluations", () => {
+  const evaluation = (when: "before" | "after", successes: Record<string, readonly number[]>) => {
+    const all = Object.entries(successes).flatMap(([task, rewards]) =>
+      rewards.map((reward, i) => trajectoryOf(`${when}/${task}/${i}`, { task, reward })),
+    );
+    return indexLine({ file: when, source: when, split: "test", step: when === "before" ? 0 : 5 }, all, [
+      ...all.keys(),
+      all.length,
+    ]);
+  };
+  const a = [evaluation("before", { x: [1, 1], y: [1, 1] }), evaluation("after", { x: [0, 0], y: [1, 0], only: [1, 1] })];
+  const b = [evaluation("after", { x: [1, 1], y: [1, 0] })];
+  const [comparison] = compareRuns(a, b);
+  expect(comparison).toMatchObject({ split: "test", tasks: 2, meanA: 0.25, meanB: 0.75, difference: { mean: 0.5 } });
+  expect(comparison.pairs.map(({ task }) => task)).toEqual(["x"]);
+  expect(comparison.difference.low).toBeLessThanOrEqual(0.5);
+});

@@ -1,0 +1,207 @@
+import { appendFileSync, existsSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parquetReadObjects } from "hyparquet";
+import { expect, test } from "vitest";
+import { RunError } from "../core/errors.ts";
+import { learningRateAt, readControl, recordControl, requestControl, takeRequests } from "./control.ts";
+import { CreditWriter, encodeCredits, readCredits, type TurnCredit } from "./credits.ts";
+import { entryAt, facetsOf, filterIndex, findPlace } from "./filter.ts";
+import { GrowingFile } from "./incremental.ts";
+import { readIndex, TrajectoryReader } from "./index-file.ts";
+import { layout } from "./layout.ts";
+import { appendMessage, readLive, readMessages, writeLive } from "./live.ts";
+import { readMetrics, readRun, readTrajectories } from "./read.ts";
+import { stepRecordSchema } from "./records.ts";
+import { addStep, newRun, trajectoryOf } from "./store.fixture.ts";
+import { reopenRun, writeEvaluation } from "./write.ts";
+
+function twoSteps(): string {
+  const folder = newRun();
+  addStep(folder, 1, [
+    trajectoryOf("step-1/0/0"),
+    trajectoryOf("step-1/0/1", { reward: 0, kind: "pay", stopReason: "max-turns" }),
+  ]);
+  addStep(folder, 2, [trajectoryOf("step-2/0/0", { task: "train/ü", reward: 0.5 })]);
+  return folder;
+}
+
+test("a filter finds by the index what the trajectories say, and the reader opens exactly these", () => {
+  const folder = twoSteps();
+  const index = readIndex(folder);
+  const ids = (filter: Parameters<typeof filterIndex>[1]) => filterIndex(index, filter).map((place) => entryAt(place).id);
+  expect(ids({})).toEqual(["step-1/0/0", "step-1/0/1", "step-2/0/0"]);
+  expect(ids({ success: true })).toEqual(["step-1/0/0"]);
+  expect(ids({ kind: "call" })).toEqual(["step-1/0/0", "step-2/0/0"]);
+  expect(ids({ stop: "max-turns" })).toEqual(["step-1/0/1"]);
+  expect(ids({ minReward: 0.5, maxReward: 0.7 })).toEqual(["step-2/0/0"]);
+  expect(ids({ toStep: 1, task: "1", minTurns: 3 })).toEqual([]);
+  const reader = new TrajectoryReader(folder);
+  for (const { line, at } of filterIndex(index, {}))
+    expect(reader.read(line, at)).toEqual(readTrajectories(folder, line.step)[at]);
+  expect(entryAt(findPlace(index, "step-2/0/0") ?? { line: index[0], at: 0 })).toMatchObject({
+    task: "train/ü",
+    tokens: 5,
+    turns: 2,
+    toolCalls: 1,
+  });
+  expect(facetsOf(index)).toMatchObject({ kinds: ["call", "find", "pay"], lastStep: 2, trajectories: 3 });
+});
+
+test("evaluations are in the index, with their split", () => {
+  const folder = twoSteps();
+  const estimate = { mean: 1, low: 1, high: 1 };
+  const record = {
+    ...estimate,
+    when: "after" as const,
+    step: 2,
+    split: "test",
+    tasks: 1,
+    k: 1,
+    temperature: 0,
+    passAt: [],
+    reward: estimate,
+  };
+  const rest = { meanTurns: 2, toolCalls: 1, stopReasons: {}, byKind: [], byRequests: [], byTurns: [] };
+  writeEvaluation(folder, { ...record, ...rest } as Parameters<typeof writeEvaluation>[1], [
+    trajectoryOf("after-test-2/0/0", { task: "test/0" }),
+  ]);
+  expect(filterIndex(readIndex(folder), { source: "after", split: "test" }).map((place) => entryAt(place).task)).toEqual([
+    "test/0",
+  ]);
+});
+
+test("a run without an index is indexed while it is read, and says the same", () => {
+  const folder = twoSteps();
+  const indexed = readIndex(folder);
+  writeFileSync(layout.index(folder), "");
+  expect(readIndex(folder)).toEqual(indexed);
+});
+
+test("reopening takes the index back with the steps", () => {
+  const folder = twoSteps();
+  reopenRun(folder, readRun(folder).config);
+  expect(readIndex(folder)).toEqual([]);
+  expect(readMetrics(folder)).toEqual([]);
+});
+
+const credits: TurnCredit[] = [
+  {
+    visit: 0,
+    trajectory: "a",
+    turn: 1,
+    advantage: 0.5,
+    factor: 1,
+    learningRate: 0.25,
+    weights: [0.5, -1],
+    before: [-1, -2],
+    old: [-1, -2.5],
+    after: [-0.5, -2],
+  },
+  { visit: 1, trajectory: "ü", turn: 0, learningRate: 0.5, weights: [2], before: [-3], old: [-3] },
+];
+
+test("credits come back as they were given, and anything that reads Parquet reads them", async () => {
+  const folder = newRun();
+  const writer = new CreditWriter(folder);
+  writer.write(3, credits);
+  await writer.flush();
+  const [first, second] = (await readCredits(folder, 3)) ?? [];
+  expect(first).toMatchObject({
+    visit: 0,
+    trajectory: "a",
+    turn: 1,
+    advantage: 0.5,
+    factor: 1,
+    weights: [0.5, -1],
+    after: [-0.5, -2],
+  });
+  expect(first.ratios[1]).toBeCloseTo(Math.exp(0.5), 5);
+  expect(first.ratio).toBeCloseTo(Math.exp(0.25), 5);
+  expect(second.trajectory).toBe("ü");
+  expect(second.after).toEqual([Number.NaN]);
+  expect(second.factor).toBeNaN();
+  const bytes = readFileSync(layout.tokenCredits(folder, 3));
+  const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
+  expect((await parquetReadObjects({ file })).map(({ trajectory, weight }) => [trajectory, weight])).toEqual([
+    ["a", 0.5],
+    ["a", -1],
+    ["ü", 2],
+  ]);
+  expect(await readCredits(folder, 4)).toBeUndefined();
+});
+
+test("credits of a half-written or foreign file are a RunError that names it", async () => {
+  const folder = newRun();
+  const writer = new CreditWriter(folder);
+  writer.write(1, credits);
+  await writer.flush();
+  const path = layout.tokenCredits(folder, 1);
+  const whole = readFileSync(path);
+  truncateSync(path, whole.length - 40);
+  await expect(readCredits(folder, 1)).rejects.toThrow(/step-000001-tokens\.parquet/);
+  writeFileSync(path, encodeCredits(credits.slice(1)).tokens);
+  await expect(readCredits(folder, 1)).rejects.toThrow(RunError);
+});
+
+// Linux has a device on which every write finds the disk full.
+test.runIf(existsSync("/dev/full"))("credits that find the disk full end the next write, and leave nothing behind", async () => {
+  const folder = newRun();
+  const writer = new CreditWriter(folder);
+  writer.write(1, credits);
+  await writer.flush();
+  symlinkSync("/dev/full", join(layout.creditFolder(folder), ".step-000002-tokens.parquet.unfinished"));
+  writer.write(2, credits);
+  await expect(writer.flush()).rejects.toThrow("The disk is full.");
+  expect(() => writer.write(3, credits)).toThrow(RunError);
+  expect(readdirSync(layout.creditFolder(folder)).sort()).toEqual(["step-000001-tokens.parquet", "step-000001-turns.parquet"]);
+});
+
+test("what a newer version wrote is refused by both versions' names, not half understood", () => {
+  const folder = twoSteps();
+  const record = JSON.parse(readFileSync(layout.run(folder), "utf8"));
+  writeFileSync(layout.run(folder), JSON.stringify({ ...record, schema: 99, config: "of another shape" }));
+  expect(() => readRun(folder)).toThrow(/schema version 99.*up to 2.*Update/s);
+  appendFileSync(layout.index(folder), '{"schema":99}\n');
+  expect(() => readIndex(folder)).toThrow(/index\.jsonl/);
+});
+
+test("a growing file is read from where the last look ended, without its half line, and anew once it was cut", () => {
+  const folder = newRun();
+  const path = layout.metrics(folder);
+  const file = new GrowingFile(path, stepRecordSchema);
+  expect(file.lines()).toEqual([]);
+  appendFileSync(path, '{"step":1,"metrics":{}}\n{"step":2,"met');
+  expect(file.lines().map(({ step }) => step)).toEqual([1]);
+  appendFileSync(path, 'rics":{}}\n');
+  expect(file.lines().map(({ step }) => step)).toEqual([1, 2]);
+  writeFileSync(path, '{"step":7,"metrics":{}}\n');
+  expect(file.lines().map(({ step }) => step)).toEqual([7]);
+  appendFileSync(path, "not JSON\n");
+  expect(() => file.lines()).toThrow(/metrics\.jsonl/);
+});
+
+test("a request is recorded with its step, once, and the newest learning rate holds from its step on", () => {
+  const folder = newRun();
+  requestControl(folder, { action: "learning-rate", value: 0.5 });
+  writeFileSync(join(layout.requests(folder), "zzz.json"), "half a re");
+  const refused: string[] = [];
+  expect(takeRequests(folder, 4, (problem) => refused.push(problem))).toEqual([{ action: "learning-rate", value: 0.5 }]);
+  expect(refused).toHaveLength(1);
+  expect(takeRequests(folder, 5, () => {})).toEqual([]);
+  recordControl(folder, 2, { action: "learning-rate", value: 0.1 });
+  const records = readControl(folder);
+  expect([1, 2, 4].map((step) => learningRateAt(records, step))).toEqual([undefined, 0.1, 0.1]);
+  expect(learningRateAt(records.slice(0, 1), 4)).toBe(0.5);
+});
+
+test("the process that works on a run is seen while it lives, and messages keep their order", () => {
+  const folder = newRun();
+  expect(readLive(folder)).toBeUndefined();
+  writeLive(folder, { state: "running", step: 3, phase: "rollout", done: 1, total: 4, tokens: 20 });
+  expect(readLive(folder)).toMatchObject({ step: 3, phase: "rollout", done: 1 });
+  const live = JSON.parse(readFileSync(layout.live(folder), "utf8"));
+  writeFileSync(layout.live(folder), JSON.stringify({ ...live, pid: 2 ** 22 + 1 }));
+  expect(readLive(folder)).toBeUndefined();
+  for (const message of ["one", "two"]) appendMessage(folder, { level: "warning", step: 1, message });
+  expect(readMessages(folder).map(({ message }) => message)).toEqual(["one", "two"]);
+});

@@ -1,0 +1,152 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readControl, takeRequests } from "../../runs/control.ts";
+import { CreditWriter } from "../../runs/credits.ts";
+import { addStep, newRun, trajectoryOf } from "../../runs/store.fixture.ts";
+import { type Dashboard, startDashboard } from "./server.ts";
+import { TokenTexts } from "./token-texts.ts";
+
+let folder: string;
+let dashboard: Dashboard;
+let port: number;
+
+beforeAll(async () => {
+  folder = newRun("my run");
+  addStep(folder, 1, [trajectoryOf("step-1/0/0"), trajectoryOf("step-1/0/1", { reward: 0 })], { success: 0.5 });
+  const writer = new CreditWriter(folder);
+  const credit = { visit: 0, trajectory: "step-1/0/0", turn: 0, learningRate: 0.1, advantage: 1, weights: [1, 2, 3] };
+  writer.write(1, [{ ...credit, before: [-1, -1, -1], old: [-1, -1, -1], after: [-0.5, -1, -1] }]);
+  await writer.flush();
+  mkdirSync(join(dirname(folder), "broken"));
+  writeFileSync(join(dirname(folder), "broken", "run.json"), "{");
+  dashboard = await startDashboard({ runs: dirname(folder), port: 0 });
+  port = Number(new URL(dashboard.url).port);
+});
+afterAll(() => dashboard.close());
+
+interface Asked {
+  readonly headers?: Record<string, string>;
+  readonly method?: string;
+  readonly body?: string;
+  readonly to?: number;
+}
+
+function ask(
+  path: string,
+  { headers = {}, method = "GET", body, to = port }: Asked = {},
+): Promise<{ status: number; json: Record<string, unknown>; headers: Record<string, unknown> }> {
+  return new Promise((answered, failed) => {
+    const sent = request(
+      { host: "127.0.0.1", port: to, path, method, headers: { host: `127.0.0.1:${to}`, ...headers } },
+      async (response) => {
+        const chunks: Buffer[] = [];
+        for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+        const text = Buffer.concat(chunks).toString();
+        const json = String(response.headers["content-type"]).startsWith("application/json") ? JSON.parse(text) : { text };
+        answered({ status: response.statusCode ?? 0, json, headers: response.headers });
+      },
+    );
+    sent.on("error", failed);
+    sent.end(body);
+  });
+}
+
+test("runs are listed, and a damaged one is named and harms no other", async () => {
+  const { json } = await ask("/api/runs");
+  expect(json).toMatchObject({
+    runs: [{ id: "my run", state: "stopped", stepsDone: 1, success: 0.5 }],
+    broken: [{ id: "broken" }],
+  });
+});
+
+test("a trajectory comes with its credits and its group", async () => {
+  const { json } = await ask("/api/run/trajectory?run=my%20run&id=step-1/0/0");
+  expect(json).toMatchObject({
+    groupMean: 0.5,
+    hasCredits: true,
+    messages: [{ role: "user" }, { turn: 0 }, { role: "tool" }, { turn: 1 }],
+  });
+  const [first] = json.turns as { visits: unknown[]; texts: string[] }[];
+  expect(first.visits).toMatchObject([{ advantage: 1, factor: null, weights: [1, 2, 3], after: [-0.5, -1, -1] }]);
+  expect(first.texts).toEqual(["⟨3⟩", "⟨4⟩", "⟨5⟩"]);
+});
+
+test("filters, searches and their mistakes are answered", async () => {
+  const rows = async (query: string) =>
+    ((await ask(`/api/run/trajectories?run=my%20run&${query}`)).json.rows as { id: string }[]).map(({ id }) => id);
+  expect(await rows("success=false")).toEqual(["step-1/0/1"]);
+  expect(await rows("text=number%20is")).toHaveLength(2);
+  expect(await rows("text=nowhere")).toEqual([]);
+  expect((await ask("/api/run/trajectories?run=my%20run&fromStep=x")).status).toBe(422);
+  expect((await ask("/api/run?run=..%2F..")).status).toBe(404);
+  expect((await ask("/assets/..%2f..%2fpackage.json")).status).toBe(404);
+});
+
+test.each([
+  ["a name that was pointed at this machine", { host: "evil.example" }, 421],
+  ["another port's name", { host: "127.0.0.1:1" }, 421],
+  ["another page, as browsers mark it", { "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" }, 403],
+  ["a page of a neighbouring site", { "sec-fetch-site": "same-site" }, 403],
+  ["another origin", { origin: "https://evil.example" }, 403],
+] as const)("%s is refused", async (_, headers, status) => {
+  const { status: got, json } = await ask("/api/runs", { headers: { ...headers } });
+  expect(got).toBe(status);
+  expect(json).not.toHaveProperty("runs");
+});
+
+test("a request reaches the trainer only as JSON with the header that no form can send", async () => {
+  const path = "/api/run/control?run=my%20run";
+  const body = JSON.stringify({ action: "learning-rate", value: 0.5 });
+  const json = { "content-type": "application/json" };
+  expect((await ask(path, { method: "POST", body, headers: json })).status).toBe(403);
+  expect((await ask(path, { method: "POST", body, headers: { "content-type": "text/plain", "x-retrograde": "1" } })).status).toBe(
+    403,
+  );
+  expect((await ask(path, { method: "PUT", body, headers: { ...json, "x-retrograde": "1" } })).status).toBe(405);
+  expect(
+    (await ask(path, { method: "POST", body: '{"action":"delete"}', headers: { ...json, "x-retrograde": "1" } })).status,
+  ).toBe(422);
+  expect((await ask(path, { method: "POST", body, headers: { ...json, "x-retrograde": "1" } })).status).toBe(200);
+  takeRequests(folder, 2, () => {});
+  expect(readControl(folder)).toMatchObject([{ step: 2, request: { action: "learning-rate", value: 0.5 } }]);
+});
+
+test("nothing but the page's own files may run, and the page is in no frame", async () => {
+  const policy = String((await ask("/")).headers["content-security-policy"]);
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).toContain("frame-ancestors 'none'");
+  expect(policy).not.toMatch(/unsafe/);
+});
+
+test("where other machines reach it, nothing is answered without the token", async () => {
+  const open = await startDashboard({ runs: dirname(folder), host: "0.0.0.0", port: 0 });
+  const { port: to, searchParams } = new URL(open.url);
+  const token = searchParams.get("token") ?? "";
+  expect(token.length).toBeGreaterThan(20);
+  const asked = (path: string, headers = {}) => ask(path, { to: Number(to), headers });
+  expect((await asked("/api/runs")).status).toBe(401);
+  expect((await asked("/")).status).toBe(401);
+  expect((await asked("/?token=wrong")).status).toBe(401);
+  const first = await asked(`/?token=${token}`);
+  expect(first.status).toBe(200);
+  const cookie = String(first.headers["set-cookie"]).split(";")[0];
+  expect(String(first.headers["set-cookie"])).toMatch(/HttpOnly; SameSite=Strict/);
+  expect((await asked("/api/runs", { cookie })).status).toBe(200);
+  await open.close();
+});
+
+test("a character of several tokens is given to the first; bytes that are no character stay themselves", () => {
+  const bytes = new Map([
+    [1, [0xe2]],
+    [2, [0x82]],
+    [3, [0xac]],
+    [4, [0x61]],
+  ]);
+  const texts = new TokenTexts({
+    decode: (ids) => new TextDecoder().decode(Uint8Array.from(ids.flatMap((id) => bytes.get(id) ?? []))),
+  });
+  expect(texts.of([4, 1, 2, 3, 4])).toEqual(["a", "€", "", "", "a"]);
+  expect(texts.of([1, 4])).toEqual(["\ufffd", "a"]);
+});

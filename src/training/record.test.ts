@@ -1,0 +1,111 @@
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../test/letters.ts";
+import { TableEngine } from "../../test/table-engine.ts";
+import { readControl, requestControl } from "../runs/control.ts";
+import { readCredits } from "../runs/credits.ts";
+import { layout } from "../runs/layout.ts";
+import { readLive } from "../runs/live.ts";
+import { readMetrics, readTrajectories } from "../runs/read.ts";
+import { createRun, reopenRun } from "../runs/write.ts";
+import { resolveConfig, type UserConfig } from "./config.ts";
+import type { TrainingEvent } from "./events.ts";
+import { train } from "./trainer.ts";
+
+const small: UserConfig = {
+  environment: "letters",
+  rollout: { tasksPerStep: 4, groupSize: 4, maxTokens: 4 },
+  optimizer: { learningRate: 0.1, schedule: "constant" },
+  algorithm: { kind: "seeupo", visitScale: "plain", minimumRows: 1, klCoef: 0 },
+  evaluation: { tasks: 0 },
+  checkpoint: { every: 2, keep: 2 },
+  steps: 6,
+  seed: 5,
+};
+const newFolder = () => join(mkdtempSync(join(tmpdir(), "retrograde-record-")), "run");
+
+async function work(folder: string, changes: UserConfig = {}, onEvent?: (event: TrainingEvent) => void, resume = false) {
+  const config = resolveConfig(small, changes);
+  if (resume) reopenRun(folder, config);
+  else createRun(folder, config);
+  const engine = new TableEngine(lettersVocabulary);
+  return train({ config, engine, chat: lettersChat(), environment: lettersEnvironment(), folder, onEvent });
+}
+
+const ratesOf = (folder: string) => readMetrics(folder).map(({ metrics }) => metrics.learningRate);
+const metricsOf = (folder: string) => readFileSync(layout.metrics(folder), "utf8");
+
+test("credits hold the weights that moved the policy: pushed up where the reward was above its group's mean, and the log-prob follows", async () => {
+  const folder = newFolder();
+  await work(folder, { record: { after: 4 } });
+  const trajectories = new Map(readTrajectories(folder, 1).map((trajectory) => [trajectory.id, trajectory]));
+  const credits = (await readCredits(folder, 1)) ?? [];
+  expect(credits.length).toBeGreaterThan(4);
+  for (const { trajectory, turn, weights, before, advantage, factor, visit, after } of credits) {
+    const { action, samplerLogprobs } = trajectories.get(trajectory)?.turns[turn] ?? { action: [], samplerLogprobs: [] };
+    expect(weights).toHaveLength(action.length);
+    expect(weights.every((weight) => Math.sign(weight) === Math.sign(advantage))).toBe(true);
+    expect(after.every(Number.isFinite)).toBe(true);
+    // The first visit is under the weights that sampled; M is 1 there.
+    if (visit === 0) {
+      expect(factor).toBe(1);
+      for (const [t, logprob] of before.entries()) expect(logprob).toBeCloseTo(samplerLogprobs[t], 4);
+    }
+  }
+  const moved = credits.filter(({ weights }) => weights.length === 1);
+  const agree = moved.filter(({ weights, before, after }) => Math.sign(after[0] - before[0]) === Math.sign(weights[0]));
+  expect(agree.length).toBeGreaterThan(moved.length * 0.6);
+});
+
+test("recording changes no number", async () => {
+  const [on, off] = [newFolder(), newFolder()];
+  await work(on, { record: { credits: true, after: 4 } });
+  await work(off, { record: { credits: false } });
+  expect(metricsOf(on)).toBe(metricsOf(off));
+  expect(await readCredits(off, 1)).toBeUndefined();
+  expect((await readCredits(on, 6))?.length).toBeGreaterThan(0);
+});
+
+test("without a look after the update, log-probs after it are those that the algorithm computed itself", async () => {
+  const folder = newFolder();
+  await work(folder, { record: { after: 0 }, algorithm: { kind: "grpo" } });
+  const credits = (await readCredits(folder, 1)) ?? [];
+  expect(credits.length).toBeGreaterThan(0);
+  expect(credits.flatMap(({ after }) => after).every(Number.isNaN)).toBe(true);
+});
+
+test("a learning rate that was asked for holds from the next step, and a resumed run applies it at the same step", async () => {
+  const folder = newFolder();
+  await work(folder, {}, (event) => {
+    if (event.type === "stepped" && event.record.step === 3) requestControl(folder, { action: "learning-rate", value: 0.02 });
+  });
+  expect(ratesOf(folder)).toEqual([0.1, 0.1, 0.1, 0.02, 0.02, 0.02]);
+  expect(readControl(folder)).toMatchObject([{ step: 4, request: { action: "learning-rate", value: 0.02 } }]);
+
+  const stopped = newFolder();
+  const atThree = (event: TrainingEvent) => {
+    if (event.type === "stepped" && event.record.step === 3) requestControl(stopped, { action: "learning-rate", value: 0.02 });
+    if (event.type === "stepped" && event.record.step === 5) requestControl(stopped, { action: "stop" });
+  };
+  await expect(work(stopped, {}, atThree)).rejects.toThrow("continue with --resume");
+  expect(readMetrics(stopped)).toHaveLength(5);
+  await work(stopped, {}, undefined, true);
+  expect(metricsOf(stopped)).toBe(metricsOf(folder));
+});
+
+test("a paused run waits, says so, and goes on to the same numbers", async () => {
+  const [plain, paused] = [newFolder(), newFolder()];
+  await work(plain);
+  const states: (string | undefined)[] = [];
+  await work(paused, {}, (event) => {
+    if (event.type === "stepped" && event.record.step === 2) requestControl(paused, { action: "pause" });
+    if (event.type !== "control") return;
+    states.push(event.state, readLive(paused)?.state);
+    if (event.state === "paused") setTimeout(() => requestControl(paused, { action: "resume" }), 50);
+  });
+  expect(states).toEqual(["paused", "paused", "running", "running"]);
+  expect(metricsOf(paused)).toBe(metricsOf(plain));
+  expect(readLive(paused)).toBeUndefined();
+});
