@@ -51,7 +51,7 @@ export async function playOut(
   const { id, group } = options;
   const turns = (from?.turns ?? []).map((turn): Turn => ({ ...turn, trajectory: id }));
   const messages = [...(from?.messages ?? [])];
-  const trajectory = { id, group, task: task.id, messages };
+  const trajectory = { id, group, task: task.id, ...(task.kind === undefined ? {} : { kind: task.kind }), messages };
   const failed = () => ({ ...trajectory, turns: turns.map(unrewarded), reward: 0, scores: {} });
   let live: Live | undefined;
   try {

@@ -11,7 +11,7 @@ import { readIndex, TrajectoryReader } from "./index-file.ts";
 import { layout } from "./layout.ts";
 import { appendMessage, readLive, readMessages, writeLive } from "./live.ts";
 import { readMetrics, readRun, readTrajectories } from "./read.ts";
-import { stepRecordSchema } from "./records.ts";
+import { type EvaluationRecord, stepRecordSchema } from "./records.ts";
 import { addStep, newRun, trajectoryOf } from "./store.fixture.ts";
 import { reopenRun, writeEvaluation } from "./write.ts";
 
@@ -62,7 +62,7 @@ test("evaluations are in the index, with their split", () => {
     reward: estimate,
   };
   const rest = { meanTurns: 2, toolCalls: 1, stopReasons: {}, byKind: [], byRequests: [], byTurns: [] };
-  writeEvaluation(folder, { ...record, ...rest } as Parameters<typeof writeEvaluation>[1], [
+  writeEvaluation(folder, { ...record, ...rest } as unknown as EvaluationRecord, [
     trajectoryOf("after-test-2/0/0", { task: "test/0" }),
   ]);
   expect(filterIndex(readIndex(folder), { source: "after", split: "test" }).map((place) => entryAt(place).task)).toEqual([

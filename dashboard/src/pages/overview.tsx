@@ -29,7 +29,9 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
           ...(middle === undefined || !names.includes(middle) ? [] : [{ label, values: column(middle), colour }]),
         ];
   const evaluated = (greedy: boolean): Values =>
-    x.map((step) => evaluations.find((record) => record.step === step && (record.temperature === 0) === greedy)?.mean ?? null);
+    x.map(
+      (step) => evaluations.find((record) => record.step === step && (record.decoding === "greedy") === greedy)?.mean ?? null,
+    );
   const evaluationPoints: Series[] = [
     { label: "evaluation, sampled", values: evaluated(false), colour: "s3", points: true },
     { label: "evaluation, greedy", values: evaluated(true), colour: "s5", points: true },

@@ -53,11 +53,9 @@ function block(token: Token, path: string, key: number): ComponentChildren {
       return <p key={key}>{inline((token as Marked.Paragraph).tokens, path)}</p>;
     case "code":
       return (
-        <Scroll key={key} label="Example">
-          <pre>
-            <code>{(token as Marked.Code).text}</code>
-          </pre>
-        </Scroll>
+        <pre key={key}>
+          <code>{(token as Marked.Code).text}</code>
+        </pre>
       );
     case "list": {
       const { ordered, items } = token as Marked.List;
@@ -77,7 +75,7 @@ function block(token: Token, path: string, key: number): ComponentChildren {
     case "table": {
       const { header, rows } = token as Marked.Table;
       return (
-        <Scroll key={key} label="Table">
+        <Scroll key={key} label={`Table ${key + 1}`}>
           <table>
             <thead>
               <tr>

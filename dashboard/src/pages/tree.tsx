@@ -13,7 +13,7 @@ interface Placed {
   readonly parent?: Placed;
 }
 
-const [across, down, margin] = [118, 30, 24];
+const [widest, down, margin] = [118, 34, 26];
 
 /** The rollouts of a task as a tree: what they share is drawn once. */
 export function TreePage({ run, route }: { readonly run: RunDetail; readonly route: Route }) {
@@ -65,8 +65,13 @@ export function TreePage({ run, route }: { readonly run: RunDetail; readonly rou
   );
 }
 
+function depthOf({ children }: Node): number {
+  return 1 + Math.max(0, ...children.map(depthOf));
+}
+
 function Tree({ run, view }: { readonly run: string; readonly view: TreeView }) {
   const placed: Placed[] = [];
+  const across = Math.max(48, Math.min(widest, 1040 / depthOf(view.root)));
   let row = 0;
   const place = (node: Node, depth: number): Placed => {
     const children = node.children.map((child) => place(child, depth + 1));

@@ -52,7 +52,7 @@ export function TokenReasons({ view, place }: { readonly view: TrajectoryView; r
               ) : (
                 <>
                   {probability((turn.visits[0].before[token] ?? 0) + change)}{" "}
-                  <span class={change > 0 ? "win" : "loss"}>{signed(change)}</span>
+                  <span class={change > 0 ? "win" : change < 0 ? "loss" : "muted"}>{signed(change)}</span>
                 </>
               )}
             </dd>

@@ -1,0 +1,228 @@
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readControl, requestControl } from "../src/runs/control.ts";
+import { CreditWriter } from "../src/runs/credits.ts";
+import { layout } from "../src/runs/layout.ts";
+import { readMetrics } from "../src/runs/read.ts";
+import { trajectoryOf } from "../src/runs/store.fixture.ts";
+import { createRun, writeStep } from "../src/runs/write.ts";
+import { type Dashboard, startDashboard } from "../src/server/dashboard/server.ts";
+import { resolveConfig } from "../src/training/config.ts";
+import { train } from "../src/training/trainer.ts";
+import { launchBrowser, withoutBrowser } from "./browser.ts";
+import { lettersChat, lettersEnvironment, lettersTokenizer, lettersVocabulary } from "./letters.ts";
+import { TableEngine } from "./table-engine.ts";
+
+const title = withoutBrowser === undefined ? "in a browser" : `in a browser (skipped: ${withoutBrowser})`;
+
+const script = "<script>window.hacked = 1</script>";
+const image = "<img src=x onerror='window.hacked = 1'>";
+const steering = "\u001b[31mred\u001b[0m \u202egnp.exe";
+
+describe.skipIf(withoutBrowser !== undefined)(title, () => {
+  const root = mkdtempSync(join(tmpdir(), "retrograde-dashboard-"));
+  const errors: string[] = [];
+  let browser: Browser;
+  let dashboard: Dashboard;
+  let page: Page;
+
+  /** A run of our own trainer on the letters. @param pace holds every action back, in milliseconds; the run then waits in a pause at first */
+  async function trained(name: string, steps: number, seed: number, pace = 0): Promise<string> {
+    const folder = join(root, name);
+    const rollout = { tasksPerStep: 4, groupSize: 4, maxTokens: 4 };
+    const algorithm = { kind: "seeupo", visitScale: "plain", minimumRows: 1, klCoef: 0 } as const;
+    const settings = { environment: "letters", algorithm, rollout, steps, seed, evaluation: { tasks: 8, k: 1 } };
+    const config = resolveConfig({ ...settings, optimizer: { learningRate: 0.1, schedule: "constant" }, record: { after: 4 } });
+    createRun(folder, config);
+    mkdirSync(layout.tokenizer(folder));
+    writeFileSync(join(layout.tokenizer(folder), "tokenizer.json"), JSON.stringify(lettersTokenizer.tokenizer));
+    writeFileSync(join(layout.tokenizer(folder), "tokenizer_config.json"), JSON.stringify(lettersTokenizer.config));
+    if (pace > 0) requestControl(folder, { action: "pause" });
+    const engine = new TableEngine(lettersVocabulary);
+    const sample = engine.sample.bind(engine);
+    if (pace > 0)
+      engine.sample = async (request) => {
+        await new Promise((resolve) => setTimeout(resolve, pace));
+        return sample(request);
+      };
+    await train({ config, engine, chat: lettersChat(), environment: lettersEnvironment(), folder });
+    return folder;
+  }
+
+  /** Everything in it tries to be more than text. */
+  async function hostile(): Promise<void> {
+    const folder = join(root, "hostile");
+    createRun(folder, { seed: 1, steps: 1, algorithm: { kind: image }, environment: { name: script }, model: image });
+    const messages = [
+      { role: "user", content: `${script} ${steering}` },
+      { role: "assistant", content: image, toolCalls: [{ name: image, arguments: { x: script } }] },
+      { role: "tool", name: image, content: `[${script}]` },
+      { role: "assistant", content: image },
+    ] as const;
+    const timing = { rolloutSeconds: 1, updateSeconds: 1, sampledTokens: 1, sampledTokensPerSecond: 1, trainedTokens: 1 };
+    const rest = { trainedTokensPerSecond: 1, denseTokens: 1, rssMb: 1 };
+    const id = `${image}/0`;
+    writeStep(folder, { step: 1, metrics: { success: 1, reward: 1 } }, { step: 1, ...timing, ...rest }, [
+      trajectoryOf(id, { messages, task: script, kind: image, group: image, error: script, scores: { [image]: 1 } }),
+    ]);
+    const writer = new CreditWriter(folder);
+    const logprobs = [-1, -2, -3];
+    writer.write(1, [
+      { visit: 0, trajectory: id, turn: 0, learningRate: 1, weights: [1, -1, 2], before: logprobs, old: logprobs },
+    ]);
+    await writer.flush();
+  }
+
+  async function open(path: string, colorScheme: "light" | "dark" = "light"): Promise<Page> {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.goto("about:blank");
+    await page.goto(`${dashboard.url}#/${path}`);
+    await page.waitForSelector("h1, .prose");
+    // Answers that come later, such as the rows of a list.
+    await page.waitForTimeout(400);
+    return page;
+  }
+
+  async function violations(): Promise<string[]> {
+    const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+    await page.evaluate(axe);
+    // A text, because the program that runs in the page has other types than this one.
+    const found = await page.evaluate<{ id: string; nodes: { html: string }[] }[]>(
+      "axe.run().then(({ violations }) => violations)",
+    );
+    return found.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 120)}`);
+  }
+
+  beforeAll(async () => {
+    await Promise.all([trained("one", 4, 1), trained("two", 4, 2), hostile()]);
+    dashboard = await startDashboard({ runs: root, port: 0 });
+    browser = await launchBrowser();
+    // Axe is added by the test, which the page's own policy would refuse.
+    page = await (await browser.newContext({ bypassCSP: true })).newPage();
+    page.on("pageerror", (error) => errors.push(error.message));
+    page.on("console", (message) => {
+      if (message.type() === "error") errors.push(message.text());
+    });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await dashboard?.close();
+  });
+
+  test("training is watched from its start to its end, paused, slowed down and resumed, without a reload", async () => {
+    const done = trained("live", 5, 3, 500);
+    await open("run/live");
+    await page.locator(".pill.paused").waitFor();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByText(/^Now step 1 of 5/).waitFor();
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.locator(".pill.paused").waitFor();
+    await page.getByLabel("New learning rate").fill("0.02");
+    await page.getByRole("button", { name: "Set" }).click();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.locator(".pill.finished").waitFor();
+    await done;
+    await page.getByText("5 / 5").waitFor();
+    const folder = join(root, "live");
+    const changed = readControl(folder).find(({ request }) => request.action === "learning-rate");
+    expect(changed?.step).toBeGreaterThan(1);
+    for (const { step, metrics } of readMetrics(folder))
+      expect(metrics.learningRate).toBeCloseTo(step < (changed?.step ?? 0) ? 0.1 : 0.02, 9);
+  });
+
+  test("a click on a token says why it moved, with the numbers that were recorded", async () => {
+    await open("run/one/why");
+    await page.locator(".phrases summary").first().click();
+    await page.locator(".phrases details a").first().click();
+    await page.locator(".token.chosen").waitFor();
+    const weight = await page.locator("table.visit tr", { hasText: "weight w" }).first().locator("td").innerText();
+    expect(Number(weight.replace("−", "-"))).not.toBe(0);
+    await page.locator(".chat-holder").press("ArrowRight");
+    expect(await page.locator(".token.chosen").count()).toBe(1);
+    await page.getByRole("button", { name: "log-prob" }).click();
+    expect(await page.locator('.token[class*=" q"]').count()).toBeGreaterThan(0);
+  });
+
+  test("trajectories are filtered and two are read side by side, with the first difference marked", async () => {
+    await open("run/one/trajectories");
+    await page.locator("form.filters select").first().selectOption("train");
+    await page.getByText(/^64 of /).waitFor();
+    const boxes = page.locator("tbody input[type=checkbox]");
+    await boxes.nth(0).check();
+    await boxes.nth(9).check();
+    await page.getByRole("link", { name: "Read the two side by side" }).click();
+    await page.getByText(/They part in turn|The two are the same/).waitFor();
+  });
+
+  test("seeds are joined and configurations compared", async () => {
+    await open("");
+    for (const name of ["one", "two"]) await page.getByLabel(`Show the curves of ${name}`).check();
+    await page.getByText("seeupo · 2 seeds").waitFor();
+    await page.getByRole("rowheader", { name: "seed", exact: true }).waitFor();
+    await page.getByRole("link", { name: "Compare task by task" }).click();
+    await page.getByText(/8 tasks that both attempted/).waitFor();
+  });
+
+  const views = [
+    "",
+    "run/one",
+    "run/one/trajectories",
+    "run/one/trajectory?id=step-4%2F0%2F0",
+    "run/one/why",
+    "run/one/tree",
+    "run/one/behaviours",
+    "run/one/configuration",
+    "compare?a=one&b=two",
+    "reports",
+    "report?path=dashboard.md",
+  ];
+
+  test.each(views)("the view #/%s is accessible in both themes, and fits a phone", async (view) => {
+    await open(view);
+    expect(await violations(), "light").toEqual([]);
+    await page.getByRole("button", { name: "Switch to the dark theme" }).click();
+    expect(await page.evaluate("document.documentElement.dataset.theme")).toBe("dark");
+    await page.waitForTimeout(200);
+    expect(await violations(), "dark").toEqual([]);
+    await page.getByRole("button", { name: "Switch to the light theme" }).click();
+    await page.setViewportSize({ width: 380, height: 800 });
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(380);
+  });
+
+  test("the system's dark theme is the page's", async () => {
+    await page.evaluate("localStorage.clear()");
+    await open("", "dark");
+    expect(await page.evaluate("document.documentElement.dataset.theme")).toBe("dark");
+  });
+
+  test("what models write is text and never markup, in every view", async () => {
+    const id = encodeURIComponent(`${image}/0`);
+    for (const view of [
+      "",
+      "run/hostile",
+      "run/hostile/trajectories",
+      `run/hostile/trajectory?id=${id}&token=0.0`,
+      "run/hostile/why",
+      "run/hostile/tree",
+      "run/hostile/behaviours",
+      "run/hostile/configuration",
+    ]) {
+      await open(view);
+      expect(await page.evaluate("'hacked' in window"), view).toBe(false);
+      expect(await page.locator("main img, main script").count(), view).toBe(0);
+    }
+    await open(`run/hostile/trajectory?id=${id}`);
+    const shown = await page.locator(".message.user").innerText();
+    expect(shown).toContain(script);
+    expect([...shown].filter((letter) => letter === "\u001b" || letter === "\u202e")).toEqual([]);
+  });
+
+  test("no view has thrown or been refused anything", () => {
+    expect(errors).toEqual([]);
+  });
+});
