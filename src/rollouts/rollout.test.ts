@@ -107,6 +107,12 @@ test("bad calls of all kinds come back as tool messages, in their order, and the
   expect(stopReason).toBe("done");
 });
 
+test("a task's kind comes with its trajectories, where it has one", async () => {
+  const tasks: readonly Task[] = [{ id: "a", kind: "pay" }, { id: "b" }];
+  const groups = await rolloutGroups(scripted(["Done."]).sampler, chat, environmentOf(), tasks, groupOptions);
+  expect(groups.map(({ trajectories }) => trajectories[0].kind)).toEqual(["pay", undefined]);
+});
+
 test("behaviours come with the trajectory, as counts", async () => {
   const score = () => ({ reward: 0, behaviours: { asks: true, retries: false, files: { done: 1, called: 3 } } });
   const { behaviours } = await play(environmentOf({ score }));
