@@ -63,8 +63,8 @@ test("train without a terminal prints a line for each phase and step, and the la
     "Run: done",
     "evaluating 8 episodes …",
   ]);
-  expect(lines.filter((line) => /^ +[12] /.test(line))).toHaveLength(2);
-  expect(lines).toContain("Success on 4 test tasks, 2 attempts each, with 95 % intervals");
+  expect(lines.filter((line) => /^ {4}[12] /.test(line))).toHaveLength(2);
+  expect(lines).toContain("Success on 4 test tasks, with 95 % intervals");
   expect(lines.some((line) => line.startsWith("  retrograde chat --model done "))).toBe(true);
 });
 
@@ -93,7 +93,11 @@ test("Ctrl-C keeps what is done, says how to continue, and that command finishes
 
 test("eval, runs and chat work on what train made", async () => {
   const evaluated = await retrograde("eval --model done --tasks 3 --k 2");
-  expect(evaluated.lines.find((line) => line.startsWith("success"))).toMatch(/%\s+\[/);
+  expect(evaluated.lines.find((line) => line.startsWith("greedy"))).toMatch(/(success|reward) .*\[/);
+  expect(evaluated.lines.find((line) => line.startsWith("sampled × 2"))).toMatch(/(success|reward) .*\[/);
+  const compared = await retrograde("eval --compare evaluations/letters-done-1 model --tasks 3 --k 2 --json");
+  expect(compared.exitCode).toBe(0);
+  expect(JSON.parse(compared.lines.join("\n")).difference.sampled.success).toMatchObject({ tasks: 3, exact: true });
   expect(evaluated.lines).toContain("An episode that it fails");
 
   expect((await retrograde("runs --in .")).lines[2]).toMatch(/^done +seeupo +2\/2 .*finished/);

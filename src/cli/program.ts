@@ -82,15 +82,26 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
     });
 
   withSettings(program.command("eval"), evaluationFlags)
-    .summary("measure a model")
-    .description("Attempts tasks of a split several times each, and tells the share that succeeded, with a 95 % interval.")
+    .summary("measure a model, compare two")
+    .description(
+      "Attempts tasks of a split, greedily and sampled, and reports success with 95 % intervals. Every episode is written as it ends; the folder\n" +
+        "has a report as Markdown and as JSON. With --compare two models, or two evaluations, on the same tasks.",
+    )
+    .option("--compare <models...>", "two models, runs, or folders of evaluations: the paired difference, second minus first")
+    .option("--resume", "continue the evaluation in --out, or else the newest one that has not finished")
+    .option("--json", "print the report as JSON, and nothing else")
     .addHelpText(
       "after",
-      examples("eval", "eval --model runs/office-seeupo-1 --split challenge", "eval --tasks 64 --k 1 --temperature 0"),
+      examples(
+        "eval",
+        "eval --model runs/office-seeupo-1 --split challenge",
+        "eval --tasks 64 --k 1 --temperature 0",
+        "eval --compare runs/office-seeupo-1 runs/office-grpo-1",
+      ),
     )
     .action(async (flags) => {
       const { evalCommand } = await import("./commands/eval.ts");
-      exit(await evalCommand(flags, screen));
+      exit(await evalCommand(flags, screen, createScreen(errors)));
     });
 
   withSettings(program.command("chat"), chatFlags)

@@ -56,6 +56,7 @@ export const evaluationFlags: readonly SettingFlag[] = [
   seed,
   device,
   threads,
+  { flag: "--out <folder>", path: "out", description: "folder of the evaluation; if left out, a new one under evaluations/" },
 ];
 
 export const chatFlags: readonly SettingFlag[] = [

@@ -65,12 +65,15 @@ export interface EncodedTrajectories {
 
 /** One JSON line a trajectory, compressed. */
 export function encodeTrajectories(trajectories: readonly Trajectory[]): EncodedTrajectories {
-  const lines = trajectories.map((trajectory) =>
-    Buffer.from(`${JSON.stringify({ schema: schemaVersion, ...stored(trajectory) })}\n`),
-  );
+  const lines = trajectories.map((trajectory) => Buffer.from(`${encodeTrajectory(trajectory)}\n`));
   const offsets = [0];
   for (const line of lines) offsets.push((offsets.at(-1) ?? 0) + line.length);
   return { bytes: gzipSync(Buffer.concat(lines)), offsets };
+}
+
+/** Returns one line of a file of trajectories. */
+export function encodeTrajectory(trajectory: Trajectory): string {
+  return JSON.stringify({ schema: schemaVersion, ...stored(trajectory) });
 }
 
 /** Returns what `encodeTrajectories` wrote, id for id. */

@@ -1,97 +1,168 @@
+import { ConfigError, RunError } from "../../core/errors.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
 import { whileOpen } from "../../environments/lifetime.ts";
+import { newRunFolder } from "../../runs/write.ts";
 import { modelFolder, openModel, samplingUse } from "../../sdk/model.ts";
 import { environmentOf } from "../../sdk/train.ts";
-import { resolveConfig } from "../../training/config.ts";
+import { resolveConfig, type TrainingConfig, type UserConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
-import { evaluate } from "../../training/evaluation/evaluate.ts";
+import { decodingPlans, evaluate } from "../../training/evaluation/evaluate.ts";
+import {
+  askedOf,
+  type EvaluationReport,
+  evaluationsFolder,
+  finishEvaluation,
+  keepEpisode,
+  openEvaluation,
+  playedIn,
+  unfinishedEvaluation,
+} from "../../training/evaluation/folder.ts";
 import { succeeded } from "../../training/rollout-metrics.ts";
-import { checkSplit } from "../../training/tasks.ts";
+import { checkSplit, evaluationTasks } from "../../training/tasks.ts";
 import { episodeLines } from "../conversation.ts";
 import { showDownload } from "../download.ts";
-import { bar, count, duration, interval, percent, plural, table } from "../format.ts";
+import { evaluationLines, reportPage, tableLines } from "../evaluation-lines.ts";
+import { plural } from "../format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../interrupt.ts";
-import { advance, measures, nothingYet, statusLine } from "../progress.ts";
-import { byTurns } from "../report.ts";
+import { commandPrefix, quoted } from "../invocation.ts";
+import { advance, nothingYet, statusLine } from "../progress.ts";
 import type { Screen } from "../screen.ts";
 import { evaluationFlags, type SettingValues, settingsOf } from "../settings.ts";
 
-/** Measures a model on tasks of a split. @returns the exit code */
-export async function evalCommand(flags: SettingValues, screen: Screen): Promise<number> {
-  const user = await loadConfigFile(flags.config);
-  const config = resolveConfig(user, settingsOf(evaluationFlags, flags));
-  const environment = environmentOf(config, user);
-  const { split, tasks, k, temperature } = config.evaluation;
-  await checkSplit(environment, "evaluation.split", split);
-  const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, samplingUse(config)));
-  const total = Math.min(tasks, await environment.size(split)) * k;
-  screen.line(`Evaluating ${folder} in "${environment.name}": ${plural(tasks, `${split} task`)}, ${plural(k, "attempt")} each`);
+export interface EvalFlags extends SettingValues {
+  readonly resume?: boolean;
+  readonly json?: boolean;
+  /** Two models, or folders of evaluations. */
+  readonly compare?: readonly string[];
+}
 
+/** Measures a model on tasks of a split, or compares two. @returns the exit code */
+export async function evalCommand(flags: EvalFlags, output: Screen, notes: Screen): Promise<number> {
+  const user = await loadConfigFile(flags.config);
+  const screen = flags.json === true ? notes : output;
+  if (flags.compare !== undefined) {
+    const { compareCommand } = await import("./eval-compare.ts");
+    return compareCommand(flags.compare, flags, user, output, screen);
+  }
+  const config = resolveConfig(user, settingsOf(evaluationFlags, flags));
+  const measured = await measure(config, user, flags.resume === true, screen);
+  if (measured === undefined) return interruptedExitCode;
+  if (flags.json === true) output.line(JSON.stringify({ folder: measured.folder, ...measured.report }, null, 2));
+  else showEvaluation(measured, screen);
+  return 0;
+}
+
+export interface Measured {
+  readonly folder: string;
+  readonly report: EvaluationReport;
+  readonly trajectories: readonly Trajectory[];
+}
+
+/**
+ * Evaluates a model into a folder, greedily and sampled; every episode is written as it ends.
+ * @returns undefined if it was interrupted
+ */
+export async function measure(
+  config: TrainingConfig,
+  user: UserConfig,
+  resume: boolean,
+  screen: Screen,
+): Promise<Measured | undefined> {
+  const environment = environmentOf(config, user);
+  const { split, tasks: wanted, k } = config.evaluation;
+  await checkSplit(environment, "evaluation.split", split);
+  if (wanted === 0) throw new ConfigError("evaluation.tasks", 0, { expected: "at least one task to evaluate" });
+  const model = await showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, samplingUse(config)));
   const interrupt = listenForInterrupt(() => screen.clear());
-  const { engine, chat, device } = await openModel(
-    folder,
-    config.engine,
-    { use: samplingUse(config), seed: config.seed },
-    config.chat,
-  );
-  if (device !== "cpu") screen.line(`Computing on ${device}`);
   const seconds = () => performance.now() / 1000;
   const started = seconds();
-  let progress = advance(nothingYet, { type: "phase", phase: "evaluate", step: 0, total }, started);
-  let tokens = 0;
   try {
-    const { record, trajectories } = await whileOpen(environment, () =>
-      evaluate(engine, chat, environment, {
-        ...{ when: "after", step: 0, split, tasks, k, temperature, rollout: config.rollout, seed: config.seed },
-        signal: interrupt.signal,
-        onTrajectory: ({ turns }) => {
-          tokens += turns.reduce((sum, { action }) => sum + action.length, 0);
-          progress = advance(
-            progress,
-            { type: "progress", phase: "evaluate", done: progress.done + 1, total, tokens },
+    return await whileOpen(environment, async () => {
+      const tasks = await evaluationTasks(environment, split, wanted);
+      const asked = await askedOf(config, model, tasks);
+      const folder = folderOf(config, resume);
+      openEvaluation(folder, asked, resume);
+      const { engine, chat, device } = await openModel(
+        model,
+        config.engine,
+        { use: samplingUse(config), seed: config.seed },
+        config.chat,
+      );
+      try {
+        const plans = decodingPlans(config.evaluation, k);
+        screen.line(`Evaluating ${model} in "${environment.name}": ${plural(tasks.length, `${split} task`)}`);
+        if (device !== "cpu") screen.line(`Computing on ${device}`);
+        const results = [];
+        for (const { decoding, temperature, k: attempts } of plans) {
+          const played = playedIn(folder, decoding);
+          const total = tasks.length * attempts;
+          let progress = advance(
+            nothingYet,
+            { type: "phase", phase: "evaluate", step: 0, total: total - played.size },
             seconds(),
           );
-          screen.status(statusLine(progress, seconds()));
-        },
-      }),
-    );
-    screen.clear();
-    if (interrupt.signal.aborted) {
-      screen.line("Interrupted: nothing was measured.");
-      return interruptedExitCode;
-    }
-    const { paint, width } = screen;
-    for (const { name, text } of measures(record))
-      screen.line(`${name.padEnd(9)}${name === "success" ? `${paint.green(bar(record.mean, 30))} ` : ""}${text}`);
-    for (const pass of record.mean === 0 && record.reward.mean !== 0 ? [] : record.passAt)
-      screen.line(`pass@${pass.k}`.padEnd(9) + interval(pass));
-    screen.line(
-      `${record.meanTurns.toFixed(1)} turns on average, ${plural(record.toolCalls, "tool call")}, ${duration(seconds() - started)}`,
-    );
-    screen.line(
-      `ended: ${Object.entries(record.stopReasons)
-        .map(([reason, n]) => `${reason} ${count(n)}`)
-        .join(", ")}`,
-    );
-    for (const [name, parts] of [
-      ["kind of request", record.byKind],
-      ["requests", record.byRequests],
-      ["turns taken", byTurns(record.byTurns)],
-    ] as const) {
-      if (parts.length < 2) continue;
-      screen.line();
-      const rows = parts.map((part) => [part.name, percent(part.success), count(part.attempts)]);
-      for (const line of table([[name, "success", "attempts"], ...rows])) screen.line(line);
-    }
-    const failed = trajectories.find((trajectory) => !succeeded(trajectory));
-    if (failed !== undefined) {
-      screen.line();
-      screen.line(paint.bold("An episode that it fails"));
-      for (const line of episodeLines(failed, paint, width)) screen.line(line);
-    }
-    return 0;
+          let tokens = 0;
+          const result = await evaluate(engine, chat, environment, {
+            ...{ when: "after", step: 0, split, tasks: wanted, k: attempts, temperature },
+            ...{ rollout: config.rollout, seed: config.seed, played, signal: interrupt.signal },
+            onTrajectory: (trajectory) => {
+              keepEpisode(folder, decoding, trajectory);
+              tokens += trajectory.turns.reduce((sum, { action }) => sum + action.length, 0);
+              const done = progress.done + 1;
+              progress = advance(
+                progress,
+                { type: "progress", phase: "evaluate", done, total: total - played.size, tokens },
+                seconds(),
+              );
+              screen.status(statusLine(progress, seconds()));
+            },
+          });
+          screen.clear();
+          if (interrupt.signal.aborted) {
+            screen.line(`Interrupted. Episodes that have ended are kept in ${folder}`);
+            screen.line(`Continue: the same command with --resume --out ${quoted(folder)}`);
+            return undefined;
+          }
+          results.push(result);
+        }
+        const records = results.map(({ record }) => record);
+        const report = finishEvaluation(folder, records, seconds() - started, reportPage);
+        return { folder, report, trajectories: results.flatMap(({ trajectories }) => trajectories) };
+      } finally {
+        await engine.dispose();
+      }
+    });
   } finally {
     screen.clear();
     interrupt.release();
-    await engine.dispose();
   }
+}
+
+function folderOf({ out, environment, model }: TrainingConfig, resume: boolean): string {
+  if (out !== undefined) return out;
+  if (!resume)
+    return newRunFolder(evaluationsFolder, `${environment.name}-${model.split(/[/\\@]/).findLast(Boolean) ?? "model"}`);
+  const unfinished = unfinishedEvaluation(evaluationsFolder);
+  if (unfinished !== undefined) return unfinished;
+  throw new RunError("--resume", evaluationsFolder, {
+    expected: "a folder with an unfinished evaluation",
+    hint: "Name the evaluation's folder with --out, or start a new one without --resume.",
+  });
+}
+
+function showEvaluation({ folder, report, trajectories }: Measured, screen: Screen): void {
+  const { paint, width } = screen;
+  const greedyFirst = report.evaluations.toSorted((a, b) => a.decoding.localeCompare(b.decoding));
+  for (const record of greedyFirst) for (const line of evaluationLines(record, paint)) screen.line(line);
+  // Tables are of the evaluation with the most episodes.
+  for (const line of tableLines(report.evaluations[0])) screen.line(line);
+  const failed = trajectories.find((trajectory) => !succeeded(trajectory));
+  if (failed !== undefined && report.evaluations.some(({ measure }) => measure !== "reward")) {
+    screen.line();
+    screen.line(paint.bold("An episode that it fails"));
+    for (const line of episodeLines(failed, paint, width)) screen.line(line);
+  }
+  screen.line();
+  screen.line(`${folder}: report.md, report.json, and every episode`);
+  screen.line(`Compare: ${commandPrefix()} eval --compare ${quoted(folder)} OTHER`);
 }

@@ -1,0 +1,124 @@
+import { existsSync } from "node:fs";
+import { ConfigError } from "../../core/errors.ts";
+import { layout } from "../../runs/layout.ts";
+import { readRun } from "../../runs/read.ts";
+import { resolveConfig, type UserConfig } from "../../training/config.ts";
+import { compareOutcomes, type OutcomeComparison, outcomesOf } from "../../training/evaluation/compare.ts";
+import { requireComparable } from "../../training/evaluation/differing.ts";
+import {
+  type Asked,
+  decodingsOf,
+  type EvaluationReport,
+  episodesOf,
+  isEvaluation,
+  readAsked,
+  readReport,
+} from "../../training/evaluation/folder.ts";
+import { measureOf } from "../../training/evaluation/run-evaluations.ts";
+import { evaluationLines } from "../evaluation-lines.ts";
+import { count, plural, points, pText } from "../format.ts";
+import { interruptedExitCode } from "../interrupt.ts";
+import { rewardText } from "../progress.ts";
+import type { Screen } from "../screen.ts";
+import { evaluationFlags, settingsOf } from "../settings.ts";
+import { type EvalFlags, measure } from "./eval.ts";
+
+interface Side {
+  readonly folder: string;
+  readonly asked: Asked;
+  readonly report: EvaluationReport;
+}
+
+/** Compares two models, or two evaluations, on the same tasks and random numbers. @returns the exit code */
+export async function compareCommand(
+  names: readonly string[],
+  flags: EvalFlags,
+  user: UserConfig,
+  output: Screen,
+  screen: Screen,
+): Promise<number> {
+  if (names.length !== 2) throw new ConfigError("--compare", names, { expected: "two models, or two folders of evaluations" });
+  const worlds = names.map((name) => worldOf(name));
+  const named = typeof flags.env === "string" ? flags.env : environmentName(user.environment);
+  const [first, second] = worlds;
+  if (named === undefined && first !== undefined && second !== undefined && JSON.stringify(first) !== JSON.stringify(second))
+    throw new ConfigError(`environment of ${names[1]}`, second, {
+      expected: `${JSON.stringify(first)}, that of ${names[0]}`,
+      hint: "They belong to different worlds. Name the one in which both are measured with --env.",
+    });
+  const measuredElsewhere = names.find((name) => named !== undefined && isEvaluation(name) && worldOf(name)?.name !== named);
+  if (measuredElsewhere !== undefined)
+    throw new ConfigError("environment.name", named, {
+      expected: `${JSON.stringify(worldOf(measuredElsewhere)?.name)}, in which ${measuredElsewhere} was measured`,
+      hint: "Name a model instead of the evaluation, so that it is measured in the other world.",
+    });
+  const world = named === undefined ? (first ?? second) : undefined;
+  const sides: Side[] = [];
+  for (const name of names) {
+    const side = await sideOf(name, flags, world === undefined ? user : { ...user, environment: world }, screen);
+    if (side === undefined) return interruptedExitCode;
+    sides.push(side);
+  }
+  const [a, b] = sides;
+  const differs = requireComparable(a.asked, b.asked);
+  const compared = decodingsOf(a.folder)
+    .filter((decoding) => decodingsOf(b.folder).includes(decoding))
+    .map((decoding) => {
+      const [left, right] = sides.map(({ folder }) => outcomesOf(episodesOf(folder, decoding)));
+      return { decoding, ...compareOutcomes(left, right, a.asked.seed, [names[0], names[1]]) };
+    });
+  const measured = measureOf(sides.flatMap(({ report }) => report.evaluations));
+  if (flags.json === true) {
+    const difference = Object.fromEntries(compared.map(({ decoding, success, reward }) => [decoding, { success, reward }]));
+    output.line(JSON.stringify({ a: a.report, b: b.report, measure: measured, differs, difference }, null, 2));
+    return 0;
+  }
+  for (const [letter, { report, folder }] of [["A", a] as const, ["B", b] as const]) {
+    screen.line(screen.paint.bold(`${letter}  ${report.asked.model} (${folder})`));
+    for (const record of report.evaluations) for (const line of evaluationLines(record, screen.paint)) screen.line(`   ${line}`);
+  }
+  screen.line(screen.paint.bold("B − A, on the same tasks"));
+  for (const { decoding, ...comparison } of compared)
+    for (const line of comparisonLines(decoding, comparison, measured !== "reward")) screen.line(`   ${line}`);
+  if (a.asked.weights !== undefined && a.asked.weights === b.asked.weights)
+    screen.line(screen.paint.yellow("Both have the same weights."));
+  if (differs.length > 0) screen.line(screen.paint.yellow(`They differ in ${differs.join("; ")}`));
+  return 0;
+}
+
+/** The environment that a run or an evaluation was made in; undefined for a model. */
+function worldOf(name: string): { readonly name: string; readonly settings: Record<string, unknown> } | undefined {
+  if (isEvaluation(name)) return readAsked(name).environment;
+  if (!existsSync(layout.run(name))) return undefined;
+  const { environment } = readRun(name).config as { environment: { name: string; settings?: Record<string, unknown> } };
+  return { name: environment.name, settings: environment.settings ?? {} };
+}
+
+function environmentName(environment: UserConfig["environment"]): string | undefined {
+  return typeof environment === "string" ? environment : environment?.name;
+}
+
+/** @returns undefined if it was interrupted */
+async function sideOf(name: string, flags: EvalFlags, user: UserConfig, screen: Screen): Promise<Side | undefined> {
+  if (isEvaluation(name)) {
+    const report = readReport(name);
+    if (report !== undefined) return { folder: name, asked: report.asked, report };
+    throw new ConfigError("--compare", name, {
+      expected: "an evaluation that has finished",
+      hint: `Finish it with --resume --out ${name}.`,
+    });
+  }
+  const config = resolveConfig(user, { ...settingsOf(evaluationFlags, flags), model: name, out: undefined });
+  const measured = await measure({ ...config, out: undefined }, user, false, screen);
+  return measured === undefined ? undefined : { folder: measured.folder, asked: measured.report.asked, report: measured.report };
+}
+
+function comparisonLines(name: string, { success, reward }: OutcomeComparison, hasSuccess: boolean): string[] {
+  const { pValue, exact, better, worse, smallest, tasks, difference } = hasSuccess ? success : reward;
+  const text = hasSuccess ? points(difference) : rewardText(difference);
+  const seen = hasSuccess ? `${(smallest * 100).toFixed(1)} points` : smallest.toFixed(3);
+  return [
+    `${name.padEnd(10)}${text}, ${pText(pValue)} (${exact ? "exact" : "simulated"})`,
+    `${"".padEnd(10)}${plural(better, "task")} better, ${count(worse)} worse of ${count(tasks)}; ${seen} would have been seen`,
+  ];
+}

@@ -1,0 +1,104 @@
+import type { Breakdown, EvaluationRecord } from "../runs/records.ts";
+import type { EvaluationReport } from "../training/evaluation/folder.ts";
+import { bar, count, duration, interval, percent, plural, table } from "./format.ts";
+import type { Paint } from "./paint.ts";
+import { measures } from "./progress.ts";
+import { byTurns } from "./report.ts";
+
+/** One way of decoding, on the screen. */
+export function evaluationLines(record: EvaluationRecord, paint: Paint): string[] {
+  const { decoding, k, passAt, passAll, meanTurns, toolCalls, sampledTokens, stopReasons, measure } = record;
+  const name = decoding === "greedy" ? "greedy" : `sampled × ${k}`;
+  return [
+    ...measures(record).map(
+      (measured, i) =>
+        `${(i === 0 ? name : "").padEnd(13)}${measured.name.padEnd(8)} ` +
+        `${measured.name === "success" ? `${paint.green(bar(record.mean, 24))} ` : ""}${measured.text}`,
+    ),
+    ...(measure === "reward" || k === 1
+      ? []
+      : [...passAt.slice(1).map((pass) => passLine("@", pass)), ...passAll.slice(1).map((pass) => passLine("^", pass))]),
+    `${"".padEnd(13)}${meanTurns.toFixed(1)} turns on average, ${plural(toolCalls, "tool call")}, ${count(sampledTokens)} tokens`,
+    `${"".padEnd(13)}ended: ${Object.entries(stopReasons)
+      .map(([reason, n]) => `${reason} ${count(n)}`)
+      .join(", ")}`,
+  ];
+}
+
+function passLine(sign: string, pass: EvaluationRecord["passAt"][number]): string {
+  return `${"".padEnd(13)}${`pass${sign}${pass.k}`.padEnd(8)} ${interval(pass)}`;
+}
+
+/** Success by kind, number of requests and turns, and behaviours. */
+export function breakdownTables(record: EvaluationRecord): { readonly name: string; readonly rows: string[][] }[] {
+  const parts = ([name, all]: readonly [string, readonly Breakdown[]]) => ({
+    name,
+    rows: [[name, "success", "interval", "attempts"], ...all.map(breakdownRow)],
+  });
+  const breakdowns = [
+    ["kind of request", record.byKind],
+    ["requests", record.byRequests],
+    ["turns taken", byTurns(record.byTurns)],
+  ] as const;
+  const behaviours = record.behaviours.map(({ name, done, called }) => [
+    name,
+    percent(done / Math.max(1, called)),
+    count(done),
+    count(called),
+  ]);
+  return [
+    ...breakdowns.filter(([, all]) => all.length > 1).map(parts),
+    ...(behaviours.length === 0
+      ? []
+      : [{ name: "behaviour", rows: [["behaviour", "share", "done", "called for"], ...behaviours] }]),
+  ];
+}
+
+function breakdownRow({ name, success, low, high, attempts }: Breakdown): string[] {
+  const range = low === undefined || high === undefined ? "" : interval({ mean: success, low, high }).split("  ")[1];
+  return [name, percent(success), range, count(attempts)];
+}
+
+export function tableLines(record: EvaluationRecord): string[] {
+  return breakdownTables(record).flatMap(({ rows }) => ["", ...table(rows)]);
+}
+
+/** The report as Markdown. */
+export function reportPage({ asked, evaluations, seconds }: EvaluationReport): string {
+  const markdown = (rows: readonly (readonly string[])[]) => [
+    `| ${rows[0].join(" | ")} |`,
+    `|${rows[0].map((_, i) => (i === 0 ? "---" : "---:")).join("|")}|`,
+    ...rows.slice(1).map((row) => `| ${row.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`),
+  ];
+  const title = (record: EvaluationRecord) => (record.decoding === "greedy" ? "greedy" : `sampled × ${record.k}`);
+  const summary = evaluations.flatMap((record) => [
+    ...measures(record).map(({ name, text }) => [title(record), name, text]),
+    ...record.passAt.slice(1).map((pass) => [title(record), `pass@${pass.k}`, interval(pass)]),
+    ...record.passAll.slice(1).map((pass) => [title(record), `pass^${pass.k}`, interval(pass)]),
+  ]);
+  const cost = evaluations.map((record) => [
+    title(record),
+    count(record.tasks * record.k),
+    record.meanTurns.toFixed(1),
+    count(record.toolCalls),
+    count(record.sampledTokens),
+    Object.entries(record.stopReasons)
+      .map(([reason, n]) => `${reason} ${count(n)}`)
+      .join(", "),
+  ]);
+  return [
+    `# ${asked.model} in ${asked.environment.name}`,
+    "",
+    `${plural(asked.tasks, `${asked.split} task`)}, seed ${asked.seed}, retrograde ${asked.version}, ${duration(seconds)}. Intervals are of 95 %, over tasks.`,
+    "",
+    ...markdown([["decoding", "measure", "value"], ...summary]),
+    "",
+    "## Cost",
+    "",
+    ...markdown([["decoding", "episodes", "mean turns", "tool calls", "sampled tokens", "ended"], ...cost]),
+    ...evaluations.flatMap((record) =>
+      breakdownTables(record).flatMap(({ name, rows }) => ["", `## By ${name}, ${title(record)}`, "", ...markdown(rows)]),
+    ),
+    "",
+  ].join("\n");
+}
