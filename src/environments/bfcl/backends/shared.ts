@@ -1,6 +1,7 @@
 import { deepCopy } from "../python/copy.ts";
 import { parseJson } from "../python/json.ts";
 import { ellipsis } from "../python/objects.ts";
+import { neverChanges } from "../python/text.ts";
 import type { Dict, Value } from "../python/values.ts";
 import { longContextJson } from "./long-context-data.ts";
 
@@ -39,7 +40,9 @@ export function longText(name: string): string {
 
 /** A list that the long_context category adds, which nothing changes. */
 export function longList(name: string): Value[] {
-  return data(name) as Value[];
+  const list = data(name) as Value[];
+  neverChanges(list);
+  return list;
 }
 
 /** A dict that the long_context category adds, whose changes all instances of the evaluation see. */

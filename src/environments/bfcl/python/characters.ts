@@ -61,5 +61,6 @@ export function digitValue(character: string): number | undefined {
 
 /** Decimal digits of other scripts as ASCII, as Python's number parsers read them. */
 export function asciiDigits(text: string): string {
+  if (/^[\x20-\x7e]*$/.test(text)) return text;
   return text.replace(/\p{Nd}/gu, (character) => String(digitValue(character) ?? character));
 }

@@ -3,17 +3,19 @@
  * CPython's `random` module on top.
  */
 export class PythonRandom {
-  private readonly words = new Uint32Array(624);
+  private readonly seed: bigint;
+  /** Made when the first number is drawn, since most episodes draw none. */
+  private words: Uint32Array | undefined;
   private index = 624;
 
   constructor(seed: bigint) {
-    const key: number[] = [];
-    for (let rest = seed < 0n ? -seed : seed; rest > 0n || key.length === 0; rest >>= 32n) key.push(Number(rest & 0xffffffffn));
-    this.seedByArray(key);
+    this.seed = seed < 0n ? -seed : seed;
   }
 
-  private seedByArray(key: readonly number[]): void {
-    const { words } = this;
+  private seeded(): Uint32Array {
+    const words = new Uint32Array(624);
+    const key: number[] = [];
+    for (let rest = this.seed; rest > 0n || key.length === 0; rest >>= 32n) key.push(Number(rest & 0xffffffffn));
     words[0] = 19650218;
     for (let i = 1; i < 624; i++) words[i] = Math.imul(1812433253, words[i - 1] ^ (words[i - 1] >>> 30)) + i;
     let i = 1;
@@ -28,9 +30,11 @@ export class PythonRandom {
       if (++i >= 624) words[(i = 1) - 1] = words[623];
     }
     words[0] = 0x80000000;
+    return words;
   }
 
   private word(): number {
+    this.words ??= this.seeded();
     const { words } = this;
     if (this.index >= 624) {
       for (let k = 0; k < 624; k++) {
@@ -76,8 +80,8 @@ export class PythonRandom {
   }
 
   clone(): PythonRandom {
-    const copy = new PythonRandom(0n);
-    copy.words.set(this.words);
+    const copy = new PythonRandom(this.seed);
+    copy.words = this.words?.slice();
     copy.index = this.index;
     return copy;
   }

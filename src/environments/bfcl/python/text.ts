@@ -12,6 +12,21 @@ export function repr(value: Value): string {
   return reprWithin(value, []);
 }
 
+/** The texts of lists that never change, which are written again and again. */
+const constantTexts = new WeakMap<object, { json?: string; repr?: string }>();
+
+/** Declares that a list and all within it never change, so that its texts are computed once. */
+export function neverChanges(list: Value[]): void {
+  if (!constantTexts.has(list)) constantTexts.set(Object.freeze(list), {});
+}
+
+function constantText(list: Value[], kind: "json" | "repr", compute: () => string): string {
+  const known = constantTexts.get(list);
+  if (known === undefined) return compute();
+  known[kind] ??= compute();
+  return known[kind];
+}
+
 function reprWithin(value: Value, parents: readonly Value[]): string {
   switch (typeof value) {
     case "string":
@@ -28,7 +43,8 @@ function reprWithin(value: Value, parents: readonly Value[]): string {
   if (parents.length > 900) throw recursionError("maximum recursion depth exceeded while getting the repr of an object");
   const within = [...parents, value];
   const inner = (item: Value) => reprWithin(item, within);
-  if (Array.isArray(value)) return parents.includes(value) ? "[...]" : `[${value.map(inner).join(", ")}]`;
+  if (Array.isArray(value))
+    return parents.includes(value) ? "[...]" : constantText(value, "repr", () => `[${value.map(inner).join(", ")}]`);
   if (value instanceof Tuple) return `(${value.items.map(inner).join(", ")}${value.items.length === 1 ? "," : ""})`;
   if (value instanceof PySet) return value.size === 0 ? "set()" : `{${value.items().map(inner).join(", ")}}`;
   if (parents.includes(value)) return "{...}";
@@ -120,8 +136,8 @@ function jsonWithin(value: Value, parents: readonly Value[]): string {
       out += `${out === "" ? "" : ", "}${jsonString(jsonKey(key))}: ${jsonWithin(item, within)}`;
     return `{${out}}`;
   }
-  const items = value instanceof Tuple ? value.items : value;
-  return `[${items.map((item) => jsonWithin(item, within)).join(", ")}]`;
+  const list = (items: readonly Value[]) => `[${items.map((item) => jsonWithin(item, within)).join(", ")}]`;
+  return value instanceof Tuple ? list(value.items) : constantText(value, "json", () => list(value));
 }
 
 function jsonFloat(x: number): string {

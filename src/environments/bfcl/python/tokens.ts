@@ -69,18 +69,32 @@ export function tokenize(source: string): Token[] {
       continue;
     }
     const level = open.length;
-    stringStart.lastIndex = at;
-    const start = stringStart.exec(source);
-    if (start !== null) {
-      const token = readString(source, at, start[1] ?? "", start[2], level, line);
-      tokens.push(token);
-      at += token.text.length;
-      line += token.text.split("\n").length - 1;
+    const word = asciiWord(source, at);
+    if (word !== "" && !isQuote(source[at + word.length]) && !beyondAscii(source, at + word.length)) {
+      tokens.push({ kind: "name", text: word, level, line });
+      at += word.length;
       continue;
     }
-    number.lastIndex = at;
-    const digits = number.exec(source);
-    if (digits !== null && /^[.\d]/.test(digits[0])) {
+    if (word !== "" || isQuote(character)) {
+      stringStart.lastIndex = at;
+      const start = stringStart.exec(source);
+      if (start !== null) {
+        const token = readString(source, at, start[1] ?? "", start[2], level, line);
+        tokens.push(token);
+        at += token.text.length;
+        if (token.text.includes("\n")) line += token.text.split("\n").length - 1;
+        continue;
+      }
+    }
+    if ((character >= "0" && character <= "9") || character === ".") {
+      number.lastIndex = at;
+      const digits = number.exec(source);
+      if (digits === null) {
+        const text = source.startsWith("...", at) ? "..." : ".";
+        tokens.push({ kind: "operator", text, level, line });
+        at += text.length;
+        continue;
+      }
       const text = digits[0];
       checkNumber(source, at, text, line);
       tokens.push({ kind: "number", text, value: numberValue(text, line), level, line });
@@ -88,10 +102,10 @@ export function tokenize(source: string): Token[] {
       continue;
     }
     name.lastIndex = at;
-    const word = name.exec(source);
-    if (word !== null) {
-      tokens.push({ kind: "name", text: word[0].normalize("NFKC"), level, line });
-      at += word[0].length;
+    const letters = name.exec(source);
+    if (letters !== null) {
+      tokens.push({ kind: "name", text: letters[0].normalize("NFKC"), level, line });
+      at += letters[0].length;
       continue;
     }
     operator.lastIndex = at;
@@ -122,6 +136,25 @@ export function tokenize(source: string): Token[] {
   return tokens;
 }
 
+/** The word of ASCII letters, digits and underscores that begins here. Empty if there is none. */
+function asciiWord(source: string, start: number): string {
+  let at = start;
+  for (; at < source.length; at++) {
+    const code = source.charCodeAt(at);
+    const letter = (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code === 95;
+    if (!letter && !(at > start && code >= 48 && code <= 57)) break;
+  }
+  return source.slice(start, at);
+}
+
+function isQuote(character: string | undefined): boolean {
+  return character === "'" || character === '"';
+}
+
+function beyondAscii(source: string, at: number): boolean {
+  return at < source.length && source.charCodeAt(at) > 127;
+}
+
 function unknownCharacter(source: string, at: number, line: number): PyError {
   const code = source.codePointAt(at) ?? 0;
   const character = String.fromCodePoint(code);
@@ -134,6 +167,7 @@ function unknownCharacter(source: string, at: number, line: number): PyError {
 }
 
 function checkNumber(source: string, at: number, text: string, line: number): void {
+  if (/^[1-9]\d*$|^\d+\.\d+$/.test(text) && /[\s,)\]}]/.test(source[at + text.length] ?? ",")) return;
   const next = source.slice(at + text.length, at + text.length + 12);
   if (/^0\d/.test(text) && /^[\d_]+$/.test(text) && /[1-9]/.test(text))
     throw syntaxError("leading zeros in decimal integer literals are not permitted; use an 0o prefix for octal integers", line);
