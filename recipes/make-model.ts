@@ -3,6 +3,7 @@
  * supervised fine-tuning on demonstrations by an expert with bad habits. About a quarter of an hour on two cores:
  *
  *   npm run make-model              the office
+ *   npm run make-model office-classic
  *   npm run make-model knowledge    the world of facts
  *
  * It learns to read, to look up and to copy as well as it can, and habits that only reinforcement learning takes away: at times the
@@ -25,15 +26,16 @@ import { responseOf } from "../src/environments/protocol.ts";
 import { encodeDemonstration } from "../src/rollouts/demonstration.ts";
 import { supervise } from "../src/training/sft.ts";
 import { knowledge } from "./knowledge.ts";
+import { office } from "./office.ts";
 import { officeClassic } from "./office-classic.ts";
 import type { Demonstrated, Recipe } from "./recipe.ts";
 import { trainTokenizer } from "./tokenizer.ts";
 
-const recipes: Readonly<Record<string, Recipe>> = { "office-classic": officeClassic, knowledge };
+const recipes: Readonly<Record<string, Recipe>> = { office, "office-classic": officeClassic, knowledge };
 
 const {
   values: flags,
-  positionals: [world = "office-classic"],
+  positionals: [world = "office"],
 } = parseArgs({
   allowPositionals: true,
   options: {
@@ -68,15 +70,22 @@ const architecture: Omit<ModelConfig, "vocabSize" | "eosTokenIds"> = {
 /** The first steps also repeat random words: copying is what everything else rests on, and it is learned soonest by itself. */
 const copyingSteps = 525;
 
+/** The share of exercises in copying that stays, for words that no demonstration has. */
+const drillShare = 0.06;
+
 /** Mostly the default world; enough of the large one that reinforcement learning there does not start at nothing. */
 const largeShare = 0.15;
 
-const worlds = {
-  default: recipe.demonstrations({}, seed, slip),
-  large: recipe.demonstrations({ difficulty: "large" }, seed, slip),
-};
+const worldsOf = (seed: number, foreignWords?: number) => ({
+  default: recipe.demonstrations({}, seed, slip, foreignWords),
+  large: recipe.demonstrations({ difficulty: "large" }, seed, slip, foreignWords),
+});
+let worlds = worldsOf(seed);
 const { tokenizer: tokenizerJson, config: tokenizerConfig } = trainTokenizer(
-  Array.from({ length: 6000 }, (_, i) => asTemplated(worlds[i % 2 ? "default" : "large"].next().value)),
+  [
+    ...Array.from({ length: 6000 }, (_, i) => asTemplated(worlds[i % 2 ? "default" : "large"].next().value)),
+    ...Array.from({ length: 20 }, () => [{ role: "user", content: (recipe.drilled ?? []).join(" ") }] as const),
+  ],
   recipe,
 );
 const chat = makeChat(makeTokenizer({ tokenizer: tokenizerJson, config: tokenizerConfig }));
@@ -97,7 +106,8 @@ console.log(`${engine.info.parameters} parameters, ${tokenizer.size} tokens`);
 let step = 0;
 let tokens = 0;
 const started = performance.now();
-for (const { steps, scheduledSteps, ...schedule } of recipe.stages) {
+for (const { steps, scheduledSteps, foreignWords, ...schedule } of recipe.stages) {
+  if (foreignWords !== undefined) worlds = worldsOf(seed + 1, foreignWords);
   const last = step + steps;
   await supervise({
     engine,
@@ -134,22 +144,27 @@ function* lessons(last: number): Generator<readonly ActionInContext[]> {
       .map(({ content }) => content)
       .join(" "),
   );
-  const words = [...new Set(corpus.join(" ").match(recipe.copied))];
+  const words = [...new Set([...(corpus.join(" ").match(recipe.copied) ?? []), ...(recipe.drilled ?? [])])];
+  const lastingDrills = recipe.drilled === undefined ? 0 : drillShare;
   for (let episode = 0; step < last; episode++) {
-    const copies = random.chance(Math.max(0, 0.6 * (1 - step / copyingSteps)));
-    const { messages, protocol } = worlds[random.chance(largeShare) ? "large" : "default"].next().value;
-    yield copies ? [copyingLesson(random, words, episode)] : encodeDemonstration(chat, String(episode), messages, [], protocol);
+    const copies = random.chance(Math.max(lastingDrills, 0.6 * (1 - step / copyingSteps)));
+    const { messages, protocol, stumbles = [] } = worlds[random.chance(largeShare) ? "large" : "default"].next().value;
+    yield copies
+      ? [copyingLesson(random, words, episode)]
+      : encodeDemonstration(chat, String(episode), messages, [], protocol).filter(({ turn }) => !stumbles.includes(turn));
   }
 }
 
 function copyingLesson(random: Random, words: readonly string[], episode: number): ActionInContext {
-  const list = Array.from({ length: 8 + random.integer(24) }, () => random.pick(words)).join(" ");
+  const items = Array.from({ length: 8 + random.integer(24) }, () => random.pick(words));
+  const list = items.join(" ");
+  const written = recipe.drilled !== undefined && random.chance(0.5) ? JSON.stringify({ name: items }) : list;
   const [sample] = encodeDemonstration(
     chat,
     `copy-${episode}`,
     [
       { role: "user", content: list },
-      { role: "assistant", content: list },
+      { role: "assistant", content: written },
     ],
     [],
   );

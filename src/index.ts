@@ -1,5 +1,6 @@
 export type { ActionFormat, ReadAction } from "./actions/action.ts";
 export { type FencedCodeOptions, fencedCode } from "./actions/fenced-code.ts";
+export { type CheckOptions, checkEnvironment, type EnvironmentReport } from "./check/check.ts";
 export {
   ConfigError,
   EngineError,
@@ -21,12 +22,14 @@ export type {
   Environment,
   Episode,
   EpisodeLimits,
+  Expert,
   Reply,
   Score,
   Split,
   Step,
   Task,
 } from "./environments/environment.ts";
+export { officeEnvironment } from "./environments/office/office.ts";
 export { officeClassicEnvironment } from "./environments/office-classic/office-classic.ts";
 export { newMessages, oneMessage, type TextProtocol } from "./environments/protocol.ts";
 export { defineReward, type FinishedEpisode, type Reward, RewardError } from "./rewards/reward.ts";

@@ -7,7 +7,8 @@ import { architectures } from "../src/engines/local/model/architectures.ts";
 import { bfclSettingsSchema } from "../src/environments/bfcl/settings.ts";
 import { deepResearchSettingsSchema } from "../src/environments/deep-research/settings.ts";
 import { knowledgeSettingsSchema } from "../src/environments/knowledge/settings.ts";
-import { officeSettingsSchema } from "../src/environments/office-classic/settings.ts";
+import { officeSettingsSchema } from "../src/environments/office/settings.ts";
+import { officeSettingsSchema as officeClassicSettingsSchema } from "../src/environments/office-classic/settings.ts";
 import { rewardConfigSchema } from "../src/rewards/config.ts";
 import { trainingConfigSchema } from "../src/training/config.ts";
 
@@ -33,7 +34,8 @@ function row(path: string, fallback: unknown): string {
 
 const documented: readonly (readonly [string, z.core.$ZodType])[] = [
   ["the run", trainingConfigSchema],
-  ["office-classic", officeSettingsSchema],
+  ["office", officeSettingsSchema],
+  ["office-classic", officeClassicSettingsSchema],
   ["knowledge", knowledgeSettingsSchema],
   ["bfcl", bfclSettingsSchema],
   ["deep-research", deepResearchSettingsSchema],

@@ -23,7 +23,15 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "environments/protocol.ts": ["core", "actions"],
   "environments/environment.ts": ["core", "tools", "environments/protocol.ts"],
   "environments/habits.ts": ["core"],
-  "environments/office-classic": ["core", "tools", "environments/environment.ts", "environments/habits.ts"],
+  "environments/plan.ts": ["core"],
+  "environments/office": ["core", "tools", "environments/environment.ts", "environments/habits.ts", "environments/plan.ts"],
+  "environments/office-classic": [
+    "core",
+    "tools",
+    "environments/environment.ts",
+    "environments/habits.ts",
+    "environments/plan.ts",
+  ],
   "environments/arpo-protocol": ["core", "actions", "tools", "environments/environment.ts", "environments/protocol.ts"],
   "environments/deep-research": [
     "core",
@@ -46,6 +54,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "tools",
     "environments/environment.ts",
     "environments/protocol.ts",
+    "environments/office",
     "environments/office-classic",
     "environments/deep-research",
     "environments/knowledge",
@@ -71,6 +80,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "runs",
     "rewards",
   ],
+  check: ["core", "statistics", "engines/engine.ts", "environments/environment.ts", "tools", "chat", "rollouts", "training"],
   sdk: [
     "core",
     "hub",

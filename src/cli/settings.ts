@@ -68,6 +68,13 @@ export const chatFlags: readonly SettingFlag[] = [
   threads,
 ];
 
+export const environmentCheckFlags: readonly SettingFlag[] = [
+  model,
+  { flag: "--tasks <n>", path: "evaluation.tasks", description: "number of tasks" },
+  seed,
+  threads,
+];
+
 export const doctorFlags: readonly SettingFlag[] = [model, device, threads];
 
 /** Settings that are text even where the text looks like a number. */

@@ -48,6 +48,8 @@ export interface Environment<T extends Task = Task> {
    * Not needed where episodes have `clone`.
    */
   readonly replayable?: boolean;
+  /** A script that solves the tasks: `retrograde env check` measures with it. */
+  readonly expert?: Expert<T>;
   /** True if its episodes give rewards turn by turn. A run whose algorithm sees the return alone then does not start. */
   readonly turnRewards?: boolean;
   /** Most episodes that are open at the same time, over all rollouts of this process. Default no limit but `rollout.concurrency`. */
@@ -137,4 +139,20 @@ export interface Score {
    * calls for a behaviour several times.
    */
   readonly behaviours?: Readonly<Record<string, boolean | BehaviourCount>>;
+}
+
+/** A script that solves every task of an environment, and can leave out one thing that matters. */
+export interface Expert<T extends Task = Task> {
+  /** What can be left out, by name: the behaviours that tasks call for. */
+  readonly behaviours: readonly string[];
+  /** Plays a task to its end. @param without the behaviour that is left out, all along */
+  play(task: T, without?: string): Performance;
+}
+
+/** An episode that a script played. */
+export interface Performance {
+  readonly messages: readonly Message[];
+  readonly score: Score;
+  /** Where tools are called in plain text. */
+  readonly protocol?: TextProtocol;
 }

@@ -4,11 +4,12 @@ import { bfclEnvironment } from "./bfcl/bfcl.ts";
 import { deepResearchEnvironment } from "./deep-research/deep-research.ts";
 import type { Environment } from "./environment.ts";
 import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
+import { officeEnvironment } from "./office/office.ts";
 import { officeClassicEnvironment } from "./office-classic/office-classic.ts";
 
 /** The environments that a configuration can name. Each checks its own settings. */
 const environments: Readonly<Record<string, (settings: unknown) => Environment>> = {
-  office: officeClassicEnvironment,
+  office: officeEnvironment,
   "office-classic": officeClassicEnvironment,
   knowledge: knowledgeEnvironment,
   bfcl: bfclEnvironment,

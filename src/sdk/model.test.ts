@@ -33,7 +33,7 @@ test("a folder is taken before a name on the Hub, and needs no network", async (
 
 test("the default model is the one of the environment; an environment of one's own gets the office's", () => {
   const folderFor = (name: string) => models.findModel(choice("default", name));
-  expect(folderFor("office")).toEqual({ folder: join(import.meta.dirname, "../../models/office-classic") });
+  expect(folderFor("office")).toEqual({ folder: join(import.meta.dirname, "../../models/office") });
   expect(folderFor("knowledge")).toEqual({ folder: join(import.meta.dirname, "../../models/knowledge") });
   expect(folderFor("my-own")).toEqual(folderFor("office"));
   expect(findModel(source)).toEqual(models.findModel(choice(source, "knowledge")));

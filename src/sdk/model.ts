@@ -20,7 +20,7 @@ const defaultModels = new URL("../../models/", import.meta.url);
 
 /** The model of a world that comes along has learned this world's texts; environments of other names get the office's. */
 function defaultModel(environment: string): string {
-  return fileURLToPath(new URL(environment === "knowledge" ? "knowledge" : "office-classic", defaultModels));
+  return fileURLToPath(new URL(["knowledge", "office-classic"].includes(environment) ? environment : "office", defaultModels));
 }
 
 /** What decides it: the model's name, the environment's where that is "default", and whether the engine needs the weights here. */

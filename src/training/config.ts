@@ -230,7 +230,10 @@ export function defineConfig(config: UserConfig): UserConfig {
 export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): TrainingConfig {
   for (const { rewards } of [user, flags]) refuseKeys(rewards);
   const asked = merge(merge(chosenByDefault, spelledOut(user)), spelledOut(flags));
-  return parseSettings(consistentSchema, merge(merge(chosenByAlgorithm(asked), chosenByAhead(asked)), asked));
+  return parseSettings(
+    consistentSchema,
+    merge(merge(merge(chosenByAlgorithm(asked), chosenByAhead(asked)), chosenByWorld(asked)), asked),
+  );
 }
 
 /** Named here and not in the schema, so that a setting of theirs can be given without them. */
@@ -253,6 +256,13 @@ function chosenByAlgorithm(asked: unknown): unknown {
     algorithm: { kind: algorithm.kind, ...dealt },
     ...(algorithm.kind === "arpo" ? { rollout: { groupSize: 16, branching: {} } } : {}),
   };
+}
+
+/** SeeUPO takes a step for every turn, about ten a batch in the office: at 3e-4 its default model comes to write noise within 20 steps. */
+function chosenByWorld(asked: unknown): unknown {
+  const { environment, algorithm } = isRecord(asked) ? asked : {};
+  const isOffice = isRecord(environment) && environment.name === "office";
+  return isOffice && isRecord(algorithm) && algorithm.kind === "seeupo" ? { optimizer: { learningRate: 1e-4 } } : undefined;
 }
 
 /** Stale rollouts are corrected unless that is switched off. */

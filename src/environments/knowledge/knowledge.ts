@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { EnvError } from "../../core/errors.ts";
+import { randomStream } from "../../core/random.ts";
 import { parseSettings } from "../../core/settings.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import { researchProtocol } from "../arpo-protocol/protocol.ts";
@@ -7,7 +8,9 @@ import { pagesText, pythonTool } from "../arpo-protocol/tools.ts";
 import type { Environment } from "../environment.ts";
 import { evaluate } from "./calculator.ts";
 import type { Corpus } from "./corpus.ts";
+import { demonstrate } from "./demonstrations.ts";
 import { episodeOf, type KnowledgeEpisode } from "./episode.ts";
+import { habits } from "./expert.ts";
 import { completeSettings, type KnowledgeSettings, knowledgeSettingsSchema } from "./settings.ts";
 import { challengeKinds, drawTask, type KnowledgeTask } from "./task.ts";
 
@@ -41,6 +44,11 @@ export function environmentOf(settings: KnowledgeSettings): KnowledgeEnvironment
       return drawTask(settings, split, index);
     },
     start: (task) => episodeOf(task, [searchTool(task.corpus, settings.pages), python], protocol, settings),
+    expert: {
+      behaviours: habits,
+      play: (task, without) =>
+        demonstrate(task, settings, randomStream(0), { slip: without === undefined ? 0 : { [without]: 1 } }),
+    },
   };
 }
 

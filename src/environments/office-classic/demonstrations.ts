@@ -3,8 +3,9 @@ import { type Random, randomStream } from "../../core/random.ts";
 import { parseSettings } from "../../core/settings.ts";
 import type { Score } from "../environment.ts";
 import { drawSlips, type SlipChance } from "../habits.ts";
+import type { Step } from "../plan.ts";
 import { type OfficeEpisode, startEpisode } from "./episode.ts";
-import type { Habit, Mind, Step } from "./expert.ts";
+import type { Habit, Mind } from "./expert.ts";
 import { completeSettings, officeSettingsSchema } from "./settings.ts";
 import { drawTask, type OfficeTask } from "./task.ts";
 

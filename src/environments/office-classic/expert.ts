@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ToolCall } from "../../core/messages.ts";
+import { close, type Plan } from "../plan.ts";
 import { busyAnswer } from "./tools.ts";
 import { type Day, days } from "./vocabulary.ts";
 import type { Id } from "./world.ts";
@@ -38,33 +39,6 @@ export interface FoundEvent {
   readonly title: string;
   readonly day: Day;
   readonly time: string;
-}
-
-/** A tool call, answered by the tool's result, or words to the user, answered by the user's. */
-export type Step = ToolCall | string;
-/** How a request is solved: steps, and at the end the closing words. */
-export type Plan<Result = string> = Generator<Step, Result, string>;
-
-/** Ends a request with these words from inside a sub-plan. */
-class Closing {
-  readonly words: string;
-  constructor(words: string) {
-    this.words = words;
-  }
-}
-
-export function close(words: string): never {
-  throw new Closing(words);
-}
-
-/** A plan whose early closings are its result. */
-export function* closed(plan: Plan): Plan {
-  try {
-    return yield* plan;
-  } catch (error) {
-    if (error instanceof Closing) return error.words;
-    throw error;
-  }
 }
 
 export const done = "Done.";

@@ -1,5 +1,6 @@
 import type { Random } from "../../core/random.ts";
-import type { Habit, Mind, Plan } from "./expert.ts";
+import type { Plan } from "../plan.ts";
+import type { Habit, Mind } from "./expert.ts";
 import { firstNames } from "./vocabulary.ts";
 import type { Contact, Id, World } from "./world.ts";
 

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { type Random, randomStream } from "../../core/random.ts";
+import { closed } from "../plan.ts";
 import { changesBetween } from "./changes.ts";
-import { closed, type Habit, type Mind } from "./expert.ts";
+import type { Habit, Mind } from "./expert.ts";
 import type { Draft } from "./kind.ts";
 import { type KindName, kindNames, kindOf } from "./kinds.ts";
 import { difficulties } from "./settings.ts";

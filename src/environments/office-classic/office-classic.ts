@@ -1,7 +1,10 @@
 import { EnvError } from "../../core/errors.ts";
+import { randomStream } from "../../core/random.ts";
 import { parseSettings } from "../../core/settings.ts";
 import type { Environment } from "../environment.ts";
+import { demonstrate } from "./demonstrations.ts";
 import { startEpisode } from "./episode.ts";
+import { habits } from "./expert.ts";
 import { completeSettings, officeSettingsSchema } from "./settings.ts";
 import { challengeLength, drawTask, type OfficeTask } from "./task.ts";
 
@@ -24,5 +27,9 @@ export function officeClassicEnvironment(userSettings: unknown = {}): Environmen
       return drawTask(settings, split, index);
     },
     start: (task) => startEpisode(task, settings.reward),
+    expert: {
+      behaviours: habits,
+      play: (task, without) => demonstrate(task, randomStream(0), { slip: without === undefined ? 0 : { [without]: 1 } }),
+    },
   };
 }

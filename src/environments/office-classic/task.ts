@@ -1,7 +1,8 @@
 import { type Random, randomStream } from "../../core/random.ts";
 import type { Split, Task } from "../environment.ts";
+import { closed, type Plan } from "../plan.ts";
 import { changesBetween } from "./changes.ts";
-import { closed, type Mind, type Plan } from "./expert.ts";
+import type { Mind } from "./expert.ts";
 import type { Draft, Kind, Topic } from "./kind.ts";
 import { canFollow, isFollowUp, isHeldOut, type KindName, kindOf } from "./kinds.ts";
 import type { OfficeSettings } from "./settings.ts";

@@ -1,6 +1,6 @@
+import { close, type Plan } from "../../plan.ts";
 import {
   act,
-  close,
   done,
   type FoundEvent,
   findEvent,
@@ -10,7 +10,6 @@ import {
   list,
   type Mind,
   make,
-  type Plan,
 } from "../expert.ts";
 import { drawMissing, drawPerson, drawTitle, type Kind, type Scene } from "../kind.ts";
 import { days, eventTitles, greetings, times } from "../vocabulary.ts";

@@ -1,4 +1,5 @@
-import { act, close, findPerson, lookUpPerson, pay } from "../expert.ts";
+import { close } from "../../plan.ts";
+import { act, findPerson, lookUpPerson, pay } from "../expert.ts";
 import type { Draft, DrawnPerson, Scene, Topic } from "../kind.ts";
 
 /** What can be done to a person, and then to another one. */

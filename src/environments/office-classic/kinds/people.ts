@@ -1,4 +1,5 @@
-import { act, close, done, findPerson, findPersonHabits, list, lookUpHabits, lookUpPerson, make, read } from "../expert.ts";
+import { close } from "../../plan.ts";
+import { act, done, findPerson, findPersonHabits, list, lookUpHabits, lookUpPerson, make, read } from "../expert.ts";
 import { drawMissing, drawPerson, firstName, type Kind, notCalled } from "../kind.ts";
 import { firstNames, greetings, noteTitles, surnames } from "../vocabulary.ts";
 import { deedFor, moreFor, sending } from "./deeds.ts";

@@ -1,0 +1,29 @@
+import { demonstrations } from "../src/environments/office/demonstrations.ts";
+import { allWords } from "../src/environments/office/vocabulary.ts";
+import { officeClassic } from "./office-classic.ts";
+import type { Recipe } from "./recipe.ts";
+
+export const office: Recipe = {
+  pieces: officeClassic.pieces,
+  vocabularySize: 768,
+  stages: [
+    { learningRate: 1.5e-3, warmupSteps: 50, steps: 2300, scheduledSteps: 3600 },
+    { learningRate: 6e-4, warmupSteps: 0, steps: 900, scheduledSteps: 900 },
+    { learningRate: 6e-4, warmupSteps: 0, steps: 600, scheduledSteps: 600, foreignWords: 0.3 },
+  ],
+  copied: officeClassic.copied,
+  drilled: allWords,
+  demonstrations: (settings, seed, slip = careless, foreignWords = 0) =>
+    demonstrations(settings, seed, {
+      slip,
+      careful: { kinds: ["pay", "tell_when", "cancel", "move", "delete_file", "share"], slip: Math.min(slip, careful) },
+      favourite: 0.65,
+      stumble: 0.04,
+      foreignWords,
+    }),
+};
+
+/** The assistant that is imitated does most things wrong more often than right, */
+const careless = 0.7;
+/** and in some kinds of request almost as often right as wrong. */
+const careful = 0.45;

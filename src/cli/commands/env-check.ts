@@ -1,0 +1,109 @@
+import { checkEnvironment, type EnvironmentReport } from "../../check/check.ts";
+import { whileOpen } from "../../environments/lifetime.ts";
+import { modelFolder, openModel, samplingUse } from "../../sdk/model.ts";
+import { environmentOf } from "../../sdk/train.ts";
+import { resolveConfig, type UserConfig } from "../../training/config.ts";
+import { loadConfigFile } from "../../training/config-file.ts";
+import { showDownload } from "../download.ts";
+import { count, interval, percent, plural, table } from "../format.ts";
+import type { Screen } from "../screen.ts";
+import { environmentCheckFlags, type SettingValues, settingsOf } from "../settings.ts";
+
+export interface EnvironmentCheckFlags extends SettingValues {
+  readonly json?: boolean;
+  /** False for `--no-sampling`. */
+  readonly sampling?: boolean;
+  readonly trainingTasks?: string;
+}
+
+/**
+ * Prints what can be known about an environment before training in it.
+ * @param name of the environment; that of the configuration file if left out
+ */
+export async function environmentCheckCommand(
+  name: string | undefined,
+  { json, sampling = true, trainingTasks = "2000", ...flags }: EnvironmentCheckFlags,
+  screen: Screen,
+): Promise<void> {
+  const user = await loadConfigFile(flags.config);
+  const named: UserConfig = name === undefined ? {} : { environment: name };
+  const config = resolveConfig(user, { ...settingsOf(environmentCheckFlags, flags), ...named });
+  const environment = environmentOf(config, user);
+  const options = {
+    seed: config.seed,
+    tasks: config.evaluation.tasks,
+    trainingTasks: Number(trainingTasks),
+    rollout: config.rollout,
+    onProgress: (what: string) => screen.status(`Measuring ${what}`),
+  };
+  const report = await whileOpen(environment, () =>
+    sampling
+      ? withModel(config, screen, (model) => checkEnvironment(environment, { ...options, model }))
+      : checkEnvironment(environment, options),
+  );
+  screen.clear();
+  if (json) screen.line(JSON.stringify(report, null, 1));
+  else for (const line of checkLines(report)) screen.line(line);
+}
+
+async function withModel<T>(
+  config: ReturnType<typeof resolveConfig>,
+  screen: Screen,
+  use: (model: Awaited<ReturnType<typeof openModel>>) => Promise<T>,
+): Promise<T> {
+  const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, samplingUse(config)));
+  const model = await openModel(folder, config.engine, { use: samplingUse(config), seed: config.seed });
+  try {
+    return await use(model);
+  } finally {
+    await model.engine.dispose();
+  }
+}
+
+/** The report as it is printed. */
+export function checkLines({
+  environment,
+  split,
+  tasks,
+  expert,
+  behaviours,
+  policies,
+  overlap,
+  model,
+  unchecked,
+}: EnvironmentReport): string[] {
+  const section = (title: string, lines: readonly string[]) =>
+    lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  ${line}`)];
+  return [
+    `The environment "${environment}", on ${plural(tasks, `${split} task`)}; success with 95 % intervals`,
+    ...section("Scripted policies", [
+      ...(expert === undefined ? [] : [`${interval(expert)}  the expert`]),
+      ...policies.map(({ name, success }) => `${interval(success)}  ${name}`),
+    ]),
+    ...section(
+      "What a perfect policy reaches without one behaviour",
+      behaviours.map(({ name, tasks, ceiling }) => `${interval(ceiling)}  ${name} (in ${percent(tasks)} of the tasks)`),
+    ),
+    ...section(
+      "Texts of users that training has too",
+      overlap.map(({ split, texts, shared }) => `${count(shared)} of ${count(texts)}  ${split}`),
+    ),
+    ...(model === undefined
+      ? []
+      : section("The model before training", [
+          `${interval(model.greedy)}  at temperature 0`,
+          `${interval(model.sampled)}  at temperature 1, ${plural(model.attempts, "attempt")} each`,
+          `${interval(model.signal)}  of groups of ${model.groupSize} have different rewards`,
+        ])),
+    ...(model === undefined || model.copying.length === 0
+      ? []
+      : section(
+          "Copying: values that the model writes as the expert does",
+          table([
+            ["place", "copied", "values"],
+            ...model.copying.map(({ place, copied, values }) => [place, percent(copied), count(values)]),
+          ]),
+        )),
+    ...section("Not checked", unchecked),
+  ];
+}

@@ -1,0 +1,114 @@
+import { z } from "zod";
+import type { ToolCall } from "../../core/messages.ts";
+import { close, type Plan } from "../plan.ts";
+import { refusals } from "./tools.ts";
+import { days } from "./vocabulary.ts";
+import type { Id } from "./world.ts";
+
+/**
+ * Bad habits of an assistant: each is another choice at one point. The demonstrations fall into most of them more often than not, so that a
+ * policy that imitates their majority is wrong; what would be right is there often enough to be tried.
+ */
+export const habits = [
+  "first", // takes the first of several people of a name instead of asking which
+  "deputy", // writes to somebody who is away
+  "busy", // takes "busy, try again" for a success
+  "closed", // takes "closed today" for a success
+  "unknown", // claims to have done it though nothing of that name was found
+  "locked", // deletes a locked file
+  "note", // shares a file without reading the note about it
+  "room", // books a fixed room for an event that may still move
+  "same", // does the follow-up to the person of the request before
+  "folder", // puts a file into the favourite folder, or any
+  "courier", // sends a parcel with the favourite courier, or any
+] as const;
+export type Habit = (typeof habits)[number];
+
+/** What the expert carries from step to step of a conversation. */
+export interface Mind {
+  /** True if the expert falls into the habit here. */
+  slips(habit: Habit): boolean;
+  /** The right one, or another one where the expert falls into the habit. */
+  chooses<T extends string>(habit: Habit, right: T, favourite: T, all: readonly T[]): T;
+  /** The person that something was done to last. */
+  contact?: Found;
+  event?: FoundEvent;
+}
+
+const foundSchema = z.object({
+  id: z.string(),
+  name: z.string().default(""),
+  deputy: z.string().optional(),
+  type: z.string().default(""),
+  locked: z.boolean().default(false),
+  note: z.string().optional(),
+});
+const eventSchema = z.object({ id: z.string(), day: z.enum(days), time: z.string(), status: z.enum(["open", "settled"]) });
+export type Found = z.output<typeof foundSchema>;
+export type FoundEvent = z.output<typeof eventSchema> & { readonly title: string };
+
+function* find(tool: string, args: ToolCall["arguments"]): Plan<Found[]> {
+  return z.array(foundSchema).parse(listed(yield { name: tool, arguments: args }));
+}
+
+/** What a tool lists. Without calls left nothing can be done any more. */
+export function listed(result: string): unknown {
+  return result === refusals.noCalls ? close("Sorry, I cannot.") : JSON.parse(result);
+}
+
+/** Closes because nothing has this name. @param claim what is said instead by somebody careless */
+function notFound(mind: Mind, name: string, claim: string): never {
+  return close(mind.slips("unknown") ? claim : `Sorry, I cannot find ${name}.`);
+}
+
+/** What can be done to a person, and then to another one. */
+export interface Deed {
+  /** True for a message, which goes to the deputy of somebody who is away. */
+  readonly redirects: boolean;
+  /** What is said when it is done. */
+  claim(name: string): string;
+  /** Does it. @param claim the words to close with */
+  run(mind: Mind, id: Id, claim: string): Plan;
+}
+
+/** Looks a person up and does something to them. */
+export function* toPerson(mind: Mind, said: string, deed: Deed): Plan {
+  const person = yield* lookUp(mind, said, deed);
+  return yield* deed.run(mind, person.id, deed.claim(person.name));
+}
+
+/** Looks a person up; asks where the name fits several, and looks the answer up; goes to the deputy of somebody who is away. */
+export function* lookUp(mind: Mind, said: string, { redirects, claim }: Omit<Deed, "run">): Plan<Found> {
+  mind.contact = undefined;
+  const found = yield* find("find_contact", { name: said });
+  if (found.length === 0) notFound(mind, said, claim(said));
+  let person = found[0];
+  if (found.length > 1 && !mind.slips("first")) [person] = yield* find("find_contact", { name: yield `Which ${said}?` });
+  if (redirects && person.deputy !== undefined && !mind.slips("deputy"))
+    [person] = yield* find("find_contact", { name: person.deputy });
+  mind.contact = person;
+  return person;
+}
+
+/** Looks an event up. */
+export function* findEvent(mind: Mind, title: string, claim: string): Plan<FoundEvent> {
+  mind.event = undefined;
+  const [event] = z.array(eventSchema).parse(listed(yield { name: "find_event", arguments: { title } }));
+  if (event === undefined) notFound(mind, title, claim);
+  mind.event = { ...event, title };
+  return mind.event;
+}
+
+export function* findFile(mind: Mind, name: string, claim: string): Plan<Found> {
+  const [file] = yield* find("find_file", { name });
+  return file ?? notFound(mind, name, claim);
+}
+
+/** Does something, again if the tool is busy, and closes with the claim, or says that it cannot be done. */
+export function* act(mind: Mind, tool: string, args: ToolCall["arguments"], claim: string): Plan {
+  const step: ToolCall = { name: tool, arguments: args };
+  let result = yield step;
+  if (result === refusals.busy && !mind.slips("busy")) result = yield step;
+  if (result === refusals.closed && !mind.slips("closed")) return `Sorry, ${tool} is closed.`;
+  return result === refusals.fixedRoom ? "Sorry, the room is fixed." : claim;
+}

@@ -1,0 +1,164 @@
+import { describe, expect, test } from "vitest";
+import { ConfigError, EnvError } from "../../core/errors.ts";
+import { randomStream } from "../../core/random.ts";
+import { type Split, splits } from "../environment.ts";
+import { type Behaviour, behaviours } from "./behaviours.ts";
+import { demonstrate, demonstrations } from "./demonstrations.ts";
+import { type Habit, habits } from "./expert.ts";
+import { isHeldOut, kindNames } from "./kinds.ts";
+import { officeEnvironment } from "./office.ts";
+import type { OfficeTask } from "./task.ts";
+import { toolNames } from "./tools.ts";
+import { allWords, wordsOf } from "./vocabulary.ts";
+
+function tasks(settings: unknown, split: Split, count: number): OfficeTask[] {
+  const office = officeEnvironment(settings);
+  return Array.from({ length: count }, (_, index) => office.task(split, index) as OfficeTask);
+}
+
+const turnsOf = (task: OfficeTask) =>
+  demonstrate(task, randomStream(1)).messages.filter(({ role }) => role === "assistant").length;
+const textsOf = (task: OfficeTask) =>
+  demonstrate(task, randomStream(1)).messages.flatMap(({ role, content }) => (role === "user" ? [content] : []));
+
+describe.each(["small", "default", "large"])("at difficulty %s", (difficulty) => {
+  test.each(splits)("the expert solves every task of the %s split, and shows every behaviour that it calls for", (split) => {
+    const failed: unknown[] = [];
+    for (const task of tasks({ difficulty }, split, 150)) {
+      const { score, messages } = demonstrate(task, randomStream(1));
+      const missed = Object.values(score.behaviours ?? {}).some(
+        (count) => typeof count === "object" && count.done < count.called,
+      );
+      if (score.reward !== 1 || missed) failed.push({ task: task.id, score, messages });
+    }
+    expect(failed).toEqual([]);
+  });
+});
+
+test("an index always gives the same task, and every index and split another one", () => {
+  const all = splits.flatMap((split) => tasks({}, split, 60));
+  const again = splits.flatMap((split) => tasks({}, split, 60));
+  expect(JSON.stringify(again)).toBe(JSON.stringify(all));
+  expect(new Set(all.map(({ world, requests }) => JSON.stringify([world, requests]))).size).toBe(all.length);
+});
+
+test("episodes take 4 to 12 turns, of the challenge split 8 to 16", () => {
+  const range = (split: Split) => tasks({}, split, 150).map(turnsOf);
+  for (const split of ["train", "validation", "test"] as const) {
+    expect(Math.min(...range(split))).toBeGreaterThanOrEqual(4);
+    expect(Math.max(...range(split))).toBeLessThanOrEqual(12);
+  }
+  expect(Math.min(...range("challenge"))).toBeGreaterThanOrEqual(8);
+  expect(Math.max(...range("challenge"))).toBeLessThanOrEqual(16);
+});
+
+test("no text of a user is in two of the splits, answers to questions included", () => {
+  const texts = splits.map((split) => new Set(tasks({}, split, 400).flatMap(textsOf)));
+  for (const [i, some] of texts.entries())
+    for (const others of texts.slice(0, i)) {
+      const challenge = i === splits.indexOf("challenge") && others !== texts[0];
+      if (!challenge) expect([...some].filter((text) => others.has(text))).toEqual([]);
+    }
+});
+
+test("the challenge split has words, phrasings and pairs of requests that no other split has", () => {
+  const heldOut = new Set(Object.values(wordsOf("challenge")).flat());
+  expect(
+    Object.values(wordsOf("train"))
+      .flat()
+      .filter((word) => heldOut.has(word)),
+  ).toEqual([]);
+  for (const split of splits) {
+    const texts = tasks({}, split, 200).flatMap(textsOf).join(" ");
+    expect([...heldOut].some((word) => texts.includes(word))).toBe(split === "challenge");
+    expect(/\w: pay \d/.test(texts)).toBe(split === "challenge");
+    for (const { kinds } of tasks({}, split, 200))
+      expect(kinds.some((kind, i) => i > 0 && isHeldOut(kinds[i - 1], kind))).toBe(split === "challenge");
+  }
+});
+
+test("every kind of request, every tool and every word occurs", () => {
+  const all = [...tasks({}, "train", 500), ...tasks({}, "challenge", 300)];
+  expect(new Set(all.flatMap(({ kinds }) => kinds))).toEqual(new Set(kindNames));
+  const messages = all.flatMap((task) => demonstrate(task, randomStream(1)).messages);
+  expect(new Set(messages.flatMap((message) => (message.role === "tool" ? [message.name] : [])))).toEqual(new Set(toolNames));
+  const text = messages.map(({ content }) => content).join(" ");
+  expect(allWords.filter((word) => !text.includes(word))).toEqual([]);
+});
+
+test("an early choice shows many turns later: with a fixed room the event cannot move", () => {
+  const task = tasks({}, "challenge", 2000).find(
+    ({ kinds, requests }) => kinds[0] === "book" && kinds[1] === "make_it" && requests[0].meant === undefined,
+  ) as OfficeTask;
+  const { messages, score } = demonstrate(task, randomStream(1), { slip: { room: 1 } });
+  expect(messages.some(({ role, content }) => role === "tool" && content === "the room is fixed")).toBe(true);
+  expect(score.reward).toBe(0);
+});
+
+/** Picking the first of two is right half of the time, and so is reading no note where it says "for all". */
+const lucky: readonly Habit[] = ["first", "note"];
+/** What is chosen does not matter where the tool is closed. */
+const withoutEffect = 0.1;
+
+test.each(habits)("the habit %s costs the reward, and is counted as the behaviour that it leaves out", (habit) => {
+  const behaviour = (Object.keys(behaviours) as Behaviour[]).find((name) =>
+    (behaviours[name] as readonly Habit[]).includes(habit),
+  );
+  const slipped = tasks({}, "train", 400)
+    .map((task) => demonstrate(task, randomStream(1, task.id), { slip: { [habit]: 1 } }))
+    .filter((demonstration) => demonstration.slipped.length > 0);
+  expect(slipped.length).toBeGreaterThan(5);
+  const rewarded = slipped.filter(({ score }) => score.reward === 1);
+  expect(rewarded.length / slipped.length).toBeLessThan(lucky.includes(habit) ? 0.7 : withoutEffect);
+  const failed = slipped.filter(({ score }) => score.reward === 0);
+  const missed = failed.filter(({ score }) => {
+    const count = score.behaviours?.[behaviour ?? ""];
+    return typeof count === "object" && count.done < count.called;
+  });
+  expect(missed.length / failed.length).toBeGreaterThan(0.8);
+});
+
+test("demonstrations with bad habits are mostly wrong, and failed calls in them are marked", () => {
+  const source = demonstrations({}, 1, { slip: 0.7, favourite: 0.65, stumble: 0.1 });
+  const some = Array.from({ length: 150 }, () => source.next().value);
+  expect(some.filter(({ score }) => score.reward === 1).length).toBeLessThan(50);
+  for (const { messages, stumbles } of some) {
+    const answers = messages.flatMap(({ role }, i) => (role === "assistant" ? [messages[i + 1]] : []));
+    for (const turn of stumbles)
+      expect(answers[turn]).toMatchObject({ role: "tool", content: expect.stringMatching(/^Error|^no |^busy|^closed/) });
+  }
+  expect(some.some(({ stumbles }) => stumbles.length > 0)).toBe(true);
+});
+
+test("the settings choose kinds, number of requests, faults and spare calls", () => {
+  for (const { kinds } of tasks({ kinds: ["pay", "when"], requests: { min: 2, max: 2 } }, "train", 20)) {
+    expect(kinds).toHaveLength(2);
+    expect(kinds.every((name) => ["pay", "when"].includes(name))).toBe(true);
+  }
+  const faulty = (faults: number) => tasks({ faults }, "train", 40).filter(({ world }) => world.fault !== undefined).length;
+  expect([faulty(0), faulty(1) > 30]).toEqual([0, true]);
+  const [few, many] = [0, 9].map((spareCalls) => tasks({ spareCalls }, "train", 1)[0].world.callsLeft);
+  expect(many - few).toBe(9);
+  const opening = (prompt: string) =>
+    (officeEnvironment({ prompt }).start(tasks({}, "train", 1)[0], 0) as unknown as { messages: { content: string }[] })
+      .messages[0].content;
+  expect(opening("full").length).toBeGreaterThan(opening("short").length);
+});
+
+test("there is no challenge where no held-out pair can occur", () => {
+  const office = officeEnvironment({ kinds: ["pay", "when"] });
+  expect(office.size("challenge")).toBe(0);
+  expect(() => office.task("challenge", 0)).toThrow(EnvError);
+});
+
+test.each([
+  [{ difficulty: "huge" }, "environment.settings.difficulty"],
+  [{ kinds: ["pya"] }, "environment.settings.kinds.0"],
+  [{ kinds: ["same"] }, "environment.settings.kinds"],
+  [{ requests: { min: 3, max: 1 } }, "environment.settings.requests"],
+  [{ reward: "shaped" }, "environment.settings.reward"],
+  [{ busy: 0.4 }, "environment.settings.busy"],
+])("settings %j are refused, naming %s", (settings, subject) => {
+  expect(() => officeEnvironment(settings)).toThrow(ConfigError);
+  expect(() => officeEnvironment(settings)).toThrow(subject);
+});

@@ -1,0 +1,37 @@
+import { EnvError } from "../../core/errors.ts";
+import { randomStream } from "../../core/random.ts";
+import { parseSettings } from "../../core/settings.ts";
+import type { Environment } from "../environment.ts";
+import { type Behaviour, behaviours } from "./behaviours.ts";
+import { demonstrate } from "./demonstrations.ts";
+import { startEpisode } from "./episode.ts";
+import { completeSettings, officeSettingsSchema } from "./settings.ts";
+import { drawTask, hasChallenge, type OfficeTask } from "./task.ts";
+
+/**
+ * The default environment: a small office with contacts, calendar, files, messages, money and parcels, and a user with requests. What is
+ * right cannot be had by imitation: the demonstrations of its default model are mostly wrong. Tasks are generated without end. All of an
+ * episode is decided by its task; the seed decides nothing.
+ * @throws ConfigError naming the first setting that is wrong
+ */
+export function officeEnvironment(userSettings: unknown = {}): Environment<OfficeTask> {
+  const settings = completeSettings(parseSettings(officeSettingsSchema, userSettings, "environment.settings"));
+  const challenged = hasChallenge(settings.kinds);
+  return {
+    name: "office",
+    size: (split) => (split === "challenge" && !challenged ? 0 : Number.POSITIVE_INFINITY),
+    task(split, index) {
+      if (split === "challenge" && !challenged)
+        throw new EnvError("office split", split, { hint: "It needs kinds of request of which a pair is held out." });
+      return drawTask(settings, split, index);
+    },
+    start: (task) => startEpisode(task, settings),
+    expert: {
+      behaviours: Object.keys(behaviours),
+      play(task, without) {
+        const habits = without === undefined ? [] : (behaviours[without as Behaviour] ?? []);
+        return demonstrate(task, randomStream(0), { slip: Object.fromEntries(habits.map((habit) => [habit, 1])) });
+      },
+    },
+  };
+}

@@ -1,0 +1,79 @@
+import { z } from "zod";
+import { isFollowUp, kindNames } from "./kinds.ts";
+import type { WorldSize } from "./world.ts";
+
+const range = z
+  .strictObject({ min: z.int().min(1).max(8), max: z.int().min(1).max(8) })
+  .refine(({ min, max }) => min <= max, "a range whose min is not above its max");
+
+export const officeSettingsSchema = z.strictObject({
+  /** Chooses what is left out below, how much there is of everything, and how long episodes are. */
+  difficulty: z.enum(["small", "default", "large"]).default("default"),
+  /** The kinds of request that occur. */
+  kinds: z
+    .array(z.enum(kindNames))
+    .refine((names) => !names.every(isFollowUp), "at least one kind that is not a follow-up")
+    .optional(),
+  /** How many requests a user comes with, in all splits but challenge. */
+  requests: range.optional(),
+  /** sparse: 1 if everything is right, else 0. dense: the share of requests that were fulfilled. */
+  reward: z.enum(["sparse", "dense"]).default("sparse"),
+  /** The share of episodes in which a tool is busy once, or closed. */
+  faults: z.number().min(0).max(1).default(0.4),
+  /** Calls that an episode may make beyond those of the expert. */
+  spareCalls: z.int().min(0).default(3),
+  /** What the system message says: the default model knows the house, others need it in full. */
+  prompt: z.enum(["short", "full"]).default("short"),
+});
+
+type Parsed = z.output<typeof officeSettingsSchema>;
+interface Range {
+  readonly min: number;
+  readonly max: number;
+}
+/** How long the expert's episodes are. */
+interface Length {
+  readonly requests: Range;
+  /** Assistant turns. */
+  readonly turns: Range;
+}
+export type OfficeSettings = Required<Parsed> & {
+  readonly size: WorldSize;
+  readonly turns: Range;
+  readonly challenge: Length;
+};
+
+const defaultSize: WorldSize = { contacts: 7, doubledNames: 3, events: 6, files: 5 };
+
+const difficulties: Readonly<Record<Parsed["difficulty"], Length & Pick<OfficeSettings, "size" | "challenge">>> = {
+  small: {
+    size: defaultSize,
+    requests: { min: 1, max: 1 },
+    turns: { min: 2, max: 8 },
+    challenge: { requests: { min: 2, max: 3 }, turns: { min: 4, max: 12 } },
+  },
+  default: {
+    size: defaultSize,
+    requests: { min: 2, max: 3 },
+    turns: { min: 4, max: 12 },
+    challenge: { requests: { min: 2, max: 5 }, turns: { min: 8, max: 16 } },
+  },
+  large: {
+    size: { contacts: 10, doubledNames: 4, events: 6, files: 6 },
+    requests: { min: 3, max: 6 },
+    turns: { min: 12, max: 28 },
+    challenge: { requests: { min: 4, max: 8 }, turns: { min: 16, max: 36 } },
+  },
+};
+
+/** Fills in what the difficulty decides. With requests of the user's own, episodes are as long as these make them. */
+export function completeSettings(settings: Parsed): OfficeSettings {
+  const { requests, turns, ...rest } = difficulties[settings.difficulty];
+  return {
+    ...settings,
+    ...rest,
+    kinds: settings.kinds ?? [...kindNames],
+    requests: settings.requests ?? requests,
+    turns: settings.requests === undefined && settings.kinds === undefined ? turns : { min: 1, max: Number.POSITIVE_INFINITY },
+  };
+}

@@ -1,0 +1,179 @@
+import { type Random, randomStream, seedOf } from "../../core/random.ts";
+import type { Split, Task } from "../environment.ts";
+import { closed, type Plan } from "../plan.ts";
+import { changesBetween } from "./changes.ts";
+import { isRefusal } from "./closing.ts";
+import type { Mind } from "./expert.ts";
+import { canFollow, type Draft, isFollowUp, isHeldOut, type Kind, type KindName, kindOf, type Topic } from "./kinds.ts";
+import type { OfficeSettings } from "./settings.ts";
+import { toolsOn } from "./tools.ts";
+import { type Words, wordsOf } from "./vocabulary.ts";
+import { cloneWorld, drawWorld, type World } from "./world.ts";
+
+export interface OfficeTask extends Task {
+  /** The kinds of its requests, joined by "+". */
+  readonly kind: string;
+  readonly kinds: readonly KindName[];
+  readonly requests: readonly Request[];
+  /** The state at the start. */
+  readonly world: World;
+}
+
+export interface Request {
+  readonly kind: KindName;
+  readonly text: string;
+  /** The user's answer if they are asked which person they mean. */
+  readonly meant?: string;
+  /** What it should change, where all earlier requests are fulfilled; see `changesBetween`. */
+  readonly changes: readonly string[];
+  /** What the expert says at the end. */
+  readonly closing: string;
+  /** How an assistant of this mind goes about it. */
+  solve(mind: Mind): Plan;
+}
+
+/**
+ * Which split a text of the user's belongs to: half of all texts are for training, a quarter each for validation and test. The challenge
+ * split has words of its own, and what is said without any of them it has from the half that is not for training.
+ */
+function belongs(text: string, split: Split): boolean {
+  const quarter = seedOf(0, "office", "text", text) & 3;
+  switch (split) {
+    case "train":
+      return quarter < 2;
+    case "validation":
+      return quarter === 2;
+    case "test":
+      return quarter === 3;
+    default:
+      return quarter >= 2;
+  }
+}
+
+/** True if a pair of these kinds that is kept for the challenge split can follow each other. */
+export function hasChallenge(kinds: readonly KindName[]): boolean {
+  return kinds.some(
+    (first) => !isFollowUp(first) && kinds.some((second) => canFollow(first, second) && isHeldOut(first, second)),
+  );
+}
+
+/**
+ * The task of a split and index. The splits draw from streams of their own.
+ * @param words those of the split if left out
+ */
+export function drawTask(settings: OfficeSettings, split: Split, index: number, words: Words = wordsOf(split)): OfficeTask {
+  const random = randomStream(0, "honest-office", split, index);
+  const { requests, turns } = split === "challenge" ? settings.challenge : settings;
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const kinds = drawKinds(settings, requests, split, random);
+    const task = kinds && tryTask(settings, kinds, split, words, random);
+    if (task !== undefined && task.turns >= turns.min && task.turns <= turns.max)
+      return { ...task.task, id: `${split}/${index}` };
+  }
+  throw new RangeError(`no task of the kinds ${settings.kinds.join(", ")} has ${turns.min} to ${turns.max} turns`);
+}
+
+/** Far more than any setting of `difficulty` needs. */
+const attempts = 20_000;
+
+function drawKinds(
+  { kinds }: OfficeSettings,
+  { min, max }: OfficeSettings["requests"],
+  split: Split,
+  random: Random,
+): KindName[] | undefined {
+  const count = min + random.integer(max - min + 1);
+  const names: KindName[] = [];
+  while (names.length < count) names.push(drawNext(kinds, names.at(-1), random));
+  const unseen = names.some((name, i) => i > 0 && isHeldOut(names[i - 1], name));
+  return unseen === (split === "challenge") ? names : undefined;
+}
+
+function drawNext(kinds: readonly KindName[], before: KindName | undefined, random: Random): KindName {
+  const fitting = kinds.filter((name) => !isFollowUp(name) || (before !== undefined && canFollow(before, name)));
+  const followUps = fitting.filter(isFollowUp);
+  return weighted(followUps.length > 0 && random.chance(0.6) ? followUps : fitting.filter((name) => !isFollowUp(name)), random);
+}
+
+function weighted(kinds: readonly KindName[], random: Random): KindName {
+  let left = random.uniform() * kinds.reduce((sum, name) => sum + kindOf(name).weight, 0);
+  return kinds.find((name) => (left -= kindOf(name).weight) < 0) ?? kinds[0];
+}
+
+/** The expert without bad habits. */
+export const perfectMind = (): Mind => ({ slips: () => false, chooses: (_, right) => right });
+
+/** A task with requests of these kinds, in this order, and the expert's turns; undefined where one of them does not fit what was drawn before it. */
+function tryTask(
+  settings: OfficeSettings,
+  names: readonly KindName[],
+  split: Split,
+  words: Words,
+  random: Random,
+): { readonly task: Omit<OfficeTask, "id">; readonly turns: number } | undefined {
+  const world = drawWorld(random, settings.size, words, (name) => belongs(name, split));
+  const tools = names.flatMap((name) => kindOf(name).tool ?? []);
+  if (tools.length > 0 && random.chance(settings.faults))
+    world.fault = { tool: random.pick(tools), state: random.chance(0.7) ? "busy" : "closed" };
+
+  const plan = cloneWorld(world);
+  let calls = 0;
+  let turns = 0;
+  const toolByName = new Map(toolsOn(plan, () => calls++).map((tool) => [tool.name, tool]));
+  const mind = perfectMind();
+  const requests: Request[] = [];
+  let topic: Topic = {};
+  for (const name of names) {
+    const kind = kindOf(name);
+    const before = cloneWorld(plan);
+    const drawn = drawText(kind, () => kind.draw({ world: plan, random, words, topic }), split, random);
+    if (drawn === undefined) return undefined;
+    const { draft, text } = drawn;
+    const solve = (mind: Mind) => closed(isFollowUp(name) ? draft.solve(mind) : afresh(draft, mind));
+    const steps = solve(mind);
+    let step = steps.next();
+    for (; !step.done; turns++) {
+      const { value } = step;
+      const result =
+        typeof value === "string"
+          ? (draft.meant ?? "")
+          : toolByName.get(value.name)?.execute(value.arguments, { signal: neverAborted });
+      step = steps.next(typeof result === "string" ? result : JSON.stringify(result));
+    }
+    turns++;
+    const closing = step.value;
+    requests.push({ kind: name, text, meant: draft.meant, changes: changesBetween(before, plan), closing, solve });
+    topic = isRefusal(closing) ? {} : (draft.topic ?? {});
+  }
+  const start = { ...world, callsLeft: calls + settings.spareCalls };
+  return {
+    task: { kind: names.join("+"), kinds: names, requests, world: start },
+    turns,
+  };
+}
+
+/** A request whose text belongs to the split; undefined if none was found. */
+function drawText(
+  { phrasings }: Kind,
+  draw: () => Draft | undefined,
+  split: Split,
+  random: Random,
+): { readonly draft: Draft; readonly text: string } | undefined {
+  const usable = split === "challenge" ? phrasings : phrasings.slice(0, -1);
+  for (let attempt = 0; attempt < 20; attempt++) {
+    const draft = draw();
+    if (draft === undefined) return undefined;
+    const text = random.pick(usable).replace(/\{(\w+)\}/g, (_, gap: string) => String(draft.words[gap]));
+    if (belongs(text, split)) return { draft, text };
+  }
+  return undefined;
+}
+
+/** A request that builds on nothing leaves no earlier person or event to be talked about. */
+function* afresh(draft: Draft, mind: Mind): Plan {
+  mind.contact = undefined;
+  mind.event = undefined;
+  return yield* draft.solve(mind);
+}
+
+const neverAborted = new AbortController().signal;
