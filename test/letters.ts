@@ -28,6 +28,20 @@ export const lettersTokenizer = {
   },
 };
 
+/** The same with 26 letters. */
+export const moreLettersTokenizer = {
+  ...lettersTokenizer,
+  tokenizer: {
+    ...lettersTokenizer.tokenizer,
+    model: {
+      type: "BPE",
+      vocab: Object.fromEntries([..."abcdefghijklmnopqrstuvwxyz", end].map((token, id) => [token, id])),
+      merges: [],
+    },
+    added_tokens: [{ ...lettersTokenizer.tokenizer.added_tokens[0], id: 26 }],
+  },
+};
+
 export function lettersChat(): Chat {
   return makeChat(makeTokenizer(lettersTokenizer));
 }

@@ -25,9 +25,25 @@ const local = z.strictObject({
   lora: lora.optional(),
 });
 
-export const engineSchema = z.discriminatedUnion("kind", [local]);
+/** A Tinker server: the hosted service, SkyRL, TuFT, or `retrograde serve --tinker`. Its key is in TINKER_API_KEY. */
+const tinker = z.strictObject({
+  kind: z.literal("tinker"),
+  /** Without /api/v1. */
+  url: z.url({ protocol: /^https?$/ }),
+  /** Name of the base model there. Its tokenizer is read from the setting `model`. */
+  model: z.string().min(1),
+  /** Of the LoRA adapter. 0 trains the model itself, where a server can. */
+  rank: z.int().min(0).default(32),
+  /** Longest sequence in tokens, if the server does not say. */
+  maxLength: z.int().min(2).default(32_768),
+  /** Samples in flight at once. */
+  inFlight: z.int().min(1).default(64),
+});
+
+export const engineSchema = z.discriminatedUnion("kind", [local, tinker]);
 export type EngineConfig = z.output<typeof engineSchema>;
 export type EngineKind = EngineConfig["kind"];
+export type TinkerEngineConfig = Extract<EngineConfig, { kind: "tinker" }>;
 export type LocalEngineConfig = Extract<EngineConfig, { kind: "local" }>;
 
 /** The engine of a configuration that names none. */

@@ -7,7 +7,8 @@ import { createLocalEngine } from "../engines/local/engine.ts";
 import { availableMemory } from "../engines/local/machine/memory-available.ts";
 import { type MemoryUse, requireMemory } from "../engines/local/memory.ts";
 import { readModelConfig } from "../engines/local/model/model-folder.ts";
-import type { EngineConfig, LocalEngineConfig } from "../engines/settings.ts";
+import type { EngineConfig, LocalEngineConfig, TinkerEngineConfig } from "../engines/settings.ts";
+import { createTinkerEngine } from "../engines/tinker/engine.ts";
 
 export interface EnginePurpose {
   /** What the model is for: whether the machine's memory suffices is then checked before anything is loaded. */
@@ -33,8 +34,10 @@ export function openEngine(config: EngineConfig, model: ModelParts, purpose: Eng
   switch (config.kind) {
     case "local":
       return openLocal(config, model, purpose);
+    case "tinker":
+      return openTinker(config, model, purpose);
     default:
-      return config.kind satisfies never;
+      return config satisfies never;
   }
 }
 
@@ -61,4 +64,19 @@ async function openLocal(
     engine: await createLocalEngine({ model: folder, threads, provider, lora: adapter, decode }),
     device: description,
   };
+}
+
+async function openTinker(
+  { url, model, rank, maxLength, inFlight }: TinkerEngineConfig,
+  { tokenizer }: ModelParts,
+  { seed = 0 }: EnginePurpose,
+): Promise<OpenedEngine> {
+  const engine = await createTinkerEngine({
+    ...{ baseUrl: url, model, rank, maxLength, inFlight, seed, tags: ["retrograde"] },
+    vocabularySize: tokenizer.size,
+    decode: (tokens: readonly TokenId[]) => tokenizer.decode(tokens),
+  });
+  const { form, logprobGap } = engine.findings;
+  const gap = logprobGap.toExponential(1);
+  return { engine, device: `Tinker server ${url}: ${form.name}, sampler within ${gap} nats of the trainer` };
 }

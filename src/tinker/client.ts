@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { readArchive } from "./archive.ts";
 import type { ModelLimits } from "./check.ts";
 import { TinkerError } from "./errors.ts";
 import { parseResult, retrieve } from "./future.ts";
@@ -178,6 +179,20 @@ export class TinkerClient {
     const answer = await this.#transport.send({ path: "weights_info", body: { tinker_path: path }, repeatable: true });
     const { base_model, is_lora, lora_rank } = parseResult("weights_info", answer, weightsInfoSchema);
     return { baseModel: base_model, rank: is_lora ? (lora_rank ?? 0) : 0 };
+  }
+
+  /** The files of weights that were saved for sampling: an adapter in PEFT format, or a model. */
+  async downloadWeights(modelId: string, name: string): Promise<ReadonlyMap<string, Uint8Array>> {
+    const path = `training_runs/${modelId}/checkpoints/${name}/archive`;
+    const answer = await this.#transport.send({ method: "GET", path, repeatable: true });
+    return readArchive(answer.bytes);
+  }
+
+  /** Deletes a checkpoint by its path. One that is not there is no error. */
+  async deleteWeights(path: string): Promise<void> {
+    const [model, kind, name] = path.replace("tinker://", "").split("/");
+    const route = `training_runs/${model}/checkpoints/${kind}/${name}`;
+    await this.#transport.send({ method: "DELETE", path: route, repeatable: true, expected: [404] });
   }
 
   /** HTTP requests and bytes since the last call. */

@@ -46,8 +46,3 @@ export class TinkerError extends RetrogradeError {
     this.status = status;
   }
 }
-
-/** A failure that leaves the model's state in doubt. */
-export function isFromCheckpoint(error: unknown): error is TinkerError {
-  return error instanceof TinkerError && error.retry === "from-checkpoint";
-}

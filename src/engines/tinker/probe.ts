@@ -1,0 +1,144 @@
+import { EngineError } from "../../core/errors.ts";
+import type { Weights } from "../../core/policy.ts";
+import type { AdamSettings, Datum, TinkerModel } from "../../tinker/index.ts";
+import { TinkerError } from "../../tinker/index.ts";
+import { type LinearForm, linearForms } from "./linear-form.ts";
+
+/** What was found out about a server. */
+export interface Findings {
+  readonly form: LinearForm;
+  /** Every form that was tried, with why it does not fit. */
+  readonly rejected: readonly string[];
+  /** Whether a step scales the gradient down to `clipNorm`. */
+  readonly clips: boolean;
+  /** Largest difference in nats between the log-probs of sampled tokens and those of the trainer. */
+  readonly logprobGap: number;
+  /** Whether samples come with top candidates where they are asked for. */
+  readonly topLogprobs: boolean;
+}
+
+/** Ratios of gradients that should be whole numbers may be off by this: bfloat16 has 8 bits. */
+const tolerance = 0.03;
+/** A step of η·g: a large ε makes Adam without memory plain gradient ascent. */
+const epsilon = 1e6;
+const eta = 3e-5;
+
+/**
+ * Measures on a throw-away model which form of linear loss a server computes exactly, and what else it honours.
+ *
+ * With A and B data of different lengths, signed weights a and n the reported norm of the gradient: n(2a) = 2 n(a), n(−a) = n(a), n(A, A) =
+ * 2 n(A), n(A with unweighted targets behind) = n(A), n(A + B)² + n(A − B)² = 2 n(A)² + 2 n(B)², and a step of η·g raises Σ a·log π by
+ * η·n². The last fixes the scale, and says that Adam's settings are honoured.
+ *
+ * @param token ids that the model has, at least 8
+ * @throws EngineError if no form fits, or the server reports no norm
+ */
+export async function probeServer(model: TinkerModel, token: readonly number[]): Promise<Findings> {
+  const datum = (ids: readonly number[]): Datum => ({ tokens: ids.slice(0, -1), targets: ids.slice(1) });
+  const A = datum(token.slice(0, 6));
+  const B = datum([token[0], token[6], token[7], token[1]]);
+  const longer = datum([...token.slice(0, 6), token[3], token[7], token[2], token[6], token[4]]);
+  const a = [0.3, -1.2, 0.5, -0.25, 1];
+  const b = [0.7, -0.4, 0.2];
+  const times = (row: readonly number[], scale: number) => row.map((weight) => weight * scale);
+
+  const rejected: string[] = [];
+  for (const form of linearForms) {
+    const norm = async (data: readonly Datum[], weights: Weights) => {
+      const pass = model.forwardBackward(form.inputs(data, weights), form.lossFn, form.config);
+      const step = model.optimStep(still);
+      await pass;
+      return required(await step);
+    };
+    const why = await misfit(async () => {
+      const one = await norm([A], [a]);
+      const other = await norm([B], [b]);
+      expectRatio("twice the weights", await norm([A], [times(a, 2)]), 2 * one);
+      expectRatio("negated weights", await norm([A], [times(a, -1)]), one);
+      expectRatio("the same datum twice", await norm([A, A], [a, a]), 2 * one);
+      expectRatio("targets without weight behind", await norm([longer], [[...a, 0, 0, 0, 0, 0]]), one);
+      const [sum, difference] = [await norm([A, B], [a, b]), await norm([A, B], [a, times(b, -1)])];
+      expectRatio("two data", sum ** 2 + difference ** 2, 2 * one ** 2 + 2 * other ** 2);
+      expectRatio("the gain of a small step", await gain(model, form, A, a, eta), eta * one ** 2);
+    });
+    if (why !== undefined) {
+      rejected.push(`${form.name}: ${why}`);
+      continue;
+    }
+    const norm1 = await norm([A], [a]);
+    const clipped = await gain(model, form, A, a, eta, norm1 / 2).catch(() => Number.NaN);
+    const clips = Math.abs(clipped / (eta * norm1 ** 2) - 0.5) < 0.1;
+    return { form, rejected, clips, ...(await probeSampler(model, token)) };
+  }
+  throw new EngineError("linear loss of the server", rejected, {
+    expected: "a loss whose gradient is linear in signed weights",
+    hint: "This server cannot train policy gradients exactly. docs/tinker.md says which servers can.",
+  });
+}
+
+const still: AdamSettings = { learningRate: 0, beta1: 0.9, beta2: 0.95, epsilon: 1e-12 };
+
+/** By how much a step of η·g raises Σ a·log π. */
+async function gain(
+  model: TinkerModel,
+  form: LinearForm,
+  datum: Datum,
+  weights: readonly number[],
+  rate: number,
+  clipNorm = 0,
+): Promise<number> {
+  const objective = async () => {
+    const { fields } = await model.forward([datum]);
+    return fields.logprobs[0].reduce((sum, lp, t) => sum + lp * weights[t], 0);
+  };
+  const before = await objective();
+  const pass = model.forwardBackward(form.inputs([datum], [weights]), form.lossFn, form.config);
+  const step = model.optimStep({ learningRate: rate * epsilon, beta1: 0, beta2: 0, epsilon, clipNorm });
+  await pass;
+  await step;
+  return (await objective()) - before;
+}
+
+async function probeSampler(model: TinkerModel, token: readonly number[]): Promise<Pick<Findings, "logprobGap" | "topLogprobs">> {
+  const sampler = await model.saveForSampler("probe");
+  const prompt = token.slice(0, 4);
+  const call = { prompt, maxTokens: 8, seed: 1, stop: [] as number[] };
+  const { sequences } = await sampler.sample(call);
+  const whole = [...prompt, ...sequences[0].tokens];
+  const { fields } = await model.forward([{ tokens: whole.slice(0, -1), targets: whole.slice(1) }]);
+  const trained = fields.logprobs[0].slice(prompt.length - 1);
+  const logprobGap = Math.max(...sequences[0].logprobs.map((lp, i) => Math.abs(lp - trained[i])));
+  const topLogprobs = await sampler.sample({ ...call, topLogprobs: 2 }).then(
+    (result) => result.sequences[0].topLogprobs?.length === result.sequences[0].tokens.length,
+    () => false,
+  );
+  return { logprobGap, topLogprobs };
+}
+
+class Misfit extends Error {}
+
+/** Why a form does not fit; undefined if it does. What is no misfit is thrown on. */
+async function misfit(check: () => Promise<void>): Promise<string | undefined> {
+  try {
+    await check();
+    return undefined;
+  } catch (error) {
+    if (error instanceof Misfit) return error.message;
+    // A server that does not have the loss, or not its settings, says so.
+    if (error instanceof TinkerError && (error.kind === "request" || error.kind === "failed")) return error.message;
+    throw error;
+  }
+}
+
+function expectRatio(what: string, measured: number, expected: number): void {
+  const ratio = measured / expected;
+  if (!(Math.abs(ratio - 1) < tolerance)) throw new Misfit(`${what}: ${ratio.toPrecision(3)} of what is expected`);
+}
+
+function required({ gradientNorm }: { readonly gradientNorm: number | undefined }): number {
+  if (gradientNorm !== undefined) return gradientNorm;
+  throw new EngineError("norm of the gradient", undefined, {
+    expected: "a number among the metrics of optim_step",
+    hint: "Without it the server's loss cannot be checked.",
+  });
+}
