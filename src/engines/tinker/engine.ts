@@ -135,7 +135,14 @@ export class TinkerEngine implements Engine {
     const start = performance.now();
     try {
       const maxTokens = Math.min(request.maxTokens, this.info.maxLength - context.length);
-      const call = { prompt: context, maxTokens, temperature, seed, stop: stopTokens, topLogprobs: request.topLogprobs };
+      const call = {
+        prompt: context,
+        maxTokens,
+        temperature,
+        seed: seed >>> 0,
+        stop: stopTokens,
+        topLogprobs: request.topLogprobs,
+      };
       const { sequences } = await this.#remote.run(async (_, generation) =>
         (await this.#samplerOf(generation)).sample(call, { signal }),
       );

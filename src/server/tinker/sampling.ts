@@ -57,7 +57,8 @@ export function checkSample(body: SampleBody, { vocabularySize, maxLength, endTo
       ...(stopStrings.length > 0 ? { stopStrings } : {}),
       ...(top > 0 ? { topLogprobs: top } : {}),
     },
-    seed: params.seed ?? randomInt(2 ** 31),
+    // Seeds have 32 bits, with a sign: a client that has none sends −1 as 2³² − 1.
+    seed: (params.seed ?? randomInt(2 ** 31)) | 0,
     promptLogprobs: body.prompt_logprobs === true,
     scored: Math.min(lastN ?? prompt.length, prompt.length - 1),
     topPrompt: body.topk_prompt_logprobs,
