@@ -65,6 +65,11 @@ export function TreePage({ run, route }: { readonly run: RunDetail; readonly rou
   );
 }
 
+/** One of several ends with the same reward, else the first three. */
+function shownEnds({ ends }: Node): Node["ends"] {
+  return new Set(ends.map(({ reward }) => reward)).size === 1 ? ends.slice(0, 1) : ends.slice(0, 3);
+}
+
 function depthOf({ children }: Node): number {
   return 1 + Math.max(0, ...children.map(depthOf));
 }
@@ -134,13 +139,13 @@ function Tree({ run, view }: { readonly run: string; readonly view: TreeView }) 
               )}
               {node.ends.length > 0 && (
                 <text class="leaf" x={x + radius + 8} y={y + 4}>
-                  {node.ends.slice(0, 3).map(({ id, reward }, i) => (
+                  {shownEnds(node).map(({ id, reward }, i) => (
                     <tspan key={id} class={reward === high && high > low ? "win" : reward === low && high > low ? "loss" : ""}>
                       {i > 0 ? "  " : ""}
                       {number(reward, 2)}
                     </tspan>
                   ))}
-                  {node.ends.length > 3 && <tspan class="muted"> × {node.ends.length}</tspan>}
+                  {node.ends.length > shownEnds(node).length && <tspan class="muted"> × {node.ends.length}</tspan>}
                 </text>
               )}
             </g>

@@ -64,7 +64,7 @@ export function Chart({ title, x, series, smoothing = 0, hint, height = 168, fro
         legend: { show: false },
         scales: { x: { time: false }, y: { range: (_, low, high) => rangeOf(low, high, fromZero) } },
         axes: [
-          { ...axis, grid: { show: false }, size: 26, gap: 4 },
+          { ...axis, grid: { show: false }, size: 26, gap: 4, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10_000] },
           { ...axis, size: 50, gap: 6, values: (_, ticks) => ticks.map((tick) => number(tick)) },
         ],
         bands: shown.flatMap((one) =>
