@@ -177,7 +177,10 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
   debuggable(program.command("score"))
     .summary("score predictions of a benchmark")
     .description("Scores predictions that were made anywhere and prints the verdicts as lines of JSON.")
-    .argument("<name>", "the benchmark: bfcl")
+    .argument(
+      "<name>",
+      "the benchmark: bfcl, aime24, aime25, math500, gsm8k, math, webwalker, hotpotqa, 2wiki, musique, bamboogle, gaia, hle, xbench, simpleqa, or arpo-reward",
+    )
     .argument("<file>", "a JSONL file, one prediction a line; .gz is unpacked")
     .option("--data <folder>", "the folder with the benchmark's data (default: the one that `data` downloads to)")
     .addHelpText("after", examples("score bfcl predictions.jsonl --data bfcl-data"))

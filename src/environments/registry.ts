@@ -1,6 +1,7 @@
 import { ConfigError } from "../core/errors.ts";
 import { didYouMean } from "../core/settings.ts";
 import { bfclEnvironment } from "./bfcl/bfcl.ts";
+import { type BenchmarkName, benchmarkEnvironment, benchmarks } from "./deep-research/benchmarks.ts";
 import { deepResearchEnvironment } from "./deep-research/deep-research.ts";
 import type { Environment } from "./environment.ts";
 import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
@@ -14,6 +15,12 @@ const environments: Readonly<Record<string, (settings: unknown) => Environment>>
   knowledge: knowledgeEnvironment,
   bfcl: bfclEnvironment,
   "deep-research": (settings) => deepResearchEnvironment(settings),
+  ...Object.fromEntries(
+    (Object.keys(benchmarks) as BenchmarkName[]).map((name) => [
+      name,
+      (settings: unknown) => benchmarkEnvironment(name, settings),
+    ]),
+  ),
 };
 
 /** @throws ConfigError if there is no environment of this name, or a setting of it is wrong */

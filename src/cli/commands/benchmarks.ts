@@ -1,5 +1,6 @@
 import { ConfigError } from "../../core/errors.ts";
 import { didYouMean } from "../../core/settings.ts";
+import { type BenchmarkName, benchmarks } from "../../environments/deep-research/benchmarks.ts";
 import type { Screen } from "../screen.ts";
 
 export interface FileFlags {
@@ -21,9 +22,15 @@ const replays: Readonly<Record<string, () => Promise<FileCommand>>> = {
   bfcl: async () => (await import("./bfcl.ts")).replayBfcl,
 };
 
+const questionBenchmarks = Object.keys(benchmarks) as BenchmarkName[];
+
 /** `retrograde score NAME FILE`: benchmarks whose predictions can be scored. */
 const scorers: Readonly<Record<string, () => Promise<FileCommand>>> = {
   bfcl: async () => (await import("./bfcl.ts")).scoreBfcl,
+  ...(Object.fromEntries(
+    questionBenchmarks.map((name) => [name, async () => (await import("./questions.ts")).scoreQuestions(name)]),
+  ) as Readonly<Record<string, () => Promise<FileCommand>>>),
+  "arpo-reward": async () => (await import("./questions.ts")).scoreRewards,
 };
 
 /** `retrograde data NAME`: data that can be downloaded. */

@@ -1,0 +1,83 @@
+import { existsSync } from "node:fs";
+import {
+  type BenchmarkName,
+  benchmarkFile,
+  benchmarks,
+  defaultBenchmarkFolder,
+  mostQuestions,
+} from "../../environments/deep-research/benchmarks.ts";
+import { openQuestions, type Question } from "../../environments/deep-research/questions.ts";
+import { type AnswerVerdict, scorePrediction, scoreReward } from "../../environments/deep-research/score.ts";
+import { passAtK } from "../../statistics/attempts.ts";
+import { meanInterval } from "../../statistics/intervals.ts";
+import { mean } from "../../statistics/mean.ts";
+import { openRecords } from "../../tools/records.ts";
+import { count, interval, plural, table } from "../format.ts";
+import type { Screen } from "../screen.ts";
+import type { FileCommand, FileFlags } from "./benchmarks.ts";
+
+/** Scores predictions of one of ARPO's benchmarks: a verdict for each line, then means with 95 % intervals over questions. */
+export function scoreQuestions(name: BenchmarkName): FileCommand {
+  return async (file, { data }, output, notes) => {
+    const questions = await questionsOf(name, data);
+    const { ability } = benchmarks[name];
+    const verdicts = (await openRecords(file).read()).map((record) => scorePrediction(record, ability, questions));
+    for (const verdict of verdicts) output.line(JSON.stringify(verdict));
+    for (const line of summaryLines(name, verdicts)) notes.line(line);
+    return 0;
+  };
+}
+
+/** Scores responses by ARPO's training reward. */
+export async function scoreRewards(file: string, _flags: FileFlags, output: Screen, notes: Screen): Promise<number> {
+  const records = await openRecords(file).read();
+  for (const record of records) output.line(JSON.stringify(scoreReward(record)));
+  notes.line(
+    `Scored ${plural(records.length, "response")} by ARPO's reward: -1 for a wrong format, else token F1, with 0.1 for both tools.`,
+  );
+  return 0;
+}
+
+/** Undefined where no folder is named and the usual one has no such file. */
+async function questionsOf(name: BenchmarkName, data: string | undefined): Promise<ReadonlyMap<string, Question> | undefined> {
+  const folder = data ?? defaultBenchmarkFolder();
+  if (data === undefined && !existsSync(folder)) return undefined;
+  const questions = await openQuestions(benchmarkFile(name, folder, "--data"), "--data").read();
+  return new Map(
+    questions.slice(0, mostQuestions).flatMap((question, i) => [
+      [String(i), question],
+      [question.question, question],
+    ]),
+  );
+}
+
+const metricNames = ["em", "acc", "f1", "math_equal"] as const;
+
+function summaryLines(name: BenchmarkName, verdicts: readonly AnswerVerdict[]): string[] {
+  if (verdicts.length === 0) return ["There are no predictions."];
+  const byQuestion = new Map<string, AnswerVerdict[]>();
+  for (const verdict of verdicts) byQuestion.set(verdict.id, [...(byQuestion.get(verdict.id) ?? []), verdict]);
+  const groups = [...byQuestion.values()];
+  const runs = Math.min(...groups.map((group) => group.length));
+  const over = (of: (group: readonly AnswerVerdict[]) => number) =>
+    interval(meanInterval(groups.map(of), { seed: 0, range: [0, 1] }));
+  const headline = benchmarks[name].ability === "math" ? "math_equal" : "f1";
+  const rows = metricNames.map((metric) => [
+    metric === headline ? `${metric} (score)` : metric,
+    over((group) => mean(group.map((verdict) => verdict[metric]))),
+  ]);
+  const right = headline === "math_equal" ? "math_equal" : "em";
+  const passes =
+    runs < 2
+      ? []
+      : [
+          [
+            `pass@${runs} (${right})`,
+            over((group) => passAtK(group.length, group.filter((verdict) => verdict[right] === 1).length, runs)),
+          ],
+        ];
+  return [
+    `${name}: ${plural(groups.length, "question")}, ${count(verdicts.length)} predictions, no judge; 95 % intervals over questions`,
+    ...table([["metric", "mean"], ...rows, ...passes]),
+  ];
+}

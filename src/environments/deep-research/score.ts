@@ -1,0 +1,109 @@
+import { z } from "zod";
+import { EnvError } from "../../core/errors.ts";
+import type { FileRecord } from "../../tools/records.ts";
+import { researchReward } from "../arpo-protocol/reward.ts";
+import { type AnswerMetrics, goldsOf, lastLines, mathMetrics, noMetrics, predictionOf, qaMetrics } from "./metrics.ts";
+import type { Question } from "./questions.ts";
+
+const text = z.string();
+const gold = z.union([z.string(), z.number()]).transform(String);
+
+/** A line of predictions. The output is a whole response, of which the answer is taken as ARPO's evaluation does; a prediction is the answer. */
+const predictionSchema = z.looseObject({
+  id: z.union([z.string(), z.number()]).transform(String).optional(),
+  question: text.optional(),
+  output: text.optional(),
+  response: text.optional(),
+  prediction: text.optional(),
+  answer: z.union([gold, z.array(gold).min(1)]).optional(),
+  gold: z.union([gold, z.array(gold).min(1)]).optional(),
+});
+
+export interface AnswerVerdict {
+  /** Of the question: lines with the same one are runs of it. */
+  readonly id: string;
+  readonly prediction: string;
+  readonly em: number;
+  readonly acc: number;
+  readonly f1: number;
+  readonly math_equal: number;
+  /** The benchmark's own metric: `math_equal` of mathematics, `f1` of questions. */
+  readonly score: number;
+}
+
+/**
+ * Scores one line of predictions as ARPO's evaluation does, without a judge.
+ * @param questions by what they ask, if the benchmark's file is there; otherwise a line has its own `gold` or `answer`
+ * @throws EnvError naming the line, the field and what was expected
+ */
+export function scorePrediction(
+  { value, where }: FileRecord,
+  ability: "math" | "qa",
+  questions: ReadonlyMap<string, Question> | undefined,
+): AnswerVerdict {
+  const parsed = predictionSchema.safeParse(value);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new EnvError(`${where}: ${issue.path.join(".") || "the line"}`, value, { expected: issue.message });
+  }
+  const { id, question, output, response, prediction: own, answer, gold: given } = parsed.data;
+  const written = output ?? response;
+  if (own === undefined && written === undefined)
+    throw new EnvError(`${where}: output`, undefined, {
+      expected: "the model's whole `output` (or `response`), or its `prediction`",
+    });
+  // Runs of a question may name it in different ways.
+  const known = questions?.get(question ?? "") ?? questions?.get(id ?? "");
+  const golds = goldsOfLine(where, id, question, given ?? answer, known, questions !== undefined);
+  const prediction = own ?? (predictionOf(written ?? "") || lastLines(written ?? ""));
+  const metrics = prediction === "" ? noMetrics : metricsOf(prediction, golds, ability);
+  const { em, acc, f1, mathEqual } = metrics;
+  return {
+    id: known?.question ?? id ?? question ?? where,
+    prediction,
+    ...{ em, acc, f1, math_equal: mathEqual },
+    score: ability === "math" ? mathEqual : f1,
+  };
+}
+
+function metricsOf(prediction: string, golds: readonly string[], ability: "math" | "qa"): AnswerMetrics {
+  if (ability === "math") return mathMetrics(prediction, golds[0]);
+  return qaMetrics(prediction, golds.length === 1 ? goldsOf(golds[0]) : golds);
+}
+
+function goldsOfLine(
+  where: string,
+  id: string | undefined,
+  question: string | undefined,
+  own: string | readonly string[] | undefined,
+  known: Question | undefined,
+  hasFile: boolean,
+): readonly string[] {
+  if (own !== undefined) return typeof own === "string" ? [own] : own;
+  if (known !== undefined) return known.golds;
+  throw new EnvError(`${where}: ${question === undefined ? "id" : "question"}`, question ?? id, {
+    expected: !hasFile
+      ? "a `gold` (or `answer`) in the line, since the benchmark's file is not there"
+      : "the `question`, word for word, or its place in the file as `id` (from 0)",
+    hint: !hasFile ? "Name the folder with the benchmark's file with --data." : undefined,
+  });
+}
+
+/** A line for the reward that ARPO trains by. */
+const rewardSchema = z.looseObject({
+  id: z.union([z.string(), z.number()]).optional(),
+  response: text,
+  groundTruth: z.union([gold, z.array(gold).min(1)]),
+});
+
+/** Scores one line by ARPO's training reward. @throws EnvError naming the line, the field and what was expected */
+export function scoreReward({ value, where }: FileRecord): Readonly<Record<string, unknown>> {
+  const parsed = rewardSchema.safeParse(value);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new EnvError(`${where}: ${issue.path.join(".") || "the line"}`, value, { expected: issue.message });
+  }
+  const { id, response, groundTruth } = parsed.data;
+  const { reward, quality, answer, verdict } = researchReward(response, Array.isArray(groundTruth) ? groundTruth : [groundTruth]);
+  return { ...(id === undefined ? {} : { id }), score: reward, f1: quality, answer, reasonCode: verdict };
+}
