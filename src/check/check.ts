@@ -153,6 +153,9 @@ export async function checkEnvironment(environment: Environment, options: CheckO
   };
 }
 
+/** Groups of which it is counted how many have a signal: as many as four steps have. */
+const signalTasks = 64;
+
 /** Tasks on which fixed policies are searched. */
 const searchTasks = 40;
 const closingCandidates = 40;
@@ -195,7 +198,9 @@ async function checkModel(
   const sampled = shares(await groupsOf(tasks, "check-sampled", attempts, 1));
   onProgress("groups of a training step");
   const source =
-    (await environment.size("train")) > 0 ? await trainingTasks(environment, 0, Math.min(tasks.length, 128), seed) : tasks;
+    (await environment.size("train")) > 0
+      ? await trainingTasks(environment, 0, Math.min(tasks.length, signalTasks), seed)
+      : tasks;
   const groups = await groupsOf(source, "check-signal", rollout.groupSize, rollout.temperature);
   const hasSignal = groups.map(({ trajectories }) => Number(new Set(trajectories.map(({ reward }) => reward)).size > 1));
   onProgress("copying");

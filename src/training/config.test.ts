@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ConfigError } from "../core/errors.ts";
 import type { Environment } from "../environments/environment.ts";
-import { isEnvironment, resolveConfig } from "./config.ts";
+import { isEnvironment, resolveConfig, type UserConfig } from "./config.ts";
 
 const own: Environment = {
   name: "own",
@@ -127,4 +127,12 @@ test("what 0.1 wrote beside the engine is moved into it, unless both say somethi
     'threads is 1; expected nothing here, since engine.threads is 2. "threads" has moved into "engine": delete the one outside.',
   );
   expect(() => resolveConfig({ threads: 0 })).toThrow("engine.threads is 0; expected at least 1");
+});
+
+test("SeeUPO has a learning rate of its own in the office, and every setting above it", () => {
+  const rate = (user: UserConfig) => resolveConfig(user).optimizer.learningRate;
+  expect(rate({})).toBe(1e-4);
+  expect(rate({ environment: "office-classic" })).toBe(2e-4);
+  expect(rate({ algorithm: "grpo" })).toBe(2e-4);
+  expect(rate({ optimizer: { learningRate: 5e-5 } })).toBe(5e-5);
 });
