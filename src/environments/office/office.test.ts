@@ -97,8 +97,8 @@ test("an early choice shows many turns later: with a fixed room the event cannot
 
 /** Picking the first of two is right half of the time, and so is reading no note where it says "for all". */
 const lucky: readonly Habit[] = ["first", "note"];
-/** What is chosen does not matter where the tool is closed. */
-const withoutEffect = 0.1;
+/** What is chosen does not matter where the tool is closed, nor to whom a message is meant where both have the same deputy. */
+const withoutEffect = 0.15;
 
 test.each(habits)("the habit %s costs the reward, and is counted as the behaviour that it leaves out", (habit) => {
   const behaviour = (Object.keys(behaviours) as Behaviour[]).find((name) =>
