@@ -60,12 +60,14 @@ export function readFinished(folder: string, arm: string, seed: number): Finishe
   return {
     arm,
     seed,
-    points: readEvaluations(folder).map((record) => ({
-      step: record.step,
-      calls: total(calls.slice(0, record.step)),
-      rewards: readEpisodes(folder, record).map(({ reward }) => reward),
-      success: record.mean,
-    })),
+    points: readEvaluations(folder)
+      .filter(({ temperature }) => temperature > 0)
+      .map((record) => ({
+        step: record.step,
+        calls: total(calls.slice(0, record.step)),
+        rewards: readEpisodes(folder, record).map(({ reward }) => reward),
+        success: record.mean,
+      })),
     steps: summary.steps,
     episodes: summary.episodes,
     sampledTokens: summary.sampledTokens,
