@@ -109,6 +109,9 @@ const staircases: Readonly<Record<string, readonly string[]>> = {
   algorithms: ["objectives", "advantages", "step", "settings", "policy-gradient", "seeupo"],
 };
 
+/** Modules of portable folders that read and write files: whoever has no files leaves them out. */
+const readsFiles = ["chat/tokenizer-folder.ts", "engines/local/training/critic.ts", "engines/local/sampling/frozen.ts"];
+
 /** Packages that only one part knows, so that they can be exchanged there. */
 const owners: Readonly<Record<string, string | readonly string[]>> = {
   "onnxruntime-node": "engines/local",
@@ -195,4 +198,44 @@ test("packages are imported only by the part that owns them", () => {
 function isAllowed(from: string, to: string): boolean {
   const allowed = arrows[from] ?? [];
   return from === to || allowed.includes(to) || allowed.includes("anything");
+}
+
+/** What runs where there is no Node: what it needs of the machine comes in as an argument (`Runtime`) or from core/host.ts. */
+const portable = [
+  ...["core", "algorithms", "chat", "rollouts"].flatMap((part) => modules.filter((module) => module.startsWith(`${part}/`))),
+  ...["training/step.ts", "training/sft.ts", "training/sampling.ts"],
+  ...["engine.ts", "call-order.ts"].map((name) => `engines/${name}`),
+  ...["graph", "training", "sampling"].flatMap((room) => modules.filter((module) => module.startsWith(`engines/local/${room}/`))),
+].filter((module) => !readsFiles.includes(module));
+
+test("nothing that runs without Node imports Node's modules, or what does", () => {
+  const wrong = portable.flatMap((module) => {
+    const seen = new Set<string>();
+    const visit = (at: string, path: readonly string[]): string[] => {
+      if (seen.has(at)) return [];
+      seen.add(at);
+      return valueImportsOf(at).flatMap((specifier) =>
+        specifier.startsWith("node:") || specifier === "onnxruntime-node"
+          ? [`${[...path, at].join(" > ")} imports ${specifier}`]
+          : specifier.startsWith(".")
+            ? visit(join(dirname(at), specifier).replaceAll("\\", "/"), [...path, at])
+            : [],
+      );
+    };
+    return visit(module, []);
+  });
+  expect(portable.length).toBeGreaterThan(80);
+  expect(wrong).toEqual([]);
+});
+
+/** Static imports that are there when the program runs: those of types are not. */
+function valueImportsOf(module: string): string[] {
+  const text = readFileSync(join(source, module), "utf8");
+  const statements = [...text.matchAll(/^(?:import|export)\s+(?!type\b)([^;"]*?)\s*from\s+"([^"]+)";|^import\s+"([^"]+)";/gm)];
+  return statements.flatMap(([, names = "", specifier, bare]) => {
+    const braces = /\{([^}]*)\}/s.exec(names);
+    const besides = names.replace(braces?.[0] ?? "", "").replace(/[,\s]/g, "");
+    const values = braces?.[1].split(",").filter((name) => name.trim() !== "" && !/^\s*type\s/.test(name)) ?? [];
+    return bare !== undefined || besides !== "" || values.length > 0 ? [bare ?? specifier] : [];
+  });
 }

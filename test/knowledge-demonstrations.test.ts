@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { makeChat } from "../src/chat/chat.ts";
-import { loadTokenizer } from "../src/chat/tokenizer.ts";
+import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
 import { demonstrations } from "../src/environments/knowledge/demonstrations.ts";
 import { knowledgeEnvironment } from "../src/environments/knowledge/knowledge.ts";
 import { encodeDemonstration } from "../src/rollouts/demonstration.ts";

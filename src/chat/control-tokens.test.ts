@@ -7,7 +7,7 @@ import type { AssistantMessage, Message } from "../core/messages.ts";
 import type { Tool } from "../tools/tool.ts";
 import { type Chat, makeChat } from "./chat.ts";
 import { controlTokens } from "./control-tokens.ts";
-import { loadTokenizer } from "./tokenizer.ts";
+import { loadTokenizer } from "./tokenizer-folder.ts";
 
 const models = join(import.meta.dirname, "../../models");
 const chats: readonly (readonly [string, Chat])[] = [

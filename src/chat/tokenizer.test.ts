@@ -6,7 +6,8 @@ import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { plain, testTokenizer, tokenizerJson } from "../../test/fixtures/chats.ts";
 import { ModelError } from "../core/errors.ts";
-import { checkVocabulary, loadTokenizer, makeTokenizer } from "./tokenizer.ts";
+import { checkVocabulary, makeTokenizer } from "./tokenizer.ts";
+import { loadTokenizer } from "./tokenizer-folder.ts";
 
 let folder: string;
 beforeEach(() => {

@@ -1,5 +1,3 @@
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { Tokenizer as HuggingFaceTokenizer } from "@huggingface/tokenizers";
 import { z } from "zod";
 import { ModelError } from "../core/errors.ts";
@@ -56,43 +54,17 @@ const tokenizerSchema = z.looseObject({
   post_processor: z.unknown().default(null),
   decoder: z.unknown().default(null),
 });
-const endIdsSchema = z.looseObject({ eos_token_id: z.union([z.number(), z.array(z.number())]).nullish() });
-
 /** What chat formats end a message with, where a folder names no end token of its own. */
 const customaryEnds = ["<|im_end|>", "<|eot_id|>", "<|end|>", "<|endoftext|>", "</s>"];
-
-/**
- * Reads `tokenizer.json`, `tokenizer_config.json` and what is there of `chat_template.jinja`, `chat_template.json`,
- * `generation_config.json` and `config.json`.
- * @throws ModelError if a file is missing, broken, or names no token that ends a turn
- */
-export function loadTokenizer(folder: string): Tokenizer {
-  const file = (name: string) => join(folder, name);
-  const endIds = ["generation_config.json", "config.json"].map(
-    (name) => readJson(endIdsSchema, file(name), {}).eos_token_id ?? [],
-  );
-  const chatTemplate = existsSync(file("chat_template.jinja"))
-    ? readText(file("chat_template.jinja"))
-    : readJson(z.looseObject({ chat_template: z.string().optional() }), file("chat_template.json"), {}).chat_template;
-  return makeTokenizer(
-    {
-      tokenizer: readJson(z.unknown(), file("tokenizer.json")),
-      config: readJson(z.unknown(), file("tokenizer_config.json"), {}),
-      chatTemplate,
-      endIds: endIds.flat(),
-    },
-    folder,
-  );
-}
 
 /**
  * @param origin names the files in error messages
  * @throws ModelError if the files do not make a tokenizer
  */
 export function makeTokenizer(files: TokenizerFiles, origin = "tokenizer"): Tokenizer {
-  const tokenizerFile = join(origin, "tokenizer.json");
+  const tokenizerFile = `${origin}/tokenizer.json`;
   const definition = checked(tokenizerSchema, files.tokenizer, tokenizerFile);
-  const config = checked(configSchema, files.config, join(origin, "tokenizer_config.json"));
+  const config = checked(configSchema, files.config, `${origin}/tokenizer_config.json`);
   const hub: HubTokenizer = attempt(tokenizerFile, () => new HuggingFaceTokenizer(definition, config));
 
   const known = hub.get_vocab();
@@ -146,24 +118,15 @@ export function checkVocabulary(tokenizer: Tokenizer, modelSize: number, origin:
   });
 }
 
-/** @param ifMissing stands in for a file that need not be there */
-function readJson<Schema extends z.ZodType>(schema: Schema, path: string, ifMissing?: z.input<Schema>): z.output<Schema> {
-  const value: unknown =
-    ifMissing !== undefined && !existsSync(path) ? ifMissing : attempt(path, () => JSON.parse(readText(path)));
-  return checked(schema, value, path);
-}
-
-function readText(path: string): string {
-  return attempt(path, () => readFileSync(path, "utf8"));
-}
-
-function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, path: string): z.output<Schema> {
+/** @throws ModelError naming the file whose contents do not fit */
+export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, path: string): z.output<Schema> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   throw brokenFile(path, z.prettifyError(result.error), result.error);
 }
 
-function attempt<T>(path: string, read: () => T): T {
+/** @throws ModelError naming the file that could not be read */
+export function attempt<T>(path: string, read: () => T): T {
   try {
     return read();
   } catch (cause) {

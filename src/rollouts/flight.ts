@@ -1,4 +1,4 @@
-import { setMaxListeners } from "node:events";
+import { host } from "../core/host.ts";
 import { Room } from "./room.ts";
 
 /** Jobs, a limited number at a time. The first that fails aborts the signal of all. */
@@ -12,7 +12,7 @@ export class Flight {
     this.#room = new Room(limit);
     this.signal = signal === undefined ? this.#failure.signal : AbortSignal.any([signal, this.#failure.signal]);
     // Every job in flight listens: that is no leak.
-    setMaxListeners(0, this.signal);
+    host.expectListeners(this.signal);
   }
 
   /** Runs a job as soon as there is room: in their order, urgent ones before others. */

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { loadTokenizer } from "../chat/tokenizer.ts";
+import { loadTokenizer } from "../chat/tokenizer-folder.ts";
 import { ModelError } from "../core/errors.ts";
 import type { TokenId } from "../core/trajectory.ts";
 import { createLocalEngine, LocalEngine, type LocalEngineOptions } from "../engines/local/engine.ts";

@@ -1,6 +1,7 @@
 import type { AlgorithmConfig } from "../algorithms/settings/config.ts";
 import { runUpdate } from "../algorithms/update.ts";
 import type { Chat } from "../chat/chat.ts";
+import { host } from "../core/host.ts";
 import { randomStream } from "../core/random.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { Engine, EngineCritic } from "../engines/engine.ts";
@@ -105,7 +106,7 @@ export async function trainingStep(
       trainedTokens: computedTokens,
       trainedTokensPerSecond: computedTokens / updateSeconds,
       denseTokens,
-      rssMb: process.memoryUsage.rss() / 2 ** 20,
+      rssMb: host.residentBytes() / 2 ** 20,
     },
     tasks,
     trajectories,

@@ -1,7 +1,8 @@
 import { availableParallelism, cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { type Chat, makeChat } from "../../chat/chat.ts";
-import { checkVocabulary, loadTokenizer } from "../../chat/tokenizer.ts";
+import { checkVocabulary } from "../../chat/tokenizer.ts";
+import { loadTokenizer } from "../../chat/tokenizer-folder.ts";
 import { seedOf } from "../../core/random.ts";
 import { chooseProvider, type Device } from "../../engines/local/device-choice.ts";
 import { availableMemory } from "../../engines/local/machine/memory-available.ts";

@@ -18,6 +18,7 @@ import type {
 } from "../engine.ts";
 import { requireCapability, requireStepOptions } from "../engine.ts";
 import type { Provider } from "./machine/device.ts";
+import type { Runtime } from "./machine/runtime.ts";
 import { readAdapter, writeAdapter } from "./model/adapter-folder.ts";
 import type { Arrays } from "./model/arrays.ts";
 import { entropyHead, logprobHead } from "./model/heads.ts";
@@ -37,6 +38,8 @@ export interface LocalEngineOptions {
   readonly threads?: number;
   /** What computes; the CPU if left out. `chooseProvider` finds one that works. */
   readonly provider?: Provider;
+  /** What runs ONNX models; ONNX Runtime's binding for Node if left out. */
+  readonly runtime?: Runtime;
   /** Actions sampled side by side; 128 if left out. */
   readonly slots?: number;
   /** Longest sequence, context and action together; the model's own limit if left out. */
@@ -98,6 +101,7 @@ export class LocalEngine implements Engine {
       model: name,
       threads = availableParallelism(),
       provider = "cpu",
+      runtime,
       slots = 128,
       maxLength,
       decode,
@@ -122,6 +126,7 @@ export class LocalEngine implements Engine {
     this.#learnerOptions = {
       threads,
       provider,
+      runtime,
       maxLength: this.info.maxLength,
       count: this.#count,
       order: this.#order,
@@ -129,7 +134,7 @@ export class LocalEngine implements Engine {
       recompute,
     };
     this.#learner = new Learner(this.#config, [logprobHead, entropyHead], this.#parameters, this.#learnerOptions);
-    this.#samplerOptions = { threads, provider, slots, maxLength: this.info.maxLength, cacheBytes, decode };
+    this.#samplerOptions = { threads, provider, runtime, slots, maxLength: this.info.maxLength, cacheBytes, decode };
     this.#sampler = new LocalSampler(this.#config, this.#all(), 0, this.#samplerOptions);
   }
 
@@ -238,7 +243,7 @@ export class LocalEngine implements Engine {
     await mkdir(folder, { recursive: true });
     if (this.#config.lora === undefined) await this.#saveModel(join(folder, "model"));
     else await this.#saveAdapter(join(folder, "adapter")); // the base is where it was
-    await this.#learner.optimiser.save(join(folder, "optimiser.safetensors"));
+    await writeSafetensors(join(folder, "optimiser.safetensors"), this.#learner.optimiser.tensors(), { dtype: "float32" });
     const reference = join(folder, "reference.safetensors");
     if (this.#reference)
       await writeSafetensors(reference, tensorsOf(this.#reference, logprobHead.parameterShapes(this.#config)), {
@@ -271,7 +276,8 @@ export class LocalEngine implements Engine {
     const referenceFile = join(folder, "reference.safetensors");
     const reference = existsSync(referenceFile) ? await readSafetensors(referenceFile) : undefined;
     const critic = await LocalCritic.load(folder, this.#config, this.#learnerOptions);
-    await this.#learner.optimiser.load(join(folder, "optimiser.safetensors"));
+    const moments = join(folder, "optimiser.safetensors");
+    this.#learner.optimiser.restore(await readSafetensors(moments), moments);
     for (const { data, from } of copies) data.set(from);
     await this.#critic?.close();
     this.#critic = critic;

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import { loadTokenizer } from "../../chat/tokenizer.ts";
+import { loadTokenizer } from "../../chat/tokenizer-folder.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { controlRecordSchema } from "../../runs/control.ts";
 import { type RecordedCredit, readCredits } from "../../runs/credits.ts";

@@ -1,4 +1,4 @@
-import { env, InferenceSession, Tensor as OrtTensor } from "onnxruntime-node";
+import type { InferenceSession, Tensor as OrtTensor } from "onnxruntime-common";
 import protobuf from "protobufjs/minimal.js";
 import { EngineError } from "../../../core/errors.ts";
 import {
@@ -12,12 +12,10 @@ import {
   type SessionOptions,
 } from "../machine/device.ts";
 import { onDevice } from "../machine/device-memory.ts";
+import { nodeRuntime, type Runtime } from "../machine/runtime.ts";
 import { fuse } from "./fusions.ts";
 import { type Constant, type DType, Graph, type Node, type Tensor } from "./graph.ts";
 import { type Lowering, type OnnxAttribute, type OnnxNode, ops } from "./ops.ts";
-
-// What goes wrong comes as an exception. Read once, when the first session is made.
-env.logLevel = "fatal";
 
 /** Field numbers and enum values below are those of onnx.proto (IR version 9, opset 18). */
 const elementTypes = { float32: 1, int32: 6, int64: 7 } as const satisfies Record<DType, number>;
@@ -70,20 +68,24 @@ export interface OpenOptions {
 export class Session {
   readonly #session: InferenceSession;
   readonly #provider: Provider;
+  readonly #runtime: Runtime;
 
-  private constructor(session: InferenceSession, provider: Provider) {
+  private constructor(session: InferenceSession, provider: Provider, runtime: Runtime) {
     this.#session = session;
     this.#provider = provider;
+    this.#runtime = runtime;
   }
 
   /** @throws EngineError if there is no such provider here, or it lacks an operator of the graph (the first of which is named) */
   static async open(graph: Graph, options: SessionOptions & OpenOptions): Promise<Session> {
     const { threads, provider = "cpu", keepMemory = true, fewNodes } = options;
+    const runtime = options.runtime ?? (await nodeRuntime());
     try {
       const model = serialise(graph, provider, fewNodes);
-      return new Session(await create(model, provider, { threads, enableCpuMemArena: keepMemory }), provider);
+      const session = await create(runtime, model, provider, { threads, enableCpuMemArena: keepMemory });
+      return new Session(session, provider, runtime);
     } catch (cause) {
-      if (isFallback(cause)) throw fallbackError(provider, await firstFallback(graph, provider), cause);
+      if (isFallback(cause)) throw fallbackError(provider, await firstFallback(runtime, graph, provider), cause);
       throw (
         missingProvider(provider, cause) ??
         new EngineError("ONNX Runtime session", messageOf(cause), {
@@ -102,7 +104,10 @@ export class Session {
 
   /** Writes outputs into arrays of the caller's, which must have the right sizes. */
   async runInto(feeds: Readonly<Record<string, Value>>, into: Readonly<Record<string, FloatValue>>): Promise<void> {
-    await this.#run(feeds, tensorsOf(into));
+    const given = this.#runtime.fillsOutputs === true;
+    const results = await this.#run(feeds, given ? tensorsOf(this.#runtime, into) : Object.keys(into));
+    if (given) return;
+    for (const [name, { data }] of Object.entries(into)) data.set(results[name].data as Float32Array);
   }
 
   async #run(
@@ -110,9 +115,10 @@ export class Session {
     fetch: string[] | Record<string, OrtTensor>,
   ): Promise<InferenceSession.ReturnType> {
     try {
-      const tensors = tensorsOf(feeds);
+      const tensors = tensorsOf(this.#runtime, feeds);
       for (const [name, value] of Object.entries(feeds))
-        if (value.constant && this.#provider === "webgpu") tensors[name] = await onDevice(value.data, () => upload(value));
+        if (value.constant && this.#provider === "webgpu")
+          tensors[name] = await onDevice(value.data, () => upload(this.#runtime, value));
       return await (Array.isArray(fetch) ? this.#session.run(tensors, fetch) : this.#session.run(tensors, fetch));
     } catch (cause) {
       throw new EngineError("ONNX Runtime", messageOf(cause), {
@@ -137,9 +143,9 @@ export interface FloatValue extends Value {
   readonly data: Float32Array;
 }
 
-function tensorsOf(values: Readonly<Record<string, Value>>): Record<string, OrtTensor> {
+function tensorsOf({ Tensor }: Runtime, values: Readonly<Record<string, Value>>): Record<string, OrtTensor> {
   return Object.fromEntries(
-    Object.entries(values).map(([name, { data, shape }]) => [name, new OrtTensor(typeOf(data), data, shape as number[])]),
+    Object.entries(values).map(([name, { data, shape }]) => [name, new Tensor(typeOf(data), data, shape as number[])]),
   );
 }
 
@@ -151,27 +157,32 @@ function typeOf(data: Value["data"]): DType {
 const uploaders = new Map<string, Promise<InferenceSession>>();
 
 /** The value on the WebGPU device: the output of a session that does nothing, since the binding has no call of its own for that. */
-async function upload(value: Value): Promise<OrtTensor> {
+async function upload(runtime: Runtime, value: Value): Promise<OrtTensor> {
   const kind = `${typeOf(value.data)} ${value.shape.length}`;
-  const session = uploaders.get(kind) ?? openUploader(value);
+  const session = uploaders.get(kind) ?? openUploader(runtime, value);
   uploaders.set(kind, session);
-  return (await (await session).run(tensorsOf({ x: value }), ["y"])).y;
+  return (await (await session).run(tensorsOf(runtime, { x: value }), ["y"])).y;
 }
 
-function openUploader(value: Value): Promise<InferenceSession> {
+function openUploader(runtime: Runtime, value: Value): Promise<InferenceSession> {
   const identity = new Graph();
   const sizes = value.shape.map((_, axis) => `D${axis}`);
   identity.output("y", identity.input("x", sizes, typeOf(value.data)));
   const options = { threads: 1, preferredOutputLocation: "gpu-buffer" } as const;
-  return create(serialise(identity, "webgpu"), "webgpu", options);
+  return create(runtime, serialise(identity, "webgpu"), "webgpu", options);
 }
 
 interface CreateOptions extends Pick<InferenceSession.SessionOptions, "preferredOutputLocation" | "enableCpuMemArena"> {
   readonly threads: number;
 }
 
-function create(model: Uint8Array, provider: Provider, { threads, ...options }: CreateOptions): Promise<InferenceSession> {
-  return InferenceSession.create(model, {
+function create(
+  runtime: Runtime,
+  model: Uint8Array,
+  provider: Provider,
+  { threads, ...options }: CreateOptions,
+): Promise<InferenceSession> {
+  return runtime.InferenceSession.create(model, {
     ...options,
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
@@ -189,14 +200,15 @@ interface UntypedOutput {
  * The operator that a provider leaves to the CPU. ONNX Runtime says that there is one, but not which: a bisection over the
  * beginnings of the graph tells, where everything that nothing reads is an output.
  */
-async function firstFallback(graph: Graph, provider: Provider): Promise<string> {
+async function firstFallback(runtime: Runtime, graph: Graph, provider: Provider): Promise<string> {
   const { nodes, constants } = lower(graph, provider);
   const fallsBack = async (count: number): Promise<boolean> => {
     const beginning = nodes.slice(0, count);
     const read = new Set(beginning.flatMap(({ inputs }) => inputs));
     const outputs = beginning.flatMap((node) => node.outputs.filter((name) => !read.has(name)).map((name) => ({ name })));
     try {
-      await (await create(writeModel(beginning, constants, graph.inputs, outputs), provider, { threads: 1 })).release();
+      const model = writeModel(beginning, constants, graph.inputs, outputs);
+      await (await create(runtime, model, provider, { threads: 1 })).release();
       return false;
     } catch (cause) {
       if (isFallback(cause)) return true;

@@ -1,4 +1,4 @@
-import type { Tensor } from "onnxruntime-node";
+import type { Tensor } from "onnxruntime-common";
 
 /**
  * Copies on a WebGPU device of arrays that keep their numbers, such as the frozen base of an adapter: fed from the CPU, they would cross

@@ -1,9 +1,13 @@
 import { EngineError } from "../../../core/errors.ts";
+import { host } from "../../../core/host.ts";
+import type { Runtime } from "./runtime.ts";
 
 /** What can compute: an execution provider of ONNX Runtime. */
 export type Provider = "cpu" | "webgpu" | "cuda";
 
 export interface SessionOptions {
+  /** What runs ONNX models. Default: ONNX Runtime's binding for Node. */
+  readonly runtime?: Runtime;
   /** Of the CPU. */
   readonly threads: number;
   /** The CPU if left out. */
@@ -58,7 +62,7 @@ export function missingProvider(provider: Provider, cause: unknown): EngineError
     return new EngineError("WebGPU adapter", undefined, {
       expected: "a graphics driver for Vulkan (Linux), Metal (macOS) or Direct3D 12 (Windows)",
       hint:
-        process.platform === "linux"
+        host.platform === "linux"
           ? "Install the Vulkan loader and your card's driver, on Debian or Ubuntu: apt-get install libvulkan1 mesa-vulkan-drivers, or NVIDIA's own driver."
           : 'Update the graphics driver, or set device: "cpu".',
       cause,

@@ -1,4 +1,5 @@
 import { EngineError } from "../../../core/errors.ts";
+import { host } from "../../../core/host.ts";
 import { type Random, randomStream } from "../../../core/random.ts";
 import type { TokenId } from "../../../core/trajectory.ts";
 import type { SampledAction, SampleRequest, SamplerStats } from "../../engine.ts";
@@ -162,7 +163,7 @@ export class LocalSampler {
 
   async #run(): Promise<void> {
     try {
-      await immediate();
+      await host.nextTurn();
       while (this.#waiting.length + this.#rows.length > 0) {
         const start = performance.now();
         const graph = (this.#graph ??= await SamplingGraph.open(this.#config, this.#parameters, this.#options));
@@ -172,7 +173,7 @@ export class LocalSampler {
         if (filling.length > 0 && filling.length >= this.#rows.length / 8) await this.#prefill(graph, filling);
         else await this.#decode(graph);
         this.#stats.seconds += (performance.now() - start) / 1000;
-        await immediate();
+        await host.nextTurn();
       }
       this.#cache.clear();
       this.#forget();
@@ -386,8 +387,4 @@ function cached(row: Row, length: number): void {
 
 function cancelled(): EngineError {
   return new EngineError("sampling", "cancelled", { hint: "The request's signal was aborted, or the engine was closed." });
-}
-
-function immediate(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,6 +1,6 @@
 import { EngineError, ModelError } from "../../../core/errors.ts";
 import type { StepOptions } from "../../engine.ts";
-import { readSafetensors, type Tensor, writeSafetensors } from "../model/safetensors.ts";
+import type { Tensor } from "../model/safetensors.ts";
 
 type Arrays = ReadonlyMap<string, Float32Array>;
 
@@ -52,17 +52,20 @@ export class AdamW {
     return norm;
   }
 
-  /** Moments and step count, in full precision. */
-  async save(file: string): Promise<void> {
+  /** Moments and step count, for a file. */
+  tensors(): Map<string, Tensor> {
     const tensors = new Map<string, Tensor>([["steps", { shape: [1], data: Float32Array.of(this.#steps) }]]);
     for (const [name, data] of this.#firstMoments) tensors.set(`first.${name}`, { shape: [data.length], data });
     for (const [name, data] of this.#secondMoments) tensors.set(`second.${name}`, { shape: [data.length], data });
-    await writeSafetensors(file, tensors, { dtype: "float32" });
+    return tensors;
   }
 
-  /** @throws ModelError if the file is not the state of an optimiser over the same parameters */
-  async load(file: string): Promise<void> {
-    const tensors = await readSafetensors(file);
+  /**
+   * Continues from what `tensors` gave.
+   * @param file names them in error messages
+   * @throws ModelError if they are not the state of an optimiser over the same parameters
+   */
+  restore(tensors: ReadonlyMap<string, Tensor>, file: string): void {
     const take = (name: string, length: number): Float32Array => {
       const data = tensors.get(name)?.data;
       if (data?.length === length) return data;

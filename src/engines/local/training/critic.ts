@@ -57,7 +57,8 @@ export class LocalCritic implements EngineCritic {
       }),
     );
     const critic = new LocalCritic(config, parameters, options);
-    await critic.#learner.optimiser.load(join(folder, optimiserFile));
+    const moments = join(folder, optimiserFile);
+    critic.#learner.optimiser.restore(await readSafetensors(moments), moments);
     return critic;
   }
 
@@ -92,7 +93,7 @@ export class LocalCritic implements EngineCritic {
     const tensors = new Map<string, Tensor>();
     for (const [name, data] of this.#learner.parameters) tensors.set(name, { shape: this.#shapes.get(name) ?? [], data });
     await writeSafetensors(join(folder, parametersFile), tensors, { dtype: "float32" });
-    await this.#learner.optimiser.save(join(folder, optimiserFile));
+    await writeSafetensors(join(folder, optimiserFile), this.#learner.optimiser.tensors(), { dtype: "float32" });
   }
 
   async close(): Promise<void> {

@@ -80,8 +80,8 @@ export class Learner {
   constructor(config: ModelConfig, heads: readonly Head[], parameters: Arrays, options: LearnerOptions) {
     this.parameters = parameters;
     this.optimiser = new AdamW(parameters);
-    const { threads, provider } = options;
-    const graphOptions = { threads, provider, trained: [...parameters.keys()] };
+    const { threads, provider, runtime } = options;
+    const graphOptions = { threads, provider, runtime, trained: [...parameters.keys()] };
     this.#config = config;
     this.#graphs = heads.map((head) => ({
       whole: new TrainingGraph(config, head, graphOptions),
