@@ -100,6 +100,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   ],
   "server/dashboard": ["core", "chat", "runs"],
   cli: ["anything"],
+  exports: ["anything"],
   "index.ts": ["anything"],
 };
 

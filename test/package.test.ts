@@ -1,11 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 
 const root = join(import.meta.dirname, "..");
 const packSchema = z.array(z.object({ size: z.number(), files: z.array(z.object({ path: z.string(), mode: z.number() })) }));
+
+const exportsSchema = z.object({ exports: z.record(z.string(), z.object({ types: z.string(), default: z.string() })) });
 
 let tarball: z.infer<typeof packSchema>[number];
 
@@ -29,6 +31,22 @@ test("the tarball holds the program, the default model and the pages, and none o
 
 test("the tarball is small enough for npx", () => {
   expect(tarball.size).toBeLessThan(18 * 2 ** 20);
+});
+
+test.each([
+  ["retrograde-rl", ["train", "defineConfig", "defineEnvironment", "defineTool"]],
+  ["retrograde-rl/algorithms", ["runUpdate", "resolveAlgorithm", "seeupoUpdate", "ppu", "groupRelativeAdvantages", "klPenalty"]],
+  ["retrograde-rl/engine", ["createLocalEngine", "loadTokenizer", "makeChat", "enginePolicy", "CallOrder", "capabilities"]],
+  ["retrograde-rl/environments", ["createEnvironment", "defineEnvironment", "defineTool"]],
+  ["retrograde-rl/lab", ["runGrid", "judge", "cellOf", "labSettingsSchema"]],
+  ["retrograde-rl/tinker", ["TinkerClient"]],
+])("%s can be imported as users do, with its types beside it", (path, names) => {
+  const program = `import * as all from ${JSON.stringify(path)}; console.log(JSON.stringify(Object.keys(all)))`;
+  expect(JSON.parse(run("node", ["--input-type=module", "-e", program]))).toEqual(expect.arrayContaining([...names]));
+  const entry = exportsSchema.parse(JSON.parse(readFileSync(join(root, "package.json"), "utf8"))).exports;
+  const { types, default: code } = entry[path.replace("retrograde-rl", ".")];
+  const packed = tarball.files.map((file) => `./${file.path}`);
+  expect(packed).toEqual(expect.arrayContaining([types, code]));
 });
 
 test("the built program runs without its sources' loader", () => {

@@ -15,6 +15,8 @@ import type { Correction } from "./step/correction.ts";
  * @param groups all trajectories of the batch, failed ones with their reward of 0 included; sft takes them as demonstrations
  * @param random for what an algorithm draws: a random order of turns, mini-batches
  * @param correction weights rollouts that another policy sampled, by what its sampler recorded; none if left out, and none for sft
+ * @example
+ * const metrics = await runUpdate(policy, groups, resolveAlgorithm("grpo"), randomStream(1));
  */
 export async function runUpdate(
   policy: Policy,

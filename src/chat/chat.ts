@@ -68,7 +68,11 @@ export interface Chat {
   action(context: ChatContext, message: AssistantMessage): string;
 }
 
-/** @throws ModelError if the tokenizer has no chat template, one that does not parse, or one of another format than the setting says */
+/**
+ * @throws ModelError if the tokenizer has no chat template, one that does not parse, or one of another format than the setting says
+ * @example
+ * makeChat(loadTokenizer(folder)).open([{ role: "user", content: "Hello" }], []).ids;
+ */
 export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettings> = {}): Chat {
   const { chatTemplate, namedTokens } = plainTokenizer;
   if (chatTemplate === undefined) {

@@ -9,6 +9,8 @@ const endIdsSchema = z.looseObject({ eos_token_id: z.union([z.number(), z.array(
  * Reads `tokenizer.json`, `tokenizer_config.json` and what is there of `chat_template.jinja`, `chat_template.json`,
  * `generation_config.json` and `config.json`.
  * @throws ModelError if a file is missing, broken, or names no token that ends a turn
+ * @example
+ * loadTokenizer("models/office-classic").encode("Hello");
  */
 export function loadTokenizer(folder: string): Tokenizer {
   const file = (name: string) => join(folder, name);

@@ -18,7 +18,11 @@ export interface Random {
   shuffle<T>(items: readonly T[]): T[];
 }
 
-/** The random stream of a name: the same seed and names give the same numbers, whatever else was drawn before. */
+/**
+ * The random stream of a name: the same seed and names give the same numbers, whatever else was drawn before.
+ * @example
+ * randomStream(1, "task", 7).integer(10); // the same in every run
+ */
 export function randomStream(seed: number, ...names: readonly (string | number)[]): Random {
   const generator = xoroshiro128plus(seedOf(seed, ...names));
   const random: Random = {

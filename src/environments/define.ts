@@ -51,6 +51,12 @@ type DefinedTask<T> = Task & { readonly request: T };
  * Makes an environment of your own tasks. An episode begins with a task's prompt and ends with the model's first message without a tool
  * call, unless `reply` continues it. Rollouts of it can branch if each of its tools is `replayable` or `idempotent`, or if its episodes
  * have `clone`.
+ * @example
+ * const sums = defineEnvironment({
+ *   name: "sums",
+ *   tasks: (random) => ({ prompt: "2 + 2?", answer: "4" }),
+ *   start: ({ answer }) => ({ tools: [], reward: (end) => (end.answer === answer ? 1 : 0) }),
+ * });
  */
 export function defineEnvironment<T extends Request>(definition: EnvironmentDefinition<T>): Environment<DefinedTask<T>> {
   const { name, system, tasks, replayable = true, concurrency, turnRewards } = definition;

@@ -23,7 +23,11 @@ const environments: Readonly<Record<string, (settings: unknown) => Environment>>
   ),
 };
 
-/** @throws ConfigError if there is no environment of this name, or a setting of it is wrong */
+/**
+ * @throws ConfigError if there is no environment of this name, or a setting of it is wrong
+ * @example
+ * const task = await createEnvironment("knowledge", {}).task("test", 0);
+ */
 export function createEnvironment(name: string, settings: unknown): Environment {
   const create = environments[name];
   if (create !== undefined) return create(settings);

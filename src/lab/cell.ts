@@ -50,7 +50,11 @@ export function allCells(): Cell[] {
   );
 }
 
-/** @throws ConfigError if no cell has this id */
+/**
+ * @throws ConfigError if no cell has this id
+ * @example
+ * judge(cellOf("grae.ppu.turn.reverse.m-exact.history.maximise.exact"), laboratory(labSettingsSchema.parse({})));
+ */
 export function cellOf(id: string): Cell {
   const cells = allCells();
   const cell = cells.find((candidate) => idOf(candidate) === id);

@@ -108,7 +108,11 @@ export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions =
   }
 }
 
-/** A run from a configuration, all in one. */
+/**
+ * A run from a configuration, all in one.
+ * @example
+ * const { folder, summary } = await train({ algorithm: "grpo", steps: 5 });
+ */
 export async function train(
   user: UserConfig = {},
   options: PlanOptions & TrainOptions = {},

@@ -28,7 +28,16 @@ export interface ToolContext {
   readonly signal: AbortSignal;
 }
 
-/** Types a tool's arguments by its schema, and forgets the type again so that tools of any kind fit one list. */
+/**
+ * Types a tool's arguments by its schema, and forgets the type again so that tools of any kind fit one list.
+ * @example
+ * const add = defineTool({
+ *   name: "add",
+ *   description: "Adds two numbers.",
+ *   parameters: z.object({ a: z.number(), b: z.number() }),
+ *   execute: ({ a, b }) => a + b,
+ * });
+ */
 export function defineTool<Schema extends z.ZodType<Record<string, unknown>>>(
   tool: Omit<Tool<z.infer<Schema>>, "parameters"> & { readonly parameters: Schema },
 ): Tool {

@@ -217,7 +217,11 @@ export interface UserConfig extends Omit<Settings, "environment" | "algorithm" |
 /** The algorithms that a run can train by. */
 export { rolloutAlgorithms };
 
-/** Types `retrograde.config.ts`. */
+/**
+ * Types `retrograde.config.ts`.
+ * @example
+ * export default defineConfig({ algorithm: "grpo", steps: 20 });
+ */
 export function defineConfig(config: UserConfig): UserConfig {
   return config;
 }

@@ -15,6 +15,8 @@ export function stepOptions(
  * @param temperature of the rollouts
  * @param step with the schedule's learning rate for this step, which the algorithm may scale
  * @param critic for algorithms that need one; its steps are those of the policy, save for the algorithm's scale
+ * @example
+ * const policy = enginePolicy(engine, 1, { learningRate: 1e-4, beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weightDecay: 0, clipNorm: 1 });
  */
 export function enginePolicy(engine: Engine, temperature: number, step: StepOptions, critic?: EngineCritic): Policy {
   const scaled = (scale: number): StepOptions => ({ ...step, learningRate: step.learningRate * scale });

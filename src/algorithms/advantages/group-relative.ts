@@ -22,6 +22,8 @@ export interface GroupRelativeOptions {
  *
  * A group whose returns are all equal gives exact zeros.
  * @throws EnvError for a return that is not finite, ShapeError if two trajectories share an id
+ * @example
+ * groupRelativeAdvantages(groups, { std: "group", singletonGroups: "zero" }).get("step-1/0/3");
  */
 export function groupRelativeAdvantages(groups: readonly Group[], { std, singletonGroups }: GroupRelativeOptions): Advantages {
   return byGroup(

@@ -31,6 +31,8 @@ export interface KlBatch {
  * (J. Schulman, "Approximating KL divergence", 2020.) As in verl, k3 is cut off at |x| = 20 and at `cutOff` nats, with gradient 0 beyond: a
  * token whose probability the policy has all but given up is then no longer pulled back. TRL cuts nothing off.
  * @throws ShapeError if rows do not fit each other
+ * @example
+ * klPenalty({ logprobs: [[-1]], refLogprobs: [[-1.5]], tokenScales: [1] }, { estimator: "k3", coefficient: 0.01 }).loss;
  */
 export function klPenalty(
   { logprobs, refLogprobs, tokenScales }: KlBatch,

@@ -19,6 +19,11 @@ export interface PpuOptions {
  * Log-ratios are limited to ±20 at token level and to at most 10 at sequence level, beyond which the gradient is 0
  * (verl's bounds, wide of any useful clip range).
  * @throws ShapeError if rows do not fit each other
+ * @example
+ * const { loss, weights } = ppu(
+ *   { logprobs: [[-1, -2]], oldLogprobs: [[-1, -2]], advantages: [[0.5, 0.5]], tokenScales: [0.5] },
+ *   { level: "token", clip: { low: 0.2, high: 0.2 } },
+ * ); // weights [[0.25, 0.25]]
  */
 export function ppu(batch: SurrogateBatch, { level, clip, dualClip = Infinity }: PpuOptions): LossAndWeights {
   const { logprobs, oldLogprobs, advantages, tokenScales } = batch;

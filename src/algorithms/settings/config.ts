@@ -95,6 +95,8 @@ export const rolloutAlgorithms: readonly AlgorithmKind[] = algorithmConfigSchema
 /**
  * An algorithm's settings with defaults filled in. A name stands for the defaults of what it names.
  * @throws ConfigError naming the first setting that is wrong
+ * @example
+ * resolveAlgorithm({ kind: "seeupo", klCoef: 0.002 }).order; // "reverse"
  */
 export function resolveAlgorithm(input: unknown): AlgorithmConfig {
   return parseSettings(algorithmConfigSchema, typeof input === "string" ? { kind: input } : input, "algorithm");

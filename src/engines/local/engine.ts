@@ -66,6 +66,10 @@ const cacheBytes = 512 * 2 ** 20;
  * Opens a model for sampling and training on this machine.
  * @throws ModelError if a folder is not a model, or an adapter, that it computes
  * @throws ConfigError for settings of an adapter that do not fit the model, or the adapter to go on with
+ * @example
+ * const engine = await createLocalEngine({ model: "models/office-classic", threads: 2 });
+ * const { tokens } = await engine.sample({ context: [1, 2, 3], maxTokens: 8, stopTokens: [], seed: 1 });
+ * await engine.dispose();
  */
 export async function createLocalEngine(options: LocalEngineOptions): Promise<LocalEngine> {
   const model = await loadModel(options.model);

@@ -1,0 +1,11 @@
+/** `retrograde-rl/environments`: the embedded worlds, and what an environment of your own is made of. */
+export {
+  type DefinedEpisode,
+  defineEnvironment,
+  type EnvironmentDefinition,
+  type EpisodeEnd,
+  type Request,
+} from "../environments/define.ts";
+export type { Environment, Episode, Reply, Score, Split, Task } from "../environments/environment.ts";
+export { createEnvironment } from "../environments/registry.ts";
+export { defineTool, type Tool, type ToolContext } from "../tools/tool.ts";
