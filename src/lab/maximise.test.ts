@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { real } from "../../test/reals.ts";
 import { type ClippedSimplex, clippedObjective, maximiseClipped } from "./maximise.ts";
 
 const clip = { low: 0.2, high: 0.2 };
 
 /** Simplices of 2 to 4 actions with samples of both signs. */
 const simplices: fc.Arbitrary<ClippedSimplex> = fc.integer({ min: 2, max: 4 }).chain((actions) => {
-  const numbers = (min: number, max: number) =>
-    fc.array(fc.double({ min, max, noNaN: true }), { minLength: actions, maxLength: actions });
+  const numbers = (min: number, max: number) => fc.array(real(min, max), { minLength: actions, maxLength: actions });
   return fc.record({ gain: numbers(0, 1), loss: numbers(-1, 0), old: numbers(0.05, 1) }).map(({ gain, loss, old }) => {
     const total = old.reduce((sum, p) => sum + p, 0);
     return { gain, loss, old: old.map((p) => p / total) };
@@ -56,7 +56,7 @@ test("moving probability between any two actions gains nothing", () => {
 
 test("never worse than staying, and no probability under the floor", () => {
   fc.assert(
-    fc.property(simplices, fc.double({ min: 0, max: 0.04, noNaN: true }), (simplex, floor) => {
+    fc.property(simplices, real(0, 0.04), (simplex, floor) => {
       const solution = maximiseClipped(simplex, { ...clip, floor });
       const staying = clippedObjective(simplex, simplex.old, clip.low, clip.high);
       expect(clippedObjective(simplex, solution, clip.low, clip.high)).toBeGreaterThanOrEqual(staying - 1e-12);

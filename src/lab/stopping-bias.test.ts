@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { real } from "../../test/reals.ts";
 import {
   perTurnIndexGradient,
   type StoppingProblem,
@@ -9,10 +10,10 @@ import {
   trajectoryBaselineGradient,
 } from "./stopping-bias.ts";
 
-const number = fc.double({ min: -3, max: 3, noNaN: true });
+const number = real(-3, 3);
 const problems: fc.Arbitrary<StoppingProblem> = fc.integer({ min: 1, max: 5 }).chain((turns) =>
   fc.record({
-    goOn: fc.array(fc.double({ min: 0.05, max: 0.95, noNaN: true }), { minLength: turns, maxLength: turns }),
+    goOn: fc.array(real(0.05, 0.95), { minLength: turns, maxLength: turns }),
     rewards: fc.array(number, { minLength: turns, maxLength: turns }),
     outcomes: fc.array(number, { minLength: turns + 1, maxLength: turns + 1 }),
   }),

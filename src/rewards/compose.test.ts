@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { real } from "../../test/reals.ts";
 import { parseSettings } from "../core/settings.ts";
 import type { StopReason } from "../core/trajectory.ts";
 import { applyRewards } from "./compose.ts";
@@ -14,7 +15,7 @@ const parts = (rewards: unknown, code: readonly Reward[] = []) =>
 const rewardsOf = async (...args: Parameters<typeof applyRewards>) =>
   (await applyRewards(...args)).groups.map(({ trajectories }) => trajectories.map(({ reward }) => reward));
 
-const reward = fc.double({ min: -10, max: 10, noNaN: true });
+const reward = real(-10, 10);
 const groups = fc.array(fc.array(reward, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 4 }).map((all) =>
   all.map((rewards, g) =>
     groupOf(
@@ -42,7 +43,7 @@ test("the environment alone, with weight 1, is every reward bit for bit", async 
 });
 
 test("the reward is the weighted sum of the parts that the scores show", async () => {
-  const weight = fc.double({ min: -3, max: 3, noNaN: true });
+  const weight = real(-3, 3);
   await fc.assert(
     fc.asyncProperty(groups, weight, weight, weight, async (played, a, b, c) => {
       const code = [

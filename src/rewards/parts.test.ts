@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { real } from "../../test/reals.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { episode, groupOf } from "./episodes.fixture.ts";
 import { formatScore, lengthCost, toolCost } from "./parts.ts";
@@ -18,7 +19,7 @@ test("length: nothing up to the allowance, then so much a token, up to the cap",
 
 test("length: never positive, never below the cap, and never less for a token more", () => {
   fc.assert(
-    fc.property(fc.nat(400), fc.nat(200), fc.double({ min: 1e-4, max: 0.1, noNaN: true }), (tokens, free, perToken) => {
+    fc.property(fc.nat(400), fc.nat(200), real(1e-4, 0.1), (tokens, free, perToken) => {
       const config = { kind: "length", weight: 1, free, perToken, cap: 1 } as const;
       const [shorter, longer] = [tokens, tokens + 1].map((n) => lengthCost(trajectory({ actions: [n] }), config));
       expect(shorter).toBeLessThanOrEqual(0);

@@ -2,10 +2,11 @@ import fc from "fast-check";
 import { expect } from "vitest";
 import { tokenScales } from "../../src/algorithms/objectives/aggregation.ts";
 import type { LossAndWeights, SurrogateBatch } from "../../src/algorithms/objectives/objective.ts";
+import { real } from "../reals.ts";
 
-const logprob = fc.double({ min: -4, max: -0.01, noNaN: true });
-const drift = fc.double({ min: -0.6, max: 0.6, noNaN: true });
-const advantage = fc.double({ min: -3, max: 3, noNaN: true });
+const logprob = real(-4, -0.01);
+const drift = real(-0.6, 0.6);
+const advantage = real(-3, 3);
 
 /** Batches of 1 to 4 rows of 1 to 5 tokens, one advantage a row. */
 export const batches: fc.Arbitrary<SurrogateBatch> = batchesOf((row) => row.map(() => row[0][2]));

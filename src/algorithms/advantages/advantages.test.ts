@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { expectClose } from "../../../test/algorithms/golden.ts";
 import { groupOf } from "../../../test/algorithms/table-policy.ts";
+import { real } from "../../../test/reals.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { anchorState } from "../policy-gradient/estimate.ts";
 import { gae } from "./gae.ts";
@@ -13,7 +14,7 @@ import { ownTurns, treeAdvantages } from "./tree.ts";
 import { bestOfGroupAdvantages, gpgAdvantages, lengthWeightedAdvantages } from "./within-groups.ts";
 
 const zero = { singletonGroups: "zero" } as const;
-const number = fc.double({ min: -10, max: 10, noNaN: true });
+const number = real(-10, 10);
 const returns = fc.array(number, { minLength: 2, maxLength: 8 });
 const rowsOf = (minLength: number) => fc.array(fc.array(number, { minLength: 0, maxLength: 6 }), { minLength, maxLength: 4 });
 const turn = { context: [0], action: [1] };
@@ -77,7 +78,7 @@ describe("generalised advantage estimation", () => {
 
   test("with λ = 1 is the discounted return minus the value; with λ = 0 one step of it", () => {
     fc.assert(
-      fc.property(rowsOf(1), fc.double({ min: 0, max: 1, noNaN: true }), (rewards, gamma) => {
+      fc.property(rowsOf(1), real(0, 1), (rewards, gamma) => {
         const values = rewards.map((row) => row.map((r) => r * 0.7 - 1));
         expectClose(gae(rewards, values, { gamma, lambda: 1 }).returns, discountedReturns(rewards, gamma), {
           rel: 1e-8,

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { groupOf } from "../../../test/algorithms/table-policy.ts";
+import { real } from "../../../test/reals.ts";
 import { EnvError, ShapeError } from "../../core/errors.ts";
 import type { Group } from "../../core/trajectory.ts";
 import { batchNormalised, clippedAdvantages, groupRelativeAdvantages, groupsWithoutSignal } from "./group-relative.ts";
@@ -19,14 +20,14 @@ function advantagesOf(returns: readonly number[], options: Parameters<typeof gro
   return [...groupRelativeAdvantages([groupWith(returns)], options).values()];
 }
 
-const returns = fc.array(fc.double({ min: -10, max: 10, noNaN: true }), { minLength: 2, maxLength: 12 });
+const returns = fc.array(real(-10, 10), { minLength: 2, maxLength: 12 });
 /** Returns that differ by more than rounding: dividing by a deviation near 0 would magnify it. */
 const differing = returns.filter((values) => Math.max(...values) - Math.min(...values) > 0.1);
 
 describe("group-relative advantages", () => {
   test("sum to zero in a group, and ignore a constant added to every return", () => {
     fc.assert(
-      fc.property(returns, fc.double({ min: -10, max: 10, noNaN: true }), (values, shift) => {
+      fc.property(returns, real(-10, 10), (values, shift) => {
         const advantages = advantagesOf(values);
         expect(advantages.reduce((sum, a) => sum + a, 0)).toBeCloseTo(0, 9);
         for (const [i, a] of advantagesOf(values.map((value) => value + shift)).entries())
@@ -37,7 +38,7 @@ describe("group-relative advantages", () => {
 
   test("grow with the returns' scale, unless divided by their deviation", () => {
     fc.assert(
-      fc.property(differing, fc.double({ min: 1, max: 10, noNaN: true }), (values, factor) => {
+      fc.property(differing, real(1, 10), (values, factor) => {
         const scaled = values.map((value) => value * factor);
         for (const [i, a] of advantagesOf(scaled).entries()) expect(a).toBeCloseTo(factor * advantagesOf(values)[i], 8);
         // The 1e-6 that is added to the deviation does not scale: relative to a deviation of at least 0.02 it is 5e-5.
@@ -91,7 +92,7 @@ describe("batch normalisation", () => {
 
   test("gives mean 0 and deviation 1, whatever the returns' scale", () => {
     fc.assert(
-      fc.property(differing, fc.double({ min: 0.1, max: 10, noNaN: true }), (values, factor) => {
+      fc.property(differing, real(0.1, 10), (values, factor) => {
         const normalised = (scale: number) => [
           ...batchNormalised(groupRelativeAdvantages([groupWith(values.map((v) => v * scale))], plain), true).values(),
         ];
@@ -105,7 +106,7 @@ describe("batch normalisation", () => {
 
   test("keeps the exact zeros of groups without signal", () => {
     fc.assert(
-      fc.property(batch, fc.double({ min: -1, max: 1, noNaN: true }), (groups, value) => {
+      fc.property(batch, real(-1, 1), (groups, value) => {
         const silent = groupWith([value, value, value], "silent");
         const advantages = batchNormalised(groupRelativeAdvantages([...groups, silent], plain), true);
         expect(silent.trajectories.map(({ id }) => advantages.get(id))).toEqual([0, 0, 0]);

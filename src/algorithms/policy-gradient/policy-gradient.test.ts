@@ -443,6 +443,26 @@ describe("overlong punishment", () => {
   });
 });
 
+describe("turns of advantage 0", () => {
+  // GiGPO without its episode part: a state that no other turn shares has advantage 0.
+  const perTurn = { kind: "custom", advantage: { kind: "gigpo", omega: 1 } };
+  const groups = [
+    groupOf("a", [
+      { reward: 1, turns: [turn(1, [2, 3]), turn(0, [1, 1]), turn(2, [3])] },
+      { reward: 1, turns: [turn(1, [0]), turn(3, [2])] },
+      { reward: 0, turns: [turn(1, [2])] },
+      { reward: 2 / 3, turns: [turn(2, [1])] },
+    ]),
+  ];
+
+  test.each(["token", "turn"])("cost no pass at the level of a %s", async (level) => {
+    const { policy } = await updated({ ...world, groups }, { ...perTurn, update: { kind: "ppu", level } });
+    const [weights] = policy.weights;
+    expect(weights.length).toBeLessThan(7);
+    expect(weights.filter((row) => row.every((weight) => weight === 0))).toEqual([]);
+  });
+});
+
 describe("tokens of advantage 0", () => {
   const updates = [
     { kind: "reinforce", level: "token" },

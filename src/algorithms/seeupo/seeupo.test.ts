@@ -4,7 +4,7 @@ import { expectClose } from "../../../test/algorithms/golden.ts";
 import { groupOf, TablePolicy } from "../../../test/algorithms/table-policy.ts";
 import { randomWorld, type World } from "../../../test/algorithms/worlds.ts";
 import { EngineError, EnvError, ShapeError } from "../../core/errors.ts";
-import type { Logprobs } from "../../core/policy.ts";
+import type { Logprobs, TurnReason } from "../../core/policy.ts";
 import { randomStream } from "../../core/random.ts";
 import { ppu } from "../objectives/ppu.ts";
 import { resolveAlgorithm, type SeeupoConfig } from "../settings/config.ts";
@@ -20,8 +20,10 @@ function configWith(settings: Record<string, unknown> = {}): SeeupoConfig {
 
 async function updated({ table, groups }: World, settings: Record<string, unknown>, learningRate = 3) {
   const policy = new TablePolicy(table, learningRate);
-  const result = await seeupoUpdate(policy, groups, configWith(settings), randomStream(5, "update"));
-  return { policy, ...result };
+  const reasons: (readonly TurnReason[])[] = [];
+  const explained = Object.assign(policy, { explain: (of: readonly TurnReason[]) => reasons.push(of) });
+  const result = await seeupoUpdate(explained, groups, configWith(settings), randomStream(5, "update"));
+  return { policy, reasons, ...result };
 }
 
 /** Two groups, turns of unequal number, all returns different: every setting matters. */
@@ -68,7 +70,10 @@ describe("the fused form", () => {
         // The textbook form also takes the ratios that nothing reads.
         const { turnRatioMin, turnRatioMean, turnRatioMax, ...shared } = textbook.metrics;
         expect(fused.metrics).toMatchObject(shared);
-        for (const [id, carried] of fused.carriedRatios) expect(carried).toBeTypeOf(typeof textbook.carriedRatios.get(id));
+        // Â and M of every turn, visit by visit; where Â is 0 nothing reads M.
+        const read = (visits: readonly (readonly TurnReason[])[]) => visits.map((of) => of.filter(({ advantage }) => advantage !== 0));
+        expect(read(fused.reasons)).toEqual(read(textbook.reasons));
+        expect(textbook.reasons.length).toBeGreaterThanOrEqual(textbook.policy.steps.length);
       }),
       { numRuns: 60 },
     );

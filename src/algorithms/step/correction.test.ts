@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { expectClose } from "../../../test/algorithms/golden.ts";
 import { groupOf, TableCritic, TablePolicy } from "../../../test/algorithms/table-policy.ts";
 import { randomWorld } from "../../../test/algorithms/worlds.ts";
+import { real } from "../../../test/reals.ts";
 import { EngineError, ShapeError } from "../../core/errors.ts";
 import { randomStream } from "../../core/random.ts";
 import type { Group } from "../../core/trajectory.ts";
@@ -153,12 +154,12 @@ describe.each(everyAlgorithm.map((algorithm) => [JSON.stringify(algorithm), algo
 });
 
 describe("weights", () => {
-  const logprobs = fc.double({ min: -6, max: 0, noNaN: true });
+  const logprobs = real(-6, 0);
   const worlds = fc.record({
     rows: fc.array(fc.array(fc.tuple(logprobs, logprobs), { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 5 }),
     level: fc.constantFrom("token" as const, "turn" as const, "sequence" as const),
-    low: fc.double({ min: 0, max: 1, noNaN: true }),
-    high: fc.double({ min: 1, max: 4, noNaN: true }),
+    low: real(0, 1),
+    high: real(1, 4),
   });
 
   /** One trajectory with a turn for each row of [log π, log μ]. */
@@ -243,4 +244,34 @@ test("a batch that is masked as a whole takes no step", async () => {
   const metrics = await runUpdate(policy, others, resolveAlgorithm("grpo"), randomStream(1), never);
   expect(policy.table).toEqual(table);
   expect(metrics).toMatchObject({ optimiserSteps: 0, importanceBounded: 1, effectiveSampleShare: 0 });
+});
+
+describe("the KL term", () => {
+  /** A policy that has moved away from its reference, on rollouts of another one, whose returns are all equal: only the KL term pulls. */
+  async function pulled(kind: "grpo" | "seeupo", correction?: Correction) {
+    const policy = new TablePolicy(pi, 1);
+    policy.table = mu.map((row) => row.map((x) => x * 0.5));
+    const groups = [
+      groupOf("a", [
+        { reward: 1, turns: [{ context: [0], action: [1, 2] }] },
+        {
+          reward: 1,
+          turns: [
+            { context: [1], action: [0] },
+            { context: [2], action: [2, 1] },
+          ],
+        },
+      ]),
+    ];
+    const config = resolveAlgorithm({ kind, klCoef: 0.3 });
+    await runUpdate(policy, await sampledBy(mu, groups), config, randomStream(1), correction);
+    return policy.weights;
+  }
+
+  test.each(["grpo", "seeupo"] as const)("is not weighted by the importance correction in %s", async (kind) => {
+    const plain = await pulled(kind);
+    expect(plain.flat(2).some((weight) => Math.abs(weight) > 1e-3)).toBe(true);
+    expectClose(await pulled(kind, correct({ level: "token", ...unbounded })), plain);
+    expectClose(await pulled(kind, correct({ level: "sequence", high: 1 })), plain);
+  });
 });

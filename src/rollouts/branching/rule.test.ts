@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { real } from "../../../test/reals.ts";
 import { randomStream } from "../../core/random.ts";
 import { branches } from "./rule.ts";
 import { branchingSchema, firstRolloutsOf } from "./settings.ts";
@@ -29,7 +30,7 @@ test("the published code's rule branches with chance clip(threshold + w·ΔH)", 
 
 test("the paper's rule: α + β·ΔH > τ, without chance", () => {
   fc.assert(
-    fc.property(fc.double({ min: -2, max: 2, noNaN: true }), fc.double({ min: 0, max: 1, noNaN: true }), (rise, u) => {
+    fc.property(real(-2, 2), real(0, 1), (rise, u) => {
       expect(branches(paper, rise, drawing(u))).toBe(0.5 + 0.2 * rise > 0.5);
     }),
   );

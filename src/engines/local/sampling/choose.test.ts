@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { real } from "../../../../test/reals.ts";
 import { type Choice, chooseToken, needsLogits, topCandidates } from "./choose.ts";
 
 const plain: Choice = { temperature: 1, topP: 1, topK: 0 };
@@ -7,14 +8,14 @@ const plain: Choice = { temperature: 1, topP: 1, topK: 0 };
 const example = Float32Array.of(0.125, 0.5, 0, 0.25, 0.125);
 
 const distributions = fc
-  .array(fc.oneof(fc.constant(0), fc.double({ min: 1e-6, max: 1, noNaN: true })), { minLength: 2, maxLength: 12 })
+  .array(fc.oneof(fc.constant(0), real(1e-6, 1)), { minLength: 2, maxLength: 12 })
   .filter((masses) => masses.some((mass) => mass > 0))
   .map((masses) => {
     const total = masses.reduce((a, b) => a + b);
     return Float32Array.from(masses, (mass) => mass / total);
   });
 const almostOne = 1 - 2 ** -53;
-const uniforms = fc.oneof(fc.constantFrom(0, almostOne), fc.double({ min: 0, max: almostOne, noNaN: true }));
+const uniforms = fc.oneof(fc.constantFrom(0, almostOne), real(0, almostOne));
 
 const draw = (choice: Partial<Choice>, uniform: number, probabilities = example) =>
   chooseToken(probabilities, undefined, { ...plain, ...choice }, uniform);

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { real } from "../../../../test/reals.ts";
 import { SlotCache } from "./kv-cache.ts";
 import type { Segment } from "./prefix-cache.ts";
 
@@ -43,14 +44,14 @@ test("slots hold what was put into them, through any sequence of changes", () =>
   const slot = fc.nat(slots - 1);
   const action = fc.oneof(
     fc.record({ kind: fc.constant("append" as const), slot, count: fc.integer({ min: 1, max: 40 }) }),
-    fc.record({ kind: fc.constant("copy" as const), slot, to: slot, share: fc.double({ min: 0, max: 1, noNaN: true }) }),
+    fc.record({ kind: fc.constant("copy" as const), slot, to: slot, share: real(0, 1) }),
     fc.record({
       kind: fc.constant("take" as const),
       slot,
       name: fc.nat(2),
-      share: fc.double({ min: 0, max: 1, noNaN: true }),
+      share: real(0, 1),
     }),
-    fc.record({ kind: fc.constant("put" as const), slot, name: fc.nat(2), share: fc.double({ min: 0, max: 1, noNaN: true }) }),
+    fc.record({ kind: fc.constant("put" as const), slot, name: fc.nat(2), share: real(0, 1) }),
   );
   fc.assert(
     fc.property(fc.array(action, { maxLength: 12 }), (actions) => {
