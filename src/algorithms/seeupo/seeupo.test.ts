@@ -71,7 +71,8 @@ describe("the fused form", () => {
         const { turnRatioMin, turnRatioMean, turnRatioMax, ...shared } = textbook.metrics;
         expect(fused.metrics).toMatchObject(shared);
         // Â and M of every turn, visit by visit; where Â is 0 nothing reads M.
-        const read = (visits: readonly (readonly TurnReason[])[]) => visits.map((of) => of.filter(({ advantage }) => advantage !== 0));
+        const read = (visits: readonly (readonly TurnReason[])[]) =>
+          visits.map((of) => of.filter(({ advantage }) => advantage !== 0));
         expect(read(fused.reasons)).toEqual(read(textbook.reasons));
         expect(textbook.reasons.length).toBeGreaterThanOrEqual(textbook.policy.steps.length);
       }),
