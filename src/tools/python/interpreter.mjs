@@ -3,20 +3,24 @@
  * The program of a Python process: Pyodide, with every way out of it walled up. Plain JavaScript, because Node 20 starts it as it is.
  *
  * Python code is taken to reach any JavaScript object of this process, sooner or later. So the walls are not in Python:
+ * - the operating system's limits (sandbox.ts): no network but one of its own that leads nowhere, no writing to files, a bound on memory and
+ *   on file descriptors, all of which are taken before the first cell: without a free one there is no socket, no server and no file;
  * - Node's permission model (a flag of the start): no files but Pyodide's own, no child processes, no threads, no add-ons;
  * - no code from strings (a flag of the start): a JavaScript function can be called, never written; and no import() without code;
- * - sockets, servers and look-ups refuse; `process`, `fetch` and other globals that reach outside are gone;
+ * - the functions of Node's modules refuse, each one and by whatever name; `process`, `fetch` and other globals that reach outside are gone;
+ *   Pyodide's bridges to the host's files and sockets are taken out; JavaScript's own functions cannot be replaced;
  * - WebAssembly memory stops growing at the limit, and the process ends itself above a limit of its whole memory.
+ * It speaks with its parent in frames over two pipes, each with a secret that the parent chose and Python code cannot see.
  */
-import childProcess from "node:child_process";
-import dgram from "node:dgram";
-import dns from "node:dns";
 import fs from "node:fs";
-import net from "node:net";
+import { createRequire, isBuiltin, syncBuiltinESMExports } from "node:module";
 import { pathToFileURL } from "node:url";
 
 const node = process;
 const [folder, memoryLimit, showsStderr] = [node.argv[2], Number(node.argv[3]), node.argv[4] === "stderr"];
+/** Pipes from and to the parent, as in process.ts. */
+const [requests, answers] = [3, 4];
+const { openSync, readSync, writeSync } = fs;
 
 // Only what Pyodide asks for: it reads constants from there, which the permission model forbids.
 Object.assign(node, { binding: () => ({ fs: fs.constants }) });
@@ -92,18 +96,52 @@ const streams = [0, 1, 2].map((fd) => pyodide.FS.getStream(fd));
 /** Runs a cell in the present session. */
 let run = renewed();
 
-const send = /** @type {NonNullable<typeof process.send>} */ (node.send).bind(node);
-node.on("disconnect", () => exit(0));
-node.on("message", (message) => {
-  try {
-    send(answer(/** @type {import("./protocol.ts").Request} */ (message)));
-  } catch (error) {
-    // Pyodide itself broke: nothing that it says can be relied on any more.
-    exit(isOutOfMemory(error) ? memoryExit : 1);
-  }
-});
+// What JavaScript does for the frames, taken before Python code could change it.
+const { parse, stringify } = JSON;
+const { from: bytesOf, alloc } = Buffer;
 wallUp();
-send({ ready: true });
+/** @type {string} */
+let secret = "";
+serve();
+
+/** One request after another, without the event loop: nothing that a cell leaves behind runs in between. */
+function serve() {
+  for (let first = true; ; first = false) {
+    const request = receive();
+    if (first) secret = request.secret;
+    try {
+      send(first ? { ready: true } : answer(request));
+    } catch (error) {
+      // Pyodide itself broke: nothing that it says can be relied on any more.
+      exit(isOutOfMemory(error) ? memoryExit : 1);
+    }
+  }
+}
+
+function receive() {
+  const length = filled(4).readUInt32BE(0);
+  return parse(filled(length).toString("utf8"));
+}
+
+/** @param {number} size */
+function filled(size) {
+  const bytes = alloc(size);
+  for (let at = 0; at < size; ) {
+    const count = readSync(requests, bytes, at, size - at, null);
+    if (count === 0) exit(0); // the parent is gone
+    at += count;
+  }
+  return bytes;
+}
+
+/** @param {object} message */
+function send(message) {
+  const body = bytesOf(stringify({ ...message, secret }), "utf8");
+  const frame = alloc(4 + body.length);
+  frame.writeUInt32BE(body.length, 0);
+  body.copy(frame, 4);
+  for (let at = 0; at < frame.length; ) at += writeSync(answers, frame, at, frame.length - at);
+}
 
 /**
  * @param {import("./protocol.ts").Request} request
@@ -176,23 +214,9 @@ function isOutOfMemory(error) {
 }
 
 function wallUp() {
-  const refuse = () => {
-    throw new Error("not possible here");
-  };
-  const failed = () => ({ status: 1, signal: null, stdout: "", stderr: "", output: [], pid: 0 });
-  for (const [owner, names] of /** @type {const} */ ([
-    [net.Socket.prototype, ["connect"]],
-    [net.Server.prototype, ["listen"]],
-    [dgram.Socket.prototype, ["bind", "connect", "send"]],
-    [dns, ["lookup", "resolve", "resolve4", "resolve6", "reverse"]],
-    [dns.promises, ["lookup", "resolve", "resolve4", "resolve6", "reverse"]],
-    [childProcess, ["spawn", "exec", "execFile", "fork", "execSync", "execFileSync"]],
-    [node, ["binding", "_linkedBinding", "kill", "_kill", "dlopen", "chdir", "getBuiltinModule", "send", "abort"]],
-  ])) {
-    for (const name of names) if (name in owner) Object.assign(owner, { [name]: refuse });
-  }
-  // os.system() of Python ends here, and would break the interpreter if this threw.
-  childProcess.spawnSync = /** @type {never} */ (failed);
+  unbridge();
+  takeDescriptors();
+  refuseModules();
   const kept = new Set(
     [
       "Object Function Array Number parseFloat parseInt Infinity NaN undefined Boolean String Symbol Date Promise RegExp Error",
@@ -207,4 +231,111 @@ function wallUp() {
       .split(" "),
   );
   for (const name of Object.getOwnPropertyNames(globalThis)) if (!kept.has(name)) Reflect.deleteProperty(globalThis, name);
+  freezePrimordials();
+}
+
+/** Takes out Pyodide's ways to the host's files and sockets. Its own files are in memory. */
+function unbridge() {
+  const bridges =
+    /^(mount|useNode|initializeNode|nativeFS|nodeSock|loadPackage|_?load.*dynlib|NODEFS|SOCKFS|NODERAWFS|PROXYFS|IDBFS|WORKERFS|WebSocket)/i;
+  for (const owner of [pyodide, Reflect.get(pyodide, "_api"), pyodide._module]) {
+    if (owner === undefined || owner === null) continue;
+    for (const name of Reflect.ownKeys(owner))
+      if (typeof name === "string" && bridges.test(name)) Reflect.deleteProperty(owner, name);
+  }
+  for (const name of Object.keys(pyodide.FS.filesystems))
+    if (name !== "MEMFS") Reflect.deleteProperty(pyodide.FS.filesystems, name);
+}
+
+/** All that the limit of the start allows: without it (no such limits on Windows) a few. */
+function takeDescriptors() {
+  try {
+    for (let count = 0; count < 1024; count++) openSync(`${folder}package.json`, "r");
+  } catch {
+    // None is left.
+  }
+}
+
+/** Every function of Node's modules, and of their classes, refuses, in whatever way it is reached. */
+function refuseModules() {
+  const refuse = () => {
+    throw new Error("not possible here");
+  };
+  // os.system() of Python ends here, and would break the interpreter if this threw.
+  const spawnSync = () => ({ status: 1, signal: null, stdout: "", stderr: "", output: [], pid: 0 });
+  const require = createRequire(import.meta.url);
+  const names = "fs fs/promises net dgram dns dns/promises http https tls child_process worker_threads vm module".split(" ");
+  // All are loaded before the first is changed: they build on each other.
+  const modules = names.filter((name) => isBuiltin(name)).map((name) => require(`node:${name}`));
+  for (const module of modules) refuseAll(module, (name) => (name === "spawnSync" ? spawnSync : refuse));
+  const methods = ["binding", "_linkedBinding", "kill", "_kill", "dlopen", "chdir", "getBuiltinModule", "send", "abort"];
+  for (const name of [
+    ...methods,
+    "umask",
+    "setuid",
+    "setgid",
+    "setegid",
+    "seteuid",
+    "initgroups",
+    "setgroups",
+    "emitWarning",
+    "disconnect",
+  ])
+    if (name in node) Object.assign(node, { [name]: refuse });
+  syncBuiltinESMExports();
+}
+
+/**
+ * @param {Record<string, unknown>} module
+ * @param {(name: string) => () => unknown} insteadOf
+ */
+function refuseAll(module, insteadOf) {
+  for (const name of Object.getOwnPropertyNames(module)) {
+    const { value, writable, configurable } = Object.getOwnPropertyDescriptor(module, name) ?? {};
+    if (typeof value !== "function") continue;
+    const own = value.prototype === undefined || value.prototype === null ? [] : Object.getOwnPropertyNames(value.prototype);
+    for (const method of own) {
+      const descriptor = Object.getOwnPropertyDescriptor(value.prototype, method);
+      if (method !== "constructor" && typeof descriptor?.value === "function" && descriptor.configurable)
+        Object.defineProperty(value.prototype, method, { value: insteadOf(method), writable: false, configurable: false });
+    }
+    if (configurable) Object.defineProperty(module, name, { value: insteadOf(name), writable: false, configurable: false });
+    else if (writable) module[name] = insteadOf(name);
+  }
+}
+
+/** What JavaScript's own objects do can no longer be changed. Errors and plain objects keep theirs: programs set names and messages on them. */
+function freezePrimordials() {
+  const typed = Object.getPrototypeOf(Uint8Array.prototype);
+  const prototypes = [
+    Array,
+    Map,
+    Set,
+    WeakMap,
+    WeakSet,
+    Promise,
+    RegExp,
+    String,
+    Number,
+    Boolean,
+    BigInt,
+    Symbol,
+    Date,
+    ArrayBuffer,
+    DataView,
+  ];
+  const owners = [
+    ...prototypes.map((each) => each.prototype),
+    typed,
+    Buffer.prototype,
+    TextDecoder.prototype,
+    TextEncoder.prototype,
+  ];
+  for (const owner of [...owners, Function.prototype, ...prototypes, Object, Function, Buffer, JSON, Math, Reflect, memory]) {
+    for (const key of Reflect.ownKeys(owner)) {
+      const descriptor = Reflect.getOwnPropertyDescriptor(owner, key);
+      if (typeof descriptor?.value === "function" && descriptor.configurable && key !== "constructor" && key !== "toString")
+        Reflect.defineProperty(owner, key, { writable: false, configurable: false });
+    }
+  }
 }

@@ -1,10 +1,14 @@
-import { type ChildProcess, fork } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { createRequire } from "node:module";
+import type { Socket } from "node:net";
 import { dirname, join, sep } from "node:path";
+import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { ToolError } from "../../core/errors.ts";
-import { type Answer, messageSchema, type Request } from "./protocol.ts";
+import { type Answer, answerSchema, frameOf, type Request, readFrames, readySchema, secretOf } from "./protocol.ts";
+import { confined } from "./sandbox.ts";
 
 /** How a Python process ended while it was asked: it was killed for its time, it ended itself for its memory, or it crashed. */
 export type Ending = "time" | "memory" | "crash";
@@ -33,18 +37,22 @@ export interface ProcessSettings {
 
 /** A Node process of its own with Pyodide in it. It does not keep this process alive, but for the time in which it is asked. */
 export function startPython({ memoryBytes, stderr }: ProcessSettings): PythonProcess {
-  const child = spawn({ memoryBytes, stderr });
+  const child = spawnInterpreter({ memoryBytes, stderr });
+  const [requests, answers] = [child.stdio[3] as Writable, child.stdio[4] as Readable];
+  // Comes with every answer: what something else writes to the pipe is no answer.
+  const secret = randomBytes(16).toString("hex");
   let ended = false;
   let nextId = 0;
   let listener: (message: unknown) => void = () => {};
   let onEnd: (code: number | null) => void = () => {};
-  child.on("message", (message) => listener(message));
   const end = (code: number | null) => {
     ended = true;
     onEnd(code);
   };
   child.on("exit", end);
   child.on("error", () => end(null));
+  for (const pipe of [requests, answers]) pipe.on("error", () => {}); // it ended, which "exit" tells
+  readFrames(answers, (message) => listener(message));
 
   const kill = () => {
     ended = true;
@@ -61,11 +69,13 @@ export function startPython({ memoryBytes, stderr }: ProcessSettings): PythonPro
       clearTimeout(timer);
       failed(`ended with code ${code}`);
     };
-    listener = () => {
+    listener = (message) => {
+      if (!readySchema.safeParse(message).success || secretOf(message) !== secret) return kill();
       clearTimeout(timer);
       keepAlive(child, false);
       resolve();
     };
+    requests.write(frameOf({ secret }));
   });
 
   const ask = (request: Omit<Request, "id">) =>
@@ -85,15 +95,15 @@ export function startPython({ memoryBytes, stderr }: ProcessSettings): PythonPro
       }, limitMs);
       onEnd = (code) => finish(code === memoryExit ? "memory" : "crash");
       listener = (message) => {
-        const parsed = messageSchema.safeParse(message);
-        if (parsed.success && "id" in parsed.data && parsed.data.id === id) return finish(parsed.data);
+        const parsed = answerSchema.safeParse(message);
+        if (parsed.success && parsed.data.id === id && secretOf(message) === secret) return finish(parsed.data);
         kill();
         finish("crash");
       };
       keepAlive(child, true);
       if (ended) return finish("crash");
-      child.send({ id, ...request }, (error) => {
-        if (error !== null) finish("crash");
+      requests.write(frameOf({ id, ...request }), (error) => {
+        if (error) finish("crash");
       });
     });
 
@@ -107,32 +117,33 @@ export function startPython({ memoryBytes, stderr }: ProcessSettings): PythonPro
   };
 }
 
-function spawn({ memoryBytes, stderr }: ProcessSettings): ChildProcess {
+function spawnInterpreter({ memoryBytes, stderr }: ProcessSettings): ChildProcess {
   const program = fileURLToPath(new URL("./interpreter.mjs", import.meta.url));
   const pyodide = dirname(realpathSync(createRequire(import.meta.url).resolve("pyodide/package.json"))) + sep;
   const permission = process.allowedNodeEnvironmentFlags.has("--permission") ? "--permission" : "--experimental-permission";
-  return fork(program, [pyodide, String(memoryBytes), ...(stderr ? ["stderr"] : [])], {
-    env: {},
-    execArgv: [
-      permission,
-      `--allow-fs-read=${pyodide}`,
-      `--allow-fs-read=${program}`,
-      `--allow-fs-read=${join(dirname(program), "cells.mjs")}`,
-      "--disallow-code-generation-from-strings",
-      "--no-addons",
-      "--no-warnings",
-      `--max-old-space-size=${Math.ceil(memoryBytes / 2 ** 20)}`,
-    ],
-    stdio: ["ignore", "ignore", "ignore", "ipc"],
-  });
+  const node = [
+    process.execPath,
+    permission,
+    `--allow-fs-read=${pyodide}`,
+    `--allow-fs-read=${program}`,
+    `--allow-fs-read=${join(dirname(program), "cells.mjs")}`,
+    "--disallow-code-generation-from-strings",
+    "--no-addons",
+    "--no-warnings",
+    `--max-old-space-size=${Math.ceil(memoryBytes / 2 ** 20)}`,
+    program,
+    pyodide,
+    String(memoryBytes),
+    ...(stderr ? ["stderr"] : []),
+  ];
+  const [command, ...args] = confined(node, memoryBytes);
+  return spawn(command, args, { env: {}, stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
 }
 
 function keepAlive(child: ChildProcess, alive: boolean): void {
-  if (alive) {
-    child.ref();
-    child.channel?.ref();
-  } else {
-    child.unref();
-    child.channel?.unref();
+  const pipes = [child.stdio[3], child.stdio[4]].map((pipe) => pipe as Socket);
+  for (const each of [child, ...pipes]) {
+    if (alive) each.ref();
+    else each.unref();
   }
 }
