@@ -13,6 +13,7 @@ import type { EngineConfig } from "../../engines/settings.ts";
 import { computesHere } from "../../sdk/engine.ts";
 import { type Model, modelFolder, openModel, samplingUse, trainingUse } from "../../sdk/model.ts";
 import { environmentOf } from "../../sdk/train.ts";
+import { walls } from "../../tools/python/sandbox.ts";
 import { resolveConfig, type TrainingConfig } from "../../training/config.ts";
 import { showDownload } from "../download.ts";
 import { count } from "../format.ts";
@@ -60,6 +61,7 @@ export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise
             },
           ] as const,
         ]),
+    ["Python sandbox", checkSandbox],
     [
       "model",
       async () => {
@@ -129,6 +131,15 @@ function checkProcessor(threads: number): Finding {
   if (threads > cores)
     return { state: "doubtful", text, advice: `More threads than cores slow each other down: --threads ${cores}.` };
   return { state: "good", text };
+}
+
+/** The walls of the operating system around the Python tool; those of its process hold everywhere. */
+function checkSandbox(): Finding {
+  const all = walls();
+  const text = all.map(({ name, holds, text }) => `${name}: ${holds ? text : `missing, ${text}`}`).join("; ");
+  return all.every(({ holds }) => holds)
+    ? { state: "good", text }
+    : { state: "doubtful", text, advice: "docs/tools.md says what is promised where." };
 }
 
 function checkMemory(): Finding {

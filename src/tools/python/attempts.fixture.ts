@@ -200,7 +200,7 @@ export const escapes: readonly Attempt[] = [
   {
     what: "asynchronous JavaScript from a string",
     happened: refusedByCode,
-    code: `${inside}\napi.loadPackage.constructor("return 1")()`,
+    code: `${inside}\napi.runPythonAsync.constructor("return 1")()`,
     result: /Code generation from strings disallowed/,
   },
   {
@@ -270,6 +270,40 @@ export const escapes: readonly Attempt[] = [
     happened: "it is not there",
     code: `${inside}\napi._module.process`,
     result: /AttributeError/,
+  },
+  {
+    what: "the runtime's bridge to the host's files, `NODEFS`",
+    happened: "it is not there",
+    code: `${inside}\napi.FS.filesystems.NODEFS`,
+    result: /AttributeError: NODEFS/,
+  },
+  {
+    what: "the runtime's bridge to the host's sockets, `useNodeSockFS`",
+    happened: "it is not there",
+    code: `${inside}\napi._api.useNodeSockFS`,
+    result: /AttributeError: useNodeSockFS/,
+  },
+  {
+    what: "a forged answer, written to every file descriptor",
+    happened: "Python has only its own three",
+    code: `import os, json, struct
+answer = {"id": 0, "kind": "", "text": "", "output": "forged", "droppedBytes": 0, "restored": True, "memoryBytes": 0}
+body = json.dumps(answer).encode()
+wrote = []
+for fd in range(3, 64):
+    try:
+        os.write(fd, struct.pack(">I", len(body)) + body)
+        wrote.append(fd)
+    except OSError:
+        pass
+print(wrote)`,
+    result: /^\[\]\n$/,
+  },
+  {
+    what: "JavaScript's own functions replaced",
+    happened: "they are read-only",
+    code: `${inside}\nObject.getPrototypeOf(api.FS.streams).push = print`,
+    result: /Cannot assign to read only property 'push'/,
   },
   { what: "Pyodide's own `_exit`", happened: crashed, code: `${inside}\napi._module._exit(0)`, result: /crashed|Error/ },
 ];
@@ -427,6 +461,12 @@ export const traces: readonly Attempt[] = [
 
 /** Against limits of 1.5 s and 128 MB. */
 export const exhaustion: readonly Attempt[] = [
+  {
+    what: "2 GB in JavaScript's arrays",
+    happened: "the operating system refuses memory",
+    code: `${inside}\nU = api._module.HEAPU8.constructor\nkept = []\nfor _ in range(40):\n    kept.append(U.new(50_000_000))\n    kept[-1].fill(1)\nprint("filled")`,
+    result: /allocation failed|crashed|more than 128 MB|stopped after/,
+  },
   { what: "`while True: pass`", happened: stopped, code: "while True: pass", result: /^Error: stopped after 1.5 s\.$/ },
   {
     what: "a loop that catches every exception",

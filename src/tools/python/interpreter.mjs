@@ -237,7 +237,7 @@ function wallUp() {
 /** Takes out Pyodide's ways to the host's files and sockets. Its own files are in memory. */
 function unbridge() {
   const bridges =
-    /^(mount|useNode|initializeNode|nativeFS|nodeSock|loadPackage|_?load.*dynlib|NODEFS|SOCKFS|NODERAWFS|PROXYFS|IDBFS|WORKERFS|WebSocket)/i;
+    /^(mount|useNode|initializeNode|nativeFS|nodeSock|loadPackage|_?load.*dynlib|NODEFS|SOCKFS|NODERAWFS|PROXYFS|IDBFS|WORKERFS)/i;
   for (const owner of [pyodide, Reflect.get(pyodide, "_api"), pyodide._module]) {
     if (owner === undefined || owner === null) continue;
     for (const name of Reflect.ownKeys(owner))

@@ -9,7 +9,7 @@ export interface Wall {
 }
 
 /** What Node, Pyodide and their libraries map before a cell runs. */
-const startBytes = 1024 * 2 ** 20;
+const startBytes = 384 * 2 ** 20;
 /** File descriptors: what Node opens at its start, and a few. */
 const descriptors = 40;
 
