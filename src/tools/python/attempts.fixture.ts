@@ -585,7 +585,7 @@ export const exhaustion: readonly Attempt[] = [
     what: "copies of Python's memory in JavaScript's",
     happened: tooMuch,
     code: `${inside}\nx = [api._module.HEAPU8.slice() for _ in range(50)]`,
-    result: /^Error: (more than 128 MB of memory|stopped after 1.5 s)\.$/,
+    result: /^Error: (more than 128 MB of memory|stopped after 1.5 s)\.$|allocation failed/,
   },
   { what: "recursion", happened: "RecursionError", code: "def f(): return f()\nf()", result: /RecursionError/ },
   {

@@ -243,6 +243,8 @@ function unbridge() {
     for (const name of Reflect.ownKeys(owner))
       if (typeof name === "string" && bridges.test(name)) Reflect.deleteProperty(owner, name);
   }
+  // Python's file descriptors are looked up there, and none of them is a socket.
+  pyodide._module.SOCKFS = { getSocket: () => null };
   for (const name of Object.keys(pyodide.FS.filesystems))
     if (name !== "MEMFS") Reflect.deleteProperty(pyodide.FS.filesystems, name);
 }
