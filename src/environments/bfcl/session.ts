@@ -6,7 +6,7 @@ import { copyState } from "./copy-state.ts";
 import { space } from "./python/characters.ts";
 import { deepCopy } from "./python/copy.ts";
 import { evaluate, type Names } from "./python/evaluate.ts";
-import { parseExpression } from "./python/syntax.ts";
+import { type Node, parseExpression } from "./python/syntax.ts";
 import { jsonText, str } from "./python/text.ts";
 import { Dict, PyError, type Value } from "./python/values.ts";
 
@@ -53,12 +53,31 @@ export class Session {
 
   private executeOne(call: string): string {
     try {
-      const expression = this.withInstances(call);
-      refuseForbidden(expression);
-      return resultText(evaluate(parseExpression(expression), this.names));
+      return resultText(evaluate(this.parsed(call), this.names));
     } catch (error) {
       return `Error during execution: ${pythonError(error).message}`;
     }
+  }
+
+  /** The expression of a call, with instances before the methods' names. @throws PyError if it is none, or forbidden */
+  private parsed(call: string): Node {
+    const name = plainCall.exec(call)?.[1];
+    const owner = name === undefined ? undefined : classOfMethod.get(name);
+    const instance = owner === undefined ? undefined : this.nameOf.get(owner);
+    if (name === undefined || instance === undefined) {
+      const expression = this.withInstances(call);
+      refuseForbidden(expression);
+      return parseExpression(expression);
+    }
+    // Only the name at the beginning changes, so the rest is parsed once for all instances.
+    let node = parsedCalls.get(call);
+    if (node === undefined) {
+      node = parseExpression(call);
+      if (parsedCalls.size >= mostParsedCalls) parsedCalls.clear();
+      parsedCalls.set(call, node);
+    }
+    if (node.type !== "call") return parseExpression(this.withInstances(call));
+    return { ...node, called: { type: "attribute", of: { type: "name", name: instance }, name } };
   }
 
   /** Puts the instance before each method's name, and drops white space before brackets, as the original does. */
@@ -102,6 +121,13 @@ const nameBeforeBracket = new RegExp(`(?<![\\p{L}\\p{N}_])([a-zA-Z_][\\p{L}\\p{N
 const asciiNameBeforeBracket = /\b([a-zA-Z_]\w*)\s*(?=\()/g;
 /** No white space but that which JavaScript and Python agree on. */
 const ascii = /^[\t-\r\x20-\x7e]*$/;
+
+/** A single call without brackets within, in ASCII: `name(...)`. */
+const plainCall = /^([a-zA-Z_]\w*)\([\t-\r\x20-\x27\x29-\x7e]*$/;
+
+/** Expressions of plain calls by their texts: attempts at one task, and its published answer, make the same calls again and again. */
+const parsedCalls = new Map<string, Node>();
+const mostParsedCalls = 10_000;
 
 /** The class of each method: no name is in two of them. */
 const classOfMethod = new Map(

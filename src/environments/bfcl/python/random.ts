@@ -12,29 +12,8 @@ export class PythonRandom {
     this.seed = seed < 0n ? -seed : seed;
   }
 
-  private seeded(): Uint32Array {
-    const words = new Uint32Array(624);
-    const key: number[] = [];
-    for (let rest = this.seed; rest > 0n || key.length === 0; rest >>= 32n) key.push(Number(rest & 0xffffffffn));
-    words[0] = 19650218;
-    for (let i = 1; i < 624; i++) words[i] = Math.imul(1812433253, words[i - 1] ^ (words[i - 1] >>> 30)) + i;
-    let i = 1;
-    let j = 0;
-    for (let k = Math.max(624, key.length); k > 0; k--) {
-      words[i] = (words[i] ^ Math.imul(words[i - 1] ^ (words[i - 1] >>> 30), 1664525)) + key[j] + j;
-      if (++i >= 624) words[(i = 1) - 1] = words[623];
-      if (++j >= key.length) j = 0;
-    }
-    for (let k = 623; k > 0; k--) {
-      words[i] = (words[i] ^ Math.imul(words[i - 1] ^ (words[i - 1] >>> 30), 1566083941)) - i;
-      if (++i >= 624) words[(i = 1) - 1] = words[623];
-    }
-    words[0] = 0x80000000;
-    return words;
-  }
-
   private word(): number {
-    this.words ??= this.seeded();
+    this.words ??= firstWords(this.seed);
     const { words } = this;
     if (this.index >= 624) {
       for (let k = 0; k < 624; k++) {
@@ -85,4 +64,38 @@ export class PythonRandom {
     copy.index = this.index;
     return copy;
   }
+}
+
+/** First states by seed: the backends use three. */
+const states = new Map<bigint, Uint32Array>();
+
+function firstWords(seed: bigint): Uint32Array {
+  let state = states.get(seed);
+  if (state === undefined) {
+    state = seeded(seed);
+    if (states.size < 16) states.set(seed, state);
+  }
+  return state.slice();
+}
+
+/** Seeds by an array of 32-bit words, as CPython does. */
+function seeded(seed: bigint): Uint32Array {
+  const words = new Uint32Array(624);
+  const key: number[] = [];
+  for (let rest = seed; rest > 0n || key.length === 0; rest >>= 32n) key.push(Number(rest & 0xffffffffn));
+  words[0] = 19650218;
+  for (let i = 1; i < 624; i++) words[i] = Math.imul(1812433253, words[i - 1] ^ (words[i - 1] >>> 30)) + i;
+  let i = 1;
+  let j = 0;
+  for (let k = Math.max(624, key.length); k > 0; k--) {
+    words[i] = (words[i] ^ Math.imul(words[i - 1] ^ (words[i - 1] >>> 30), 1664525)) + key[j] + j;
+    if (++i >= 624) words[(i = 1) - 1] = words[623];
+    if (++j >= key.length) j = 0;
+  }
+  for (let k = 623; k > 0; k--) {
+    words[i] = (words[i] ^ Math.imul(words[i - 1] ^ (words[i - 1] >>> 30), 1566083941)) - i;
+    if (++i >= 624) words[(i = 1) - 1] = words[623];
+  }
+  words[0] = 0x80000000;
+  return words;
 }
