@@ -1,5 +1,6 @@
 export type { ActionFormat, ReadAction } from "./actions/action.ts";
 export { type FencedCodeOptions, fencedCode } from "./actions/fenced-code.ts";
+export { pythonCalls } from "./actions/python-calls.ts";
 export { type CheckOptions, checkEnvironment, type EnvironmentReport } from "./check/check.ts";
 export {
   ConfigError,
@@ -33,6 +34,7 @@ export { officeEnvironment } from "./environments/office/office.ts";
 export { officeClassicEnvironment } from "./environments/office-classic/office-classic.ts";
 export { newMessages, oneMessage, type TextProtocol } from "./environments/protocol.ts";
 export { defineReward, type FinishedEpisode, type Reward, RewardError } from "./rewards/reward.ts";
+export { type EndpointSettings, endpointActor } from "./rollouts/actors/endpoint-actor.ts";
 export type { Summary } from "./runs/records.ts";
 export { type QueryResult, queryRuns } from "./runs/sql.ts";
 export { type PlanOptions, type TrainOptions, train } from "./sdk/train.ts";

@@ -35,6 +35,8 @@ export interface Turn extends ActionInContext {
   readonly toolCalls: number;
   /** Calls of this turn that gave no result. Absent if there were none. */
   readonly toolFailures?: readonly ToolFailure[];
+  /** Tokens as a server counted them, of an action that was not sampled here: it has no ids then, and cannot be trained. */
+  readonly usage?: { readonly promptTokens: number; readonly completionTokens: number };
   /** The environment's reward for this turn; absent if it gave none. */
   readonly reward?: number;
   /** What was decided about branching here, where that was a question: see rollouts/branching. */

@@ -57,7 +57,8 @@ function native(chat: Chat): Dialogue {
 
 const none: readonly Tool[] = [];
 
-function schemasOf(tools: readonly Tool[]): SchemaOf {
+/** The JSON schemas of tools by their names. */
+export function schemasOf(tools: readonly Tool[]): SchemaOf {
   return (name) => {
     const tool = tools.find((one) => one.name === name);
     return tool === undefined ? undefined : parametersAsJsonSchema(tool);

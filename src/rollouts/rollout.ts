@@ -2,6 +2,8 @@ import type { Chat } from "../chat/chat.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { Sampler } from "../engines/engine.ts";
 import type { Environment, Task } from "../environments/environment.ts";
+import type { Actor } from "./actors/actor.ts";
+import { tokenActor } from "./actors/token-actor.ts";
 import { opened } from "./answers.ts";
 import { startEpisode } from "./ask.ts";
 import { allLanded, Flight } from "./flight.ts";
@@ -23,8 +25,18 @@ export function rollout<T extends Task>(
   task: T,
   options: RolloutOptions,
 ): Promise<Trajectory> {
+  return rolloutBy(tokenActor(sampler, chat), environment, task, options);
+}
+
+/** The same by any actor. @throws what the actor throws */
+export function rolloutBy<T extends Task>(
+  actor: Actor,
+  environment: Environment<T>,
+  task: T,
+  options: RolloutOptions,
+): Promise<Trajectory> {
   const open = async () => opened(await startEpisode(environment, task, options));
-  return withinLimit(environment, () => playOut(sampler, chat, task, { open }, options));
+  return withinLimit(environment, () => playOut(actor, task, { open }, options));
 }
 
 export interface GroupsOptions extends Omit<RolloutOptions, "id" | "group" | "draws"> {
@@ -47,9 +59,19 @@ export interface GroupsOptions extends Omit<RolloutOptions, "id" | "group" | "dr
  * @returns one group for each task, in the order of the tasks, whatever ended first
  * @throws as `rollout`, once the other episodes have been cancelled
  */
-export async function rolloutGroups<T extends Task>(
+export function rolloutGroups<T extends Task>(
   sampler: Sampler,
   chat: Chat,
+  environment: Environment<T>,
+  tasks: readonly T[],
+  options: GroupsOptions,
+): Promise<Group[]> {
+  return rolloutGroupsBy(tokenActor(sampler, chat), environment, tasks, options);
+}
+
+/** The same by any actor. @throws as `rolloutBy`, once the other episodes have been cancelled */
+export async function rolloutGroupsBy<T extends Task>(
+  actor: Actor,
   environment: Environment<T>,
   tasks: readonly T[],
   { name, drawName = name, played, groupSize, concurrency, onTrajectory, signal, ...options }: GroupsOptions,
@@ -63,7 +85,7 @@ export async function rolloutGroups<T extends Task>(
       return flight.run(async () => {
         const names = { id: `${drawName}/${index}/${place}`, group: `${drawName}/${index}` };
         const identity = { id: `${id}/${place}`, group: id, draws: names, signal: flight.signal };
-        const trajectory = await rollout(sampler, chat, environment, task, { ...options, ...identity });
+        const trajectory = await rolloutBy(actor, environment, task, { ...options, ...identity });
         onTrajectory?.(trajectory);
         return trajectory;
       });

@@ -1,6 +1,7 @@
 import { ConfigError, RunError } from "../../core/errors.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { whileOpen } from "../../environments/lifetime.ts";
+import { tokenActor } from "../../rollouts/actors/token-actor.ts";
 import { newRunFolder } from "../../runs/write.ts";
 import { modelFolder, openModel, samplingUse } from "../../sdk/model.ts";
 import { environmentOf } from "../../sdk/train.ts";
@@ -102,7 +103,7 @@ export async function measure(
             seconds(),
           );
           let tokens = 0;
-          const result = await evaluate(engine, chat, environment, {
+          const result = await evaluate(tokenActor(engine, chat), environment, {
             ...{ when: "after", step: 0, split, tasks: wanted, k: attempts, temperature },
             ...{ rollout: config.rollout, seed: config.seed, played, signal: interrupt.signal },
             onTrajectory: (trajectory) => {

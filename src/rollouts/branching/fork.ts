@@ -1,11 +1,11 @@
 import type { Chat } from "../../chat/chat.ts";
 import type { Environment, Episode, Task } from "../../environments/environment.ts";
+import type { Standing } from "../actors/token-actor.ts";
 import { answersTo, type Live, opened } from "../answers.ts";
 import { close, startEpisode } from "../ask.ts";
 import { messageOf } from "../call-tool.ts";
 import { dialogueOf } from "../dialogue.ts";
 import { EpisodeStop, type RolloutOptions } from "../options.ts";
-import type { Standing } from "../play.ts";
 
 /** How the state of an environment is had a second time: copied, or made again by repeating every call. Or why it cannot be had. */
 export type Forking = { readonly by: "clone" | "replay" } | { readonly refused: string };

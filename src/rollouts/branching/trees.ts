@@ -3,11 +3,12 @@ import { randomStream } from "../../core/random.ts";
 import type { BranchDecision, Group, Trajectory, TrajectoryId } from "../../core/trajectory.ts";
 import type { Sampler } from "../../engines/engine.ts";
 import type { Environment, Task } from "../../environments/environment.ts";
+import { type Moment, type Standing, tokenActor } from "../actors/token-actor.ts";
 import { opened } from "../answers.ts";
 import { close, startEpisode } from "../ask.ts";
 import { allLanded, Flight } from "../flight.ts";
 import type { RolloutOptions } from "../options.ts";
-import { type Beginning, type Moment, playOut, type Standing } from "../play.ts";
+import { type Beginning, playOut } from "../play.ts";
 import type { GroupsOptions } from "../rollout.ts";
 import { withinLimit } from "../room.ts";
 import { candidates, entropyOf } from "./entropy.ts";
@@ -122,10 +123,10 @@ class Tree<T extends Task> {
     const job = async () => {
       const ownSampler = this.#samplerOf(path, begun);
       const onAction = (moment: Moment) => this.#decide(path, moment, forked?.turn);
+      const actor = tokenActor(ownSampler, chat, { from: parent?.standing, onAction });
+      const from = beginning(whole);
       try {
-        const played = await withinLimit(environment, () =>
-          playOut(ownSampler, chat, this.#task, beginning(whole), whole, onAction),
-        );
+        const played = await withinLimit(environment, () => playOut(actor, this.#task, from, whole));
         const trajectory = forked === undefined ? played : { ...played, branch: forked };
         options.onTrajectory?.(trajectory);
         return trajectory;

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../../test/letters.ts";
 import { TableEngine } from "../../../test/table-engine.ts";
 import type { Group, Trajectory } from "../../core/trajectory.ts";
+import { tokenActor } from "../../rollouts/actors/token-actor.ts";
 import { resolveConfig } from "../config.ts";
 import { decodingPlans, evaluate } from "./evaluate.ts";
 import { measureOf, summarise } from "./summarise.ts";
@@ -119,7 +120,7 @@ test("evaluations at different steps draw the same numbers for the same attempt,
   const options = { split: "test", tasks: 5, k: 3, temperature: 1, rollout, seed: 2 } as const;
   const engine = new TableEngine(lettersVocabulary);
   const run = (change: object) =>
-    evaluate(engine, lettersChat(), lettersEnvironment(), { ...options, when: "before", step: 0, ...change });
+    evaluate(tokenActor(engine, lettersChat()), lettersEnvironment(), { ...options, when: "before", step: 0, ...change });
   const [before, after] = [await run({}), await run({ when: "after", step: 60 })];
   const actions = ({ trajectories }: typeof before) => trajectories.map(({ turns }) => turns.map(({ action }) => action));
   expect(actions(after)).toEqual(actions(before));
@@ -136,8 +137,8 @@ test("an evaluation changes no weights and comes out the same when repeated", as
   const engine = new TableEngine(lettersVocabulary);
   const { rollout } = resolveConfig();
   const options = { when: "during", step: 0, split: "test", tasks: 5, k: 3, temperature: 1, rollout, seed: 2 } as const;
-  const first = await evaluate(engine, lettersChat(), lettersEnvironment(), options);
-  expect(await evaluate(engine, lettersChat(), lettersEnvironment(), options)).toEqual(first);
+  const first = await evaluate(tokenActor(engine, lettersChat()), lettersEnvironment(), options);
+  expect(await evaluate(tokenActor(engine, lettersChat()), lettersEnvironment(), options)).toEqual(first);
   expect(first.trajectories).toHaveLength(15);
   expect(
     new Set(first.trajectories.map((trajectory) => JSON.stringify(trajectory.turns.map(({ action }) => action)))).size,

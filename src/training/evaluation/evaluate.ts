@@ -1,9 +1,8 @@
-import type { Chat } from "../../chat/chat.ts";
 import { seedOf } from "../../core/random.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
-import type { Sampler } from "../../engines/engine.ts";
 import type { Environment, Split } from "../../environments/environment.ts";
-import { rolloutGroups } from "../../rollouts/rollout.ts";
+import type { Actor } from "../../rollouts/actors/actor.ts";
+import { rolloutGroupsBy } from "../../rollouts/rollout.ts";
 import type { Decoding, EvaluationRecord } from "../../runs/records.ts";
 import type { TrainingConfig } from "../config.ts";
 import { checkSplit, evaluationTasks } from "../tasks.ts";
@@ -39,15 +38,14 @@ export interface Evaluation {
  * @throws ConfigError where the split is empty
  */
 export async function evaluate(
-  sampler: Sampler,
-  chat: Chat,
+  actor: Actor,
   environment: Environment,
   { when, step, split, tasks: wanted, k, temperature, rollout, seed, signal, played, onTrajectory }: EvaluationOptions,
 ): Promise<Evaluation> {
   await checkSplit(environment, "evaluation.split", split);
   const tasks = await evaluationTasks(environment, split, wanted);
   const decoding: Decoding = temperature === 0 ? "greedy" : "sampled";
-  const groups = await rolloutGroups(sampler, chat, environment, tasks, {
+  const groups = await rolloutGroupsBy(actor, environment, tasks, {
     ...rollout,
     groupSize: k,
     temperature,

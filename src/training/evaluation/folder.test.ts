@@ -6,6 +6,7 @@ import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../../tes
 import { TableEngine } from "../../../test/table-engine.ts";
 import { reportPage } from "../../cli/evaluation-lines.ts";
 import { ConfigError, RunError } from "../../core/errors.ts";
+import { tokenActor } from "../../rollouts/actors/token-actor.ts";
 import { resolveConfig } from "../config.ts";
 import { requireComparable } from "./differing.ts";
 import { evaluate } from "./evaluate.ts";
@@ -31,7 +32,7 @@ const asked: Asked = {
 };
 
 const play = (keep: boolean) =>
-  evaluate(new TableEngine(lettersVocabulary), lettersChat(), lettersEnvironment(), {
+  evaluate(tokenActor(new TableEngine(lettersVocabulary), lettersChat()), lettersEnvironment(), {
     ...{ when: "after", step: 0, split: "test", tasks: 5, k: 3, temperature: 1, seed: 2, rollout: resolveConfig().rollout },
     played: keep ? playedIn(folder, "sampled") : new Map(),
     onTrajectory: (trajectory) => keep && keepEpisode(folder, "sampled", trajectory),

@@ -1,6 +1,7 @@
 import type { Chat } from "../../chat/chat.ts";
 import type { Engine } from "../../engines/engine.ts";
 import type { Environment, Split } from "../../environments/environment.ts";
+import { tokenActor } from "../../rollouts/actors/token-actor.ts";
 import { readEpisodes, readEvaluation } from "../../runs/read.ts";
 import type { Decoding, Difference, Differences, EvaluationRecord, ScoreSummary, Summary } from "../../runs/records.ts";
 import { writeEvaluation } from "../../runs/write.ts";
@@ -95,7 +96,7 @@ export class RunEvaluations {
     const where = whereOf(when);
     const onTrajectory = announceEpisodes(onEvent, "evaluate", step, Math.min(tasks, await environment.size(split)) * k);
     const options = { when, step, split, tasks, k, temperature, rollout, seed, signal, onTrajectory };
-    const { record: measured, trajectories } = await evaluate(engine, chat, environment, options);
+    const { record: measured, trajectories } = await evaluate(tokenActor(engine, chat), environment, options);
     signal?.throwIfAborted();
     requireWorkingEnvironment([{ id: split, trajectories }], environment.name, where);
     // What is learned from is sampled: a greedy policy that always fails is no fault of the set-up.

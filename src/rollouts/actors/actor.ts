@@ -1,0 +1,46 @@
+import type { ReadAction } from "../../actions/action.ts";
+import type { Message } from "../../core/messages.ts";
+import type { Turn } from "../../core/trajectory.ts";
+import type { Tool } from "../../tools/tool.ts";
+import type { Live } from "../answers.ts";
+import type { RolloutOptions } from "../options.ts";
+
+/**
+ * Who acts in an episode: the seam between the episode loop and what chooses actions. The token actor samples a model through its chat
+ * template, and can be trained; the endpoint actor asks a server, in messages; an agent that others wrote may wait here until it is asked.
+ */
+export interface Actor {
+  /** Begins an episode. @throws ModelError if the chat template refuses the first messages */
+  begin(live: Live, options: RolloutOptions): Speaker;
+  /** Frees what is held of an episode, whether it began or not. */
+  release(id: string): void;
+}
+
+/** An actor in one episode. */
+export interface Speaker {
+  /**
+   * Chooses the next action.
+   * @param turns of the episode so far, `messages` its conversation
+   * @returns undefined if there is no room for another one
+   * @throws EpisodeStop if there is no room for the first one
+   */
+  act(live: Live, turns: readonly Turn[], messages: readonly Message[]): Promise<Act | undefined>;
+  /** Continues behind an action and its answers. @param tools from now on */
+  hear(act: Act, answers: readonly Message[], tools: readonly Tool[]): void;
+  /** Continues behind the message's content, a beginning of what was said. */
+  retract(act: Act): void;
+}
+
+/** An action. */
+export interface Act {
+  readonly read: ReadAction;
+  /** True if a limit of tokens cut it off: its calls are not made. */
+  readonly truncated: boolean;
+  readonly record: TurnRecord;
+}
+
+/** The actor's part of a recorded turn. */
+export type TurnRecord = Pick<
+  Turn,
+  "context" | "action" | "samplerLogprobs" | "entropies" | "weightVersion" | "rewritten" | "branching" | "usage"
+>;

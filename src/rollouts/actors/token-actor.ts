@@ -1,0 +1,124 @@
+import type { Chat, ChatContext } from "../../chat/chat.ts";
+import { ModelError } from "../../core/errors.ts";
+import type { Message } from "../../core/messages.ts";
+import { seedOf } from "../../core/random.ts";
+import type { BranchDecision, Turn } from "../../core/trajectory.ts";
+import type { SampledAction, Sampler } from "../../engines/engine.ts";
+import type { Live } from "../answers.ts";
+import { dialogueOf } from "../dialogue.ts";
+import { EpisodeStop, type RolloutOptions } from "../options.ts";
+import type { Actor, Speaker } from "./actor.ts";
+
+/** Where an episode is before its next action. Never changed, so that more than one can continue from it. */
+export interface Standing {
+  readonly context: ChatContext;
+  readonly turns: readonly Turn[];
+  /** The conversation so far. */
+  readonly messages: readonly Message[];
+}
+
+/** An action that was sampled, before anything is called or told: the environment is still as it was when the action was chosen. */
+export interface Moment {
+  readonly live: Live;
+  readonly standing: Standing;
+  readonly action: SampledAction;
+}
+
+/** Looks at every action; its decision is kept with the turn. */
+export type OnAction = (moment: Moment) => BranchDecision | undefined | Promise<BranchDecision | undefined>;
+
+export interface TokenActorOptions {
+  /** Where a fork continues. Default: the episode's first messages. */
+  readonly from?: Standing;
+  readonly onAction?: OnAction;
+}
+
+/** A model that is sampled through its chat template, or through the episode's text protocol: tokens in, tokens out. */
+export function tokenActor(sampler: Sampler, chat: Chat, { from, onAction }: TokenActorOptions = {}): Actor {
+  return {
+    begin: (live, options) => new TokenSpeaker(sampler, chat, live, options, from, onAction),
+    release: (id) => sampler.release(id),
+  };
+}
+
+class TokenSpeaker implements Speaker {
+  readonly #sampler: Sampler;
+  readonly #chat: Chat;
+  readonly #options: RolloutOptions;
+  readonly #onAction: OnAction | undefined;
+  readonly #dialogue: ReturnType<typeof dialogueOf>;
+  readonly #maxLength: number;
+  #context: ChatContext;
+
+  constructor(
+    sampler: Sampler,
+    chat: Chat,
+    { episode, tools }: Live,
+    options: RolloutOptions,
+    from: Standing | undefined,
+    onAction: OnAction | undefined,
+  ) {
+    this.#sampler = sampler;
+    this.#chat = chat;
+    this.#options = options;
+    this.#onAction = onAction;
+    this.#dialogue = dialogueOf(chat, episode.protocol);
+    this.#context = from?.context ?? this.#dialogue.open(episode.messages, tools);
+    const opening = (from?.turns[0]?.context ?? this.#context.ids).length;
+    this.#maxLength = Math.min(sampler.info.maxLength, opening + this.#dialogue.maxResponseTokens);
+  }
+
+  async act(live: Live, turns: readonly Turn[], messages: readonly Message[]) {
+    const context = this.#context;
+    const options = this.#options;
+    const maxTokens = Math.min(options.maxTokens, this.#maxLength - context.ids.length);
+    if (maxTokens < 1) {
+      if (turns.length > 0) return undefined;
+      const lengths = `The first messages take ${context.ids.length} tokens, the model ${this.#sampler.info.maxLength} in all.`;
+      throw new EpisodeStop("max-tokens", `${lengths} Shorten the task or use a model with a longer context.`);
+    }
+    const { stopStrings } = this.#dialogue;
+    const action = await this.#sampler.sample({
+      context: context.ids,
+      maxTokens,
+      stopTokens: this.#chat.tokenizer.stopTokens,
+      ...(stopStrings === undefined || stopStrings.length === 0 ? {} : { stopStrings }),
+      seed: seedOf(options.seed, "sample", options.draws?.id ?? options.id, turns.length),
+      temperature: options.temperature,
+      topP: options.topP,
+      topK: options.topK,
+      cacheKey: options.id,
+      signal: options.signal,
+    });
+    const { tokens, logprobs, entropies, finish, weightVersion } = action;
+    const decided = this.#onAction?.({ live, standing: { context, turns: [...turns], messages: [...messages] }, action });
+    const branching = decided instanceof Promise ? await decided : decided;
+    return {
+      read: this.#dialogue.read(this.#chat.actionText(tokens), messages, live.tools),
+      truncated: finish === "length",
+      record: {
+        context: context.ids,
+        action: tokens,
+        samplerLogprobs: logprobs,
+        entropies,
+        weightVersion,
+        rewritten: context.rewritten,
+        ...(branching === undefined ? {} : { branching }),
+      },
+    };
+  }
+
+  hear: Speaker["hear"] = ({ read, record }, answers, tools) => {
+    try {
+      this.#context = this.#dialogue.extend(this.#context, record.action, read.message, answers, tools);
+    } catch (error) {
+      // The template took the first messages, so it is this conversation that it cannot render.
+      if (error instanceof ModelError) throw new EpisodeStop("environment-error", error.message);
+      throw error;
+    }
+  };
+
+  retract: Speaker["retract"] = ({ read, record }) => {
+    this.#context = this.#chat.retract(this.#context, record.action, read.message);
+  };
+}
