@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { build, isBuilt } from "./build.mjs";
 import { oneAtATime } from "./lock.mjs";
 import { run } from "./run.mjs";
+import { removeOtherPlatforms } from "./slim.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -55,6 +56,7 @@ function install() {
     cwd: root,
     hint: "Is the npm registry reachable? Try `npm ci --ignore-scripts` to see more.",
   });
+  removeOtherPlatforms(root);
 }
 
 function readJson(path) {

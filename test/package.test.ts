@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { z } from "zod";
@@ -26,7 +27,8 @@ test("the tarball holds the program, the default model and the pages, and none o
     ),
   ];
   expect(wanted.filter((path) => !paths.includes(path))).toEqual([]);
-  expect(paths.filter((path) => /^(src|test|scripts|bench|recipes|runs)\/|\.test\.|tsbuildinfo/.test(path))).toEqual([]);
+  expect(paths.filter((path) => path.startsWith("scripts/"))).toEqual(["scripts/slim.mjs"]);
+  expect(paths.filter((path) => /^(src|test|bench|recipes|runs)\/|\.test\.|tsbuildinfo/.test(path))).toEqual([]);
 });
 
 test("the tarball is small enough for npx", () => {
@@ -54,6 +56,17 @@ test("the built program runs without its sources' loader", () => {
   expect(run("node", ["dist/cli/main.js", "--help"])).toContain("Usage: retrograde");
 });
 
-function run(command: string, args: readonly string[]): string {
-  return execFileSync(command, args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+test("what ONNX Runtime brings for other platforms can be removed, and nothing else", () => {
+  const project = mkdtempSync(join(tmpdir(), "retrograde-slim-"));
+  const binaries = join(project, "node_modules/onnxruntime-node/bin/napi-v6");
+  const own = join(process.platform, process.arch);
+  for (const path of [own, join(process.platform, "other"), "otheros/x64"]) mkdirSync(join(binaries, path), { recursive: true });
+  run("node", [join(root, "scripts/slim.mjs")], project);
+  expect(readdirSync(binaries)).toEqual([process.platform]);
+  expect(readdirSync(join(binaries, process.platform))).toEqual([process.arch]);
+  rmSync(project, { recursive: true });
+});
+
+function run(command: string, args: readonly string[], cwd = root): string {
+  return execFileSync(command, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
 }
