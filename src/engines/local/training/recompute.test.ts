@@ -76,6 +76,22 @@ test.each(cases)(
   },
 );
 
+test("a trie may have more tokens than the model has positions", async () => {
+  const { config: base, parameters: tensors } = await loadModel(
+    new URL("../../../../test/golden/models/qwen3", import.meta.url).pathname,
+  );
+  const depth = Math.max(...batch.tries.flatMap(({ positions }) => positions)) + 1;
+  const config = { ...base, maxPositionEmbeddings: depth };
+  expect(batch.tries.reduce((sum, { tokens }) => sum + tokens.length, 0)).toBeGreaterThan(depth);
+  const parameters = new Map([...tensors].map(([name, { data }]) => [name, data]));
+  const passOf = (of: typeof config) =>
+    pass(new RecomputingGraph(of, logprobHead, { threads: 1 }), logprobHead, parameters, [...parameters.keys()]);
+  const [few, many] = [await passOf(config), await passOf(base)];
+  expect(distance(few.numbers, many.numbers)).toBeLessThan(4e-6);
+  for (const [name, gradient] of many.gradients)
+    expect(distance(few.gradients.get(name) ?? new Float32Array(), gradient), name).toBeLessThan(4e-6);
+});
+
 test("passes that are asked for at once do not mix", async () => {
   const { config, parameters: tensors } = await loadModel(
     new URL("../../../../test/golden/models/qwen3", import.meta.url).pathname,

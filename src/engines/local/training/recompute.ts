@@ -341,10 +341,11 @@ export class RecomputingGraph implements TrainableModel {
     return { data: array.subarray(start * width, end * width), shape: [1, end - start, ...shape] };
   }
 
+  /** Never more tokens than there are positions: ONNX Runtime's rotation takes no longer sequence, whatever its positions are. */
   #pieces(count: number): readonly Piece[] {
     const { pieceTokens = evenSize(Math.max(1, Math.floor(pieceBytes / (4 * activationsOfToken(this.#config, 0))))) } =
       this.#options;
-    return piecesOf(count, pieceTokens);
+    return piecesOf(count, Math.min(pieceTokens, this.#config.maxPositionEmbeddings));
   }
 
   #part(name: PartName, backward: boolean): Promise<Part> {
