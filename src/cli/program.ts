@@ -65,6 +65,7 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
       "--replay <folder>",
       "a new run under that run's configuration, with the changes that were made to it while it went on",
     )
+    .option("--dry-run", "print every setting, where it is from, and what the engine lacks for it; start nothing")
     .option("--no-dashboard", "do not start the dashboard beside it")
     .option("--open", "open the dashboard in the browser")
     .addHelpText(

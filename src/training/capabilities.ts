@@ -5,7 +5,7 @@ import { differentAdam, type EngineInfo } from "../engines/engine.ts";
 import type { TrainingConfig } from "./config.ts";
 
 /** A setting that an engine must have a capability for. */
-interface Need {
+export interface Need {
   readonly capability: Capability;
   readonly setting: string;
   readonly value: unknown;
@@ -19,10 +19,9 @@ interface Need {
  * @throws ConfigError naming the first setting that needs what the engine lacks, and what to write instead
  */
 export function requireCapabilities(config: TrainingConfig, info: EngineInfo): void {
-  const has = (capability: Capability) => info.capabilities.includes(capability);
   const { name, capabilities } = info;
   const offer = `${name} has ${capabilities.length === 0 ? "none" : capabilities.join(", ")}`;
-  const missing = needsOf(config, info).find(({ capability }) => !has(capability));
+  const missing = unmetNeeds(config, info).at(0);
   if (missing === undefined) return;
   const { capability, setting, value, instead, hint = "Change the setting, or choose another engine." } = missing;
   throw new ConfigError(setting, value, {
@@ -31,7 +30,12 @@ export function requireCapabilities(config: TrainingConfig, info: EngineInfo): v
   });
 }
 
-function needsOf(config: TrainingConfig, info: EngineInfo): Need[] {
+/** Every setting that needs what the engine lacks, in the order in which they would be refused. */
+export function unmetNeeds(config: TrainingConfig, info: Pick<EngineInfo, "capabilities" | "fixedAdam">): Need[] {
+  return needsOf(config, info).filter(({ capability }) => !info.capabilities.includes(capability));
+}
+
+function needsOf(config: TrainingConfig, info: Pick<EngineInfo, "capabilities" | "fixedAdam">): Need[] {
   const { algorithm, rollout, optimizer, checkpoint } = config;
   const adam = differentAdam(info, optimizer);
   const all: (Need | false)[] = [

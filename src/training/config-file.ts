@@ -2,7 +2,9 @@ import { existsSync } from "node:fs";
 import { extname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createJiti } from "jiti";
+import { z } from "zod";
 import { ConfigError } from "../core/errors.ts";
+import { parseSettings } from "../core/settings.ts";
 import type { UserConfig } from "./config.ts";
 
 /** Looked for in the current folder, in this order. */
@@ -33,12 +35,31 @@ export async function loadConfigFile(path?: string, folder = process.cwd()): Pro
   return exported;
 }
 
+const notesSchema = z.object({
+  sources: z.record(z.string(), z.string()).default({}),
+  notes: z.array(z.string()).default([]),
+});
+
+/**
+ * What a configuration file says about itself in exports beside its default: `sources`, where each setting's value is from, by its path;
+ * and `notes`, what the settings cannot say.
+ * @throws ConfigError where these have another form
+ */
+export async function loadConfigNotes(path?: string, folder = process.cwd()): Promise<z.output<typeof notesSchema>> {
+  const candidates = path === undefined ? configFileNames : [path];
+  const file = candidates.map((name) => resolve(folder, name)).find((name) => existsSync(name));
+  return parseSettings(notesSchema, file === undefined ? {} : { ...((await load(file, false)) as object) });
+}
+
 /** This package: a configuration finds it also where it is not installed, as with npx. */
 const self = fileURLToPath(new URL(`../index${extname(fileURLToPath(import.meta.url))}`, import.meta.url));
 
-async function load(file: string): Promise<unknown> {
+async function load(file: string, defaultExport = true): Promise<unknown> {
   try {
-    return await createJiti(import.meta.url, { alias: { "retrograde-rl": self } }).import(file, { default: true });
+    return await createJiti(import.meta.url, { alias: { "retrograde-rl": self } }).import(
+      file,
+      defaultExport ? { default: true } : {},
+    );
   } catch (cause) {
     throw new ConfigError(file, cause, { expected: "a module that loads", cause });
   }

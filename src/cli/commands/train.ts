@@ -1,12 +1,14 @@
+import { ConfigError } from "../../core/errors.ts";
 import { splitsOf } from "../../environments/environment.ts";
 import { readEpisodes, readEvaluations } from "../../runs/read.ts";
 import type { EvaluationRecord, Summary } from "../../runs/records.ts";
 import { planRun, type RunPlan, runPlan } from "../../sdk/train.ts";
-import { loadConfigFile } from "../../training/config-file.ts";
+import { loadConfigFile, loadConfigNotes } from "../../training/config-file.ts";
 import type { TrainingEvent } from "../../training/events.ts";
 import { succeeded } from "../../training/rollout-metrics.ts";
 import { startDashboardBeside } from "../dashboard-process.ts";
 import { showDownload } from "../download.ts";
+import { dryRunLines } from "../dry-run.ts";
 import { count, plural } from "../format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../interrupt.ts";
 import { commandPrefix, quoted } from "../invocation.ts";
@@ -22,12 +24,22 @@ interface TrainFlags extends SettingValues {
   /** False with --no-dashboard. */
   readonly dashboard?: boolean;
   readonly open?: boolean;
+  readonly dryRun?: boolean;
 }
 
 /** @returns the exit code */
 export async function trainCommand(flags: TrainFlags, screen: Screen): Promise<number> {
   const user = await loadConfigFile(flags.config);
   const settings = settingsOf(trainFlags, flags);
+  if (flags.dryRun) {
+    if (flags.resume || flags.replay !== undefined)
+      throw new ConfigError("--dry-run", true, {
+        expected: "neither --resume nor --replay: those runs have recorded configurations",
+      });
+    const { sources, notes } = await loadConfigNotes(flags.config);
+    for (const line of dryRunLines(user, settings, sources, notes)) screen.line(line);
+    return 0;
+  }
   const plan = await showDownload(settings.model ?? user.model ?? "the model", screen, (onDownload) =>
     planRun(user, { flags: settings, resume: flags.resume, replay: flags.replay, onDownload }),
   );

@@ -3,7 +3,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { EngineError } from "../../core/errors.ts";
-import { capabilities, type Decide, type Logprobs, type StepReport, type Weights } from "../../core/policy.ts";
+import type { Decide, Logprobs, StepReport, Weights } from "../../core/policy.ts";
 import type { ActionInContext, TokenId } from "../../core/trajectory.ts";
 import { CallOrder } from "../call-order.ts";
 import type {
@@ -17,6 +17,7 @@ import type {
   StepOptions,
 } from "../engine.ts";
 import { requireCapability, requireStepOptions } from "../engine.ts";
+import { localCapabilities } from "./capabilities.ts";
 import type { Provider } from "./machine/device.ts";
 import type { Runtime } from "./machine/runtime.ts";
 import { readAdapter, writeAdapter } from "./model/adapter-folder.ts";
@@ -125,7 +126,7 @@ export class LocalEngine implements Engine {
       vocabularySize: model.config.vocabSize,
       maxLength: Math.min(maxLength ?? Number.POSITIVE_INFINITY, model.config.maxPositionEmbeddings),
       // Sessions on WebGPU share one device, which takes one run at a time.
-      capabilities: capabilities.filter((each) => each !== "frozen-policies" || provider !== "webgpu"),
+      capabilities: localCapabilities(provider),
     };
     this.#learnerOptions = {
       threads,

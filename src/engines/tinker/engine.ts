@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { EngineError } from "../../core/errors.ts";
-import type { Capability, Decide, Logprobs, StepReport, Weights } from "../../core/policy.ts";
+import type { Decide, Logprobs, StepReport, Weights } from "../../core/policy.ts";
 import type { ActionInContext, TokenId } from "../../core/trajectory.ts";
 import {
   type CreateModelOptions,
@@ -25,6 +25,7 @@ import {
   type SampleRequest,
   type StepOptions,
 } from "../engine.ts";
+import { tinkerCapabilities } from "./capabilities.ts";
 import { packSamples, spreadWeights, unpackLogprobs } from "./data.ts";
 import { type Findings, probeServer } from "./probe.ts";
 import { Recovering } from "./recovering.ts";
@@ -100,20 +101,16 @@ export class TinkerEngine implements Engine {
     this.#remote = remote;
     this.#options = options;
     this.findings = findings;
-    const has: Readonly<Partial<Record<Capability, boolean>>> = {
-      reference: true,
-      "adam-settings": true,
-      "exact-state": true,
-      "gradient-accumulation": findings.form.accumulates,
-      "gradient-clipping": findings.clips,
-      "top-logprobs": findings.topLogprobs,
-    };
     this.info = {
       name: `${options.model} at ${remote.client.baseUrl}`,
       parameters: 0,
       vocabularySize: options.vocabularySize,
       maxLength: options.maxLength,
-      capabilities: (Object.keys(has) as Capability[]).filter((each) => has[each]),
+      capabilities: tinkerCapabilities({
+        accumulates: findings.form.accumulates,
+        clips: findings.clips,
+        topLogprobs: findings.topLogprobs,
+      }),
     };
   }
 

@@ -1,0 +1,5 @@
+import { bfcl } from "./setups/bfcl.ts";
+
+const { config, sources, notes } = bfcl("Qwen/Qwen2.5-14B-Instruct", "gspo");
+
+export { config as default, notes, sources };

@@ -1,0 +1,5 @@
+import { bfcl } from "./setups/bfcl.ts";
+
+const { config, sources, notes } = bfcl("Qwen/Qwen3-14B", "grpo");
+
+export { config as default, notes, sources };

@@ -1,0 +1,21 @@
+import type { Capability } from "../../core/policy.ts";
+
+/** What the probe of a server decides. */
+export interface Probed {
+  readonly accumulates: boolean;
+  readonly clips: boolean;
+  readonly topLogprobs: boolean;
+}
+
+/** What a Tinker server can do for a run, by what the probe found. */
+export function tinkerCapabilities({ accumulates, clips, topLogprobs }: Probed): Capability[] {
+  const has: Readonly<Partial<Record<Capability, boolean>>> = {
+    reference: true,
+    "adam-settings": true,
+    "exact-state": true,
+    "gradient-accumulation": accumulates,
+    "gradient-clipping": clips,
+    "top-logprobs": topLogprobs,
+  };
+  return (Object.keys(has) as Capability[]).filter((each) => has[each]);
+}
