@@ -9,7 +9,7 @@ import { defineEnvironment, defineTool, train } from "../src/index.ts"; // In a 
 const parameters = z.object({ title: z.string() });
 const calendar = defineEnvironment({
   name: "calendar",
-  system: "You are an office assistant.",
+  system: "You are an office assistant. Tools: find_event(title).",
   tasks: (random) => ({ prompt: "When do I have Demo?", time: `${10 + random.integer(8)}:30` }),
   start: ({ time }) => {
     const execute = (asked: { title: string }) => (asked.title === "Demo" ? [{ id: "e10", day: "Friday", time }] : []);
@@ -19,6 +19,6 @@ const calendar = defineEnvironment({
     };
   },
 });
-const [model, steps = "20"] = process.argv.slice(2);
+const [model = "bundled:office-classic", steps = "20"] = process.argv.slice(2);
 const { summary } = await train({ environment: calendar, model, steps: Number(steps), evaluation: { tasks: 64, k: 2 } });
 console.log(`success ${summary.before?.mean.toFixed(2)} → ${summary.after?.mean.toFixed(2)}`);

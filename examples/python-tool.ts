@@ -9,13 +9,13 @@ const python = createPython({ timeoutMs: 2000, memoryMb: 128 });
 const tools = [withLimits(python.tool, { concurrency: 8 })];
 const calculation = defineEnvironment({
   name: "calculation",
-  system: "You answer with a number. Calculate with Python.",
+  system: "You answer with a number. Calculate with Python. Tools: python(code).",
   tasks: (random) => {
     const [a, b] = [2 + random.integer(98), 2 + random.integer(98)];
     return { prompt: `What is ${a} times ${b}?`, product: a * b };
   },
   start: ({ product }) => ({ tools, reward: ({ answer }) => (answer.includes(`${product}`) ? 1 : 0) }),
 });
-const [model, steps = "20"] = process.argv.slice(2);
+const [model = "bundled:office-classic", steps = "20"] = process.argv.slice(2);
 const { summary } = await train({ environment: calculation, model, steps: Number(steps), evaluation: { tasks: 64, k: 2 } });
 console.log(`success ${summary.before?.mean.toFixed(2)} → ${summary.after?.mean.toFixed(2)}`);

@@ -24,7 +24,7 @@ import type { ModelConfig } from "../src/engines/local/model/model-config.ts";
 import { initialiseModel, loadModel, saveModel } from "../src/engines/local/model/model-folder.ts";
 import { responseOf } from "../src/environments/protocol.ts";
 import { encodeDemonstration } from "../src/rollouts/demonstration.ts";
-import { supervise } from "../src/training/sft.ts";
+import { supervise } from "../src/training/supervised/sft.ts";
 import { knowledge } from "./knowledge.ts";
 import { office } from "./office.ts";
 import { officeClassic } from "./office-classic.ts";

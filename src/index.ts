@@ -37,7 +37,15 @@ export { defineReward, type FinishedEpisode, type Reward, RewardError } from "./
 export { type EndpointSettings, endpointActor } from "./rollouts/actors/endpoint-actor.ts";
 export type { Summary } from "./runs/records.ts";
 export { type QueryResult, queryRuns } from "./runs/sql.ts";
-export { type PlanOptions, type TrainOptions, train } from "./sdk/train.ts";
+export {
+  type CodeOptions,
+  type PlanOptions,
+  type SftConfig,
+  sft,
+  type TrainedRun,
+  type TrainOptions,
+  train,
+} from "./sdk/train.ts";
 export { type AiSdkTool, fromAiSdk } from "./tools/ai-sdk.ts";
 export { createPageReader, type FetchSettings, fetchTool, type ReadPage } from "./tools/fetch/fetch.ts";
 export { type LimitSettings, withLimits } from "./tools/limits.ts";

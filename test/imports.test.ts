@@ -2,6 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
 
+const screenParts = ["cli/screen.ts", "cli/paint.ts", "cli/format.ts", "cli/wrap.ts", "cli/invocation.ts", "cli/progress.ts"];
+
 /**
  * The arrows of docs/architecture.md: what each part of src/ may import besides itself. A module belongs to the longest name
  * that it starts with. A new part has no arrows until it is listed here.
@@ -97,7 +99,19 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "training",
     "server/tinker",
     "engines/tinker",
+    "cli/display.ts",
+    "cli/screen.ts",
+    "cli/interrupt.ts",
   ],
+  // What a run shows of itself, in a terminal and from code.
+  "cli/display.ts": ["core", "runs", "training", ...screenParts],
+  "cli/screen.ts": screenParts,
+  "cli/paint.ts": [],
+  "cli/format.ts": [],
+  "cli/wrap.ts": [],
+  "cli/invocation.ts": [],
+  "cli/interrupt.ts": [],
+  "cli/progress.ts": ["core", "runs", "training", ...screenParts],
   "server/dashboard": ["core", "chat", "runs"],
   cli: ["anything"],
   exports: ["anything"],
@@ -131,7 +145,7 @@ const owners: Readonly<Record<string, string | readonly string[]>> = {
   "@modelcontextprotocol/client": "tools",
   commander: "cli",
   jiti: "training",
-  picocolors: "cli",
+  picocolors: "cli/paint.ts",
   openai: "rewards",
   "p-limit": ["rewards", "tinker", "server/tinker"],
 };

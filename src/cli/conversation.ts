@@ -2,6 +2,7 @@ import type { Message, ToolCall } from "../core/messages.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { plural } from "./format.ts";
 import type { Paint } from "./paint.ts";
+import { wrap } from "./wrap.ts";
 
 /** A message as lines: the role on the left, text and tool calls beside it, wrapped to the width. */
 export function messageLines(message: Message, paint: Paint, width: number): string[] {
@@ -54,19 +55,4 @@ export function endOf({ stopReason, error }: Trajectory): string {
 function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that are meant
   return text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "·");
-}
-
-/** Breaks at spaces; a word longer than the width is cut. */
-export function wrap(text: string, width: number): string[] {
-  return text.split("\n").flatMap((line) => {
-    const lines: string[] = [];
-    let rest = line;
-    while (rest.length > width) {
-      const space = rest.lastIndexOf(" ", width);
-      const end = space > 0 ? space : width;
-      lines.push(rest.slice(0, end));
-      rest = rest.slice(end).trimStart();
-    }
-    return [...lines, rest];
-  });
 }

@@ -1,11 +1,19 @@
 import { Command, CommanderError } from "commander";
 import { ConfigError, RetrogradeError } from "../core/errors.ts";
 import { packageVersion } from "../runs/write.ts";
-import { resolveConfig } from "../training/config.ts";
+import { resolveConfig, type UserConfig } from "../training/config.ts";
 import { commandPrefix } from "./invocation.ts";
 import { addRunCommands } from "./run-commands.ts";
 import { createScreen, type TextStream } from "./screen.ts";
-import { chatFlags, doctorFlags, environmentCheckFlags, evaluationFlags, type SettingFlag, trainFlags } from "./settings.ts";
+import {
+  chatFlags,
+  doctorFlags,
+  environmentCheckFlags,
+  evaluationFlags,
+  type SettingFlag,
+  supervisedFlags,
+  trainFlags,
+} from "./settings.ts";
 
 /**
  * The command line.
@@ -54,6 +62,16 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
   const examples = (...lines: readonly string[]) =>
     ["", "Examples:", ...lines.map((line) => `  $ ${commandPrefix()} ${line}`)].join("\n");
 
+  debuggable(program.command("init"))
+    .summary("start a task of your own")
+    .description("Writes a folder that runs: an environment with tools and a reward, a configuration, and a test.")
+    .argument("[folder]", "a new folder", "my-task")
+    .addHelpText("after", examples("init my-task"))
+    .action(async (folder) => {
+      const { initCommand } = await import("./commands/init.ts");
+      initCommand(folder, screen);
+    });
+
   withSettings(program.command("train"), trainFlags)
     .summary("train a model in an environment")
     .description(
@@ -80,6 +98,23 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
     .action(async (flags) => {
       const { trainCommand } = await import("./commands/train.ts");
       exit(await trainCommand(flags, screen));
+    });
+
+  withSettings(program.command("sft"), supervisedFlags, { kind: "sft" })
+    .summary("teach a model by demonstrations")
+    .description(
+      "Supervised fine-tuning: the model learns to say what the assistant says in conversations, tool calls included.\n" +
+        "Conversations come from a JSONL file in the OpenAI chat format, or from the environment's expert.",
+    )
+    .option("--resume", "continue the run in --out, or else the newest one that has not finished")
+    .option("--no-dashboard", "show no dashboard beside the run")
+    .addHelpText(
+      "after",
+      examples("sft --data conversations.jsonl --model Qwen/Qwen3-0.6B", "sft --config retrograde.config.ts --steps 100"),
+    )
+    .action(async (flags) => {
+      const { sftCommand } = await import("./commands/sft.ts");
+      exit(await sftCommand(flags, screen));
     });
 
   withSettings(program.command("eval"), evaluationFlags)
@@ -262,8 +297,8 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
 }
 
 /** Flags for settings, with their defaults in the help, and those that reach all others. */
-function withSettings(command: Command, flags: readonly SettingFlag[]): Command {
-  const defaults = resolveConfig();
+function withSettings(command: Command, flags: readonly SettingFlag[], algorithm?: UserConfig["algorithm"]): Command {
+  const defaults = resolveConfig({ algorithm });
   for (const { flag, path, description } of flags) {
     const value = path
       .split(".")

@@ -44,7 +44,7 @@ const evaluation: EvaluationRecord = {
 };
 
 test("a step's line has every number under its heading", () => {
-  expect([stepHeading(), stepLine(record, timing)]).toEqual([
+  expect([stepHeading(record), stepLine(record, timing)]).toEqual([
     " step reward success turns entropy       kl      gap sampled/s trained/s       time",
     "   12  0.469   0.500   5.3   0.031   4.2e-4   1.2e-4     9,800     4,100      3.5 s",
   ]);

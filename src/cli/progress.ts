@@ -16,6 +16,8 @@ export interface Progress {
   readonly stepStarted: number;
   /** Of the last steps, newest last. */
   readonly stepSeconds: readonly number[];
+  /** Of the last update: what the next one will probably take. 0 before the first. */
+  readonly updateSeconds: number;
   /** Of the evaluations at the start, once there were some: what those at the end will probably take. */
   readonly evaluationSeconds: number;
 }
@@ -30,6 +32,7 @@ export const nothingYet: Progress = {
   phaseStarted: 0,
   stepStarted: 0,
   stepSeconds: [],
+  updateSeconds: 0,
   evaluationSeconds: 0,
 };
 
@@ -49,7 +52,8 @@ export function advance(progress: Progress, event: TrainingEvent, now: number): 
         total: event.total,
         tokens: 0,
         phaseStarted: now,
-        stepStarted: event.phase === "rollout" ? now : progress.stepStarted,
+        stepStarted:
+          event.phase === "rollout" || (event.phase === "update" && progress.step < event.step) ? now : progress.stepStarted,
       };
     case "progress":
       return { ...progress, done: event.done, total: event.total, tokens: event.tokens };
@@ -60,7 +64,11 @@ export function advance(progress: Progress, event: TrainingEvent, now: number): 
           event.record.when === "before" ? progress.evaluationSeconds + now - progress.phaseStarted : progress.evaluationSeconds,
       };
     case "stepped":
-      return { ...progress, stepSeconds: [...progress.stepSeconds, now - progress.stepStarted].slice(-rememberedSteps) };
+      return {
+        ...progress,
+        stepSeconds: [...progress.stepSeconds, now - progress.stepStarted].slice(-rememberedSteps),
+        updateSeconds: event.timing.updateSeconds,
+      };
     default:
       return progress;
   }
@@ -83,11 +91,18 @@ export function statusLine(progress: Progress, now: number): string {
   const parts = [
     ...(steps === 0 ? [] : [step === 0 ? "before training" : `step ${step}/${steps}`]),
     words[phase],
+    ...(phase === "update" ? updateParts(seconds, progress.updateSeconds) : []),
     ...(total > 1 ? [bar(done / total, 20), `${count(done)}/${plural(total, "episode")}`] : []),
     ...(tokens > 0 && seconds > 0 ? [`${count(tokens / seconds)} tokens/s`] : []),
     ...(left === undefined ? [] : [`${duration(left)} left`]),
   ];
   return parts.join("  ");
+}
+
+/** How far an update is, by the time that the one before took. */
+function updateParts(seconds: number, expected: number): string[] {
+  if (expected < 2) return seconds < 2 ? [] : [duration(seconds)];
+  return [bar(seconds / expected, 20), `${duration(seconds)} of about ${duration(expected)}`];
 }
 
 /** Of the whole run once a step's time is known, before that of the phase. Undefined where nothing tells. */
@@ -101,18 +116,45 @@ export function secondsLeft(progress: Progress, now: number): number | undefined
   return perStep * (steps - step + 1) - spent + evaluationSeconds;
 }
 
-/** The columns of a step's line: heading, width and text. */
-const columns: readonly { heading: string; width: number; text: (record: StepRecord, timing: TimingRecord) => string }[] = [
-  { heading: "step", width: 5, text: ({ step }) => String(step) },
+/** A column of a step's line. `optional` ones are left out of narrow terminals, the highest first. */
+interface Column {
+  readonly heading: string;
+  readonly width: number;
+  readonly optional?: number;
+  readonly text: (record: StepRecord, timing: TimingRecord) => string;
+}
+
+const time: Column = { heading: "time", width: 11, text: (_, timing) => duration(timing.rolloutSeconds + timing.updateSeconds) };
+const step: Column = { heading: "step", width: 5, text: ({ step }) => String(step) };
+const trained: Column = {
+  heading: "trained/s",
+  width: 10,
+  optional: 2,
+  text: (_, timing) => count(timing.trainedTokensPerSecond),
+};
+
+/** Of a step on demonstrations. */
+const supervisedColumns: readonly Column[] = [
+  step,
+  { heading: "loss", width: 8, text: ({ metrics }) => fixed(metrics.loss) },
+  { heading: "conversations", width: 15, text: ({ metrics }) => number(metrics.demonstrations) },
+  { heading: "gradient", width: 10, text: ({ metrics }) => number(metrics.gradientNorm, 2) },
+  trained,
+  time,
+];
+
+/** Of a step on rollouts. */
+const rolloutColumns: readonly Column[] = [
+  step,
   { heading: "reward", width: 7, text: ({ metrics }) => fixed(metrics.reward) },
   { heading: "success", width: 8, text: ({ metrics }) => fixed(hasSuccess(metrics) ? metrics.success : null) },
   { heading: "turns", width: 6, text: ({ metrics }) => fixed(metrics.turns, 1) },
   { heading: "entropy", width: 8, text: ({ metrics }) => fixed(metrics.entropy) },
-  { heading: "kl", width: 9, text: ({ metrics }) => number(metrics.kl, 2) },
-  { heading: "gap", width: 9, text: ({ metrics }) => number(metrics.samplerGapMax, 2) },
-  { heading: "sampled/s", width: 10, text: (_, timing) => count(timing.sampledTokensPerSecond) },
-  { heading: "trained/s", width: 10, text: (_, timing) => count(timing.trainedTokensPerSecond) },
-  { heading: "time", width: 11, text: (_, timing) => duration(timing.rolloutSeconds + timing.updateSeconds) },
+  { heading: "kl", width: 9, optional: 4, text: ({ metrics }) => number(metrics.kl, 2) },
+  { heading: "gap", width: 9, optional: 3, text: ({ metrics }) => number(metrics.samplerGapMax, 2) },
+  { heading: "sampled/s", width: 10, optional: 1, text: (_, timing) => count(timing.sampledTokensPerSecond) },
+  trained,
+  time,
 ];
 
 /** False where no episode succeeds although there are rewards: the environment probably has no success. */
@@ -120,13 +162,26 @@ function hasSuccess({ success, reward }: StepRecord["metrics"]): boolean {
   return (success ?? 0) > 0 || (reward ?? 0) === 0;
 }
 
-export function stepHeading(): string {
-  return columns.map(({ heading, width }) => heading.padStart(width)).join("");
+/** The columns of a step, as many as a terminal of this width has room for. */
+function columnsOf({ metrics }: StepRecord, width: number): readonly Column[] {
+  const all = "demonstrations" in metrics ? supervisedColumns : rolloutColumns;
+  const fits = (columns: readonly Column[]) => columns.reduce((sum, column) => sum + column.width, 0) <= width;
+  let columns = all;
+  for (let drop = 4; drop > 0 && !fits(columns); drop--) columns = columns.filter(({ optional }) => optional !== drop);
+  return columns;
+}
+
+export function stepHeading(record: StepRecord, width = 100): string {
+  return columnsOf(record, width)
+    .map(({ heading, width }) => heading.padStart(width))
+    .join("");
 }
 
 /** One line for a step, under `stepHeading`. */
-export function stepLine(record: StepRecord, timing: TimingRecord): string {
-  return columns.map(({ text, width }) => text(record, timing).padStart(width)).join("");
+export function stepLine(record: StepRecord, timing: TimingRecord, width = 100): string {
+  return columnsOf(record, width)
+    .map(({ text, width }) => text(record, timing).padStart(width))
+    .join("");
 }
 
 const moments: Readonly<Record<EvaluationRecord["when"], string>> = {

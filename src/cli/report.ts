@@ -50,7 +50,7 @@ export function reportLines(report: Report, paint: Paint, width: number): string
       `${count(summary.sampledTokens)} tokens sampled, in ${duration(summary.wallSeconds)}, at most ${count(summary.peakRssMb)} MB`,
     folder,
     ...heading("Next"),
-    ...aligned(next).map((line) => `  ${line}`),
+    ...nextLines(next, width),
   ];
 }
 
@@ -187,7 +187,11 @@ function turnClass(turns: number): string {
   return `${index === 0 ? 1 : turnBounds[index - 1] + 1}–${turnBounds[index]}`;
 }
 
-function aligned(pairs: readonly (readonly [string, string])[]): string[] {
-  const widest = Math.max(...pairs.map(([left]) => left.length));
-  return pairs.map(([left, right]) => `${left.padEnd(widest)}   ${right}`);
+/** Commands with their purposes beside them, or below them where the terminal is too narrow. A command is never broken. */
+function nextLines(pairs: readonly (readonly [string, string])[], width: number): string[] {
+  const widest = Math.max(...pairs.map(([command]) => command.length));
+  const fits = pairs.every(([, purpose]) => widest + purpose.length + 5 <= width);
+  return pairs.flatMap(([command, purpose]) =>
+    fits ? [`  ${command.padEnd(widest)}   ${purpose}`] : [`  ${command}`, `    ${purpose}`],
+  );
 }

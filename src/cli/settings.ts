@@ -46,6 +46,12 @@ export const trainFlags: readonly SettingFlag[] = [
   { flag: "--out <folder>", path: "out", description: "folder of the run; if left out, a new one under runs/" },
 ];
 
+export const supervisedFlags: readonly SettingFlag[] = [
+  { flag: "--data <file>", path: "algorithm.data", description: "conversations in JSONL; if left out, the environment's expert" },
+  { flag: "--tokens-per-step <n>", path: "algorithm.tokensPerStep", description: "tokens of conversations in a step" },
+  ...trainFlags.filter(({ path }) => !path.startsWith("algorithm.") && !path.startsWith("rollout.")),
+];
+
 export const evaluationFlags: readonly SettingFlag[] = [
   model,
   environment,
@@ -75,10 +81,10 @@ export const environmentCheckFlags: readonly SettingFlag[] = [
   threads,
 ];
 
-export const doctorFlags: readonly SettingFlag[] = [model, device, threads];
+export const doctorFlags: readonly SettingFlag[] = [model, environment, device, threads];
 
 /** Settings that are text even where the text looks like a number. */
-const texts: readonly string[] = ["environment.name", "model", "algorithm.kind", "evaluation.split", "out"];
+const texts: readonly string[] = ["algorithm.data", "environment.name", "model", "algorithm.kind", "evaluation.split", "out"];
 
 /**
  * Flags as a configuration.
@@ -104,7 +110,7 @@ export function settingsOf(flags: readonly SettingFlag[], values: SettingValues)
 }
 
 /** "--group-size <n>" as commander names it: "groupSize". */
-function optionName(flag: string): string {
+export function optionName(flag: string): string {
   return flag
     .split(" ")[0]
     .slice(2)

@@ -23,6 +23,11 @@ export interface EnvironmentDefinition<T extends Request>
   readonly replayable?: boolean;
   /** A fresh episode. State that its tools change belongs in here, so that no two episodes share it. */
   start(task: T, random: Random): DefinedEpisode | Promise<DefinedEpisode>;
+  /**
+   * How an expert solves a task: the messages after the prompt, tool calls and their results included, for supervised fine-tuning. The random
+   * numbers are those that `start` gets.
+   */
+  demonstrate?(task: T, random: Random): readonly Message[] | Promise<readonly Message[]>;
 }
 
 export interface DefinedEpisode extends Pick<Episode, "tools" | "protocol" | "limits" | "call" | "afterTools" | "close"> {
@@ -71,14 +76,24 @@ export function defineEnvironment<T extends Request>(definition: EnvironmentDefi
       const request = await tasksOf.request(split, index);
       return { id: `${split}/${index}`, kind: request.kind, request };
     },
-    start: async ({ request }, seed) => {
-      const opening: Message[] = [{ role: "user", content: request.prompt }];
-      const messages = system === undefined ? opening : [{ role: "system", content: system } as const, ...opening];
-      return episodeOf(messages, await definition.start(request, randomStream(seed, "episode")));
-    },
+    start: async ({ request }, seed) =>
+      episodeOf(openingOf(system, request), await definition.start(request, randomStream(seed, "episode"))),
+    ...(definition.demonstrate === undefined
+      ? {}
+      : {
+          demonstrate: async ({ request }: DefinedTask<T>, seed: number) => [
+            ...openingOf(system, request),
+            ...((await definition.demonstrate?.(request, randomStream(seed, "episode"))) ?? []),
+          ],
+        }),
     open: () => definition.open?.(),
     close: () => definition.close?.(),
   };
+}
+
+function openingOf(system: string | undefined, { prompt }: Request): Message[] {
+  const question: Message = { role: "user", content: prompt };
+  return system === undefined ? [question] : [{ role: "system", content: system }, question];
 }
 
 interface TaskSource<T> {

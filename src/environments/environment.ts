@@ -50,6 +50,11 @@ export interface Environment<T extends Task = Task> {
   readonly replayable?: boolean;
   /** A script that solves the tasks: `retrograde env check` measures with it. */
   readonly expert?: Expert<T>;
+  /**
+   * A finished conversation that solves the task as it should be solved: the episode's first messages, then all others. Supervised
+   * fine-tuning learns from it.
+   */
+  demonstrate?(task: T, seed: number): readonly Message[] | Promise<readonly Message[]>;
   /** True if its episodes give rewards turn by turn. A run whose algorithm sees the return alone then does not start. */
   readonly turnRewards?: boolean;
   /** Most episodes that are open at the same time, over all rollouts of this process. Default no limit but `rollout.concurrency`. */

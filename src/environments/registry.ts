@@ -3,10 +3,18 @@ import { didYouMean } from "../core/settings.ts";
 import { bfclEnvironment } from "./bfcl/bfcl.ts";
 import { type BenchmarkName, benchmarkEnvironment, benchmarks } from "./deep-research/benchmarks.ts";
 import { deepResearchEnvironment } from "./deep-research/deep-research.ts";
+import { defineEnvironment } from "./define.ts";
 import type { Environment } from "./environment.ts";
 import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
 import { officeEnvironment } from "./office/office.ts";
 import { officeClassicEnvironment } from "./office-classic/office-classic.ts";
+
+/** No tasks to train on and no tools: what conversations are trained in that belong to no environment. */
+const conversations = defineEnvironment({
+  name: "conversations",
+  tasks: { test: [{ prompt: "Hello." }] },
+  start: () => ({ tools: [], reward: () => 0 }),
+});
 
 /** The environments that a configuration can name. Each checks its own settings. */
 const environments: Readonly<Record<string, (settings: unknown) => Environment>> = {
@@ -14,6 +22,7 @@ const environments: Readonly<Record<string, (settings: unknown) => Environment>>
   "office-classic": officeClassicEnvironment,
   knowledge: knowledgeEnvironment,
   bfcl: bfclEnvironment,
+  conversations: () => conversations,
   "deep-research": (settings) => deepResearchEnvironment(settings),
   ...Object.fromEntries(
     (Object.keys(benchmarks) as BenchmarkName[]).map((name) => [

@@ -1,5 +1,5 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readdirSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Chat, makeChat } from "../chat/chat.ts";
 import type { ChatSettings } from "../chat/settings.ts";
@@ -14,14 +14,56 @@ import type { EngineConfig } from "../engines/settings.ts";
 import { fetchModel, type HubEvent } from "../hub/model.ts";
 import { formatHubName, type HubName, parseHubName } from "../hub/name.ts";
 import { layout } from "../runs/layout.ts";
+import { readRun } from "../runs/read.ts";
 import type { TrainingConfig } from "../training/config.ts";
 import { computesHere, type EnginePurpose, openEngine, requireRoom } from "./engine.ts";
 
 const defaultModels = new URL("../../models/", import.meta.url);
 
-/** The model of a world that comes along has learned this world's texts; environments of other names get the office's. */
-function defaultModel(environment: string): string {
-  return fileURLToPath(new URL(["knowledge", "office-classic"].includes(environment) ? environment : "office", defaultModels));
+/** Names of the environments with a bundled model, which has learned their texts and tools. */
+export function bundledModels(): string[] {
+  return readdirSync(defaultModels).filter((name) => existsSync(new URL(`${name}/config.json`, defaultModels)));
+}
+
+const bundledPrefix = "bundled:";
+
+/** True if an environment has a model of its own. */
+export function hasBundledModel(environment: string): boolean {
+  return bundledModels().includes(environment);
+}
+
+/** The folder of a bundled model. @throws ConfigError if an environment has none */
+function bundledModel(model: string, environment: string): string {
+  const names = bundledModels();
+  const name = model === "default" ? environment : model.slice(bundledPrefix.length);
+  if (names.includes(name)) return fileURLToPath(new URL(name, defaultModels));
+  if (model !== "default") throw new ConfigError("model", model, { expected: names.map((each) => bundledPrefix + each) });
+  throw new ConfigError("model", model, {
+    expected: `a model for the environment "${environment}": a folder, a run's folder or a name on the Hugging Face Hub`,
+    hint:
+      `The bundled models know only their own worlds (${names.join(", ")}). Name a model that was trained to call tools, such as ` +
+      `"Qwen/Qwen3-0.6B", or teach a bundled one your task by demonstrations: retrograde sft --model ${bundledPrefix}${names.at(-1)}.`,
+  });
+}
+
+/** The run whose folder, or whose `model` folder, a model is; undefined for others. */
+export function runOfModel(model: string): string | undefined {
+  return [model, dirname(resolve(model))].find(
+    (folder, i) => existsSync(layout.run(folder)) && (i === 0 || basename(model) === "model"),
+  );
+}
+
+/** True if a model was trained in an environment, or is bundled with it: it knows the environment's tools without being shown them. */
+export function trainedIn(model: string, environment: string): boolean {
+  if (model === "default" || model === bundledPrefix + environment) return true;
+  const run = runOfModel(model);
+  return run !== undefined && recordedEnvironment(run).name === environment;
+}
+
+/** The environment of a run. */
+export function recordedEnvironment(run: string): { readonly name: string; readonly settings: unknown } {
+  const { environment } = readRun(run).config as { environment?: { name?: unknown; settings?: unknown } };
+  return { name: String(environment?.name), settings: environment?.settings ?? {} };
 }
 
 /** What decides it: the model's name, the environment's where that is "default", and whether the engine needs the weights here. */
@@ -34,19 +76,21 @@ export type ModelChoice = Pick<TrainingConfig, "model"> & {
 export type ModelSource = { readonly folder: string } | { readonly hub: HubName };
 
 /**
- * What a model's name stands for: "default" is the one that comes with the package for an environment, a run's folder stands for the
- * model that it trained, any other folder for itself; what is no folder is a name on the Hub. Looks at this machine alone.
+ * What a model's name stands for: "default" is the one that is bundled with its environment, "bundled:NAME" that of another one, a run's
+ * folder stands for the model that it trained, any other folder for itself; what is no folder is a name on the Hub. Looks at this machine alone.
  * @throws ConfigError if it is neither
  */
 export function findModel({ model, environment: { name }, engine }: ModelChoice): ModelSource {
   const isRun = existsSync(layout.run(model));
-  const folder = model === "default" ? defaultModel(name) : isRun ? layout.model(model) : model;
+  const isBundled = model === "default" || model.startsWith(bundledPrefix);
+  const folder = isBundled ? bundledModel(model, name) : isRun ? layout.model(model) : model;
   const needed = engine === undefined || computesHere(engine) ? "config.json" : "tokenizer.json";
   if (existsSync(join(folder, needed))) return { folder };
   const hub = existsSync(model) ? undefined : parseHubName(model);
   if (hub !== undefined) return { hub };
   throw new ConfigError("model", model, {
-    expected: 'a folder with config.json, model.safetensors and tokenizer.json, a name on the Hugging Face Hub, or "default"',
+    expected:
+      'a folder with config.json, model.safetensors and tokenizer.json, a run\'s folder, a name on the Hugging Face Hub, "default" or "bundled:NAME"',
     hint: isRun
       ? "This run has not finished, so it has no model yet: continue it with --resume."
       : existsSync(folder)

@@ -1,7 +1,9 @@
-import { ConfigError, RunError } from "../core/errors.ts";
+import { showProgress } from "../cli/display.ts";
+import { listenForInterrupt } from "../cli/interrupt.ts";
+import { createScreen } from "../cli/screen.ts";
+import { RunError } from "../core/errors.ts";
 import type { Environment } from "../environments/environment.ts";
 import { whileOpen } from "../environments/lifetime.ts";
-import { createEnvironment } from "../environments/registry.ts";
 import type { HubEvent } from "../hub/model.ts";
 import { createRewards } from "../rewards/create.ts";
 import type { RewardPart } from "../rewards/reward.ts";
@@ -13,19 +15,15 @@ import { keepTokenizer } from "../runs/tokenizer-files.ts";
 import { createRun, newRunFolder, reopenRun, requireFree, requireSameRun } from "../runs/write.ts";
 import { checkBranching } from "../training/branching.ts";
 import { requireCapabilities } from "../training/capabilities.ts";
-import {
-  isEnvironment,
-  resolveConfig,
-  rewardsFromCode,
-  rolloutAlgorithms,
-  type TrainingConfig,
-  type UserConfig,
-} from "../training/config.ts";
-import type { OnEvent } from "../training/events.ts";
+import { resolveConfig, rewardsFromCode, type TrainingConfig, type UserConfig } from "../training/config.ts";
+import type { OnEvent, TrainingEvent } from "../training/events.ts";
+import { checkDemonstrations } from "../training/supervised/lessons.ts";
 import { checkSplits } from "../training/tasks.ts";
 import { train as trainWith } from "../training/trainer.ts";
 import { requireTurnRewards } from "../training/turn-rewards.ts";
 import { findModel, modelFolder, openModel, trainingUse } from "./model.ts";
+import { environmentOf, recordedConfig, withRunEnvironment } from "./run-environment.ts";
+import { checkShownTools } from "./shown-tools.ts";
 
 export interface PlanOptions {
   /** Settings above those of the configuration. */
@@ -67,7 +65,8 @@ export async function planRun(user: UserConfig = {}, options: PlanOptions = {}):
     const plan = { ...(await planned(config, user)), rewards: rewardsOf(config, user, folder), folder, resume, replayed: [] };
     return { ...plan, modelFolder: await modelFolder(config, onDownload, trainingUse(config)) };
   }
-  const plan = await planned(replay === undefined ? resolveConfig(user, flags) : replayedConfig(replay, flags), user);
+  const asked = () => resolveConfig(withRunEnvironment(user, flags), flags);
+  const plan = await planned(replay === undefined ? asked() : replayedConfig(replay, flags), user);
   const { algorithm, out } = plan.config;
   const folder = out ?? newRunFolder(runsFolder, `${plan.environment.name}-${algorithm.kind}`);
   requireFree(folder);
@@ -96,11 +95,13 @@ export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions =
     requireCapabilities(config, engine.info); // before there is a folder
     return await whileOpen(environment, async () => {
       await checkBranching(config, environment);
+      const notice = await checkShownTools(chat, environment, config);
       if (resume) reopenRun(folder, config, recordedConfig(folder));
       else createRun(folder, config, device);
       await keepTokenizer(folder, modelFolder);
       for (const { step, request } of resume ? [] : plan.replayed) recordControl(folder, step, request);
       if (device !== "cpu") onEvent?.({ type: "notice", message: `Computing on ${device}` });
+      if (notice !== undefined) onEvent?.({ type: "notice", message: notice });
       return trainWith({ config, engine, chat, environment, rewards, folder, onEvent, signal });
     });
   } finally {
@@ -108,28 +109,77 @@ export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions =
   }
 }
 
+export interface CodeOptions extends PlanOptions, TrainOptions {
+  /** Whether progress is printed, as `retrograde train` does. Default true. */
+  readonly print?: boolean;
+  /** Whether Ctrl-C and SIGTERM end the run cleanly, if no `signal` does. Default: as `print`. */
+  readonly interruptible?: boolean;
+}
+
+export interface TrainedRun {
+  readonly folder: string;
+  readonly summary: Summary;
+}
+
 /**
- * A run from a configuration, all in one.
+ * A run from a configuration, all in one. It prints its progress; Ctrl-C keeps the finished steps, and `resume: true` continues.
  * @example
  * const { folder, summary } = await train({ algorithm: "grpo", steps: 5 });
+ * @throws ConfigError, ModelError, RunError, EngineError, EnvError; RunError when interrupted
  */
-export async function train(
-  user: UserConfig = {},
-  options: PlanOptions & TrainOptions = {},
-): Promise<{ folder: string; summary: Summary }> {
+export async function train(user: UserConfig = {}, options: CodeOptions = {}): Promise<TrainedRun> {
+  const { print = true, interruptible = print, onEvent } = options;
   const plan = await planRun(user, options);
-  return { folder: plan.folder, summary: await runPlan(plan, options) };
+  const screen = createScreen(print ? process.stdout : { write: () => true });
+  const interrupt = interruptible && options.signal === undefined ? listenForInterrupt(() => screen.clear()) : undefined;
+  screen.line(openingLine(plan));
+  screen.line(`Run: ${plan.folder}`);
+  const display = showProgress(screen, episodesPerStep(plan.config));
+  try {
+    const tell = (event: TrainingEvent) => {
+      display.onEvent(event);
+      onEvent?.(event);
+    };
+    const summary = await runPlan(plan, { onEvent: tell, signal: options.signal ?? interrupt?.signal });
+    return { folder: plan.folder, summary };
+  } finally {
+    display.stop();
+    interrupt?.release();
+  }
+}
+
+export interface SftConfig extends Omit<UserConfig, "algorithm"> {
+  /** Conversations in JSONL. Default: demonstrations by the environment's expert. */
+  readonly data?: string;
+  /** Tokens of conversations in a step. Default 2000. */
+  readonly tokensPerStep?: number;
+}
+
+/** Supervised fine-tuning from code: as `train`, on conversations instead of rollouts. */
+export function sft({ data, tokensPerStep, ...user }: SftConfig = {}, options: CodeOptions = {}): Promise<TrainedRun> {
+  return train({ ...user, algorithm: { kind: "sft", data, tokensPerStep } }, options);
+}
+
+/** What a run is, in one line. */
+export function openingLine({ config, environment, resume }: Pick<RunPlan, "config" | "environment" | "resume">): string {
+  const { algorithm, model, rollout, steps } = config;
+  const size =
+    algorithm.kind === "sft"
+      ? `${steps} steps of about ${algorithm.tokensPerStep} tokens of ${algorithm.data ?? "the expert's demonstrations"}`
+      : `${steps} ${steps === 1 ? "step" : "steps"} of ${rollout.tasksPerStep} tasks × ${rollout.groupSize} rollouts`;
+  return `${resume ? "Continuing" : "Training"} ${model === "default" ? "the default model" : model} in "${environment.name}" by ${algorithm.kind}: ${size}`;
+}
+
+/** Episodes that a training step plays. */
+export function episodesPerStep({ algorithm, rollout }: TrainingConfig): number {
+  return algorithm.kind === "sft" ? 0 : rollout.tasksPerStep * rollout.groupSize;
 }
 
 async function planned(config: TrainingConfig, user: UserConfig): Promise<Pick<RunPlan, "config" | "environment">> {
-  if (config.algorithm.kind === "sft")
-    throw new ConfigError("algorithm.kind", "sft", {
-      expected: rolloutAlgorithms,
-      hint: "sft learns from demonstrations, not from rollouts: recipes/make-model.ts shows how.",
-    });
   const environment = environmentOf(config, user);
   await checkSplits(environment, config);
   requireTurnRewards(config, environment);
+  checkDemonstrations(environment, config.algorithm);
   findModel(config);
   return { config, environment };
 }
@@ -138,16 +188,6 @@ async function planned(config: TrainingConfig, user: UserConfig): Promise<Pick<R
 function rewardsOf(config: TrainingConfig, user: UserConfig, folder: string): RewardPart[] {
   const surroundings = { code: rewardsFromCode(user), limits: config.limits, folder, env: process.env };
   return createRewards(config.rewards ?? [], surroundings);
-}
-
-/** The user's own environment, unless a flag names another. @throws ConfigError if there is none of that name */
-export function environmentOf({ environment: { name, settings } }: TrainingConfig, { environment }: UserConfig): Environment {
-  return isEnvironment(environment) && environment.name === name ? environment : createEnvironment(name, settings);
-}
-
-/** The configuration that a run recorded, with settings that were added or moved since filled in. */
-function recordedConfig(folder: string): TrainingConfig {
-  return resolveConfig(readRun(folder).config as UserConfig);
 }
 
 /** The recorded configuration without its folder. */

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
 import { extname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createJiti } from "jiti";
@@ -54,9 +55,12 @@ export async function loadConfigNotes(path?: string, folder = process.cwd()): Pr
 /** This package: a configuration finds it also where it is not installed, as with npx. */
 const self = fileURLToPath(new URL(`../index${extname(fileURLToPath(import.meta.url))}`, import.meta.url));
 
+/** The same copy of zod as here, so that the schemas of its tools are known as schemas. */
+const zod = createRequire(import.meta.url).resolve("zod");
+
 async function load(file: string, defaultExport = true): Promise<unknown> {
   try {
-    return await createJiti(import.meta.url, { alias: { "retrograde-rl": self } }).import(
+    return await createJiti(import.meta.url, { alias: { "retrograde-rl": self, zod } }).import(
       file,
       defaultExport ? { default: true } : {},
     );

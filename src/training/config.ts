@@ -29,7 +29,7 @@ export const trainingConfigSchema = z.strictObject({
     /** The environment's own settings, checked by itself. */
     settings: z.record(z.string(), z.unknown()).default({}),
   }),
-  /** A Hugging Face-format folder, a run's folder, a name on the Hugging Face Hub, or "default": the model that comes along. */
+  /** A Hugging Face-format folder, a run's folder, a name on the Hugging Face Hub, "bundled:NAME", or "default": the environment's own. */
   model: z.string().min(1).default("default"),
   /** How the model's chat template is used. */
   chat: chatSettingsSchema.optional(),
@@ -68,6 +68,8 @@ export const trainingConfigSchema = z.strictObject({
       episodeTimeoutMs: z.int().min(1).default(120_000),
       /** Episodes that fail by the environment's fault: left out of the update, or trained on with reward 0. */
       failures: z.enum(["mask", "punish"]).default("mask"),
+      /** Whether a model may be trained whose prompt does not show it the tools. */
+      hiddenTools: z.enum(["refuse", "allow"]).default("refuse"),
     })
     .refine(({ branching, groupSize }) => branching === "off" || firstRolloutsOf(branching, groupSize) <= groupSize, {
       path: ["branching", "firstRollouts"],

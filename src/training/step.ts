@@ -14,6 +14,7 @@ import type { TrainingConfig } from "./config.ts";
 import { observeCredits } from "./credit-observer.ts";
 import { enginePolicy, stepOptions } from "./engine-policy.ts";
 import type { OnEvent } from "./events.ts";
+import { interruptible } from "./interruptible.ts";
 import { rolloutMetrics } from "./rollout-metrics.ts";
 import type { StepRollouts } from "./rollout-source.ts";
 import { measureSamplerGap } from "./sampler-gap.ts";
@@ -28,6 +29,8 @@ export interface StepArguments {
   readonly rewards?: readonly RewardPart[];
   readonly onEvent: OnEvent;
   readonly signal?: AbortSignal;
+  /** Is given what settles once a pass has ended that an aborted update has left. */
+  readonly onLeft?: (settled: Promise<void>) => void;
 }
 
 export interface StepResult {
@@ -49,7 +52,7 @@ export interface StepResult {
  * @param critic where the algorithm needs one
  */
 export async function trainingStep(
-  { config, engine, rewards = [], onEvent }: StepArguments,
+  { config, engine, rewards = [], onEvent, signal, onLeft }: StepArguments,
   step: number,
   rollouts: StepRollouts,
   critic?: EngineCritic,
@@ -68,7 +71,8 @@ export async function trainingStep(
       message: `Step ${step}: ${rolled.staleTurns} turns were sampled with other weights than the trainer's.`,
     });
   const learningRate = scheduledLearningRate(step, steps, optimizer);
-  const policy = enginePolicy(engine, rollout.temperature, stepOptions(optimizer, learningRate), critic);
+  const all = enginePolicy(engine, rollout.temperature, stepOptions(optimizer, learningRate), critic);
+  const { policy, settled } = interruptible(all, signal);
   const measured = ahead === undefined ? measureSamplerGap(policy, groups, limits.logprobGap) : { policy, gap: () => ahead.gap };
   const observed = record.credits ? observeCredits(measured.policy) : undefined;
   const updated = await runUpdate(
@@ -77,7 +81,10 @@ export async function trainingStep(
     dealtTo(trained, algorithm),
     randomStream(seed, "update", step),
     config.correction === "off" ? undefined : config.correction,
-  );
+  ).catch((error: unknown) => {
+    onLeft?.(settled());
+    throw error;
+  });
   const { computedTokens, denseTokens } = engine.takeStats().training;
   const updateSeconds = (performance.now() - started) / 1000;
   await observed?.lookAgain(trained.slice(0, record.after));

@@ -36,9 +36,11 @@ export async function evaluationTasks(environment: Environment, split: Split, co
 }
 
 /** @throws ConfigError where a setting needs tasks of a split in which the environment has none */
-export async function checkSplits(environment: Environment, { rollout, evaluation }: TrainingConfig): Promise<void> {
+export async function checkSplits(environment: Environment, { rollout, evaluation, algorithm }: TrainingConfig): Promise<void> {
   const { split, tasks, challenge, during } = evaluation;
-  await checkSplit(environment, rollout.split === undefined ? "environment" : "rollout.split", rollout.split ?? trainSplit);
+  const needsTasks = algorithm.kind !== "sft" || algorithm.data === undefined; // conversations in a file need none
+  if (needsTasks)
+    await checkSplit(environment, rollout.split === undefined ? "environment" : "rollout.split", rollout.split ?? trainSplit);
   if (tasks > 0) await checkSplit(environment, "evaluation.split", split);
   if (tasks > 0 && challenge) await checkSplit(environment, "evaluation.challenge", "challenge");
   if (during.every > 0) await checkSplit(environment, "evaluation.during.split", during.split);

@@ -4,7 +4,7 @@ import { RunError } from "../core/errors.ts";
 import type { Engine } from "../engines/engine.ts";
 import { CreditWriter } from "../runs/credits.ts";
 import { checkpointSteps, readEvaluations, readMetrics, readProgress, readSummary } from "../runs/read.ts";
-import type { Progress, Summary } from "../runs/records.ts";
+import type { Progress, StepRecord, Summary } from "../runs/records.ts";
 import { engineStateFolder, finishRun, writeCheckpoint, writeStep } from "../runs/write.ts";
 import { checkBranching, forkingNotice, toolCallsSpent } from "./branching.ts";
 import { requireCapabilities } from "./capabilities.ts";
@@ -15,6 +15,8 @@ import { recordLive } from "./live-recorder.ts";
 import { type RolloutSource, rolloutSource } from "./rollout-source.ts";
 import { RunControl } from "./run-control.ts";
 import { type StepArguments, type StepResult, trainingStep } from "./step.ts";
+import { type LessonSource, openLessons } from "./supervised/lessons.ts";
+import { supervisedStep } from "./supervised/step.ts";
 import { rememberedSteps } from "./watch/rule.ts";
 import { announceWarnings, countWarnings, requireNoWarnings, stepWarnings } from "./watch/watch.ts";
 
@@ -50,6 +52,7 @@ export async function train({ folder, onEvent: listener = () => {}, ...parts }: 
   const critic = needs(config.algorithm).includes("critic") ? await engine.critic() : undefined;
   let progress = resumed;
   let rollouts: RolloutSource | undefined;
+  const left: Promise<void>[] = [];
   const live = recordLive(folder);
   const onEvent = (event: TrainingEvent) => {
     live.onEvent(event);
@@ -84,9 +87,19 @@ export async function train({ folder, onEvent: listener = () => {}, ...parts }: 
   const evaluations = new RunEvaluations({ folder, config, engine, chat, environment, tools, onEvent, signal });
 
   try {
+    const lessons =
+      config.algorithm.kind === "sft"
+        ? await openLessons({
+            environment,
+            chat,
+            maxLength: engine.info.maxLength,
+            data: config.algorithm.data,
+            seed: config.seed,
+          })
+        : undefined;
     await evaluations.before(progress.step);
     const saved = progress.step === 0 ? undefined : join(engineStateFolder(folder, progress.step), aheadFolder);
-    rollouts = await rolloutSource({ ...parts, onEvent }, progress, saved);
+    if (lessons === undefined) rollouts = await rolloutSource({ ...parts, onEvent }, progress, saved);
 
     while (progress.step < steps) {
       await evaluations.during(progress.step);
@@ -94,8 +107,11 @@ export async function train({ folder, onEvent: listener = () => {}, ...parts }: 
       if (!(await control.before(step))) throw stopRequested;
       const { learningRate } = optimizer;
       config = { ...config, optimizer: { ...optimizer, learningRate: control.learningRate(step, learningRate) } };
-      const taken = await rollouts.take(step, progress.position);
-      const result = await trainingStep({ ...parts, config, onEvent }, step, taken, critic);
+      const args = { ...parts, config, onEvent, onLeft: (settled: Promise<void>) => left.push(settled) };
+      const result =
+        rollouts === undefined
+          ? await supervisedStep(args, step, lessons as LessonSource, progress.position)
+          : await trainingStep(args, step, await rollouts.take(step, progress.position), critic);
       const warnings = stepWarnings({ ...result, tools, config, history });
       const record = { ...result.record, ...(warnings.length === 0 ? {} : { warnings }) };
       if (result.credits !== undefined) credits.write(step, result.credits);
@@ -104,8 +120,10 @@ export async function train({ folder, onEvent: listener = () => {}, ...parts }: 
       versionsOfStep = versions();
       onEvent({ type: "stepped", record, timing: result.timing });
       announceWarnings(warnings, history.at(-1)?.warnings, `step ${step}`, onEvent);
+      const rewrites = (records: readonly StepRecord[]) => records.some(({ metrics }) => Number(metrics.historyRewrites) > 0);
+      if (rewrites([record]) && !rewrites(history)) onEvent({ type: "notice", message: rewriteNotice(record) });
       history = [...history, record].slice(-rememberedSteps);
-      await rollouts.stepped(step);
+      await rollouts?.stepped(step);
 
       if (progress.step % checkpoint.every === 0 || progress.step === steps) await saveCheckpoint();
       requireNoWarnings(folder, warnings, `step ${step}`, config.limits.strict);
@@ -133,6 +151,7 @@ export async function train({ folder, onEvent: listener = () => {}, ...parts }: 
     throw new RunError(folder, "interrupted", { hint: `Its ${progress.step} finished steps are kept: continue with --resume.` });
   } finally {
     await rollouts?.close();
+    await Promise.all(left); // an engine must not be closed under a pass
     await credits.flush().catch(() => {}); // its error has ended the run, or hides the reason why it ended
     live.close();
   }
@@ -140,6 +159,13 @@ export async function train({ folder, onEvent: listener = () => {}, ...parts }: 
 
 /** Thrown where a person has asked the run to stop. */
 const stopRequested = Symbol("stop requested");
+
+function rewriteNotice({ step, metrics }: StepRecord): string {
+  return (
+    `The chat template rewrites history: ${metrics.historyRewrites} turns of step ${step} have a context that is not the one before continued ` +
+    "(as where earlier reasoning is dropped). They are trained in the context that the model saw; their prompts are computed again."
+  );
+}
 
 /** Within a checkpoint's engine state: the frozen policies of rollouts that are sampled ahead. */
 const aheadFolder = "ahead";

@@ -17,7 +17,7 @@ test("a name stands for its defaults, which are those of the papers", () => {
     klEstimator: "k3",
     epochs: 1,
   });
-  expect(resolveAlgorithm("sft")).toEqual({ kind: "sft" });
+  expect(resolveAlgorithm("sft")).toEqual({ kind: "sft", tokensPerStep: 2000 });
   expect(resolveAlgorithm({ kind: "grpo", update: { clip: { high: 0.28 } } })).toMatchObject({
     update: { clip: { low: 0.2, high: 0.28 } },
   });

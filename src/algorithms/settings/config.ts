@@ -60,6 +60,10 @@ const seeupo = z.strictObject({
 
 const sft = z.strictObject({
   kind: z.literal("sft"),
+  /** A JSONL file of conversations. Default: demonstrations by the environment's expert. */
+  data: z.string().min(1).optional(),
+  /** Whole demonstrations fill a step up to this number of tokens. 2,000 suits models of a few million parameters on a laptop. */
+  tokensPerStep: z.int().min(1).default(2000),
 });
 
 /** One choice in one place. Learning rate and schedule are the optimiser's settings, not the algorithm's. */

@@ -5,8 +5,9 @@ import type { Environment, Task } from "../../environments/environment.ts";
 import { whileOpen } from "../../environments/lifetime.ts";
 import { rollout } from "../../rollouts/rollout.ts";
 import { modelFolder, openModel, samplingUse } from "../../sdk/model.ts";
-import { environmentOf } from "../../sdk/train.ts";
-import { resolveConfig, type TrainingConfig } from "../../training/config.ts";
+import { environmentOf, resolvePlayed } from "../../sdk/run-environment.ts";
+import { checkShownTools } from "../../sdk/shown-tools.ts";
+import type { TrainingConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import { endingLine, endOf, messageLines } from "../conversation.ts";
 import { showDownload } from "../download.ts";
@@ -25,7 +26,7 @@ export async function chatCommand(
   input: NodeJS.ReadableStream = process.stdin,
 ): Promise<number> {
   const user = await loadConfigFile(flags.config);
-  const config = resolveConfig(user, settingsOf(chatFlags, flags));
+  const config = resolvePlayed(user, settingsOf(chatFlags, flags));
   const environment = environmentOf(config, user);
   return whileOpen(environment, () => chatIn(environment, config, screen, input));
 }
@@ -79,7 +80,8 @@ async function chatIn(
   };
 
   try {
-    for (const line of opening) screen.line(screen.paint.dim(line));
+    const notice = await checkShownTools(chat, environment, config);
+    for (const line of notice === undefined ? opening : [notice, ...opening]) screen.line(screen.paint.dim(line));
     const ended = await (inOneText ? answerQuestions() : converse());
     if (cancelled.signal.aborted) return interruptedExitCode;
     if (ended === undefined || ended.stopReason === "done") return 0;

@@ -10,13 +10,17 @@ import { estimateMemory, gibibytes, parameterCount, parameterText, totalBytes, w
 import { readModelConfig } from "../../engines/local/model/model-folder.ts";
 import { measurePeak } from "../../engines/local/peak.ts";
 import type { EngineConfig } from "../../engines/settings.ts";
+import { type Cost, measureCost } from "../../sdk/cost.ts";
 import { computesHere } from "../../sdk/engine.ts";
 import { type Model, modelFolder, openModel, samplingUse, trainingUse } from "../../sdk/model.ts";
-import { environmentOf } from "../../sdk/train.ts";
+import { environmentOf, withRunEnvironment } from "../../sdk/run-environment.ts";
+import { checkShownTools } from "../../sdk/shown-tools.ts";
 import { walls } from "../../tools/python/sandbox.ts";
-import { resolveConfig, type TrainingConfig } from "../../training/config.ts";
+import { resolveConfig, type TrainingConfig, type UserConfig } from "../../training/config.ts";
+import { loadConfigFile } from "../../training/config-file.ts";
+import { firstPrompt } from "../../training/first-prompt.ts";
 import { showDownload } from "../download.ts";
-import { count } from "../format.ts";
+import { count, duration } from "../format.ts";
 import { commandPrefix } from "../invocation.ts";
 import type { Screen } from "../screen.ts";
 import { doctorFlags, type SettingValues, settingsOf } from "../settings.ts";
@@ -38,7 +42,9 @@ export interface DoctorFlags extends SettingValues {
 
 /** Looks at all that training needs on this machine. @returns the exit code: 1 if something is broken */
 export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise<number> {
-  const config = resolveConfig({}, settingsOf(doctorFlags, flags));
+  const user = await loadConfigFile(flags.config);
+  const asked = settingsOf(doctorFlags, flags);
+  const config = resolveConfig(withRunEnvironment(user, asked), asked);
   const use = { ...samplingUse(config), concurrency: rows };
   const { device, threads } = machineSettings(config.engine);
   let hasDevice = device === "cpu";
@@ -73,7 +79,7 @@ export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise
         return finding;
       },
     ],
-    ["chat template", () => (folder === undefined ? notTried : checkChat(folder, config))],
+    ["chat template", () => (folder === undefined ? notTried : checkChat(folder, config, user))],
     ["memory needed", () => (folder === undefined ? notTried : checkMemoryNeeded(folder, config))],
     [
       "sampling",
@@ -81,9 +87,10 @@ export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise
         if (folder === undefined) return notTried;
         if (!hasDevice) return { state: "doubtful", text: "not tried: there is no device" };
         model = await openModel(folder, config.engine, { use, seed: config.seed }, config.chat);
-        return checkSampling(model, config);
+        return checkSampling(model, config, user);
       },
     ],
+    ["cost", () => (model === undefined ? notTried : checkCost(model, config, user))],
   ];
   const findings: (Finding & { name: string })[] = [];
   for (const [name, check] of checks) {
@@ -185,16 +192,24 @@ async function describeModel(folder: string): Promise<Finding> {
 }
 
 /** The environment's first prompt, with its tools, in the model's own template. */
-async function checkChat(folder: string, config: TrainingConfig): Promise<Finding> {
+async function checkChat(folder: string, config: TrainingConfig, user: UserConfig): Promise<Finding> {
   const tokenizer = loadTokenizer(folder);
-  const environment = environmentOf(config, {});
-  const { messages, tools, protocol } = await environment.start(await environment.task("test", 0), 0);
+  const environment = environmentOf(config, user);
+  const prompt = await firstPrompt(environment);
+  if (prompt === undefined)
+    return { state: "doubtful", text: `"${environment.name}" starts no episode, or has no tasks`, advice: "Run one by hand." };
   const chat = makeChat(tokenizer, config.chat);
-  const { ids } = chat.open(messages, tools);
-  const calls = callsOf(chat, tools.length > 0 && protocol === undefined);
+  const notice = await checkShownTools(chat, environment, config);
+  const { ids } = chat.open(prompt.messages, prompt.protocol === undefined ? prompt.tools : []);
+  const calls = callsOf(chat, prompt.tools.length > 0 && prompt.protocol === undefined);
   const ends = tokenizer.stopTokens.map((id) => tokenizer.decode([id])).join(" ");
   const text = `a prompt of "${environment.name}" is ${count(ids.length)} tokens; a message ends with ${ends}; ${calls.text}`;
-  return { state: "good", text, values: { promptTokens: ids.length, endTokens: tokenizer.stopTokens, calls: calls.name } };
+  return {
+    state: "good",
+    text,
+    ...(notice === undefined ? {} : { advice: notice }),
+    values: { promptTokens: ids.length, endTokens: tokenizer.stopTokens, calls: calls.name },
+  };
 }
 
 /** How the model calls tools. @throws ModelError if that is not known and the environment needs it */
@@ -206,6 +221,29 @@ function callsOf(chat: Chat, needed: boolean): { readonly name: string | null; r
     if (needed) throw error;
     return { name: null, text: "its template shows no tool calls in a known format" };
   }
+}
+
+const costLimitMs = 60_000;
+const longEvaluation = 1800;
+
+/** Time of a step, of an evaluation and of the run, from a few episodes. */
+async function checkCost(model: Model, config: TrainingConfig, user: UserConfig): Promise<Finding> {
+  const environment = environmentOf(config, user);
+  const cost = await measureCost(model, environment, config, costLimitMs);
+  if (cost === undefined)
+    return {
+      state: "doubtful",
+      text: `no episode of "${environment.name}" ended within a minute`,
+      advice: "Use a smaller model, fewer tokens (rollout.maxTokens, rollout.maxTurns), or a GPU (--device auto).",
+    };
+  const { samplingPerStep, trainingPerStep, evaluation, whole, tokensPerEpisode, episodes } = cost;
+  const text =
+    `a step takes about ${duration(samplingPerStep + trainingPerStep)} (${duration(samplingPerStep)} to sample), an evaluation ` +
+    `${duration(evaluation)}, the run of ${count(config.steps)} steps ${duration(whole)}; measured on ${count(episodes)} episodes of ` +
+    `${count(tokensPerEpisode)} tokens`;
+  const values = { ...cost } satisfies Cost;
+  if (evaluation < longEvaluation) return { state: "good", text, values };
+  return { state: "doubtful", text, values, advice: "Shorten the evaluation: --set evaluation.tasks=32 --set evaluation.k=1." };
 }
 
 const lengths = [512, 2048];
@@ -243,10 +281,11 @@ const rows = 32;
 const tokensPerRow = 32;
 
 /** Several rows at once, twice: what is sampled must be possible, and the same both times. */
-async function checkSampling({ engine, chat }: Model, config: TrainingConfig): Promise<Finding> {
-  const environment = environmentOf(config, {});
-  const { messages, tools } = await environment.start(await environment.task("test", 0), 0);
-  const { ids } = chat.open(messages, tools);
+async function checkSampling({ engine, chat }: Model, config: TrainingConfig, user: UserConfig): Promise<Finding> {
+  const environment = environmentOf(config, user);
+  const prompt = await firstPrompt(environment);
+  if (prompt === undefined) return { state: "doubtful", text: "not tried: there is no prompt" };
+  const { ids } = chat.open(prompt.messages, prompt.protocol === undefined ? prompt.tools : []);
   const sample = () =>
     Promise.all(
       Array.from({ length: rows }, (_, row) =>

@@ -1,7 +1,7 @@
 import { checkEnvironment, type EnvironmentReport } from "../../check/check.ts";
 import { whileOpen } from "../../environments/lifetime.ts";
 import { modelFolder, openModel, samplingUse } from "../../sdk/model.ts";
-import { environmentOf } from "../../sdk/train.ts";
+import { environmentOf } from "../../sdk/run-environment.ts";
 import { resolveConfig, type UserConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import { showDownload } from "../download.ts";

@@ -2,7 +2,8 @@ import { existsSync } from "node:fs";
 import { ConfigError } from "../../core/errors.ts";
 import { layout } from "../../runs/layout.ts";
 import { readRun } from "../../runs/read.ts";
-import { resolveConfig, type UserConfig } from "../../training/config.ts";
+import { resolvePlayed } from "../../sdk/run-environment.ts";
+import type { UserConfig } from "../../training/config.ts";
 import { compareOutcomes, type OutcomeComparison, outcomesOf } from "../../training/evaluation/compare.ts";
 import { requireComparable } from "../../training/evaluation/differing.ts";
 import {
@@ -108,7 +109,7 @@ async function sideOf(name: string, flags: EvalFlags, user: UserConfig, screen: 
       hint: `Finish it with --resume --out ${name}.`,
     });
   }
-  const config = resolveConfig(user, { ...settingsOf(evaluationFlags, flags), model: name, out: undefined });
+  const config = resolvePlayed(user, { ...settingsOf(evaluationFlags, flags), model: name, out: undefined });
   const measured = await measure({ ...config, out: undefined }, user, false, screen);
   return measured === undefined ? undefined : { folder: measured.folder, asked: measured.report.asked, report: measured.report };
 }

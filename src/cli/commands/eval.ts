@@ -4,8 +4,9 @@ import { whileOpen } from "../../environments/lifetime.ts";
 import { tokenActor } from "../../rollouts/actors/token-actor.ts";
 import { newRunFolder } from "../../runs/write.ts";
 import { modelFolder, openModel, samplingUse } from "../../sdk/model.ts";
-import { environmentOf } from "../../sdk/train.ts";
-import { resolveConfig, type TrainingConfig, type UserConfig } from "../../training/config.ts";
+import { environmentOf, resolvePlayed } from "../../sdk/run-environment.ts";
+import { checkShownTools } from "../../sdk/shown-tools.ts";
+import type { TrainingConfig, UserConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import { decodingPlans, evaluate } from "../../training/evaluation/evaluate.ts";
 import {
@@ -45,7 +46,7 @@ export async function evalCommand(flags: EvalFlags, output: Screen, notes: Scree
     const { compareCommand } = await import("./eval-compare.ts");
     return compareCommand(flags.compare, flags, user, output, screen);
   }
-  const config = resolveConfig(user, settingsOf(evaluationFlags, flags));
+  const config = resolvePlayed(user, settingsOf(evaluationFlags, flags));
   const measured = await measure(config, user, flags.resume === true, screen);
   if (measured === undefined) return interruptedExitCode;
   if (flags.json === true) output.line(JSON.stringify({ folder: measured.folder, ...measured.report }, null, 2));
@@ -92,6 +93,8 @@ export async function measure(
       try {
         const plans = decodingPlans(config.evaluation, k);
         screen.line(`Evaluating ${model} in "${environment.name}": ${plural(tasks.length, `${split} task`)}`);
+        const notice = await checkShownTools(chat, environment, config);
+        if (notice !== undefined) screen.line(notice);
         if (device !== "cpu") screen.line(`Computing on ${device}`);
         const results = [];
         for (const { decoding, temperature, k: attempts } of plans) {

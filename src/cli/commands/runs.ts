@@ -13,11 +13,12 @@ import {
   trajectorySteps,
 } from "../../runs/read.ts";
 import type { StepRecord } from "../../runs/records.ts";
-import { episodeLines, wrap } from "../conversation.ts";
+import { episodeLines } from "../conversation.ts";
 import { count, number, percent, sparkline, table } from "../format.ts";
 import { commandPrefix, quoted } from "../invocation.ts";
 import { evaluationLine, stepHeading, stepLine } from "../progress.ts";
 import type { Screen } from "../screen.ts";
+import { wrap } from "../wrap.ts";
 
 /** Every run under a folder, newest first. */
 export function runsCommand({ in: root = runsFolder }: { readonly in?: string }, screen: Screen): void {
@@ -63,10 +64,10 @@ export function showRunCommand(folder: string, { trajectory }: { readonly trajec
   if (steps.length === 0) return;
 
   heading("Steps");
-  screen.line(screen.paint.dim(stepHeading()));
+  screen.line(screen.paint.dim(stepHeading(steps[0], screen.width)));
   for (const record of steps) {
     const timing = timings.get(record.step);
-    if (timing !== undefined) screen.line(stepLine(record, timing));
+    if (timing !== undefined) screen.line(stepLine(record, timing, screen.width));
   }
   heading("Metrics");
   for (const line of metricLines(steps, screen.width)) screen.line(line);

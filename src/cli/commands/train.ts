@@ -2,23 +2,25 @@ import { ConfigError } from "../../core/errors.ts";
 import { splitsOf } from "../../environments/environment.ts";
 import { readEpisodes, readEvaluations } from "../../runs/read.ts";
 import type { EvaluationRecord, Summary } from "../../runs/records.ts";
-import { planRun, type RunPlan, runPlan } from "../../sdk/train.ts";
+import { episodesPerStep, openingLine, planRun, type RunPlan, runPlan } from "../../sdk/train.ts";
+import type { UserConfig } from "../../training/config.ts";
 import { loadConfigFile, loadConfigNotes } from "../../training/config-file.ts";
 import type { TrainingEvent } from "../../training/events.ts";
 import { succeeded } from "../../training/rollout-metrics.ts";
 import { startDashboardBeside } from "../dashboard-process.ts";
+import { showProgress } from "../display.ts";
 import { showDownload } from "../download.ts";
 import { dryRunLines } from "../dry-run.ts";
-import { count, plural } from "../format.ts";
+import { plural } from "../format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../interrupt.ts";
 import { commandPrefix, quoted } from "../invocation.ts";
-import { advance, evaluationLine, nothingYet, phaseLine, statusLine, stepHeading, stepLine } from "../progress.ts";
 import { type EvaluatedChange, type EvaluatedSplit, type Report, reportLines } from "../report.ts";
 import type { Screen } from "../screen.ts";
-import { type SettingValues, settingsOf, trainFlags } from "../settings.ts";
+import { optionName, type SettingValues, settingsOf, trainFlags } from "../settings.ts";
+import { wrap } from "../wrap.ts";
 import { openBrowser } from "./dashboard.ts";
 
-interface TrainFlags extends SettingValues {
+export interface TrainFlags extends SettingValues {
   readonly resume?: boolean;
   readonly replay?: string;
   /** False with --no-dashboard. */
@@ -40,16 +42,24 @@ export async function trainCommand(flags: TrainFlags, screen: Screen): Promise<n
     for (const line of dryRunLines(user, settings, sources, notes)) screen.line(line);
     return 0;
   }
+  return runTraining(user, settings, flags, screen);
+}
+
+/**
+ * Trains under a configuration, on a screen.
+ * @param flags as they were given, for the commands that are suggested afterwards
+ */
+export async function runTraining(user: UserConfig, settings: UserConfig, flags: TrainFlags, screen: Screen): Promise<number> {
   const plan = await showDownload(settings.model ?? user.model ?? "the model", screen, (onDownload) =>
     planRun(user, { flags: settings, resume: flags.resume, replay: flags.replay, onDownload }),
   );
-  for (const line of openingLines(plan)) screen.line(line);
+  for (const line of [...wrap(openingLine(plan), screen.width), `Run: ${plan.folder}`]) screen.line(line);
 
   const interrupt = listenForInterrupt(() => {
     screen.clear();
     screen.line("Stopping: what is done will be kept. Ctrl-C again ends at once.");
   });
-  const display = showProgress(screen);
+  const display = showProgress(screen, episodesPerStep(plan.config));
   const endDashboard =
     flags.dashboard === false
       ? () => {}
@@ -58,15 +68,26 @@ export async function trainCommand(flags: TrainFlags, screen: Screen): Promise<n
           if (flags.open) openBrowser(url);
         });
   try {
-    const summary = await runPlan(plan, { onEvent: display.onEvent, signal: interrupt.signal });
+    const onEvent = (event: TrainingEvent) => {
+      display.onEvent(event);
+      if (event.type !== "interrupted") return;
+      display.stop();
+      for (const line of interruptedLines(plan.folder, event.step, flags)) screen.line(line);
+      // Everything is kept; a pass of a large model that still runs would only be thrown away.
+      const leave = () => {
+        endDashboard();
+        process.exit(interruptedExitCode);
+      };
+      setTimeout(leave, patienceMs).unref();
+    };
+    const summary = await runPlan(plan, { onEvent, signal: interrupt.signal });
     display.stop();
-    for (const line of reportLines(await reportOf(plan, summary), screen.paint, screen.width)) screen.line(line);
+    for (const line of reportLines(await reportOf(plan, summary, flags), screen.paint, screen.width)) screen.line(line);
     return 0;
   } catch (error) {
     display.stop();
     const kept = display.interruptedAt();
     if (kept === undefined) throw error;
-    for (const line of interruptedLines(plan.folder, kept)) screen.line(line);
     return interruptedExitCode;
   } finally {
     endDashboard();
@@ -74,81 +95,24 @@ export async function trainCommand(flags: TrainFlags, screen: Screen): Promise<n
   }
 }
 
-function openingLines({ config, environment, folder, resume }: RunPlan): string[] {
-  const { algorithm, model, rollout, steps } = config;
-  return [
-    `${resume ? "Continuing" : "Training"} ${model === "default" ? "the default model" : model} in "${environment.name}" by ${algorithm.kind}: ` +
-      `${plural(steps, "step")} of ${rollout.tasksPerStep} tasks × ${rollout.groupSize} rollouts`,
-    `Run: ${folder}`,
-  ];
-}
+/** How long a pass may take to end after an interruption. */
+const patienceMs = 2_000;
 
-/** Lines for what happened, and on a terminal one more for what is happening. */
-function showProgress(screen: Screen): {
-  onEvent: (event: TrainingEvent) => void;
-  stop: () => void;
-  interruptedAt: () => number | undefined;
-} {
-  let progress = nothingYet;
-  let interruptedAt: number | undefined;
-  let headed = false;
-  const seconds = () => performance.now() / 1000;
-  const refresh = () => screen.status(statusLine(progress, seconds()));
-  const timer = screen.live ? setInterval(refresh, 200) : undefined;
-  return {
-    onEvent: (event) => {
-      progress = advance(progress, event, seconds());
-      if (event.type === "stepped" && !headed) {
-        screen.line(screen.paint.dim(stepHeading()));
-        headed = true;
-      }
-      const line = eventLine(event, screen);
-      if (line !== undefined) screen.line(line);
-      if (event.type === "interrupted") interruptedAt = event.step;
-    },
-    stop: () => {
-      clearInterval(timer);
-      screen.clear();
-    },
-    interruptedAt: () => interruptedAt,
-  };
-}
-
-/** What stays on the screen of an event. */
-function eventLine(event: TrainingEvent, { live, paint }: Screen): string | undefined {
-  switch (event.type) {
-    case "run-started":
-      return event.resumedAt > 0 ? `${plural(event.resumedAt, "step")} of ${count(event.steps)} are done already` : undefined;
-    case "phase":
-      return live ? undefined : phaseLine(event);
-    case "evaluated":
-      return evaluationLine(event.record);
-    case "stepped":
-      return stepLine(event.record, event.timing);
-    case "notice":
-      return event.message;
-    case "warning":
-      return paint.yellow(`warning: ${event.message}`);
-    default:
-      return undefined;
-  }
-}
-
-function interruptedLines(folder: string, steps: number): string[] {
+function interruptedLines(folder: string, steps: number, flags: SettingValues): string[] {
   return [
     `Interrupted. ${plural(steps, "finished step")} kept in ${folder}`,
-    `Continue: ${commandPrefix()} train --resume --out ${quoted(folder)}`,
+    `Continue: ${commandPrefix()} train --resume --out ${quoted(folder)}${configFlag(flags)}`,
   ];
 }
 
-async function reportOf(plan: RunPlan, summary: Summary): Promise<Report> {
+async function reportOf(plan: RunPlan, summary: Summary, flags: SettingValues): Promise<Report> {
   const { folder } = plan;
   const evaluations = evaluatedSplits(folder, summary);
   const episodes = evaluations.length === 0 ? [] : readEpisodes(folder, evaluations[0][0].after);
   return {
     folder,
     summary,
-    next: await nextCommands(plan),
+    next: await nextCommands(plan, flags),
     evaluations,
     solved: episodes.filter(succeeded).sort(byLength).at(-1),
     failed: episodes
@@ -175,19 +139,48 @@ function evaluatedSplits(folder: string, summary: Summary): EvaluatedSplit[] {
     .filter((changes) => changes.length > 0);
 }
 
-async function nextCommands({ environment, folder, config }: RunPlan): Promise<Report["next"]> {
+/** Commands that work when they are copied: a run's folder brings its environment, a configuration file has to be named again. */
+async function nextCommands({ environment, folder, config }: RunPlan, flags: SettingValues): Promise<Report["next"]> {
   const command = commandPrefix();
   const run = quoted(folder);
-  const other = config.algorithm.kind === "seeupo" ? "grpo" : "seeupo";
+  const file = configFlag(flags);
   return [
     [`${command} dashboard --open`, "look at it: curves, episodes, and why each token moved"],
     [`${command} runs show ${run}`, "every step and metric"],
-    [`${command} chat --model ${run}`, "talk to the trained model"],
+    [`${command} chat --model ${run}${file}`, "talk to the trained model"],
     ...(splitsOf(environment).includes("challenge") && (await environment.size("challenge")) > 0
-      ? [[`${command} eval --model ${run} --split challenge`, "requests in combinations that it was not trained on"] as const]
+      ? [
+          [
+            `${command} eval --model ${run} --split challenge${file}`,
+            "requests in combinations that it was not trained on",
+          ] as const,
+        ]
       : []),
-    [`${command} train --algorithm ${other}`, "the same with another algorithm"],
+    ...(config.algorithm.kind === "sft"
+      ? [[`${command} train --model ${run}${file}`, "continue by reinforcement learning"] as const]
+      : otherAlgorithm(config, flags)),
   ];
+}
+
+/** The same command with another algorithm; none where the old one's settings were given. */
+function otherAlgorithm({ algorithm }: RunPlan["config"], flags: SettingValues): Report["next"] {
+  const set = flags.set ?? [];
+  if (flags.resume === true || flags.replay !== undefined || set.some((assignment) => assignment.startsWith("algorithm.")))
+    return [];
+  const other = algorithm.kind === "seeupo" ? "grpo" : "seeupo";
+  const kept = trainFlags.flatMap(({ flag }) => {
+    const [option] = flag.split(" ");
+    const value = flags[optionName(flag)];
+    if (["--algorithm", "--out"].includes(option) || value === undefined || value === false) return [];
+    return value === true ? [option] : [`${option} ${quoted(String(value))}`];
+  });
+  const assignments = set.map((assignment) => `--set ${quoted(assignment)}`);
+  const words = [`train --algorithm ${other}`, ...kept, ...assignments];
+  return [[`${commandPrefix()} ${words.join(" ")}${configFlag(flags)}`, "the same with another algorithm"]];
+}
+
+function configFlag({ config }: SettingValues): string {
+  return config === undefined ? "" : ` --config ${quoted(config)}`;
 }
 
 function byLength(a: { readonly turns: readonly unknown[] }, b: { readonly turns: readonly unknown[] }): number {

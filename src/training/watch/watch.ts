@@ -39,6 +39,8 @@ export function stepWarnings(facts: StepFacts): Warning[] {
 
 /** Returns the warnings of an evaluation, with those of a start that cannot teach for the evaluation before training. */
 export function evaluationWarnings(when: EvaluationRecord["when"], facts: EpisodeFacts): Warning[] {
+  // Demonstrations are for models that cannot do the task yet.
+  if (when === "before" && facts.config.algorithm.kind === "sft") return [];
   return when === "before" ? found<EpisodeFacts>(startRules, facts) : found<EpisodeFacts>(episodeRules, facts);
 }
 

@@ -1,15 +1,15 @@
-import type { UpdateMetrics } from "../algorithms/metrics.ts";
-import { sftUpdate } from "../algorithms/sft.ts";
-import type { ActionInContext } from "../core/trajectory.ts";
-import type { Engine } from "../engines/engine.ts";
-import type { TrainingConfig } from "./config.ts";
-import { enginePolicy, stepOptions } from "./engine-policy.ts";
-import { scheduledLearningRate } from "./schedule.ts";
+import type { UpdateMetrics } from "../../algorithms/metrics.ts";
+import { sftUpdate } from "../../algorithms/sft.ts";
+import type { ActionInContext } from "../../core/trajectory.ts";
+import type { Engine } from "../../engines/engine.ts";
+import type { TrainingConfig } from "../config.ts";
+import { enginePolicy, stepOptions } from "../engine-policy.ts";
+import { scheduledLearningRate } from "../schedule.ts";
 
 export interface SuperviseOptions {
   readonly engine: Engine;
   /** Each one the actions of one demonstration; see `encodeDemonstration`. It may end before the steps do. */
-  readonly demonstrations: Iterator<readonly ActionInContext[]>;
+  readonly demonstrations: Lessons;
   /** Whole demonstrations are put into a step until their tokens reach this (a demonstration counts as its longest sequence). */
   readonly tokensPerStep: number;
   readonly steps: number;
@@ -17,6 +17,9 @@ export interface SuperviseOptions {
   readonly onStep?: (report: SupervisedStep) => void | Promise<void>;
   readonly signal?: AbortSignal;
 }
+
+/** Demonstrations as training samples. */
+export type Lessons = Iterator<readonly ActionInContext[]> | AsyncIterator<readonly ActionInContext[]>;
 
 /** What a step was made of, and what its update reports: `loss` is the mean cross-entropy in nats per action token, before the step. */
 export interface SupervisedStep extends UpdateMetrics {
@@ -28,22 +31,24 @@ export interface SupervisedStep extends UpdateMetrics {
 }
 
 /** Supervised fine-tuning on demonstrations: one optimiser step for every token budget. */
-export async function supervise({
-  engine,
-  demonstrations,
-  tokensPerStep,
-  steps,
-  optimizer,
-  onStep = () => {},
-  signal,
-}: SuperviseOptions): Promise<void> {
+export async function supervise({ steps, onStep = () => {}, signal, ...options }: SuperviseOptions): Promise<void> {
   for (let step = 1; step <= steps && !signal?.aborted; step++) {
-    const { samples, ...size } = nextBatch(demonstrations, tokensPerStep);
-    if (samples.length === 0) return;
-    const learningRate = scheduledLearningRate(step, steps, optimizer);
-    const metrics = await sftUpdate(enginePolicy(engine, 1, stepOptions(optimizer, learningRate)), samples);
-    await onStep({ step, ...size, ...metrics });
+    const report = await superviseOnce(options, step, steps);
+    if (report === undefined) return;
+    await onStep(report);
   }
+}
+
+/** One step of supervised fine-tuning. @returns undefined if there is no demonstration left */
+export async function superviseOnce(
+  { engine, demonstrations, tokensPerStep, optimizer }: Omit<SuperviseOptions, "steps" | "onStep" | "signal">,
+  step: number,
+  steps: number,
+): Promise<SupervisedStep | undefined> {
+  const { samples, ...size } = await nextBatch(demonstrations, tokensPerStep);
+  if (samples.length === 0) return undefined;
+  const learningRate = scheduledLearningRate(step, steps, optimizer);
+  return { step, ...size, ...(await sftUpdate(enginePolicy(engine, 1, stepOptions(optimizer, learningRate)), samples)) };
 }
 
 interface Batch {
@@ -53,11 +58,11 @@ interface Batch {
   readonly actionTokens: number;
 }
 
-function nextBatch(source: Iterator<readonly ActionInContext[]>, tokensPerStep: number): Batch {
+async function nextBatch(source: Lessons, tokensPerStep: number): Promise<Batch> {
   const samples: ActionInContext[] = [];
   let [demonstrations, tokens, actionTokens] = [0, 0, 0];
   while (tokens < tokensPerStep) {
-    const next = source.next();
+    const next = await source.next();
     if (next.done) break;
     samples.push(...next.value);
     demonstrations++;

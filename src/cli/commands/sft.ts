@@ -1,0 +1,25 @@
+import { existsSync } from "node:fs";
+import { layout } from "../../runs/layout.ts";
+import type { UserConfig } from "../../training/config.ts";
+import { loadConfigFile } from "../../training/config-file.ts";
+import type { Screen } from "../screen.ts";
+import { settingsOf, supervisedFlags } from "../settings.ts";
+import { runTraining, type TrainFlags } from "./train.ts";
+
+/** Supervised fine-tuning on conversations, or on demonstrations by the environment's expert. @returns the exit code */
+export async function sftCommand(flags: TrainFlags, screen: Screen): Promise<number> {
+  const file = await loadConfigFile(flags.config);
+  const asked = settingsOf(supervisedFlags, flags);
+  const algorithm = { ...(typeof asked.algorithm === "object" ? asked.algorithm : {}), kind: "sft" as const };
+  const settings: UserConfig = { ...asked, algorithm };
+  return runTraining(withoutEnvironment(file, settings) ? { ...file, ...conversationsAlone } : file, settings, flags, screen);
+}
+
+/** What conversations are trained in that belong to no environment: nothing is played, so nothing is evaluated. */
+const conversationsAlone: UserConfig = { environment: "conversations", evaluation: { tasks: 0 } };
+
+function withoutEnvironment(file: UserConfig, { environment, model = file.model, algorithm }: UserConfig): boolean {
+  const hasData = typeof algorithm === "object" && "data" in algorithm && algorithm.data !== undefined;
+  const isRun = model !== undefined && existsSync(layout.run(model));
+  return hasData && file.environment === undefined && environment === undefined && !isRun;
+}

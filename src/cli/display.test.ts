@@ -1,0 +1,71 @@
+import { expect, test } from "vitest";
+import type { StepRecord, TimingRecord } from "../runs/records.ts";
+import type { TrainingEvent } from "../training/events.ts";
+import { costLines, showProgress } from "./display.ts";
+import { advance, nothingYet, statusLine, stepHeading, stepLine } from "./progress.ts";
+import { createScreen } from "./screen.ts";
+
+const record: StepRecord = { step: 3, metrics: { reward: 0.5, success: 0.5, turns: 2, entropy: 0.1, samplerGapMax: 1e-6 } };
+const timing: TimingRecord = {
+  ...{ step: 3, rolloutSeconds: 2, updateSeconds: 8, sampledTokens: 10, sampledTokensPerSecond: 5 },
+  ...{ trainedTokens: 10, trainedTokensPerSecond: 5, denseTokens: 10, rssMb: 100 },
+};
+
+/** What a terminal of a width shows of events. */
+function shown(columns: number, events: readonly TrainingEvent[]): string[] {
+  let text = "";
+  const screen = createScreen({ columns, write: (part) => (text += part) });
+  const display = showProgress(screen, 16);
+  for (const event of events) display.onEvent(event);
+  display.stop();
+  return text.split("\n").slice(0, -1);
+}
+
+test("every line of a run fits 60 columns, commands excepted", () => {
+  const message =
+    "equal-rewards (step 3): All 16 episodes have the reward 0, so this step learns nothing. Read the example. Example: step-3/0/0";
+  const warning = { rule: "equal-rewards", cause: "c", next: "n", example: "step-3/0/0" };
+  const lines = shown(60, [
+    { type: "run-started", folder: "runs/a", steps: 9, resumedAt: 0 },
+    { type: "stepped", record, timing },
+    { type: "warning", message, warning },
+  ]);
+  const command = lines.findIndex((line) => line.includes("runs show runs/a --trajectory step-3/0/0"));
+  expect(command).toBeGreaterThan(0);
+  for (const [i, line] of lines.entries()) if (i !== command) expect(line.length, line).toBeLessThanOrEqual(60);
+  expect(lines.slice(0, 2)).toEqual([
+    " step reward success turns entropy sampled/s       time",
+    "    3  0.500   0.500   2.0   0.100         5       10 s",
+  ]);
+});
+
+test("a step on demonstrations has its own columns", () => {
+  const taught = { step: 1, metrics: { loss: 1.25, demonstrations: 18, gradientNorm: 3.1 } };
+  expect([stepHeading(taught), stepLine(taught, timing)]).toEqual([
+    " step    loss  conversations  gradient trained/s       time",
+    "    1   1.250             18       3.1         5       10 s",
+  ]);
+});
+
+test("the training half shows how far it is, by the time of the update before", () => {
+  const events: TrainingEvent[] = [
+    { type: "run-started", folder: "runs/a", steps: 9, resumedAt: 0 },
+    { type: "phase", phase: "rollout", step: 3, total: 16 },
+    { type: "stepped", record, timing },
+    { type: "phase", phase: "update", step: 4, total: 1 },
+  ];
+  const progress = events.reduce((known, event, second) => advance(known, event, second), nothingYet);
+  expect(statusLine(progress, 5)).toMatch(/^step 4\/9 {2}training {2}█████░{15} {2}2\.0 s of about 8\.0 s/);
+});
+
+test("the first evaluation tells what a run will cost, and a long one how to shorten it", () => {
+  const at = (done: number, now: number) =>
+    costLines({ ...nothingYet, phase: "evaluate", steps: 10, done, total: 1024, phaseStarted: 0 }, 128, now);
+  expect(at(20, 5)).toBeUndefined();
+  expect(at(64, 6.4)).toEqual([
+    "About 1 min 42 s for each evaluation and 13 s to sample a step; with training roughly 7 min 41 s in all.",
+  ]);
+  expect(at(64, 640)?.[1]).toMatch(
+    "--set evaluation.tasks=64 --set evaluation.k=1 takes 10 min 40 s; evaluation.tasks=0 takes none.",
+  );
+});

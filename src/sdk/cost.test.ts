@@ -1,0 +1,42 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { lettersEnvironment } from "../../test/letters.ts";
+import { writeTinyModel } from "../../test/tiny-model.ts";
+import { resolveConfig } from "../training/config.ts";
+import { measureCost } from "./cost.ts";
+import { openModel } from "./model.ts";
+
+test("the cost of a run scales with its steps and evaluations, and measuring it changes nothing of the model", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "retrograde-cost-"));
+  await writeTinyModel(folder);
+  const config = resolveConfig({
+    environment: "letters",
+    rollout: { tasksPerStep: 4, groupSize: 4, maxTokens: 6 },
+    evaluation: { tasks: 30, k: 2 },
+    steps: 10,
+  });
+  const model = await openModel(folder, config.engine);
+  const samples = [{ trajectory: "t", turn: 0, context: [1, 2], action: [3, 4] }];
+  const before = await model.engine.logprobs(samples, { temperature: 1 });
+  const cost = await measureCost(model, lettersEnvironment(), config, 60_000);
+  if (cost === undefined) throw new Error("nothing was measured");
+  expect(cost.episodes).toBe(16);
+  expect(cost.tokensPerEpisode).toBeGreaterThan(1);
+  expect(cost.tokensPerEpisode).toBeLessThanOrEqual(12);
+  expect(cost.samplingPerStep).toBeGreaterThan(0);
+  expect(cost.trainingPerStep).toBeGreaterThan(0);
+  expect(cost.evaluation / cost.samplingPerStep).toBeCloseTo((30 * 2) / 16, 9);
+  expect(cost.whole).toBeCloseTo(10 * (cost.samplingPerStep + cost.trainingPerStep) + 2 * cost.evaluation, 9);
+  expect(await model.engine.logprobs(samples, { temperature: 1 })).toEqual(before);
+  expect(model.engine.weightVersion).toBe(0);
+  const without = await measureCost(
+    model,
+    lettersEnvironment(),
+    { ...config, evaluation: { ...config.evaluation, tasks: 0 } },
+    60_000,
+  );
+  expect(without?.evaluation).toBe(0);
+  await model.engine.dispose();
+});

@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import type { Policy } from "../core/policy.ts";
+import { interruptible } from "./interruptible.ts";
+
+/** A policy whose passes never end by themselves. */
+function endless() {
+  let finish: () => void = () => {};
+  const pass = () => new Promise<number[][]>((resolve) => (finish = () => resolve([])));
+  const report = { gradientNorm: 1, learningRate: 1 };
+  const policy: Policy = { logprobs: pass, referenceLogprobs: pass, forwardBackward: pass, step: async () => report };
+  return { policy, finish: () => finish() };
+}
+
+test("an abort ends a pass that is under way at once, and tells when the pass itself has ended", async () => {
+  const { policy, finish } = endless();
+  const stop = new AbortController();
+  const watched = interruptible(policy, stop.signal);
+  const pass = watched.policy.forwardBackward([], []);
+  stop.abort(new Error("stopped"));
+  await expect(pass).rejects.toThrow("stopped");
+  let settled = false;
+  const waiting = watched.settled().then(() => (settled = true));
+  await Promise.resolve();
+  expect(settled).toBe(false);
+  finish();
+  await waiting;
+  expect(() => watched.policy.step()).toThrow("stopped");
+});
+
+test("after the first optimiser step an update runs to its end: its weights belong to no step until then", async () => {
+  const { policy, finish } = endless();
+  const stop = new AbortController();
+  const watched = interruptible(policy, stop.signal);
+  await watched.policy.step();
+  stop.abort();
+  const pass = watched.policy.logprobs([]);
+  finish();
+  expect(await pass).toEqual([]);
+});

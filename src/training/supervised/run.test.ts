@@ -1,0 +1,95 @@
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../../test/letters.ts";
+import { TableEngine } from "../../../test/table-engine.ts";
+import { ConfigError, RunError } from "../../core/errors.ts";
+import type { Message } from "../../core/messages.ts";
+import type { Environment } from "../../environments/environment.ts";
+import { layout } from "../../runs/layout.ts";
+import { readEvaluations, readMetrics } from "../../runs/read.ts";
+import { createRun, reopenRun } from "../../runs/write.ts";
+import { resolveConfig, type UserConfig } from "../config.ts";
+import type { TrainingEvent } from "../events.ts";
+import { train } from "../trainer.ts";
+import { checkDemonstrations } from "./lessons.ts";
+
+const letters = lettersEnvironment();
+/** Says b, which is what the environment rewards. */
+const said = (prompt: string): Message[] => [
+  { role: "user", content: prompt },
+  { role: "assistant", content: "bb" },
+  { role: "user", content: prompt },
+  { role: "assistant", content: "b" },
+];
+const withExpert: Environment = { ...letters, demonstrate: (task) => said((task as { prompt?: string }).prompt ?? "a") };
+const small: UserConfig = {
+  environment: "letters",
+  algorithm: { kind: "sft", tokensPerStep: 60 },
+  optimizer: { learningRate: 0.3, schedule: "constant" },
+  rollout: { maxTokens: 4 },
+  evaluation: { tasks: 20, k: 2 },
+  checkpoint: { every: 3 },
+  steps: 12,
+};
+
+async function work(environment: Environment, changes: UserConfig = {}, more: { folder?: string; stopAt?: number } = {}) {
+  const folder = more.folder ?? join(mkdtempSync(join(tmpdir(), "retrograde-sft-")), "run");
+  const config = resolveConfig(small, changes);
+  if (more.folder === undefined) createRun(folder, config);
+  else reopenRun(folder, config, config);
+  const stop = new AbortController();
+  const onEvent = (event: TrainingEvent) => {
+    if (event.type === "stepped" && event.record.step === more.stopAt) stop.abort();
+  };
+  const engine = new TableEngine(lettersVocabulary);
+  const ended = await train({ config, engine, chat: lettersChat(), environment, folder, onEvent, signal: stop.signal }).catch(
+    (error: unknown) => error,
+  );
+  return { folder, ended };
+}
+
+test("demonstrations by an environment's expert teach it, with evaluations before and after", async () => {
+  const { folder } = await work(withExpert);
+  const [before, after] = readEvaluations(folder).filter(({ decoding }) => decoding === "sampled");
+  expect(after.reward.mean).toBeGreaterThan(before.reward.mean + 0.3);
+  const metrics = readMetrics(folder).map((record) => record.metrics);
+  expect(Number(metrics.at(-1)?.loss)).toBeLessThan(Number(metrics[0].loss) / 2);
+  // Whole conversations, of 13 tokens each, until there are 60.
+  expect(metrics[0]).toMatchObject({
+    demonstrations: 5,
+    demonstrationTokens: 65,
+    demonstrationActionTokens: 25,
+    optimiserSteps: 1,
+  });
+});
+
+test("a file of conversations is gone through in a new order each time, and a run that stops continues with the next one", async () => {
+  const data = join(mkdtempSync(join(tmpdir(), "retrograde-sft-")), "chats.jsonl");
+  writeFileSync(data, ["a", "b", "c"].map((prompt) => JSON.stringify({ messages: said(prompt) })).join("\n"));
+  const changes = { algorithm: { kind: "sft", data, tokensPerStep: 30 }, evaluation: { tasks: 0 } } as const;
+  const whole = await work(letters, changes);
+  const stopped = await work(letters, changes, { stopAt: 7 });
+  expect(stopped.ended).toBeInstanceOf(RunError);
+  expect(readMetrics(stopped.folder)).toHaveLength(7);
+  await work(letters, changes, { folder: stopped.folder });
+  expect(readFileSync(layout.metrics(stopped.folder), "utf8")).toBe(readFileSync(layout.metrics(whole.folder), "utf8"));
+});
+
+test("an environment without an expert, and a conversation that is too long, are refused by name", async () => {
+  expect(() => checkDemonstrations(letters, { kind: "sft", tokensPerStep: 1 })).toThrow(ConfigError);
+  expect(() => checkDemonstrations(letters, { kind: "sft", tokensPerStep: 1 })).toThrow(
+    'The environment "letters" has no expert',
+  );
+  const data = join(mkdtempSync(join(tmpdir(), "retrograde-sft-")), "long.jsonl");
+  const long = {
+    messages: [
+      { role: "user", content: "a".repeat(5000) },
+      { role: "assistant", content: "b" },
+    ],
+  };
+  writeFileSync(data, JSON.stringify(long));
+  const { ended } = await work(letters, { algorithm: { kind: "sft", data } });
+  expect(String(ended)).toMatch(/long.jsonl, conversation 1 is "50\d\d tokens"; expected at most 4096/);
+});
