@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
 import type { Policy } from "../core/policy.ts";
 import { interruptible } from "./interruptible.ts";
@@ -36,4 +37,12 @@ test("after the first optimiser step an update runs to its end: its weights belo
   const pass = watched.policy.logprobs([]);
   finish();
   expect(await pass).toEqual([]);
+});
+
+test("a pass that ends leaves no listener behind", async () => {
+  const stop = new AbortController();
+  const policy: Policy = { ...endless().policy, logprobs: async () => [] };
+  const watched = interruptible(policy, stop.signal);
+  for (let i = 0; i < 20; i++) await watched.policy.logprobs([]);
+  expect(getEventListeners(stop.signal, "abort")).toHaveLength(0);
 });

@@ -16,7 +16,7 @@ export function interruptible(
     signal.throwIfAborted();
     const answer = call();
     pending = answer.catch(() => {});
-    return Promise.race([answer, aborted(signal)]);
+    return orAborted(answer, signal);
   };
   const { critic } = policy;
   return {
@@ -45,9 +45,15 @@ export function interruptible(
   };
 }
 
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+async function orAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+  let cancel = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    cancel = () => reject(signal.reason);
   });
+  signal.addEventListener("abort", cancel);
+  try {
+    return await Promise.race([answer, aborted]);
+  } finally {
+    signal.removeEventListener("abort", cancel);
+  }
 }
