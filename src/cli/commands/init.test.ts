@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { makeChat } from "../../chat/chat.ts";
-import { loadTokenizer } from "../../chat/tokenizer.ts";
+import { loadTokenizer } from "../../chat/tokenizer-folder.ts";
 import { ConfigError } from "../../core/errors.ts";
 import type { Environment } from "../../environments/environment.ts";
 import { encodeDemonstration } from "../../rollouts/demonstration.ts";
