@@ -218,7 +218,7 @@ function isAllowed(from: string, to: string): boolean {
 /** What runs where there is no Node: what it needs of the machine comes in as an argument (`Runtime`) or from core/host.ts. */
 const portable = [
   ...["core", "algorithms", "chat", "rollouts"].flatMap((part) => modules.filter((module) => module.startsWith(`${part}/`))),
-  ...["training/step.ts", "training/sft.ts", "training/sampling.ts"],
+  ...["training/step.ts", "training/supervised/sft.ts", "training/sampling.ts"],
   ...["engine.ts", "call-order.ts"].map((name) => `engines/${name}`),
   ...["graph", "training", "sampling"].flatMap((room) => modules.filter((module) => module.startsWith(`engines/local/${room}/`))),
 ].filter((module) => !readsFiles.includes(module));

@@ -28,7 +28,9 @@ test("the tarball holds the program, the default model and the pages, and none o
   ];
   expect(wanted.filter((path) => !paths.includes(path))).toEqual([]);
   expect(paths.filter((path) => path.startsWith("scripts/"))).toEqual(["scripts/slim.mjs"]);
-  expect(paths.filter((path) => /^(src|test|bench|recipes|runs)\/|\.test\.|tsbuildinfo/.test(path))).toEqual([]);
+  // The test of the task that `retrograde init` writes is a template, not one of ours.
+  const own = paths.filter((path) => !path.startsWith("templates/"));
+  expect(own.filter((path) => /^(src|test|bench|recipes|runs)\/|\.test\.|tsbuildinfo/.test(path))).toEqual([]);
 });
 
 test("the tarball is small enough for npx", () => {
