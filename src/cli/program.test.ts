@@ -35,9 +35,10 @@ const mistakes: readonly (readonly [string, string, number])[] = [
   ["train --group-size 0", "rollout.groupSize is 0; expected at least 1.", 2],
   [
     "train --env ofice",
-    'environment.name is "ofice"; expected "office", "office-classic", "knowledge", "bfcl", "conversations" or "deep-research". Did you mean "office"?',
+    'environment.name is "ofice"; expected "office", "office-classic", "knowledge", "bfcl", "conversations"',
     2,
   ],
+  ["eval --env ofice", 'Did you mean "office"?', 2],
   ["train --algorithm seupo", 'Did you mean "seeupo"?', 2],
   ["sft --env deep-research", "environment.settings", 2],
   ["sft --data missing.jsonl", 'algorithm.data is "missing.jsonl"; expected a JSONL file of conversations', 2],
