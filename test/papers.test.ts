@@ -21,6 +21,7 @@ test.each(files)("%s parses, and no setting of it is without a source", async (f
   expect(file).toBe(`${/(qwen[\d.]+-14b)/i.exec(config.model)?.[1].toLowerCase()}-bfcl-${config.algorithm.kind}.ts`);
   const lines = dryRunLines(user, {}, sources, notes);
   expect(lines.filter((line) => line.startsWith("  optimizer.") && line.endsWith("[default]"))).toEqual([]);
+  expect(lines.filter((line) => line.endsWith("[configuration file]"))).toEqual([]);
   const missing = lines.filter((line) => line.includes(" needs "));
   expect(missing).toContainEqual(expect.stringContaining('rollout.temperature = 0.9 needs "tempered-logprobs"; without it: 1'));
   expect(missing.some((line) => line.includes('"critic"'))).toBe(config.algorithm.kind === "ppo");

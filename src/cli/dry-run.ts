@@ -22,7 +22,7 @@ export function dryRunLines(
     // A value of the file that another kind has replaced is not in effect, so values are compared too.
     const isIn = (settings: ReadonlyMap<string, unknown>) => same(settings.get(path) ?? shorthand(settings, path), value);
     if (isIn(asked)) return "command line";
-    if (isIn(written)) return sources[path] ?? "configuration file";
+    if (isIn(written)) return sourceOf(sources, path) ?? "configuration file";
     return "default";
   };
   const settings = [...leaves(config)].map(([path, value]) => `  ${path} = ${JSON.stringify(value)}  [${source(path, value)}]`);
@@ -63,6 +63,12 @@ function capabilityRange(engine: EngineConfig): { certain: readonly Capability[]
         possible: tinkerCapabilities({ accumulates: true, clips: true, topLogprobs: true }),
       };
   }
+}
+
+/** The source of a setting, or of the nearest part of the configuration that it is in. */
+function sourceOf(sources: Readonly<Record<string, string>>, path: string): string | undefined {
+  const parent = path.lastIndexOf(".");
+  return sources[path] ?? (parent < 0 ? undefined : sourceOf(sources, path.slice(0, parent)));
 }
 
 /** A name that stands for the kind or name of what it names. */
