@@ -24,7 +24,9 @@ export const lettersTokenizer = {
   config: {
     eos_token: end,
     chat_template:
-      "{% for message in messages %}{{ message.role[0] + message.content }}<|im_end|>{% endfor %}{% if add_generation_prompt %}a{% endif %}",
+      "{% for message in messages %}{{ message.role[0] + message.content }}" +
+      "{% for call in message.tool_calls or [] %}<tool_call>{{ call.function | tojson }}</tool_call>{% endfor %}" +
+      "<|im_end|>{% endfor %}{% if add_generation_prompt %}a{% endif %}",
   },
 };
 
