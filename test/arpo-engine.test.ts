@@ -106,7 +106,7 @@ test.each(["soft", "hard", "tree"])("and so does the update that follows it, att
   const tree = await rolloutTrees(second, chat, environment, tasks, { ...options, branching: never });
   const flat =
     attribution === "tree" ? { kind: "dr-grpo", aggregation: "token-mean" } : { kind: "grpo", aggregation: "token-mean" };
-  expect(await update(second, tree, { kind: "arpo", attribution })).toEqual(await update(first, plain, flat));
+  expect(await update(second, tree, { kind: "arpo", attribution, miniBatches: 1 })).toEqual(await update(first, plain, flat));
 });
 
 test("the tokens that leaves share are computed once, although soft attribution trains every leaf whole", async () => {
@@ -114,7 +114,7 @@ test("the tokens that leaves share are computed once, although soft attribution 
   // Few enough to lie in one row of the engine's pass.
   const groups = await rolloutTrees(engine, chat, environment, tasks.slice(0, 1), { ...options, groupSize: 4, maxTurns: 3 });
   engine.takeStats();
-  await update(engine, groups, "arpo");
+  await update(engine, groups, { kind: "arpo", miniBatches: 1 });
   const { computedTokens, denseTokens } = engine.takeStats().training;
   const prefixes = new Set<string>();
   let whole = 0;
