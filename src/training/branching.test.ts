@@ -77,8 +77,8 @@ test("a run of arpo branches, says how, and keeps what was decided and what it c
   }
   expect(steps.reduce((sum, { metrics }) => sum + (metrics.forksCloned ?? 0), 0)).toBeGreaterThan(3);
   expect(readProgress(folder, 3).toolCalls).toBe(steps.reduce((sum, { metrics }) => sum + (metrics.toolCalls ?? 0), 0));
-  // Evaluations begin every episode at the start.
-  expect(events.filter((event) => event.type === "evaluated")).toHaveLength(2);
+  // Sampled and greedy, before and after: evaluations begin every episode at the start.
+  expect(events.filter((event) => event.type === "evaluated")).toHaveLength(4);
 });
 
 test("a run that is stopped and resumed writes what it would have written", async () => {

@@ -33,6 +33,13 @@ test("float32 tensors are read back as they were written", async () => {
   );
 });
 
+test("a tensor may have any name", async () => {
+  const file = join(folder, "names.safetensors");
+  const tensors = new Map<string, Tensor>([["__proto__", { shape: [1], data: Float32Array.of(7) }]]);
+  await writeSafetensors(file, tensors, { dtype: "float32" });
+  expect(await readSafetensors(file)).toEqual(tensors);
+});
+
 test.each([
   ["bfloat16", 2 ** -8],
   ["float16", 2 ** -11],

@@ -25,9 +25,9 @@ const dtypeTags = { float32: "F32", float16: "F16", bfloat16: "BF16" } as const 
 const bytesPerElement = { float32: 4, float16: 2, bfloat16: 2 } as const satisfies Record<Dtype, number>;
 
 const count = z.int().nonnegative();
-const headerSchema = z.record(
-  z.string(),
-  z.object({ dtype: z.string(), shape: z.array(count), data_offsets: z.tuple([count, count]) }),
+/** Pairs of a name and its entry: a record's schema drops the name `__proto__` in silence. */
+const headerSchema = z.array(
+  z.tuple([z.string(), z.object({ dtype: z.string(), shape: z.array(count), data_offsets: z.tuple([count, count]) })]),
 );
 const indexSchema = z.object({ weight_map: z.record(z.string(), z.string()) });
 
@@ -120,10 +120,10 @@ async function readHeader(handle: FileHandle, file: string): Promise<Entry[]> {
   }
   const text = Buffer.alloc(length);
   await readInto(handle, text, 8, file);
-  const json = z.record(z.string(), z.unknown()).safeParse(parseJson(text.toString("utf8"), file));
-  const { __metadata__: _, ...tensors } = json.success ? json.data : {};
-  const header = headerSchema.safeParse(tensors);
-  if (!json.success || !header.success) {
+  const json = parseJson(text.toString("utf8"), file);
+  const isObject = typeof json === "object" && json !== null && !Array.isArray(json);
+  const header = headerSchema.safeParse(Object.entries(isObject ? json : {}).filter(([name]) => name !== "__metadata__"));
+  if (!isObject || !header.success) {
     const expected = header.success ? "a JSON object" : z.prettifyError(header.error);
     throw new ModelError(`header of ${file}`, "malformed", { expected, hint: copyAgain });
   }
@@ -132,7 +132,7 @@ async function readHeader(handle: FileHandle, file: string): Promise<Entry[]> {
 
 /** Byte ranges in file order must follow each other without gap or overlap, each as long as its shape says, to the file's end. */
 function checkedEntries(header: z.infer<typeof headerSchema>, dataStart: number, fileSize: number, file: string): Entry[] {
-  const inOrder = Object.entries(header).sort(([, a], [, b]) => a.data_offsets[0] - b.data_offsets[0]);
+  const inOrder = header.toSorted(([, a], [, b]) => a.data_offsets[0] - b.data_offsets[0]);
   let end = 0;
   const entries = inOrder.map(([name, { dtype: tag, shape, data_offsets }]): Entry => {
     const dtype = dtypeOf(tag, name, file);
@@ -180,7 +180,8 @@ async function readInto(handle: FileHandle, buffer: Uint8Array, position: number
 }
 
 function encodeHeader(tensors: ReadonlyMap<string, Tensor>, dtype: Dtype, metadata: Readonly<Record<string, string>>): Buffer {
-  const header: Record<string, unknown> = { __metadata__: metadata };
+  // Without a prototype, so that a tensor may have any name.
+  const header: Record<string, unknown> = Object.assign(Object.create(null), { __metadata__: metadata });
   let end = 0;
   for (const [name, { shape }] of tensors) {
     const start = end;
