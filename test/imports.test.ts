@@ -65,7 +65,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   ],
   chat: ["core", "tools", "actions"],
   rollouts: ["core", "engines/engine.ts", "environments/environment.ts", "environments/protocol.ts", "tools", "actions", "chat"],
-  runs: ["core", "plot"],
+  runs: ["core", "statistics", "plot"],
   lab: ["core", "algorithms", "plot"],
   rewards: ["core", "environments/environment.ts", "runs"],
   training: [

@@ -55,6 +55,21 @@ export function addRunCommands(program: Command, { screen, debuggable, examples 
       compareCommand(a, b, screen);
     });
 
+  debuggable(runs.command("seeds"))
+    .summary("several seeds of one configuration as one result")
+    .description(
+      "Averages what runs that differ only in their seeds changed, with intervals over seeds and tasks; with --against beside\n" +
+        "the runs of another configuration with the same seeds.",
+    )
+    .argument("<folders...>", "the runs' folders")
+    .option("--against <folders...>", "runs of another configuration, seed by seed")
+    .option("--json", "print the numbers as JSON")
+    .addHelpText("after", examples("runs seeds runs/a-1 runs/a-2 --against runs/b-1 runs/b-2"))
+    .action(async (folders, flags) => {
+      const { runsSeedsCommand } = await import("./commands/runs-seeds.ts");
+      runsSeedsCommand(folders, flags, screen);
+    });
+
   debuggable(program.command("trajectory"))
     .summary("read one episode, and what the update did with it")
     .description(

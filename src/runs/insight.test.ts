@@ -117,7 +117,8 @@ test("two runs are compared on the tasks that both attempted, by their last eval
   const a = [evaluation("before", { x: [1, 1], y: [1, 1] }), evaluation("after", { x: [0, 0], y: [1, 0], only: [1, 1] })];
   const b = [evaluation("after", { x: [1, 1], y: [1, 0] })];
   const [comparison] = compareRuns(a, b);
-  expect(comparison).toMatchObject({ split: "test", tasks: 2, meanA: 0.25, meanB: 0.75, difference: { mean: 0.5 } });
+  expect(comparison).toMatchObject({ split: "test", decoding: "sampled", meanA: 0.25, meanB: 0.75 });
+  expect(comparison.paired).toMatchObject({ tasks: 2, better: 1, worse: 0, difference: { mean: 0.5 } });
   expect(comparison.pairs.map(({ task }) => task)).toEqual(["x"]);
-  expect(comparison.difference.low).toBeLessThanOrEqual(0.5);
+  expect(comparison.paired.difference.low).toBeLessThanOrEqual(0.5);
 });

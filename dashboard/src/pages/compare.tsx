@@ -34,55 +34,58 @@ export function ComparePage({ route }: { readonly route: Route }) {
       {!both && <Empty>Choose two runs: their last evaluations are compared task by task.</Empty>}
       {error !== undefined && <Problem text={error} />}
       {value?.comparisons.length === 0 && <Empty>The two were not evaluated on the same split.</Empty>}
-      {value?.comparisons.map(({ split, tasks, meanA, meanB, difference, pairs, stepA, stepB }) => (
-        <section key={split} class="panel" aria-label={`Split ${split}`}>
-          <h2>
-            {split}: {tasks} tasks that both attempted
-          </h2>
-          <p class="lead">
-            A {percent(meanA)} <span class="muted">after step {stepA}</span> · B {percent(meanB)}{" "}
-            <span class="muted">after step {stepB}</span> · difference{" "}
-            <b class={difference.low > 0 ? "win" : difference.high < 0 ? "loss" : ""}>{signed(difference.mean * 100)} points</b>{" "}
-            <span class="muted">
-              95 % interval {signed(difference.low * 100)} to {signed(difference.high * 100)}, paired over tasks
-            </span>
-          </p>
-          <Scroll label={`Tasks of ${split} that differ`}>
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Task</th>
-                  <th scope="col">Kind</th>
-                  <th scope="col" class="n">
-                    A
-                  </th>
-                  <th scope="col" class="n">
-                    B
-                  </th>
-                  <th scope="col" class="n">
-                    B − A
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {pairs.slice(0, 100).map((pair) => (
-                  <tr key={pair.task}>
-                    <td>{pair.task}</td>
-                    <td>{pair.kind === "" ? "–" : pair.kind.replaceAll("+", " + ")}</td>
-                    <td class="n">
-                      <a href={link(["run", a, "trajectory"], { id: pair.exampleA })}>{percent(pair.a)}</a>
-                    </td>
-                    <td class="n">
-                      <a href={link(["run", b, "trajectory"], { id: pair.exampleB })}>{percent(pair.b)}</a>
-                    </td>
-                    <td class={`n ${pair.b > pair.a ? "win" : "loss"}`}>{signed((pair.b - pair.a) * 100)}</td>
+      {value?.comparisons.map(
+        ({ split, decoding, meanA, meanB, paired: { tasks, difference, smallest }, pairs, stepA, stepB }) => (
+          <section key={`${split} ${decoding}`} class="panel" aria-label={`Split ${split}, ${decoding}`}>
+            <h2>
+              {split}, {decoding}: {tasks} tasks that both attempted
+            </h2>
+            <p class="lead">
+              A {percent(meanA)} <span class="muted">after step {stepA}</span> · B {percent(meanB)}{" "}
+              <span class="muted">after step {stepB}</span> · difference{" "}
+              <b class={difference.low > 0 ? "win" : difference.high < 0 ? "loss" : ""}>{signed(difference.mean * 100)} points</b>{" "}
+              <span class="muted">
+                95 % interval {signed(difference.low * 100)} to {signed(difference.high * 100)}, paired over tasks;{" "}
+                {(smallest * 100).toFixed(1)} points would have been seen
+              </span>
+            </p>
+            <Scroll label={`Tasks of ${split}, ${decoding}, that differ`}>
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">Task</th>
+                    <th scope="col">Kind</th>
+                    <th scope="col" class="n">
+                      A
+                    </th>
+                    <th scope="col" class="n">
+                      B
+                    </th>
+                    <th scope="col" class="n">
+                      B − A
+                    </th>
                   </tr>
-                ))}
-              </tbody>
-            </table>
-          </Scroll>
-        </section>
-      ))}
+                </thead>
+                <tbody>
+                  {pairs.slice(0, 100).map((pair) => (
+                    <tr key={pair.task}>
+                      <td>{pair.task}</td>
+                      <td>{pair.kind === "" ? "–" : pair.kind.replaceAll("+", " + ")}</td>
+                      <td class="n">
+                        <a href={link(["run", a, "trajectory"], { id: pair.exampleA })}>{percent(pair.a)}</a>
+                      </td>
+                      <td class="n">
+                        <a href={link(["run", b, "trajectory"], { id: pair.exampleB })}>{percent(pair.b)}</a>
+                      </td>
+                      <td class={`n ${pair.b > pair.a ? "win" : "loss"}`}>{signed((pair.b - pair.a) * 100)}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </Scroll>
+          </section>
+        ),
+      )}
       {value !== undefined && value.settings.length > 0 && (
         <section class="panel" aria-label="Settings that differ">
           <h2>Settings that differ</h2>

@@ -7,7 +7,7 @@ import { readIndex } from "../../runs/index-file.ts";
 import { readLive } from "../../runs/live.ts";
 import { readMetrics, readRun } from "../../runs/read.ts";
 import { queryRuns } from "../../runs/sql.ts";
-import { bar, number, percent, plural, sparkline, table } from "../format.ts";
+import { bar, number, percent, plural, points, pText, sparkline, table } from "../format.ts";
 import type { Screen } from "../screen.ts";
 
 /** Two runs side by side: their curves, and their last evaluations task by task. */
@@ -21,14 +21,14 @@ export function compareCommand(a: string, b: string, screen: Screen): void {
     screen.line(`${name}  ${sparkline(curve(folder))}  ${folder}`);
   const comparisons = compareRuns(readIndex(a), readIndex(b));
   if (comparisons.length === 0) screen.line("The two were not evaluated on the same split.");
-  for (const { split, tasks, meanA, meanB, difference, pairs } of comparisons) {
+  for (const { split, decoding, meanA, meanB, paired, pairs } of comparisons) {
     screen.line();
-    screen.line(screen.paint.bold(`${split}: ${plural(tasks, "task")} that both attempted`));
+    screen.line(screen.paint.bold(`${split}, ${decoding}: ${plural(paired.tasks, "task")} that both attempted`));
     screen.line(`A ${bar(meanA, 20)} ${percent(meanA)}`);
     screen.line(`B ${bar(meanB, 20)} ${percent(meanB)}`);
-    const points = (value: number) => `${value > 0 ? "+" : ""}${(value * 100).toFixed(1)}`;
+    screen.line(`B − A ${points(paired.difference)}, ${pText(paired.pValue)}`);
     screen.line(
-      `B − A ${points(difference.mean)} points, 95 % interval ${points(difference.low)} to ${points(difference.high)}, paired over tasks`,
+      `      ${plural(paired.better, "task")} better, ${paired.worse} worse; ${(paired.smallest * 100).toFixed(1)} points would have been seen`,
     );
     const rows = pairs.slice(0, 10).map((pair) => [pair.task, pair.kind || "–", percent(pair.a), percent(pair.b)]);
     if (rows.length > 0) for (const line of table([["task", "kind", "A", "B"], ...rows])) screen.line(line);

@@ -4,13 +4,14 @@ import { RunError } from "../../core/errors.ts";
 import { behaviourSchema, countBehaviours, suggestedBehaviours } from "../../runs/behaviours.ts";
 import { compareRuns } from "../../runs/compare.ts";
 import { controlRequestSchema, requestControl } from "../../runs/control.ts";
+import { differingSettings } from "../../runs/differing-settings.ts";
 import { pushedPhrases } from "../../runs/phrases.ts";
 import { watchIndex, watchStep } from "../../runs/watchers.ts";
 import type { BehaviourSeries, ComparisonView, FindingList, PhraseList } from "./api.ts";
 import { NotFound, readJsonBody } from "./http.ts";
 import type { Reports } from "./reports.ts";
 import type { RunSource, RunSources } from "./run-source.ts";
-import { differingSettings, runDetail, runList } from "./run-views.ts";
+import { runDetail, runList } from "./run-views.ts";
 import { trajectoryPage, trajectoryView, treeView } from "./trajectory-views.ts";
 
 export interface Api {

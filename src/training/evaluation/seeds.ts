@@ -1,0 +1,122 @@
+import { ConfigError } from "../../core/errors.ts";
+import { differingSettings } from "../../runs/differing-settings.ts";
+import { readEpisodes, readEvaluations, readRun } from "../../runs/read.ts";
+import type { Decoding, EvaluationRecord } from "../../runs/records.ts";
+import { type AcrossSeeds, acrossSeeds, differenceAcrossSeeds, outcomesOf } from "./compare.ts";
+
+/** What training changed in one split and decoding, over the seeds of one configuration. Shares of success, with 95 % intervals over seeds and tasks. */
+export interface SeedsChange {
+  readonly split: string;
+  readonly decoding: Decoding;
+  readonly before: AcrossSeeds;
+  readonly after: AcrossSeeds;
+  /** After minus before, paired by seed and task. */
+  readonly change: AcrossSeeds;
+  /** Over the episodes of all seeds. */
+  readonly behaviours: readonly { readonly name: string; readonly before: number; readonly after: number }[];
+}
+
+export interface SeedsReport {
+  readonly seeds: readonly number[];
+  readonly changes: readonly SeedsChange[];
+}
+
+/**
+ * Reads runs that differ in nothing but their seeds.
+ * @throws ConfigError where two have one seed or differ in another setting, or one has no evaluation at the end
+ */
+export function seedsReport(folders: readonly string[]): SeedsReport {
+  const seeds = requireSeedsOnly(folders);
+  const [first] = folders;
+  const changes = endsOf(first).map(({ split, decoding }) => {
+    const at = (when: "before" | "after") => folders.map((folder) => evaluation(folder, when, split, decoding));
+    const outcomes = (when: "before" | "after") => at(when).map((record, i) => outcomesOf(readEpisodes(folders[i], record)));
+    const [before, after] = [outcomes("before"), outcomes("after")];
+    return {
+      ...{ split, decoding, before: acrossSeeds(before, 0), after: acrossSeeds(after, 0) },
+      change: differenceAcrossSeeds(before, after, 0),
+      behaviours: behaviourChanges(at("before"), at("after")),
+    };
+  });
+  return { seeds, changes };
+}
+
+/** The end of one configuration beside that of another, paired by seed and task. */
+export interface AgainstReport {
+  readonly split: string;
+  readonly decoding: Decoding;
+  readonly first: AcrossSeeds;
+  readonly second: AcrossSeeds;
+  /** Second minus first. */
+  readonly difference: AcrossSeeds;
+}
+
+/**
+ * Compares what two configurations reach, each with the same seeds.
+ * @throws ConfigError as `seedsReport`, and where their seeds differ
+ */
+export function seedsAgainst(first: readonly string[], second: readonly string[]): AgainstReport[] {
+  const [seeds, others] = [requireSeedsOnly(first), requireSeedsOnly(second)];
+  if (JSON.stringify(seeds) !== JSON.stringify(others))
+    throw new ConfigError("seeds of --against", others, {
+      expected: `${JSON.stringify(seeds)}, those of the first runs, in their order`,
+      hint: "The difference is paired by seed.",
+    });
+  return endsOf(first[0]).map(({ split, decoding }) => {
+    const outcomes = (folders: readonly string[]) =>
+      folders.map((folder) => outcomesOf(readEpisodes(folder, evaluation(folder, "after", split, decoding))));
+    const [a, b] = [outcomes(first), outcomes(second)];
+    return {
+      ...{ split, decoding, first: acrossSeeds(a, 0), second: acrossSeeds(b, 0) },
+      difference: differenceAcrossSeeds(a, b, 0),
+    };
+  });
+}
+
+/** @returns their seeds */
+function requireSeedsOnly(folders: readonly string[]): number[] {
+  const configs = folders.map((folder) => readRun(folder).config);
+  const seeds = folders.map((folder) => readRun(folder).seed);
+  for (const [i, config] of configs.entries()) {
+    const other = differingSettings(configs[0], config).find(({ path }) => path !== "seed" && path !== "out");
+    if (other !== undefined)
+      throw new ConfigError(`${other.path} of ${folders[i]}`, other.b === "–" ? undefined : JSON.parse(other.b), {
+        expected: `${other.a}, that of ${folders[0]}`,
+        hint: "Runs of several seeds differ in nothing else. Compare two configurations with --against.",
+      });
+    if (seeds.indexOf(seeds[i]) !== i)
+      throw new ConfigError(`seed of ${folders[i]}`, seeds[i], { expected: "a seed that no other run has" });
+  }
+  return seeds;
+}
+
+/** The evaluations at the end of a run. */
+function endsOf(folder: string): EvaluationRecord[] {
+  const ends = readEvaluations(folder).filter(({ when }) => when === "after");
+  if (ends.length > 0) return ends;
+  throw new ConfigError("the evaluation after training", undefined, {
+    expected: `one in ${folder}`,
+    hint: "The run is unfinished, or had evaluation.tasks=0.",
+  });
+}
+
+function evaluation(folder: string, when: "before" | "after", split: string, decoding: Decoding): EvaluationRecord {
+  const found = readEvaluations(folder).find(
+    (record) => record.when === when && record.split === split && record.decoding === decoding,
+  );
+  if (found !== undefined) return found;
+  throw new ConfigError(`the evaluation ${when} training`, undefined, {
+    expected: `one on ${split}, ${decoding}, in ${folder}`,
+    hint: "The run is unfinished, or was evaluated differently.",
+  });
+}
+
+function behaviourChanges(before: readonly EvaluationRecord[], after: readonly EvaluationRecord[]): SeedsChange["behaviours"] {
+  const share = (records: readonly EvaluationRecord[], name: string) => {
+    const own = records.flatMap(({ behaviours }) => behaviours.filter((behaviour) => behaviour.name === name));
+    const called = own.reduce((sum, behaviour) => sum + behaviour.called, 0);
+    return own.reduce((sum, behaviour) => sum + behaviour.done, 0) / called;
+  };
+  const names = [...new Set([...before, ...after].flatMap(({ behaviours }) => behaviours.map(({ name }) => name)))];
+  return names.map((name) => ({ name, before: share(before, name), after: share(after, name) }));
+}
