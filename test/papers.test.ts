@@ -3,28 +3,64 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { dryRunLines } from "../src/cli/dry-run.ts";
 import { bfclSettingsSchema } from "../src/environments/bfcl/settings.ts";
-import { resolveConfig } from "../src/training/config.ts";
+import { deepResearchSettingsSchema } from "../src/environments/deep-research/settings.ts";
+import { resolveConfig, type TrainingConfig } from "../src/training/config.ts";
 import { loadConfigFile, loadConfigNotes } from "../src/training/config-file.ts";
 
 const folder = fileURLToPath(new URL("../recipes/papers/", import.meta.url));
 const files = readdirSync(folder).filter((name) => name.endsWith(".ts"));
 
-test("SeeUPO's ten set-ups on BFCL are there", () => {
-  expect(files).toHaveLength(10);
+test("SeeUPO's ten set-ups on each world and ARPO's five are there", () => {
+  const of = (part: RegExp) => files.filter((file) => part.test(file)).length;
+  expect([of(/-bfcl-/), of(/-appworld-/), of(/-arpo\.ts$/), files.length]).toEqual([10, 10, 5, 25]);
 });
 
-test.each(files)("%s parses, and no setting of it is without a source", async (file) => {
+/** The names of a file say what is in it: MODEL-WORLD-ALGORITHM.ts. */
+const nameOf = ({ model, environment, algorithm, rollout }: TrainingConfig): string => {
+  const size = /(qwen[\d.]+|llama)-([\d.]+-)?\d+b/i.exec(model)?.[0].toLowerCase().replace("llama-", "llama");
+  const world =
+    environment.name === "deep-research" ? (rollout.maxTokens === 4096 ? "reasoning" : "deep-search") : environment.name;
+  return `${size}-${world}-${algorithm.kind}.ts`;
+};
+
+test.each(files)("%s parses, and no setting of it that the paper's code has is without a source", async (file) => {
   const user = await loadConfigFile(file, folder);
   const { sources, notes } = await loadConfigNotes(file, folder);
   const config = resolveConfig(user);
-  expect(bfclSettingsSchema.parse(config.environment.settings)).toMatchObject({ reward: "sparse" });
-  expect(file).toBe(`${/(qwen[\d.]+-14b)/i.exec(config.model)?.[1].toLowerCase()}-bfcl-${config.algorithm.kind}.ts`);
+  expect(nameOf(config)).toBe(file);
+  if (config.environment.name === "bfcl")
+    expect(bfclSettingsSchema.parse(config.environment.settings)).toMatchObject({ reward: "sparse" });
+  const isArpo = config.algorithm.kind === "arpo";
+  if (isArpo)
+    expect(deepResearchSettingsSchema.parse(config.environment.settings).limits.responseTokens).toBe(config.rollout.maxTokens);
   const lines = dryRunLines(user, {}, sources, notes);
   expect(lines.filter((line) => line.startsWith("  optimizer.") && line.endsWith("[default]"))).toEqual([]);
   expect(lines.filter((line) => line.endsWith("[configuration file]"))).toEqual([]);
   const missing = lines.filter((line) => line.includes(" needs "));
-  expect(missing).toContainEqual(expect.stringContaining('rollout.temperature = 0.9 needs "tempered-logprobs"; without it: 1'));
+  const tempered = expect.stringContaining('rollout.temperature = 0.9 needs "tempered-logprobs"; without it: 1');
+  if (isArpo)
+    expect(missing).toContainEqual(expect.stringContaining('rollout.branching.entropy = "top-10" needs "top-logprobs"'));
+  else expect(missing).toContainEqual(tempered);
   expect(missing.some((line) => line.includes('"critic"'))).toBe(config.algorithm.kind === "ppo");
+});
+
+test("the numbers that set the runs apart are the launch files'", async () => {
+  const config = async (file: string) => resolveConfig(await loadConfigFile(file, folder));
+  const [bfcl, appworld] = [await config("qwen3-14b-bfcl-seeupo.ts"), await config("qwen3-14b-appworld-seeupo.ts")];
+  expect([bfcl.rollout.maxTokens, appworld.rollout.maxTokens]).toEqual([3994, 2994]);
+  expect([bfcl.checkpoint.every, appworld.checkpoint.every]).toEqual([5, 3]);
+  expect([bfcl.evaluation.tasks, appworld.evaluation.tasks]).toEqual([100, 57]);
+  const trees = [];
+  for (const file of ["qwen2.5-7b-reasoning-arpo.ts", "qwen3-8b-deep-search-arpo.ts", "qwen3-14b-deep-search-arpo.ts"]) {
+    const { rollout, steps } = await config(file);
+    const { branching, groupSize, tasksPerStep } = rollout;
+    trees.push([tasksPerStep, groupSize, branching === "off" ? 0 : branching.firstRollouts, rollout.maxTokens, steps]);
+  }
+  expect(trees).toEqual([
+    [128, 16, 8, 4096, 156],
+    [128, 16, 8, 10_000, 40],
+    [64, 12, 6, 6192, 80],
+  ]);
 });
 
 test("a value has the source of what set it last", () => {

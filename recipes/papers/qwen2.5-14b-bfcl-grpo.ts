@@ -1,5 +1,5 @@
-import { bfcl } from "./setups/bfcl.ts";
+import { seeupoSetup } from "./setups/seeupo.ts";
 
-const { config, sources, notes } = bfcl("Qwen/Qwen2.5-14B-Instruct", "grpo");
+const { config, sources, notes } = seeupoSetup("bfcl", "Qwen/Qwen2.5-14B-Instruct", "grpo");
 
 export { config as default, notes, sources };

@@ -1,5 +1,5 @@
-import { bfcl } from "./setups/bfcl.ts";
+import { seeupoSetup } from "./setups/seeupo.ts";
 
-const { config, sources, notes } = bfcl("Qwen/Qwen3-14B", "ppo");
+const { config, sources, notes } = seeupoSetup("bfcl", "Qwen/Qwen3-14B", "ppo");
 
 export { config as default, notes, sources };

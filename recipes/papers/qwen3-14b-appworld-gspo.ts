@@ -1,0 +1,5 @@
+import { seeupoSetup } from "./setups/seeupo.ts";
+
+const { config, sources, notes } = seeupoSetup("appworld", "Qwen/Qwen3-14B", "gspo");
+
+export { config as default, notes, sources };
