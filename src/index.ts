@@ -34,7 +34,7 @@ export { officeEnvironment } from "./environments/office/office.ts";
 export { officeClassicEnvironment } from "./environments/office-classic/office-classic.ts";
 export { newMessages, oneMessage, type TextProtocol } from "./environments/protocol.ts";
 export { defineReward, type FinishedEpisode, type Reward, RewardError } from "./rewards/reward.ts";
-export { type EndpointSettings, endpointActor } from "./rollouts/actors/endpoint-actor.ts";
+export { type EndpointActorSettings, endpointActor } from "./rollouts/actors/endpoint-actor.ts";
 export type { Summary } from "./runs/records.ts";
 export { type QueryResult, queryRuns } from "./runs/sql.ts";
 export {

@@ -2,6 +2,7 @@ import type { Capability } from "../core/policy.ts";
 import { localCapabilities } from "../engines/local/capabilities.ts";
 import type { EngineConfig } from "../engines/settings.ts";
 import { tinkerCapabilities } from "../engines/tinker/capabilities.ts";
+import { refusedEndpoint } from "../sdk/engine.ts";
 import { type Need, unmetNeeds } from "../training/capabilities.ts";
 import { resolveConfig, type UserConfig } from "../training/config.ts";
 
@@ -57,6 +58,8 @@ function capabilityRange(engine: EngineConfig): { certain: readonly Capability[]
       if (device === "auto") return { certain: localCapabilities("webgpu"), possible: localCapabilities("cpu") };
       return { certain: localCapabilities(device), possible: localCapabilities(device) };
     }
+    case "openai":
+      throw refusedEndpoint();
     case "tinker":
       return {
         certain: tinkerCapabilities({ accumulates: false, clips: false, topLogprobs: false }),

@@ -63,8 +63,22 @@ export function tableLines(record: EvaluationRecord): string[] {
   return breakdownTables(record).flatMap(({ rows }) => ["", ...table(rows)]);
 }
 
+/** What an evaluation by a chat endpoint cost, in sentences; none of a model that was sampled here. */
+export function costLines({ evaluations, cost }: Pick<EvaluationReport, "evaluations" | "cost">): string[] {
+  const usages = evaluations.flatMap(({ usage }) => usage ?? []);
+  if (usages.length === 0) return [];
+  const sum = (of: (usage: (typeof usages)[number]) => number) => usages.reduce((total, usage) => total + of(usage), 0);
+  const unreported = sum((usage) => usage.unreported);
+  const tokens = `${count(sum((usage) => usage.promptTokens))} prompt and ${count(sum((usage) => usage.completionTokens))} completion tokens`;
+  const price = cost === undefined ? "" : `: ${cost.total.toFixed(cost.total < 1 ? 4 : 2)} ${cost.currency}`;
+  return [
+    `${tokens}, as the server counted them${price}. Requests that failed are not in it.`,
+    ...(unreported === 0 ? [] : [`The server did not report the tokens of ${plural(unreported, "answer")}: they are not in it.`]),
+  ];
+}
+
 /** The report as Markdown. */
-export function reportPage({ asked, evaluations, seconds }: EvaluationReport): string {
+export function reportPage({ asked, evaluations, seconds, cost }: EvaluationReport): string {
   const markdown = (rows: readonly (readonly string[])[]) => [
     `| ${rows[0].join(" | ")} |`,
     `|${rows[0].map((_, i) => (i === 0 ? "---" : "---:")).join("|")}|`,
@@ -76,11 +90,12 @@ export function reportPage({ asked, evaluations, seconds }: EvaluationReport): s
     ...record.passAt.slice(1).map((pass) => [title(record), `pass@${pass.k}`, interval(pass)]),
     ...record.passAll.slice(1).map((pass) => [title(record), `pass^${pass.k}`, interval(pass)]),
   ]);
-  const cost = evaluations.map((record) => [
+  const spent = evaluations.map((record) => [
     title(record),
     count(record.tasks * record.k),
     record.meanTurns.toFixed(1),
     count(record.toolCalls),
+    record.usage === undefined ? "" : count(record.usage.promptTokens),
     count(record.sampledTokens),
     Object.entries(record.stopReasons)
       .map(([reason, n]) => `${reason} ${count(n)}`)
@@ -95,7 +110,8 @@ export function reportPage({ asked, evaluations, seconds }: EvaluationReport): s
     "",
     "## Cost",
     "",
-    ...markdown([["decoding", "episodes", "mean turns", "tool calls", "sampled tokens", "ended"], ...cost]),
+    ...markdown([["decoding", "episodes", "mean turns", "tool calls", "prompt tokens", "sampled tokens", "ended"], ...spent]),
+    ...costLines({ evaluations, cost }).flatMap((line) => ["", line]),
     ...evaluations.flatMap((record) =>
       breakdownTables(record).flatMap(({ name, rows }) => ["", `## By ${name}, ${title(record)}`, "", ...markdown(rows)]),
     ),

@@ -6,6 +6,8 @@ export interface SettingFlag {
   readonly flag: string;
   /** The setting's path. */
   readonly path: string;
+  /** Settings that the flag means too. */
+  readonly implies?: Readonly<Record<string, unknown>>;
   readonly description: string;
 }
 
@@ -54,6 +56,12 @@ export const supervisedFlags: readonly SettingFlag[] = [
 
 export const evaluationFlags: readonly SettingFlag[] = [
   model,
+  {
+    flag: "--endpoint <url>",
+    path: "engine.baseUrl",
+    description: "a server of the chat-completions protocol, such as http://localhost:8000/v1, that has --model",
+    implies: { "engine.kind": "openai" },
+  },
   environment,
   { flag: "--split <name>", path: "evaluation.split", description: "train, validation, test or challenge" },
   { flag: "--tasks <n>", path: "evaluation.tasks", description: "number of tasks" },
@@ -84,7 +92,15 @@ export const environmentCheckFlags: readonly SettingFlag[] = [
 export const doctorFlags: readonly SettingFlag[] = [model, environment, device, threads];
 
 /** Settings that are text even where the text looks like a number. */
-const texts: readonly string[] = ["algorithm.data", "environment.name", "model", "algorithm.kind", "evaluation.split", "out"];
+const texts: readonly string[] = [
+  "engine.baseUrl",
+  "algorithm.data",
+  "environment.name",
+  "model",
+  "algorithm.kind",
+  "evaluation.split",
+  "out",
+];
 
 /**
  * Flags as a configuration.
@@ -92,8 +108,9 @@ const texts: readonly string[] = ["algorithm.data", "environment.name", "model",
  */
 export function settingsOf(flags: readonly SettingFlag[], values: SettingValues): UserConfig {
   const root = emptyRecord();
-  for (const { flag, path } of flags) {
+  for (const { flag, path, implies = {} } of flags) {
     const text = values[optionName(flag)];
+    if (text !== undefined) for (const [implied, value] of Object.entries(implies)) assign(root, implied, value);
     if (text === true) assign(root, path, true);
     if (typeof text === "string") assign(root, path, texts.includes(path) ? text : parsed(text));
   }

@@ -71,6 +71,7 @@ export const stopReasons = [
   "environment-error", // the environment threw
   "environment-timeout", // the environment did not answer in time
   "invalid-reward", // the reward was not a finite number
+  "actor-error", // the server that acts refused the conversation
   "cancelled", // the run was interrupted
 ] as const;
 export type StopReason = (typeof stopReasons)[number];
@@ -112,6 +113,11 @@ export interface Trajectory {
   };
   /** What went wrong, where something did. */
   readonly error?: string;
+}
+
+/** Tokens of an action, as they were sampled here or as a server counted them. 0 where a server did not. */
+export function sampledTokens({ action, usage }: Pick<Turn, "action" | "usage">): number {
+  return usage?.completionTokens ?? action.length;
 }
 
 /** True if an episode succeeded by the environment's own word: a score named "success", else its own reward of at least 1, not a composed one. */

@@ -40,9 +40,47 @@ const tinker = z.strictObject({
   inFlight: z.int().min(1).default(64),
 });
 
-export const engineSchema = z.discriminatedUnion("kind", [local, tinker]);
+const price = z.number().min(0);
+
+/** A model behind a server of the chat-completions protocol: messages without tokens. It is evaluated, and never trained. */
+const openai = z.strictObject({
+  kind: z.literal("openai"),
+  /** Up to, and without, /chat/completions: such as "http://localhost:8000/v1". */
+  baseUrl: z.url({ protocol: /^https?$/, error: "an http or https URL" }),
+  /** Name of the model there. The setting `model` if left out. */
+  model: z.string().min(1).optional(),
+  /**
+   * The environment variable that holds the API key; null sends none. If left out, OPENAI_API_KEY for api.openai.com and none for others. The key
+   * itself is never written anywhere.
+   */
+  apiKeyEnv: z
+    .string()
+    .regex(/^[A-Z_][A-Z0-9_]*$/, "the name of an environment variable, in capitals")
+    .nullable()
+    .optional(),
+  /** Of one answer. */
+  timeoutMs: z.int().min(1).default(120_000),
+  /** Of a request that met 408, 409, 425, 429, a 5xx, nonsense or a broken connection. */
+  retries: z.int().min(0).default(4),
+  /** Before the first of them, doubled each time up to 8 seconds; a wait that the server asks for is taken instead. */
+  retryDelayMs: z.int().min(0).default(500),
+  /** The request's limit of tokens. Newer models of OpenAI take "max_completion_tokens" alone. */
+  maxTokensField: z.enum(["max_tokens", "max_completion_tokens"]).default("max_tokens"),
+  /**
+   * How a text protocol of one growing message continues: "messages" gives results as messages of the user; "prefill" lets the server continue the
+   * message (`continue_final_message` of vLLM and SGLang).
+   */
+  growing: z.enum(["messages", "prefill"]).default("messages"),
+  /** Further fields of each request, such as reasoning_effort. null leaves out a field that is sent otherwise, such as seed. */
+  request: z.record(z.string(), z.unknown()).default({}),
+  /** For a million tokens, in any currency: reports then have the cost. */
+  prices: z.strictObject({ input: price, output: price, currency: z.string().min(1).default("USD") }).optional(),
+});
+
+export const engineSchema = z.discriminatedUnion("kind", [local, tinker, openai]);
 export type EngineConfig = z.output<typeof engineSchema>;
 export type EngineKind = EngineConfig["kind"];
+export type OpenaiEngineConfig = Extract<EngineConfig, { kind: "openai" }>;
 export type TinkerEngineConfig = Extract<EngineConfig, { kind: "tinker" }>;
 export type LocalEngineConfig = Extract<EngineConfig, { kind: "local" }>;
 

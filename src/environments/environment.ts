@@ -30,6 +30,8 @@ export interface Task {
   readonly id: string;
   /** Groups tasks in reports: the kind of its request; of several requests, their kinds joined by "+". */
   readonly kind?: string;
+  /** Number of the user's requests, for reports. Default: the kinds in `kind`. */
+  readonly requestCount?: number;
 }
 
 /** A source of tasks. The same split and index always give the same task. */

@@ -74,7 +74,13 @@ export async function applyRewards(
   return { groups: rewarded, scored, metrics: { ...metrics, ...meanReward(scored) } };
 }
 
-const failures: readonly StopReason[] = ["environment-error", "environment-timeout", "invalid-reward", "cancelled"];
+const failures: readonly StopReason[] = [
+  "environment-error",
+  "environment-timeout",
+  "invalid-reward",
+  "actor-error",
+  "cancelled",
+];
 
 /** Whether an episode came to an end that nobody meant: it has no result that could be judged. */
 export function failed({ stopReason, error }: Trajectory): boolean {

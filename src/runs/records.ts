@@ -102,6 +102,8 @@ export const evaluationRecordSchema = estimateSchema.extend({
   meanTurns: z.number(),
   toolCalls: z.int(),
   sampledTokens: z.int().default(0),
+  /** Of a chat endpoint: tokens as the server counted them, and the number of answers for which it did not. */
+  usage: z.object({ promptTokens: z.number(), completionTokens: z.number(), unreported: z.int() }).optional(),
   stopReasons: z.record(z.string(), z.int()),
   /** An attempt counts for every kind of request in its task: by the kind's own success, where the environment scores it, else by the episode's. */
   byKind: z.array(breakdownSchema),

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Tokenizer } from "../chat/tokenizer.ts";
+import { ConfigError } from "../core/errors.ts";
 import type { TokenId } from "../core/trajectory.ts";
 import type { Engine } from "../engines/engine.ts";
 import { chooseProvider } from "../engines/local/device-choice.ts";
@@ -36,9 +37,19 @@ export function openEngine(config: EngineConfig, model: ModelParts, purpose: Eng
       return openLocal(config, model, purpose);
     case "tinker":
       return openTinker(config, model, purpose);
+    case "openai":
+      throw refusedEndpoint();
     default:
       return config satisfies never;
   }
+}
+
+/** Refuses a chat endpoint where tokens are needed: to train, to talk, to look at a model. */
+export function refusedEndpoint(): ConfigError {
+  return new ConfigError("engine.kind", "openai", {
+    expected: ["local", "tinker"],
+    hint: "A chat endpoint gives messages and no tokens: `retrograde eval` measures it, and nothing trains it. To train elsewhere use a Tinker server.",
+  });
 }
 
 /** Whether an engine computes on this machine, and so needs the weights and their memory here. */

@@ -16,7 +16,7 @@ import { formatHubName, type HubName, parseHubName } from "../hub/name.ts";
 import { layout } from "../runs/layout.ts";
 import { readRun } from "../runs/read.ts";
 import type { TrainingConfig } from "../training/config.ts";
-import { computesHere, type EnginePurpose, openEngine, requireRoom } from "./engine.ts";
+import { computesHere, type EnginePurpose, openEngine, refusedEndpoint, requireRoom } from "./engine.ts";
 
 const defaultModels = new URL("../../models/", import.meta.url);
 
@@ -78,9 +78,10 @@ export type ModelSource = { readonly folder: string } | { readonly hub: HubName 
 /**
  * What a model's name stands for: "default" is the one that is bundled with its environment, "bundled:NAME" that of another one, a run's
  * folder stands for the model that it trained, any other folder for itself; what is no folder is a name on the Hub. Looks at this machine alone.
- * @throws ConfigError if it is neither
+ * @throws ConfigError if it is neither, or the engine is a chat endpoint, whose model is nowhere here
  */
 export function findModel({ model, environment: { name }, engine }: ModelChoice): ModelSource {
+  if (engine?.kind === "openai") throw refusedEndpoint();
   const isRun = existsSync(layout.run(model));
   const isBundled = model === "default" || model.startsWith(bundledPrefix);
   const folder = isBundled ? bundledModel(model, name) : isRun ? layout.model(model) : model;

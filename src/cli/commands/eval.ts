@@ -1,11 +1,10 @@
+import { CompletionError } from "../../completions/errors.ts";
 import { ConfigError, RunError } from "../../core/errors.ts";
-import type { Trajectory } from "../../core/trajectory.ts";
+import { sampledTokens, type Trajectory } from "../../core/trajectory.ts";
 import { whileOpen } from "../../environments/lifetime.ts";
-import { tokenActor } from "../../rollouts/actors/token-actor.ts";
 import { newRunFolder } from "../../runs/write.ts";
-import { modelFolder, openModel, samplingUse } from "../../sdk/model.ts";
+import { findPlayer } from "../../sdk/player.ts";
 import { environmentOf, resolvePlayed } from "../../sdk/run-environment.ts";
-import { checkShownTools } from "../../sdk/shown-tools.ts";
 import type { TrainingConfig, UserConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import { decodingPlans, evaluate } from "../../training/evaluation/evaluate.ts";
@@ -23,7 +22,7 @@ import { succeeded } from "../../training/rollout-metrics.ts";
 import { checkSplit, evaluationTasks } from "../../training/tasks.ts";
 import { episodeLines } from "../conversation.ts";
 import { showDownload } from "../download.ts";
-import { evaluationLines, reportPage, tableLines } from "../evaluation-lines.ts";
+import { costLines, evaluationLines, reportPage, tableLines } from "../evaluation-lines.ts";
 import { plural } from "../format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../interrupt.ts";
 import { commandPrefix, quoted } from "../invocation.ts";
@@ -74,28 +73,21 @@ export async function measure(
   const { split, tasks: wanted, k } = config.evaluation;
   await checkSplit(environment, "evaluation.split", split);
   if (wanted === 0) throw new ConfigError("evaluation.tasks", 0, { expected: "at least one task to evaluate" });
-  const model = await showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, samplingUse(config)));
+  const player = await findPlayer(config, process.env, (fetch) => showDownload(config.model, screen, fetch));
   const interrupt = listenForInterrupt(() => screen.clear());
   const seconds = () => performance.now() / 1000;
   const started = seconds();
   try {
     return await whileOpen(environment, async () => {
       const tasks = await evaluationTasks(environment, split, wanted);
-      const asked = await askedOf(config, model, tasks);
-      const folder = folderOf(config, resume);
+      const asked = askedOf(config, player.identity, tasks);
+      const folder = folderOf(config, asked.model, resume);
       openEvaluation(folder, asked, resume);
-      const { engine, chat, device } = await openModel(
-        model,
-        config.engine,
-        { use: samplingUse(config), seed: config.seed },
-        config.chat,
-      );
+      const { actor, notices, dispose } = await player.open(environment);
       try {
         const plans = decodingPlans(config.evaluation, k);
-        screen.line(`Evaluating ${model} in "${environment.name}": ${plural(tasks.length, `${split} task`)}`);
-        const notice = await checkShownTools(chat, environment, config);
-        if (notice !== undefined) screen.line(notice);
-        if (device !== "cpu") screen.line(`Computing on ${device}`);
+        screen.line(`Evaluating ${player.name} in "${environment.name}": ${plural(tasks.length, `${split} task`)}`);
+        for (const notice of notices) screen.line(notice);
         const results = [];
         for (const { decoding, temperature, k: attempts } of plans) {
           const played = playedIn(folder, decoding);
@@ -106,12 +98,12 @@ export async function measure(
             seconds(),
           );
           let tokens = 0;
-          const result = await evaluate(tokenActor(engine, chat), environment, {
+          const result = await evaluate(actor, environment, {
             ...{ when: "after", step: 0, split, tasks: wanted, k: attempts, temperature },
             ...{ rollout: config.rollout, seed: config.seed, played, signal: interrupt.signal },
             onTrajectory: (trajectory) => {
               keepEpisode(folder, decoding, trajectory);
-              tokens += trajectory.turns.reduce((sum, { action }) => sum + action.length, 0);
+              tokens += trajectory.turns.reduce((sum, turn) => sum + sampledTokens(turn), 0);
               const done = progress.done + 1;
               progress = advance(
                 progress,
@@ -130,10 +122,13 @@ export async function measure(
           results.push(result);
         }
         const records = results.map(({ record }) => record);
-        const report = finishEvaluation(folder, records, seconds() - started, reportPage);
+        const prices = config.engine.kind === "openai" ? config.engine.prices : undefined;
+        const report = finishEvaluation(folder, records, seconds() - started, reportPage, prices);
         return { folder, report, trajectories: results.flatMap(({ trajectories }) => trajectories) };
+      } catch (error) {
+        throw continuable(error, folder);
       } finally {
-        await engine.dispose();
+        await dispose();
       }
     });
   } finally {
@@ -142,7 +137,18 @@ export async function measure(
   }
 }
 
-function folderOf({ out, environment, model }: TrainingConfig, resume: boolean): string {
+/** An endpoint that fails in the end costs only the episodes in flight. */
+function continuable(error: unknown, folder: string): unknown {
+  if (!(error instanceof CompletionError)) return error;
+  const { subject, value, expected, hint, failure } = error;
+  return new CompletionError(subject, value, failure, {
+    expected,
+    hint: `${hint ?? ""} Episodes that have ended are kept: the same command with --resume --out ${quoted(folder)} plays the others.`.trim(),
+    cause: error,
+  });
+}
+
+function folderOf({ out, environment }: TrainingConfig, model: string, resume: boolean): string {
   if (out !== undefined) return out;
   if (!resume)
     return newRunFolder(evaluationsFolder, `${environment.name}-${model.split(/[/\\@]/).findLast(Boolean) ?? "model"}`);
@@ -160,6 +166,12 @@ function showEvaluation({ folder, report, trajectories }: Measured, screen: Scre
   for (const record of greedyFirst) for (const line of evaluationLines(record, paint)) screen.line(line);
   // Tables are of the evaluation with the most episodes.
   for (const line of tableLines(report.evaluations[0])) screen.line(line);
+  for (const line of costLines(report)) screen.line(line);
+  const refused = trajectories.filter(({ stopReason }) => stopReason === "actor-error");
+  if (refused.length > 0)
+    screen.line(
+      paint.yellow(`The server refused ${plural(refused.length, "conversation")}, counted as failures: ${refused[0].error}`),
+    );
   const failed = trajectories.find((trajectory) => !succeeded(trajectory));
   if (failed !== undefined && report.evaluations.some(({ measure }) => measure !== "reward")) {
     screen.line();

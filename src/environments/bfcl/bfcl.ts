@@ -16,7 +16,7 @@ const seeupoSplit = { train: { from: 0, size: 100 }, test: { from: 100, size: 10
 
 /**
  * BFCL v4's multi-turn tasks as an environment. Splits: `train` and `test` are SeeUPO's halves of the base category, and each category is
- * a split of its own name with all of its 200 tasks. The seed of an episode decides nothing.
+ * a split of its own name with all of its 200 tasks; `all` has those of the four. The seed of an episode decides nothing.
  * @throws ConfigError naming the first setting that is wrong
  */
 export function bfclEnvironment(userSettings: unknown = {}): Environment<BfclTask> {
@@ -33,15 +33,16 @@ export function bfclEnvironment(userSettings: unknown = {}): Environment<BfclTas
     documents ??= readDocuments(folder);
     return documents;
   };
+  const names = ["train", "test", ...categories, "all"];
   return {
     name: "bfcl",
-    splits: ["train", "test", ...categories],
-    size: (split) => placeOf(split)?.size ?? 0,
+    splits: names,
+    size: (split) => (split === "all" ? categories.length * categorySize : (placeOf(split)?.size ?? 0)),
     task(split, index) {
+      if (split === "all") return this.task(categories[Math.floor(index / categorySize)] ?? split, index % categorySize);
       const place = placeOf(split);
       const task = place === undefined ? undefined : tasksOf(place.category)[place.from + index];
-      if (task === undefined)
-        throw new EnvError(`task ${index} of bfcl split`, split, { expected: ["train", "test", ...categories] });
+      if (task === undefined) throw new EnvError(`task ${index} of bfcl split`, split, { expected: names });
       return task;
     },
     start: (task) => startEpisode(task, documentsOf(), settings),

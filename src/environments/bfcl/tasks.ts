@@ -16,6 +16,7 @@ export interface BfclTask extends CheckedTask {
   /** The category, and for a task that cannot be passed a word of it. */
   readonly kind: string;
   readonly category: Category;
+  readonly requestCount: number;
   /** The user's message of each turn. Undefined at the turn at which held-out functions appear. */
   readonly userTurns: readonly (string | undefined)[];
   /** Names of functions that are left out of the documents until their turn, by turn. */
@@ -59,6 +60,7 @@ export function readTask(record: JsonRecord, answer: JsonRecord, category: Categ
     taskId: id,
     kind: category,
     category,
+    requestCount: userTurns.length,
     userTurns,
     involvedClasses: record.texts("involved_classes"),
     initialConfig: record.dict("initial_config"),

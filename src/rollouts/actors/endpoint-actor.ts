@@ -1,65 +1,126 @@
-import { z } from "zod";
-import { messageOf, type ReadAction } from "../../actions/action.ts";
-import { callOf } from "../../actions/json.ts";
-import { EngineError } from "../../core/errors.ts";
+import type { ReadAction } from "../../actions/action.ts";
+import type { Completion } from "../../completions/answer.ts";
+import { complete, type EndpointSettings } from "../../completions/client.ts";
+import { CompletionError } from "../../completions/errors.ts";
 import type { AssistantMessage, Message } from "../../core/messages.ts";
 import { seedOf } from "../../core/random.ts";
 import type { Turn } from "../../core/trajectory.ts";
 import type { Continuation } from "../../environments/protocol.ts";
-import { parametersAsJsonSchema, type Tool } from "../../tools/tool.ts";
+import type { Tool } from "../../tools/tool.ts";
 import type { Live } from "../answers.ts";
 import { schemasOf } from "../dialogue.ts";
-import type { RolloutOptions } from "../options.ts";
+import { EpisodeStop, type RolloutOptions } from "../options.ts";
 import type { Act, Actor, Speaker } from "./actor.ts";
+import { described, describedTool, readNative, ToolNames, withStopString } from "./endpoint-messages.ts";
 
-export interface EndpointSettings {
-  /** Up to, and without, `/chat/completions`: such as `https://api.openai.com/v1`. */
-  readonly baseUrl: string;
+export interface EndpointActorSettings extends EndpointSettings {
   readonly model: string;
-  readonly apiKey?: string;
-  /** Of one answer. Default 120,000. */
-  readonly timeoutMs?: number;
-  /** Further attempts where the server is busy, broken or unreachable. Default 4. */
-  readonly retries?: number;
-  /** Before the first of them, doubled each time. Default 500. */
-  readonly retryDelayMs?: number;
-  /** Further fields of the request, such as `reasoning_effort`. */
-  readonly extra?: Readonly<Record<string, unknown>>;
+  /** The request's limit of tokens. Newer models of OpenAI take "max_completion_tokens" alone. Default "max_tokens". */
+  readonly maxTokensField?: "max_tokens" | "max_completion_tokens";
+  /**
+   * How a text protocol of one growing message continues. "prefill": the message is the last one of the request, and the server continues it
+   * (`continue_final_message` of vLLM and SGLang). "messages": results follow as messages of the user, which every server takes. Default "messages".
+   */
+  readonly growing?: "messages" | "prefill";
+  /** Further fields of the request, such as `reasoning_effort`. null leaves a field out that is sent otherwise, such as `seed`. */
+  readonly request?: Readonly<Record<string, unknown>>;
 }
 
 /**
  * A model behind any server of the chat-completions protocol: messages in, messages out. It has no tokens, so it can be evaluated and
- * compared with, and never trained.
+ * compared with, and never trained. A conversation that the server refuses although it takes others ends with the stop reason "actor-error".
  */
-export function endpointActor(settings: EndpointSettings): Actor {
-  return { begin: (live, options) => new EndpointSpeaker(settings, live, options), release: () => {} };
+export function endpointActor(settings: EndpointActorSettings): Actor {
+  const service = new Service(settings);
+  return { begin: (live, options) => new EndpointSpeaker(settings, service, live, options), release: () => {} };
+}
+
+/** The server, and whether it takes requests of this kind at all. */
+class Service {
+  readonly #settings: EndpointActorSettings;
+  /** By whether the request has tools: servers without tool calls refuse only those. */
+  readonly #takes = new Map<boolean, Promise<unknown>>();
+
+  constructor(settings: EndpointActorSettings) {
+    this.#settings = settings;
+  }
+
+  async ask(body: Readonly<Record<string, unknown>>, signal: AbortSignal | undefined): Promise<Completion> {
+    try {
+      const completion = await complete(this.#settings, body, signal);
+      this.#takes.set("tools" in body, Promise.resolve());
+      return completion;
+    } catch (error) {
+      if (!(error instanceof CompletionError) || error.failure !== "refused") throw error;
+      await this.#requireTaken(body, error, signal);
+      throw new EpisodeStop("actor-error", error.message);
+    }
+  }
+
+  /** Asks once with another conversation. @throws CompletionError if that is refused too: the settings are at fault */
+  async #requireTaken(
+    body: Readonly<Record<string, unknown>>,
+    refused: CompletionError,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const hasTools = "tools" in body;
+    const known =
+      this.#takes.get(hasTools) ??
+      complete(this.#settings, { ...body, messages: [{ role: "user", content: "Hello." }] }, signal).catch((error: unknown) => {
+        signal?.throwIfAborted();
+        throw new CompletionError(refused.subject, refused.value, "settings", {
+          expected: "a chat completion",
+          hint:
+            "The server refuses every such request. engine.request leaves out or adds fields, such as { seed: null }; engine.maxTokensField " +
+            "names the limit of tokens.",
+          cause: error,
+        });
+      });
+    this.#takes.set(hasTools, known);
+    await known;
+  }
 }
 
 class EndpointSpeaker implements Speaker {
-  readonly #settings: EndpointSettings;
+  readonly #settings: EndpointActorSettings;
+  readonly #service: Service;
   readonly #options: RolloutOptions;
-  readonly #continuation: Extract<Continuation, { kind: "new-messages" }> | undefined;
-  /** The conversation as the server gets it. */
-  #shown: object[];
+  readonly #continuation: Continuation | undefined;
+  readonly #names = new ToolNames();
+  /** The conversation as the server gets it, without the growing message. */
+  readonly #shown: object[];
+  /** The growing message, where the server continues it. */
+  #growing = "";
+  /** Tokens of the first request, and of the newest one with its answer. Undefined if the server reports none. */
+  #tokens: { readonly first: number; readonly now: number } | undefined;
 
-  constructor(settings: EndpointSettings, { episode }: Live, options: RolloutOptions) {
+  constructor(settings: EndpointActorSettings, service: Service, { episode }: Live, options: RolloutOptions) {
     this.#settings = settings;
+    this.#service = service;
     this.#options = options;
-    const continuation = episode.protocol?.continuation;
-    if (continuation?.kind === "one-message")
-      throw new EngineError("the episode's text protocol", continuation.kind, {
-        expected: "new messages, or none",
-        hint: "A chat endpoint cannot continue a message that it has begun. Evaluate such environments with an engine that samples tokens.",
-      });
-    this.#continuation = continuation;
-    this.#shown = episode.messages.map((message) => described(message));
+    this.#continuation = episode.protocol?.continuation;
+    this.#shown = episode.messages.map((message) => described(message, this.#names));
   }
 
-  async act({ episode: { protocol }, tools }: Live, turns: readonly Turn[], messages: readonly Message[]): Promise<Act> {
-    const answer = await this.#ask(turns, protocol === undefined ? tools : [], protocol?.actions.stopStrings);
-    const { message, finish, usage } = answer;
-    const read =
-      protocol === undefined ? readMessage(message) : protocol.actions.read(message.content, messages, schemasOf(tools));
+  async act({ episode: { protocol }, tools }: Live, turns: readonly Turn[], messages: readonly Message[]) {
+    const maxTokens = this.#room();
+    if (maxTokens < 1) return undefined;
+    const stopStrings = protocol?.actions.stopStrings ?? [];
+    const body = this.#request(maxTokens, protocol === undefined ? tools : [], stopStrings, turns.length);
+    let completion: Completion;
+    try {
+      completion = await this.#service.ask(body, this.#options.signal);
+    } catch (error) {
+      if (!(error instanceof CompletionError) || error.failure !== "context") throw error;
+      if (turns.length > 0) return undefined;
+      throw new EpisodeStop("max-tokens", error.message);
+    }
+    this.#count(completion);
+    const { finish, usage } = completion;
+    const read: ReadAction =
+      protocol === undefined
+        ? readNative(completion, this.#names, turns.length)
+        : protocol.actions.read(withStopString(completion, stopStrings), messages, schemasOf(tools));
     return {
       read,
       truncated: finish === "length",
@@ -67,140 +128,73 @@ class EndpointSpeaker implements Speaker {
         ...{ context: [], action: [], samplerLogprobs: [], entropies: [], weightVersion: 0, rewritten: false },
         ...(usage === undefined ? {} : { usage }),
       },
-    };
+    } satisfies Act;
   }
 
   hear: Speaker["hear"] = ({ read: { message, calls } }, answers) => {
+    const continuation = this.#continuation;
+    if (continuation?.kind === "one-message") return this.#grow(message, continuation.write(answers));
     const ids = (message.toolCalls ?? []).map(({ id }) => id);
-    const spoken: AssistantMessage = this.#continuation === undefined ? message : { role: "assistant", content: message.content };
-    const shown = this.#continuation === undefined ? answers : this.#continuation.show(answers);
+    const spoken: AssistantMessage = continuation === undefined ? message : { role: "assistant", content: message.content };
+    const shown = continuation === undefined ? answers : continuation.show(answers);
     let unreadable = calls.length - ids.length;
-    this.#shown.push(described(spoken));
+    this.#say(spoken);
     for (const answer of shown) {
       // A server refuses an answer to a call that it does not know: what could not be read is told as a message.
       if (answer.role === "tool" && answer.callId === undefined && unreadable-- > 0)
-        this.#shown.push({ role: "user", content: answer.content });
-      else this.#shown.push(described(answer));
+        this.#say({ role: "user", content: answer.content });
+      else this.#say(answer);
     }
   };
 
-  retract: Speaker["retract"] = () => {
-    throw new EngineError("a message that is taken back in part", "a chat endpoint", {
-      expected: "an engine that samples tokens",
-    });
-  };
+  retract: Speaker["retract"] = ({ read: { message } }) => this.#grow(message, "");
 
-  /** @throws EngineError if the server refuses, or gives no answer in the end; the signal's reason once it is aborted */
-  async #ask(turns: readonly Turn[], tools: readonly Tool[], stop: readonly string[] | undefined): Promise<Answer> {
-    const { baseUrl, model, extra, retries = 4, retryDelayMs = 500 } = this.#settings;
-    const { maxTokens, temperature, topP, seed, id, draws, signal } = this.#options;
+  /** @param results empty where the model is asked to continue what it wrote */
+  #grow({ content }: AssistantMessage, results: string): void {
+    if (this.#settings.growing === "prefill") {
+      this.#growing += content + results;
+      return;
+    }
+    this.#say({ role: "assistant", content });
+    this.#say({ role: "user", content: results.trim() === "" ? "Continue." : results.trim() });
+  }
+
+  #say(message: Message): void {
+    this.#shown.push(described(message, this.#names));
+  }
+
+  /** Tokens that the next action may have. */
+  #room(): number {
+    const { maxTokens } = this.#options;
+    const limit = this.#continuation?.kind === "one-message" ? this.#continuation.maxResponseTokens : undefined;
+    if (limit === undefined) return maxTokens;
+    const used = this.#tokens === undefined ? 0 : this.#tokens.now - this.#tokens.first;
+    return Math.min(maxTokens, limit - used);
+  }
+
+  #count({ usage }: Completion): void {
+    if (usage === undefined) return;
+    const { promptTokens, completionTokens } = usage;
+    this.#tokens = { first: this.#tokens?.first ?? promptTokens, now: promptTokens + completionTokens };
+  }
+
+  #request(maxTokens: number, tools: readonly Tool[], stop: readonly string[], turn: number): Record<string, unknown> {
+    const { model, maxTokensField = "max_tokens", request } = this.#settings;
+    const { temperature, topP, topK, seed, id, draws } = this.#options;
+    const prefilled = this.#growing !== "";
     const body = {
       model,
-      messages: this.#shown,
-      ...(tools.length === 0 ? {} : { tools: tools.map(describedTool) }),
-      max_tokens: maxTokens,
+      messages: [...this.#shown, ...(prefilled ? [{ role: "assistant", content: this.#growing }] : [])],
+      ...(tools.length === 0 ? {} : { tools: tools.map((tool) => describedTool(tool, this.#names)) }),
+      [maxTokensField]: maxTokens,
       ...(temperature === undefined ? {} : { temperature }),
       ...(topP === undefined || topP === 1 ? {} : { top_p: topP }),
-      ...(stop === undefined || stop.length === 0 ? {} : { stop }),
-      seed: seedOf(seed, "sample", draws?.id ?? id, turns.length) >>> 1,
-      ...extra,
+      ...(topK === undefined || topK === 0 ? {} : { top_k: topK }),
+      ...(stop.length === 0 ? {} : { stop }),
+      ...(prefilled ? { continue_final_message: true, add_generation_prompt: false } : {}),
+      seed: seedOf(seed, "sample", draws?.id ?? id, turn) >>> 1,
+      ...request,
     };
-    const url = `${baseUrl.replace(/\/$/, "")}/chat/completions`;
-    for (let attempt = 0; ; attempt++) {
-      const outcome = await this.#post(url, body);
-      if ("answer" in outcome) return outcome.answer;
-      if (!outcome.again || attempt >= retries)
-        throw new EngineError(`the answer of ${new URL(url).host}`, this.#withoutKey(outcome.problem), {
-          expected: "a chat completion",
-          hint: outcome.again ? "The server was asked several times." : "Check the address, the key and the model's name.",
-        });
-      await wait(retryDelayMs * 2 ** attempt, signal);
-    }
+    return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
   }
-
-  async #post(url: string, body: object): Promise<{ answer: Answer } | { problem: string; again: boolean }> {
-    const { apiKey, timeoutMs = 120_000 } = this.#settings;
-    const { signal } = this.#options;
-    const limit = AbortSignal.timeout(timeoutMs);
-    try {
-      const response = await fetch(url, {
-        method: "POST",
-        headers: { "content-type": "application/json", ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }) },
-        body: JSON.stringify(body),
-        signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
-      });
-      const text = await response.text();
-      if (!response.ok) {
-        const again = response.status === 408 || response.status === 429 || response.status >= 500;
-        return { problem: `${response.status} ${text.slice(0, 300)}`, again };
-      }
-      const parsed = answerSchema.safeParse(JSON.parse(text));
-      return parsed.success ? { answer: parsed.data } : { problem: `malformed: ${z.prettifyError(parsed.error)}`, again: false };
-    } catch (error) {
-      signal?.throwIfAborted();
-      return { problem: error instanceof Error ? error.message : String(error), again: true };
-    }
-  }
-
-  #withoutKey(text: string): string {
-    const { apiKey } = this.#settings;
-    return apiKey === undefined || apiKey === "" ? text : text.replaceAll(apiKey, "***");
-  }
-}
-
-const completionSchema = z.object({
-  content: z.string().nullish(),
-  reasoning_content: z.string().nullish(),
-  tool_calls: z.array(z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) })).nullish(),
-});
-const answerSchema = z
-  .object({
-    choices: z.tuple([z.object({ message: completionSchema, finish_reason: z.string().nullish() })], z.unknown()),
-    usage: z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }).nullish().catch(undefined),
-  })
-  .transform(({ choices: [{ message, finish_reason }], usage }) => ({
-    message: { ...message, content: message.content ?? "" },
-    finish: finish_reason ?? "stop",
-    usage: usage ? { promptTokens: usage.prompt_tokens, completionTokens: usage.completion_tokens } : undefined,
-  }));
-type Answer = z.output<typeof answerSchema>;
-
-function readMessage({ content, reasoning_content, tool_calls }: Answer["message"]): ReadAction {
-  const calls = (tool_calls ?? []).map(({ id, function: { name, arguments: text } }) => {
-    const call = callOf(name, text, `arguments of ${name} as a JSON object`);
-    return "error" in call ? call : { id, ...call };
-  });
-  return messageOf(content, calls, reasoning_content ?? undefined);
-}
-
-/** A message as the protocol has it. */
-function described(message: Message): object {
-  if (message.role === "tool") return { role: "tool", tool_call_id: message.callId ?? "", content: message.content };
-  if (message.role !== "assistant") return { role: message.role, content: message.content };
-  const { role, content, toolCalls = [] } = message;
-  const calls = toolCalls.map(({ id, name, arguments: args, argumentsText }) => ({
-    id,
-    type: "function",
-    function: { name, arguments: argumentsText ?? JSON.stringify(args) },
-  }));
-  return { role, content, ...(calls.length === 0 ? {} : { tool_calls: calls }) };
-}
-
-function describedTool(tool: Tool): object {
-  const { name, description } = tool;
-  return { type: "function", function: { name, description, parameters: parametersAsJsonSchema(tool) } };
-}
-
-function wait(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
-      resolve();
-    }, milliseconds);
-    signal?.addEventListener("abort", stop, { once: true });
-  });
 }

@@ -27,6 +27,7 @@ export function requireComparable(a: Asked, b: Asked): string[] {
     ["temperature", a.temperature, b.temperature],
     ["seed (attempts draw other random numbers)", a.seed, b.seed],
     ["rollout limits", JSON.stringify(a.rollout), JSON.stringify(b.rollout)],
+    ["chat endpoint", JSON.stringify(a.endpoint), JSON.stringify(b.endpoint)],
   ];
   return [
     ...notes.filter(([, first, second]) => first !== second).map(([name, first, second]) => `${name}: ${first} and ${second}`),

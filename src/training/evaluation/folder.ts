@@ -12,6 +12,7 @@ import { schemaVersion, versionSchema } from "../../runs/schema.ts";
 import { decodeTrajectory, encodeTrajectory } from "../../runs/trajectory-file.ts";
 import { packageVersion } from "../../runs/write.ts";
 import type { TrainingConfig } from "../config.ts";
+import { costOf, costSchema, type Prices } from "./cost.ts";
 
 /** Where evaluations go that are given no folder of their own. */
 export const evaluationsFolder = "evaluations";
@@ -25,8 +26,12 @@ export const askedSchema = z.object({
   model: z.string(),
   /** SHA-256 of the weights. Absent where they are elsewhere. */
   weights: z.string().optional(),
-  /** SHA-256 of tokenizer.json. */
-  tokenizer: z.string(),
+  /** SHA-256 of tokenizer.json. Absent of a chat endpoint, whose tokens nobody here knows. */
+  tokenizer: z.string().optional(),
+  /** The chat endpoint, and what of its requests decides the answers. */
+  endpoint: z
+    .object({ baseUrl: z.string(), maxTokensField: z.string(), growing: z.string(), request: z.record(z.string(), z.unknown()) })
+    .optional(),
   environment: z.object({ name: z.string(), settings: z.record(z.string(), z.unknown()) }),
   /** SHA-256 of the tasks: the same name and settings may mean other tasks in another version. */
   world: z.string(),
@@ -41,10 +46,15 @@ export const askedSchema = z.object({
 });
 export type Asked = z.infer<typeof askedSchema>;
 
+/** What decides who plays. */
+export type ActorIdentity = Pick<Asked, "model" | "weights" | "tokenizer" | "endpoint">;
+
 const reportSchema = z.object({
   schema: versionSchema,
   asked: askedSchema,
   evaluations: z.array(evaluationRecordSchema),
+  /** Where prices were given: of the tokens that the server counted. */
+  cost: costSchema.optional(),
   /** Of all processes that worked on it. */
   seconds: z.number(),
 });
@@ -58,15 +68,12 @@ const files = {
 } as const;
 
 /** Gathers what decides an evaluation's result. */
-export async function askedOf(config: TrainingConfig, modelFolder: string, tasks: readonly Task[]): Promise<Asked> {
-  const { model, environment, evaluation, rollout, seed } = config;
+export function askedOf(config: TrainingConfig, actor: ActorIdentity, tasks: readonly Task[]): Asked {
+  const { environment, evaluation, rollout, seed } = config;
   const { maxTurns, maxTokens, topP, topK } = rollout;
-  const weights = readdirSync(modelFolder).filter((name) => name.endsWith(".safetensors"));
   return {
     schema: schemaVersion,
-    model,
-    ...(weights.length > 0 && { weights: await digestOf(weights.sort().map((name) => join(modelFolder, name))) }),
-    tokenizer: await digestOf([join(modelFolder, "tokenizer.json")]),
+    ...actor,
     environment,
     world: createHash("sha256").update(JSON.stringify(tasks, plain)).digest("hex"),
     ...{ split: evaluation.split, tasks: tasks.length, k: evaluation.k, temperature: evaluation.temperature },
@@ -74,6 +81,15 @@ export async function askedOf(config: TrainingConfig, modelFolder: string, tasks
     rollout: { maxTurns, maxTokens, topP, topK },
     seed,
     version: packageVersion(),
+  };
+}
+
+/** Digests of a model's folder. */
+export async function modelIdentity(folder: string): Promise<Pick<Asked, "weights" | "tokenizer">> {
+  const weights = readdirSync(folder).filter((name) => name.endsWith(".safetensors"));
+  return {
+    ...(weights.length > 0 && { weights: await digestOf(weights.sort().map((name) => join(folder, name))) }),
+    tokenizer: await digestOf([join(folder, "tokenizer.json")]),
   };
 }
 
@@ -154,8 +170,13 @@ export function finishEvaluation(
   evaluations: readonly EvaluationRecord[],
   seconds: number,
   page: (report: EvaluationReport) => string,
+  prices?: Prices,
 ): EvaluationReport {
-  const report = { schema: schemaVersion, asked: readAsked(folder), evaluations: [...evaluations], seconds };
+  const cost = prices && costOf(evaluations, prices);
+  const report = {
+    ...{ schema: schemaVersion, asked: readAsked(folder), evaluations: [...evaluations], seconds },
+    ...(cost === undefined ? {} : { cost }),
+  };
   writeFileAtomic(files.page(folder), page(report));
   writeFileAtomic(files.report(folder), json(report));
   return report;

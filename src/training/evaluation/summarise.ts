@@ -1,4 +1,4 @@
-import { type Group, succeeded, type Trajectory } from "../../core/trajectory.ts";
+import { type Group, sampledTokens, succeeded, type Trajectory, type Turn } from "../../core/trajectory.ts";
 import type { Task } from "../../environments/environment.ts";
 import type { Behaviour, Breakdown, EvaluationRecord } from "../../runs/records.ts";
 import { passAtK, passHatK } from "../../statistics/attempts.ts";
@@ -35,20 +35,36 @@ export function summarise(tasks: readonly Task[], groups: readonly Group[], seed
     ),
     meanTurns: mean(trajectories.map((trajectory) => trajectory.turns.length)),
     toolCalls: turns.reduce((sum, turn) => sum + turn.toolCalls, 0),
-    sampledTokens: turns.reduce((sum, turn) => sum + turn.action.length, 0),
+    sampledTokens: turns.reduce((sum, turn) => sum + sampledTokens(turn), 0),
+    ...usageOf(turns),
     stopReasons: Object.fromEntries(
       [...groupBy(attempts, ({ trajectory }) => trajectory.stopReason)].map(([reason, members]) => [reason, members.length]),
     ),
     byKind: breakdown(attempts.flatMap(kindParts), seed),
     behaviours: behavioursOf(trajectories),
     byRequests: breakdown(
-      attempts.map((attempt) => part(attempt, String(kindsOf(attempt.task).length))),
+      attempts.map((attempt) => part(attempt, String(attempt.task.requestCount ?? kindsOf(attempt.task).length))),
       seed,
     ),
     byTurns: breakdown(
       attempts.map((attempt) => part(attempt, String(attempt.trajectory.turns.length))),
       seed,
     ),
+  };
+}
+
+/** Tokens that a server counted; nothing of turns that were sampled here, whose ids are known. */
+function usageOf(turns: readonly Turn[]): Pick<Summarised, "usage"> {
+  const asked = turns.filter(({ action, usage }) => usage !== undefined || action.length === 0);
+  if (asked.length === 0) return {};
+  const sum = (of: (usage: NonNullable<Turn["usage"]>) => number) =>
+    asked.reduce((total, { usage }) => total + (usage === undefined ? 0 : of(usage)), 0);
+  return {
+    usage: {
+      promptTokens: sum(({ promptTokens }) => promptTokens),
+      completionTokens: sum(({ completionTokens }) => completionTokens),
+      unreported: asked.filter(({ usage }) => usage === undefined).length,
+    },
   };
 }
 

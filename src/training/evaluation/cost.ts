@@ -1,0 +1,35 @@
+import { z } from "zod";
+import type { EvaluationRecord } from "../../runs/records.ts";
+
+/** For a million tokens. */
+export interface Prices {
+  readonly input: number;
+  readonly output: number;
+  readonly currency: string;
+}
+
+export const costSchema = z.object({
+  currency: z.string(),
+  /** For a million tokens. */
+  input: z.number(),
+  output: z.number(),
+  /** Of all episodes. Requests that failed or were lost are not in it. */
+  total: z.number(),
+  /** Answers whose tokens the server did not report: the total lacks them. */
+  unreported: z.int(),
+});
+
+/** Computes what the tokens of evaluations cost. */
+export function costOf(
+  evaluations: readonly EvaluationRecord[],
+  { input, output, currency }: Prices,
+): z.infer<typeof costSchema> {
+  const sum = (of: (usage: NonNullable<EvaluationRecord["usage"]>) => number) =>
+    evaluations.reduce((total, { usage }) => total + (usage === undefined ? 0 : of(usage)), 0);
+  const [prompt, completion] = [sum(({ promptTokens }) => promptTokens), sum(({ completionTokens }) => completionTokens)];
+  return {
+    ...{ currency, input, output },
+    total: (prompt * input + completion * output) / 1e6,
+    unreported: sum(({ unreported }) => unreported),
+  };
+}
