@@ -53,6 +53,8 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "environments/arpo-protocol",
   ],
   "environments/bfcl": ["core", "tools", "environments/environment.ts"],
+  "environments/remote": ["core"],
+  "environments/openenv": ["core", "tools", "environments/environment.ts", "environments/remote"],
   environments: [
     "core",
     "tools",
@@ -63,6 +65,8 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "environments/deep-research",
     "environments/knowledge",
     "environments/bfcl",
+    "environments/remote",
+    "environments/openenv",
   ],
   chat: ["core", "tools", "actions"],
   rollouts: [
@@ -157,6 +161,7 @@ const owners: Readonly<Record<string, string | readonly string[]>> = {
   jiti: "training",
   picocolors: "cli/paint.ts",
   openai: "rewards",
+  ws: ["environments/openenv", "server/environments"],
   "p-limit": ["rewards", "tinker", "server/tinker"],
 };
 

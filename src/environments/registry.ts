@@ -8,6 +8,8 @@ import type { Environment } from "./environment.ts";
 import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
 import { officeEnvironment } from "./office/office.ts";
 import { officeClassicEnvironment } from "./office-classic/office-classic.ts";
+import { openenvEnvironment } from "./openenv/openenv.ts";
+import { isRemoteName, parseRemoteName, type Wire, wires } from "./remote/address.ts";
 
 /** No tasks to train on and no tools: what conversations are trained in that belong to no environment. */
 const conversations = defineEnvironment({
@@ -32,6 +34,11 @@ const environments: Readonly<Record<string, (settings: unknown) => Environment>>
   ),
 };
 
+/** Environments on other servers, by their wire: their names are `WIRE:ADDRESS`. */
+const remote: Readonly<Record<Wire, (name: string, url: string, settings: unknown) => Environment>> = {
+  openenv: openenvEnvironment as (name: string, url: string, settings: unknown) => Environment,
+};
+
 /**
  * @throws ConfigError if there is no environment of this name, or a setting of it is wrong
  * @example
@@ -40,7 +47,11 @@ const environments: Readonly<Record<string, (settings: unknown) => Environment>>
 export function createEnvironment(name: string, settings: unknown): Environment {
   const create = environments[name];
   if (create !== undefined) return create(settings);
-  const names = Object.keys(environments);
+  if (isRemoteName(name)) {
+    const { wire, url } = parseRemoteName(name);
+    return remote[wire](name, url, settings);
+  }
+  const names = [...Object.keys(environments), ...wires.map((wire) => `${wire}:ADDRESS`)];
   throw new ConfigError("environment.name", name, {
     expected: names,
     hint: didYouMean(name, names) ?? "An environment of your own goes into retrograde.config.ts as an object.",

@@ -1,0 +1,145 @@
+import { z } from "zod";
+import { RemoteEnvError } from "./problem.ts";
+
+export interface HttpOptions {
+  readonly base: string;
+  readonly timeoutMs: number;
+  /** Largest answer, in bytes. */
+  readonly maxBytes: number;
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Left out of every error. */
+  readonly secret?: string;
+}
+
+export interface HttpRequest {
+  readonly method?: "GET" | "POST";
+  readonly path: string;
+  /** JSON text, or a value to be written as JSON. */
+  readonly body?: string | object;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/** Asks a server for small documents, within limits of time and size. */
+export class HttpClient {
+  readonly #options: HttpOptions;
+
+  constructor(options: HttpOptions) {
+    this.#options = options;
+  }
+
+  /** @throws RemoteEnvError if there is no answer in time, or it is too large; the signal's reason */
+  async ask(request: HttpRequest): Promise<HttpAnswer> {
+    const parts: Uint8Array[] = [];
+    const answer = await this.stream(request, (part) => parts.push(part) < 0);
+    return { ...answer, text: Buffer.concat(parts).toString("utf8") };
+  }
+
+  /**
+   * The same, part by part.
+   * @param onPart returns true to stop reading: the rest is not waited for
+   */
+  async stream(request: HttpRequest, onPart: (part: Uint8Array) => boolean): Promise<Omit<HttpAnswer, "text">> {
+    const { base, maxBytes } = this.#options;
+    const { method = "GET", path, body, signal } = request;
+    const timeoutMs = request.timeoutMs ?? this.#options.timeoutMs;
+    const what = `${method} ${new URL(`${base}${path}`).pathname} of ${new URL(base).host}`;
+    const stop = new AbortController();
+    const limit = setTimeout(() => stop.abort(), timeoutMs);
+    const cancel = () => stop.abort();
+    signal?.addEventListener("abort", cancel);
+    try {
+      signal?.throwIfAborted();
+      const response = await fetch(`${base}${path}`, {
+        method,
+        headers: {
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...this.#options.headers,
+          ...request.headers,
+        },
+        signal: stop.signal,
+        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      });
+      let bytes = 0;
+      for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+        bytes += part.length;
+        if (bytes > maxBytes) {
+          stop.abort();
+          throw new RemoteEnvError("too-large", `the answer to ${what}`, `more than ${maxBytes} bytes`, {
+            expected: "less than environment.settings.maxAnswer",
+          });
+        }
+        if (onPart(part)) break;
+      }
+      return { status: response.status, headers: response.headers };
+    } catch (cause) {
+      if (cause instanceof RemoteEnvError) throw cause;
+      signal?.throwIfAborted();
+      if (stop.signal.aborted)
+        throw new RemoteEnvError("timeout", `the answer to ${what}`, undefined, {
+          expected: `an answer within ${timeoutMs} ms`,
+          cause,
+        });
+      throw new RemoteEnvError("unreachable", what, this.#shown(reasonOf(cause)), {
+        expected: "an answer",
+        hint: "Is the server running, and its address right?",
+        cause,
+      });
+    } finally {
+      clearTimeout(limit);
+      signal?.removeEventListener("abort", cancel);
+    }
+  }
+
+  /** The answer as JSON of one form. @throws RemoteEnvError also for a status that is not 2xx, and for an answer of another form */
+  async json<T>(schema: z.ZodType<T>, request: HttpRequest): Promise<T> {
+    const { method = "GET", path } = request;
+    const answer = await this.ask(request);
+    const what = `${method} ${path}`;
+    if (answer.status < 200 || answer.status >= 300) throw this.refusal(what, answer);
+    return this.read(schema, answer.text, what);
+  }
+
+  /** Reads JSON of one form. @throws RemoteEnvError for another one */
+  read<T>(schema: z.ZodType<T>, text: string, what: string): T {
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch (cause) {
+      throw new RemoteEnvError("malformed", `the answer to ${what}`, this.#shown(text.slice(0, 200)), {
+        expected: "JSON",
+        cause,
+      });
+    }
+    const parsed = schema.safeParse(value);
+    if (parsed.success) return parsed.data;
+    throw new RemoteEnvError("malformed", `the answer to ${what}`, this.#shown(text.slice(0, 200)), {
+      expected: z.prettifyError(parsed.error),
+    });
+  }
+
+  /** The error of an answer with a status that is not 2xx. */
+  refusal(what: string, { status, text }: Pick<HttpAnswer, "status" | "text">): RemoteEnvError {
+    const problem = status === 404 || status === 410 ? "expired" : status === 429 || status === 503 ? "capacity" : "refused";
+    const hint = status === 401 || status === 403 ? "Name the variable of its key: environment.settings.keyVariable." : undefined;
+    return new RemoteEnvError(problem, what, `${status} ${this.#shown(text.slice(0, 300))}`, { expected: "status 2xx", hint });
+  }
+
+  #shown(text: string): string {
+    const { secret } = this.#options;
+    return secret === undefined || secret === "" ? text : text.replaceAll(secret, "***");
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? error.cause.message || String((error.cause as { code?: string }).code) : error.message;
+}
