@@ -1,10 +1,16 @@
-"""A tiny golden model of an architecture, with what transformers computes from it: python model.py MODEL_TYPE [FIELD=VALUE …]
+"""A tiny golden model of an architecture, with what transformers computes from it: python model.py MODEL_TYPE[:VARIANT] [FIELD=VALUE …]
 
     python test/golden/model.py mistral sliding_window=null rope_theta=1e6
+    python test/golden/model.py mistral:window sliding_window=5
+    python test/golden/model.py gemma3_text tie_word_embeddings=true num_hidden_layers=3 sliding_window=5 query_pre_attn_scalar=12 \
+        'layer_types=["sliding_attention", "full_attention", "sliding_attention"]' \
+        'rope_parameters={"full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6}, "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}}'
+    python test/golden/model.py smollm3 tie_word_embeddings=true 'no_rope_layers=[1, 0]' pad_token_id=0
 
-Fields go before the sizes below. Writes models/MODEL_TYPE/, below 100 KB: a random model in float32 with its config.json, rows of tokens with a
+Fields go before the sizes below. Writes models/MODEL_TYPE[-VARIANT]/, below 100 KB: a random model in float32 with its config.json, rows of tokens with a
 weight for each, and what transformers makes of them: logits, log-probs, entropies, the gradient of Σ w·log π, AdamW steps along it, and the
-likeliest continuation of a prompt. models/mistral was made with torch 2.15.0 and transformers 5.23.0.
+likeliest continuation of a prompt. models/mistral was made with torch 2.15.0 and transformers 5.23.0, those named above that came
+later with transformers 5.5.4.
 """
 
 import copy
@@ -16,7 +22,7 @@ import torch
 from safetensors.torch import save_file
 from transformers import AutoConfig, AutoModelForCausalLM
 
-kind, fields = sys.argv[1], dict(field.split("=", 1) for field in sys.argv[2:])
+(kind, _, variant), fields = sys.argv[1].partition(":"), dict(field.split("=", 1) for field in sys.argv[2:])
 # The size of a head is not hidden_size / num_attention_heads, so that taking the one for the other shows.
 sizes = {
     "vocab_size": 64,
@@ -32,7 +38,7 @@ sizes = {
     "eos_token_id": 2,
 }
 settings = {**sizes, **{name: json.loads(value) for name, value in fields.items()}}
-out = Path(__file__).parent / "models" / kind
+out = Path(__file__).parent / "models" / "-".join(filter(None, [kind, variant]))
 out.mkdir(parents=True, exist_ok=True)
 
 torch.manual_seed(0)
@@ -45,7 +51,7 @@ with torch.no_grad():
         elif name.endswith("bias"):
             p.normal_(0, 0.5)
         else:
-            p.normal_(1, 0.3)
+            p.normal_(p.mean().item(), 0.3)  # norms begin at 1, or at 0 where they multiply by 1 + weight
 model.save_pretrained(out)
 (out / "generation_config.json").unlink(missing_ok=True)
 

@@ -58,6 +58,7 @@ const cases: { readonly [O in OpName]: readonly Case[] } = {
   exp: unary((g, x) => g.exp(x)),
   sigmoid: unary((g, x) => g.sigmoid(x)),
   silu: unary((g, x) => g.silu(x)),
+  gelu: unary((g, x) => g.gelu(x)),
   softmax: unary((g, x) => g.softmax(x)),
   logSoftmax: unary((g, x) => g.apply("logSoftmax", [x], {})[0]),
   rmsNormalise: unary((g, x) => g.rmsNormalise(x, 0.1)),

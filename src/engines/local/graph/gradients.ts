@@ -25,6 +25,15 @@ export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } =
     const sigma = g.sigmoid(x);
     return [g.mul(dy, g.add(sigma, g.sub(y, g.mul(y, sigma))))];
   },
+  /** ½(1 + tanh u) = σ(2u), so y = xσ(z) with z = 2√(2/π)·(x + cx³): y' = σ + (y − yσ)·z' */
+  gelu: (g, { inputs: [x], outputs: [y] }, [dy]) => {
+    if (!dy) return [undefined];
+    const [slope, cubic] = [2 * Math.sqrt(2 / Math.PI), 0.044715];
+    const square = g.mul(x, x);
+    const sigma = g.sigmoid(g.mul(x, g.add(g.mul(square, g.scalar(slope * cubic)), g.scalar(slope))));
+    const ofZ = g.add(g.mul(square, g.scalar(3 * slope * cubic)), g.scalar(slope));
+    return [g.mul(dy, g.add(sigma, g.mul(g.sub(y, g.mul(y, sigma)), ofZ)))];
+  },
   /** dx = y ∘ (dy − rowsum(dy ∘ y)) */
   softmax: (g, { outputs: [y] }, [dy]) => [dy && g.mul(y, g.sub(dy, g.sum(g.mul(dy, y), [y.shape.length - 1])))],
   /** dx = dy − softmax(x)·rowsum(dy) */

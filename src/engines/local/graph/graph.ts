@@ -98,6 +98,10 @@ export class Graph {
   silu(x: Tensor): Tensor {
     return this.apply("silu", [x], {})[0];
   }
+  /** x · ½(1 + tanh(√(2/π)·(x + 0.044715·x³))) */
+  gelu(x: Tensor): Tensor {
+    return this.apply("gelu", [x], {})[0];
+  }
   reshape(x: Tensor, shape: readonly Dim[]): Tensor {
     return this.apply("reshape", [x], { shape })[0];
   }

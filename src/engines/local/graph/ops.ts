@@ -12,6 +12,7 @@ export interface Attributes {
   exp: object;
   sigmoid: object;
   silu: object;
+  gelu: object;
   softmax: object;
   logSoftmax: object;
   matmul: { transA: boolean; transB: boolean; alpha: number };
@@ -75,6 +76,7 @@ export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
   exp: elementwise("Exp"),
   sigmoid: elementwise("Sigmoid"),
   silu: elementwise("QuickGelu", { alpha: { float: 1 } }, ms),
+  gelu: elementwise("FastGelu", {}, ms),
   softmax: elementwise("Softmax", { axis: { int: -1 } }),
   logSoftmax: {
     infer: ([x]) => [{ shape: x.shape, type: x.type }],

@@ -11,32 +11,93 @@ interface Traits {
   readonly qkNorm: boolean;
   /** Where `config.json` has no `head_dim`; hidden_size / num_attention_heads if left out. */
   readonly headDim?: number;
-  /** Tokens of the window that some layer looks back on, as `transformers` reads the file; null for none, which alone is computed. */
-  readonly slidingWindow: (file: WindowFields) => number | null;
+  /** What the layers see and how they rotate, as `transformers` reads the file. */
+  readonly layers: (file: LayerFields) => Layers;
+  /** Base of rotary positions where the file has none; 10,000 if left out. */
+  readonly theta?: number;
+  /** The same of layers with a window, which have rotary settings of their own (Gemma 3). */
+  readonly slidingTheta?: number;
+  /** Gemma's decoder: see `activation`, `sandwichNorms`, `normOffset` and `embeddingScale` of `ModelConfig`. */
+  readonly gemma?: true;
+  /** Where the file does not say whether the output projection is the embedding; not if left out. */
+  readonly tied?: true;
   /** What a `config.json` has to say for it beside the sizes, since `transformers` would assume something else. */
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
-/** What `config.json` says about windows. */
-export interface WindowFields {
+/** A layer: with attention to everything before it, to a window of that, or to everything without rotary positions. */
+export type LayerType = "full" | "sliding" | "unrotated";
+
+export interface Layers {
+  /** One for each layer; "full" for all if left out. */
+  readonly types?: readonly LayerType[];
+  /** Tokens that a "sliding" layer's queries see, themselves included. */
+  readonly window?: number;
+}
+
+/** What `config.json` says about layers. */
+export interface LayerFields {
   readonly num_hidden_layers: number;
+  readonly layer_types?: readonly string[] | null;
   readonly sliding_window?: number | null;
+  readonly sliding_window_pattern?: number | null;
   readonly use_sliding_window: boolean;
   readonly max_window_layers?: number | null;
+  readonly no_rope_layers?: readonly number[] | null;
+  readonly no_rope_layer_interval?: number | null;
 }
 
 export const architectures = {
-  qwen3: { className: "Qwen3ForCausalLM", attentionBias: false, qkNorm: true, headDim: 128, slidingWindow: qwenWindow },
-  qwen2: { className: "Qwen2ForCausalLM", attentionBias: true, qkNorm: false, slidingWindow: qwenWindow },
-  llama: { className: "LlamaForCausalLM", attentionBias: false, qkNorm: false, slidingWindow: () => null },
+  qwen3: { className: "Qwen3ForCausalLM", attentionBias: false, qkNorm: true, headDim: 128, layers: qwenLayers },
+  qwen2: { className: "Qwen2ForCausalLM", attentionBias: true, qkNorm: false, layers: qwenLayers },
+  llama: { className: "LlamaForCausalLM", attentionBias: false, qkNorm: false, layers: () => ({}) },
   mistral: {
     className: "MistralForCausalLM",
     attentionBias: false,
     qkNorm: false,
-    slidingWindow: ({ sliding_window = 4096 }) => sliding_window,
+    layers: ({ num_hidden_layers, sliding_window = 4096 }) => windowed(sliding_window, num_hidden_layers, () => true),
     fields: { sliding_window: null },
   },
+  gemma3_text: {
+    className: "Gemma3ForCausalLM",
+    attentionBias: false,
+    qkNorm: true,
+    headDim: 256,
+    layers: gemmaLayers,
+    theta: 1e6,
+    slidingTheta: 1e4,
+    gemma: true,
+    tied: true,
+  },
+  smollm3: {
+    className: "SmolLM3ForCausalLM",
+    attentionBias: false,
+    qkNorm: false,
+    layers: smolLayers,
+    theta: 2e6,
+    tied: true,
+  },
 } as const satisfies Readonly<Record<string, Traits>>;
+
+/** Families that people ask for: what the engine lacks for them, and what to take instead. */
+export const unsupported: Readonly<Record<string, string>> = {
+  gemma: "Gemma 1 is not computed: take Gemma 3's text models (270 M, 1 B).",
+  gemma2: "Gemma 2 caps its logits by tanh, which is not computed: take Gemma 3's text models (270 M, 1 B).",
+  gemma3: "Gemma 3 with images is not computed: take its text models (270 M, 1 B), whose model_type is gemma3_text.",
+  gemma3n: "Gemma 3n's nested layers are not computed: take Gemma 3's text models (270 M, 1 B).",
+  ...Object.fromEntries(
+    ["qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_next"].map((name) => [
+      name,
+      "Its gated delta rule carries a state from token to token, which prefixes that samples share cannot be cut from: take Qwen3.",
+    ]),
+  ),
+  ...Object.fromEntries(
+    ["qwen2_moe", "qwen3_moe", "mixtral", "gpt_oss", "deepseek_v3", "lfm2_moe", "glm4_moe"].map((name) => [
+      name,
+      "Mixtures of experts are not computed: take a dense model.",
+    ]),
+  ),
+};
 
 export type Architecture = keyof typeof architectures;
 
@@ -49,8 +110,36 @@ export function traitsOf(architecture: Architecture): Traits {
   return architectures[architecture];
 }
 
+/** Those layers that `slides` names look back on a window; none where there is no window. */
+function windowed(window: number | null, count: number, slides: (layer: number) => boolean): Layers {
+  const types = Array.from({ length: count }, (_, layer): LayerType => (slides(layer) ? "sliding" : "full"));
+  return window === null || !types.includes("sliding") ? {} : { types, window };
+}
+
 /** The first `max_window_layers` layers see everything. */
-function qwenWindow({ use_sliding_window, sliding_window, max_window_layers, num_hidden_layers }: WindowFields): number | null {
-  if (!use_sliding_window || (max_window_layers ?? 28) >= num_hidden_layers) return null;
-  return sliding_window === undefined ? 4096 : sliding_window;
+function qwenLayers({
+  use_sliding_window,
+  sliding_window = 4096,
+  max_window_layers,
+  num_hidden_layers,
+  layer_types,
+}: LayerFields): Layers {
+  if (!use_sliding_window) return {};
+  const slides = (layer: number) =>
+    layer_types ? layer_types[layer] === "sliding_attention" : layer >= (max_window_layers ?? 28);
+  return windowed(sliding_window, num_hidden_layers, slides);
+}
+
+/** Every sixth layer sees everything, unless the file says otherwise. */
+function gemmaLayers({ sliding_window = 4096, sliding_window_pattern, num_hidden_layers, layer_types }: LayerFields): Layers {
+  const slides = (layer: number) =>
+    layer_types ? layer_types[layer] === "sliding_attention" : (layer + 1) % (sliding_window_pattern ?? 6) !== 0;
+  return windowed(sliding_window, num_hidden_layers, slides);
+}
+
+/** Every fourth layer has no positions, unless the file says otherwise; 1 in its list is a layer that rotates. */
+function smolLayers({ no_rope_layers, no_rope_layer_interval, num_hidden_layers }: LayerFields): Layers {
+  const rotates = (layer: number) =>
+    no_rope_layers ? no_rope_layers[layer] === 1 : (layer + 1) % (no_rope_layer_interval ?? 4) !== 0;
+  return { types: Array.from({ length: num_hidden_layers }, (_, layer) => (rotates(layer) ? "full" : "unrotated")) };
 }

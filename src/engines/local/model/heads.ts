@@ -1,7 +1,7 @@
 import type { Graph, Tensor } from "../graph/graph.ts";
 import { adapterShapes } from "./lora.ts";
 import { type ModelConfig, parameterShapes } from "./model-config.ts";
-import { type Parameters, unembed } from "./transformer.ts";
+import { normWeight, type Parameters, unembed } from "./transformer.ts";
 
 /** What is read off the hidden state before each scored token: the end of a model that is trained. */
 export interface Head {
@@ -42,8 +42,8 @@ export const valueHead: Head = {
     shapes.set(valueBias, [1]);
     return shapes;
   },
-  read: (g, _config, weight, hidden) => {
-    const normed = g.mul(hidden, weight("model.norm.weight"));
+  read: (g, config, weight, hidden) => {
+    const normed = g.mul(hidden, normWeight(g, config, weight, "model.norm"));
     return [g.add(g.matmul(normed, weight(valueWeight), { transB: true }), weight(valueBias))];
   },
 };

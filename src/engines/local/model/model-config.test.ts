@@ -9,6 +9,10 @@ const qwen3 = z
   .record(z.string(), z.unknown())
   .parse(JSON.parse(await readFile(new URL("../../../../test/golden/models/qwen3/config.json", import.meta.url), "utf8")));
 const { rope_parameters: _, ...withoutRope } = qwen3;
+/** Sizes alone: what differs between architectures has their defaults. */
+const sizes = Object.fromEntries(
+  Object.entries(withoutRope).filter(([name]) => !/layer|window|tie|hidden_act/.test(name) || name === "num_hidden_layers"),
+);
 const llama3 = { rope_type: "llama3", factor: 8, low_freq_factor: 1, high_freq_factor: 4, original_max_position_embeddings: 64 };
 
 test("the older and the newer style of rotary settings mean the same", () => {
@@ -34,7 +38,47 @@ test("where rotary settings stand twice, or beside their group, they are read as
     scaling: { factor: 8 },
   });
   const elsewhere = rope({ rope_scaling: llama3, original_max_position_embeddings: 32 });
-  expect(elsewhere.scaling?.originalMaxPositionEmbeddings).toBe(32);
+  expect(elsewhere.scaling).toMatchObject({ originalMaxPositionEmbeddings: 32 });
+});
+
+test("a layer's window and rotation are those of transformers", () => {
+  const parse = (fields: object) => parseModelConfig({ model_type: "qwen3", ...sizes, ...fields }, "config.json");
+  const gemma = { model_type: "gemma3_text", num_hidden_layers: 7 };
+  const [sliding, full] = ["sliding_attention", "full_attention"];
+  const usual = parse({ ...gemma, sliding_window: 512, rope_theta: 1e6, rope_local_base_freq: 2e4 });
+  expect(usual).toMatchObject({ window: 512, rope: { theta: 1e6 }, slidingRope: { theta: 2e4 }, tieWordEmbeddings: true });
+  expect(usual.layerTypes).toEqual([...Array.from({ length: 5 }, () => "sliding"), "full", "sliding"]);
+  expect(parse(gemma)).toMatchObject({ window: 4096, rope: { theta: 1e6 }, slidingRope: { theta: 1e4 } });
+  expect(parse({ ...gemma, sliding_window_pattern: 2 }).layerTypes?.slice(0, 3)).toEqual(["sliding", "full", "sliding"]);
+  const two = { ...gemma, num_hidden_layers: 2, layer_types: [full, sliding] };
+  expect(parse(two).layerTypes).toEqual(["full", "sliding"]);
+  const linear = { rope_type: "linear", factor: 8 };
+  expect(parse({ ...two, rope_scaling: linear }).rope.scaling).toEqual({ factor: 8 });
+  const groups = { [full]: { ...linear, rope_theta: 3e6 }, [sliding]: { rope_type: "default", rope_theta: 2e4 } };
+  const grouped = parse({ ...two, rope_parameters: groups });
+  expect(grouped).toMatchObject({ rope: { theta: 3e6, scaling: { factor: 8 } }, slidingRope: { theta: 2e4 } });
+  expect(grouped.slidingRope?.scaling).toBeUndefined();
+  expect(parse({ ...two, query_pre_attn_scalar: 64 }).attentionScale).toBe(1 / 8);
+
+  expect(parse({ model_type: "mistral", sliding_window: 512 })).toMatchObject({
+    window: 512,
+    layerTypes: ["sliding", "sliding"],
+  });
+  expect(parse({ model_type: "mistral" }).window).toBe(4096); // its default
+  const beyond = { use_sliding_window: true, sliding_window: 512, max_window_layers: 1 };
+  expect(parse(beyond)).toMatchObject({ window: 512, layerTypes: ["full", "sliding"] });
+  expect(parse({ use_sliding_window: true, layer_types: [sliding, full] }).layerTypes).toEqual(["sliding", "full"]);
+
+  const smol = { model_type: "smollm3", num_hidden_layers: 5 };
+  expect(parse(smol).layerTypes).toEqual(["full", "full", "full", "unrotated", "full"]);
+  expect(parse({ ...smol, no_rope_layers: [0, 1, 1, 1, 0] }).layerTypes).toEqual([
+    "unrotated",
+    "full",
+    "full",
+    "full",
+    "unrotated",
+  ]);
+  expect(parse({ ...smol, no_rope_layer_interval: 2 }).layerTypes?.[1]).toBe("unrotated");
 });
 
 test("windows that no layer has, and sizes that are left out, are those of transformers", () => {
@@ -49,7 +93,7 @@ test("windows that no layer has, and sizes that are left out, are those of trans
 test("what is written is read back as the same model", () => {
   for (const architecture of Object.keys(architectures)) {
     for (const rope of [{}, { rope_theta: 5e5, rope_scaling: llama3 }]) {
-      const file = { ...withoutRope, ...rope, model_type: architecture, eos_token_id: [1, 2], sliding_window: null };
+      const file = { ...sizes, ...rope, model_type: architecture, eos_token_id: [1, 2], sliding_window: 7, max_window_layers: 1 };
       const config = parseModelConfig(file, "config.json");
       expect(parseModelConfig(formatModelConfig(config), "config.json")).toEqual(config);
     }
@@ -70,20 +114,20 @@ test("architectures differ in biases and norms, and untied models have an output
 
 test("what the engine does not compute is refused by field and value", () => {
   const cases: [object, string][] = [
-    [{ model_type: "gpt2" }, 'model_type in config.json is "gpt2"; expected "qwen3", "qwen2", "llama" or "mistral"'],
+    [{ model_type: "gpt2" }, 'model_type in config.json is "gpt2"; expected "qwen3", "qwen2", "llama", "mistral"'],
+    [{ model_type: "gemma3" }, "take its text models"],
+    [{ model_type: "qwen3_5" }, "gated delta rule"],
+    [{ model_type: "gemma3_text", hidden_activation: "gelu" }, 'hidden_activation in config.json is "gelu"'],
+    [{ model_type: "gemma3_text", final_logit_softcapping: 30 }, "final_logit_softcapping in config.json is 30"],
+    [{ model_type: "gemma3_text", sliding_window: null }, "sliding_window in config.json is null"],
+    [{ model_type: "smollm3", use_sliding_window: true }, "use_sliding_window in config.json is true"],
     [{ quantization_config: { quant_method: "awq" } }, "quantization_config in config.json"],
-    [
-      { use_sliding_window: true, sliding_window: 4096, max_window_layers: 1 },
-      "sliding_window in config.json is 4096; expected null",
-    ],
-    [{ model_type: "mistral", sliding_window: 512 }, "sliding_window in config.json is 512; expected null"],
-    [{ model_type: "mistral", sliding_window: undefined }, "sliding_window in config.json is 4096; expected null"], // its default
     [{ layer_types: ["full_attention", "sliding_attention"] }, 'layer_types in config.json is "sliding_attention"'],
     [{ hidden_act: "gelu" }, 'hidden_act in config.json is "gelu"; expected "silu"'],
     [{ attention_bias: true }, "attention_bias in config.json is true"],
     [
       { rope_parameters: { rope_type: "yarn", rope_theta: 1e4 } },
-      'rope_type in config.json is "yarn"; expected "default" or "llama3"',
+      'rope_type in config.json is "yarn"; expected "default", "linear" or "llama3"',
     ],
     [{ rope_scaling: { type: "dynamic", factor: 2 } }, 'rope_type in config.json is "dynamic"'],
     [{ rope_parameters: { rope_type: "llama3" } }, "factor"],

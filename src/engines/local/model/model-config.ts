@@ -1,6 +1,15 @@
 import { z } from "zod";
 import { ModelError } from "../../../core/errors.ts";
-import { type Architecture, architectures, isArchitecture, traitsOf } from "./architectures.ts";
+import {
+  type Architecture,
+  architectures,
+  isArchitecture,
+  type Layers,
+  type LayerType,
+  traitsOf,
+  unsupported,
+} from "./architectures.ts";
+import { formatScaling, parseRope, parseRopes, type Rope, ropeSchema } from "./rope.ts";
 
 /** A decoder-only transformer of the Llama family: what differs between its members is a setting here. */
 export interface ModelConfig {
@@ -21,6 +30,22 @@ export interface ModelConfig {
   readonly attentionBias: boolean;
   /** RMS norms of queries and keys per head, before the rotation (Qwen3). */
   readonly qkNorm: boolean;
+  /** The type of each layer; "full" for all if left out. */
+  readonly layerTypes?: readonly LayerType[];
+  /** Tokens that queries of a "sliding" layer see, themselves included. */
+  readonly window?: number;
+  /** Of "sliding" layers; `rope` if left out. */
+  readonly slidingRope?: Rope;
+  /** Gate of the MLP: SiLU if left out, or GELU by its tanh (Gemma). */
+  readonly activation?: "gelu";
+  /** Norms behind attention and the MLP too, before they are added (Gemma 2 and 3). */
+  readonly sandwichNorms?: true;
+  /** Norms multiply by 1 + weight (Gemma). */
+  readonly normOffset?: true;
+  /** Embeddings are multiplied by this before the first layer; 1 if left out. */
+  readonly embeddingScale?: number;
+  /** Scores are multiplied by this; 1/√headDim if left out. */
+  readonly attentionScale?: number;
   /** The output projection is the embedding; there is no `lm_head.weight`. */
   readonly tieWordEmbeddings: boolean;
   readonly eosTokenIds: readonly number[];
@@ -36,32 +61,7 @@ export interface Lora {
   readonly targets: readonly string[];
 }
 
-export interface Rope {
-  readonly theta: number;
-  /** Llama 3's rescaling of low frequencies; undefined for plain rotary positions. */
-  readonly scaling: Llama3Scaling | undefined;
-}
-
-export interface Llama3Scaling {
-  readonly factor: number;
-  readonly lowFreqFactor: number;
-  readonly highFreqFactor: number;
-  readonly originalMaxPositionEmbeddings: number;
-}
-
 const size = z.int().positive();
-const ropeSchema = z.looseObject({
-  rope_type: z.string().nullish(),
-  type: z.string().nullish(),
-  rope_theta: z.number().positive().nullish(),
-  partial_rotary_factor: z.number().nullish(),
-});
-const llama3Schema = z.object({
-  factor: z.number().positive(),
-  low_freq_factor: z.number().positive(),
-  high_freq_factor: z.number().positive(),
-  original_max_position_embeddings: size,
-});
 const configSchema = z.looseObject({
   vocab_size: size,
   hidden_size: size,
@@ -73,18 +73,27 @@ const configSchema = z.looseObject({
   max_position_embeddings: size,
   rms_norm_eps: z.number().positive().default(1e-6),
   rope_theta: z.number().positive().nullish(),
+  rope_local_base_freq: z.number().positive().nullish(),
   partial_rotary_factor: z.number().nullish(),
   rope_scaling: ropeSchema.nullish(),
   rope_parameters: ropeSchema.nullish(),
   original_max_position_embeddings: size.nullish(),
-  tie_word_embeddings: z.boolean().default(false),
+  tie_word_embeddings: z.boolean().nullish(),
   eos_token_id: z.union([z.int(), z.array(z.int())]).nullish(),
-  hidden_act: z.string().default("silu"),
+  hidden_act: z.string().nullish(),
+  hidden_activation: z.string().nullish(),
+  query_pre_attn_scalar: z.number().positive().default(256),
+  attn_logit_softcapping: z.number().nullish(),
+  final_logit_softcapping: z.number().nullish(),
+  use_bidirectional_attention: z.boolean().nullish(),
   attention_bias: z.boolean().default(false),
   mlp_bias: z.boolean().default(false),
   use_sliding_window: z.boolean().default(false),
-  sliding_window: z.number().nullish(),
+  sliding_window: size.nullish(),
+  sliding_window_pattern: size.nullish(),
   max_window_layers: z.int().nullish(),
+  no_rope_layers: z.array(z.int()).nullish(),
+  no_rope_layer_interval: size.nullish(),
   layer_types: z.array(z.string()).nullish(),
 });
 type ConfigFile = z.infer<typeof configSchema>;
@@ -100,7 +109,9 @@ export function parseModelConfig(json: unknown, file: string): ModelConfig {
     .catch({})
     .parse(json);
   if (!isArchitecture(architecture)) {
-    throw new ModelError(`model_type in ${file}`, architecture, { expected: Object.keys(architectures) });
+    const hint =
+      typeof architecture === "string" && Object.hasOwn(unsupported, architecture) ? unsupported[architecture] : undefined;
+    throw new ModelError(`model_type in ${file}`, architecture, { expected: Object.keys(architectures), hint });
   }
   if (quantization !== undefined && quantization !== null) {
     const hint = "Quantised weights are not supported: use the float version of the model.";
@@ -109,8 +120,18 @@ export function parseModelConfig(json: unknown, file: string): ModelConfig {
   const parsed = configSchema.safeParse(json);
   if (!parsed.success) throw new ModelError(file, "malformed", { expected: z.prettifyError(parsed.error) });
   const config = parsed.data;
-  refuseUnsupported(config, architecture, file);
-  const { attentionBias, qkNorm, headDim: customary } = traitsOf(architecture);
+  const {
+    attentionBias,
+    qkNorm,
+    headDim: customary,
+    layers: layersOf,
+    theta = 10_000,
+    slidingTheta,
+    gemma,
+    tied,
+  } = traitsOf(architecture);
+  const layers = layersOf(config);
+  refuseUnsupported(config, architecture, layers, file);
   const heads = config.num_attention_heads;
   const kvHeads = config.num_key_value_heads ?? heads;
   if (heads % kvHeads !== 0) {
@@ -132,17 +153,28 @@ export function parseModelConfig(json: unknown, file: string): ModelConfig {
     headDim,
     maxPositionEmbeddings: config.max_position_embeddings,
     rmsNormEps: config.rms_norm_eps,
-    rope: parseRope(config, file),
+    ...(slidingTheta === undefined ? { rope: parseRope(config, file, theta) } : ropes(config, file, theta, slidingTheta)),
     attentionBias,
     qkNorm,
-    tieWordEmbeddings: config.tie_word_embeddings,
+    ...(layers.types && { layerTypes: layers.types }),
+    ...(layers.window !== undefined && { window: layers.window }),
+    ...(gemma && {
+      ...{ activation: "gelu", sandwichNorms: true, normOffset: true },
+      embeddingScale: Math.sqrt(config.hidden_size),
+      attentionScale: 1 / Math.sqrt(config.query_pre_attn_scalar),
+    }),
+    tieWordEmbeddings: config.tie_word_embeddings ?? tied ?? false,
     eosTokenIds: [config.eos_token_id ?? []].flat(),
   };
 }
 
+function ropes(config: ConfigFile, file: string, full: number, sliding: number): Pick<ModelConfig, "rope" | "slidingRope"> {
+  const read = parseRopes(config, file, { full, sliding });
+  return { rope: read.full, slidingRope: read.sliding };
+}
+
 /** The `config.json` of a model, in the style that every version of `transformers` reads. */
 export function formatModelConfig(config: ModelConfig): Record<string, unknown> {
-  const { scaling } = config.rope;
   const { className, fields } = traitsOf(config.architecture);
   return {
     architectures: [className],
@@ -154,26 +186,43 @@ export function formatModelConfig(config: ModelConfig): Record<string, unknown> 
     num_attention_heads: config.heads,
     num_key_value_heads: config.kvHeads,
     head_dim: config.headDim,
-    hidden_act: "silu",
+    ...(config.activation === "gelu" ? { hidden_activation: geluName } : { hidden_act: "silu" }),
     max_position_embeddings: config.maxPositionEmbeddings,
     rms_norm_eps: config.rmsNormEps,
     rope_theta: config.rope.theta,
-    rope_scaling:
-      scaling === undefined
-        ? null
-        : {
-            rope_type: "llama3",
-            factor: scaling.factor,
-            low_freq_factor: scaling.lowFreqFactor,
-            high_freq_factor: scaling.highFreqFactor,
-            original_max_position_embeddings: scaling.originalMaxPositionEmbeddings,
-          },
+    rope_scaling: formatScaling(config.rope),
     tie_word_embeddings: config.tieWordEmbeddings,
     ...fields,
+    ...formatLayers(config),
     bos_token_id: null,
     eos_token_id: config.eosTokenIds.length === 0 ? null : config.eosTokenIds,
   };
 }
+
+function formatLayers({ layerTypes, window, rope, slidingRope, attentionScale }: ModelConfig): Record<string, unknown> {
+  const types = layerTypes?.map(fileType);
+  return {
+    ...(window !== undefined && { use_sliding_window: true, sliding_window: window, layer_types: types }),
+    ...(layerTypes?.includes("unrotated") && { no_rope_layers: layerTypes.map((type) => (type === "unrotated" ? 0 : 1)) }),
+    ...(slidingRope && {
+      rope_local_base_freq: slidingRope.theta,
+      rope_parameters: { full_attention: formatRope(rope), sliding_attention: formatRope(slidingRope) },
+    }),
+    ...(attentionScale !== undefined && { query_pre_attn_scalar: Math.round(1 / attentionScale ** 2) }),
+  };
+}
+
+function formatRope(rope: Rope): Record<string, unknown> {
+  return { rope_theta: rope.theta, ...(formatScaling(rope) ?? { rope_type: "default" }) };
+}
+
+/** As `layer_types` names it. */
+function fileType(type: LayerType): string {
+  return type === "sliding" ? "sliding_attention" : "full_attention";
+}
+
+/** GELU by its tanh. */
+const geluName = "gelu_pytorch_tanh";
 
 /** Every parameter's shape by its Hugging Face name, in the order of the forward pass. Matrices are [outputs, inputs]. */
 export function parameterShapes(config: ModelConfig): Map<string, readonly number[]> {
@@ -198,54 +247,33 @@ export function parameterShapes(config: ModelConfig): Map<string, readonly numbe
     }
     add("self_attn.o_proj.weight", hiddenSize, queries);
     add("post_attention_layernorm.weight", hiddenSize);
+    if (config.sandwichNorms) add("pre_feedforward_layernorm.weight", hiddenSize);
     add("mlp.gate_proj.weight", intermediateSize, hiddenSize);
     add("mlp.up_proj.weight", intermediateSize, hiddenSize);
     add("mlp.down_proj.weight", hiddenSize, intermediateSize);
+    if (config.sandwichNorms) add("post_feedforward_layernorm.weight", hiddenSize);
   }
   shapes.set("model.norm.weight", [hiddenSize]);
   if (!config.tieWordEmbeddings) shapes.set("lm_head.weight", [vocabSize, hiddenSize]);
   return shapes;
 }
 
-function refuseUnsupported(config: ConfigFile, architecture: Architecture, file: string): void {
+function refuseUnsupported(config: ConfigFile, architecture: Architecture, { types }: Layers, file: string): void {
   const refuse = (field: string, value: unknown, expected: readonly unknown[]) => {
     throw new ModelError(`${field} in ${file}`, value, { expected, hint: "The local engine does not compute anything else." });
   };
-  if (config.hidden_act !== "silu") refuse("hidden_act", config.hidden_act, ["silu"]);
-  const window = traitsOf(architecture).slidingWindow(config);
-  if (window !== null) refuse("sliding_window", window, [null]);
-  const windowed = config.layer_types?.find((type) => type !== "full_attention");
-  if (windowed !== undefined) refuse("layer_types", windowed, ["full_attention"]);
+  const { gemma } = traitsOf(architecture);
+  const [field, activation] = gemma ? (["hidden_activation", geluName] as const) : (["hidden_act", "silu"] as const);
+  if ((config[field] ?? activation) !== activation) refuse(field, config[field], [activation]);
+  if (gemma) {
+    for (const capped of ["attn_logit_softcapping", "final_logit_softcapping"] as const)
+      if (config[capped] != null) refuse(capped, config[capped], [null]);
+    if (config.use_bidirectional_attention) refuse("use_bidirectional_attention", true, [false]);
+    if (config.sliding_window === null) refuse("sliding_window", null, ["a number of tokens"]);
+  }
+  if (architecture === "smollm3" && config.use_sliding_window) refuse("use_sliding_window", true, [false]);
+  const other = config.layer_types?.findIndex((type, layer) => type !== fileType(types?.[layer] ?? "full")) ?? -1;
+  if (other >= 0) refuse("layer_types", config.layer_types?.[other], [fileType(types?.[other] ?? "full")]);
   if (config.attention_bias && architecture !== "qwen2") refuse("attention_bias", true, [false]);
   if (config.mlp_bias) refuse("mlp_bias", true, [false]);
-}
-
-/** As `transformers` reads it: `rope_scaling` goes before `rope_parameters`, what stands inside of them before what stands beside. */
-function parseRope(config: ConfigFile, file: string): Rope {
-  const [field, given] =
-    config.rope_scaling != null && Object.keys(config.rope_scaling).length > 0
-      ? (["rope_scaling", config.rope_scaling] as const)
-      : (["rope_parameters", config.rope_parameters ?? {}] as const);
-  const nested = Object.values(given).find((value) => typeof value === "object" && value !== null);
-  if (nested !== undefined) {
-    throw new ModelError(`${field} in ${file}`, given, { expected: "the same for all layers, as numbers by name" });
-  }
-  const theta = given.rope_theta ?? config.rope_theta ?? 10_000; // the default of transformers
-  const rotated = given.partial_rotary_factor ?? config.partial_rotary_factor ?? 1;
-  if (rotated !== 1) throw new ModelError(`partial_rotary_factor in ${file}`, rotated, { expected: [1] });
-  const kind = given.rope_type ?? given.type ?? "default";
-  const typeField = `rope_type in ${file}`;
-  if (kind === "default") return { theta, scaling: undefined };
-  if (kind !== "llama3") throw new ModelError(typeField, kind, { expected: ["default", "llama3"] });
-  const llama3 = llama3Schema.safeParse(given);
-  if (!llama3.success) throw new ModelError(typeField, kind, { expected: z.prettifyError(llama3.error) });
-  return {
-    theta,
-    scaling: {
-      factor: llama3.data.factor,
-      lowFreqFactor: llama3.data.low_freq_factor,
-      highFreqFactor: llama3.data.high_freq_factor,
-      originalMaxPositionEmbeddings: config.original_max_position_embeddings ?? llama3.data.original_max_position_embeddings,
-    },
-  };
 }

@@ -70,7 +70,7 @@ export async function saveModel(folder: string, model: Model, { dtype }: { reado
 }
 
 /**
- * A model with random weights: matrices and embeddings normal with deviation 1/√(inputs), biases 0, norms 1.
+ * A model with random weights: matrices and embeddings normal with deviation 1/√(inputs), biases 0, norms by 1.
  * @param companions the tokenizer's files, which `saveModel` writes beside the weights
  */
 export function initialiseModel(config: ModelConfig, random: Random, companions: Model["companions"] = new Map()): Model {
@@ -80,7 +80,7 @@ export function initialiseModel(config: ModelConfig, random: Random, companions:
     if (shape.length === 2) {
       const deviation = 1 / Math.sqrt(shape[1]);
       for (let i = 0; i < data.length; i++) data[i] = deviation * random.normal();
-    } else if (!name.endsWith(".bias")) data.fill(1);
+    } else if (!name.endsWith(".bias")) data.fill(config.normOffset ? 0 : 1);
     parameters.set(name, { shape, data });
   }
   return { config, parameters, configFile: formatModelConfig(config), companions };

@@ -1,6 +1,8 @@
 import type { Graph, Tensor } from "../graph/graph.ts";
+import type { LayerType } from "./architectures.ts";
 import { addAdapter } from "./lora.ts";
 import type { ModelConfig } from "./model-config.ts";
+import { type Rope, rotaryFrequency } from "./rope.ts";
 
 /** A parameter by its Hugging Face name. */
 export type Parameters = (name: string) => Tensor;
@@ -54,9 +56,13 @@ export function decoder(
   attend: Attend,
   { foldNorms, queries }: DecoderOptions = {},
 ): Tensor {
-  const rotate = rotation(g, config);
-  let x = g.gather(weight("model.embed_tokens.weight"), tokens);
+  const rotations = new Map<LayerType, Rotate>();
+  const embedded = g.gather(weight("model.embed_tokens.weight"), tokens);
+  let x = config.embeddingScale === undefined ? embedded : g.mul(embedded, g.scalar(config.embeddingScale));
   for (let layer = 0; layer < config.layers; layer++) {
+    const type = typeOf(config, layer);
+    const rotate = rotations.get(type) ?? rotation(g, config, type);
+    rotations.set(type, rotate);
     const inLayer = (name: string) => weight(`model.layers.${layer}.${name}`);
     const options = { foldNorms, queries: layer === config.layers - 1 ? queries : undefined };
     x = decoderLayer(g, config, inLayer, { x, positions }, rotate, (q, k, v) => attend(layer, q, k, v), options);
@@ -64,10 +70,15 @@ export function decoder(
   return g.rmsNormalise(x, config.rmsNormEps);
 }
 
+export function typeOf({ layerTypes }: ModelConfig, layer: number): LayerType {
+  return layerTypes?.[layer] ?? "full";
+}
+
 /**
  * One layer of Qwen3's decoder (arXiv:2505.09388), and of Qwen2's and Llama's by configuration, over x [B, T, D]:
  *   x ← x + Wo·attention( rope(norm(Wq·norm(x))), rope(norm(Wk·norm(x))), Wv·norm(x) )
  *   x ← x + Wd·( silu(Wg·norm(x)) ∘ Wu·norm(x) )
+ * Gemma's has GELU instead of silu, norms by 1 + w, and a norm of what is added: x ← x + norm(Wo·…), x ← x + norm(Wd·…).
  * Each W·x gains an adapter's s·B(A·x) where the configuration has one.
  * @param weight by the name inside of the layer
  * @returns [B, T, D], or [B, P, D] where only some tokens are queries
@@ -120,7 +131,8 @@ export function projections(
     const split = g.reshape(biased, [x.shape[0], x.shape[1], name === "q" ? heads : kvHeads, headDim]);
     const apart = g.transpose(split, [0, 2, 1, 3]);
     if (name === "v") return apart;
-    const normed = config.qkNorm ? g.mul(g.rmsNormalise(apart, rmsNormEps), weight(`self_attn.${name}_norm.weight`)) : apart;
+    const norm = `self_attn.${name}_norm`;
+    const normed = config.qkNorm ? g.mul(g.rmsNormalise(apart, rmsNormEps), normWeight(g, config, weight, norm)) : apart;
     return rotate(normed, positions);
   });
 }
@@ -135,10 +147,19 @@ export function afterAttention(
   options: Pick<DecoderOptions, "foldNorms"> = {},
 ): Tensor {
   const merged = g.reshape(attended, [x.shape[0], x.shape[1], config.heads * config.headDim]);
-  const between = g.add(x, linear(g, config, weight, merged, "self_attn.o_proj"));
-  const modules = ["mlp.gate_proj", "mlp.up_proj"];
-  const [gate, up] = normedLinear(g, config, weight, between, "post_attention_layernorm", modules, options);
-  return g.add(between, linear(g, config, weight, g.mul(g.silu(gate), up), "mlp.down_proj"));
+  const added = (value: Tensor, norm: string) =>
+    config.sandwichNorms ? g.mul(g.rmsNormalise(value, config.rmsNormEps), normWeight(g, config, weight, norm)) : value;
+  const between = g.add(x, added(linear(g, config, weight, merged, "self_attn.o_proj"), "post_attention_layernorm"));
+  const norm = config.sandwichNorms ? "pre_feedforward_layernorm" : "post_attention_layernorm";
+  const [gate, up] = normedLinear(g, config, weight, between, norm, ["mlp.gate_proj", "mlp.up_proj"], options);
+  const activated = config.activation === "gelu" ? g.gelu(gate) : g.silu(gate);
+  return g.add(between, added(linear(g, config, weight, g.mul(activated, up), "mlp.down_proj"), "post_feedforward_layernorm"));
+}
+
+/** What a norm multiplies by. */
+export function normWeight(g: Graph, { normOffset }: ModelConfig, weight: Parameters, norm: string): Tensor {
+  const given = weight(`${norm}.weight`);
+  return normOffset ? g.add(given, g.scalar(1)) : given;
 }
 
 function linear(g: Graph, config: ModelConfig, weight: Parameters, input: Tensor, module: string): Tensor {
@@ -156,7 +177,7 @@ function normedLinear(
   { foldNorms = foldsNorms(config) }: Pick<DecoderOptions, "foldNorms">,
 ): readonly Tensor[] {
   const normalised = g.rmsNormalise(input, config.rmsNormEps);
-  const scale = weight(`${norm}.weight`);
+  const scale = normWeight(g, config, weight, norm);
   const normed = g.mul(normalised, scale);
   if (!foldNorms) return modules.map((module) => linear(g, config, weight, normed, module));
   const matrices = modules.map((module) => weight(`${module}.weight`));
@@ -178,28 +199,31 @@ function foldsNorms({ hiddenSize }: ModelConfig): boolean {
 /** Logits [M, V] of hidden states [M, D] as `decoder` returns them. */
 export function unembed(g: Graph, config: ModelConfig, weight: Parameters, hidden: Tensor): Tensor {
   const head = config.tieWordEmbeddings ? "model.embed_tokens.weight" : "lm_head.weight";
-  return g.matmul(g.mul(hidden, weight("model.norm.weight")), weight(head), { transB: true });
+  return g.matmul(g.mul(hidden, normWeight(g, config, weight, "model.norm")), weight(head), { transB: true });
 }
 
 export function attentionScale(config: ModelConfig): number {
-  return 1 / Math.sqrt(config.headDim);
+  return config.attentionScale ?? 1 / Math.sqrt(config.headDim);
 }
 
 /** Rotates heads [B, H, T, size] of tokens at positions [B, T]. */
 export type Rotate = (heads: Tensor, positions: Tensor) => Tensor;
 
-export function rotation(g: Graph, config: ModelConfig): Rotate {
-  const [cosine, sine] = rotaryTables(g, config);
+/** The rotation of layers of a type. */
+export function rotation(g: Graph, config: ModelConfig, type: LayerType): Rotate {
+  if (type === "unrotated") return (heads) => heads;
+  const rope = type === "sliding" ? (config.slidingRope ?? config.rope) : config.rope;
+  const [cosine, sine] = rotaryTables(g, config, rope);
   return (heads, positions) => g.rotary(heads, positions, cosine, sine);
 }
 
-/** Cosines and sines [positions, headDim/2]: angle of pair i at position p is p·θ^(−2i/headDim) (arXiv:2104.09864). */
-function rotaryTables(g: Graph, { headDim, maxPositionEmbeddings, rope }: ModelConfig): [Tensor, Tensor] {
+/** Cosines and sines [positions, headDim/2]. */
+function rotaryTables(g: Graph, { headDim, maxPositionEmbeddings }: ModelConfig, rope: Rope): [Tensor, Tensor] {
   const half = headDim / 2;
   const cosine = new Float32Array(maxPositionEmbeddings * half);
   const sine = new Float32Array(maxPositionEmbeddings * half);
   for (let i = 0; i < half; i++) {
-    const frequency = scaledFrequency(rope.theta ** ((-2 * i) / headDim), rope.scaling);
+    const frequency = rotaryFrequency(rope, headDim, i);
     for (let position = 0; position < maxPositionEmbeddings; position++) {
       cosine[position * half + i] = Math.cos(position * frequency);
       sine[position * half + i] = Math.sin(position * frequency);
@@ -207,15 +231,4 @@ function rotaryTables(g: Graph, { headDim, maxPositionEmbeddings, rope }: ModelC
   }
   const shape = [maxPositionEmbeddings, half];
   return [g.constant(cosine, shape), g.constant(sine, shape)];
-}
-
-/** Llama 3's rope scaling: long wavelengths are stretched by `factor`, short ones kept, those between blended. */
-function scaledFrequency(frequency: number, scaling: ModelConfig["rope"]["scaling"]): number {
-  if (!scaling) return frequency;
-  const { factor, lowFreqFactor, highFreqFactor, originalMaxPositionEmbeddings: original } = scaling;
-  const wavelength = (2 * Math.PI) / frequency;
-  if (wavelength < original / highFreqFactor) return frequency;
-  if (wavelength > original / lowFreqFactor) return frequency / factor;
-  const blend = (original / wavelength - lowFreqFactor) / (highFreqFactor - lowFreqFactor);
-  return ((1 - blend) * frequency) / factor + blend * frequency;
 }

@@ -5,7 +5,8 @@ import { forgetOnDevice } from "../machine/device-memory.ts";
 import type { Arrays } from "../model/arrays.ts";
 import { adapterShapes, mergedParameters } from "../model/lora.ts";
 import { type ModelConfig, parameterShapes } from "../model/model-config.ts";
-import { type Attend, attentionScale, decoder, parametersOf, unembed } from "../model/transformer.ts";
+import { type Attend, attentionScale, decoder, parametersOf, typeOf, unembed } from "../model/transformer.ts";
+import { unseen } from "../training/masks.ts";
 
 /**
  * One step of sampling: R rows take C new tokens each, attend to S cached ones, and give the distribution of the token that
@@ -78,7 +79,8 @@ export class SamplingGraph {
 
   async step(inputs: StepInputs, { logits: wantLogits }: { readonly logits: boolean }): Promise<StepOutputs> {
     const { rows, chunk, cached } = inputs;
-    const { layers, kvHeads, headDim } = this.#config;
+    const { layers, kvHeads, headDim, window } = this.#config;
+    const maskShape = [rows, 1, 1, chunk, cached + chunk];
     const cacheShape = [rows, kvHeads, 1, cached, headDim];
     const byLayer = (name: string) => Array.from({ length: layers }, (_, layer) => `${name}${layer}`);
     const cache = (name: string, data: readonly Float32Array[]) =>
@@ -89,7 +91,8 @@ export class SamplingGraph {
         ...this.#weights,
         tokens: { data: inputs.tokens, shape: [rows, chunk] },
         positions: { data: inputs.positions, shape: [rows, chunk] },
-        mask: { data: inputs.mask, shape: [rows, 1, 1, chunk, cached + chunk] },
+        mask: { data: inputs.mask, shape: maskShape },
+        ...(window !== undefined && { windowMask: { data: windowMask(inputs, window), shape: maskShape } }),
         last: { data: inputs.last, shape: [rows] },
         inverseTemperatures: { data: inputs.inverseTemperatures, shape: [rows, 1] },
         ...Object.fromEntries([...cache("keys", inputs.keys), ...cache("values", inputs.values)]),
@@ -111,6 +114,24 @@ export class SamplingGraph {
   }
 }
 
+/**
+ * The mask of layers whose queries see no more than a window: a cached token's position is its place, and a new one's is given.
+ * @returns the same array where nothing is out of any window
+ */
+function windowMask({ rows, chunk, cached, positions, mask }: StepInputs, window: number): Float32Array {
+  if (positions.every((position) => position < window)) return mask;
+  const narrow = mask.slice();
+  const width = cached + chunk;
+  for (let line = 0; line < rows * chunk; line++) {
+    const first = Number(positions[line]) - window + 1;
+    if (first <= 0) continue;
+    narrow.fill(unseen, line * width, line * width + Math.min(first, cached));
+    const row = line - (line % chunk);
+    for (let c = 0; c < chunk; c++) if (Number(positions[row + c]) < first) narrow[line * width + cached + c] = unseen;
+  }
+  return narrow;
+}
+
 function samplingGraph(
   model: ModelConfig,
   parameters: ReadonlyMap<string, Value>,
@@ -129,6 +150,7 @@ function samplingGraph(
   const tokens = g.input("tokens", ["R", "C"], "int32");
   const positions = g.input("positions", ["R", "C"], "int64");
   const mask = g.input("mask", ["R", 1, 1, "C", "S+C"]);
+  const windowed = config.window === undefined ? mask : g.input("windowMask", mask.shape);
   const last = g.input("last", ["R"], "int32");
   const inverseTemperatures = g.input("inverseTemperatures", ["R", 1]);
 
@@ -138,7 +160,8 @@ function samplingGraph(
     const cachedValues = g.input(`values${layer}`, ["R", kvHeads, 1, "S", headDim]);
     g.output(`newKeys${layer}`, k);
     g.output(`newValues${layer}`, v);
-    return g.apply("cachedAttention", [q, k, v, cachedKeys, cachedValues, mask], { scale })[0];
+    const seen = typeOf(config, layer) === "sliding" ? windowed : mask;
+    return g.apply("cachedAttention", [q, k, v, cachedKeys, cachedValues, seen], { scale })[0];
   };
   const hidden = decoder(g, config, weight, { tokens, positions }, attend, { foldNorms });
   const lastHidden = g.gather(g.reshape(hidden, ["R*C", hiddenSize]), last);

@@ -93,10 +93,13 @@ export class AttentionPass {
   }
 
   /** [Q, S] */
-  #mask({ start, end, keys, common, mask }: AttentionBlock): Float32Array {
-    const [queries, size, width] = [end - start, keys.length, keys.length - common];
+  #mask({ start, end, keys, common: { from, to }, mask }: AttentionBlock): Float32Array {
+    const [queries, size, width] = [end - start, keys.length, keys.length - (to - from)];
     const whole = this.#arrays.get("mask", queries * size).fill(0);
-    for (let line = 0; line < queries; line++) whole.set(mask.subarray(line * width, (line + 1) * width), line * size + common);
+    for (let line = 0; line < queries; line++) {
+      whole.set(mask.subarray(line * width, line * width + from), line * size);
+      whole.set(mask.subarray(line * width + from, (line + 1) * width), line * size + to);
+    }
     return whole;
   }
 }

@@ -1,4 +1,4 @@
-import { unseen } from "./masks.ts";
+import { exceeds, unseen } from "./masks.ts";
 import type { PackedBatch, Row } from "./packing.ts";
 
 /** The tokens of a batch one after another, without padding: N tokens, of which R are read (predicted from). */
@@ -14,52 +14,60 @@ export interface FlatBatch {
   /** [M]: for every scored token the index in `reads` of the token that predicts it. */
   readonly predictors: Int32Array;
   /** Where attention takes place: of every token to its ancestors, and the same for those that are read alone. */
-  readonly blocks: { readonly all: readonly AttentionBlock[]; readonly read: readonly AttentionBlock[] };
+  readonly blocks: Blocks;
+  /** The same with no more of the ancestors than a window has tokens. */
+  readonly windowBlocks: Blocks;
 }
 
-/**
- * Attention of Q queries, side by side in their list, to the S tokens that at least one of them sees. Tokens that all of them see come first;
- * only behind those is there something to be masked.
- */
+export interface Blocks {
+  readonly all: readonly AttentionBlock[];
+  readonly read: readonly AttentionBlock[];
+}
+
+/** Attention of Q queries, side by side in their list, to the S tokens that at least one of them sees. Only those are masked that not all of them see. */
 export interface AttentionBlock {
   /** The queries are those from `start` up to, not including, `end`. */
   readonly start: number;
   readonly end: number;
   /** [S]: ascending. */
   readonly keys: Int32Array;
-  /** Number of keys, the first ones, that all queries see. */
-  readonly common: number;
-  /** [Q, S − common]: 0 where a query sees a key, `unseen` elsewhere. */
+  /** Keys side by side that all queries see: from `from` up to, not including, `to`. The first ones, where there is no window. */
+  readonly common: { readonly from: number; readonly to: number };
+  /** [Q, S − (to − from)]: of the other keys, in their order, 0 where a query sees a key, `unseen` elsewhere. */
   readonly mask: Float32Array;
 }
 
-/** @param blockQueries number of queries that a block may have, of a row of this many tokens */
-export function flatten(batch: PackedBatch, blockQueries: (length: number) => number): FlatBatch {
+/**
+ * @param blockQueries number of queries that a block may have, of a row of this many tokens
+ * @param window tokens on its path that a token of a "sliding" layer sees, itself included
+ */
+export function flatten(
+  batch: PackedBatch,
+  blockQueries: (length: number) => number,
+  window = Number.POSITIVE_INFINITY,
+): FlatBatch {
   const { tries, length } = batch;
   const count = tries.reduce((sum, { tokens }) => sum + tokens.length, 0);
   const tokens = new Int32Array(count);
   const positions = new BigInt64Array(count);
   const reads: number[] = [];
   const placeOfRead = new Map<number, number>();
-  const all: AttentionBlock[] = [];
-  const read: AttentionBlock[] = [];
+  const blocks = { all: [] as AttentionBlock[], read: [] as AttentionBlock[] };
+  const windowBlocks: typeof blocks = exceeds(batch, window) ? { all: [], read: [] } : blocks;
   let start = 0;
   tries.forEach((row, r) => {
     const size = row.tokens.length;
     tokens.set(row.tokens, start);
     positions.set(batch.positions.subarray(r * length, r * length + size), start);
     const readNodes = [...new Set(row.samples.flatMap(({ before }) => before))].sort((a, b) => a - b);
+    const allNodes = Array.from({ length: size }, (_, node) => node);
     const most = blockQueries(size);
-    all.push(
-      ...blocksOf(
-        row,
-        start,
-        start,
-        Array.from({ length: size }, (_, node) => node),
-        most,
-      ),
-    );
-    read.push(...blocksOf(row, start, reads.length, readNodes, most));
+    const add = (to: typeof blocks, width: number) => {
+      to.all.push(...blocksOf(row, { base: start, first: start, nodes: allNodes, most, window: width }));
+      to.read.push(...blocksOf(row, { base: start, first: reads.length, nodes: readNodes, most, window: width }));
+    };
+    add(blocks, Number.POSITIVE_INFINITY);
+    if (windowBlocks !== blocks) add(windowBlocks, window);
     for (const node of readNodes) placeOfRead.set(r * length + node, reads.push(start + node) - 1);
     start += size;
   });
@@ -69,39 +77,91 @@ export function flatten(batch: PackedBatch, blockQueries: (length: number) => nu
     reads: Int32Array.from(reads),
     readPositions: BigInt64Array.from(reads, (token) => positions[token]),
     predictors: batch.predictors.map((query) => placeOfRead.get(batch.queries[query]) ?? 0),
-    blocks: { all, read },
+    blocks,
+    windowBlocks,
   };
 }
 
-/**
- * Cuts the queries of a row into blocks.
- * @param base index of the row's first token in the batch
- * @param first index of the row's first query in its list
- * @param nodes of the queries, ascending
- */
-function blocksOf({ parents }: Row, base: number, first: number, nodes: readonly number[], most: number): AttentionBlock[] {
+interface Cut {
+  /** Index of the row's first token in the batch. */
+  readonly base: number;
+  /** Index of the row's first query in its list. */
+  readonly first: number;
+  /** Of the queries, ascending. */
+  readonly nodes: readonly number[];
+  /** Queries of a block. */
+  readonly most: number;
+  /** Tokens on its path that a query sees, itself included. */
+  readonly window: number;
+}
+
+/** Cuts the queries of a row into blocks. */
+function blocksOf({ parents, positions }: Row, { base, first, nodes, most, window }: Cut): AttentionBlock[] {
   const blocks: AttentionBlock[] = [];
-  /** The block that a node was last seen in, and by how many of its queries. */
+  /** The block that a node was last seen in, and its column there. */
   const seenIn = new Int32Array(parents.length).fill(-1);
   const column = new Int32Array(parents.length);
   for (let start = 0; start < nodes.length; start += most) {
     const queries = nodes.slice(start, start + most);
+    const visit = (query: number, each: (node: number) => boolean | undefined) => {
+      const first = positions[query] - window;
+      for (let node = query; node >= 0 && positions[node] > first && each(node) !== false; ) node = parents[node];
+    };
+    const endless = window === Number.POSITIVE_INFINITY;
     for (const query of queries)
-      for (let node = query; node >= 0 && seenIn[node] !== start; node = parents[node]) seenIn[node] = start;
+      visit(query, (node) => {
+        if (endless && seenIn[node] === start) return false; // and so is everything above
+        seenIn[node] = start;
+      });
     const keys: number[] = [];
     for (let node = 0; node <= queries[queries.length - 1]; node++)
       if (seenIn[node] === start) column[node] = keys.push(node) - 1;
-    const common = commonAncestors(parents, queries);
-    const width = keys.length - common;
+    const common = endless
+      ? { from: 0, to: commonAncestors(parents, queries) }
+      : longestRun(
+          countViews(keys.length, queries, (query, count) => visit(query, (node) => count(column[node]))),
+          queries.length,
+        );
+    const width = keys.length - (common.to - common.from);
     const mask = new Float32Array(queries.length * width).fill(unseen);
     queries.forEach((query, line) => {
-      for (let node = query; node >= 0 && column[node] >= common; node = parents[node])
-        mask[line * width + column[node] - common] = 0;
+      visit(query, (node) => {
+        const place = column[node];
+        if (place < common.from) mask[line * width + place] = 0;
+        else if (place >= common.to) mask[line * width + place - (common.to - common.from)] = 0;
+        else if (common.from === 0) return false;
+      });
     });
     const [from, to] = [first + start, first + start + queries.length];
     blocks.push({ start: from, end: to, keys: Int32Array.from(keys, (node) => base + node), common, mask });
   }
   return blocks;
+}
+
+/** @returns for each key the number of queries that see it */
+function countViews(
+  keys: number,
+  queries: readonly number[],
+  visit: (query: number, count: (key: number) => undefined) => void,
+): Int32Array {
+  const views = new Int32Array(keys);
+  for (const query of queries)
+    visit(query, (key) => {
+      views[key]++;
+    });
+  return views;
+}
+
+/** The longest run of entries that have a value. */
+function longestRun(values: Int32Array, value: number): { from: number; to: number } {
+  let longest = { from: 0, to: 0 };
+  for (let from = 0; from < values.length; from++) {
+    let to = from;
+    while (to < values.length && values[to] === value) to++;
+    if (to - from > longest.to - longest.from) longest = { from, to };
+    from = to;
+  }
+  return longest;
 }
 
 /** Number of nodes that all of the given ones have on their way to the root, themselves included: a path from the root. */

@@ -1,5 +1,6 @@
 import { attentionGradients, differentiate } from "../graph/gradients.ts";
 import { Graph, type Tensor } from "../graph/graph.ts";
+import type { LayerType } from "../model/architectures.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { afterAttention, attentionScale, type Parameters, type Projection, projections, rotation } from "../model/transformer.ts";
@@ -7,7 +8,7 @@ import { gradientOf, numbersOf, weightsOf } from "./training-graph.ts";
 
 /** The parts that a layer is computed in, and the head. Heads are token by token here: [1, T, H, size]. */
 export type PartName =
-  | { readonly part: "projections"; readonly names: readonly Projection[] }
+  | { readonly part: "projections"; readonly names: readonly Projection[]; readonly type: LayerType }
   | { readonly part: "attention" | "after" | "head" };
 
 /** A part's graph. Parameters are inputs, by their name inside of the layer; the head's by their whole name. */
@@ -31,7 +32,7 @@ export const upstreamOf = (name: string) => `upstream/${name}`;
 export function partGraph(context: PartContext, name: PartName, backward: boolean): PartGraph {
   switch (name.part) {
     case "projections":
-      return projectionsGraph(context, name.names, backward);
+      return projectionsGraph(context, name, backward);
     case "attention":
       return attentionGraph(context.config, backward);
     case "after":
@@ -42,13 +43,17 @@ export function partGraph(context: PartContext, name: PartName, backward: boolea
 }
 
 /** x [1, T, D] and positions [1, T] → queries, keys or values [1, T, H, size]. */
-function projectionsGraph(context: PartContext, names: readonly Projection[], backward: boolean): PartGraph {
+function projectionsGraph(
+  context: PartContext,
+  { names, type }: Extract<PartName, { part: "projections" }>,
+  backward: boolean,
+): PartGraph {
   const { config } = context;
   const g = new Graph();
   const x = g.input("x", [1, "T", config.hiddenSize]);
   const positions = g.input("positions", [1, "T"], "int64");
   const { weight, used } = lazyParameters(g, context);
-  const made = projections(g, config, weight, { x, positions }, rotation(g, config), names).map((t) =>
+  const made = projections(g, config, weight, { x, positions }, rotation(g, config, type), names).map((t) =>
     g.transpose(t, [0, 2, 1, 3]),
   );
   if (!backward) return withOutputs(g, Object.fromEntries(names.map((name, i) => [name, made[i]])));

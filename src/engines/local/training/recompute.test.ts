@@ -11,7 +11,7 @@ import { RecomputingGraph, wholeGraphBytes } from "./recompute.ts";
 import { type TrainableModel, TrainingGraph } from "./training-graph.ts";
 
 const random = randomStream(1, "recompute");
-const ids = (length: number) => Array.from({ length }, () => random.integer(300));
+const ids = (length: number) => Array.from({ length }, () => random.integer(60));
 const prompt = ids(9);
 // Two turns, a sample that leaves the first after its prompt, and one that shares nothing: rows with branches and with padding.
 const first = ids(5);
@@ -46,7 +46,8 @@ async function pass(graph: TrainableModel, head: Head, parameters: Arrays, train
 }
 
 const heads = { logprobHead, entropyHead, valueHead };
-const cases = (["qwen3", "qwen2", "llama"] as const).flatMap((model) =>
+const models = ["qwen3", "qwen2", "llama", "gemma3_text", "mistral-window", "smollm3"] as const;
+const cases = models.flatMap((model) =>
   (Object.keys(heads) as (keyof typeof heads)[]).flatMap((head) => [false, true].map((lora) => ({ model, head, lora }))),
 );
 

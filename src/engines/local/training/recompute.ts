@@ -3,7 +3,7 @@ import type { SessionOptions } from "../machine/device.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
-import { parametersOf } from "../model/transformer.ts";
+import { parametersOf, typeOf } from "../model/transformer.ts";
 import { AttentionPass } from "./attention-pass.ts";
 import { type FlatBatch, flatten } from "./blocks.ts";
 import { type PartContext, type PartName, partGraph, upstreamOf } from "./layer-graphs.ts";
@@ -101,7 +101,7 @@ export class RecomputingGraph implements TrainableModel {
   }
 
   #flatten(batch: PackedBatch): FlatBatch {
-    return flatten(batch, (length) => this.#options.blockQueries ?? blockQueries(this.#config, length));
+    return flatten(batch, (length) => this.#options.blockQueries ?? blockQueries(this.#config, length), this.#config.window);
   }
 
   async #backward(
@@ -111,7 +111,7 @@ export class RecomputingGraph implements TrainableModel {
     gradients: GradientSums,
     temperature: number,
   ): Promise<Float32Array> {
-    const { layers, hiddenSize } = this.#config;
+    const { layers, hiddenSize, embeddingScale = 1 } = this.#config;
     const flat = this.#flatten(batch);
     const last = await this.#throughLayers(flat, parameters, (layer) => layer);
     const numbers = new Float32Array(batch.targets.length);
@@ -119,7 +119,10 @@ export class RecomputingGraph implements TrainableModel {
     await this.#read(batch, flat, last, parameters, temperature, numbers, { weights, gradients, adjoint });
     for (let layer = layers - 1; layer >= 0; layer--)
       adjoint = await this.#layerBackward(flat, parameters, gradients, layer, adjoint);
-    if (this.#trained.has(embedding)) addRows(gradients.filled(embedding), flat.tokens, adjoint, hiddenSize);
+    if (this.#trained.has(embedding)) {
+      scale(adjoint, embeddingScale);
+      addRows(gradients.filled(embedding), flat.tokens, adjoint, hiddenSize);
+    }
     return numbers;
   }
 
@@ -128,9 +131,10 @@ export class RecomputingGraph implements TrainableModel {
    * @returns what the last layer makes of the tokens that are read, [R, D]
    */
   async #throughLayers(flat: FlatBatch, parameters: Arrays, slot: (layer: number) => number): Promise<Float32Array> {
-    const { layers, hiddenSize } = this.#config;
+    const { layers, hiddenSize, embeddingScale = 1 } = this.#config;
     const input = this.#arrays.get(`hidden/${slot(0)}`, flat.tokens.length * hiddenSize);
     rowsOf(parametersOf(parameters)(embedding), flat.tokens, input, hiddenSize);
+    scale(input, embeddingScale);
     let x = input;
     for (let layer = 0; layer < layers; layer++) {
       const { queries, blocks } = this.#queriesOf(flat, layer);
@@ -157,7 +161,7 @@ export class RecomputingGraph implements TrainableModel {
   async #project(flat: FlatBatch, parameters: Arrays, layer: number, x: Float32Array): Promise<Projected> {
     const made: { -readonly [Name in keyof Projected]?: Float32Array } = {};
     for (const { names, input, positions } of this.#projections(flat, layer, x)) {
-      const part = await this.#part({ part: "projections", names }, false);
+      const part = await this.#part({ part: "projections", names, type: typeOf(this.#config, layer) }, false);
       for (const name of names) made[name] = this.#arrays.get(name, positions.length * this.#width(name));
       for (const { start, end } of this.#pieces(positions.length)) {
         const into = names.map((name) => [name, this.#rows(made[name] ?? input, start, end, this.#headShape(name))] as const);
@@ -211,7 +215,7 @@ export class RecomputingGraph implements TrainableModel {
     await this.#attention.backward(blocks, { q, k, v }, o, ofO, of);
 
     for (const { names, input, positions, tokens } of this.#projections(flat, layer, x)) {
-      const part = await this.#part({ part: "projections", names }, true);
+      const part = await this.#part({ part: "projections", names, type: typeOf(this.#config, layer) }, true);
       const ofInput = this.#arrays.get("adjoint/x", input.length);
       for (const { start, end } of this.#pieces(positions.length)) {
         const feeds = this.#projectionFeeds(part, parameters, layer, input, positions, start, end);
@@ -282,8 +286,9 @@ export class RecomputingGraph implements TrainableModel {
 
   /** In the last layer only the tokens that are read are queries, and only their own path is computed behind attention. */
   #queriesOf(flat: FlatBatch, layer: number) {
-    if (layer === this.#config.layers - 1) return { queries: flat.reads, blocks: flat.blocks.read };
-    return { queries: this.#arrays.indices(flat.tokens.length), blocks: flat.blocks.all };
+    const { all, read } = typeOf(this.#config, layer) === "sliding" ? flat.windowBlocks : flat.blocks;
+    if (layer === this.#config.layers - 1) return { queries: flat.reads, blocks: read };
+    return { queries: this.#arrays.indices(flat.tokens.length), blocks: all };
   }
 
   /** The rows of a layer's input that are queries. */
@@ -349,7 +354,7 @@ export class RecomputingGraph implements TrainableModel {
   }
 
   #part(name: PartName, backward: boolean): Promise<Part> {
-    const key = `${name.part} ${"names" in name ? name.names.join() : ""}${backward ? ", backward" : ""}`;
+    const key = `${name.part} ${"names" in name ? `${name.type} ${name.names.join()}` : ""}${backward ? ", backward" : ""}`;
     const open = async () => {
       const { graph, trained } = partGraph(this.#partContext(name), name, backward);
       // A layer's memory is wanted again at once. The head's is as much, and serves a few runs of a pass.
@@ -432,6 +437,10 @@ function rowsOf(matrix: Float32Array, ids: Int32Array, into: Float32Array, width
     into.set(matrix.subarray(id * width, (id + 1) * width), i * width);
   });
   return into;
+}
+
+function scale(values: Float32Array, factor: number): void {
+  if (factor !== 1) for (let i = 0; i < values.length; i++) values[i] *= factor;
 }
 
 /** Adds rows to those of a matrix that `ids` name; ids may repeat. */

@@ -5,8 +5,8 @@ import type { SessionOptions } from "../machine/device.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
-import { type Attend, attentionScale, decoder, parametersOf } from "../model/transformer.ts";
-import { batchMasks } from "./masks.ts";
+import { type Attend, attentionScale, decoder, parametersOf, typeOf } from "../model/transformer.ts";
+import { batchMasks, exceeds } from "./masks.ts";
 import type { PackedBatch } from "./packing.ts";
 
 export const gradientOf = (name: string) => `gradient/${name}`;
@@ -119,6 +119,8 @@ export class TrainingGraph implements TrainableModel {
   #feeds(batch: PackedBatch, parameters: Arrays, temperature: number): Record<string, Value> {
     const { rows, length, queryCount } = batch;
     const { mask, queryMask } = batchMasks(batch);
+    const { window } = this.#config;
+    const windowed = window === undefined || !exceeds(batch, window) ? { mask, queryMask } : batchMasks(batch, window);
     const feeds: Record<string, Value> = {
       tokens: { data: batch.tokens, shape: [rows, length] },
       positions: { data: batch.positions, shape: [rows, length] },
@@ -126,6 +128,8 @@ export class TrainingGraph implements TrainableModel {
       queries: { data: batch.queries, shape: [rows, queryCount] },
       queryPositions: { data: batch.queryPositions, shape: [rows, queryCount] },
       queryMask: { data: queryMask, shape: [rows, 1, queryCount, length] },
+      windowMask: { data: windowed.mask, shape: [rows, 1, length, length] },
+      windowQueryMask: { data: windowed.queryMask, shape: [rows, 1, queryCount, length] },
       predictors: { data: batch.predictors, shape: [batch.predictors.length] },
       targets: { data: batch.targets, shape: [batch.targets.length, 1] },
       inverseTemperature: { data: Float32Array.of(1 / temperature), shape: [1] },
@@ -151,16 +155,15 @@ function trainingGraph(config: ModelConfig, head: Head, trained: readonly string
   const g = new Graph();
   const tokens = g.input("tokens", ["B", "T"], "int32");
   const positions = g.input("positions", ["B", "T"], "int64");
-  const mask = g.input("mask", ["B", 1, "T", "T"]);
   const queries = { tokens: g.input("queries", ["B", "P"], "int32"), positions: g.input("queryPositions", ["B", "P"], "int64") };
-  const queryMask = g.input("queryMask", ["B", 1, "P", "T"]);
+  const masks = maskInputs(g, config);
   const predictors = g.input("predictors", ["M"], "int32");
   const parameters = new Map<string, Tensor>();
   for (const [name, shape] of head.parameterShapes(config)) parameters.set(name, g.input(name, shape));
   const weight = parametersOf(parameters);
 
   const scale = attentionScale(config);
-  const attend: Attend = (layer, q, k, v) => g.attention(q, k, v, layer === config.layers - 1 ? queryMask : mask, scale);
+  const attend: Attend = (layer, q, k, v) => g.attention(q, k, v, masks(layer), scale);
   const hidden = decoder(g, config, weight, { tokens, positions }, attend, { queries });
   const scored = g.gather(g.reshape(hidden, ["B*P", config.hiddenSize]), predictors);
   const numbers = head.read(g, config, weight, scored);
@@ -173,6 +176,18 @@ function trainingGraph(config: ModelConfig, head: Head, trained: readonly string
     });
   }
   return g;
+}
+
+/** @returns the mask of each layer: in the last one queries are those that are read, and "sliding" layers have a window */
+function maskInputs(g: Graph, config: ModelConfig): (layer: number) => Tensor {
+  const inputs = new Map<string, Tensor>();
+  return (layer) => {
+    const [window, queries] = [typeOf(config, layer) === "sliding", layer === config.layers - 1];
+    const name = window ? (queries ? "windowQueryMask" : "windowMask") : queries ? "queryMask" : "mask";
+    const input = inputs.get(name) ?? g.input(name, ["B", 1, queries ? "P" : "T", "T"]);
+    inputs.set(name, input);
+    return input;
+  };
 }
 
 export function pick(feeds: Readonly<Record<string, Value>>, names: readonly string[]): Record<string, Value> {
