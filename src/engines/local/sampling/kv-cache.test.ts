@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { real } from "../../../../test/reals.ts";
-import { SlotCache } from "./kv-cache.ts";
+import { type NewEntries, SlotCache } from "./kv-cache.ts";
 import type { Segment } from "./prefix-cache.ts";
 
 const shape = { layers: 2, kvHeads: 3, headDim: 2 };
@@ -24,18 +24,32 @@ function tensors(rows: readonly (readonly number[])[], entryOf: typeof keyEntry)
   );
 }
 
+/** The first tokens of one of some rows that a run made side by side. */
+function entriesOf(rows: readonly (readonly number[])[], row: number, count: number): NewEntries {
+  return { row, chunk: rows[0].length, count, keys: tensors(rows, keyEntry), values: tensors(rows, valueEntry) };
+}
+
+/** The first tokens of some slots, as tensors. */
+function gathered(cache: SlotCache, from: readonly number[], tokens: number) {
+  const made = () => range(shape.layers).map(() => new Float32Array(from.length * shape.kvHeads * tokens * shape.headDim));
+  const into = { keys: made(), values: made() };
+  from.forEach((slot, row) => {
+    cache.gather(slot, tokens, tokens, row, into);
+  });
+  return into;
+}
+
 function range(length: number): number[] {
   return Array.from({ length }, (_, i) => i);
 }
 
 function append(cache: SlotCache, slot: number, length: number, tokens: readonly number[]): void {
   cache.reserve(slots, length + tokens.length);
-  const from = { row: 0, chunk: tokens.length, count: tokens.length };
-  cache.append(slot, length, from, tensors([tokens], keyEntry), tensors([tokens], valueEntry));
+  cache.append(slot, length, entriesOf([tokens], 0, tokens.length));
 }
 
 function expectHeld(cache: SlotCache, slot: number, tokens: readonly number[]): void {
-  const { keys, values } = cache.gather([slot], tokens.length);
+  const { keys, values } = gathered(cache, [slot], tokens.length);
   expect(keys).toEqual(tensors([tokens], keyEntry));
   expect(values).toEqual(tensors([tokens], valueEntry));
 }
@@ -110,9 +124,9 @@ test("of a padded run, only a row's own new tokens are taken", () => {
     [1, 2, 3],
     [7, 8, 99],
   ];
-  cache.append(2, 0, { row: 1, chunk: 3, count: 2 }, tensors(rows, keyEntry), tensors(rows, valueEntry));
+  cache.append(2, 0, entriesOf(rows, 1, 2));
   expectHeld(cache, 2, [7, 8]);
-  expect(cache.gather([2], 3).keys[0]).not.toContain(keyEntry(99, 0, 0, 0));
+  expect(gathered(cache, [2], 3).keys[0]).not.toContain(keyEntry(99, 0, 0, 0));
 });
 
 test("several slots are gathered as rows, in the order asked for", () => {
@@ -122,7 +136,7 @@ test("several slots are gathered as rows, in the order asked for", () => {
     [30, 31],
     [0, 1],
   ];
-  expect(cache.gather([3, 0], 2)).toEqual({ keys: tensors(rows, keyEntry), values: tensors(rows, valueEntry) });
+  expect(gathered(cache, [3, 0], 2)).toEqual({ keys: tensors(rows, keyEntry), values: tensors(rows, valueEntry) });
 });
 
 test("what was taken outlives the slot", () => {
@@ -143,13 +157,13 @@ test("what was taken outlives the slot", () => {
 test("memory follows the rows in use, and what they hold survives growing and shrinking", () => {
   const cache = new SlotCache(shape);
   cache.reserve(1, 3);
-  cache.append(0, 0, { row: 0, chunk: 3, count: 3 }, tensors([[1, 2, 3]], keyEntry), tensors([[1, 2, 3]], valueEntry));
+  cache.append(0, 0, entriesOf([[1, 2, 3]], 0, 3));
   const ofOne = cache.bytes;
-  cache.reserve(5, 3);
-  expect(cache.bytes).toBe(8 * ofOne);
+  cache.reserve(9, 3);
+  expect(cache.bytes).toBe(10 * ofOne);
   expectHeld(cache, 0, [1, 2, 3]);
   cache.shrink(3);
-  expect(cache.bytes).toBe(8 * ofOne); // a quarter of the slots would not do
+  expect(cache.bytes).toBe(10 * ofOne); // a quarter of the slots would not do
   cache.shrink(2);
   expect(cache.bytes).toBe(2 * ofOne);
   expectHeld(cache, 0, [1, 2, 3]);

@@ -7,6 +7,20 @@ export interface CacheShape {
   readonly headDim: number;
 }
 
+/** Bytes of the keys and values of a token, in all layers. */
+export function cacheBytesOfToken({ layers, kvHeads, headDim }: CacheShape): number {
+  return 2 * Float32Array.BYTES_PER_ELEMENT * layers * kvHeads * headDim;
+}
+
+/** The first `count` of the new tokens of a row of a step. Per layer [R, Hk, chunk, size]. */
+export interface NewEntries {
+  readonly row: number;
+  readonly chunk: number;
+  readonly count: number;
+  readonly keys: readonly Float32Array[];
+  readonly values: readonly Float32Array[];
+}
+
 /**
  * Keys and values of the rows that are being sampled. Per layer one array [slots, Hk, capacity, size]: the first R slots are a
  * tensor of R rows as they stand, so that a decoding step takes them without a copy. There are as many slots as rows need, and not as
@@ -38,12 +52,12 @@ export class SlotCache {
     if (slots <= this.#slots && tokens <= this.#capacity) return;
     const step = tokens <= 1024 ? 64 : 256;
     const wider = Math.max(this.#capacity, Math.ceil(tokens / step) * step);
-    this.#resize(slots <= this.#slots ? this.#slots : 2 ** Math.ceil(Math.log2(slots)), wider);
+    this.#resize(slots <= this.#slots ? this.#slots : slotsFor(slots), wider);
   }
 
   /** Gives slots back where a quarter of them would do for the rows that are left. */
   shrink(slots: number): void {
-    if (slots > 0 && 4 * slots <= this.#slots) this.#resize(2 ** Math.ceil(Math.log2(slots)), this.#capacity);
+    if (slots > 0 && 4 * slots <= this.#slots) this.#resize(slotsFor(slots), this.#capacity);
   }
 
   #resize(slots: number, capacity: number): void {
@@ -79,47 +93,51 @@ export class SlotCache {
     return { keys: this.#keys.map((k) => k.subarray(0, size)), values: this.#values.map((v) => v.subarray(0, size)) };
   }
 
-  /** A copy of some slots' first tokens, as rows [slots, Hk, tokens, size]. */
-  gather(slots: readonly number[], tokens: number): { keys: Float32Array[]; values: Float32Array[] } {
-    const { kvHeads, headDim } = this.#shape;
-    const pick = (from: Float32Array): Float32Array => {
-      const rows = new Float32Array(slots.length * kvHeads * tokens * headDim);
-      slots.forEach((slot, row) => {
-        this.#eachHead((head) => {
-          const start = this.#at(slot, head, 0);
-          rows.set(from.subarray(start, start + tokens * headDim), (row * kvHeads + head) * tokens * headDim);
-        });
-      });
-      return rows;
-    };
-    return { keys: this.#keys.map(pick), values: this.#values.map(pick) };
-  }
-
-  /** Appends the first `count` of a row's new tokens to a slot that holds `length`. @param keys per layer [R, Hk, chunk, size] */
-  append(
+  /** Copies a slot's first tokens into row `row` of tensors [rows, Hk, width, size], one a layer. */
+  gather(
     slot: number,
-    length: number,
-    from: { row: number; chunk: number; count: number },
-    keys: readonly Float32Array[],
-    values: readonly Float32Array[],
+    tokens: number,
+    width: number,
+    row: number,
+    into: { readonly keys: readonly Float32Array[]; readonly values: readonly Float32Array[] },
   ): void {
     const { kvHeads, headDim } = this.#shape;
     this.#eachHead((head) => {
-      const source = (from.row * kvHeads + head) * from.chunk * headDim;
+      const start = this.#at(slot, head, 0);
+      const target = (row * kvHeads + head) * width * headDim;
+      for (let layer = 0; layer < this.#keys.length; layer++) {
+        into.keys[layer].set(this.#keys[layer].subarray(start, start + tokens * headDim), target);
+        into.values[layer].set(this.#values[layer].subarray(start, start + tokens * headDim), target);
+      }
+    });
+  }
+
+  /** Appends new tokens to a slot that holds `length`. */
+  append(slot: number, length: number, { row, chunk, count, keys, values }: NewEntries): void {
+    const { kvHeads, headDim } = this.#shape;
+    this.#eachHead((head) => {
+      const source = (row * kvHeads + head) * chunk * headDim;
       const target = this.#at(slot, head, length);
       for (let layer = 0; layer < keys.length; layer++) {
-        this.#keys[layer].set(keys[layer].subarray(source, source + from.count * headDim), target);
-        this.#values[layer].set(values[layer].subarray(source, source + from.count * headDim), target);
+        this.#keys[layer].set(keys[layer].subarray(source, source + count * headDim), target);
+        this.#values[layer].set(values[layer].subarray(source, source + count * headDim), target);
       }
     });
   }
 
   /** Copies the first tokens of one slot to another. */
   copy(from: number, to: number, tokens: number): void {
+    this.copyFrom(this, from, to, tokens);
+  }
+
+  /** Copies the first tokens of a slot of another cache, or of this one. */
+  copyFrom(other: SlotCache, from: number, to: number, tokens: number): void {
+    const length = tokens * this.#shape.headDim;
     this.#eachHead((head) => {
-      const source = this.#at(from, head, 0);
-      for (const array of [...this.#keys, ...this.#values]) {
-        array.copyWithin(this.#at(to, head, 0), source, source + tokens * this.#shape.headDim);
+      const [source, target] = [other.#at(from, head, 0), this.#at(to, head, 0)];
+      for (let layer = 0; layer < this.#keys.length; layer++) {
+        this.#keys[layer].set(other.#keys[layer].subarray(source, source + length), target);
+        this.#values[layer].set(other.#values[layer].subarray(source, source + length), target);
       }
     });
   }
@@ -159,4 +177,10 @@ export class SlotCache {
   #eachHead(visit: (head: number) => void): void {
     for (let head = 0; head < this.#shape.kvHeads; head++) visit(head);
   }
+}
+
+/** In steps of at most a quarter, so that growing is rare and little is unused. */
+function slotsFor(rows: number): number {
+  const step = Math.max(1, 2 ** (Math.floor(Math.log2(rows)) - 2));
+  return Math.ceil(rows / step) * step;
 }

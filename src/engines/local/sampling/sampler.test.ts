@@ -172,6 +172,17 @@ describe("a request's seed alone decides its tokens", () => {
     expectSame(await Promise.all(arriving), alone);
   });
 
+  test("beside a row many times as long, and while it outgrows its class of lengths", async () => {
+    const long = [
+      request({ context: randomTokens(300, "long"), maxTokens: 30, seed: 100 }),
+      request({ context: randomTokens(60, "growing"), maxTokens: 20, seed: 101 }),
+    ];
+    const sampler = makeSampler({ slots: 1 });
+    const expected = [await sampler.sample(long[0]), await sampler.sample(long[1]), ...alone];
+    expectSame(await all(makeSampler({ shortestClass: 64 }), [...long, ...requests]), expected);
+    expectSame(await all(makeSampler({ shortestClass: 8, cacheBytes: 0 }), [...long, ...requests]), expected);
+  });
+
   test("and another seed gives other tokens", async () => {
     const [first, second] = await all(makeSampler(), [request({ seed: 1 }), request({ seed: 2 })]);
     expect(first.tokens).not.toEqual(second.tokens);

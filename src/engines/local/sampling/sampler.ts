@@ -9,8 +9,9 @@ import type { Arrays } from "../model/arrays.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { commonPrefix } from "../training/packing.ts";
 import { type Choice, chooseToken, needsLogits, topCandidates } from "./choose.ts";
-import { SlotCache } from "./kv-cache.ts";
+import { cacheBytesOfToken } from "./kv-cache.ts";
 import { PrefixCache } from "./prefix-cache.ts";
+import { type KeysAndValues, RowPools } from "./row-pools.ts";
 import { SamplingGraph, type StepOutputs } from "./sampling-graph.ts";
 import { StopStrings } from "./stop-strings.ts";
 
@@ -21,6 +22,8 @@ export interface SamplerOptions extends SessionOptions {
   readonly maxLength: number;
   /** Bytes for keys and values of rollouts that wait for their next turn; the oldest make room, and are computed again. */
   readonly cacheBytes: number;
+  /** Tokens of the shortest class of rows that are decoded together; decided by what a step reads if left out. */
+  readonly shortestClass?: number;
   /** Text of an action so far, for stop strings. */
   readonly decode: ((tokens: readonly TokenId[]) => string) | undefined;
 }
@@ -53,6 +56,12 @@ export type LocalAction = SampledAction & Required<Pick<SampledAction, "modelLog
 const prefillTokens = 1024;
 /** A prompt shared with another row is worth waiting for from this many tokens. */
 const worthSharing = 8;
+/** Bytes of keys and values that a prefill run may copy, unless one row has more. */
+const prefillCacheBytes = 256 * 2 ** 20;
+/** A step costs as much as reading its weights, and by its dispatch about as many bytes more (docs/engine.md). */
+const dispatchBytes = 10e6;
+/** Rows whose padding is worth a step of their own. */
+const rowsWorthAStep = 16;
 
 /**
  * Continuous batching over many requests: a row that ends frees its slot for the next at once. Contexts that continue what is
@@ -64,14 +73,13 @@ const worthSharing = 8;
 export class LocalSampler {
   readonly #config: ModelConfig;
   readonly #options: SamplerOptions;
-  readonly #cache: SlotCache;
   readonly #prefixes: PrefixCache;
   #parameters: Arrays;
   #graph: SamplingGraph | undefined;
   #weightVersion: number;
   #waiting: Row[] = [];
-  /** Row i is in slot i. */
-  readonly #rows: Row[] = [];
+  /** Those in slots, with their keys and values. */
+  readonly #rows: RowPools<Row>;
   #running: Promise<void> | undefined;
   #stats = { sampledTokens: 0, prefilledTokens: 0, seconds: 0 };
 
@@ -80,13 +88,13 @@ export class LocalSampler {
     this.#parameters = parameters;
     this.#weightVersion = weightVersion;
     this.#options = options;
-    this.#cache = new SlotCache(config);
+    this.#rows = new RowPools(config, options.shortestClass ?? shortestClass(config, parameters));
     this.#prefixes = new PrefixCache(config.kvHeads, options.cacheBytes);
   }
 
   /** @throws EngineError while requests are in flight */
   requireIdle(): void {
-    if (this.#rows.length + this.#waiting.length > 0) {
+    if (this.#rows.size + this.#waiting.length > 0) {
       throw new EngineError("weights", "changed while actions are being sampled", {
         hint: "Await or cancel all sampling before an optimiser step: otherwise an action would be drawn from two policies.",
       });
@@ -153,9 +161,9 @@ export class LocalSampler {
   }
 
   async close(): Promise<void> {
-    for (const row of [...this.#waiting, ...this.#rows]) row.reject(cancelled());
+    for (const row of [...this.#waiting, ...this.#rows.rows]) row.reject(cancelled());
     this.#waiting = [];
-    this.#rows.length = 0;
+    this.#rows.clear();
     await this.#running;
     await this.#graph?.close();
     this.#graph = undefined;
@@ -164,23 +172,23 @@ export class LocalSampler {
   async #run(): Promise<void> {
     try {
       await host.nextTurn();
-      while (this.#waiting.length + this.#rows.length > 0) {
+      while (this.#waiting.length + this.#rows.size > 0) {
         const start = performance.now();
         const graph = (this.#graph ??= await SamplingGraph.open(this.#config, this.#parameters, this.#options));
         this.#admit();
-        const filling = this.#rows.filter((row) => row.pending.length > 1);
+        const filling = this.#rows.rows.filter((row) => row.pending.length > 1);
         // Prompts are fed together: a run for every single row that comes back from a tool would cost as much as a decoding step.
-        if (filling.length > 0 && filling.length >= this.#rows.length / 8) await this.#prefill(graph, filling);
+        if (filling.length > 0 && filling.length >= this.#rows.size / 8) await this.#prefill(graph, filling);
         else await this.#decode(graph);
         this.#stats.seconds += (performance.now() - start) / 1000;
         await host.nextTurn();
       }
-      this.#cache.clear();
+      this.#rows.clear();
       this.#forget();
     } catch (error) {
-      for (const row of [...this.#waiting, ...this.#rows]) row.reject(error);
+      for (const row of [...this.#waiting, ...this.#rows.rows]) row.reject(error);
       this.#waiting = [];
-      this.#rows.length = 0;
+      this.#rows.clear();
     } finally {
       this.#running = undefined;
     }
@@ -188,13 +196,12 @@ export class LocalSampler {
 
   /** Fills free slots. A row starts with the longest prefix of its context that its rollout or any other left in the cache. */
   #admit(): void {
-    while (this.#waiting.length > 0 && this.#rows.length < this.#options.slots) {
-      const row = this.#waiting.shift() as Row;
-      const slot = this.#rows.push(row) - 1;
-      this.#cache.reserve(this.#rows.length, row.request.context.length + 1);
+    const admitted = this.#waiting.splice(0, Math.max(0, this.#options.slots - this.#rows.size));
+    this.#rows.add(admitted.map((row) => ({ row, tokens: row.request.context.length + 1 })));
+    for (const row of admitted) {
       // The last token is always fed: it gives the first distribution.
       for (const { segment, count } of this.#prefixes.longest(row.request.context.slice(0, -1))) {
-        this.#cache.put(slot, row.tokens.length, segment, count);
+        this.#rows.put(row, segment, count);
         cached(row, row.tokens.length + count);
       }
     }
@@ -209,40 +216,49 @@ export class LocalSampler {
       if (leader) followers.push({ row, leader });
       else leaders.push(row);
     }
-    leaders.sort((a, b) => a.pending.length - b.pending.length);
+    const classOf = ({ tokens }: Row) => this.#rows.classOf(tokens.length + 1);
+    leaders.sort((a, b) => classOf(a) - classOf(b) || a.pending.length - b.pending.length);
     for (let start = 0; start < leaders.length; ) {
       let end = start + 1;
-      while (end < leaders.length && (end + 1 - start) * leaders[end].pending.length <= prefillTokens) end++;
+      while (end < leaders.length && classOf(leaders[end]) === classOf(leaders[start])) {
+        const [rows, longest] = [end + 1 - start, Math.max(...leaders.slice(start, end + 1).map((row) => row.tokens.length))];
+        if (rows * leaders[end].pending.length > prefillTokens) break;
+        if (rows * longest * cacheBytesOfToken(this.#config) > prefillCacheBytes) break;
+        end++;
+      }
       await this.#feed(graph, leaders.slice(start, end), Math.min(prefillTokens, leaders[end - 1].pending.length));
       start = end;
     }
     for (const { row, leader } of followers) {
-      const [slot, from] = [this.#rows.indexOf(row), this.#rows.indexOf(leader)];
-      if (slot < 0 || from < 0) continue; // cancelled, or ended with its first token: the row feeds its prompt itself
+      if (!this.#rows.has(row) || !this.#rows.has(leader)) continue; // cancelled, or ended with its first token: the row feeds its prompt itself
       const shared = Math.min(sharedWith(row, leader.tokens), leader.tokens.length);
       if (shared <= row.tokens.length) continue;
-      this.#cache.copy(from, slot, shared);
+      this.#rows.copy(leader, row, shared);
       cached(row, shared);
     }
   }
 
   /** One run over the next tokens of some rows, at most `chunk` each. Rows that have nothing left to feed draw a token. */
   async #feed(graph: SamplingGraph, rows: readonly Row[], chunk: number): Promise<void> {
-    const cachedTokens = Math.max(1, ...rows.map((row) => row.tokens.length));
-    this.#cache.reserve(this.#rows.length, Math.max(...rows.map((row) => row.tokens.length + row.pending.length)));
-    const slots = rows.map((row) => this.#rows.indexOf(row));
-    const outputs = await this.#step(graph, rows, chunk, cachedTokens, this.#cache.gather(slots, cachedTokens));
-    this.#stats.prefilledTokens += rows.reduce((sum, row) => sum + Math.min(chunk, row.pending.length), 0);
-    this.#advance(rows, chunk, outputs);
+    const present = rows.filter((row) => this.#rows.has(row)); // others were cancelled during an earlier run
+    if (present.length === 0) return;
+    const cachedTokens = Math.max(1, ...present.map((row) => row.tokens.length));
+    for (const row of present) this.#rows.reserve(row, row.tokens.length + row.pending.length);
+    const outputs = await this.#step(graph, present, chunk, cachedTokens, this.#rows.gather(present, cachedTokens));
+    this.#stats.prefilledTokens += present.reduce((sum, row) => sum + Math.min(chunk, row.pending.length), 0);
+    this.#advance(present, chunk, outputs);
   }
 
-  /** One token for every row that has one pending token; rows with more keep their place and wait. */
+  /** One token for every row that has one pending token; rows with more keep their place and wait. Each class of lengths is a run. */
   async #decode(graph: SamplingGraph): Promise<void> {
-    this.#cache.shrink(this.#rows.length);
-    this.#cache.reserve(this.#rows.length, Math.max(...this.#rows.map((row) => row.tokens.length)) + 1);
-    const rows = [...this.#rows];
-    const outputs = await this.#step(graph, rows, 1, this.#cache.capacity, this.#cache.view(rows.length));
-    this.#advance(rows, 1, outputs);
+    for (const row of this.#rows.rows) this.#rows.reserve(row, row.tokens.length + 1);
+    const steps: { readonly rows: readonly Row[]; readonly outputs: StepOutputs }[] = [];
+    for (const { rows, capacity, view } of this.#rows.pools()) {
+      if (rows.every((row) => row.pending.length > 1)) continue;
+      steps.push({ rows, outputs: await this.#step(graph, rows, 1, capacity, view()) });
+    }
+    // Only now: a row that ends frees its slot, and what its rollout does next is the same however many runs there were.
+    for (const { rows, outputs } of steps) this.#advance(rows, 1, outputs);
   }
 
   async #step(
@@ -250,7 +266,7 @@ export class LocalSampler {
     rows: readonly Row[],
     chunk: number,
     cachedTokens: number,
-    cache: { keys: Float32Array[]; values: Float32Array[] },
+    cache: KeysAndValues,
   ): Promise<StepOutputs> {
     const tokens = new Int32Array(rows.length * chunk);
     const positions = new BigInt64Array(rows.length * chunk);
@@ -280,15 +296,14 @@ export class LocalSampler {
   /** Caches what was fed, and draws a token for every row that has nothing left to feed. */
   #advance(rows: readonly Row[], chunk: number, outputs: StepOutputs): void {
     rows.forEach((row, r) => {
-      const slot = this.#rows.indexOf(row);
       const waits = chunk === 1 && row.pending.length > 1;
-      if (slot < 0 || waits) return; // cancelled meanwhile; or a prompt that a decoding step passed by
+      if (waits || !this.#rows.has(row)) return; // a prompt that a decoding step passed by; or cancelled meanwhile
       const count = Math.min(chunk, row.pending.length);
-      this.#cache.append(slot, row.tokens.length, { row: r, chunk, count }, outputs.keys, outputs.values);
+      this.#rows.append(row, { row: r, chunk, count, keys: outputs.keys, values: outputs.values });
       cached(row, row.tokens.length + count);
       if (row.pending.length > 0) return;
       const finish = this.#draw(row, r, outputs);
-      if (finish) this.#finish(row, slot, finish);
+      if (finish) this.#finish(row, finish);
     });
   }
 
@@ -331,33 +346,33 @@ export class LocalSampler {
     });
   }
 
-  #finish(row: Row, slot: number, finish: SampledAction["finish"]): void {
+  #finish(row: Row, finish: SampledAction["finish"]): void {
     const { cacheKey } = row.request;
-    if (cacheKey !== undefined) this.#prefixes.store(cacheKey, row.tokens, (from) => this.#cache.take(slot, row.tokens, from));
-    this.#free(slot);
+    if (cacheKey !== undefined) this.#prefixes.store(cacheKey, row.tokens, (from) => this.#rows.take(row, from));
+    this.#rows.remove(row);
     row.resolve({ ...row.action, finish, weightVersion: this.#weightVersion });
   }
 
   /** Once nothing is in flight and no rollout will come back, the cache starts anew: what is sampled next does not depend on what was before. */
   #forget(): void {
-    if (this.#prefixes.users + this.#rows.length + this.#waiting.length === 0) this.#prefixes.clear();
-  }
-
-  /** The last row moves into the freed slot, so that the rows stay side by side. */
-  #free(slot: number): void {
-    const moved = this.#rows.pop();
-    if (!moved || slot === this.#rows.length) return;
-    this.#rows[slot] = moved;
-    this.#cache.copy(this.#rows.length, slot, moved.tokens.length);
+    if (this.#prefixes.users + this.#rows.size + this.#waiting.length === 0) this.#prefixes.clear();
   }
 
   #cancel(row: Row): void {
-    const slot = this.#rows.indexOf(row);
-    if (slot >= 0) this.#free(slot);
+    if (this.#rows.has(row)) this.#rows.remove(row);
     else if (this.#waiting.includes(row)) this.#waiting.splice(this.#waiting.indexOf(row), 1);
     else return; // had ended
     row.reject(cancelled());
   }
+}
+
+/**
+ * Tokens of the shortest class of rows: where padding as many tokens for some rows reads what a step of their own would read, the next
+ * power of two.
+ */
+function shortestClass(config: ModelConfig, parameters: Arrays): number {
+  const weights = [...parameters.values()].reduce((sum, { byteLength }) => sum + byteLength, 0);
+  return 2 ** Math.ceil(Math.log2((weights + dispatchBytes) / (rowsWorthAStep * cacheBytesOfToken(config))));
 }
 
 /** @throws EngineError naming what no model could sample */

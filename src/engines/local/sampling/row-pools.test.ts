@@ -1,0 +1,87 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { RowPools } from "./row-pools.ts";
+
+const shape = { layers: 2, kvHeads: 2, headDim: 2 };
+const shortest = 8;
+
+interface Row {
+  readonly tokens: number[];
+}
+
+/** Keys of a token name it, its layer and its head; values are their negatives. Per layer [1, Hk, tokens, size]. */
+function entries(tokens: readonly number[]) {
+  const keys = Array.from({ length: shape.layers }, (_, layer) =>
+    Float32Array.from(
+      Array.from({ length: shape.kvHeads }, (_, head) => tokens.map((token) => 100 * token + 10 * layer + head)).flatMap((line) =>
+        line.flatMap((entry) => [entry, entry + 0.5]),
+      ),
+    ),
+  );
+  return { row: 0, chunk: tokens.length, count: tokens.length, keys, values: keys.map((each) => each.map((x) => -x)) };
+}
+
+function expectHeld(pools: RowPools<Row>, row: Row): void {
+  const { keys, values } = entries(row.tokens);
+  expect(pools.gather([row], row.tokens.length)).toEqual({ keys, values });
+}
+
+test("classes double from the shortest on", () => {
+  const pools = new RowPools<Row>(shape, shortest);
+  expect([1, 8, 9, 16, 17, 64, 65].map((tokens) => pools.classOf(tokens))).toEqual([0, 0, 1, 1, 2, 3, 4]);
+});
+
+test("rows hold what was put into them while they grow out of their class, and others come and end", () => {
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant("add" as const), tokens: fc.integer({ min: 1, max: 40 }) }),
+    fc.record({ kind: fc.constant("grow" as const), row: fc.nat(), tokens: fc.integer({ min: 1, max: 30 }) }),
+    fc.record({ kind: fc.constant("remove" as const), row: fc.nat() }),
+    fc.record({ kind: fc.constant("copy" as const), row: fc.nat(), to: fc.nat(), share: fc.integer({ min: 0, max: 4 }) }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 25 }), (steps) => {
+      const pools = new RowPools<Row>(shape, shortest);
+      const rows: Row[] = [];
+      let next = 1;
+      for (const each of steps) {
+        if (each.kind === "add") {
+          const row: Row = { tokens: [] };
+          pools.add([{ row, tokens: each.tokens }]);
+          rows.push(row);
+        }
+        if (rows.length === 0) continue;
+        if (each.kind === "grow") {
+          const row = rows[each.row % rows.length];
+          const added = Array.from({ length: each.tokens }, () => next++);
+          pools.reserve(row, row.tokens.length + added.length);
+          pools.append(row, entries(added));
+          row.tokens.push(...added);
+        } else if (each.kind === "remove") {
+          const [row] = rows.splice(each.row % rows.length, 1);
+          pools.remove(row);
+          expect(pools.has(row)).toBe(false);
+        } else if (each.kind === "copy") {
+          const [from, to] = [rows[each.row % rows.length], rows[each.to % rows.length]];
+          const count = Math.floor((each.share * from.tokens.length) / 4);
+          pools.reserve(to, Math.max(count, to.tokens.length));
+          pools.copy(from, to, count);
+          if (to !== from) to.tokens.splice(0, to.tokens.length, ...from.tokens.slice(0, count));
+        }
+      }
+      for (const row of rows) expectHeld(pools, row);
+      expect(pools.size).toBe(rows.length);
+      expect(new Set(pools.rows)).toEqual(new Set(rows));
+      for (const pool of pools.pools()) {
+        expect(pool.view().keys[0].length).toBe(pool.rows.length * shape.kvHeads * pool.capacity * shape.headDim);
+      }
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test("one long row takes no memory for the short ones beside it", () => {
+  const pools = new RowPools<Row>(shape, 64);
+  const bytesOfToken = 2 * 4 * shape.layers * shape.kvHeads * shape.headDim;
+  pools.add(Array.from({ length: 32 }, (_, i) => ({ row: { tokens: [] }, tokens: i === 7 ? 4096 : 60 })));
+  expect(pools.bytes).toBe(bytesOfToken * (32 * 64 + 4096));
+});
