@@ -117,6 +117,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "cli/screen.ts",
     "cli/interrupt.ts",
   ],
+  study: ["core", "statistics", "plot", "runs", "training", "sdk"],
   // What a run shows of itself, in a terminal and from code.
   "cli/display.ts": ["core", "runs", "training", ...screenParts],
   "cli/screen.ts": screenParts,

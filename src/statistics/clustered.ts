@@ -1,7 +1,7 @@
 import { randomStream } from "../core/random.ts";
 import { type IntervalOptions, meanInterval } from "./intervals.ts";
 import { type Estimate, mean } from "./mean.ts";
-import { studentQuantile } from "./special.ts";
+import { studentCdf, studentQuantile } from "./special.ts";
 
 /** Values by seed (rows) and task (columns): every seed measured the same tasks. */
 export type SeedsByTasks = readonly (readonly number[])[];
@@ -19,13 +19,27 @@ export type SeedsByTasks = readonly (readonly number[])[];
  */
 export function seedsAndTasksInterval(values: SeedsByTasks, options: IntervalOptions): Estimate {
   const [seeds, tasks] = sizesOf(values);
-  const rowMeans = values.map(mean);
   const columnMeans = values[0].map((_, task) => mean(values.map((row) => row[task])));
   const all = values.flat();
   const [low, high] = options.range ?? [Math.min(0, ...all), Math.max(1, ...all)];
   const byTask = meanInterval(columnMeans, { ...options, range: [low, high] });
   if (seeds === 1 || tasks === 1) return byTask;
 
+  const { middle, error, freedom } = crossedError(values);
+  if (error === 0) return byTask;
+  const half = studentQuantile((1 + (options.level ?? 0.95)) / 2, freedom) * error;
+  return {
+    mean: middle,
+    low: Math.max(low, Math.min(byTask.low, middle - half)),
+    high: Math.min(high, Math.max(byTask.high, middle + half)),
+  };
+}
+
+/** The grand mean of a two-way table, its standard error and Satterthwaite's degrees of freedom, as `seedsAndTasksInterval` has them. */
+function crossedError(values: SeedsByTasks): { readonly middle: number; readonly error: number; readonly freedom: number } {
+  const [seeds, tasks] = sizesOf(values);
+  const rowMeans = values.map(mean);
+  const columnMeans = values[0].map((_, task) => mean(values.map((row) => row[task])));
   const middle = mean(rowMeans);
   const squares = (deviations: readonly number[]) => deviations.reduce((sum, deviation) => sum + deviation ** 2, 0);
   const seedSquare = (tasks * squares(rowMeans.map((value) => value - middle))) / (seeds - 1);
@@ -33,14 +47,36 @@ export function seedsAndTasksInterval(values: SeedsByTasks, options: IntervalOpt
   const rest = values.flatMap((row, s) => row.map((value, t) => value - rowMeans[s] - columnMeans[t] + middle));
   const restSquare = squares(rest) / ((seeds - 1) * (tasks - 1));
   const sum = Math.max(seedSquare + taskSquare - restSquare, seedSquare, taskSquare);
-  if (sum === 0) return byTask;
-  const freedom =
-    sum ** 2 / (seedSquare ** 2 / (seeds - 1) + taskSquare ** 2 / (tasks - 1) + restSquare ** 2 / ((seeds - 1) * (tasks - 1)));
-  const half = studentQuantile((1 + (options.level ?? 0.95)) / 2, Math.max(1, freedom)) * Math.sqrt(sum / (seeds * tasks));
+  const spread = seedSquare ** 2 / (seeds - 1) + taskSquare ** 2 / (tasks - 1) + restSquare ** 2 / ((seeds - 1) * (tasks - 1));
+  return { middle, error: Math.sqrt(sum / (seeds * tasks)), freedom: sum === 0 ? 1 : Math.max(1, sum ** 2 / spread) };
+}
+
+export interface CrossedTest {
+  /** Two-sided, of "the mean is 0", over seeds and tasks. */
+  readonly pValue: number;
+  /** The smallest mean that four of five such studies would call different from 0 at the level 0.05. */
+  readonly smallest: number;
+}
+
+/**
+ * Tests whether the mean of paired differences over seeds and tasks is 0, by the variance of `seedsAndTasksInterval`:
+ *
+ *   p = 2·P(t_df > |mean| / √Var),   smallest = (t_{df, 0.975} + t_{df, 0.8}) · √Var
+ *
+ * The smallest is at least what six pairs in one direction make, the fewest that an exact test calls different.
+ * @param differences by seed and task; at least two of each
+ * @throws RangeError if there are fewer
+ */
+export function crossedTest(differences: SeedsByTasks): CrossedTest {
+  const [seeds, tasks] = sizesOf(differences);
+  if (seeds < 2 || tasks < 2) throw new RangeError(`${seeds} × ${tasks} values; a test over seeds and tasks needs two of each`);
+  const { middle, error, freedom } = crossedError(differences);
+  const least = 6 / (seeds * tasks);
+  // All differences are equal: what their signs alone say.
+  if (error === 0) return { pValue: middle === 0 ? 1 : 2 ** (1 - seeds * tasks), smallest: least };
   return {
-    mean: middle,
-    low: Math.max(low, Math.min(byTask.low, middle - half)),
-    high: Math.min(high, Math.max(byTask.high, middle + half)),
+    pValue: Math.min(1, 2 * (1 - studentCdf(Math.abs(middle) / error, freedom))),
+    smallest: Math.max(least, (studentQuantile(0.975, freedom) + studentQuantile(0.8, freedom)) * error),
   };
 }
 

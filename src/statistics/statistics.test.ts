@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { randomStream } from "../core/random.ts";
 import { passAtK, passHatK } from "./attempts.ts";
+import { crossedTest, seedsAndTasksInterval } from "./clustered.ts";
 import { mcnemarExact, signFlipTest } from "./exact-tests.ts";
 import { mean } from "./mean.ts";
 import { holm } from "./multiple.ts";
@@ -135,4 +136,45 @@ test("a comparison turns around with its sides", () => {
   expect(forth.difference.mean).toBeCloseTo(0.2, 12);
   expect(back).toMatchObject({ better: 1, worse: 2, pValue: forth.pValue });
   expect(() => comparePaired([1], [1, 0], { seed: 1 })).toThrow(/cannot be paired/);
+});
+
+test("the test over seeds and tasks rejects a true null in about one of twenty studies, and sees its smallest difference in four of five", () => {
+  const random = randomStream(3, "crossed");
+  const normal = () => Math.sqrt(-2 * Math.log(1 - random.uniform())) * Math.cos(2 * Math.PI * random.uniform());
+  // Differences with an effect of each seed and of each task.
+  const study = (shift: number) => {
+    const tasks = Array.from({ length: 30 }, () => 0.2 * normal());
+    return Array.from({ length: 6 }, () => {
+      const seed = 0.1 * normal();
+      return tasks.map((task) => shift + seed + task + 0.5 * normal());
+    });
+  };
+  const rejected = (shift: number) => mean(Array.from({ length: 200 }, () => Number(crossedTest(study(shift)).pValue < 0.05)));
+  expect(rejected(0)).toBeLessThan(0.08);
+  const smallest = mean(Array.from({ length: 50 }, () => crossedTest(study(0)).smallest));
+  expect(rejected(smallest)).toBeGreaterThan(0.7);
+  expect(rejected(smallest)).toBeLessThan(0.93);
+});
+
+test("the test over seeds and tasks and the interval tell the same story", () => {
+  const table = [
+    [1, 0, 1, 0, 0],
+    [0, 0, 1, 1, 0],
+    [1, 0, 1, 0, 1],
+  ];
+  const { low } = seedsAndTasksInterval(table, { seed: 1, range: [-1, 1] });
+  expect(low < 0).toBe(crossedTest(table).pValue > 0.05);
+  expect(
+    crossedTest([
+      [0, 0],
+      [0, 0],
+    ]),
+  ).toEqual({ pValue: 1, smallest: 1.5 });
+  expect(
+    crossedTest([
+      [0.5, 0.5],
+      [0.5, 0.5],
+    ]).pValue,
+  ).toBe(2 ** -3);
+  expect(() => crossedTest([[1, 2]])).toThrow("needs two of each");
 });

@@ -27,7 +27,7 @@ export async function loadConfigFile(path?: string, folder = process.cwd()): Pro
   const file = candidates.map((name) => resolve(folder, name)).find((name) => existsSync(name));
   if (file === undefined && path === undefined) return {};
   if (file === undefined) throw new ConfigError("--config", path, { expected: "a file that exports a configuration" });
-  const exported = await load(file);
+  const exported = await loadModule(file);
   if (typeof exported !== "object" || exported === null || Array.isArray(exported))
     throw new ConfigError(file, exported, {
       expected: "a default export that is a configuration",
@@ -49,7 +49,7 @@ const notesSchema = z.object({
 export async function loadConfigNotes(path?: string, folder = process.cwd()): Promise<z.output<typeof notesSchema>> {
   const candidates = path === undefined ? configFileNames : [path];
   const file = candidates.map((name) => resolve(folder, name)).find((name) => existsSync(name));
-  return parseSettings(notesSchema, file === undefined ? {} : { ...((await load(file, false)) as object) });
+  return parseSettings(notesSchema, file === undefined ? {} : { ...((await loadModule(file, false)) as object) });
 }
 
 /** This package: a configuration finds it also where it is not installed, as with npx. */
@@ -58,7 +58,8 @@ const self = fileURLToPath(new URL(`../index${extname(fileURLToPath(import.meta.
 /** The same copy of zod as here, so that the schemas of its tools are known as schemas. */
 const zod = createRequire(import.meta.url).resolve("zod");
 
-async function load(file: string, defaultExport = true): Promise<unknown> {
+/** Loads a module of the user's, in TypeScript or not. @throws ConfigError where it does not load */
+export async function loadModule(file: string, defaultExport = true): Promise<unknown> {
   try {
     return await createJiti(import.meta.url, { alias: { "retrograde-rl": self, zod } }).import(
       file,

@@ -1,0 +1,56 @@
+import { parseStudy, type RunKey, type Study, type StudyDefinition } from "./definition.ts";
+import type { RunOutcome } from "./outcome.ts";
+import { planHash } from "./store.ts";
+
+/** Two arms in a tiny world, and a third one in another that has no model yet. */
+export const smallDefinition = {
+  title: "A small study",
+  question: "Is b better than a?",
+  worlds: {
+    near: {
+      title: "Near",
+      about: "A small world.",
+      config: {
+        environment: "office-classic",
+        rollout: { tasksPerStep: 2, groupSize: 2 },
+        steps: 2,
+        engine: { threads: 1 },
+        evaluation: { tasks: 3, k: 1, during: { every: 1, tasks: 2 } },
+      },
+      secondsPerRun: 36,
+    },
+    far: { title: "Far", about: "Not there yet.", config: {}, secondsPerRun: 360, seeds: [1], pending: "it has no model." },
+  },
+  arms: {
+    a: { title: "A", config: { algorithm: "grpo" } },
+    b: { title: "B", config: { algorithm: { kind: "grpo", miniBatches: 2 } } },
+    c: { title: "C", config: { algorithm: "seeupo" }, worlds: ["far"] },
+  },
+  rates: [1e-4, 1e-3],
+  tuningSeeds: [11, 12],
+  seeds: [1, 2, 3],
+  targets: [0.5],
+  comparisons: [["a", "b"]],
+} satisfies StudyDefinition;
+
+export function smallStudy(changes: Partial<StudyDefinition> = {}): Study {
+  return parseStudy("small", { ...smallDefinition, ...changes });
+}
+
+/** An outcome with one value for all of its tasks at each of three evaluations, at 0, 4 and 8 episodes. */
+export function outcome(
+  study: Study,
+  key: Partial<RunKey> & Pick<RunKey, "arm" | "seed">,
+  means: readonly [number, number, number],
+  changes: Partial<RunOutcome> = {},
+): RunOutcome {
+  const full: RunKey = { world: "near", rate: 1e-4, ...key };
+  const values = (value: number) => new Array<number>(4).fill(value);
+  return {
+    ...full,
+    ...{ plan: planHash(study, full), version: "0", node: "0", optimiserSteps: 6, cpuSeconds: 10 },
+    curve: means.map((value, i) => ({ steps: i, episodes: 4 * i, toolCalls: 10 * i, sampledTokens: 0, values: values(value) })),
+    final: { sampled: values(means[2]), ...(study.tuningSeeds.includes(full.seed) ? {} : { greedy: values(means[2]) }) },
+    ...changes,
+  };
+}
