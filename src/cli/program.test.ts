@@ -2,17 +2,8 @@ import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { errorText, main } from "./program.ts";
-
-async function invoke(...args: readonly string[]) {
-  const text = { out: "", error: "" };
-  const exitCode = await main(
-    args,
-    { write: (part: string) => (text.out += part) },
-    { write: (part: string) => (text.error += part) },
-  );
-  return { exitCode, ...text };
-}
+import { invoke } from "../../test/command-line.ts";
+import { errorText } from "./program.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "retrograde-"));
 mkdirSync(join(scratch, "taken"));

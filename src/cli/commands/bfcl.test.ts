@@ -2,20 +2,10 @@ import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { main } from "../program.ts";
+import { invoke } from "../../../test/command-line.ts";
 
 const data = join(import.meta.dirname, "../../../../shared/bfcl/data");
 const folder = mkdtempSync(join(tmpdir(), "bfcl-cli-"));
-
-async function invoke(...args: readonly string[]) {
-  const text = { out: "", error: "" };
-  const exitCode = await main(
-    args,
-    { write: (part: string) => (text.out += part) },
-    { write: (part: string) => (text.error += part) },
-  );
-  return { exitCode, ...text };
-}
 
 function file(...lines: readonly string[]): string {
   const path = join(folder, `${lines.length}-${Math.random()}.jsonl`);

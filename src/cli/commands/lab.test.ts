@@ -1,22 +1,12 @@
 import { expect, test } from "vitest";
+import { invoke } from "../../../test/command-line.ts";
 import { labSettingsSchema } from "../../lab/config.ts";
-import { main } from "../program.ts";
 import { labSettingsOf } from "./lab.ts";
-
-async function invoke(...args: readonly string[]) {
-  const text = { out: "", error: "" };
-  const exitCode = await main(
-    ["lab", ...args],
-    { write: (part: string) => (text.out += part) },
-    { write: (part: string) => (text.error += part) },
-  );
-  return { exitCode, ...text };
-}
 
 const theorem = "grae.ppu.turn.reverse.m-exact.history.maximise.exact";
 
 test("--json prints JSON and nothing else, with the cell's verdicts", async () => {
-  const { out, exitCode } = await invoke("--json", "--cell", theorem, "--problems", "2");
+  const { out, exitCode } = await invoke("lab", "--json", "--cell", theorem, "--problems", "2");
   expect(exitCode).toBe(0);
   const { format, cells, settings, stopping } = JSON.parse(out);
   expect(format).toBe("retrograde-lab/1");
@@ -27,7 +17,15 @@ test("--json prints JSON and nothing else, with the cell's verdicts", async () =
 });
 
 test("one cell is printed with what a person can check", async () => {
-  const { out } = await invoke("--cell", "grae.ppu.turn.joint.m-off.index.maximise.exact", "--problems", "1", "--updates", "5");
+  const { out } = await invoke(
+    "lab",
+    "--cell",
+    "grae.ppu.turn.joint.m-off.index.maximise.exact",
+    "--problems",
+    "1",
+    "--updates",
+    "5",
+  );
   expect(out).toContain("turn 1  a 0.5  b 0.5  →  a 0.6  b 0.4");
   expect(out).toContain("J 5.25 → 5.16");
 });
@@ -45,13 +43,13 @@ const mistakes: readonly (readonly [string, string])[] = [
 ];
 
 test.each(mistakes)("lab %s", async (line, message) => {
-  const { error, exitCode } = await invoke(...line.split(" "));
+  const { error, exitCode } = await invoke("lab", ...line.split(" "));
   expect(error).toContain(message);
   expect(exitCode).toBe(2);
 });
 
 test("the help tells the defaults that hold", async () => {
-  const { out } = await invoke("--help");
+  const { out } = await invoke("lab", "--help");
   const { rules, ...defaults } = labSettingsSchema.parse({});
   const flagOf = (name: string) => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
   for (const [name, value] of Object.entries({ ...defaults, ...rules })) {

@@ -1,0 +1,126 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { takeRequests } from "../src/runs/control.ts";
+import { readMetrics, readTrajectories } from "../src/runs/read.ts";
+import { createRun } from "../src/runs/write.ts";
+import { resolveConfig } from "../src/training/config.ts";
+import { train } from "../src/training/trainer.ts";
+import { invoke } from "./command-line.ts";
+import { lettersChat, lettersEnvironment, lettersVocabulary } from "./letters.ts";
+import { TableEngine } from "./table-engine.ts";
+
+/** What a terminal shows of runs: the twin of the dashboard. */
+
+const root = mkdtempSync(join(tmpdir(), "retrograde-tools-"));
+const [a, b] = [join(root, "a"), join(root, "b")];
+
+async function run(folder: string, learningRate: number): Promise<void> {
+  const config = resolveConfig({
+    environment: "letters",
+    rollout: { tasksPerStep: 3, groupSize: 4, maxTokens: 6 },
+    optimizer: { learningRate },
+    evaluation: { tasks: 5, k: 2 },
+    steps: 4,
+  });
+  createRun(folder, config);
+  const engine = new TableEngine(lettersVocabulary);
+  await train({ config, engine, chat: lettersChat(), environment: lettersEnvironment(), folder });
+}
+
+beforeAll(async () => {
+  await run(a, 0.05);
+  await run(b, 0.5);
+});
+
+test("two runs are compared by curve, split and decoding", async () => {
+  const { exitCode, out } = await invoke("runs", "compare", a, b);
+  expect(exitCode).toBe(0);
+  expect(out).toMatch(/^A {2}.* .*a\nB {2}.* .*b\n/);
+  for (const decoding of ["sampled", "greedy"]) expect(out).toContain(`test, ${decoding}: 5 tasks that both attempted`);
+  expect(out.match(/B − A [+−]\d+\.\d points {2}\[.*\], p [=<] /g)).toHaveLength(2);
+});
+
+test("an episode is read with what the update did with each of its turns", async () => {
+  const signal = readTrajectories(b, 1).find(({ group }, _, all) => {
+    const rewards = all.filter((other) => other.group === group).map(({ reward }) => reward);
+    return new Set(rewards).size > 1;
+  });
+  const { id, turns } = signal ?? expect.unreachable("no group of the first step has a signal");
+  const { exitCode, out } = await invoke("trajectory", b, id);
+  expect(exitCode).toBe(0);
+  const rows = out.slice(out.indexOf("What the update did with its turns")).trim().split("\n").slice(2);
+  expect(rows).toHaveLength(turns.length);
+  expect(rows[0]).toMatch(/^ *1 +[−-]?\d.* [↑↓] /);
+
+  const { out: json } = await invoke("trajectory", b, id, "--json");
+  expect(JSON.parse(json)).toMatchObject({ id, turns: turns.map(({ action }) => ({ action })) });
+  const missing = await invoke("trajectory", b, "step-9/0/0");
+  expect(missing.exitCode).toBe(1);
+  expect(missing.error).toContain('the trajectory is "step-9/0/0"; expected the id of one of this run\'s');
+});
+
+test("a request to a run that nobody trains waits for its resumption; a finished run takes none", async () => {
+  const stopped = join(root, "stopped");
+  createRun(stopped, resolveConfig({ environment: "letters" }));
+  const { out, exitCode } = await invoke("control", stopped, "learning-rate", "1e-3");
+  expect({ out, exitCode }).toEqual({
+    out: "Recorded. Nothing trains this run now: it takes effect when it is resumed.\n",
+    exitCode: 0,
+  });
+  expect(takeRequests(stopped, 1, expect.unreachable)).toEqual([{ action: "learning-rate", value: 1e-3 }]);
+  expect((await invoke("control", stopped, "learning-rate", "fast")).error).toContain("expected a number above 0");
+  expect((await invoke("control", stopped, "halt")).error).toContain('expected "pause", "resume", "stop" or "learning-rate"');
+  expect((await invoke("control", a, "pause")).error).toContain('a is "finished"; expected a run that is being trained');
+});
+
+test("a run is written as tables that other programs read", async () => {
+  const out = join(root, "exported");
+  const { exitCode, out: paths } = await invoke("export", b, "--format", "csv", "--out", out);
+  expect(exitCode).toBe(0);
+  const steps = paths.split("\n").find((path) => path.endsWith("steps.csv")) ?? expect.unreachable();
+  const [heading, ...rows] = readFileSync(steps, "utf8").trim().split("\n");
+  const column = (row: string, name: string) => row.split(",")[heading.split(",").indexOf(name)];
+  expect(rows.map((row) => Number(column(row, "loss")))).toEqual(readMetrics(b).map(({ metrics }) => metrics.loss));
+});
+
+// DuckDB weighs 70 MB, so it is asked for: RETROGRADE_DUCKDB is a folder in which `npm install @duckdb/node-api` was run.
+const duckDb = process.env.RETROGRADE_DUCKDB ?? "";
+
+test.skipIf(!existsSync(join(duckDb, "node_modules/@duckdb/node-api")))(
+  "SQL over runs gives what their files have (needs RETROGRADE_DUCKDB)",
+  () => {
+    const query = (sql: string) =>
+      execFileSync(process.execPath, [join(import.meta.dirname, "../dist/cli/main.js"), "sql", sql, "--in", root, "--json"], {
+        cwd: duckDb,
+        encoding: "utf8",
+      })
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const rewards = query(
+      "select run, avg(reward) as reward, count(*) as n from trajectories where source = 'train' and step = 2 group by run order by run",
+    );
+    expect(rewards.map(({ run }) => run)).toEqual(["a", "b"]);
+    for (const [i, folder] of [a, b].entries()) {
+      const trajectories = readTrajectories(folder, 2);
+      expect(Number(rewards[i].n)).toBe(trajectories.length);
+      expect(Number(rewards[i].reward)).toBeCloseTo(
+        trajectories.reduce((sum, { reward }) => sum + reward, 0) / trajectories.length,
+        9,
+      );
+    }
+    const metrics = query("select value from metrics where run = 'b' and name = 'loss' order by step");
+    expect(metrics.map(({ value }) => value)).toEqual(readMetrics(b).map((record) => record.metrics.loss));
+    const [{ n }] = query("select count(*) as n from token_credits where run = 'b' and step = 1");
+    expect(Number(n)).toBeGreaterThan(0);
+  },
+);
+
+test("without DuckDB, SQL says how to install it", async () => {
+  const { exitCode, error } = await invoke("sql", "select 1", "--in", root);
+  expect(exitCode).toBe(1);
+  expect(error).toContain("npm install @duckdb/node-api");
+});
