@@ -1,4 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
+import { commonPrefix } from "../src/core/context.ts";
 import type { ActionInContext, Group, TokenId, Turn } from "../src/core/trajectory.ts";
 
 /** A batch of rollouts as our side takes it, and the same as rows of tokens for a peer. */
@@ -36,7 +37,8 @@ export function unbrokenRows(turns: readonly Turn[]): Row[] {
   const rows: Row[] = [];
   for (const turn of turns) {
     const row = rows.at(-1);
-    if (row?.tokens.every((token, i) => token === turn.context[i])) rows[rows.length - 1] = longer(row, turn);
+    if (row !== undefined && commonPrefix(row.tokens, turn.context) === row.tokens.length)
+      rows[rows.length - 1] = longer(row, turn);
     else rows.push(longer(undefined, turn));
   }
   return rows;
@@ -54,7 +56,7 @@ function longer(row: Row | undefined, turn: Turn): Row {
  * no beginning in common (but for single tokens) that an engine could compute once.
  */
 export function apart<Sample extends ActionInContext>(samples: readonly Sample[], keyOf: (sample: Sample) => string): Sample[] {
-  const ids = 1 + samples.reduce((most, { context }) => context.reduce((a, b) => Math.max(a, b), most), 0);
+  const ids = 1 + samples.reduce((most, { context }) => context.slice().reduce((a, b) => Math.max(a, b), most), 0);
   const places = new Map<string, number>();
   return samples.map((sample) => {
     const key = keyOf(sample);

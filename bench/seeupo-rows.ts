@@ -12,7 +12,7 @@ import { seeupoAdvantages } from "../src/algorithms/seeupo/seeupo.ts";
 import { resolveAlgorithm, type SeeupoConfig } from "../src/algorithms/settings/config.ts";
 import { minimise } from "../src/algorithms/step/minimise.ts";
 import { type Random, randomStream } from "../src/core/random.ts";
-import type { Group, Trajectory } from "../src/core/trajectory.ts";
+import type { Group } from "../src/core/trajectory.ts";
 import { groupOf, TablePolicy } from "../test/algorithms/table-policy.ts";
 
 const [tasks, groupSize, turns, vocabulary] = [4, 8, 4, 4];
@@ -97,7 +97,7 @@ function rollouts(world: World, table: readonly (readonly number[])[], seed: num
     const trajectories = Array.from({ length: groupSize }, (_, i) => {
       const random = randomStream(seed, "rollout", step, task, i);
       let [last, index] = [0, 0];
-      const visited = Array.from({ length: turns }, (_, turn): Pick<Trajectory["turns"][number], "context" | "action"> => {
+      const visited = Array.from({ length: turns }, (_, turn): { context: readonly number[]; action: readonly number[] } => {
         const context = [stateOf(task, turn, last)];
         last = drawn(probabilities(table[context[0]]), random);
         index = index * vocabulary + last;

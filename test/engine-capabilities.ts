@@ -63,7 +63,8 @@ export function capabilityCases(open: () => Promise<Engine>, has: readonly Capab
       "gradient-clipping": step({ clipNorm: 1 }),
       "adam-settings": step({ beta2: 0.5 }),
       "token-entropies": "nothing to ask for",
-      "top-logprobs": () => engine.sample({ context: samples[0].context, maxTokens: 1, stopTokens: [], seed: 1, topLogprobs: 2 }),
+      "top-logprobs": () =>
+        engine.sample({ context: samples[0].context.slice(), maxTokens: 1, stopTokens: [], seed: 1, topLogprobs: 2 }),
       "frozen-policies": () => engine.freeze(),
       "exact-state": "nothing to ask for",
       "full-precision-state": "nothing to ask for",
@@ -82,7 +83,12 @@ export function capabilityCases(open: () => Promise<Engine>, has: readonly Capab
   describe("a frozen policy", () => frozenCases(open, folder, gates(has, ["frozen-policies"]).when));
   when(["token-entropies"], "entropies come with every sampled token", async () => {
     const engine = await open();
-    const { tokens, entropies } = await engine.sample({ context: samples[0].context, maxTokens: 5, stopTokens: [], seed: 1 });
+    const { tokens, entropies } = await engine.sample({
+      context: samples[0].context.slice(),
+      maxTokens: 5,
+      stopTokens: [],
+      seed: 1,
+    });
     expect(entropies).toHaveLength(tokens.length);
     for (const entropy of entropies) {
       expect(entropy).toBeGreaterThan(0);
@@ -297,7 +303,9 @@ async function entropies(engine: Engine, temperature: number): Promise<number[][
 
 function frozenCases(open: () => Promise<Engine>, folder: () => string, when: When): void {
   const drawnFrom = (sampler: Sampler) =>
-    Promise.all([1, 2, 3].map((seed) => sampler.sample({ context: samples[0].context, maxTokens: 5, stopTokens: [], seed })));
+    Promise.all(
+      [1, 2, 3].map((seed) => sampler.sample({ context: samples[0].context.slice(), maxTokens: 5, stopTokens: [], seed })),
+    );
   const bold = { ...adamW, learningRate: 0.1 };
 
   when([], "is sampled and scored as it was, while and after the engine steps", async () => {

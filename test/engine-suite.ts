@@ -55,7 +55,7 @@ export function engineSuite(name: string, makeEngine: () => Promise<Engine>, has
       for (const temperature of [1, 0.7])
         when(tempered(temperature), `reports the log-probs that it would train on, at temperature ${temperature}`, async () => {
           const engine = await open();
-          const requests = samples.map(({ context }, seed) => ({ ...request({ context, seed }), temperature }));
+          const requests = samples.map(({ context }, seed) => ({ ...request({ context: context.slice(), seed }), temperature }));
           const actions = await Promise.all(requests.map((each) => engine.sample(each)));
           const drawn = actions.map(({ tokens }, i) => ({ ...samples[i], action: tokens }));
           expectClose(
@@ -322,5 +322,5 @@ export function engineSuite(name: string, makeEngine: () => Promise<Engine>, has
 }
 
 function request(changes: Partial<SampleRequest> = {}): SampleRequest {
-  return { context: samples[0].context, maxTokens: 5, stopTokens: [], seed: 1, ...changes };
+  return { context: samples[0].context.slice(), maxTokens: 5, stopTokens: [], seed: 1, ...changes };
 }

@@ -84,7 +84,7 @@ export class TableEngine implements Engine {
     const candidates: number[][] = [];
     let finish: "stop" | "length" = "length";
     while (tokens.length < maxTokens && finish === "length") {
-      const previous = tokens.at(-1) ?? context[context.length - 1];
+      const previous = tokens.at(-1) ?? context.slice(-1)[0];
       const own = this.#row(logits, previous, 1);
       const row = temperature === 0 ? own : this.#row(logits, previous, temperature);
       const token = temperature === 0 ? row.indexOf(Math.max(...row)) : draw(row, random.uniform());
@@ -277,7 +277,7 @@ function unlearned(size: number): Learned {
 }
 
 function tokenBefore({ context, action }: ActionInContext, j: number): TokenId {
-  return j === 0 ? context[context.length - 1] : action[j - 1];
+  return j === 0 ? context.slice(-1)[0] : action[j - 1];
 }
 
 function entropyOf(logprobs: readonly number[]): number {

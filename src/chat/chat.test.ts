@@ -19,7 +19,7 @@ const names = Object.keys(templates) as (keyof typeof templates)[];
 
 /** The ids that a model would sample for this text. */
 const sampled = (chat: Chat, text: string, end = "<|im_end|>") => chat.tokenizer.encode(text + end);
-const decoded = (chat: Chat, context: ChatContext) => chat.tokenizer.decode(context.ids);
+const decoded = (chat: Chat, context: ChatContext) => chat.tokenizer.decode([...context.ids]);
 
 test.each(names)("%s: a context is the one before, the action and what follows, id for id", (name) => {
   const chat = testChat(name);
@@ -34,7 +34,7 @@ test.each(names)("%s: a context is the one before, the action and what follows, 
   expect(second.ids.slice(0, first.ids.length + action.length)).toEqual([...first.ids, ...action]);
   expect([first, second, third].map(({ rewritten }) => rewritten)).toEqual([false, false, false]);
   // The model wrote what the template would have written, so nothing differs from rendering the whole conversation.
-  expect(decoded(chat, third)).toBe(chat.open(third.messages, [find]).text);
+  expect(decoded(chat, third)).toBe(chat.open(third.ids.conversation(), [find]).text);
 });
 
 test("rendered chat of a three-turn tool call (qwen25)", () => {
@@ -106,13 +106,13 @@ test("a template that drops earlier reasoning makes a new context, and says so",
   ]);
   expect(next.rewritten).toBe(true);
   expect(decoded(chat, next)).not.toContain("thin");
-  expect(next.ids).toEqual(chat.open(next.messages, []).ids);
+  expect([...next.ids]).toEqual([...chat.open(next.ids.conversation(), []).ids]);
   // The rewritten context is continued like any other.
   const after = chat.extend(next, sampled(chat, "Bye."), { role: "assistant", content: "Bye." }, [
     { role: "user", content: "bye" },
   ]);
   expect(after.rewritten).toBe(false);
-  expect(after.ids.slice(0, next.ids.length)).toEqual(next.ids);
+  expect(after.ids.slice(0, next.ids.length)).toEqual([...next.ids]);
 });
 
 test("contexts can be forked: extending one changes no other", () => {
@@ -122,7 +122,7 @@ test("contexts can be forked: extending one changes no other", () => {
   const [left, right] = ["left", "right"].map((content) =>
     chat.extend(first, sampled(chat, content), { role: "assistant", content }, [{ role: "user", content: "and?" }]),
   );
-  expect(first.ids).toEqual(ids);
+  expect([...first.ids]).toEqual(ids);
   expect(decoded(chat, left)).toContain("left");
   expect(decoded(chat, right)).not.toContain("left");
 });

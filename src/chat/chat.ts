@@ -1,6 +1,7 @@
 import type { ActionFormat } from "../actions/action.ts";
 import type { CallFormat } from "../actions/formats/format.ts";
 import { hermes } from "../actions/formats/hermes.ts";
+import { Context } from "../core/context.ts";
 import { ModelError } from "../core/errors.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import type { TokenId } from "../core/trajectory.ts";
@@ -13,9 +14,9 @@ import type { Tokenizer } from "./tokenizer.ts";
 
 /** A conversation that waits for the assistant: what it says and the ids that the model sees. Never changed, so it can be forked. */
 export interface ChatContext {
-  readonly messages: readonly Message[];
   readonly tools: readonly Tool[];
-  readonly ids: readonly TokenId[];
+  /** The ids, and the messages that they show. */
+  readonly ids: Context;
   /** The template's rendering of the messages, generation prompt included. */
   readonly text: string;
   /** True if the ids are not the previous context, action and answer continued: the template rewrote history. */
@@ -110,7 +111,7 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
     const start = context.text.length;
     // The common case needs no second rendering: the template repeats what the model wrote.
     if (next.startsWith(actionText, start) && stopAt(next, start + actionText.length) !== "") return start + actionText.length;
-    const alone = render([...context.messages, message], context.tools, false);
+    const alone = render([...context.ids.conversation(), message], context.tools, false);
     if (!alone.startsWith(context.text) || !next.startsWith(alone)) return undefined;
     return lastTurnEnd(alone, start);
   };
@@ -127,24 +128,27 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
     actionText,
     open: (messages, tools) => {
       const text = render(messages, tools, true);
-      return { messages, tools, ids: control.encode(text), text, rewritten: false };
+      return { tools, ids: Context.of(control.encode(text), messages), text, rewritten: false };
     },
     extend: (before, action, said, answers, tools = before.tools) => {
       const context = { ...before, tools };
       const message = thinking === "template" ? said : withoutReasoning(said);
-      const messages = [...context.messages, message, ...answers];
+      const messages = [...context.ids.conversation(), message, ...answers];
       const text = render(messages, tools, true);
       const dropped = thinking === "drop" && said.reasoning !== undefined;
       const end = dropped ? undefined : actionEnd(context, actionText(action), message, text);
-      if (end === undefined) return { ...context, messages, ids: control.encode(text), text, rewritten: true };
+      if (end === undefined) {
+        const ids = context.ids.extend(action, [message]).branch(control.encode(text), messages);
+        return { ...context, ids, text, rewritten: true };
+      }
       // An action that was cut off gets its end of turn here, as part of what follows it.
       const follow = text.slice(isEnded(action) ? end + stopAt(text, end).length : end);
-      return { ...context, messages, ids: [...context.ids, ...action, ...control.encode(follow)], text, rewritten: false };
+      const ids = context.ids.extend(action, [message]).extend(control.encode(follow), answers);
+      return { ...context, ids, text, rewritten: false };
     },
     resume: (context, action, text, message, answers) => ({
       ...context,
-      messages: [...context.messages, message, ...answers],
-      ids: [...context.ids, ...action, ...control.encode(control.quoteSpecial(text))],
+      ids: context.ids.extend(action, [message]).extend(control.encode(control.quoteSpecial(text)), answers),
       text: context.text + tokenizer.decode(action) + text,
       rewritten: false,
     }),
@@ -155,14 +159,13 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
       const added = tokenizer.encode(message.content.slice(textOf(kept).length));
       return {
         ...context,
-        messages: [...context.messages, message],
-        ids: [...context.ids, ...action.slice(0, kept), ...added],
+        ids: context.ids.extend([...action.slice(0, kept), ...added], [message]),
         text: context.text + message.content,
         rewritten: kept < action.length || added.length > 0,
       };
     },
     action: (context, message) => {
-      const text = render([...context.messages, message], context.tools, false);
+      const text = render([...context.ids.conversation(), message], context.tools, false);
       const start = context.text.length;
       const end = lastTurnEnd(text, start);
       if (!text.startsWith(context.text) || stopAt(text, end) === "") {

@@ -33,13 +33,13 @@ describe.each(Object.entries(families))("%s", (_, family) => {
       [closing, [request]],
     ] as const) {
       const action = chat.tokenizer.encode(chat.action(context, message));
-      const read = chat.read(chat.actionText(action), context.messages, schemaOf);
+      const read = chat.read(chat.actionText(action), context.ids.conversation(), schemaOf);
       expect(read.message).toEqual(message);
       expect(read.calls).toEqual(message.toolCalls ?? []);
       const next = chat.extend(context, action, read.message, answers);
       expect(next.rewritten).toBe(false);
       expect(next.ids.slice(0, context.ids.length + action.length)).toEqual([...context.ids, ...action]);
-      expect(chat.tokenizer.decode(next.ids)).toBe(next.text);
+      expect(chat.tokenizer.decode([...next.ids])).toBe(next.text);
       context = next;
     }
   });
@@ -138,10 +138,10 @@ test("a thinking block is dropped by the template, kept as sampled, or dropped w
     const chat = familyChat({ format: "", template, special: ["<|im_end|>"] }, { thinking });
     const context = chat.open([request], []);
     const action = chat.tokenizer.encode("<think>\nhm\n</think>\n\nYes.<|im_end|>");
-    const { message } = chat.read(chat.actionText(action), context.messages);
+    const { message } = chat.read(chat.actionText(action), context.ids.conversation());
     expect(message).toEqual({ role: "assistant", content: "Yes.", reasoning: "hm" });
     const { ids, rewritten } = chat.extend(context, action, message, [request]);
-    return { text: chat.tokenizer.decode(ids), rewritten };
+    return { text: chat.tokenizer.decode([...ids]), rewritten };
   };
   const dropped = "uPay Ana.<|im_end|>aYes.<|im_end|>uPay Ana.<|im_end|>a";
   expect(play("template")).toEqual({ text: dropped, rewritten: true });

@@ -1,7 +1,7 @@
+import type { TokenId, Tokens } from "./context.ts";
 import type { Message } from "./messages.ts";
 
-/** An index into a model's vocabulary. */
-export type TokenId = number;
+export type { TokenId };
 /** Unique within a run. */
 export type TrajectoryId = string;
 
@@ -13,8 +13,8 @@ export interface ActionInContext {
   readonly trajectory: TrajectoryId;
   /** Index of the turn in its trajectory, from 0. */
   readonly turn: number;
-  /** What the model saw. Never trained on. */
-  readonly context: readonly TokenId[];
+  /** What the model saw. Never trained on. A `Context` where turns share their histories; an array does for a single one. */
+  readonly context: Tokens;
   /** What the model wrote, the end-of-turn token included. Never empty. */
   readonly action: readonly TokenId[];
 }

@@ -12,7 +12,7 @@ test("a demonstration has one sample for each assistant message, in the context 
   ];
   const chat = testChat("plain");
   const samples = encodeDemonstration(chat, "demo", messages, []);
-  const texts = samples.map(({ context, action }) => [chat.tokenizer.decode(context), chat.tokenizer.decode(action)]);
+  const texts = samples.map(({ context, action }) => [chat.tokenizer.decode(context.slice()), chat.tokenizer.decode(action)]);
   const first = "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n";
   const call = '<tool_call>{"name": "find", "arguments": {"who": "Ana"}}</tool_call><|im_end|>';
   expect(texts).toEqual([

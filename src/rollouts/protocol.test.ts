@@ -90,7 +90,7 @@ test("actions, and the results behind them, are one growing text: actions are tr
   const texts = [prompt, "hm ask Ana;", "[I am Ana]", " so ask Bob;", "[I am Bob]", " done<|im_end|>"];
   const decode = chat.tokenizer.decode;
   expect(turns.map(({ action }) => decode(action))).toEqual([texts[1], texts[3], texts[5]]);
-  expect(turns.map(({ context }) => decode(context))).toEqual([1, 3, 5].map((end) => texts.slice(0, end).join("")));
+  expect(turns.map(({ context }) => decode(context.slice()))).toEqual([1, 3, 5].map((end) => texts.slice(0, end).join("")));
   for (const [t, { context, rewritten }] of turns.entries()) {
     const before = turns[t - 1];
     if (before !== undefined)
@@ -210,7 +210,7 @@ test("on the real engine, what was sampled up to a stop string is scored as it w
     for (const trajectory of trajectories)
       for (const [t, turn] of trajectory.turns.slice(1).entries()) {
         const { context, action } = trajectory.turns[t];
-        expect(letters.tokenizer.decode(turn.context)).toBe(`${letters.tokenizer.decode([...context, ...action])}tut`);
+        expect(letters.tokenizer.decode(turn.context.slice())).toBe(`${letters.tokenizer.decode([...context, ...action])}tut`);
         expect(turn.context.slice(0, -3)).toEqual([...context, ...action]);
       }
     const scored = await engine.logprobs(turns, { temperature: 1 });

@@ -73,7 +73,9 @@ test("an episode is its turns, each an action in its context, with the tools' an
   // turn 1   | context .......................................................................................................... | action       |
   const prompt = "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n";
   const result = "\n<|im_start|>tool\nc1<|im_end|>\n<|im_start|>assistant\n";
-  expect(trajectory.turns.map(({ context, action }) => [context, action].map((ids) => chat.tokenizer.decode(ids)))).toEqual([
+  expect(
+    trajectory.turns.map(({ context, action }) => [context, action].map((ids) => chat.tokenizer.decode(ids.slice()))),
+  ).toEqual([
     [prompt, `${callFind}<|im_end|>`],
     [`${prompt}${callFind}<|im_end|>${result}`, "Done.<|im_end|>"],
   ]);
@@ -241,7 +243,7 @@ test("a template that rewrites history marks the turn whose context is new", asy
   const { sampler } = scripted(["<think>\nhm\n</think>\n\nYes.", "Sure."]);
   const { turns } = await rollout(sampler, qwen3, environment, { id: "t" }, options);
   expect(turns.map(({ rewritten }) => rewritten)).toEqual([false, true]);
-  expect(qwen3.tokenizer.decode(turns[1].context)).not.toContain("hm");
+  expect(qwen3.tokenizer.decode(turns[1].context.slice())).not.toContain("hm");
 });
 
 test("what the template refuses in the course of a conversation is the episode's end; at its start it is an error", async () => {

@@ -1,5 +1,6 @@
 import { gunzipSync, gzipSync } from "node:zlib";
 import { z } from "zod";
+import { Context, commonPrefix } from "../core/context.ts";
 import type { Message } from "../core/messages.ts";
 import { stopReasons, type Trajectory, type Turn, toolFailureKinds } from "../core/trajectory.ts";
 import { requireKnownVersion, schemaVersion } from "./schema.ts";
@@ -91,27 +92,22 @@ export function decodeTrajectory(line: string): Trajectory {
 }
 
 function stored({ turns, ...trajectory }: Trajectory): object {
-  let previous: readonly number[] = [];
+  let previous: Context | undefined;
   const storedTurns = turns.map(({ trajectory: _, turn: __, context, ...turn }) => {
-    const shared = sharedPrefix(previous, context);
-    previous = [...context, ...turn.action];
+    const shared = previous === undefined ? 0 : commonPrefix(previous, context);
+    previous = Context.from(context).extend(turn.action);
     return { shared, context: context.slice(shared), ...turn };
   });
   return { ...trajectory, turns: storedTurns };
 }
 
 function restored({ turns, ...trajectory }: z.output<typeof storedTrajectorySchema>): Trajectory {
-  let previous: readonly number[] = [];
+  let previous: Context | undefined;
   const restoredTurns = turns.map(({ shared, context: added, ...turn }, index): Turn => {
-    const context = [...previous.slice(0, shared), ...added];
-    previous = [...context, ...turn.action];
+    const known = previous?.prefix(shared);
+    const context = known === undefined ? Context.of(added) : known.extend(added);
+    previous = context.extend(turn.action);
     return { trajectory: trajectory.id, turn: index, context, ...turn };
   });
   return { ...trajectory, turns: restoredTurns };
-}
-
-function sharedPrefix(a: readonly number[], b: readonly number[]): number {
-  let length = 0;
-  while (length < a.length && length < b.length && a[length] === b[length]) length++;
-  return length;
 }

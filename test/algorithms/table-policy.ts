@@ -178,7 +178,7 @@ function scores(table: Table, samples: readonly ActionInContext[]): Logprobs {
 
 /** The token before the j-th of the action. */
 function rowOf({ context, action }: ActionInContext, j: number): TokenId {
-  return j > 0 ? action[j - 1] : context[context.length - 1];
+  return j > 0 ? action[j - 1] : context.slice(-1)[0];
 }
 
 function logSoftmax(row: readonly number[]): number[] {

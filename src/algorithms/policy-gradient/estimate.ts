@@ -212,7 +212,7 @@ function gigpo(
  */
 export function anchorState(turns: readonly (ActionInContext & Pick<Turn, "rewritten">)[], index: number): string {
   const { context, rewritten } = turns[index];
-  if (index === 0 || rewritten) return context.join();
+  if (index === 0 || rewritten) return context.slice().join();
   const { context: before, action } = turns[index - 1];
   return `…${context.slice(before.length + action.length).join()}`;
 }

@@ -200,7 +200,7 @@ async function checkChat(folder: string, config: TrainingConfig, user: UserConfi
     return { state: "doubtful", text: `"${environment.name}" starts no episode, or has no tasks`, advice: "Run one by hand." };
   const chat = makeChat(tokenizer, config.chat);
   const notice = await checkShownTools(chat, environment, config);
-  const { ids } = chat.open(prompt.messages, prompt.protocol === undefined ? prompt.tools : []);
+  const ids = chat.open(prompt.messages, prompt.protocol === undefined ? prompt.tools : []).ids.slice();
   const calls = callsOf(chat, prompt.tools.length > 0 && prompt.protocol === undefined);
   const ends = tokenizer.stopTokens.map((id) => tokenizer.decode([id])).join(" ");
   const text = `a prompt of "${environment.name}" is ${count(ids.length)} tokens; a message ends with ${ends}; ${calls.text}`;
@@ -285,7 +285,7 @@ async function checkSampling({ engine, chat }: Model, config: TrainingConfig, us
   const environment = environmentOf(config, user);
   const prompt = await firstPrompt(environment);
   if (prompt === undefined) return { state: "doubtful", text: "not tried: there is no prompt" };
-  const { ids } = chat.open(prompt.messages, prompt.protocol === undefined ? prompt.tools : []);
+  const ids = chat.open(prompt.messages, prompt.protocol === undefined ? prompt.tools : []).ids.slice();
   const sample = () =>
     Promise.all(
       Array.from({ length: rows }, (_, row) =>

@@ -1,3 +1,4 @@
+import { commonPrefix } from "../../core/context.ts";
 import type { Logprobs, Weights } from "../../core/policy.ts";
 import type { ActionInContext, TokenId } from "../../core/trajectory.ts";
 import type { Datum } from "../../tinker/index.ts";
@@ -25,11 +26,12 @@ export function packSamples(samples: readonly ActionInContext[]): Packed {
   const open = new Map<string, number[]>();
   const places = samples.map(({ trajectory, context, action }): Place => {
     const candidates = open.get(trajectory) ?? [];
-    let datum = candidates.find((each) => startsWith(context, sequences[each]));
+    const ids = context.slice();
+    let datum = candidates.find((each) => commonPrefix(ids, sequences[each]) === sequences[each].length);
     if (datum === undefined) {
-      datum = sequences.push([...context]) - 1;
+      datum = sequences.push([...ids]) - 1;
       open.set(trajectory, [...candidates, datum]);
-    } else for (let i = sequences[datum].length; i < context.length; i++) sequences[datum].push(context[i]);
+    } else for (let i = sequences[datum].length; i < ids.length; i++) sequences[datum].push(ids[i]);
     for (const token of action) sequences[datum].push(token);
     return { datum, start: context.length - 1, length: action.length };
   });
@@ -48,8 +50,4 @@ export function spreadWeights({ data, places }: Packed, weights: Weights): numbe
     for (const [j, weight] of weights[sample].entries()) rows[datum][start + j] += weight;
   });
   return rows;
-}
-
-function startsWith(whole: readonly TokenId[], beginning: readonly TokenId[]): boolean {
-  return beginning.length <= whole.length && beginning.every((token, i) => token === whole[i]);
 }

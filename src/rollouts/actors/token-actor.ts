@@ -79,7 +79,7 @@ class TokenSpeaker implements Speaker {
     }
     const { stopStrings } = this.#dialogue;
     const action = await this.#sampler.sample({
-      context: context.ids,
+      context: context.ids.slice(),
       maxTokens,
       stopTokens: this.#chat.tokenizer.stopTokens,
       ...(stopStrings === undefined || stopStrings.length === 0 ? {} : { stopStrings }),

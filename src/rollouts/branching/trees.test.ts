@@ -144,7 +144,8 @@ test("a tree is its leaves: each a whole trajectory, which shares the turns befo
       expect(parent?.turns[t]).toMatchObject(shared);
     }
     const at = branch?.turn ?? 0;
-    expect(turns[at].context).toEqual(parent?.turns[at].context);
+    // One node of the tree, not two equal ones.
+    expect(turns[at].context).toBe(parent?.turns[at].context);
     expect(turns[at].samplerLogprobs).not.toEqual(parent?.turns[at].samplerLogprobs);
   }
 });

@@ -1,3 +1,4 @@
+import { Context, commonPrefix } from "../../core/context.ts";
 import type { Message } from "../../core/messages.ts";
 import type { Trajectory, Turn } from "../../core/trajectory.ts";
 import type { RecordedCredit } from "../../runs/credits.ts";
@@ -108,10 +109,10 @@ function messageView(message: Message): MessageView {
 }
 
 function turnViews({ turns }: Trajectory, credits: readonly RecordedCredit[], texts: TokenTexts): TurnView[] {
-  let previous: readonly number[] = [];
+  let previous: Context | undefined;
   return turns.map((turn) => {
-    const shared = sharedLength(previous, turn.context);
-    previous = [...turn.context, ...turn.action];
+    const shared = previous === undefined ? 0 : commonPrefix(previous, turn.context);
+    previous = Context.from(turn.context).extend(turn.action);
     return {
       turn: turn.turn,
       shared,
@@ -152,12 +153,6 @@ function visitView({ visit, advantage, factor, ratio, learningRate, weights, bef
 /** JSON has no NaN. */
 function known(value: number): number | null {
   return Number.isFinite(value) ? value : null;
-}
-
-function sharedLength(a: readonly number[], b: readonly number[]): number {
-  let length = 0;
-  while (length < a.length && length < b.length && a[length] === b[length]) length++;
-  return length;
 }
 
 /** The tree of a group; of the step's first branched group, else its first, where none is named. */

@@ -1,3 +1,4 @@
+import { commonPrefix } from "../../../core/context.ts";
 import { EngineError } from "../../../core/errors.ts";
 import { host } from "../../../core/host.ts";
 import { type Random, randomStream } from "../../../core/random.ts";
@@ -7,7 +8,6 @@ import type { SessionOptions } from "../machine/device.ts";
 import { requireTokens } from "../machine/token-ids.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { ModelConfig } from "../model/model-config.ts";
-import { commonPrefix } from "../training/packing.ts";
 import { type Choice, chooseToken, needsLogits, topCandidates } from "./choose.ts";
 import { cacheBytesOfToken } from "./kv-cache.ts";
 import { PrefixCache } from "./prefix-cache.ts";

@@ -42,9 +42,9 @@ test("blocks allow just the pairs that whole masks allow, for all tokens and for
       const { mask } = batchMasks(batch, window);
       const starts = batch.tries.map((_, r) => batch.tries.slice(0, r).reduce((sum, { tokens }) => sum + tokens.length, 0));
       const pairs = batch.tries.flatMap(({ tokens }, r) =>
-        tokens.flatMap((_, query) => {
+        [...tokens.keys()].flatMap((query) => {
           const line = mask.subarray((r * batch.length + query) * batch.length, (r * batch.length + query + 1) * batch.length);
-          return tokens.flatMap((_, key) => (line[key] === 0 ? [`${starts[r] + query} ${starts[r] + key}`] : []));
+          return [...tokens.keys()].flatMap((key) => (line[key] === 0 ? [`${starts[r] + query} ${starts[r] + key}`] : []));
         }),
       );
       expect(seenPairs(blocks.all, (query) => query)).toEqual(pairs);
@@ -115,7 +115,7 @@ test("tokens, positions and what predicts each scored token are those of the pad
     fc.property(sampleSets, sizes, (samples, { row, block }) => {
       const batch = packBatch(packRows(samples, row));
       const flat = flatten(batch, () => block);
-      const padded = batch.tries.flatMap(({ tokens }, r) => tokens.map((_, node) => r * batch.length + node));
+      const padded = batch.tries.flatMap(({ tokens }, r) => [...tokens.keys()].map((node) => r * batch.length + node));
       expect([...flat.tokens]).toEqual(padded.map((place) => batch.tokens[place]));
       expect([...flat.positions]).toEqual(padded.map((place) => batch.positions[place]));
       expect([...flat.predictors].map((read) => padded[flat.reads[read]])).toEqual(

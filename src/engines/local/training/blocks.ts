@@ -59,7 +59,7 @@ export function flatten(
     const size = row.tokens.length;
     tokens.set(row.tokens, start);
     positions.set(batch.positions.subarray(r * length, r * length + size), start);
-    const readNodes = [...new Set(row.samples.flatMap(({ before }) => before))].sort((a, b) => a - b);
+    const readNodes = [...new Set(row.samples.flatMap(({ before }) => [...before]))].sort((a, b) => a - b);
     const allNodes = Array.from({ length: size }, (_, node) => node);
     const most = blockQueries(size);
     const add = (to: typeof blocks, width: number) => {
@@ -165,7 +165,7 @@ function longestRun(values: Int32Array, value: number): { from: number; to: numb
 }
 
 /** Number of nodes that all of the given ones have on their way to the root, themselves included: a path from the root. */
-function commonAncestors(parents: readonly number[], nodes: readonly number[]): number {
+function commonAncestors(parents: Int32Array, nodes: readonly number[]): number {
   // Parents have smaller indices than their children, so the larger of two nodes is never an ancestor of the smaller.
   let shared = nodes[0];
   for (const node of nodes) {

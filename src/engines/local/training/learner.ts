@@ -4,7 +4,7 @@ import type { ActionInContext } from "../../../core/trajectory.ts";
 import type { CallOrder } from "../../call-order.ts";
 import type { EngineStats, StepOptions } from "../../engine.ts";
 import type { SessionOptions } from "../machine/device.ts";
-import { requireTokens } from "../machine/token-ids.ts";
+import { requireSampleTokens } from "../machine/token-ids.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
@@ -147,7 +147,7 @@ export class Learner {
   }
 
   #pack(samples: readonly ActionInContext[]): PackedBatch[] {
-    for (const { context, action } of samples) for (const ids of [context, action]) requireTokens(ids, this.#config.vocabSize);
+    requireSampleTokens(samples, this.#config.vocabSize);
     const longest = samples.reduce((most, { context, action }) => Math.max(most, context.length + action.length), 0);
     const limit = rowTokens(this.#config, longest);
     return batchRows(packRows(samples, limit, this.#options.maxLength), microBatchTokens(this.#config, limit)).map(packBatch);

@@ -1,73 +1,95 @@
 import { ShapeError } from "../../../core/errors.ts";
 import type { ActionInContext, TokenId } from "../../../core/trajectory.ts";
+import { type Branch, buildTrie, sharedDepth, writeTokens } from "./trie.ts";
 
 /**
- * Samples folded into tries, so that every token that samples share (the prompt of a group, the history of a trajectory's
+ * Samples folded into a trie, so that every token that samples share (the prompt of a group, the history of a trajectory's
  * turns, the stem of a tree) is computed once. A row is one trie in depth-first order: a token's position is its depth, and it
  * attends to its ancestors and itself. A plain sequence is a trie without branches. A sample's last token is scored, but nothing is
  * predicted from it: it is in the trie only where it belongs to another sample's context.
  */
 export interface Row {
-  readonly tokens: TokenId[];
+  readonly tokens: Int32Array;
   /** Index of the token before it in this row; -1 for a root. */
-  readonly parents: number[];
+  readonly parents: Int32Array;
   /** Depth, from 0. */
-  readonly positions: number[];
+  readonly positions: Int32Array;
   /** For every sample of the row: its index in the batch, its action tokens, and the node before each of them. */
-  readonly samples: { readonly sample: number; readonly action: readonly TokenId[]; readonly before: readonly number[] }[];
+  readonly samples: readonly RowSample[];
+}
+
+interface RowSample {
+  readonly sample: number;
+  readonly action: readonly TokenId[];
+  readonly before: Int32Array;
+}
+
+/** Samples of one row before its tokens are written: what each shares with the one before it, and where it ends in the trie. */
+interface Plan {
+  size: number;
+  readonly members: { readonly sample: number; readonly shared: number; readonly end: Branch }[];
 }
 
 /**
- * Folds samples into rows of at most `maxTokens` distinct tokens each. In lexicographic order every sample shares its longest
+ * Cuts the trie of all samples into rows of at most `maxTokens` distinct tokens each. In depth-first order every sample shares its longest
  * possible prefix with the one before it, so a row is built by keeping the path of the last sample.
  * @param maxLength most tokens of a sample, which may be fewer than those of a row
  * @throws ShapeError if a sample has no context or no action, or is longer than `maxLength`
  */
 export function packRows(samples: readonly ActionInContext[], maxTokens: number, maxLength = maxTokens): Row[] {
-  const sequences = samples.map((sample, index) => {
-    const where = `turn ${sample.turn} of trajectory ${sample.trajectory}`;
-    if (sample.context.length === 0 || sample.action.length === 0) {
-      throw new ShapeError(
-        where,
-        { context: sample.context.length, action: sample.action.length },
-        {
-          expected: "a context and an action of at least one token each",
-        },
-      );
+  for (const sample of samples) requireLengths(sample, maxLength);
+  const plans: Plan[] = [];
+  let plan: Plan | undefined;
+  let previous: Branch | undefined;
+  for (const end of buildTrie(samples).inOrder()) {
+    for (const sample of end.samples) {
+      let shared = previous === undefined ? 0 : sharedDepth(previous, end);
+      if (plan === undefined || plan.size + end.end - shared > maxTokens) {
+        plan = { size: 0, members: [] };
+        plans.push(plan);
+        shared = 0;
+      }
+      plan.size += end.end - shared;
+      plan.members.push({ sample, shared, end });
+      previous = end;
     }
-    const tokens = [...sample.context, ...sample.action];
-    if (tokens.length > maxLength) {
-      throw new ShapeError(where, tokens.length, {
-        expected: `at most ${maxLength} tokens, the longest that this model was made for`,
-        hint: "Lower rollout.maxTurns or rollout.maxTokens.",
-      });
-    }
-    return { index, tokens: tokens.slice(0, -1), action: sample.action };
-  });
-  sequences.sort((a, b) => compareTokens(a.tokens, b.tokens) || a.index - b.index);
-
-  const rows: Row[] = [];
-  let row: Row | undefined;
-  let path: number[] = []; // nodes of the last sample
-  let previous: readonly TokenId[] = [];
-  for (const { index, tokens, action } of sequences) {
-    let shared = row ? commonPrefix(previous, tokens) : 0;
-    if (!row || row.tokens.length + tokens.length - shared > maxTokens) {
-      row = { tokens: [], parents: [], positions: [], samples: [] };
-      rows.push(row);
-      path = [];
-      shared = 0;
-    }
-    path = path.slice(0, shared);
-    for (let depth = shared; depth < tokens.length; depth++) {
-      row.parents.push(depth === 0 ? -1 : path[depth - 1]);
-      row.positions.push(depth);
-      path.push(row.tokens.push(tokens[depth]) - 1);
-    }
-    row.samples.push({ sample: index, action, before: path.slice(-action.length) });
-    previous = tokens;
   }
-  return rows;
+  return plans.map((each) => rowOf(each, samples));
+}
+
+function requireLengths({ trajectory, turn, context, action }: ActionInContext, maxLength: number): void {
+  const where = `turn ${turn} of trajectory ${trajectory}`;
+  if (context.length === 0 || action.length === 0) {
+    throw new ShapeError(
+      where,
+      { context: context.length, action: action.length },
+      { expected: "a context and an action of at least one token each" },
+    );
+  }
+  if (context.length + action.length > maxLength) {
+    throw new ShapeError(where, context.length + action.length, {
+      expected: `at most ${maxLength} tokens, the longest that this model was made for`,
+      hint: "Lower rollout.maxTurns or rollout.maxTokens.",
+    });
+  }
+}
+
+function rowOf({ size, members }: Plan, samples: readonly ActionInContext[]): Row {
+  const [tokens, parents, positions] = [new Int32Array(size), new Int32Array(size), new Int32Array(size)];
+  const path = new Int32Array(Math.max(...members.map(({ end }) => end.end))); // nodes of the last sample
+  let count = 0;
+  const placed = members.map(({ sample, shared, end }): RowSample => {
+    const length = end.end;
+    writeTokens(end, shared, tokens, count);
+    for (let depth = shared; depth < length; depth++, count++) {
+      parents[count] = depth === 0 ? -1 : path[depth - 1];
+      positions[count] = depth;
+      path[depth] = count;
+    }
+    const { action } = samples[sample];
+    return { sample, action, before: path.slice(length - action.length, length) };
+  });
+  return { tokens, parents, positions, samples: placed };
 }
 
 /**
@@ -119,7 +141,7 @@ export function evenSize(size: number): number {
 
 export function packBatch(rows: readonly Row[]): PackedBatch {
   const length = evenSize(Math.max(...rows.map((row) => row.tokens.length)));
-  const queriesOfRows = rows.map((row) => [...new Set(row.samples.flatMap(({ before }) => before))]);
+  const queriesOfRows = rows.map((row) => [...new Set(row.samples.flatMap(({ before }) => [...before]))]);
   const queryCount = evenSize(Math.max(...queriesOfRows.map((nodes) => nodes.length)));
   const tokens = new Int32Array(rows.length * length);
   const positions = new BigInt64Array(rows.length * length);
@@ -171,18 +193,4 @@ export function packBatch(rows: readonly Row[]): PackedBatch {
     places,
     tries: rows,
   };
-}
-
-function compareTokens(a: readonly TokenId[], b: readonly TokenId[]): number {
-  const shared = commonPrefix(a, b);
-  if (shared === a.length || shared === b.length) return a.length - b.length;
-  return a[shared] - b[shared];
-}
-
-/** Length of the longest common prefix. */
-export function commonPrefix(a: readonly TokenId[], b: readonly TokenId[]): number {
-  const shorter = Math.min(a.length, b.length);
-  let length = 0;
-  while (length < shorter && a[length] === b[length]) length++;
-  return length;
 }
