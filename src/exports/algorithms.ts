@@ -20,6 +20,7 @@ export {
 } from "../algorithms/settings/config.ts";
 export type { Correction } from "../algorithms/step/correction.ts";
 export { runUpdate } from "../algorithms/update.ts";
+export type { Tokens } from "../core/context.ts";
 export type { Critic, Decide, Logprobs, Policy, StepReport, TurnReason, Values, Weights } from "../core/policy.ts";
 export { type Random, randomStream } from "../core/random.ts";
 export type { ActionInContext, Group, TokenId, Trajectory, TrajectoryId, Turn } from "../core/trajectory.ts";

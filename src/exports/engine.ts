@@ -2,6 +2,7 @@
 export { type Chat, type ChatContext, makeChat } from "../chat/chat.ts";
 export type { Tokenizer } from "../chat/tokenizer.ts";
 export { loadTokenizer } from "../chat/tokenizer-folder.ts";
+export { Context, commonPrefix, type Tokens } from "../core/context.ts";
 export { type Capability, capabilities, capabilityMeanings, type Decide, type Logprobs, type Weights } from "../core/policy.ts";
 export type { ActionInContext, TokenId } from "../core/trajectory.ts";
 export { CallOrder } from "../engines/call-order.ts";

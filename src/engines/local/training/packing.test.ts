@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { Context } from "../../../core/context.ts";
 import { ShapeError } from "../../../core/errors.ts";
 import type { ActionInContext, TokenId } from "../../../core/trajectory.ts";
 import { logprobHead } from "../model/heads.ts";
@@ -82,6 +83,35 @@ test("every sample's path through its trie spells its tokens but the last, and p
         }
       }
       expect(seen.sort((a, b) => a - b)).toEqual([...samples.keys()]);
+    }),
+  );
+});
+
+test("rows do not depend on whether contexts are branches of a tree or arrays", () => {
+  const steps = fc.array(fc.record({ from: fc.nat(), ids: tokens(4), action: tokens(4), rewrite: fc.boolean() }), {
+    minLength: 1,
+    maxLength: 12,
+  });
+  fc.assert(
+    fc.property(steps, fc.integer({ min: 40, max: 90 }), (drawn, limit) => {
+      const contexts = [Context.of([1])];
+      const samples = drawn.map(({ from, ids, action, rewrite }, i) => {
+        const of = contexts[from % contexts.length];
+        const context = rewrite ? of.branch([1, ...ids]) : of.extend(ids);
+        contexts.push(context, context.extend(action));
+        return { trajectory: `t${i}`, turn: 0, context, action };
+      });
+      const flat = samples.map((each) => ({ ...each, context: each.context.slice() }));
+      const shuffled = flat.map((_, i) => (i * 7) % flat.length);
+      fc.pre(new Set(shuffled).size === flat.length);
+      expect(plain(packRows(samples, limit))).toEqual(plain(packRows(flat, limit)));
+      // A cut in the trie after a context was placed there: the order of the samples changes neither rows nor their tokens.
+      expect(
+        packRows(
+          shuffled.map((i) => samples[i]),
+          limit,
+        ).map((row) => [...row.tokens]),
+      ).toEqual(packRows(flat, limit).map((row) => [...row.tokens]));
     }),
   );
 });
