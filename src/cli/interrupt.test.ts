@@ -7,6 +7,7 @@ afterEach(() => {
 });
 
 test("the first Ctrl-C asks for a clean end, its echo from npm is ignored, a second one ends at once", async () => {
+  const kill = vi.spyOn(process, "kill").mockImplementation(() => true);
   const exit = vi.spyOn(process, "exit").mockImplementation(() => undefined as never);
   const asked = vi.fn();
   const interrupt = listenForInterrupt(asked);
@@ -14,10 +15,21 @@ test("the first Ctrl-C asks for a clean end, its echo from npm is ignored, a sec
   process.emit("SIGINT");
   expect(interrupt.signal.aborted).toBe(true);
   expect(asked).toHaveBeenCalledOnce();
-  expect(exit).not.toHaveBeenCalled();
+  expect(kill).not.toHaveBeenCalled();
 
   await sleep(600);
   process.emit("SIGINT");
-  expect(exit).toHaveBeenCalledWith(130);
+  expect(kill).toHaveBeenCalledWith(process.pid, "SIGINT");
+  expect(process.listenerCount("SIGINT")).toBe(0); // so that the signal ends the process
+  await sleep(600);
+  expect(exit).toHaveBeenCalledWith(130); // where it did not
   interrupt.release();
+});
+
+test.each(["SIGTERM", "SIGHUP"] as const)("%s asks for a clean end too", (signal) => {
+  const interrupt = listenForInterrupt(() => {});
+  process.emit(signal);
+  expect(interrupt.signal.aborted).toBe(true);
+  interrupt.release();
+  expect(process.listenerCount(signal)).toBe(0);
 });

@@ -1,4 +1,4 @@
-/** Told by Ctrl-C (or SIGTERM): the first asks for a clean end, the second ends the process at once. */
+/** Aborted by Ctrl-C, SIGTERM, or SIGHUP (a terminal that was closed): the first asks for a clean end, the second ends the process at once. */
 export interface Interrupt {
   readonly signal: AbortSignal;
   /** Ctrl-C is Node's again. */
@@ -20,15 +20,23 @@ export function listenForInterrupt(onFirst: () => void): Interrupt {
       first = now;
       controller.abort();
       onFirst();
-    } else if (now - first > echoMilliseconds) process.exit(interruptedExitCode);
+    } else if (now - first > echoMilliseconds) endAtOnce();
   };
-  process.on("SIGINT", handle);
-  process.on("SIGTERM", handle);
+  for (const name of signals) process.on(name, handle);
   return {
     signal: controller.signal,
     release: () => {
-      process.off("SIGINT", handle);
-      process.off("SIGTERM", handle);
+      for (const name of signals) process.off(name, handle);
     },
   };
+}
+
+/** Node gives SIGHUP its default back where `nohup` ignores it, so a closed terminal would end the process without this. */
+const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** `process.exit` waits for what computes on other threads. The system's own way for a signal that nobody handles does not. */
+function endAtOnce(): void {
+  process.removeAllListeners("SIGINT");
+  process.kill(process.pid, "SIGINT");
+  setTimeout(() => process.exit(interruptedExitCode), echoMilliseconds);
 }

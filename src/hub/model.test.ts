@@ -288,7 +288,7 @@ test("a process that was killed while it downloaded is succeeded at once, from w
   child.kill("SIGKILL");
   await ended;
   const lock = join(home, "hub/.locks/models--tiny--letters/retrograde.lock");
-  expect(readFileSync(lock, "utf8")).toBe(`${child.pid} ${hostname()}`);
+  expect(readFileSync(lock, "utf8").startsWith(`${child.pid} ${hostname()} `)).toBe(true);
   expect(readFileSync(join(await fetch(), weightsName)).equals(weights)).toBe(true);
   expect(existsSync(lock)).toBe(false);
   expect(hub.requests.filter(({ storage, range }) => storage && range === undefined)).toHaveLength(1);

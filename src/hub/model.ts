@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { ModelError } from "../core/errors.ts";
+import { withLock } from "../files/lock.ts";
 import {
   cachedCommit,
   indexFile,
@@ -15,7 +16,6 @@ import {
 } from "./cache.ts";
 import { findCommit, listRoot, type RemoteFile } from "./client.ts";
 import { downloadVerified } from "./download.ts";
-import { withLock } from "./lock.ts";
 import { formatHubName, type HubName } from "./name.ts";
 import { explain, isPassing, messageOf } from "./problems.ts";
 import { type HubSettings, hubSettings } from "./settings.ts";

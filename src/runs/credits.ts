@@ -1,11 +1,9 @@
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
 import { parquetMetadata, parquetReadObjects } from "hyparquet";
 import { parquetWriteBuffer } from "hyparquet-writer";
 import { z } from "zod";
 import { RunError } from "../core/errors.ts";
-import { systemError } from "./files.ts";
+import { writeFileLater } from "./files.ts";
 import { layout } from "./layout.ts";
 import { damaged } from "./read.ts";
 import { requireKnownVersion, schemaVersion } from "./schema.ts";
@@ -196,8 +194,8 @@ export class CreditWriter {
     const { tokens, turns } = encodeCredits(credits);
     this.#writing = this.#writing
       .then(async () => {
-        await writeFlushed(layout.tokenCredits(this.#folder, step), tokens);
-        await writeFlushed(layout.turnCredits(this.#folder, step), turns);
+        await writeFileLater(layout.tokenCredits(this.#folder, step), tokens);
+        await writeFileLater(layout.turnCredits(this.#folder, step), turns);
       })
       .catch((error: unknown) => {
         this.#failed ??= error;
@@ -212,24 +210,5 @@ export class CreditWriter {
 
   #check(): void {
     if (this.#failed !== undefined) throw this.#failed;
-  }
-}
-
-/** The same as `writeFileAtomic`, on the thread pool. */
-async function writeFlushed(path: string, bytes: Uint8Array): Promise<void> {
-  const unfinished = join(dirname(path), `.${basename(path)}.unfinished`);
-  try {
-    mkdirSync(dirname(path), { recursive: true });
-    const file = await open(unfinished, "w");
-    try {
-      await file.writeFile(bytes);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(unfinished, path);
-  } catch (error) {
-    await rm(unfinished, { force: true });
-    throw systemError(path, error);
   }
 }

@@ -1,92 +1,42 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeSync,
-} from "node:fs";
-import { basename, dirname, join } from "node:path";
 import { RunError } from "../core/errors.ts";
+import * as atomic from "../files/atomic.ts";
 
-/**
- * Files that are whole or absent: written under another name, flushed, renamed. A kill at any moment leaves the old file
- * or the new one; what fails is removed. Names that start with "." are unfinished and never read.
- * @throws RunError where the disk is full or the folder cannot be written
- */
+/** Files of a run: as files/atomic.ts writes them, with errors in a reader's words. */
+
+/** @throws RunError if the disk is full or the folder cannot be written */
 export function writeFileAtomic(path: string, data: string | Uint8Array): void {
-  const unfinished = unfinishedName(path);
   try {
-    mkdirSync(dirname(path), { recursive: true });
-    writeFlushed(unfinished, "w", data);
-    renameSync(unfinished, path);
-    flush(dirname(path));
+    atomic.writeFileAtomic(path, data);
   } catch (error) {
-    if (existsSync(unfinished)) rmSync(unfinished);
     throw systemError(path, error);
   }
 }
 
-/** The same for a folder, whose files `fill` writes into the folder that it is given. A folder of that name is replaced. */
+/** The same on the thread pool. @throws RunError as `writeFileAtomic` */
+export async function writeFileLater(path: string, data: Uint8Array): Promise<void> {
+  await atomic.writeChunksAtomic(path, [data]).catch((error: unknown) => {
+    throw systemError(path, error);
+  });
+}
+
+/** A folder, whose files `fill` writes into the folder that it is given. @throws RunError as `writeFileAtomic`, and what `fill` throws */
 export async function writeFolderAtomic(path: string, fill: (folder: string) => Promise<void>): Promise<void> {
-  const unfinished = unfinishedName(path);
-  try {
-    rmSync(unfinished, { recursive: true, force: true });
-    mkdirSync(unfinished, { recursive: true });
-    await fill(unfinished);
-    for (const entry of readdirSync(unfinished, { recursive: true, withFileTypes: true }))
-      if (entry.isFile()) flush(join(entry.parentPath, entry.name));
-    rmSync(path, { recursive: true, force: true });
-    renameSync(unfinished, path);
-    flush(dirname(path));
-  } catch (error) {
-    rmSync(unfinished, { recursive: true, force: true });
+  await atomic.writeFolderAtomic(path, fill).catch((error: unknown) => {
     throw systemError(path, error);
-  }
+  });
 }
 
-/** Adds a line to a file, whole or not at all; only a kill can leave half a line at the end, which readers leave out. */
+/** Adds a line to a file, whole or not at all. @throws RunError as `writeFileAtomic` */
 export function appendLine(path: string, line: string): void {
-  const size = existsSync(path) ? statSync(path).size : 0;
   try {
-    writeFlushed(path, "a", `${line}\n`);
+    atomic.appendLine(path, line);
   } catch (error) {
-    if (existsSync(path) && statSync(path).size > size) truncateSync(path, size);
     throw systemError(path, error);
   }
-}
-
-function writeFlushed(path: string, flag: "w" | "a", data: string | Uint8Array): void {
-  const file = openSync(path, flag);
-  try {
-    const bytes = typeof data === "string" ? Buffer.from(data) : data;
-    for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-}
-
-function flush(path: string): void {
-  const handle = openSync(path, "r");
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
-}
-
-function unfinishedName(path: string): string {
-  return join(dirname(path), `.${basename(path)}.unfinished`);
 }
 
 /** Errors of the file system in a reader's words; others, such as an engine's, as they are. */
-export function systemError(path: string, error: unknown): unknown {
+function systemError(path: string, error: unknown): unknown {
   const code = systemCode(error);
   if (code === "ENOSPC" || code === "EDQUOT")
     return new RunError(path, "not written", {
@@ -94,7 +44,7 @@ export function systemError(path: string, error: unknown): unknown {
       hint: "The disk is full. Free some space, then continue with --resume: everything up to the last checkpoint is kept.",
       cause: error,
     });
-  if (["EACCES", "EPERM", "EROFS", "ENOTDIR", "EEXIST"].includes(String(code)))
+  if (["EACCES", "EPERM", "EROFS", "ENOTDIR", "EEXIST", "ENAMETOOLONG", "EISDIR"].includes(String(code)))
     return new RunError(path, `not written (${code})`, {
       expected: "a folder that can be written",
       hint: "Choose another folder with --out.",

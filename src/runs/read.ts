@@ -22,13 +22,24 @@ import {
 import { requireKnownVersion } from "./schema.ts";
 import { decodeTrajectories } from "./trajectory-file.ts";
 
-/** Folders of runs under a root, newest first. */
-export function listRuns(root: string): { readonly folder: string; readonly record: RunRecord }[] {
-  if (!existsSync(root)) return [];
-  return readdirSync(root, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && existsSync(layout.run(join(root, entry.name))))
-    .map((entry) => ({ folder: join(root, entry.name), record: readRun(join(root, entry.name)) }))
-    .sort((a, b) => b.record.created.localeCompare(a.record.created));
+/** Folders of runs under a root, newest first. One whose `run.json` cannot be read is in `damaged`, and harms no other. */
+export function listRuns(root: string): {
+  readonly runs: readonly { readonly folder: string; readonly record: RunRecord }[];
+  readonly damaged: readonly { readonly folder: string; readonly error: string }[];
+} {
+  const runs: { folder: string; record: RunRecord }[] = [];
+  const damaged: { folder: string; error: string }[] = [];
+  if (!existsSync(root)) return { runs, damaged };
+  for (const entry of readdirSync(root, { withFileTypes: true })) {
+    const folder = join(root, entry.name);
+    if (!entry.isDirectory() || !existsSync(layout.run(folder))) continue;
+    try {
+      runs.push({ folder, record: readRun(folder) });
+    } catch (error) {
+      damaged.push({ folder, error: error instanceof Error ? error.message : String(error) });
+    }
+  }
+  return { runs: runs.sort((a, b) => b.record.created.localeCompare(a.record.created)), damaged };
 }
 
 /** @throws RunError where the folder holds no run */

@@ -4,11 +4,12 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { RunError } from "../core/errors.ts";
 import type { Trajectory, Turn } from "../core/trajectory.ts";
+import { engineStateFolder, writeCheckpoint } from "./checkpoints.ts";
 import { writeFileAtomic, writeFolderAtomic } from "./files.ts";
 import { layout } from "./layout.ts";
 import { checkpointSteps, listRuns, readMetrics, readProgress, readRun, readTrajectories, trajectorySteps } from "./read.ts";
 import { decodeTrajectories, encodeTrajectories } from "./trajectory-file.ts";
-import { createRun, engineStateFolder, newRunFolder, reopenRun, writeCheckpoint, writeStep } from "./write.ts";
+import { createRun, newRunFolder, reopenRun, writeStep } from "./write.ts";
 
 const newFolder = () => mkdtempSync(join(tmpdir(), "retrograde-run-"));
 const config = { seed: 7, steps: 4, rollout: { groupSize: 2 }, out: "somewhere", limits: { logprobGap: 0.02 } };
@@ -94,7 +95,7 @@ test("a run is read back as it was written", async () => {
     { step: 2, metrics: { reward: 2 / 3, kl: null } },
   ]);
   expect(flat(readTrajectories(folder, 2))).toEqual([trajectory]);
-  expect(listRuns(root).map((run) => run.folder)).toEqual([folder]);
+  expect(listRuns(root).runs.map((run) => run.folder)).toEqual([folder]);
   expect(newRunFolder(root, "office-seeupo")).toBe(join(root, "office-seeupo-2"));
 });
 

@@ -1,12 +1,14 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { join, relative } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
 import { RunError } from "../core/errors.ts";
 import type { Trajectory } from "../core/trajectory.ts";
+import { isUnfinished } from "../files/atomic.ts";
+import { newestWhole } from "./checkpoints.ts";
 import { appendLine, writeFileAtomic, writeFolderAtomic } from "./files.ts";
 import { indexLine, readIndexLines } from "./index-file.ts";
 import { layout, stepOf } from "./layout.ts";
-import { checkpointSteps, finishedNames, readMetrics, readRun, readTimings } from "./read.ts";
-import type { EvaluationRecord, Progress, RunRecord, StepRecord, Summary, TimingRecord } from "./records.ts";
+import { finishedNames, readMetrics, readRun, readTimings } from "./read.ts";
+import type { EvaluationRecord, RunRecord, StepRecord, Summary, TimingRecord } from "./records.ts";
 import { schemaVersion } from "./schema.ts";
 import { encodeTrajectories } from "./trajectory-file.ts";
 
@@ -20,7 +22,8 @@ export function requireFree(folder: string): void {
       expected: "a new folder",
       hint: "Continue that run with --resume, or choose another folder with --out.",
     });
-  if (existsSync(folder) && readdirSync(folder).length > 0)
+  if (finishedNames(folder).length > 0)
+    // what a kill left half written is no reason
     throw new RunError(folder, "a folder with other files", {
       expected: "a new or empty folder",
       hint: "Choose another one with --out.",
@@ -68,18 +71,20 @@ export function requireSameRun(
 }
 
 /**
- * Takes a run's folder back to its newest checkpoint: what was written after it is made again.
+ * Takes a run's folder back to its newest checkpoint that is whole: what was written after it is computed again.
  * @param recorded as `requireSameRun` takes it
+ * @param warn is given a sentence about each damaged checkpoint, which is removed
  * @returns the step of that checkpoint; 0 where there is none yet
- * @throws RunError as `requireSameRun`
+ * @throws RunError as `requireSameRun`, and if every checkpoint is damaged
  */
 export function reopenRun(
   folder: string,
   config: Readonly<Record<string, unknown>>,
   recorded?: Readonly<Record<string, unknown>>,
+  warn: (message: string) => void = () => {},
 ): number {
   requireSameRun(folder, config, recorded);
-  const step = checkpointSteps(folder).at(-1) ?? 0;
+  const step = newestWhole(folder, warn);
   keepLines(layout.metrics(folder), readMetrics(folder), step);
   keepLines(layout.timing(folder), readTimings(folder), step);
   keepLines(layout.index(folder), readIndexLines(folder), step);
@@ -92,8 +97,7 @@ export function reopenRun(
   ])
     if (existsSync(parent))
       for (const name of readdirSync(parent))
-        if ((stepOf(name) ?? 0) > step || name.endsWith(".unfinished"))
-          rmSync(join(parent, name), { recursive: true, force: true });
+        if ((stepOf(name) ?? 0) > step || isUnfinished(name)) rmSync(join(parent, name), { recursive: true, force: true });
   return step;
 }
 
@@ -124,49 +128,55 @@ export function writeEvaluation(folder: string, record: EvaluationRecord, trajec
   writeFileAtomic(layout.evaluation(folder, record), json({ schema: schemaVersion, ...record }));
 }
 
-/** An engine's states, for checkpoints. */
-export interface StateKeeper {
-  /** Writes the state, or a reference to it, into a folder. */
-  saveState(folder: string): Promise<void>;
-  /** Deletes what the state in a folder refers to outside of it. */
-  dropState(folder: string): Promise<void>;
-}
-
-/** @param keep number of checkpoints that stay: the newest ones */
-export async function writeCheckpoint(
-  folder: string,
-  progress: Progress,
-  { saveState, dropState }: StateKeeper,
-  keep: number,
-): Promise<string> {
-  const path = layout.checkpoint(folder, progress.step);
-  await writeFolderAtomic(path, async (unfinished) => {
-    mkdirSync(join(unfinished, "engine"));
-    await saveState(join(unfinished, "engine"));
-    writeFileAtomic(join(unfinished, "trainer.json"), json({ schema: schemaVersion, ...progress }));
-  });
-  for (const step of checkpointSteps(folder).slice(0, -keep)) {
-    await dropState(engineStateFolder(folder, step));
-    rmSync(layout.checkpoint(folder, step), { recursive: true, force: true });
-  }
-  return path;
-}
-
-/** The folder in which a checkpoint's engine state lies. */
-export function engineStateFolder(folder: string, step: number): string {
-  return join(layout.checkpoint(folder, step), "engine");
-}
-
 /** The end of a run: the trained model, then the summary. */
 export async function finishRun(folder: string, summary: Summary, saveModel: (folder: string) => Promise<void>): Promise<void> {
   await writeFolderAtomic(layout.model(folder), saveModel);
   writeFileAtomic(layout.summary(folder), json({ schema: schemaVersion, ...summary }));
 }
 
-/** A name under `root` that no run has yet: "office-seeupo-1", "office-seeupo-2", … */
+/**
+ * Creates an empty folder under `root` with a name that no run has yet: "office-seeupo-1", "office-seeupo-2", … Two processes never get the
+ * same one.
+ * @param name becomes part of a path: characters that mean something there are replaced
+ * @throws RunError if the folder cannot be created
+ */
 export function newRunFolder(root: string, name: string): string {
+  const safe =
+    name
+      .replaceAll(/[^\p{L}\p{N}._-]+/gu, "-")
+      .replace(/^[.-]+/, "")
+      .slice(0, 100) || "run";
   const taken = new Set(finishedNames(root));
-  for (let number = 1; ; number++) if (!taken.has(`${name}-${number}`)) return join(root, `${name}-${number}`);
+  for (let number = 1; ; number++) {
+    const folder = join(root, `${safe}-${number}`);
+    if (!taken.has(`${safe}-${number}`) && createFolder(folder)) return folder;
+  }
+}
+
+/** Removes the folder of a run that ended before anything was written into it. */
+export function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // It has files, or is gone.
+  }
+}
+
+/** @returns false if it is there already */
+function createFolder(folder: string): boolean {
+  try {
+    mkdirSync(dirname(folder), { recursive: true });
+    mkdirSync(folder);
+    return true;
+  } catch (cause) {
+    if (!existsSync(folder))
+      throw new RunError(folder, "not created", {
+        expected: "a folder that can be written",
+        hint: "Choose another folder with --out.",
+        cause,
+      });
+    return false;
+  }
 }
 
 interface Difference {

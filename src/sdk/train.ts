@@ -9,10 +9,12 @@ import { createRewards } from "../rewards/create.ts";
 import type { RewardPart } from "../rewards/reward.ts";
 import { type ControlRecord, readControl, recordControl } from "../runs/control.ts";
 import { runsFolder } from "../runs/layout.ts";
+import { appendMessage } from "../runs/live.ts";
 import { listRuns, readRun, readSummary } from "../runs/read.ts";
 import type { Summary } from "../runs/records.ts";
+import { lockRun } from "../runs/run-lock.ts";
 import { keepTokenizer } from "../runs/tokenizer-files.ts";
-import { createRun, newRunFolder, reopenRun, requireFree, requireSameRun } from "../runs/write.ts";
+import { createRun, newRunFolder, removeIfEmpty, reopenRun, requireFree, requireSameRun } from "../runs/write.ts";
 import { checkBranching } from "../training/branching.ts";
 import { requireCapabilities } from "../training/capabilities.ts";
 import { resolveConfig, rewardsFromCode, type TrainingConfig, type UserConfig } from "../training/config.ts";
@@ -21,7 +23,7 @@ import { checkDemonstrations } from "../training/supervised/lessons.ts";
 import { checkSplits } from "../training/tasks.ts";
 import { train as trainWith } from "../training/trainer.ts";
 import { requireTurnRewards } from "../training/turn-rewards.ts";
-import { findModel, modelFolder, openModel, trainingUse } from "./model.ts";
+import { findModel, type Model, modelFolder, openModel, trainingUse } from "./model.ts";
 import { environmentOf, recordedConfig, withRunEnvironment } from "./run-environment.ts";
 import { checkShownTools } from "./shown-tools.ts";
 
@@ -68,12 +70,17 @@ export async function planRun(user: UserConfig = {}, options: PlanOptions = {}):
   const asked = () => resolveConfig(withRunEnvironment(user, flags), flags);
   const plan = await planned(replay === undefined ? asked() : replayedConfig(replay, flags), user);
   const { algorithm, out } = plan.config;
-  const folder = out ?? newRunFolder(runsFolder, `${plan.environment.name}-${algorithm.kind}`);
-  requireFree(folder);
-  const rewards = rewardsOf(plan.config, user, folder);
+  if (out !== undefined) requireFree(out);
   const replayed = replay === undefined ? [] : readControl(replay).filter(({ request }) => request.action === "learning-rate");
-  const found = await modelFolder(plan.config, onDownload, trainingUse(plan.config));
-  return { ...plan, rewards, folder, resume, replayed, modelFolder: found };
+  const folder = out ?? newRunFolder(runsFolder, `${plan.environment.name}-${algorithm.kind}`);
+  try {
+    const rewards = rewardsOf(plan.config, user, folder);
+    const found = await modelFolder(plan.config, onDownload, trainingUse(plan.config));
+    return { ...plan, rewards, folder, resume, replayed, modelFolder: found };
+  } catch (error) {
+    if (out === undefined) removeIfEmpty(folder);
+    throw error;
+  }
 }
 
 export interface TrainOptions {
@@ -84,22 +91,31 @@ export interface TrainOptions {
 
 /** Trains as planned. @throws RunError when interrupted; ModelError, EngineError or EnvError where these fail */
 export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions = {}): Promise<Summary> {
-  const { config, environment, rewards, folder, modelFolder, resume } = plan;
-  const { engine, chat, device } = await openModel(
-    modelFolder,
-    config.engine,
-    { use: trainingUse(config), seed: config.seed },
-    config.chat,
-  );
+  const { config, folder, modelFolder } = plan;
+  const lock = lockRun(folder);
+  try {
+    const use = { use: trainingUse(config), seed: config.seed };
+    return await trainOpened(plan, await openModel(modelFolder, config.engine, use, config.chat), { onEvent, signal });
+  } finally {
+    lock.release();
+    removeIfEmpty(folder);
+  }
+}
+
+async function trainOpened(
+  { config, environment, rewards, folder, modelFolder, resume, replayed }: RunPlan,
+  { engine, chat, device }: Model,
+  { onEvent, signal }: TrainOptions,
+): Promise<Summary> {
   try {
     requireCapabilities(config, engine.info); // before there is a folder
     return await whileOpen(environment, async () => {
       await checkBranching(config, environment);
       const notice = await checkShownTools(chat, environment, config);
-      if (resume) reopenRun(folder, config, recordedConfig(folder));
+      if (resume) reopenRun(folder, config, recordedConfig(folder), (message) => warnOfRun(folder, message, onEvent));
       else createRun(folder, config, device);
       await keepTokenizer(folder, modelFolder);
-      for (const { step, request } of resume ? [] : plan.replayed) recordControl(folder, step, request);
+      for (const { step, request } of resume ? [] : replayed) recordControl(folder, step, request);
       if (device !== "cpu") onEvent?.({ type: "notice", message: `Computing on ${device}` });
       if (notice !== undefined) onEvent?.({ type: "notice", message: notice });
       return trainWith({ config, engine, chat, environment, rewards, folder, onEvent, signal });
@@ -107,6 +123,12 @@ export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions =
   } finally {
     await engine.dispose();
   }
+}
+
+/** A warning before the trainer keeps the run's messages. */
+function warnOfRun(folder: string, message: string, onEvent: OnEvent = () => {}): void {
+  appendMessage(folder, { level: "warning", step: 0, message });
+  onEvent({ type: "warning", message });
 }
 
 export interface CodeOptions extends PlanOptions, TrainOptions {
@@ -196,8 +218,16 @@ function replayedConfig(folder: string, flags: UserConfig): TrainingConfig {
   return resolveConfig(recorded as UserConfig, flags);
 }
 
+function isFinished(folder: string): boolean {
+  try {
+    return readSummary(folder) !== undefined;
+  } catch {
+    return true; // a damaged summary: it was finished once
+  }
+}
+
 function newestUnfinished(): string {
-  const run = listRuns(runsFolder).find(({ folder }) => readSummary(folder) === undefined);
+  const run = listRuns(runsFolder).runs.find(({ folder }) => !isFinished(folder));
   if (run !== undefined) return run.folder;
   throw new RunError("--resume", runsFolder, {
     expected: "a folder with an unfinished run",

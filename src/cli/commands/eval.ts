@@ -2,6 +2,8 @@ import { CompletionError } from "../../completions/errors.ts";
 import { ConfigError, RunError } from "../../core/errors.ts";
 import { sampledTokens, type Trajectory } from "../../core/trajectory.ts";
 import { whileOpen } from "../../environments/lifetime.ts";
+import type { Lock } from "../../files/lock.ts";
+import { lockRun } from "../../runs/run-lock.ts";
 import { newRunFolder } from "../../runs/write.ts";
 import { findPlayer } from "../../sdk/player.ts";
 import { environmentOf, resolvePlayed } from "../../sdk/run-environment.ts";
@@ -77,11 +79,13 @@ export async function measure(
   const interrupt = listenForInterrupt(() => screen.clear());
   const seconds = () => performance.now() / 1000;
   const started = seconds();
+  let lock: Lock | undefined;
   try {
     return await whileOpen(environment, async () => {
       const tasks = await evaluationTasks(environment, split, wanted);
       const asked = askedOf(config, player.identity, tasks);
       const folder = folderOf(config, asked.model, resume);
+      lock = lockRun(folder);
       openEvaluation(folder, asked, resume);
       const { actor, notices, dispose } = await player.open(environment);
       try {
@@ -134,6 +138,7 @@ export async function measure(
   } finally {
     screen.clear();
     interrupt.release();
+    lock?.release();
   }
 }
 

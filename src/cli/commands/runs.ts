@@ -12,7 +12,7 @@ import {
   readTrajectories,
   trajectorySteps,
 } from "../../runs/read.ts";
-import type { StepRecord } from "../../runs/records.ts";
+import type { RunRecord, StepRecord } from "../../runs/records.ts";
 import { episodeLines } from "../conversation.ts";
 import { count, number, percent, sparkline, table } from "../format.ts";
 import { commandPrefix, quoted } from "../invocation.ts";
@@ -22,26 +22,40 @@ import { wrap } from "../wrap.ts";
 
 /** Every run under a folder, newest first. */
 export function runsCommand({ in: root = runsFolder }: { readonly in?: string }, screen: Screen): void {
-  const runs = listRuns(root);
+  const { runs, damaged } = listRuns(root);
+  const warn = (folder: string, error: string) => {
+    for (const line of wrap(`${folder} cannot be read: ${error}`, screen.width)) screen.line(screen.paint.yellow(line));
+  };
+  for (const { folder, error } of damaged) warn(folder, error);
   if (runs.length === 0) {
+    if (damaged.length > 0) return;
     screen.line(`There is no run in ${root}. Start one: ${commandPrefix()} train`);
     return;
   }
-  const rows = runs.map(({ folder, record }) => {
-    const summary = readSummary(folder);
-    const steps = readMetrics(folder).length;
-    const score = (estimate: { readonly mean: number } | null | undefined) => (estimate ? percent(estimate.mean) : "–");
-    return [
-      folder,
-      String((record.config.algorithm as { kind?: unknown } | undefined)?.kind ?? "–"),
-      `${count(steps)}/${String(record.config.steps)}`,
-      score(summary?.before),
-      score(summary?.after),
-      summary === undefined ? "unfinished" : "finished",
-      record.created.slice(0, 16).replace("T", " "),
-    ];
+  const rows = runs.flatMap((run) => {
+    try {
+      return [rowOf(run)];
+    } catch (error) {
+      warn(run.folder, error instanceof Error ? error.message : String(error));
+      return [];
+    }
   });
   for (const line of table([["run", "algorithm", "steps", "before", "after", "state", "started"], ...rows])) screen.line(line);
+}
+
+function rowOf({ folder, record }: { readonly folder: string; readonly record: RunRecord }): string[] {
+  const summary = readSummary(folder);
+  const steps = readMetrics(folder).length;
+  const score = (estimate: { readonly mean: number } | null | undefined) => (estimate ? percent(estimate.mean) : "–");
+  return [
+    folder,
+    String((record.config.algorithm as { kind?: unknown } | undefined)?.kind ?? "–"),
+    `${count(steps)}/${String(record.config.steps)}`,
+    score(summary?.before),
+    score(summary?.after),
+    summary === undefined ? "unfinished" : "finished",
+    record.created.slice(0, 16).replace("T", " "),
+  ];
 }
 
 /** One run: its steps and metrics, or one of its episodes. */

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { ConfigError } from "../../core/errors.ts";
-import { withLock } from "../../hub/lock.ts";
+import { withLock } from "../../files/lock.ts";
 import { mean } from "../../statistics/mean.ts";
 import { parseStudy, type RunKey, type Study } from "../../study/definition.ts";
 import { estimate, estimateLines } from "../../study/estimate.ts";

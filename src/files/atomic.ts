@@ -1,0 +1,112 @@
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeSync,
+} from "node:fs";
+import { mkdir, open, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+
+/**
+ * Files that are whole or absent: written under another name, flushed, renamed. A kill at any moment leaves the old file
+ * or the new one; what fails is removed. Names that start with "." are unfinished and never read. All throw the system's errors.
+ */
+export function writeFileAtomic(path: string, data: string | Uint8Array): void {
+  const unfinished = unfinishedName(path);
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFlushed(unfinished, "w", data);
+    renameSync(unfinished, path);
+    flush(dirname(path));
+  } catch (error) {
+    rmSync(unfinished, { force: true });
+    throw error;
+  }
+}
+
+/**
+ * Writes a file as `writeFileAtomic` does, on the thread pool.
+ * @param chunks created one by one while they are written, so that a large file is never in memory twice
+ */
+export async function writeChunksAtomic(path: string, chunks: Iterable<Uint8Array>): Promise<void> {
+  const unfinished = unfinishedName(path);
+  try {
+    await mkdir(dirname(path), { recursive: true });
+    const file = await open(unfinished, "w");
+    try {
+      for (const chunk of chunks) await file.writeFile(chunk);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(unfinished, path);
+  } catch (error) {
+    await rm(unfinished, { force: true }).catch(() => {});
+    throw error;
+  }
+}
+
+/** Writes a folder, whose files `fill` writes into the folder that it is given. A folder of that name is replaced. */
+export async function writeFolderAtomic(path: string, fill: (folder: string) => Promise<void>): Promise<void> {
+  const unfinished = unfinishedName(path);
+  try {
+    rmSync(unfinished, { recursive: true, force: true });
+    mkdirSync(unfinished, { recursive: true });
+    await fill(unfinished);
+    for (const entry of readdirSync(unfinished, { recursive: true, withFileTypes: true }))
+      if (entry.isFile()) flush(join(entry.parentPath, entry.name));
+    rmSync(path, { recursive: true, force: true });
+    renameSync(unfinished, path);
+    flush(dirname(path));
+  } catch (error) {
+    rmSync(unfinished, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** Adds a line to a file, whole or not at all. Only a kill can leave half a line at the end, which readers leave out. */
+export function appendLine(path: string, line: string): void {
+  const size = existsSync(path) ? statSync(path).size : 0;
+  try {
+    writeFlushed(path, "a", `${line}\n`);
+  } catch (error) {
+    if (existsSync(path) && statSync(path).size > size) truncateSync(path, size);
+    throw error;
+  }
+}
+
+/** True for names of files and folders that a kill left half written. */
+export function isUnfinished(name: string): boolean {
+  return name.startsWith(".") && name.endsWith(".unfinished");
+}
+
+function writeFlushed(path: string, flag: "w" | "a", data: string | Uint8Array): void {
+  const file = openSync(path, flag);
+  try {
+    const bytes = typeof data === "string" ? Buffer.from(data) : data;
+    for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function flush(path: string): void {
+  const handle = openSync(path, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function unfinishedName(path: string): string {
+  return join(dirname(path), `.${basename(path)}.unfinished`);
+}
