@@ -73,6 +73,9 @@ export const evaluationFlags: readonly SettingFlag[] = [
   { flag: "--out <folder>", path: "out", description: "folder of the evaluation; if left out, a new one under evaluations/" },
 ];
 
+/** Of `retrograde serve --env`. */
+export const serveEnvironmentFlags: readonly SettingFlag[] = [environment, seed];
+
 export const chatFlags: readonly SettingFlag[] = [
   model,
   environment,

@@ -9,6 +9,7 @@ import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
 import { officeEnvironment } from "./office/office.ts";
 import { officeClassicEnvironment } from "./office-classic/office-classic.ts";
 import { openenvEnvironment } from "./openenv/openenv.ts";
+import { orsEnvironment } from "./ors/ors.ts";
 import { isRemoteName, parseRemoteName, type Wire, wires } from "./remote/address.ts";
 
 /** No tasks to train on and no tools: what conversations are trained in that belong to no environment. */
@@ -37,6 +38,7 @@ const environments: Readonly<Record<string, (settings: unknown) => Environment>>
 /** Environments on other servers, by their wire: their names are `WIRE:ADDRESS`. */
 const remote: Readonly<Record<Wire, (name: string, url: string, settings: unknown) => Environment>> = {
   openenv: openenvEnvironment as (name: string, url: string, settings: unknown) => Environment,
+  ors: orsEnvironment as (name: string, url: string, settings: unknown) => Environment,
 };
 
 /**

@@ -10,6 +10,7 @@ import type { ServedModel } from "../../server/tinker/served-model.ts";
 import { type RunningServer, startTinkerServer } from "../../server/tinker/server.ts";
 import { showDownload } from "../download.ts";
 import type { Screen } from "../screen.ts";
+import { startEnvironmentServer } from "./serve-environment.ts";
 
 const named = z.string().transform((text) => {
   const at = text.indexOf("=");
@@ -40,13 +41,28 @@ const flagsSchema = z.object({
 export const keyVariable = "RETROGRADE_SERVER_KEY";
 
 /** Serves until the process is interrupted. @returns the exit code */
-export async function serveCommand(flags: unknown, screen: Screen): Promise<number> {
-  const server = await startServer(flags, screen);
+export async function serveCommand(flags: ServeFlags, screen: Screen): Promise<number> {
+  const server = await start(flags, screen);
   await new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => resolve());
   });
   await server.close();
   return 0;
+}
+
+/** What decides between the interfaces. Each checks its own flags. */
+export interface ServeFlags {
+  readonly tinker?: boolean;
+  readonly env?: string;
+  readonly as?: string;
+}
+
+function start(flags: ServeFlags, screen: Screen): Promise<{ close(): Promise<void> }> {
+  const { tinker, env, as } = flags;
+  if (env === undefined && as === undefined) return startServer(flags, screen);
+  if (tinker) throw new ConfigError("--tinker", true, { expected: "one interface: --tinker, or --env NAME --as openenv" });
+  const key = process.env[keyVariable];
+  return startEnvironmentServer(flags, key ? [key] : [], screen);
 }
 
 /** @throws ConfigError for flags, models or folders that do not exist */
@@ -60,7 +76,10 @@ export async function startServer(flags: unknown, screen: Screen): Promise<Runni
   }
   const { tinker, model, port, host, key, store, threads, verbose, ...limits } = parsed.data;
   if (!tinker)
-    throw new ConfigError("serve", "nothing", { expected: ["--tinker"], hint: "Say which interface: serve --tinker." });
+    throw new ConfigError("serve", "nothing", {
+      expected: ["--tinker", "--env"],
+      hint: "Say what is served: serve --tinker, or serve --env office --as openenv.",
+    });
   const models = await openModels(model.length === 0 ? [{ name: undefined, what: "default" }] : model, threads, screen);
   const imports = new Map(parsed.data.import.map((each) => importOf(each)));
   const ownKey = process.env[keyVariable];

@@ -2,6 +2,7 @@ import type { Message, ToolCall } from "../../core/messages.ts";
 import type { JsonSchema, Tool } from "../../tools/tool.ts";
 import type { CallAnswer, Episode, Reply } from "../environment.ts";
 import { RemoteEnvError } from "../remote/problem.ts";
+import { notCalled } from "../remote/tool.ts";
 import { type OpenenvSession, RefusedStep } from "./session.ts";
 import type { OpenenvSettings } from "./settings.ts";
 import { observationText, toolAnswer } from "./show.ts";
@@ -35,13 +36,6 @@ function stepTool({ title, description, properties, required, ...rest }: ActionS
     replayable,
     execute: notCalled,
   };
-}
-
-/** The episode answers calls of its tools itself. */
-function notCalled(): never {
-  throw new RemoteEnvError("malformed", "a tool of another server", "called by itself", {
-    expected: "a call through the episode",
-  });
 }
 
 /** The tools of a session. @throws RemoteEnvError if the environment lists none in a known form */

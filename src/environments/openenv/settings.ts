@@ -24,8 +24,6 @@ export const openenvSettingsSchema = z.strictObject({
   tasks: z.enum(["auto", "seeds", "listed"]).default("auto"),
   /** Parameters of `reset` for each task of a split, instead of seeds. */
   resets: z.record(z.string(), z.array(z.record(z.string(), z.unknown())).min(1)).optional(),
-  /** An error that the environment raises during a step: a fault of the environment ("fault"), or told to the model ("tell"). */
-  executionErrors: z.enum(["fault", "tell"]).default("fault"),
 });
 
 export type OpenenvSettings = z.output<typeof openenvSettingsSchema>;

@@ -47,7 +47,7 @@ export class HttpClient {
    * The same, part by part.
    * @param onPart returns true to stop reading: the rest is not waited for
    */
-  async stream(request: HttpRequest, onPart: (part: Uint8Array) => boolean): Promise<Omit<HttpAnswer, "text">> {
+  async stream(request: HttpRequest, onPart: (part: Uint8Array, status: number) => boolean): Promise<Omit<HttpAnswer, "text">> {
     const { base, maxBytes } = this.#options;
     const { method = "GET", path, body, signal } = request;
     const timeoutMs = request.timeoutMs ?? this.#options.timeoutMs;
@@ -77,7 +77,7 @@ export class HttpClient {
             expected: "less than environment.settings.maxAnswer",
           });
         }
-        if (onPart(part)) break;
+        if (onPart(part, response.status)) break;
       }
       return { status: response.status, headers: response.headers };
     } catch (cause) {

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { z } from "zod";
-import { Refusal } from "./refusal.ts";
+import { Refusal } from "../http/refusal.ts";
 import type { ServedModel } from "./served-model.ts";
 
 /** Weights to continue training with, with the optimiser; or weights to sample. */

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { isUserError, messageOf } from "./refusal.ts";
+import { isUserError, messageOf } from "../http/refusal.ts";
 
 /** What a request came to. */
 export type Outcome =

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { Refusal } from "../http/refusal.ts";
 import { evaluateLoss, lossNames, requireLoss } from "./losses.ts";
-import { Refusal } from "./refusal.ts";
 
 /** Numbers that are neither tiny nor at a clip bound: multiples of 1/64 from −2 to 2. */
 const number = fc.integer({ min: -128, max: 128 }).map((n) => n / 64);

@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
+import { Refusal } from "../http/refusal.ts";
 import { type Checkpoint, formatCheckpointPath } from "./checkpoints.ts";
-import { Refusal } from "./refusal.ts";
 import type { Samplers } from "./samplers.ts";
 import type { ServedModel, Trained } from "./served-model.ts";
 import type { Sessions } from "./sessions.ts";

@@ -2,8 +2,8 @@ import type { Weights } from "../../core/policy.ts";
 import type { ActionInContext, TokenId } from "../../core/trajectory.ts";
 import type { Engine } from "../../engines/engine.ts";
 import type { Datum, ForwardBackwardResult } from "../../tinker/data.ts";
+import { Refusal } from "../http/refusal.ts";
 import { evaluateLoss, isLinear, requireLoss } from "./losses.ts";
-import { Refusal } from "./refusal.ts";
 import type { ServedModel } from "./served-model.ts";
 
 /** A pass as a client asked for it. */

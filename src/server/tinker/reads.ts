@@ -1,6 +1,6 @@
+import type { Reply } from "../http/http.ts";
+import { Refusal } from "../http/refusal.ts";
 import { type Checkpoint, type CheckpointKind, checkpointKinds, formatCheckpointPath } from "./checkpoints.ts";
-import type { Reply } from "./http.ts";
-import { Refusal } from "./refusal.ts";
 import type { Service } from "./service.ts";
 import { archive } from "./tar.ts";
 import type { TrainedModel } from "./trained-model.ts";

@@ -6,11 +6,11 @@ import {
   type ForwardBackwardRequest,
 } from "../../tinker/wire/forward-backward.ts";
 import { encodeSamples } from "../../tinker/wire/samples.ts";
+import { parseBody, type Reply } from "../http/http.ts";
+import { Refusal } from "../http/refusal.ts";
 import { type CheckpointPath, formatCheckpointPath, parseCheckpointPath } from "./checkpoints.ts";
-import { parseBody, type Reply } from "./http.ts";
 import { requireFit } from "./models.ts";
 import { requirePass } from "./passes.ts";
-import { Refusal } from "./refusal.ts";
 import * as schemas from "./requests.ts";
 import type { SamplerSource } from "./samplers.ts";
 import { checkSample, drawSamples } from "./sampling.ts";

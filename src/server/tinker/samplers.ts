@@ -1,9 +1,9 @@
 import type { Logprobs } from "../../core/policy.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import type { ForwardOptions, SampledAction, SampleRequest } from "../../engines/engine.ts";
+import { Refusal } from "../http/refusal.ts";
 import type { CheckpointStore } from "./checkpoints.ts";
 import { formatCheckpointPath, parseCheckpointPath } from "./checkpoints.ts";
-import { Refusal } from "./refusal.ts";
 import type { ServedModel } from "./served-model.ts";
 
 /** What samples: frozen weights of a model in training, or an engine that holds saved ones. */

@@ -3,7 +3,7 @@ import { setMaxListeners } from "node:events";
 import type { ActionInContext, TokenId } from "../../core/trajectory.ts";
 import type { SampleRequest } from "../../engines/engine.ts";
 import type { SampledSequence, SampleResult, TopLogprobs } from "../../tinker/data.ts";
-import { Refusal } from "./refusal.ts";
+import { Refusal } from "../http/refusal.ts";
 import type { SampleBody } from "./requests.ts";
 import type { OpenSampler } from "./samplers.ts";
 import type { ServedModel } from "./served-model.ts";

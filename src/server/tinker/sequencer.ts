@@ -1,4 +1,4 @@
-import { Refusal } from "./refusal.ts";
+import { Refusal } from "../http/refusal.ts";
 
 /** What became of a number: accepted with the id of its result, or refused before it was accepted. */
 type Numbered =

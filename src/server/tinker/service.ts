@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
+import { Refusal } from "../http/refusal.ts";
 import { type CheckpointPath, CheckpointStore, formatCheckpointPath, parseCheckpointPath, requireName } from "./checkpoints.ts";
 import { Futures, type Outcome } from "./futures.ts";
 import { Models, requireFit } from "./models.ts";
-import { Refusal } from "./refusal.ts";
 import { Samplers } from "./samplers.ts";
 import type { AdapterSettings, ServedModel, Trained } from "./served-model.ts";
 import { Sessions } from "./sessions.ts";

@@ -1,0 +1,84 @@
+import { z } from "zod";
+import { ConfigError } from "../../core/errors.ts";
+import { environmentOf } from "../../sdk/run-environment.ts";
+import { serveOpenenv } from "../../server/environments/openenv.ts";
+import { serveOrs } from "../../server/environments/ors.ts";
+import type { EnvironmentServerOptions, RunningEnvironmentServer } from "../../server/environments/settings.ts";
+import { resolveConfig } from "../../training/config.ts";
+import { loadConfigFile } from "../../training/config-file.ts";
+import type { Screen } from "../screen.ts";
+import { serveEnvironmentFlags, settingsOf } from "../settings.ts";
+
+const wires = { openenv: serveOpenenv, ors: serveOrs } as const satisfies Record<
+  string,
+  (options: EnvironmentServerOptions) => Promise<RunningEnvironmentServer>
+>;
+type Wire = keyof typeof wires;
+
+const count = (least: number) => z.coerce.number().int().min(least);
+
+/** Flags of `retrograde serve --env`, checked. The rest belongs to settings. */
+const flagsSchema = z.looseObject({
+  as: z.string().optional(),
+  config: z.string().optional(),
+  host: z.string().default("127.0.0.1"),
+  port: count(0).max(65_535).default(8766),
+  key: z.array(z.string().min(1)).default([]),
+  maxSessions: count(1).default(256),
+  maxBody: count(1).default(16),
+  sessionTimeout: count(1).default(900),
+});
+
+/**
+ * Serves an environment, a configuration file's own included, to clients of another protocol.
+ * @param keys besides those of the flags
+ * @throws ConfigError for a wire or an environment that does not exist
+ */
+export async function startEnvironmentServer(
+  flags: unknown,
+  keys: readonly string[],
+  screen: Screen,
+): Promise<RunningEnvironmentServer> {
+  const parsed = flagsSchema.safeParse(flags);
+  if (!parsed.success) {
+    const { path, message } = parsed.error.issues[0];
+    throw new ConfigError(`--${String(path[0]).replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`, undefined, {
+      expected: message,
+    });
+  }
+  const { as, host, port, key, maxSessions, maxBody, sessionTimeout } = parsed.data;
+  if (as === undefined || !Object.hasOwn(wires, as))
+    throw new ConfigError("--as", as, {
+      expected: Object.keys(wires),
+      hint: "Say how it is served: serve --env office --as openenv.",
+    });
+  const user = await loadConfigFile(parsed.data.config);
+  const config = resolveConfig(user, settingsOf(serveEnvironmentFlags, parsed.data as Parameters<typeof settingsOf>[1]));
+  const environment = environmentOf(config, user);
+  await environment.open?.();
+  const server = await wires[as as Wire]({
+    environment,
+    host,
+    port,
+    keys: [...key, ...keys],
+    sessions: Math.min(maxSessions, environment.concurrency ?? maxSessions),
+    sessionMs: sessionTimeout * 1000,
+    maxBytes: maxBody * 2 ** 20,
+    seed: config.seed,
+    episodeTimeoutMs: config.rollout.episodeTimeoutMs,
+    maxTurns: config.rollout.maxTurns,
+  }).catch(async (error: unknown) => {
+    await environment.close?.();
+    throw error;
+  });
+  const shown = as === "openenv" ? server.baseUrl.replace(/^http/, "ws") : server.baseUrl;
+  screen.line(`Environment ${environment.name} at ${server.baseUrl} (${as}, up to ${maxSessions} sessions)`);
+  screen.line(`  here: --env ${as}:${shown}`);
+  return {
+    ...server,
+    close: async () => {
+      await server.close();
+      await environment.close?.();
+    },
+  };
+}
