@@ -1,6 +1,6 @@
 import { ask, type ComparisonView, type RunList, useAsked } from "../api.ts";
 import { percent, signed } from "../format.ts";
-import { Empty, Problem, Scroll } from "../parts/bits.tsx";
+import { Columns, Empty, Problem, Scroll } from "../parts/bits.tsx";
 import { link, type Route, setQuery } from "../router.ts";
 
 /** Two runs on the same tasks. */
@@ -51,21 +51,7 @@ export function ComparePage({ route }: { readonly route: Route }) {
             </p>
             <Scroll label={`Tasks of ${split}, ${decoding}, that differ`}>
               <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Task</th>
-                    <th scope="col">Kind</th>
-                    <th scope="col" class="n">
-                      A
-                    </th>
-                    <th scope="col" class="n">
-                      B
-                    </th>
-                    <th scope="col" class="n">
-                      B − A
-                    </th>
-                  </tr>
-                </thead>
+                <Columns names={["Task", "Kind", { number: "A" }, { number: "B" }, { number: "B − A" }]} />
                 <tbody>
                   {pairs.slice(0, 100).map((pair) => (
                     <tr key={pair.task}>
@@ -91,13 +77,7 @@ export function ComparePage({ route }: { readonly route: Route }) {
           <h2>Settings that differ</h2>
           <Scroll label="Differing settings">
             <table>
-              <thead>
-                <tr>
-                  <th scope="col">Setting</th>
-                  <th scope="col">A</th>
-                  <th scope="col">B</th>
-                </tr>
-              </thead>
+              <Columns names={["Setting", "A", "B"]} />
               <tbody>
                 {value.settings.map(({ path, a: inA, b: inB }) => (
                   <tr key={path}>

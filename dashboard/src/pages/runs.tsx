@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ask, type RunDetail, type RunList, type RunRow } from "../api.ts";
 import { ago, mean, percent } from "../format.ts";
-import { Empty, Problem, Scroll, StatePill } from "../parts/bits.tsx";
+import { Columns, Empty, Problem, Scroll, StatePill } from "../parts/bits.tsx";
 import { Chart, type Series, Sparkline } from "../parts/chart.tsx";
 import { link } from "../router.ts";
 import { seriesColours } from "../theme.ts";
@@ -53,30 +53,20 @@ export function RunsPage() {
       ) : (
         <Scroll label="List of runs">
           <table class="runs">
-            <thead>
-              <tr>
-                <th scope="col">
-                  <span class="hidden">Show curves</span>
-                </th>
-                <th scope="col">Run</th>
-                <th scope="col">State</th>
-                <th scope="col">World</th>
-                <th scope="col">Algorithm</th>
-                <th scope="col" class="n">
-                  Steps
-                </th>
-                <th scope="col">Success</th>
-                <th scope="col" class="n">
-                  Before
-                </th>
-                <th scope="col" class="n">
-                  After
-                </th>
-                <th scope="col" class="n">
-                  Started
-                </th>
-              </tr>
-            </thead>
+            <Columns
+              names={[
+                { hidden: "Show curves" },
+                "Run",
+                "State",
+                "World",
+                "Algorithm",
+                { number: "Steps" },
+                "Success",
+                { number: "Before" },
+                { number: "After" },
+                { number: "Started" },
+              ]}
+            />
             <tbody>
               {list.runs.map((run) => (
                 <tr key={run.id}>

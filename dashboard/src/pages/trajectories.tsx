@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { ask, type IndexRow, type RunDetail, type TrajectoryPage, useAsked } from "../api.ts";
 import { count, number } from "../format.ts";
-import { Empty, Problem, Scroll } from "../parts/bits.tsx";
+import { Columns, Empty, Problem, Scroll } from "../parts/bits.tsx";
 import { link, type Route, setQuery } from "../router.ts";
 
 const perPage = 50;
@@ -162,30 +162,20 @@ function Rows({ run, rows, pair, choose }: RowsProps) {
   return (
     <Scroll label="Trajectories">
       <table>
-        <thead>
-          <tr>
-            <th scope="col">
-              <span class="hidden">Choose for reading side by side</span>
-            </th>
-            <th scope="col">Trajectory</th>
-            <th scope="col">From</th>
-            <th scope="col">Task</th>
-            <th scope="col">Kind</th>
-            <th scope="col" class="n">
-              Reward
-            </th>
-            <th scope="col">Ended</th>
-            <th scope="col" class="n">
-              Turns
-            </th>
-            <th scope="col" class="n">
-              Tokens
-            </th>
-            <th scope="col" class="n">
-              Entropy
-            </th>
-          </tr>
-        </thead>
+        <Columns
+          names={[
+            { hidden: "Choose for reading side by side" },
+            "Trajectory",
+            "From",
+            "Task",
+            "Kind",
+            { number: "Reward" },
+            "Ended",
+            { number: "Turns" },
+            { number: "Tokens" },
+            { number: "Entropy" },
+          ]}
+        />
         <tbody>
           {rows.map((row) => (
             <tr key={row.id}>

@@ -61,3 +61,34 @@ export function Scroll({
     </section>
   );
 }
+
+/** A column's heading: text, text over figures, or a text for screen readers alone. */
+export type Column = string | { readonly number: string } | { readonly hidden: string };
+
+export function Columns({ names }: { readonly names: readonly Column[] }) {
+  return (
+    <thead>
+      <tr>
+        {names.map((name) => {
+          if (typeof name === "string")
+            return (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            );
+          if ("number" in name)
+            return (
+              <th key={name.number} scope="col" class="n">
+                {name.number}
+              </th>
+            );
+          return (
+            <th key={name.hidden} scope="col">
+              <span class="hidden">{name.hidden}</span>
+            </th>
+          );
+        })}
+      </tr>
+    </thead>
+  );
+}
