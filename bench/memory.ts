@@ -1,5 +1,5 @@
 /**
- * Peak memory and time of training a model of Qwen2.5-0.5B's shape, with random weights, on trajectories of 2,048 tokens:
+ * Peak memory and time of training a model of the shape of one on the Hub, with random weights, on trajectories of 2,048 tokens:
  * `npx jiti bench/memory.ts lora`, or `full`. One process each, since peaks cannot be reset.
  */
 import { readFileSync } from "node:fs";
@@ -7,32 +7,15 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { randomStream } from "../src/core/random.ts";
 import type { ActionInContext } from "../src/core/trajectory.ts";
 import { LocalEngine } from "../src/engines/local/engine.ts";
-import { formatModelConfig, type ModelConfig, parameterShapes } from "../src/engines/local/model/model-config.ts";
-
-/** `config.json` of Qwen/Qwen2.5-0.5B. */
-const qwen: ModelConfig = {
-  architecture: "qwen2",
-  vocabSize: 151_936,
-  hiddenSize: 896,
-  intermediateSize: 4864,
-  layers: 24,
-  heads: 14,
-  kvHeads: 2,
-  headDim: 64,
-  maxPositionEmbeddings: 32_768,
-  rmsNormEps: 1e-6,
-  rope: { theta: 1_000_000, scaling: undefined },
-  attentionBias: true,
-  qkNorm: false,
-  tieWordEmbeddings: true,
-  eosTokenIds: [],
-};
+import { formatModelConfig, parameterShapes } from "../src/engines/local/model/model-config.ts";
+import { type ShapeName, shapeOf, shapes } from "./shapes.ts";
 
 interface Options {
+  readonly model: ShapeName;
   readonly tokens: number;
   readonly scored: number;
   readonly trajectories: number;
-  readonly layers: number;
+  readonly layers?: number;
   readonly threads: number;
   readonly sample: number;
   readonly decide: boolean;
@@ -50,7 +33,8 @@ const program = new Command("npx jiti bench/memory.ts")
   .option("--tokens <n>", "tokens of a trajectory", positiveInteger, 2048)
   .option("--scored <n>", "action tokens at its end", positiveInteger, 1024)
   .option("--trajectories <n>", "trajectories of an update, sharing nothing", positiveInteger, 1)
-  .option("--layers <n>", "layers of the model", positiveInteger, qwen.layers)
+  .addOption(new Option("--model <name>", "whose sizes").choices(Object.keys(shapes)).default("qwen2.5-0.5b"))
+  .option("--layers <n>", "layers of the model (default: its own)", positiveInteger)
   .option("--threads <n>", "threads of ONNX Runtime", positiveInteger, 2)
   .option("--sample <n>", "tokens to sample before and after the update", (text) => Number(text), 8)
   .option("--decide", "weights are decided after a forward pass, as in reinforcement learning", false)
@@ -66,7 +50,8 @@ const mark = (title: string, since: number) =>
   );
 
 let start = performance.now();
-const config: ModelConfig = { ...qwen, layers: options.layers };
+const shape = shapeOf(options.model);
+const config = { ...shape, layers: options.layers ?? shape.layers };
 const parameters = new Map([...parameterShapes(config)].map(([name, shape]) => [name, { shape, data: randomWeights(shape) }]));
 const model = { config, parameters, configFile: formatModelConfig(config), companions: new Map() };
 const count = [...parameters.values()].reduce((sum, { data }) => sum + data.length, 0);

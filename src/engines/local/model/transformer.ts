@@ -2,7 +2,7 @@ import type { Graph, Tensor } from "../graph/graph.ts";
 import type { LayerType } from "./architectures.ts";
 import { addAdapter } from "./lora.ts";
 import type { ModelConfig } from "./model-config.ts";
-import { type Rope, rotaryFrequency } from "./rope.ts";
+import { type Rotate, rotations } from "./rotation.ts";
 
 /** A parameter by its Hugging Face name. */
 export type Parameters = (name: string) => Tensor;
@@ -56,16 +56,14 @@ export function decoder(
   attend: Attend,
   { foldNorms, queries }: DecoderOptions = {},
 ): Tensor {
-  const rotations = new Map<LayerType, Rotate>();
+  const rotate = rotations(g, config);
   const embedded = g.gather(weight("model.embed_tokens.weight"), tokens);
   let x = config.embeddingScale === undefined ? embedded : g.mul(embedded, g.scalar(config.embeddingScale));
   for (let layer = 0; layer < config.layers; layer++) {
-    const type = typeOf(config, layer);
-    const rotate = rotations.get(type) ?? rotation(g, config, type);
-    rotations.set(type, rotate);
     const inLayer = (name: string) => weight(`model.layers.${layer}.${name}`);
     const options = { foldNorms, queries: layer === config.layers - 1 ? queries : undefined };
-    x = decoderLayer(g, config, inLayer, { x, positions }, rotate, (q, k, v) => attend(layer, q, k, v), options);
+    const attendHere = (q: Tensor, k: Tensor, v: Tensor) => attend(layer, q, k, v);
+    x = decoderLayer(g, config, inLayer, { x, positions }, rotate(typeOf(config, layer)), attendHere, options);
   }
   return g.rmsNormalise(x, config.rmsNormEps);
 }
@@ -204,31 +202,4 @@ export function unembed(g: Graph, config: ModelConfig, weight: Parameters, hidde
 
 export function attentionScale(config: ModelConfig): number {
   return config.attentionScale ?? 1 / Math.sqrt(config.headDim);
-}
-
-/** Rotates heads [B, H, T, size] of tokens at positions [B, T]. */
-export type Rotate = (heads: Tensor, positions: Tensor) => Tensor;
-
-/** The rotation of layers of a type. */
-export function rotation(g: Graph, config: ModelConfig, type: LayerType): Rotate {
-  if (type === "unrotated") return (heads) => heads;
-  const rope = type === "sliding" ? (config.slidingRope ?? config.rope) : config.rope;
-  const [cosine, sine] = rotaryTables(g, config, rope);
-  return (heads, positions) => g.rotary(heads, positions, cosine, sine);
-}
-
-/** Cosines and sines [positions, headDim/2]. */
-function rotaryTables(g: Graph, { headDim, maxPositionEmbeddings }: ModelConfig, rope: Rope): [Tensor, Tensor] {
-  const half = headDim / 2;
-  const cosine = new Float32Array(maxPositionEmbeddings * half);
-  const sine = new Float32Array(maxPositionEmbeddings * half);
-  for (let i = 0; i < half; i++) {
-    const frequency = rotaryFrequency(rope, headDim, i);
-    for (let position = 0; position < maxPositionEmbeddings; position++) {
-      cosine[position * half + i] = Math.cos(position * frequency);
-      sine[position * half + i] = Math.sin(position * frequency);
-    }
-  }
-  const shape = [maxPositionEmbeddings, half];
-  return [g.constant(cosine, shape), g.constant(sine, shape)];
 }

@@ -5,6 +5,7 @@ import { forgetOnDevice } from "../machine/device-memory.ts";
 import type { Arrays } from "../model/arrays.ts";
 import { adapterShapes, mergedParameters } from "../model/lora.ts";
 import { type ModelConfig, parameterShapes } from "../model/model-config.ts";
+import { rotationFeeds } from "../model/rotation.ts";
 import { type Attend, attentionScale, decoder, parametersOf, typeOf, unembed } from "../model/transformer.ts";
 import { unseen } from "../training/masks.ts";
 
@@ -95,6 +96,7 @@ export class SamplingGraph {
         ...(window !== undefined && { windowMask: { data: windowMask(inputs, window), shape: maskShape } }),
         last: { data: inputs.last, shape: [rows] },
         inverseTemperatures: { data: inputs.inverseTemperatures, shape: [rows, 1] },
+        ...rotationFeeds(this.#config, cached + chunk),
         ...Object.fromEntries([...cache("keys", inputs.keys), ...cache("values", inputs.values)]),
       },
       wantLogits ? [...fetch, "logits"] : fetch,

@@ -3,7 +3,8 @@ import { Graph, type Tensor } from "../graph/graph.ts";
 import type { LayerType } from "../model/architectures.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
-import { afterAttention, attentionScale, type Parameters, type Projection, projections, rotation } from "../model/transformer.ts";
+import { rotations } from "../model/rotation.ts";
+import { afterAttention, attentionScale, type Parameters, type Projection, projections } from "../model/transformer.ts";
 import { gradientOf, numbersOf, weightsOf } from "./training-graph.ts";
 
 /** The parts that a layer is computed in, and the head. Heads are token by token here: [1, T, H, size]. */
@@ -53,7 +54,7 @@ function projectionsGraph(
   const x = g.input("x", [1, "T", config.hiddenSize]);
   const positions = g.input("positions", [1, "T"], "int64");
   const { weight, used } = lazyParameters(g, context);
-  const made = projections(g, config, weight, { x, positions }, rotation(g, config, type), names).map((t) =>
+  const made = projections(g, config, weight, { x, positions }, rotations(g, config)(type), names).map((t) =>
     g.transpose(t, [0, 2, 1, 3]),
   );
   if (!backward) return withOutputs(g, Object.fromEntries(names.map((name, i) => [name, made[i]])));

@@ -219,9 +219,7 @@ export class Learner {
 
 /** Whether a batch is computed layer by layer: because its rows are long, or because all activations at once would fill the memory. */
 export function isLayered(config: ModelConfig, batch: BatchSize, trained: Arrays): boolean {
-  return (
-    batch.length > Math.min(longestWholeRow, config.maxPositionEmbeddings) || wholeGraphBytes(config, batch, trained) > passBytes
-  );
+  return batch.length > longestWholeRow || wholeGraphBytes(config, batch, trained) > passBytes;
 }
 
 /** Tokens of a micro-batch of rows of a length: `batchTokens`, or what one layer of a large model can do in half of a pass's memory. */

@@ -3,6 +3,7 @@ import type { SessionOptions } from "../machine/device.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
+import { rotationFeeds } from "../model/rotation.ts";
 import { parametersOf, typeOf } from "../model/transformer.ts";
 import { AttentionPass } from "./attention-pass.ts";
 import { type FlatBatch, flatten } from "./blocks.ts";
@@ -160,15 +161,13 @@ export class RecomputingGraph implements TrainableModel {
   /** @returns queries [·, H, size] of the tokens that are read, and keys and values [N, Hk, size] */
   async #project(flat: FlatBatch, parameters: Arrays, layer: number, x: Float32Array): Promise<Projected> {
     const made: { -readonly [Name in keyof Projected]?: Float32Array } = {};
-    for (const { names, input, positions } of this.#projections(flat, layer, x)) {
+    for (const { names, ...of } of this.#projections(flat, layer, x)) {
+      const { input, positions } = of;
       const part = await this.#part({ part: "projections", names, type: typeOf(this.#config, layer) }, false);
       for (const name of names) made[name] = this.#arrays.get(name, positions.length * this.#width(name));
       for (const { start, end } of this.#pieces(positions.length)) {
         const into = names.map((name) => [name, this.#rows(made[name] ?? input, start, end, this.#headShape(name))] as const);
-        await part.session.runInto(
-          this.#projectionFeeds(part, parameters, layer, input, positions, start, end),
-          Object.fromEntries(into),
-        );
+        await part.session.runInto(this.#projectionFeeds(part, parameters, layer, of, start, end), Object.fromEntries(into));
       }
     }
     return made as Projected;
@@ -207,19 +206,20 @@ export class RecomputingGraph implements TrainableModel {
     addRows(below, queries, ofRead, hiddenSize);
 
     const { q, k, v } = await this.#project(flat, parameters, layer, x);
-    const of = {
+    const adjoints = {
       q: this.#arrays.get("adjoint/q", q.length),
       k: this.#arrays.get("adjoint/k", k.length),
       v: this.#arrays.get("adjoint/v", v.length),
     };
-    await this.#attention.backward(blocks, { q, k, v }, o, ofO, of);
+    await this.#attention.backward(blocks, { q, k, v }, o, ofO, adjoints);
 
-    for (const { names, input, positions, tokens } of this.#projections(flat, layer, x)) {
+    for (const { names, ...of } of this.#projections(flat, layer, x)) {
+      const { input, positions, tokens } = of;
       const part = await this.#part({ part: "projections", names, type: typeOf(this.#config, layer) }, true);
       const ofInput = this.#arrays.get("adjoint/x", input.length);
       for (const { start, end } of this.#pieces(positions.length)) {
-        const feeds = this.#projectionFeeds(part, parameters, layer, input, positions, start, end);
-        for (const name of names) feeds[upstreamOf(name)] = this.#rows(of[name], start, end, this.#headShape(name));
+        const feeds = this.#projectionFeeds(part, parameters, layer, of, start, end);
+        for (const name of names) feeds[upstreamOf(name)] = this.#rows(adjoints[name], start, end, this.#headShape(name));
         await this.#runBackward(part, layer, gradients, feeds, {
           [gradientOf("x")]: this.#rows(ofInput, start, end, [hiddenSize]),
         });
@@ -300,9 +300,10 @@ export class RecomputingGraph implements TrainableModel {
 
   /** What is projected in a layer: of which rows, at which positions. */
   #projections(flat: FlatBatch, layer: number, x: Float32Array) {
-    const all = { input: x, positions: flat.positions, tokens: this.#arrays.indices(flat.tokens.length) };
+    const rotations = rotationFeeds(this.#config, flat.tokens.length); // no position is beyond the number of tokens
+    const all = { input: x, positions: flat.positions, tokens: this.#arrays.indices(flat.tokens.length), rotations };
     if (layer < this.#config.layers - 1) return [{ names: ["q", "k", "v"] as const, ...all }];
-    const read = { input: this.#readRows(flat, layer, x), positions: flat.readPositions, tokens: flat.reads };
+    const read = { input: this.#readRows(flat, layer, x), positions: flat.readPositions, tokens: flat.reads, rotations };
     return [
       { names: ["q"] as const, ...read },
       { names: ["k", "v"] as const, ...all },
@@ -313,8 +314,7 @@ export class RecomputingGraph implements TrainableModel {
     part: Part,
     parameters: Arrays,
     layer: number,
-    input: Float32Array,
-    positions: BigInt64Array,
+    { input, positions, rotations }: { input: Float32Array; positions: BigInt64Array; rotations: Record<string, Value> },
     start: number,
     end: number,
   ): Record<string, Value> {
@@ -322,6 +322,7 @@ export class RecomputingGraph implements TrainableModel {
       ...this.#parameterFeeds(part, parameters, layer),
       x: this.#rows(input, start, end, [this.#config.hiddenSize]),
       positions: { data: positions.subarray(start, end), shape: [1, end - start] },
+      ...rotations,
     };
     // Values are not rotated.
     return pick(
@@ -346,11 +347,10 @@ export class RecomputingGraph implements TrainableModel {
     return { data: array.subarray(start * width, end * width), shape: [1, end - start, ...shape] };
   }
 
-  /** Never more tokens than there are positions: ONNX Runtime's rotation takes no longer sequence, whatever its positions are. */
   #pieces(count: number): readonly Piece[] {
     const { pieceTokens = evenSize(Math.max(1, Math.floor(pieceBytes / (4 * activationsOfToken(this.#config, 0))))) } =
       this.#options;
-    return piecesOf(count, Math.min(pieceTokens, this.#config.maxPositionEmbeddings));
+    return piecesOf(count, pieceTokens);
   }
 
   #part(name: PartName, backward: boolean): Promise<Part> {

@@ -5,6 +5,7 @@ import type { SessionOptions } from "../machine/device.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
+import { rotationFeeds } from "../model/rotation.ts";
 import { type Attend, attentionScale, decoder, parametersOf, typeOf } from "../model/transformer.ts";
 import { batchMasks, exceeds } from "./masks.ts";
 import type { PackedBatch } from "./packing.ts";
@@ -133,6 +134,7 @@ export class TrainingGraph implements TrainableModel {
       predictors: { data: batch.predictors, shape: [batch.predictors.length] },
       targets: { data: batch.targets, shape: [batch.targets.length, 1] },
       inverseTemperature: { data: Float32Array.of(1 / temperature), shape: [1] },
+      ...rotationFeeds(this.#config, length),
     };
     const trained = new Set(this.#trained);
     for (const [name, data] of parameters)
