@@ -25,7 +25,11 @@ const model = {
   description: "a folder in Hugging Face format, a run's folder, a name on the Hub (owner/name), or the one that comes along",
 };
 const seed = { flag: "--seed <n>", path: "seed", description: "decides all that is random" };
-const device = { flag: "--device <name>", path: "engine.device", description: "what computes: cpu, webgpu, cuda, or auto" };
+const device = {
+  flag: "--device <name>",
+  path: "engine.device",
+  description: "what computes: cpu, webgpu, cuda, openvino, or auto",
+};
 const threads = { flag: "--threads <n>", path: "engine.threads", description: "CPU threads" };
 
 /** Settings with a flag of their own. `--set` reaches every other one. */

@@ -14,11 +14,11 @@ const lora = z.strictObject({
   from: z.string().min(1).optional(),
 });
 
-/** ONNX Runtime on this machine. */
+/** ONNX Runtime, or OpenVINO, on this machine. */
 const local = z.strictObject({
   kind: z.literal("local"),
-  /** What computes: the processor, the GPU through WebGPU or CUDA, or the fastest of those that work. */
-  device: z.enum(["cpu", "webgpu", "cuda", "auto"]).default("cpu"),
+  /** What computes: the processor, the GPU through WebGPU or CUDA, the processor through OpenVINO in bfloat16, or the fastest of the first three that works. */
+  device: z.enum(["cpu", "webgpu", "cuda", "openvino", "auto"]).default("cpu"),
   /** CPU threads. */
   threads: z.int().min(1).default(2),
   /** Trains an adapter instead of the model. Default: the model itself. */

@@ -12,6 +12,7 @@ import {
   type SessionOptions,
 } from "../machine/device.ts";
 import { onDevice } from "../machine/device-memory.ts";
+import { openvinoRuntime } from "../machine/openvino.ts";
 import { nodeRuntime, type Runtime } from "../machine/runtime.ts";
 import { fuse } from "./fusions.ts";
 import { type Constant, type DType, Graph, type Node, type Tensor } from "./graph.ts";
@@ -36,12 +37,7 @@ function writeModel(
 ): Uint8Array {
   const model = protobuf.Writer.create();
   model.uint32(8).int64(9); // ir_version
-  for (const [domain, version] of [
-    ["", 18],
-    ["com.microsoft", 1],
-  ] as const) {
-    model.uint32(66).fork().uint32(10).string(domain).uint32(16).int64(version).ldelim(); // opset_import
-  }
+  model.uint32(18).string("retrograde"); // producer_name
   model.uint32(58).fork(); // graph
   for (const node of nodes) writeNode(model.uint32(10).fork(), node);
   model.uint32(18).string("retrograde");
@@ -53,6 +49,13 @@ function writeModel(
     else info.uint32(10).string(output.name).ldelim();
   }
   model.ldelim();
+  // Behind the graph: OpenVINO takes a file whose first fields repeat for none of ONNX.
+  for (const [domain, version] of [
+    ["", 18],
+    ["com.microsoft", 1],
+  ] as const) {
+    model.uint32(66).fork().uint32(10).string(domain).uint32(16).int64(version).ldelim(); // opset_import
+  }
   return model.finish();
 }
 
@@ -79,7 +82,7 @@ export class Session {
   /** @throws EngineError if there is no such provider here, or it lacks an operator of the graph (the first of which is named) */
   static async open(graph: Graph, options: SessionOptions & OpenOptions): Promise<Session> {
     const { threads, provider = "cpu", keepMemory = true, fewNodes } = options;
-    const runtime = options.runtime ?? (await nodeRuntime());
+    const runtime = options.runtime ?? (await (provider === "openvino" ? openvinoRuntime() : nodeRuntime()));
     try {
       const model = serialise(graph, provider, fewNodes);
       const session = await create(runtime, model, provider, { threads, enableCpuMemArena: keepMemory });

@@ -1,9 +1,10 @@
 import { EngineError } from "../../../core/errors.ts";
 import { host } from "../../../core/host.ts";
+import { outdatedOpenvino } from "./openvino.ts";
 import type { Runtime } from "./runtime.ts";
 
-/** What can compute: an execution provider of ONNX Runtime. */
-export type Provider = "cpu" | "webgpu" | "cuda";
+/** What can compute: an execution provider of ONNX Runtime, or OpenVINO instead of it. */
+export type Provider = "cpu" | "webgpu" | "cuda" | "openvino";
 
 export interface SessionOptions {
   /** What runs ONNX models. Default: ONNX Runtime's binding for Node. */
@@ -28,6 +29,7 @@ const lacking: { readonly [P in Provider]: readonly Kernel[] } = {
   cpu: [],
   webgpu: ["FusedMatMul", "LogSoftmax", "ConstantOfShape", "InverseDeviation", "SizeVector"],
   cuda: ["SizeVector"],
+  openvino: [],
 };
 
 export function hasKernel(provider: Provider, kernel: Kernel): boolean {
@@ -36,7 +38,7 @@ export function hasKernel(provider: Provider, kernel: Kernel): boolean {
 
 /** What ONNX Runtime is told about the provider. Away from the CPU, no operator may fall back to it in silence. */
 export function providerOptions(provider: Provider) {
-  return provider === "cpu"
+  return provider === "cpu" || provider === "openvino"
     ? { executionProviders: ["cpu"] }
     : { executionProviders: [provider], extra: { session: { disable_cpu_ep_fallback: "1" } } };
 }
@@ -58,6 +60,7 @@ export function fallbackError(provider: Provider, operator: string, cause: unkno
 /** Why a provider did not start, and what to install. */
 export function missingProvider(provider: Provider, cause: unknown): EngineError | undefined {
   const message = messageOf(cause);
+  if (provider === "openvino") return outdatedOpenvino(message, cause);
   if (provider === "webgpu" && /adapter|webgpu.*(not found|not supported|unsupported)|backend not found/i.test(message)) {
     return new EngineError("WebGPU adapter", undefined, {
       expected: "a graphics driver for Vulkan (Linux), Metal (macOS) or Direct3D 12 (Windows)",
