@@ -94,6 +94,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   ],
   runs: ["core", "files", "statistics", "plot"],
   lab: ["core", "algorithms", "plot"],
+  plan: ["core"],
   rewards: ["core", "environments/environment.ts", "runs"],
   training: [
     "core",

@@ -3,6 +3,7 @@ import { ConfigError, RetrogradeError } from "../core/errors.ts";
 import { packageVersion } from "../runs/write.ts";
 import { resolveConfig, type UserConfig } from "../training/config.ts";
 import { commandPrefix } from "./invocation.ts";
+import { addPlanCommand } from "./plan-command.ts";
 import { addRunCommands } from "./run-commands.ts";
 import { createScreen, type TextStream } from "./screen.ts";
 import {
@@ -150,6 +151,7 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
     });
 
   addRunCommands(program, { screen, debuggable, examples });
+  addPlanCommand(program, { screen, debuggable, examples });
 
   const repeated = (value: string, all: string[] = []) => [...all, value];
   debuggable(program.command("serve"))

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { runsFolder } from "../runs/layout.ts";
 import type { Screen } from "./screen.ts";
 
-interface Surroundings {
+export interface Surroundings {
   readonly screen: Screen;
   /** Adds the options that every command has. */
   readonly debuggable: (command: Command) => Command;
