@@ -2,7 +2,10 @@ import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { serverLine } from "../src/cli/progress.ts";
 import { layout } from "../src/runs/layout.ts";
+import { readTimings } from "../src/runs/read.ts";
+import type { TimingRecord } from "../src/runs/records.ts";
 import { serveModel } from "../src/sdk/served-model.ts";
 import { planRun, runPlan } from "../src/sdk/train.ts";
 import { type RunningServer, startTinkerServer } from "../src/server/tinker/server.ts";
@@ -46,9 +49,11 @@ test.each([
   "%s on a Tinker server is what it is in process: the same rollouts, rewards and steps, for %d steps",
   patience,
   async (algorithm, steps) => {
+    const timings: TimingRecord[][] = [];
     const metrics = async (engine: UserConfig["engine"], name: string) => {
       const out = join(folder, `${algorithm}-${name}`);
       await runPlan(await planRun(configuration(algorithm, engine, out)));
+      timings.push(readTimings(out));
       const lines = readFileSync(layout.metrics(out), "utf8").trim().split("\n");
       return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
     };
@@ -56,6 +61,15 @@ test.each([
     const local = await metrics({ kind: "local", threads: 1, lora }, "local");
     const remote = await metrics({ kind: "tinker", url: server.baseUrl, model: "tiny", rank: 4 }, "remote");
     expect(remote).toHaveLength(local.length);
+    expect(timings[0].every(({ requests }) => requests === undefined)).toBe(true);
+    for (const [i, timing] of timings[1].entries()) {
+      // GRPO waits for its pass, its step, and the log-probs of groups without signal; SeeUPO for a forward pass and a step of each visit, and for the last ratios.
+      const visits = Number(remote[i].visits ?? 1);
+      expect(timing.serverWaits).toBeLessThanOrEqual(algorithm === "grpo" ? 3 : 2 * visits + 1);
+      expect(timing.requests).toBeGreaterThan(12);
+      expect(timing.sharedTokens).toBeLessThan(timing.trainedTokens);
+      expect(serverLine(timing)).toMatch(/server: \d+ requests, \d+ waits?, [\d.e-]+ MB sent, .* × the tokens/);
+    }
     for (const [step, expected] of local.slice(0, steps).entries())
       expectNear(remote[step], expected, `${algorithm}, step ${step}`);
   },

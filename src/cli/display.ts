@@ -1,7 +1,17 @@
 import type { TrainingEvent } from "../training/events.ts";
 import { count, duration, plural } from "./format.ts";
 import { commandPrefix, quoted } from "./invocation.ts";
-import { advance, evaluationLine, nothingYet, type Progress, phaseLine, statusLine, stepHeading, stepLine } from "./progress.ts";
+import {
+  advance,
+  evaluationLine,
+  nothingYet,
+  type Progress,
+  phaseLine,
+  serverLine,
+  statusLine,
+  stepHeading,
+  stepLine,
+} from "./progress.ts";
 import type { Screen } from "./screen.ts";
 import { wrap } from "./wrap.ts";
 
@@ -58,7 +68,7 @@ function eventLines(event: TrainingEvent, folder: string, { live, paint, width }
     case "evaluated":
       return wrap(evaluationLine(event.record), width);
     case "stepped":
-      return [stepLine(event.record, event.timing, width)];
+      return [stepLine(event.record, event.timing, width), ...some(serverLine(event.timing))];
     case "notice":
       return wrap(event.message, width);
     case "warning": {

@@ -184,6 +184,25 @@ export function stepLine(record: StepRecord, timing: TimingRecord, width = 100):
     .join("");
 }
 
+/** What a step exchanged with a server, and what the sharing costs that it lacks. Undefined for an engine in this process. */
+export function serverLine({
+  requests,
+  serverWaits,
+  sentMb,
+  receivedMb,
+  sharedTokens,
+  trainedTokens,
+}: TimingRecord): string | undefined {
+  if (requests === undefined) return undefined;
+  const cost = sharedTokens
+    ? `; ${(trainedTokens / sharedTokens).toFixed(2)} × the tokens that sharing prefixes would train`
+    : "";
+  return (
+    `      server: ${plural(requests, "request")}, ${plural(serverWaits ?? 0, "wait")}, ` +
+    `${number(sentMb)} MB sent, ${number(receivedMb)} MB received${cost}`
+  );
+}
+
 const moments: Readonly<Record<EvaluationRecord["when"], string>> = {
   before: "before training",
   during: "while training",

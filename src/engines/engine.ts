@@ -52,6 +52,10 @@ export interface EngineInfo {
   readonly maxLength: number;
   /** What it can do beyond sampling, log-probs and Σ w·log π. Asked for another, it throws `missingCapability`. */
   readonly capabilities: readonly Capability[];
+  /**
+   * Largest |sampler − trainer| log-prob in nats of a token that is rounding, as the engine's precision allows. Default 0.02, above what 32 bits give.
+   */
+  readonly logprobTolerance?: number;
   /** Adam's settings that the engine always uses. Required of an engine without the capability "adam-settings". */
   readonly fixedAdam?: AdamSettings;
 }
@@ -195,6 +199,20 @@ export interface EngineStats {
     readonly denseTokens: number;
     readonly seconds: number;
   };
+  /** Of an engine on a server. */
+  readonly remote?: RemoteStats;
+}
+
+/** What an engine on a server exchanged with it. */
+export interface RemoteStats {
+  /** HTTP requests, polls included. */
+  readonly requests: number;
+  /** Results of training calls that were awaited, one after another. */
+  readonly waits: number;
+  readonly sentBytes: number;
+  readonly receivedBytes: number;
+  /** Tokens of training passes if prefixes that samples share were computed once, which a server does not do. */
+  readonly sharedTokens: number;
 }
 
 /** The error of an engine that is asked for a capability which it lacks. */

@@ -54,6 +54,12 @@ export const timingRecordSchema = z.object({
   trainedTokensPerSecond: z.number(),
   /** Trained tokens if no sample shared any. */
   denseTokens: z.number(),
+  /** On a server: HTTP requests with their polls, training results awaited in a row, what travelled, and trained tokens if prefixes were shared. */
+  requests: z.number().optional(),
+  serverWaits: z.number().optional(),
+  sentMb: z.number().optional(),
+  receivedMb: z.number().optional(),
+  sharedTokens: z.number().optional(),
   rssMb: z.number(),
 });
 export type TimingRecord = z.infer<typeof timingRecordSchema>;

@@ -141,10 +141,10 @@ export const trainingConfigSchema = z.strictObject({
   limits: z
     .strictObject({
       /**
-       * Largest |sampler − trainer| log-prob in nats of any action token, before a step's first update. Float32 gives about 1e-4;
-       * 0.02 would already move a ratio by 2 %, a tenth of the usual clip range.
+       * Largest |sampler − trainer| log-prob in nats of any action token, before a step's first update. "auto" follows the engine's precision: 0.02
+       * where it computes in float32, which gives about 1e-4 (0.02 would already move a ratio by 2 %, a tenth of the usual clip range).
        */
-      logprobGap: z.number().positive().default(0.02),
+      logprobGap: z.union([z.literal("auto"), z.number().positive()]).default("auto"),
       /** Whether a warning that nothing is learned ends the run. */
       strict: z.boolean().default(false),
       /** The most that judges among the rewards may spend, over all processes of the run. No limit if left out. */

@@ -5,7 +5,7 @@ import type { FrozenPolicy } from "../engines/engine.ts";
 import type { Progress } from "../runs/records.ts";
 import type { OnEvent, TrainingEvent } from "./events.ts";
 import type { RolloutSource, StepRollouts } from "./rollout-source.ts";
-import { type SamplerGap, sampleOfTurns, samplerGap } from "./sampler-gap.ts";
+import { gapLimit, type SamplerGap, sampleOfTurns, samplerGap } from "./sampler-gap.ts";
 import { maxBatchesOf, type Sampled, sampleGroups } from "./sampling.ts";
 import type { StepArguments } from "./step.ts";
 
@@ -75,7 +75,7 @@ export class RolloutPipeline implements RolloutSource {
     const staleness = step - 1 - batch.weightsOf;
     requireFrozen(sampled, policy, { staleness, bound: config.rollout.ahead });
     const { sampledTokens } = policy.takeStats();
-    const gap = await gapOf(sampled, policy, config.rollout.temperature, config.limits.logprobGap);
+    const gap = await gapOf(sampled, policy, config.rollout.temperature, gapLimit(config.limits.logprobGap, engine.info));
     engine.takeStats(); // what was scored here is no training
     return { ...sampled, sampledTokens, ahead: { staleness, gap, waitedSeconds } };
   }

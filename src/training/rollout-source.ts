@@ -1,3 +1,4 @@
+import type { RemoteStats } from "../engines/engine.ts";
 import type { Progress } from "../runs/records.ts";
 import { RolloutPipeline } from "./pipeline.ts";
 import type { SamplerGap } from "./sampler-gap.ts";
@@ -7,6 +8,8 @@ import type { StepArguments } from "./step.ts";
 /** The rollouts of a step, as its update takes them. */
 export interface StepRollouts extends Sampled {
   readonly sampledTokens: number;
+  /** Of sampling on a server. */
+  readonly remote?: RemoteStats;
   /** Of those that were sampled ahead. */
   readonly ahead?: {
     /** Training steps that the trainer's weights are newer than those that sampled. */
@@ -45,7 +48,8 @@ function sampledInStep(args: StepArguments): RolloutSource {
     take: async (step, position) => {
       engine.takeStats();
       const sampled = await sampleGroups(args, engine, step, position);
-      return { ...sampled, sampledTokens: engine.takeStats().sampler.sampledTokens };
+      const { sampler, remote } = engine.takeStats();
+      return { ...sampled, sampledTokens: sampler.sampledTokens, remote };
     },
     stepped: async () => {},
     saveState: async () => {},

@@ -1,6 +1,7 @@
 import { EngineError } from "../core/errors.ts";
 import type { Logprobs, Policy } from "../core/policy.ts";
 import type { ActionInContext, Group, Turn } from "../core/trajectory.ts";
+import type { EngineInfo } from "../engines/engine.ts";
 
 /** |sampler − trainer| log-probs in nats, over the action tokens that were compared; null where there were none. */
 export type SamplerGap = {
@@ -8,6 +9,11 @@ export type SamplerGap = {
   readonly samplerGapMax: number | null;
   readonly samplerGapTokens: number;
 };
+
+/** Largest gap that is let pass: the setting's, or under "auto" what the engine's precision allows. */
+export function gapLimit(setting: number | "auto", { logprobTolerance = 0.02 }: Pick<EngineInfo, "logprobTolerance">): number {
+  return setting === "auto" ? logprobTolerance : setting;
+}
 
 /**
  * A policy that is watched for one training step. Until the first optimiser step its log-probs are those of the weights that sampled,

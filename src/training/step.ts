@@ -1,10 +1,11 @@
 import type { AlgorithmConfig } from "../algorithms/settings/config.ts";
 import { runUpdate } from "../algorithms/update.ts";
 import type { Chat } from "../chat/chat.ts";
+import { EngineError } from "../core/errors.ts";
 import { host } from "../core/host.ts";
 import { randomStream } from "../core/random.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
-import type { Engine, EngineCritic } from "../engines/engine.ts";
+import type { Engine, EngineCritic, RemoteStats } from "../engines/engine.ts";
 import type { Environment } from "../environments/environment.ts";
 import type { RewardPart } from "../rewards/reward.ts";
 import type { TurnCredit } from "../runs/credits.ts";
@@ -17,7 +18,7 @@ import type { OnEvent } from "./events.ts";
 import { interruptible } from "./interruptible.ts";
 import { rolloutMetrics } from "./rollout-metrics.ts";
 import type { StepRollouts } from "./rollout-source.ts";
-import { measureSamplerGap } from "./sampler-gap.ts";
+import { gapLimit, measureSamplerGap } from "./sampler-gap.ts";
 import { scheduledLearningRate } from "./schedule.ts";
 
 export interface StepArguments {
@@ -58,22 +59,27 @@ export async function trainingStep(
   critic?: EngineCritic,
 ): Promise<StepResult> {
   const { seed, steps, rollout, optimizer, algorithm, limits, record } = config;
-  const { groups, trained, tasks, metrics, rolloutSeconds, rewardSeconds, sampledTokens, ahead } = rollouts;
+  const { groups, trained, tasks, metrics, rolloutSeconds, rewardSeconds, sampledTokens, ahead, remote } = rollouts;
   const { weightVersion } = engine;
 
   const started = performance.now();
   onEvent({ type: "phase", phase: "update", step, total: 1 });
   const trajectories = groups.flatMap((group) => group.trajectories);
   const rolled = rolloutMetrics(groups, weightVersion);
-  if (ahead === undefined && Number(rolled.staleTurns) > 0)
-    onEvent({
-      type: "warning",
-      message: `Step ${step}: ${rolled.staleTurns} turns were sampled with other weights than the trainer's.`,
+  if (ahead === undefined && Number(rolled.staleTurns) > 0) {
+    const versions = [...new Set(groups.flatMap(turnVersions))];
+    throw new EngineError(`weights that sampled ${rolled.staleTurns} turns of step ${step}`, versions, {
+      expected: `${weightVersion}, the trainer's optimiser steps, for every turn`,
+      hint: "Stale rollouts are trained on only where rollout.ahead and correction say so.",
     });
+  }
   const learningRate = scheduledLearningRate(step, steps, optimizer);
   const all = enginePolicy(engine, rollout.temperature, stepOptions(optimizer, learningRate), critic);
   const { policy, settled } = interruptible(all, signal);
-  const measured = ahead === undefined ? measureSamplerGap(policy, groups, limits.logprobGap) : { policy, gap: () => ahead.gap };
+  const measured =
+    ahead === undefined
+      ? measureSamplerGap(policy, groups, gapLimit(limits.logprobGap, engine.info))
+      : { policy, gap: () => ahead.gap };
   const observed = record.credits ? observeCredits(measured.policy) : undefined;
   const updated = await runUpdate(
     observed?.policy ?? measured.policy,
@@ -85,7 +91,8 @@ export async function trainingStep(
     onLeft?.(settled());
     throw error;
   });
-  const { computedTokens, denseTokens } = engine.takeStats().training;
+  const { training, remote: trainedRemotely } = engine.takeStats();
+  const { computedTokens, denseTokens } = training;
   const updateSeconds = (performance.now() - started) / 1000;
   await observed?.lookAgain(trained.slice(0, record.after));
   engine.takeStats(); // what was looked at again is no training
@@ -113,12 +120,31 @@ export async function trainingStep(
       trainedTokens: computedTokens,
       trainedTokensPerSecond: computedTokens / updateSeconds,
       denseTokens,
+      ...remoteTiming([remote, trainedRemotely]),
       rssMb: host.residentBytes() / 2 ** 20,
     },
     tasks,
     trajectories,
     credits: observed?.credits(),
     trained,
+  };
+}
+
+function turnVersions({ trajectories }: Group): number[] {
+  return trajectories.flatMap(({ turns }) => turns.map(({ weightVersion }) => weightVersion));
+}
+
+/** What a step exchanged with a server; nothing for an engine in this process. */
+function remoteTiming(parts: readonly (RemoteStats | undefined)[]): Partial<TimingRecord> {
+  const given = parts.filter((part) => part !== undefined);
+  if (given.length === 0) return {};
+  const sum = (of: (part: RemoteStats) => number) => given.reduce((total, part) => total + of(part), 0);
+  return {
+    requests: sum(({ requests }) => requests),
+    serverWaits: sum(({ waits }) => waits),
+    sentMb: sum(({ sentBytes }) => sentBytes) / 2 ** 20,
+    receivedMb: sum(({ receivedBytes }) => receivedBytes) / 2 ** 20,
+    sharedTokens: sum(({ sharedTokens }) => sharedTokens),
   };
 }
 

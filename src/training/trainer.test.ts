@@ -154,6 +154,27 @@ test("a sampler that disagrees with the trainer stops the run before anything is
   expect(engine.weightVersion).toBe(0);
 });
 
+test("the limit follows the engine's precision unless a number is set", async () => {
+  const engine = () => {
+    const rough = new TableEngine(lettersVocabulary);
+    rough.samplerError = 0.05;
+    return Object.defineProperty(rough, "info", { value: { ...rough.info, logprobTolerance: 0.1 } });
+  };
+  const config = { evaluation: { tasks: 0 }, steps: 1 };
+  await expect(work(newFolder(), { engine: engine(), config })).resolves.toBeDefined();
+  const strict = work(newFolder(), { engine: engine(), config: { ...config, limits: { logprobGap: 0.03 } } });
+  await expect(strict).rejects.toThrow(/at most 0\.03 nats/);
+});
+
+test("a rollout of other weights than the trainer's stops the run before anything is moved", async () => {
+  const engine = new TableEngine(lettersVocabulary);
+  const sample = engine.sample.bind(engine);
+  engine.sample = async (request) => ({ ...(await sample(request)), weightVersion: 7 });
+  const run = work(newFolder(), { engine, config: { evaluation: { tasks: 0 } } });
+  await expect(run).rejects.toThrow(/weights that sampled \d+ turns of step 1 is \[7\]; expected 0, the trainer's/);
+  expect(engine.weightVersion).toBe(0);
+});
+
 test.each(rolloutAlgorithms.filter((kind) => kind !== "custom"))(
   "%s: a gap in the first turns alone stops the run before anything is moved",
   async (kind) => {

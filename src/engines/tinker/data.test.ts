@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { packSamples, spreadWeights, unpackLogprobs } from "./data.ts";
+import { distinctPrefixes, packSamples, spreadWeights, unpackLogprobs } from "./data.ts";
 import { stopAfter } from "./stop-at.ts";
 
 const turn = (trajectory: string, number: number, context: number[], action: number[]) => ({
@@ -28,6 +28,18 @@ test("turns whose histories extend each other travel as one datum, others apart,
   // Each target's log-prob is its own number here.
   const rows = packed.data.map(({ targets }) => targets.map((target) => -target));
   expect(unpackLogprobs(packed, rows)).toEqual(samples.map(({ action }) => action.map((token) => -token)));
+});
+
+test("what samples share is counted once: prompts, histories and stems", () => {
+  //        1 2 3 4 5 6   shares 1 2 with 1 2 9, which is all of the third but its last token
+  const samples = [
+    turn("a", 1, [1, 2, 3, 4, 5], [6]),
+    turn("a", 0, [1, 2, 3], [4]),
+    turn("b", 0, [1, 2], [9]),
+    turn("c", 0, [7], [8]),
+  ];
+  expect(distinctPrefixes(samples)).toBe(6 + 0 + 1 + 2);
+  expect(distinctPrefixes([])).toBe(0);
 });
 
 test("a text ends after the token that completes a stop string", () => {

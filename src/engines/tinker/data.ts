@@ -51,3 +51,14 @@ export function spreadWeights({ data, places }: Packed, weights: Weights): numbe
   });
   return rows;
 }
+
+/** The number of different beginnings of the samples' sequences: the tokens of a pass that computes what they share once. */
+export function distinctPrefixes(samples: readonly ActionInContext[]): number {
+  const sequences = samples.map(({ context, action }) => [...context.slice(), ...action]).sort(compare);
+  return sequences.reduce((sum, each, i) => sum + each.length - (i === 0 ? 0 : commonPrefix(sequences[i - 1], each)), 0);
+}
+
+function compare(a: readonly TokenId[], b: readonly TokenId[]): number {
+  const at = commonPrefix(a, b);
+  return (a[at] ?? -1) - (b[at] ?? -1);
+}

@@ -4,6 +4,7 @@ import type { Decide, Logprobs, StepReport, Weights } from "../../core/policy.ts
 import type { ActionInContext, TokenId } from "../../core/trajectory.ts";
 import {
   type CreateModelOptions,
+  type Datum,
   TinkerClient,
   type TinkerModel,
   type TinkerOptions,
@@ -26,7 +27,7 @@ import {
   type StepOptions,
 } from "../engine.ts";
 import { tinkerCapabilities } from "./capabilities.ts";
-import { packSamples, spreadWeights, unpackLogprobs } from "./data.ts";
+import { distinctPrefixes, packSamples, spreadWeights, unpackLogprobs } from "./data.ts";
 import { type Findings, probeServer } from "./probe.ts";
 import { Recovering } from "./recovering.ts";
 import { readRemoteState, writeRemoteState } from "./state.ts";
@@ -91,6 +92,8 @@ export class TinkerEngine implements Engine {
   readonly #order = new CallOrder();
   #steps = 0;
   #passes = 0;
+  /** Passes whose results nobody waits for: they are sent with their step. */
+  #unsent: ((model: TinkerModel) => Promise<unknown>)[] = [];
   #sampling = 0;
   /** Of the present weights, on the present model. */
   #sampler: { readonly generation: number; readonly opened: Promise<TinkerSampler> } | undefined;
@@ -106,6 +109,7 @@ export class TinkerEngine implements Engine {
       parameters: 0,
       vocabularySize: options.vocabularySize,
       maxLength: options.maxLength,
+      logprobTolerance: Math.max(0.02, 10 * findings.logprobGap),
       capabilities: tinkerCapabilities({
         accumulates: findings.form.accumulates,
         clips: findings.clips,
@@ -202,7 +206,7 @@ export class TinkerEngine implements Engine {
       const weights = decide(logprobs);
       const trained = samples.flatMap((_, i) => (weights[i].some((w) => w !== 0) ? [i] : []));
       if (trained.length > 0)
-        await this.#backward(
+        this.#defer(
           trained.map((i) => samples[i]),
           trained.map((i) => weights[i]),
         );
@@ -222,7 +226,15 @@ export class TinkerEngine implements Engine {
       const settings = { learningRate, ...adam, clipNorm: clipNorm === Number.POSITIVE_INFINITY ? 0 : clipNorm };
       if (this.#passes === 0) throw new EngineError("gradient", undefined, { expected: "a forwardBackward before a step" });
       const start = performance.now();
-      const { gradientNorm } = await this.#remote.apply(async (model) => model.optimStep(settings));
+      const unsent = this.#unsent;
+      this.#unsent = [];
+      const { gradientNorm } = await this.#remote.apply(async (model) => {
+        const passes = unsent.map((send) => send(model));
+        const stepped = model.optimStep(settings);
+        await Promise.all(passes);
+        return stepped;
+      });
+      this.#stats.remote.waits++;
       this.#stats.training.seconds += (performance.now() - start) / 1000;
       this.#steps++;
       this.#passes = 0;
@@ -286,6 +298,7 @@ export class TinkerEngine implements Engine {
       await this.#remote.restart(path);
       this.#steps = steps;
       this.#passes = 0;
+      this.#unsent = [];
       this.#sampler = undefined;
       await this.#closeReference();
       if (reference !== null) await this.#openReference(reference);
@@ -300,7 +313,8 @@ export class TinkerEngine implements Engine {
   takeStats(): EngineStats {
     const stats = this.#stats;
     this.#stats = emptyStats();
-    return stats;
+    const { requests, sentBytes, receivedBytes } = this.#remote.client.takeStats();
+    return { ...stats, remote: { ...stats.remote, requests, sentBytes, receivedBytes } };
   }
 
   async dispose(): Promise<void> {
@@ -316,6 +330,16 @@ export class TinkerEngine implements Engine {
     const { fields } = await model.forward(packed.data);
     this.#count(packed.data, samples, start);
     return unpackLogprobs(packed, fields.logprobs);
+  }
+
+  /** Log-probs are known already, so nobody waits for this pass: it travels right before its step, which waits for both. */
+  #defer(samples: readonly ActionInContext[], weights: Weights): void {
+    checkWeights(samples, weights);
+    const { form } = this.findings;
+    const packed = packSamples(samples);
+    const data = form.inputs(packed.data, spreadWeights(packed, weights));
+    this.#unsent.push((model) => model.forwardBackward(data, form.lossFn, form.config));
+    this.#countTokens(packed.data, samples);
   }
 
   async #backward(samples: readonly ActionInContext[], weights: Weights): Promise<number[][]> {
@@ -359,11 +383,18 @@ export class TinkerEngine implements Engine {
     if (temperature !== 1) throw missingCapability(this.info, "tempered-logprobs");
   }
 
-  #count(data: readonly { readonly tokens: readonly TokenId[] }[], samples: readonly ActionInContext[], start: number): void {
-    const { training } = this.#stats;
+  /** A pass that was awaited. */
+  #count(data: readonly Datum[], samples: readonly ActionInContext[], start: number): void {
+    this.#stats.training.seconds += (performance.now() - start) / 1000;
+    this.#stats.remote.waits++;
+    this.#countTokens(data, samples);
+  }
+
+  #countTokens(data: readonly Datum[], samples: readonly ActionInContext[]): void {
+    const { training, remote } = this.#stats;
     training.computedTokens += data.reduce((sum, { tokens }) => sum + tokens.length + 1, 0);
     training.denseTokens += samples.reduce((sum, { context, action }) => sum + context.length + action.length, 0);
-    training.seconds += (performance.now() - start) / 1000;
+    remote.sharedTokens += distinctPrefixes(samples);
   }
 }
 
@@ -371,6 +402,7 @@ function emptyStats() {
   return {
     sampler: { sampledTokens: 0, prefilledTokens: 0, seconds: 0 },
     training: { computedTokens: 0, denseTokens: 0, seconds: 0 },
+    remote: { waits: 0, sharedTokens: 0 },
   };
 }
 

@@ -102,7 +102,7 @@ async function gain(
 async function probeSampler(model: TinkerModel, token: readonly number[]): Promise<Pick<Findings, "logprobGap" | "topLogprobs">> {
   const sampler = await model.saveForSampler("probe");
   const prompt = token.slice(0, 4);
-  const call = { prompt, maxTokens: 8, seed: 1, stop: [] as number[] };
+  const call = { prompt, maxTokens: 24, seed: 1, stop: [] as number[] };
   const { sequences } = await sampler.sample(call);
   const whole = [...prompt, ...sequences[0].tokens];
   const { fields } = await model.forward([{ tokens: whole.slice(0, -1), targets: whole.slice(1) }]);
