@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { EnvError } from "../core/errors.ts";
+import { asForeign } from "../core/foreign.ts";
 import type { Message } from "../core/messages.ts";
 import { seedOf } from "../core/random.ts";
 import { type BehaviourCount, toolFailureKinds } from "../core/trajectory.ts";
@@ -17,7 +18,7 @@ export async function ask<T>(
 ): Promise<T> {
   let answer: T;
   try {
-    answer = await withinTime(call, episodeTimeoutMs, signal);
+    answer = await withinTime((given) => asForeign(`${what}() of the environment`, () => call(given)), episodeTimeoutMs, signal);
   } catch (error) {
     const reason = error instanceof DeadlineError ? "environment-timeout" : "environment-error";
     throw new EpisodeStop(reason, `${what}: ${messageOf(error)}`);
@@ -145,7 +146,7 @@ export async function close(
   { episodeTimeoutMs }: Pick<RolloutOptions, "episodeTimeoutMs">,
 ): Promise<void> {
   try {
-    await withinTime(() => episode?.close?.(), episodeTimeoutMs);
+    await withinTime(() => asForeign("close() of the environment", () => episode?.close?.()), episodeTimeoutMs);
   } catch {
     // The caller has its result.
   }

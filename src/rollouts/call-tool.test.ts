@@ -154,3 +154,16 @@ test("whatever is thrown is told, also by a schema, and also what has no text", 
     /^Error: t gave no answer within 5 ms/,
   );
 });
+
+test("a pattern of a JSON schema that backtracks without end is stopped, and the program continues", async () => {
+  const pattern = { type: "object", properties: { name: { type: "string", pattern: "^(a+)+$" } } } as const;
+  const tool: Tool = { name: "lookup", description: "", parameters: pattern, execute: () => "found" };
+  const call = (name: string) => callTool([tool], { name: "lookup", arguments: { name } });
+  expect(await call(`${"a".repeat(60)}b`)).toEqual({
+    valid: true,
+    failure: "error",
+    content: "Error: the arguments could not be checked: a pattern of the schema has no end within 1000 ms",
+  });
+  expect(await call("aaa")).toMatchObject({ content: "found" });
+  expect(await call("b")).toMatchObject({ valid: false, failure: "invalid" });
+});

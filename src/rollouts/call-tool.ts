@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { asForeign } from "../core/foreign.ts";
+import { host, TimeLimitError } from "../core/host.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { ToolFailure } from "../core/trajectory.ts";
 import { cut } from "../tools/cut.ts";
@@ -32,14 +34,16 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, signal?: 
   const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
   try {
     // A schema is code too: it may throw, or ask somebody.
-    const args = await withinTime(() => schemaOf(tool.parameters).safeParseAsync(call.arguments), timeoutMs, signal);
+    const check = () => asForeign(`the schema of tool "${tool.name}"`, () => checkArguments(tool.parameters, call.arguments));
+    const args = await withinTime(check, timeoutMs, signal);
     if (!args.success)
       return {
         valid: false,
         failure: "invalid",
         content: `Error: wrong arguments for ${tool.name}. ${describeIssues(args.error)}`,
       };
-    const result = await withinTime((toolSignal) => tool.execute(args.data, { signal: toolSignal }), timeoutMs, signal);
+    const execute = (toolSignal: AbortSignal) => tool.execute(args.data, { signal: toolSignal });
+    const result = await withinTime((given) => asForeign(`tool "${tool.name}"`, () => execute(given)), timeoutMs, signal);
     return { valid: true, content: cut(asText(result), tool.maxOutput ?? defaultMaxOutput) };
   } catch (error) {
     if (signal?.aborted) throw error;
@@ -69,6 +73,31 @@ function readable(text: string): string {
 }
 
 type ArgumentsSchema = z.ZodType<Record<string, unknown>>;
+
+/** For the patterns of a JSON schema. They are often a stranger's, and one that backtracks without end would stop the program. */
+const patternMs = 1000;
+
+type Checked = z.ZodSafeParseResult<Record<string, unknown>>;
+
+function checkArguments(parameters: Tool["parameters"], given: unknown): Checked | Promise<Checked> {
+  const schema = schemaOf(parameters);
+  if (parameters instanceof z.ZodType || !hasPattern(parameters)) return schema.safeParseAsync(given);
+  try {
+    return host.interruptAfter(patternMs, () => schema.safeParse(given));
+  } catch (error) {
+    if (error instanceof TimeLimitError)
+      throw new Error(`the arguments could not be checked: a pattern of the schema has ${error.message}`);
+    throw error;
+  }
+}
+
+const withPattern = new WeakMap<JsonSchema, boolean>();
+
+function hasPattern(schema: JsonSchema): boolean {
+  const known = withPattern.get(schema) ?? /"pattern(Properties)?":/.test(JSON.stringify(schema));
+  withPattern.set(schema, known);
+  return known;
+}
 
 const converted = new WeakMap<JsonSchema, ArgumentsSchema>();
 

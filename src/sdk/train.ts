@@ -19,10 +19,12 @@ import { checkBranching } from "../training/branching.ts";
 import { requireCapabilities } from "../training/capabilities.ts";
 import { resolveConfig, rewardsFromCode, type TrainingConfig, type UserConfig } from "../training/config.ts";
 import type { OnEvent, TrainingEvent } from "../training/events.ts";
+import { watchStray } from "../training/stray.ts";
 import { checkDemonstrations } from "../training/supervised/lessons.ts";
 import { checkSplits } from "../training/tasks.ts";
 import { train as trainWith } from "../training/trainer.ts";
 import { requireTurnRewards } from "../training/turn-rewards.ts";
+import { startWatchdog } from "../training/watchdog.ts";
 import { findModel, type Model, modelFolder, openModel, trainingUse } from "./model.ts";
 import { environmentOf, recordedConfig, withRunEnvironment } from "./run-environment.ts";
 import { checkShownTools } from "./shown-tools.ts";
@@ -93,10 +95,15 @@ export interface TrainOptions {
 export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions = {}): Promise<Summary> {
   const { config, folder, modelFolder } = plan;
   const lock = lockRun(folder);
+  const stray = watchStray(folder, (message) => warnOfRun(folder, message, onEvent));
+  const endWatchdog = startWatchdog(config.rollout.episodeTimeoutMs, folder);
+  const either = signal === undefined ? stray.signal : AbortSignal.any([signal, stray.signal]);
   try {
     const use = { use: trainingUse(config), seed: config.seed };
-    return await trainOpened(plan, await openModel(modelFolder, config.engine, use, config.chat), { onEvent, signal });
+    return await trainOpened(plan, await openModel(modelFolder, config.engine, use, config.chat), { onEvent, signal: either });
   } finally {
+    endWatchdog();
+    stray.release();
     lock.release();
     removeIfEmpty(folder);
   }

@@ -136,3 +136,12 @@ test("SeeUPO has a learning rate of its own in the office, and every setting abo
   expect(rate({ algorithm: "grpo" })).toBe(2e-4);
   expect(rate({ optimizer: { learningRate: 5e-5 } })).toBe(5e-5);
 });
+
+test.each([
+  [{ rollout: { groupSize: 1e6 } }, "rollout.groupSize"],
+  [{ rollout: { tasksPerStep: 1e9 } }, "rollout.groupSize"],
+  [{ evaluation: { tasks: 1e9 } }, "evaluation.tasks"],
+])("%j is refused: its episodes would fill the memory", (user, setting) => {
+  expect(() => resolveConfig(user)).toThrow(setting);
+  expect(() => resolveConfig(user)).toThrow(ConfigError);
+});

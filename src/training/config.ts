@@ -157,8 +157,20 @@ export const trainingConfigSchema = z.strictObject({
   out: z.string().min(1).optional(),
 });
 
+/** Beyond these no machine has the memory, and the run would end in its middle. */
+const maxEpisodesOfStep = 100_000;
+const maxEvaluatedEpisodes = 1_000_000;
+
 /** What settings of different parts ask of each other. */
 const consistentSchema = trainingConfigSchema
+  .refine(({ rollout }) => rollout.tasksPerStep * rollout.groupSize <= maxEpisodesOfStep, {
+    path: ["rollout", "groupSize"],
+    message: `at most ${maxEpisodesOfStep} episodes in a step (rollout.tasksPerStep × rollout.groupSize): all of them are in memory at once`,
+  })
+  .refine(({ evaluation }) => evaluation.tasks * evaluation.k <= maxEvaluatedEpisodes, {
+    path: ["evaluation", "tasks"],
+    message: `at most ${maxEvaluatedEpisodes} episodes in an evaluation (evaluation.tasks × evaluation.k): all of them are in memory at once`,
+  })
   .refine(({ algorithm, rollout }) => !("miniBatches" in algorithm) || algorithm.miniBatches <= rollout.tasksPerStep, {
     path: ["algorithm", "miniBatches"],
     message: "at most rollout.tasksPerStep: groups are dealt out whole",

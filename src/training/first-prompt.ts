@@ -1,4 +1,5 @@
 import type { Chat } from "../chat/chat.ts";
+import { asForeign } from "../core/foreign.ts";
 import type { Message } from "../core/messages.ts";
 import { type Environment, splitWithTasks } from "../environments/environment.ts";
 import type { TextProtocol } from "../environments/protocol.ts";
@@ -20,12 +21,16 @@ export async function firstPrompt(environment: Environment, timeoutMs = 120_000)
   const split = await splitWithTasks(environment);
   if (split === undefined) return undefined;
   try {
-    return await withinTime(async () => {
-      const episode = await environment.start(await environment.task(split, 0), 0);
-      const { messages, tools, protocol } = episode;
-      await episode.close?.();
-      return { messages, tools, ...(protocol === undefined ? {} : { protocol }) };
-    }, timeoutMs);
+    return await withinTime(
+      () =>
+        asForeign(`start() of "${environment.name}"`, async () => {
+          const episode = await environment.start(await environment.task(split, 0), 0);
+          const { messages, tools, protocol } = episode;
+          await episode.close?.();
+          return { messages, tools, ...(protocol === undefined ? {} : { protocol }) };
+        }),
+      timeoutMs,
+    );
   } catch {
     return undefined;
   }

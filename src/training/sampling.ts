@@ -102,7 +102,7 @@ async function playBatch(
 ): Promise<Batch> {
   const { seed, rollout } = config;
   const started = performance.now();
-  const tasks = await trainingTasks(environment, position, rollout.tasksPerStep, seed, rollout.split);
+  const tasks = await trainingTasks(environment, position, rollout.tasksPerStep, seed, rollout.split, rollout.episodeTimeoutMs);
   const { branching } = rollout;
   const options = {
     ...rollout,

@@ -1,15 +1,25 @@
 import { ConfigError, EnvError } from "../core/errors.ts";
+import { asForeign } from "../core/foreign.ts";
 import { randomStream } from "../core/random.ts";
 import { didYouMean } from "../core/settings.ts";
 import { type Environment, type Split, splitsOf, type Task } from "../environments/environment.ts";
+import { withinTime } from "../rollouts/deadline.ts";
 import type { TrainingConfig } from "./config.ts";
 
 const indexBound = 2 ** 31;
 const trainSplit = "train";
 
+/** For one answer of an environment about its tasks, if nothing else is said. */
+const answerMs = 120_000;
+
+/** From this size on a split is drawn from like one without end: an order of all its tasks would fill the memory. */
+const orderedTasks = 2 ** 24;
+
 /**
  * The training tasks from a position on. A split without end is drawn from at random; one with an end is gone through in a
  * new order each time. Position and seed decide alone, so a resumed run goes on with the task that was next.
+ * @param timeoutMs for each answer of the environment
+ * @throws EnvError if it gives no task, or none in time
  */
 export async function trainingTasks(
   environment: Environment,
@@ -17,13 +27,17 @@ export async function trainingTasks(
   count: number,
   seed: number,
   split: Split = trainSplit,
+  timeoutMs = answerMs,
 ): Promise<Task[]> {
-  return tasksAt(environment, split, trainingIndices(await environment.size(split), position, count, seed));
+  const size = await sizeOf(environment, split, timeoutMs);
+  return tasksAt(environment, split, trainingIndices(size, position, count, seed), timeoutMs);
 }
 
 function trainingIndices(size: number, position: number, count: number, seed: number): number[] {
   if (size === Number.POSITIVE_INFINITY)
     return range(position, count).map((at) => randomStream(seed, "task", at).integer(indexBound));
+  if (size > orderedTasks)
+    return range(position, count).map((at) => randomStream(seed, "task", at).integer(Math.min(size, indexBound)));
   const first = Math.floor(position / size);
   const epochs = Math.floor((position + count - 1) / size) - first + 1;
   const order = range(first, epochs).flatMap((epoch) => randomStream(seed, "epoch", epoch).shuffle(range(0, size)));
@@ -31,8 +45,13 @@ function trainingIndices(size: number, position: number, count: number, seed: nu
 }
 
 /** The first tasks of a split, whatever the seed: every evaluation of every run is of the same tasks. */
-export async function evaluationTasks(environment: Environment, split: Split, count: number): Promise<Task[]> {
-  return tasksAt(environment, split, range(0, Math.min(count, await environment.size(split))));
+export async function evaluationTasks(
+  environment: Environment,
+  split: Split,
+  count: number,
+  timeoutMs = answerMs,
+): Promise<Task[]> {
+  return tasksAt(environment, split, range(0, Math.min(count, await sizeOf(environment, split, timeoutMs))), timeoutMs);
 }
 
 /** @throws ConfigError where a setting needs tasks of a split in which the environment has none */
@@ -49,8 +68,8 @@ export async function checkSplits(environment: Environment, { rollout, evaluatio
 /** @param setting the one that asks for the split */
 export async function checkSplit(environment: Environment, setting: string, split: Split): Promise<void> {
   const names = splitsOf(environment);
-  if (names.includes(split) && (await environment.size(split)) > 0) return;
-  const sizes = await Promise.all(names.map((name) => environment.size(name)));
+  if (names.includes(split) && (await sizeOf(environment, split)) > 0) return;
+  const sizes = await Promise.all(names.map((name) => sizeOf(environment, name)));
   const hint = names.includes(split) ? undefined : didYouMean(split, names);
   throw new ConfigError(setting, split, {
     expected: names.filter((_, i) => sizes[i] > 0),
@@ -58,11 +77,21 @@ export async function checkSplit(environment: Environment, setting: string, spli
   });
 }
 
-function tasksAt(environment: Environment, split: Split, indices: readonly number[]): Promise<Task[]> {
+/** @throws EnvError if there is no answer in time, or an error */
+async function sizeOf(environment: Environment, split: Split, timeoutMs = answerMs): Promise<number> {
+  try {
+    return await withinTime(() => asForeign(`size() of "${environment.name}"`, () => environment.size(split)), timeoutMs);
+  } catch (cause) {
+    throw new EnvError(`size of the ${split} split of "${environment.name}"`, cause, { expected: "a number of tasks", cause });
+  }
+}
+
+function tasksAt(environment: Environment, split: Split, indices: readonly number[], timeoutMs: number): Promise<Task[]> {
   return Promise.all(
     indices.map(async (index) => {
       try {
-        return await environment.task(split, index);
+        const task = () => asForeign(`task() of "${environment.name}"`, () => environment.task(split, index));
+        return await withinTime(task, timeoutMs);
       } catch (cause) {
         throw new EnvError(`task ${index} of the ${split} split of "${environment.name}"`, cause, { expected: "a task", cause });
       }

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { needs } from "../algorithms/settings/config.ts";
-import { RunError } from "../core/errors.ts";
+import { RetrogradeError, RunError } from "../core/errors.ts";
 import type { Engine } from "../engines/engine.ts";
 import { engineStateFolder, writeCheckpoint } from "../runs/checkpoints.ts";
 import { CreditWriter } from "../runs/credits.ts";
@@ -148,6 +148,7 @@ export async function train({ folder, onEvent: listener = () => {}, ...parts }: 
     // A checkpoint that fails too, as on a full disk, would hide the reason.
     if (progress.step > saved && versions() === versionsOfStep) await saveCheckpoint().catch(() => {});
     if (!signal?.aborted && error !== stopRequested) throw error;
+    if (signal?.reason instanceof RetrogradeError) throw signal.reason; // no person has asked for this end
     onEvent({ type: "interrupted", folder, step: progress.step });
     throw new RunError(folder, "interrupted", { hint: `Its ${progress.step} finished steps are kept: continue with --resume.` });
   } finally {

@@ -43,7 +43,7 @@ export async function evaluate(
   { when, step, split, tasks: wanted, k, temperature, rollout, seed, signal, played, onTrajectory }: EvaluationOptions,
 ): Promise<Evaluation> {
   await checkSplit(environment, "evaluation.split", split);
-  const tasks = await evaluationTasks(environment, split, wanted);
+  const tasks = await evaluationTasks(environment, split, wanted, rollout.episodeTimeoutMs);
   const decoding: Decoding = temperature === 0 ? "greedy" : "sampled";
   const groups = await rolloutGroupsBy(actor, environment, tasks, {
     ...rollout,

@@ -1,0 +1,60 @@
+import { RunError, ToolError } from "../core/errors.ts";
+import { foreignName, observeForeign } from "../core/foreign.ts";
+
+export interface StrayWatch {
+  /** Aborted, with an error that names the code, by what cannot be survived. */
+  readonly signal: AbortSignal;
+  release(): void;
+}
+
+/**
+ * Catches what foreign code throws where nobody waits for it, which would end the process with all steps since the last checkpoint. A rejected
+ * promise of a tool or an environment is a warning, once for each of them. An exception, as in a timer, ends the run after a checkpoint.
+ * @param warn is given a sentence with the name
+ */
+export function watchStray(folder: string, warn: (message: string) => void): StrayWatch {
+  const controller = new AbortController();
+  const warned = new Set<string>();
+  // Names are kept only while somebody observes.
+  const unobserve = observeForeign({ entered: () => {}, left: () => {}, waits: () => {}, settled: () => {} });
+
+  const onRejection = (reason: unknown) => {
+    const name = foreignName();
+    if (name === undefined) return onException(reason);
+    if (warned.has(name)) return;
+    warned.add(name);
+    warn(`A promise of ${name} was rejected and nobody waited for it: ${textOf(reason)}. The run continues. Await that promise.`);
+  };
+  const onException = (cause: unknown) => {
+    if (controller.signal.aborted) return;
+    const hint = "The finished steps are kept: mend it, then continue with --resume.";
+    const name = foreignName();
+    controller.abort(
+      name === undefined
+        ? new RunError(folder, `ended by an error outside of any step (${textOf(cause)})`, { hint, cause })
+        : new ToolError(name, `ended by an exception that nobody could catch (${textOf(cause)})`, {
+            expected: "errors that are thrown before it returns, or by the promise that it returns",
+            hint,
+            cause,
+          }),
+    );
+  };
+  process.on("unhandledRejection", onRejection);
+  process.on("uncaughtException", onException);
+  return {
+    signal: controller.signal,
+    release: () => {
+      unobserve();
+      process.off("unhandledRejection", onRejection);
+      process.off("uncaughtException", onException);
+    },
+  };
+}
+
+function textOf(error: unknown): string {
+  try {
+    return error instanceof Error ? error.message || error.name : String(error);
+  } catch {
+    return "something that has no text";
+  }
+}

@@ -1,0 +1,86 @@
+import { Worker } from "node:worker_threads";
+import { observeForeign } from "../core/foreign.ts";
+import { layout } from "../runs/layout.ts";
+import { schemaVersion } from "../runs/schema.ts";
+
+/** Places of the shared numbers: a beat of the event loop, the code that runs now (0: none), length of the table of names, open calls by name. */
+const [beat, running, tableLength, open] = [0, 1, 2, 3];
+const maxNames = 256;
+const tableBytes = 2 ** 16;
+const beatMs = 500;
+
+/**
+ * Ends the process if foreign code stops it: a loop without end, a pattern that backtracks without end. Such code cannot be interrupted from
+ * its own thread, so another thread watches, names the tool or the environment, and ends the process by SIGKILL. The run continues from its
+ * last checkpoint. Slow code of the program itself is left alone.
+ * @param limitMs how long nothing else may run. The time during which the machine sleeps does not count
+ * @param folder of the run, whose messages record the reason
+ * @returns ends the watch
+ */
+export function startWatchdog(limitMs: number, folder: string): () => void {
+  const numbers = new Int32Array(new SharedArrayBuffer(4 * (open + maxNames)));
+  const table = new Uint8Array(new SharedArrayBuffer(tableBytes));
+  const ids = new Map<string, number>();
+  const idOf = (name: string): number => {
+    const known = ids.get(name);
+    if (known !== undefined) return known;
+    const line = new TextEncoder().encode(`${name.replaceAll("\n", " ").slice(0, 200)}\n`);
+    const end = Atomics.load(numbers, tableLength);
+    const id = ids.size + 1;
+    // Names beyond the table are those of the last one in it: the watch does not depend on them.
+    if (id >= maxNames || end + line.length > tableBytes) return maxNames - 1;
+    table.set(line, end);
+    Atomics.store(numbers, tableLength, end + line.length);
+    ids.set(name, id);
+    return id;
+  };
+  const timer = setInterval(() => Atomics.add(numbers, beat, 1), beatMs);
+  timer.unref();
+  const unobserve = observeForeign({
+    entered: (name) => void Atomics.store(numbers, running, idOf(name)),
+    left: () => void Atomics.store(numbers, running, 0),
+    waits: (name) => void Atomics.add(numbers, open + idOf(name), 1),
+    settled: (name) => void Atomics.sub(numbers, open + idOf(name), 1),
+  });
+  const worker = new Worker(watch, {
+    eval: true,
+    workerData: { numbers, table, limitMs, messages: layout.messages(folder), folder, schema: schemaVersion },
+  });
+  worker.unref();
+  worker.on("error", () => {}); // without threads there is no watch, and the run is as good as before
+  return () => {
+    clearInterval(timer);
+    unobserve();
+    void worker.terminate();
+  };
+}
+
+/** The program of the other thread. It is a text, so that it runs from sources and from the compiled package alike. */
+const watch = `
+const { workerData } = require("node:worker_threads");
+const { appendFileSync, writeSync } = require("node:fs");
+const { numbers, table, limitMs, messages, folder, schema } = workerData;
+let seen = -1, silent = 0, before = performance.now();
+const namesOf = () => new TextDecoder().decode(table.slice(0, Atomics.load(numbers, ${tableLength}))).split("\\n").slice(0, -1);
+setInterval(() => {
+  const now = performance.now();
+  // A tick that comes late was a pause of the whole machine or process.
+  silent += Math.min(now - before, ${2 * beatMs});
+  before = now;
+  const beats = Atomics.load(numbers, ${beat});
+  if (beats !== seen) { seen = beats; silent = 0; return; }
+  if (silent < limitMs) return;
+  const names = namesOf();
+  const called = Atomics.load(numbers, ${running});
+  const waiting = names.filter((_, index) => Atomics.load(numbers, ${open} + index + 1) > 0);
+  if (called === 0 && waiting.length === 0) return;
+  const who = called > 0 ? names[called - 1] ?? "a tool" : waiting.slice(0, 5).join(" or ");
+  const message = who + " has not let the program continue for " + Math.round(limitMs / 1000) + " s (rollout.episodeTimeoutMs): an endless loop, " +
+    "or a computation without an await. The process was ended; mend the code, then continue from the last checkpoint: --resume --out " + folder;
+  writeSync(2, "\\nerror: " + message.replace(/[^\\P{C}\\n]/gu, "\\ufffd") + "\\n");
+  try {
+    appendFileSync(messages, JSON.stringify({ schema, level: "warning", step: 0, message, at: new Date().toISOString() }) + "\\n");
+  } catch {}
+  process.kill(process.pid, "SIGKILL");
+}, ${beatMs});
+`;
