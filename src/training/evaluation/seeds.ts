@@ -90,10 +90,11 @@ function requireSeedsOnly(folders: readonly string[]): number[] {
   return seeds;
 }
 
-/** The evaluations at the end of a run. */
+/** The evaluations at the end of a run, as the last screen has them: challenge last, greedy before sampled. */
 function endsOf(folder: string): EvaluationRecord[] {
+  const rank = ({ split, decoding }: EvaluationRecord) => Number(split === "challenge") * 2 + Number(decoding === "sampled");
   const ends = readEvaluations(folder).filter(({ when }) => when === "after");
-  if (ends.length > 0) return ends;
+  if (ends.length > 0) return ends.toSorted((a, b) => rank(a) - rank(b));
   throw new ConfigError("the evaluation after training", undefined, {
     expected: `one in ${folder}`,
     hint: "The run is unfinished, or had evaluation.tasks=0.",
