@@ -18,6 +18,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   tinker: ["core"],
   "engines/tinker": ["core", "engines/engine.ts", "engines/call-order.ts", "tinker"],
   "server/http": ["core"],
+  "server/inference": ["core", "engines/engine.ts", "server/http"],
   "server/tinker": ["core", "engines/engine.ts", "tinker", "server/http"],
   "server/environments": [
     "core",
@@ -66,6 +67,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "environments/bfcl": ["core", "tools", "environments/environment.ts"],
   "environments/remote": ["core"],
   "environments/openenv": ["core", "tools", "environments/environment.ts", "environments/remote"],
+  "environments/verifiers": ["core", "environments/environment.ts", "environments/remote", "server/http", "server/inference"],
   "environments/ors": ["core", "tools", "environments/environment.ts", "environments/remote"],
   environments: [
     "core",
@@ -80,6 +82,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "environments/remote",
     "environments/openenv",
     "environments/ors",
+    "environments/verifiers",
   ],
   chat: ["core", "tools", "actions"],
   rollouts: [
@@ -176,6 +179,7 @@ const owners: Readonly<Record<string, string | readonly string[]>> = {
   jiti: "training",
   picocolors: "cli/paint.ts",
   openai: "rewards",
+  "@msgpack/msgpack": "environments/verifiers",
   ws: ["environments/openenv", "server/environments"],
   "p-limit": ["rewards", "tinker", "server/tinker"],
 };

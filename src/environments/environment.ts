@@ -1,5 +1,5 @@
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from "../core/messages.ts";
-import type { BehaviourCount, ToolFailure } from "../core/trajectory.ts";
+import type { BehaviourCount, TokenId, ToolFailure } from "../core/trajectory.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
 import type { TextProtocol } from "./protocol.ts";
 
@@ -44,6 +44,11 @@ export interface Environment<T extends Task = Task> {
   task(split: Split, index: number): T | Promise<T>;
   /** A fresh episode. The seed decides all that is random in it; episodes share no state. */
   start(task: T, seed: number): Episode | Promise<Episode>;
+  /**
+   * Plays an episode by itself and asks for actions in token ids, where another program holds the conversation. `start` is then not called.
+   * Its episodes can be sampled and trained; they cannot branch. What it throws ends the episode.
+   */
+  play?(task: T, policy: TokenPolicy): Promise<Played>;
   /**
    * True if an episode is made again by starting it with the same task and seed and repeating its calls and messages.
    * Its tools have to say the same of themselves (`Tool.replayable`), or that calling again does no harm (`Tool.idempotent`).
@@ -94,6 +99,47 @@ export interface Episode {
   /** An independent copy in the same state, where the environment can make one. */
   clone?(): Episode | Promise<Episode>;
   close?(): void | Promise<void>;
+}
+
+/** What chooses actions for an environment that holds the conversation itself. */
+export interface TokenPolicy {
+  /** Longest sequence, context and action together. */
+  readonly maxLength: number;
+  readonly vocabularySize: number;
+  /** Of one action, in tokens. */
+  readonly maxTokens: number;
+  readonly temperature: number;
+  readonly topP: number;
+  /** 0 is off. */
+  readonly topK: number;
+  /** Aborted when nobody waits for the episode any more. */
+  readonly signal: AbortSignal;
+  /** The text of ids, to compare tokenizers. */
+  decode(tokens: readonly TokenId[]): string;
+  /** Samples one action. Each is a turn of the trajectory. @throws Error beyond the limit of turns */
+  sample(request: PolicyRequest): Promise<PolicyAction>;
+}
+
+export interface PolicyRequest {
+  readonly context: readonly TokenId[];
+  /** At most the policy's own limit. */
+  readonly maxTokens: number;
+  readonly stopTokens: readonly TokenId[];
+  readonly stopStrings?: readonly string[];
+}
+
+export interface PolicyAction {
+  readonly tokens: readonly TokenId[];
+  /** Under the distribution that was sampled. */
+  readonly logprobs: readonly number[];
+  readonly finish: "stop" | "length";
+}
+
+/** An episode that the environment played by itself. */
+export interface Played {
+  /** The conversation, for those who read it. */
+  readonly messages: readonly Message[];
+  readonly score: Score;
 }
 
 /** Numbers of assistant messages. */

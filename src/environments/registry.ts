@@ -11,6 +11,7 @@ import { officeClassicEnvironment } from "./office-classic/office-classic.ts";
 import { openenvEnvironment } from "./openenv/openenv.ts";
 import { orsEnvironment } from "./ors/ors.ts";
 import { isRemoteName, parseRemoteName, type Wire, wires } from "./remote/address.ts";
+import { verifiersEnvironment } from "./verifiers/verifiers.ts";
 
 /** No tasks to train on and no tools: what conversations are trained in that belong to no environment. */
 const conversations = defineEnvironment({
@@ -39,6 +40,7 @@ const environments: Readonly<Record<string, (settings: unknown) => Environment>>
 const remote: Readonly<Record<Wire, (name: string, url: string, settings: unknown) => Environment>> = {
   openenv: openenvEnvironment as (name: string, url: string, settings: unknown) => Environment,
   ors: orsEnvironment as (name: string, url: string, settings: unknown) => Environment,
+  verifiers: verifiersEnvironment as (name: string, url: string, settings: unknown) => Environment,
 };
 
 /**

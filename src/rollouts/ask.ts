@@ -114,13 +114,23 @@ function refuseOldProtocol(name: string, episode: Episode | undefined): void {
   });
 }
 
+type CheckedScore = Omit<Required<Score>, "behaviours"> & { readonly behaviours?: Record<string, BehaviourCount> };
+
 /** @throws EpisodeStop, also where the reward or a score is not finite */
 export async function askScore(
   episode: Episode,
   conversation: readonly Message[],
   options: RolloutOptions,
-): Promise<Omit<Required<Score>, "behaviours"> & { readonly behaviours?: Record<string, BehaviourCount> }> {
-  const { reward, scores = {}, behaviours } = await ask("score", scoreSchema, () => episode.score(conversation), options);
+): Promise<CheckedScore> {
+  return finiteScore(await ask("score", scoreSchema, () => episode.score(conversation), options));
+}
+
+/** A score that an environment gave unasked. @throws EpisodeStop as `askScore` */
+export function checkedScore(score: Score): CheckedScore {
+  return finiteScore(checked("score", scoreSchema, score));
+}
+
+function finiteScore({ reward, scores = {}, behaviours }: Score): CheckedScore {
   for (const [name, value] of Object.entries({ reward, ...scores })) requireFinite(`score gave ${name}`, value);
   return { reward, scores, ...(behaviours === undefined ? {} : { behaviours: countsOf(behaviours) }) };
 }

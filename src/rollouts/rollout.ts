@@ -10,6 +10,7 @@ import { allLanded, Flight } from "./flight.ts";
 import type { RolloutOptions } from "./options.ts";
 import { playOut } from "./play.ts";
 import { withinLimit } from "./room.ts";
+import { playedBySelf } from "./self-played.ts";
 
 export type { RolloutOptions } from "./options.ts";
 
@@ -35,6 +36,8 @@ export function rolloutBy<T extends Task>(
   task: T,
   options: RolloutOptions,
 ): Promise<Trajectory> {
+  const { play } = environment;
+  if (play !== undefined) return withinLimit(environment, () => playedBySelf(actor, environment, play, task, options));
   const open = async () => opened(await startEpisode(environment, task, options));
   return withinLimit(environment, () => playOut(actor, task, { open }, options));
 }

@@ -6,6 +6,8 @@ import { ConfigError } from "../../core/errors.ts";
 import { availableMemory } from "../../engines/local/machine/memory-available.ts";
 import { modelFolder } from "../../sdk/model.ts";
 import { serveModel } from "../../sdk/served-model.ts";
+import { engineModel } from "../../server/inference/engine-model.ts";
+import { type RunningInference, serveInference } from "../../server/inference/server.ts";
 import type { ServedModel } from "../../server/tinker/served-model.ts";
 import { type RunningServer, startTinkerServer } from "../../server/tinker/server.ts";
 import { showDownload } from "../download.ts";
@@ -53,42 +55,79 @@ export async function serveCommand(flags: ServeFlags, screen: Screen): Promise<n
 /** What decides between the interfaces. Each checks its own flags. */
 export interface ServeFlags {
   readonly tinker?: boolean;
+  readonly inference?: boolean;
   readonly env?: string;
   readonly as?: string;
 }
 
 function start(flags: ServeFlags, screen: Screen): Promise<{ close(): Promise<void> }> {
-  const { tinker, env, as } = flags;
-  if (env === undefined && as === undefined) return startServer(flags, screen);
-  if (tinker) throw new ConfigError("--tinker", true, { expected: "one interface: --tinker, or --env NAME --as openenv" });
+  const { tinker, inference, env, as } = flags;
+  const isEnvironment = env !== undefined || as !== undefined;
+  if ([tinker, inference, isEnvironment].filter(Boolean).length > 1)
+    throw new ConfigError("serve", "several interfaces", { expected: "one: --tinker, --inference, or --env NAME --as openenv" });
+  if (inference) return startInference(flags, screen);
+  if (!isEnvironment) return startServer(flags, screen);
+  return startEnvironmentServer(flags, ownKeys(), screen);
+}
+
+/** The key of the environment variable, if there is one. */
+function ownKeys(): string[] {
   const key = process.env[keyVariable];
-  return startEnvironmentServer(flags, key ? [key] : [], screen);
+  return key ? [key] : [];
+}
+
+/** Serves models in token ids. @throws as `startServer` */
+export async function startInference(flags: unknown, screen: Screen): Promise<RunningInference> {
+  const { model, host, port, key, threads, maxBody, verbose } = parsedFlags(flags);
+  const models = await openModels(model.length === 0 ? [{ name: undefined, what: "default" }] : model, threads, screen);
+  const opened = await Promise.all(models.map(async (each) => [each.name, (await each.open("full", undefined)).engine] as const));
+  const server = await serveInference({
+    ...{ host, port, keys: [...key, ...ownKeys()], maxBytes: maxBody * 2 ** 20 },
+    models: new Map(opened.map(([name, engine]) => [name, engineModel(engine)])),
+    ...(verbose
+      ? {
+          log: (entry: { path: string; status: number; ms: number }) =>
+            screen.line(`${entry.path} ${entry.status} ${entry.ms.toFixed(0)} ms`),
+        }
+      : {}),
+  });
+  screen.line(`Inference server at ${server.baseUrl}`);
+  for (const { name, folder } of models) screen.line(`  model ${name}${name === folder ? "" : ` (${folder})`}`);
+  return {
+    ...server,
+    close: async () => {
+      await server.close();
+      await Promise.all(opened.map(([, engine]) => engine.dispose()));
+    },
+  };
+}
+
+/** @throws ConfigError naming the flag that is wrong */
+function parsedFlags(flags: unknown): z.output<typeof flagsSchema> {
+  const parsed = flagsSchema.safeParse(flags);
+  if (parsed.success) return parsed.data;
+  const { path, message } = parsed.error.issues[0];
+  throw new ConfigError(`--${String(path[0]).replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`, undefined, {
+    expected: message,
+  });
 }
 
 /** @throws ConfigError for flags, models or folders that do not exist */
 export async function startServer(flags: unknown, screen: Screen): Promise<RunningServer> {
-  const parsed = flagsSchema.safeParse(flags);
-  if (!parsed.success) {
-    const { path, message } = parsed.error.issues[0];
-    throw new ConfigError(`--${String(path[0]).replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`, undefined, {
-      expected: message,
-    });
-  }
-  const { tinker, model, port, host, key, store, threads, verbose, ...limits } = parsed.data;
+  const { tinker, model, port, host, key, store, threads, verbose, ...limits } = parsedFlags(flags);
   if (!tinker)
     throw new ConfigError("serve", "nothing", {
-      expected: ["--tinker", "--env"],
+      expected: ["--tinker", "--inference", "--env"],
       hint: "Say what is served: serve --tinker, or serve --env office --as openenv.",
     });
   const models = await openModels(model.length === 0 ? [{ name: undefined, what: "default" }] : model, threads, screen);
-  const imports = new Map(parsed.data.import.map((each) => importOf(each)));
-  const ownKey = process.env[keyVariable];
+  const imports = new Map(limits.import.map((each) => importOf(each)));
   const server = await startTinkerServer({
     models,
     imports,
     host,
     port,
-    keys: [...key, ...(ownKey ? [ownKey] : [])],
+    keys: [...key, ...ownKeys()],
     store: resolve(store),
     limits: {
       models: limits.maxModels,

@@ -4,6 +4,7 @@ import { ConfigError } from "../../core/errors.ts";
 const schemes = {
   openenv: ["ws:", "wss:", "http:", "https:"],
   ors: ["http:", "https:"],
+  verifiers: ["tcp:", "ipc:"],
 } as const;
 
 export type Wire = keyof typeof schemes;

@@ -1,6 +1,7 @@
 import type { ReadAction } from "../../actions/action.ts";
 import type { Message } from "../../core/messages.ts";
 import type { Turn } from "../../core/trajectory.ts";
+import type { TokenPolicy } from "../../environments/environment.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { Live } from "../answers.ts";
 import type { RolloutOptions } from "../options.ts";
@@ -12,6 +13,12 @@ import type { RolloutOptions } from "../options.ts";
 export interface Actor {
   /** Begins an episode. @throws ModelError if the chat template refuses the first messages */
   begin(live: Live, options: RolloutOptions): Speaker;
+  /**
+   * A policy in token ids, for environments that play by themselves. Absent where the actor has no tokens.
+   * @param turns gets one for each action
+   * @param signal aborted when the episode is over
+   */
+  policy?(options: RolloutOptions, turns: Turn[], signal: AbortSignal): TokenPolicy;
   /** Frees what is held of an episode, whether it began or not. */
   release(id: string): void;
 }

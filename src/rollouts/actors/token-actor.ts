@@ -8,6 +8,7 @@ import type { Live } from "../answers.ts";
 import { dialogueOf } from "../dialogue.ts";
 import { EpisodeStop, type RolloutOptions } from "../options.ts";
 import type { Actor, Speaker } from "./actor.ts";
+import { tokenPolicy } from "./token-policy.ts";
 
 /** Where an episode is before its next action. Never changed, so that more than one can continue from it. */
 export interface Standing {
@@ -37,6 +38,7 @@ export interface TokenActorOptions {
 export function tokenActor(sampler: Sampler, chat: Chat, { from, onAction }: TokenActorOptions = {}): Actor {
   return {
     begin: (live, options) => new TokenSpeaker(sampler, chat, live, options, from, onAction),
+    policy: (options, turns, signal) => tokenPolicy(sampler, chat, options, turns, signal),
     release: (id) => sampler.release(id),
   };
 }

@@ -1,0 +1,160 @@
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+import { ConfigError, EnvError } from "../../core/errors.ts";
+import { parseSettings } from "../../core/settings.ts";
+import type { InferenceModel, RunningInference } from "../../server/inference/server.ts";
+import { serveInference } from "../../server/inference/server.ts";
+import type { Environment, Played, Split, Task, TokenPolicy } from "../environment.ts";
+import { RemoteEnvError } from "../remote/problem.ts";
+import { VerifiersClient } from "./client.ts";
+import { inferenceModel } from "./policy.ts";
+import { type VerifiersSettings, verifiersSettingsSchema } from "./settings.ts";
+import { Assembly, conversationOf, headSchema, rewardOf, scoresOf } from "./trace.ts";
+
+interface VerifiersTask extends Task {
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+const rowSchema = z.record(z.string(), z.unknown());
+
+/**
+ * An environment server of verifiers. It holds the conversation and renders it; actions are sampled here, because it asks this process
+ * for them in token ids. Every token that is trained is one that the environment's program saw.
+ * @param name it is recorded under, such as `verifiers:tcp://127.0.0.1:5000`
+ * @throws ConfigError for wrong settings, and files of tasks that cannot be read
+ */
+export function verifiersEnvironment(name: string, address: string, userSettings: unknown): Environment<VerifiersTask> {
+  return new VerifiersEnvironment(name, address, parseSettings(verifiersSettingsSchema, userSettings, "environment.settings"));
+}
+
+class VerifiersEnvironment implements Environment<VerifiersTask> {
+  readonly name: string;
+  readonly splits: readonly Split[];
+  readonly concurrency?: number;
+  readonly #settings: VerifiersSettings;
+  readonly #client: VerifiersClient;
+  readonly #address: string;
+  readonly #tasks: ReadonlyMap<Split, readonly Readonly<Record<string, unknown>>[]>;
+  /** Episodes that are played, by the name of the model that their program asks for. */
+  readonly #models = new Map<string, InferenceModel>();
+  readonly #key = randomBytes(24).toString("base64url");
+  #inference: RunningInference | undefined;
+  #count = 0;
+
+  constructor(name: string, address: string, settings: VerifiersSettings) {
+    this.name = name;
+    this.#address = address;
+    this.#settings = settings;
+    if (settings.concurrency !== undefined) this.concurrency = settings.concurrency;
+    this.#tasks = new Map(Object.entries(settings.tasks).map(([split, file]) => [split, readTasks(file, split)]));
+    this.splits = [...this.#tasks.keys()];
+    const { connectTimeoutMs, maxAnswer } = settings;
+    this.#client = new VerifiersClient({ address, connectTimeoutMs, maxBytes: maxAnswer * 2 ** 20 });
+  }
+
+  async open(): Promise<void> {
+    const { connectTimeoutMs, listen, port } = this.#settings;
+    await this.#client.health(connectTimeoutMs);
+    this.#inference = await serveInference({
+      ...{ host: listen, port, keys: [this.#key], models: this.#models },
+      maxBytes: 2 ** 26,
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#client.close();
+    await this.#inference?.close();
+    this.#inference = undefined;
+  }
+
+  size(split: Split): number {
+    return this.#tasks.get(split)?.length ?? 0;
+  }
+
+  task(split: Split, index: number): VerifiersTask {
+    const data = this.#tasks.get(split)?.[index] ?? {};
+    const { name } = data;
+    return { id: `${split}/${index}`, ...(typeof name === "string" && name !== "" ? { kind: name } : {}), data };
+  }
+
+  start(): never {
+    throw new EnvError(`an episode of "${this.name}"`, "started by hand", {
+      expected: "a rollout: the environment's own program holds the conversation",
+      hint: "Use it with train and eval. Branching, env check and chat need an environment that answers actions.",
+    });
+  }
+
+  async play({ data }: VerifiersTask, policy: TokenPolicy): Promise<Played> {
+    const { rolloutTimeoutMs, tokenizer, renderer, host } = this.#settings;
+    if (this.#inference === undefined)
+      throw new EnvError(`"${this.name}"`, "not open", { expected: "open() before the first episode" });
+    const model = `policy-${this.#count++}`;
+    this.#models.set(model, inferenceModel(policy, data.prompt));
+    const assembly = new Assembly();
+    const baseUrl = new URL(this.#inference.baseUrl);
+    baseUrl.hostname = host;
+    try {
+      const reply = await this.#client.request(
+        "run",
+        {
+          task_data: data,
+          client: {
+            type: "train",
+            base_url: `${baseUrl.origin}/v1`,
+            api_key_var: "RETROGRADE_NO_KEY",
+            headers: { "X-API-Key": this.#key },
+            renderer_model_name: tokenizer,
+            ...(renderer === undefined ? {} : { renderer: { name: renderer } }),
+          },
+          model,
+          sampling: {
+            ...{ temperature: policy.temperature, top_p: policy.topP, max_tokens: policy.maxTokens },
+            ...(policy.topK > 0 ? { top_k: policy.topK } : {}),
+          },
+        },
+        { timeoutMs: rolloutTimeoutMs, signal: policy.signal, onDelta: (delta) => assembly.apply(delta) },
+      );
+      return this.#played(headSchema.parse(reply), assembly);
+    } finally {
+      this.#models.delete(model);
+    }
+  }
+
+  /** @throws RemoteEnvError where the rollout failed there */
+  #played(head: z.output<typeof headSchema>, assembly: Assembly): Played {
+    const [trace, ...others] = assembly.finish(head);
+    const [error] = [...(head.head?.errors ?? []), ...(trace?.errors ?? [])];
+    if (trace === undefined || others.length > 0 || trace.scalars.ok !== true)
+      throw new RemoteEnvError(
+        "refused",
+        `the rollout at ${this.#address}`,
+        error === undefined ? `${others.length + Number(trace !== undefined)} traces` : `${error.type}: ${error.message}`,
+        { expected: "one trace that is ok: of several agents none is this policy alone" },
+      );
+    return { messages: conversationOf(trace), score: { reward: rewardOf(trace), scores: scoresOf(trace) } };
+  }
+}
+
+/** @throws ConfigError naming file and line */
+function readTasks(file: string, split: Split): Readonly<Record<string, unknown>>[] {
+  const setting = `environment.settings.tasks.${split}`;
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new ConfigError(setting, file, {
+      expected: "a file of tasks in JSONL",
+      hint: "docs/environments/remote.md has the program that writes one.",
+      cause,
+    });
+  }
+  return text.split("\n").flatMap((line, i) => {
+    if (line.trim() === "") return [];
+    try {
+      return [rowSchema.parse(JSON.parse(line))];
+    } catch (cause) {
+      throw new ConfigError(`${setting}, ${file} line ${i + 1}`, line.slice(0, 80), { expected: "a JSON object", cause });
+    }
+  });
+}

@@ -1,0 +1,94 @@
+import { randomUUID } from "node:crypto";
+import { createServer, type IncomingMessage } from "node:http";
+import { type Reply, readBody, send, sendError } from "../http/http.ts";
+import { type Access, drain, guard, listen, requireKeys } from "../http/listen.ts";
+import { Refusal } from "../http/refusal.ts";
+import { type Generated, type GenerateRequest, modelCard, readGenerate, writeGenerated } from "./generate.ts";
+
+/** What answers under a model's name. */
+export interface InferenceModel {
+  /** Longest sequence, context and action together. */
+  readonly maxLength: number;
+  readonly vocabularySize: number;
+  /** @throws Refusal for a request that cannot be honoured */
+  sample(request: GenerateRequest, signal: AbortSignal): Promise<Generated>;
+}
+
+export interface InferenceOptions extends Access {
+  /** 0 takes any free one. */
+  readonly port: number;
+  /** Largest request, in bytes. */
+  readonly maxBytes: number;
+  /** Models by the names that clients ask for. It may change while the server runs. */
+  readonly models: ReadonlyMap<string, InferenceModel>;
+  readonly log?: (entry: { readonly path: string; readonly status: number; readonly ms: number }) => void;
+}
+
+export interface RunningInference {
+  /** Without `/v1`. */
+  readonly baseUrl: string;
+  close(): Promise<void>;
+}
+
+/**
+ * Serves models in token ids: `POST /inference/v1/generate` and `GET /v1/models`.
+ * @throws ConfigError if the port is taken, or other machines reach it without a key
+ */
+export async function serveInference(options: InferenceOptions): Promise<RunningInference> {
+  requireKeys(options, "sample its models");
+  const server = createServer(async (request, response) => {
+    const start = performance.now();
+    const path = (request.url ?? "/").split("?")[0];
+    // A client that is gone needs no answer: its row is freed.
+    const gone = new AbortController();
+    response.on("close", () => {
+      gone.abort();
+      options.log?.({ path, status: response.statusCode, ms: performance.now() - start });
+    });
+    try {
+      guard(request, options);
+      send(response, await route(request, path, options, gone.signal));
+    } catch (error) {
+      if (!request.complete) response.setHeader("connection", "close");
+      sendError(response, error);
+      drain(request);
+    }
+  });
+  server.keepAliveTimeout = 75_000;
+  const baseUrl = await listen(server, options.host, options.port);
+  return {
+    baseUrl,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+async function route(
+  request: IncomingMessage,
+  path: string,
+  { models, maxBytes }: InferenceOptions,
+  signal: AbortSignal,
+): Promise<Reply> {
+  if (request.method === "GET" && path === "/health") return { json: {} };
+  if (request.method === "GET" && path === "/v1/models")
+    return { json: { object: "list", data: [...models].map(([name, { maxLength }]) => modelCard(name, maxLength)) } };
+  if (request.method !== "POST" || path !== "/inference/v1/generate")
+    throw new Refusal(404, "route", `${request.method} ${path}`, { expected: "POST /inference/v1/generate or GET /v1/models" });
+  const asked = readGenerate(await readBody(request, maxBytes));
+  const model = models.get(asked.model);
+  if (model === undefined) throw new Refusal(404, "model", asked.model, { expected: [...models.keys()].slice(0, 10) });
+  const { context } = asked;
+  const strange = context.find((id) => id >= model.vocabularySize);
+  if (strange !== undefined)
+    throw new Refusal(422, "token_ids", strange, {
+      expected: `ids below ${model.vocabularySize}`,
+      hint: "The client renders with the tokenizer of another model.",
+    });
+  if (context.length >= model.maxLength)
+    throw new Refusal(400, "token_ids", `${context.length} tokens`, {
+      expected: `less than the maximum context length of ${model.maxLength} tokens`,
+    });
+  return { json: writeGenerated(`gen-${randomUUID()}`, await model.sample(asked, signal)) };
+}
