@@ -69,6 +69,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "environments/openenv": ["core", "tools", "environments/environment.ts", "environments/remote"],
   "environments/verifiers": ["core", "environments/environment.ts", "environments/remote", "server/http", "server/inference"],
   "environments/ors": ["core", "tools", "environments/environment.ts", "environments/remote"],
+  "environments/appworld": ["core", "actions", "tools", "environments/environment.ts", "environments/protocol.ts"],
   environments: [
     "core",
     "tools",
@@ -83,6 +84,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "environments/openenv",
     "environments/ors",
     "environments/verifiers",
+    "environments/appworld",
   ],
   chat: ["core", "tools", "actions"],
   rollouts: [

@@ -18,10 +18,22 @@ export function evaluationLines(record: EvaluationRecord, paint: Paint): string[
     ...(measure === "reward" || k === 1
       ? []
       : [...passAt.slice(1).map((pass) => passLine("@", pass)), ...passAll.slice(1).map((pass) => passLine("^", pass))]),
+    ...scenarioRows(record).map(([measured, text]) => `${"".padEnd(13)}${measured} ${text}`),
     `${"".padEnd(13)}${meanTurns.toFixed(1)} turns on average, ${plural(toolCalls, "tool call")}, ${count(sampledTokens)} tokens`,
     `${"".padEnd(13)}ended: ${Object.entries(stopReasons)
       .map(([reason, n]) => `${reason} ${count(n)}`)
       .join(", ")}`,
+  ];
+}
+
+/** Scenario goal completion: a scenario counts if all of its tasks succeed. */
+function scenarioRows({ scenarios, k }: EvaluationRecord): [string, string][] {
+  if (scenarios === undefined) return [];
+  const whole = `${interval(scenarios)}  of ${plural(scenarios.count, "scenario")}, all of whose tasks succeed`;
+  if (k === 1) return [["scenarios", whole]];
+  return [
+    ["scenarios", whole],
+    [`scenarios@${k}`, `${percent(scenarios.any)} in any of the attempts, ${percent(scenarios.all)} in all of them`],
   ];
 }
 
@@ -89,6 +101,7 @@ export function reportPage({ asked, evaluations, seconds, cost }: EvaluationRepo
     ...measures(record).map(({ name, text }) => [title(record), name, text]),
     ...record.passAt.slice(1).map((pass) => [title(record), `pass@${pass.k}`, interval(pass)]),
     ...record.passAll.slice(1).map((pass) => [title(record), `pass^${pass.k}`, interval(pass)]),
+    ...scenarioRows(record).map(([name, text]) => [title(record), name, text]),
   ]);
   const spent = evaluations.map((record) => [
     title(record),

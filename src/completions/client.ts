@@ -1,3 +1,4 @@
+import { readText } from "../core/read-text.ts";
 import { type Completion, readCompletion } from "./answer.ts";
 import { CompletionError, type CompletionFailure } from "./errors.ts";
 
@@ -77,25 +78,6 @@ async function post(url: string, settings: EndpointSettings, body: object, signa
     signal?.throwIfAborted();
     if (limit.aborted) return { problem: `nothing within ${timeoutMs} ms`, failure: "unreachable" };
     return { problem: messageOf(error), failure: "unreachable" };
-  }
-}
-
-/** Returns undefined if the body is larger than the limit; then the rest of it is not read. */
-async function readText(response: Response, maxBytes: number): Promise<string | undefined> {
-  const reader = response.body?.getReader();
-  if (reader === undefined) return "";
-  const decoder = new TextDecoder();
-  let text = "";
-  let bytes = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return text + decoder.decode();
-    bytes += value.byteLength;
-    if (bytes > maxBytes) {
-      await reader.cancel();
-      return undefined;
-    }
-    text += decoder.decode(value, { stream: true });
   }
 }
 

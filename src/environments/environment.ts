@@ -32,6 +32,8 @@ export interface Task {
   readonly kind?: string;
   /** Number of the user's requests, for reports. Default: the kinds in `kind`. */
   readonly requestCount?: number;
+  /** Tasks of one scenario are variants of each other: reports then have the share of scenarios all of whose tasks succeed. */
+  readonly scenario?: string;
 }
 
 /** A source of tasks. The same split and index always give the same task. */
@@ -70,6 +72,17 @@ export interface Environment<T extends Task = Task> {
   open?(): void | Promise<void>;
   /** Called once at the end, after the last episode is closed, also after a failure. */
   close?(): void | Promise<void>;
+  /** What it needs of this machine and whether that is there, for `retrograde doctor`. Called without `open`. */
+  diagnose?(): Promise<readonly Diagnosis[]>;
+}
+
+/** One thing that an environment needs. */
+export interface Diagnosis {
+  readonly name: string;
+  readonly state: "good" | "doubtful" | "bad";
+  readonly text: string;
+  /** What to do about it: a command where there is one. */
+  readonly advice?: string;
 }
 
 /**

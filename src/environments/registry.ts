@@ -1,5 +1,6 @@
 import { ConfigError } from "../core/errors.ts";
 import { didYouMean } from "../core/settings.ts";
+import { appworldEnvironment } from "./appworld/appworld.ts";
 import { bfclEnvironment } from "./bfcl/bfcl.ts";
 import { type BenchmarkName, benchmarkEnvironment, benchmarks } from "./deep-research/benchmarks.ts";
 import { deepResearchEnvironment } from "./deep-research/deep-research.ts";
@@ -26,6 +27,7 @@ const environments: Readonly<Record<string, (settings: unknown) => Environment>>
   "office-classic": officeClassicEnvironment,
   knowledge: knowledgeEnvironment,
   bfcl: bfclEnvironment,
+  appworld: appworldEnvironment,
   conversations: () => conversations,
   "deep-research": (settings) => deepResearchEnvironment(settings),
   ...Object.fromEntries(

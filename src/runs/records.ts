@@ -117,6 +117,11 @@ export const evaluationRecordSchema = estimateSchema.extend({
   behaviours: z.array(behaviourSchema).default([]),
   /** By number of requests in the task. */
   byRequests: z.array(breakdownSchema),
+  /**
+   * Where tasks belong to scenarios: the share of them all of whose tasks succeed, in one attempt (mean over the attempts, with its interval), in
+   * any of the k, and in all.
+   */
+  scenarios: estimateSchema.extend({ count: z.int(), any: z.number(), all: z.number() }).optional(),
   /** By assistant turns that the attempt took. */
   byTurns: z.array(breakdownSchema),
   /** Absent if there are none. */

@@ -10,6 +10,7 @@ import { estimateMemory, gibibytes, parameterCount, parameterText, totalBytes, w
 import { readModelConfig } from "../../engines/local/model/model-folder.ts";
 import { measurePeak } from "../../engines/local/peak.ts";
 import type { EngineConfig } from "../../engines/settings.ts";
+import type { Diagnosis } from "../../environments/environment.ts";
 import { type Cost, measureCost } from "../../sdk/cost.ts";
 import { computesHere } from "../../sdk/engine.ts";
 import { type Model, modelFolder, openModel, samplingUse, trainingUse } from "../../sdk/model.ts";
@@ -93,20 +94,35 @@ export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise
     ["cost", () => (model === undefined ? notTried : checkCost(model, config, user))],
   ];
   const findings: (Finding & { name: string })[] = [];
-  for (const [name, check] of checks) {
-    screen.status(`checking ${name} …`);
-    const finding = await attempt(check);
+  const note = ({ name, ...finding }: Finding & { name: string }) => {
     screen.clear();
     findings.push({ name, ...finding });
-    if (flags.json === true) continue;
+    if (flags.json === true) return;
     screen.line(`${mark(finding, screen)} ${name.padEnd(16)} ${finding.text}`);
     if (finding.advice !== undefined) screen.line(`${" ".repeat(19)}${finding.advice}`);
+  };
+  for (const [name, check] of checks) {
+    screen.status(`checking ${name} …`);
+    note({ name, ...(await attempt(check)) });
+    // Before the model: what the environment needs is the same for every model.
+    if (check === checkSandbox) for (const diagnosis of await diagnosesOf(config, user, screen)) note(diagnosis);
   }
   await model?.engine.dispose();
   const ready = findings.every(({ state }) => state !== "bad");
   if (flags.json === true) screen.line(JSON.stringify({ ready, checks: findings }, null, 2));
   else screen.line(ready ? `Ready. Train with: ${commandPrefix()} train` : "Something is broken: see above.");
   return ready ? 0 : 1;
+}
+
+/** What the environment finds of what it needs, if it looks. */
+async function diagnosesOf(config: TrainingConfig, user: UserConfig, screen: Screen): Promise<readonly Diagnosis[]> {
+  const { name } = config.environment;
+  screen.status(`checking ${name} …`);
+  try {
+    return (await environmentOf(config, user).diagnose?.()) ?? [];
+  } catch (error) {
+    return [{ name, state: "bad", text: error instanceof Error ? error.message : String(error) }];
+  }
 }
 
 /** What is measured of this machine: with an engine elsewhere, the processor alone. */

@@ -42,6 +42,7 @@ export function summarise(tasks: readonly Task[], groups: readonly Group[], seed
     ),
     byKind: breakdown(attempts.flatMap(kindParts), seed),
     behaviours: behavioursOf(trajectories),
+    ...scenariosOf(tasks, groups, seed),
     byRequests: breakdown(
       attempts.map((attempt) => part(attempt, String(attempt.task.requestCount ?? kindsOf(attempt.task).length))),
       seed,
@@ -64,6 +65,29 @@ function usageOf(turns: readonly Turn[]): Pick<Summarised, "usage"> {
       promptTokens: sum(({ promptTokens }) => promptTokens),
       completionTokens: sum(({ completionTokens }) => completionTokens),
       unreported: asked.filter(({ usage }) => usage === undefined).length,
+    },
+  };
+}
+
+/** The unit is the scenario. Attempt j at one of its tasks belongs with attempt j at the others. */
+function scenariosOf(tasks: readonly Task[], groups: readonly Group[], seed: number): Pick<Summarised, "scenarios"> {
+  const named = tasks.flatMap(({ scenario }, i) =>
+    scenario === undefined ? [] : [{ scenario, attempts: groups[i].trajectories }],
+  );
+  if (named.length === 0) return {};
+  const k = groups[0].trajectories.length;
+  const solved = [...groupBy(named, ({ scenario }) => scenario).values()].map((own) =>
+    Array.from({ length: k }, (_, j) => own.every(({ attempts }) => succeeded(attempts[j]))),
+  );
+  return {
+    scenarios: {
+      ...meanInterval(
+        solved.map((attempts) => mean(attempts.map(Number))),
+        { seed, range: [0, 1] },
+      ),
+      count: solved.length,
+      any: mean(solved.map((attempts) => Number(attempts.some(Boolean)))),
+      all: mean(solved.map((attempts) => Number(attempts.every(Boolean)))),
     },
   };
 }
