@@ -2,7 +2,15 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
 
-const screenParts = ["cli/screen.ts", "cli/paint.ts", "cli/format.ts", "cli/wrap.ts", "cli/invocation.ts", "cli/progress.ts"];
+const screenParts = [
+  "cli/screen.ts",
+  "cli/paint.ts",
+  "cli/printable.ts",
+  "cli/format.ts",
+  "cli/wrap.ts",
+  "cli/invocation.ts",
+  "cli/progress.ts",
+];
 
 /**
  * The arrows of docs/architecture.md: what each part of src/ may import besides itself. A module belongs to the longest name
@@ -140,6 +148,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   // What a run shows of itself, in a terminal and from code.
   "cli/display.ts": ["core", "runs", "training", ...screenParts],
   "cli/screen.ts": screenParts,
+  "cli/printable.ts": ["core"],
   "cli/paint.ts": [],
   "cli/format.ts": [],
   "cli/wrap.ts": [],

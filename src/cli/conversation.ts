@@ -2,6 +2,7 @@ import type { Message, ToolCall } from "../core/messages.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { plural } from "./format.ts";
 import type { Paint } from "./paint.ts";
+import { printable } from "./printable.ts";
 import { wrap } from "./wrap.ts";
 
 /** A message as lines: the role on the left, text and tool calls beside it, wrapped to the width. */
@@ -49,10 +50,4 @@ export function endingLine(episode: Trajectory): string {
 /** The same of one that nobody scores. */
 export function endOf({ stopReason, error }: Trajectory): string {
   return `ended: ${stopReason}${error === undefined ? "" : ` (${error})`}`;
-}
-
-/** A model may write anything: what would steer a terminal is shown as a dot. */
-function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that are meant
-  return text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "·");
 }

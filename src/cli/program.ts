@@ -4,6 +4,7 @@ import { packageVersion } from "../runs/write.ts";
 import { resolveConfig, type UserConfig } from "../training/config.ts";
 import { commandPrefix } from "./invocation.ts";
 import { addPlanCommand } from "./plan-command.ts";
+import { printable, printableLine } from "./printable.ts";
 import { addRunCommands } from "./run-commands.ts";
 import { createScreen, type TextStream } from "./screen.ts";
 import {
@@ -39,9 +40,13 @@ export async function main(args: readonly string[], output: TextStream, errors: 
 
 /** One clear message; the stack for those who ask for it. */
 export function errorText(error: unknown, debug: boolean): string {
+  return printable(describeError(error, debug));
+}
+
+function describeError(error: unknown, debug: boolean): string {
   if (!(error instanceof Error)) return `error: ${String(error)}\n`;
   if (debug)
-    return `${error.stack ?? error.message}\n${error.cause === undefined ? "" : `caused by ${errorText(error.cause, debug)}`}`;
+    return `${error.stack ?? error.message}\n${error.cause === undefined ? "" : `caused by ${describeError(error.cause, debug)}`}`;
   if (error instanceof RetrogradeError) return `error: ${error.message}\n`;
   return `error: ${error.message || error.name}\nThis should not have happened; --debug shows where it did.\n`;
 }
@@ -54,8 +59,8 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
     .version(packageVersion())
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => output.write(text),
-      writeErr: (text) => errors.write(text),
+      writeOut: (text) => output.write(printableLine(text)),
+      writeErr: (text) => errors.write(printableLine(text)),
       getOutHelpWidth: () => screen.width,
     })
     .showHelpAfterError("(--help tells what there is)")

@@ -1,4 +1,5 @@
 import { type Paint, paintFor } from "./paint.ts";
+import { printable, printableLine } from "./printable.ts";
 
 /** What a command writes to: lines that stay and, on a terminal, one last line that is rewritten. */
 export interface Screen {
@@ -27,7 +28,9 @@ export function createScreen(stream: TextStream): Screen {
   let shown = "";
   // Erasing and writing in one call, so that no empty line is ever seen.
   const replace = (text: string) => {
-    const next = text.slice(0, width - 1);
+    const next = printable(text)
+      .replaceAll(/\s/g, " ")
+      .slice(0, width - 1);
     if (next === shown) return;
     stream.write(`\r${paint.dim(next)}\x1b[K`);
     shown = next;
@@ -36,7 +39,8 @@ export function createScreen(stream: TextStream): Screen {
     paint,
     width,
     live,
-    line: (text = "") => {
+    line: (given = "") => {
+      const text = printableLine(given);
       stream.write(shown === "" ? `${text}\n` : `\r${text}\x1b[K\n${paint.dim(shown)}`);
     },
     status: (text) => {

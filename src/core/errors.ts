@@ -1,3 +1,5 @@
+import { withoutSecrets } from "./secrets.ts";
+
 /** One class a boundary. Every error says what failed, with which value, what was expected and what to do next. */
 
 export interface ErrorDetails {
@@ -45,7 +47,7 @@ function describe(subject: string, value: unknown, expected: ErrorDetails["expec
   const sentences = [`${subject} is ${show(value)}`];
   if (expected !== undefined) sentences[0] += `; expected ${typeof expected === "string" ? expected : alternatives(expected)}`;
   if (hint !== undefined) sentences.push(hint);
-  return sentences.map((s) => (/[.!?]$/.test(s) ? s : `${s}.`)).join(" ");
+  return withoutSecrets(sentences.map((s) => (/[.!?]$/.test(s) ? s : `${s}.`)).join(" "));
 }
 
 function alternatives(values: readonly unknown[]): string {

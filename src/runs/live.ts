@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { z } from "zod";
+import { withoutSecrets } from "../core/secrets.ts";
 import { appendLine } from "./files.ts";
 import { layout } from "./layout.ts";
 import { readLines } from "./read.ts";
@@ -69,7 +70,10 @@ export function readLive(folder: string): Live | undefined {
 }
 
 export function appendMessage(folder: string, message: Omit<RunMessage, "schema" | "at">): void {
-  appendLine(layout.messages(folder), JSON.stringify({ schema: schemaVersion, ...message, at: new Date().toISOString() }));
+  appendLine(
+    layout.messages(folder),
+    JSON.stringify({ schema: schemaVersion, ...message, message: withoutSecrets(message.message), at: new Date().toISOString() }),
+  );
 }
 
 export function readMessages(folder: string): RunMessage[] {

@@ -205,3 +205,29 @@ test("a folder that cannot be written says which other way there is", () => {
   writeFileSync(join(folder, "file"), "");
   expect(() => writeFileAtomic(join(folder, "file", "run.json"), "{}")).toThrow("Choose another folder with --out.");
 });
+
+test("the name of an environment never leads out of the folder of runs, and two that ask at once get two names", () => {
+  const root = newFolder();
+  expect(newRunFolder(root, "../../evil-seeupo")).toBe(join(root, "evil-seeupo-1"));
+  expect(newRunFolder(root, "../../evil-seeupo")).toBe(join(root, "evil-seeupo-2"));
+  expect(newRunFolder(root, "a/b\\c:\0d")).toBe(join(root, "a-b-c-d-1"));
+  expect(newRunFolder(root, "...")).toBe(join(root, "run-1"));
+});
+
+test("what a kill in the first instant leaves is no run, and the folder can be used", () => {
+  const folder = newFolder();
+  writeFileSync(join(folder, ".run.json.unfinished"), '{"sch');
+  writeFileSync(join(folder, ".lock"), "999999999 elsewhere - x");
+  createRun(folder, config);
+  expect(readRun(folder).seed).toBe(7);
+});
+
+test("a damaged run.json is listed apart and harms no other run", () => {
+  const root = newFolder();
+  createRun(join(root, "good"), config);
+  createRun(join(root, "bad"), config);
+  writeFileSync(layout.run(join(root, "bad")), "{");
+  const { runs, damaged } = listRuns(root);
+  expect(runs.map(({ folder }) => folder)).toEqual([join(root, "good")]);
+  expect(damaged).toEqual([{ folder: join(root, "bad"), error: expect.stringContaining('run.json is "unreadable') }]);
+});

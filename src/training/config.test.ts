@@ -145,3 +145,13 @@ test.each([
   expect(() => resolveConfig(user)).toThrow(setting);
   expect(() => resolveConfig(user)).toThrow(ConfigError);
 });
+
+test.each([
+  [{ environment: { name: "x", settings: { url: "https://ana:hunter2@host" } } }, "environment.settings.url"],
+  [{ engine: { kind: "tinker", url: "https://host/?api_key=hunter2", model: "m" } }, "engine.url"],
+] as const)("a secret in an address is refused without showing it, since run.json would have it", (user, setting) => {
+  const attempt = () => resolveConfig(user);
+  expect(attempt).toThrow(ConfigError);
+  expect(attempt).toThrow(setting);
+  expect(attempt).not.toThrow("hunter2");
+});

@@ -9,6 +9,7 @@ import {
 import { correctionSchema } from "../algorithms/step/correction.ts";
 import { chatSettingsSchema } from "../chat/settings.ts";
 import { ConfigError } from "../core/errors.ts";
+import { findSecret } from "../core/secrets.ts";
 import { parseSettings } from "../core/settings.ts";
 import { defaultEngine, type EngineKind, engineSchema } from "../engines/settings.ts";
 import type { Environment } from "../environments/environment.ts";
@@ -247,11 +248,22 @@ export function defineConfig(config: UserConfig): UserConfig {
  */
 export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): TrainingConfig {
   for (const { rewards } of [user, flags]) refuseKeys(rewards);
+  for (const config of [user, flags]) refuseSecrets(config);
   const asked = merge(merge(chosenByDefault, spelledOut(user)), spelledOut(flags));
   return parseSettings(
     consistentSchema,
     merge(merge(merge(chosenByAlgorithm(asked), chosenByAhead(asked)), chosenByWorld(asked)), asked),
   );
+}
+
+/** The configuration is written into `run.json`, which people share. An environment or a reward from code is not. */
+function refuseSecrets({ environment, rewards: _, ...config }: UserConfig): void {
+  const found = findSecret({ ...config, environment: isEnvironment(environment) ? environment.name : environment });
+  if (found === undefined) return;
+  throw new ConfigError(found.path, found.shown, {
+    expected: "an address without a password or a key: a run records its configuration",
+    hint: "Give keys by the environment variable that the setting's page names, or make the environment in code, which is not recorded.",
+  });
 }
 
 /** Named here and not in the schema, so that a setting of theirs can be given without them. */

@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { ConfigError } from "./errors.ts";
+import { findSecret, withoutSecrets } from "./secrets.ts";
+
+test.each([
+  ["https://ana:hunter2@host/x", "https://[key]@host/x"],
+  ["GET http://h:1/a?api_key=s3cret&q=1 failed", "GET http://h:1/a?api_key=[key]&q=1 failed"],
+  ["ws://token@h/?q=1&access_token=abc#d", "ws://[key]@h/?q=1&access_token=[key]#d"],
+  ["http://h/?X-Amz-Signature=abc", "http://h/?X-Amz-Signature=[key]"],
+  ["http://h/?tokens=5&keyword=a", "http://h/?tokens=[key]&keyword=a"],
+  ["mail me@example.org, see http://h/?page=2 or Qwen/Qwen3-0.6B@main", undefined],
+])("%s", (text, clean = text) => {
+  expect(withoutSecrets(text)).toBe(clean);
+});
+
+test("an error's message has no secret of an address, whatever put it there", () => {
+  expect(new ConfigError("engine.url", "https://a:b@host").message).toContain('engine.url is "https://[key]@host"');
+});
+
+test("a secret is found deep in a configuration", () => {
+  const found = findSecret({ environment: { settings: { servers: ["http://h", "http://u:p@h/x"] } } });
+  expect(found).toEqual({ path: "environment.settings.servers.1", shown: "http://[key]@h/x" });
+  expect(findSecret({ model: "Qwen/Qwen3-0.6B@main", steps: 3 })).toBeUndefined();
+});
