@@ -286,12 +286,14 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
     .option("--json", "print every cell with its verdict as JSON, and nothing else")
     .option("--full", "one to three turns, more problems and updates, a longer search: a quarter of an hour or more")
     .option("--cell <id>", "one cell alone, with the verdict that it has in the whole grid")
+    .addOption(new Option("--half <file>").hideHelp())
     .option("--svg <folder>", "write plots there: curves.svg, and of the whole grid grid.svg")
     .option("--seed <n>", "decides all that is random (default: 0)")
     .option("--turns <list>", "numbers of turns, such as 1,2,3 (default: 1,2)")
     .option("--contexts <list>", "numbers of contexts; their rewards are of scale 1, 1/10, 1/100 (default: 1,2)")
     .option("--actions <n>", "actions of a turn: vocabulary to the power of --tokens (default: 4)")
     .option("--tokens <n>", "tokens of an action (default: 2)")
+    .option("--answers <n>", "different answers of the environment after a turn; 1: none (default: 2)")
     .option("--problems <n>", "random problems of each size (default: 8)")
     .option("--updates <n>", "updates of each problem (default: 60)")
     .option("--group-size <n>", "members of a sampled group (default: 4)")
@@ -312,7 +314,7 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
     )
     .action(async (flags) => {
       const { labCommand } = await import("./commands/lab.ts");
-      labCommand(flags, screen, flags.json === true ? createScreen(errors) : screen);
+      await labCommand(flags, screen, flags.json === true ? createScreen(errors) : screen);
     });
 
   debuggable(program.command("study"))

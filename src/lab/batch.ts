@@ -1,7 +1,8 @@
 import type { Random } from "../core/random.ts";
 import type { Cell } from "./cell.ts";
-import { type Layout, leafProbabilities, type Policy } from "./policy.ts";
+import { chancesFor, type Layout, leafProbabilities, type Policy } from "./policy.ts";
 import type { Problem } from "./problem.ts";
+import { placeAfter, placeBefore, valuesOf } from "./values.ts";
 
 /** Trajectories with their weights: all of them with their probabilities, or a sampled few with equal weights. Weights sum to 1. */
 export interface Batch {
@@ -16,7 +17,7 @@ export interface Batch {
 
 /** Every trajectory, and where the reward is random both of its values, under a policy. */
 export function exactBatch(problem: Problem, layout: Layout, policy: Policy): Batch {
-  const probabilities = leafProbabilities(layout, policy);
+  const probabilities = leafProbabilities(layout, policy, chancesFor(problem));
   const { spreads, means, size } = problem;
   const noisy = spreads.some((spread) => spread > 0);
   const copies = noisy ? 2 : 1;
@@ -35,7 +36,7 @@ export function exactBatch(problem: Problem, layout: Layout, policy: Policy): Ba
 /** One group of G trajectories for every context, sampled from a policy. */
 export function sampledBatch(problem: Problem, layout: Layout, policy: Policy, groupSize: number, random: Random): Batch {
   const { contexts } = problem.size;
-  const probabilities = leafProbabilities(layout, policy);
+  const probabilities = leafProbabilities(layout, policy, chancesFor(problem));
   const chosen: number[] = [];
   for (let i = 0; i < contexts * groupSize; i++) {
     const first = Math.floor(i / groupSize) * layout.leaves;
@@ -86,7 +87,8 @@ export function unitsOf(level: Cell["level"], { decisions, size }: Layout): numb
 /**
  * count × units advantages under the policy that the batch is from, the policy at the start of the update.
  *
- *   gae        A_u = Q(s_u, a_u) − V(s_u): an exact critic of the whole state (context and history, whatever the policy sees), γ = 1, λ = 0.
+ *   gae        A_u = Q(s_u, a_u) − V(s_u): an exact critic of the whole state (context and history, whatever the policy sees), γ = 1, λ = 0;
+ *              Q is averaged over the answer to come.
  *              In a sampled group the last unit has the reward that was drawn in the place of Q.
  *   grae       A = R − J(x); in a sampled group R − mean of the group
  *   grae-std   the same over (σ + 1e-6), σ of the return in the context; in a group that of its members
@@ -133,36 +135,18 @@ function groupAdvantages(divide: boolean, problem: Problem, batch: Batch, units:
 }
 
 function criticAdvantages(problem: Problem, layout: Layout, policy: Policy, batch: Batch, units: number): Float64Array {
-  const values = valuesOf(problem, layout, policy);
+  const { before, after } = valuesOf(problem, layout, policy);
   const { decisions, leaves } = layout;
-  const { vocabulary } = problem.size;
+  const { size } = problem;
   const tokens = decisions / units;
   const result = new Float64Array(batch.count * units);
   for (let i = 0; i < batch.count; i++)
     for (let u = 0; u < units; u++) {
-      const at = (k: number) =>
-        values[k][batch.contexts[i] * vocabulary ** k + Math.floor(batch.leaves[i] / (leaves / vocabulary ** k))];
-      const next = u === units - 1 && batch.groupSize !== undefined ? batch.rewards[i] : at((u + 1) * tokens);
-      result[i * units + u] = next - at(u * tokens);
+      const leaf = batch.contexts[i] * leaves + batch.leaves[i];
+      const [start, end] = [u * tokens, (u + 1) * tokens];
+      const drawn = u === units - 1 && batch.groupSize !== undefined;
+      const next = drawn ? batch.rewards[i] : after[end][placeAfter(size, end, leaf)];
+      result[i * units + u] = next - before[start][placeBefore(size, start, leaf)];
     }
   return result;
-}
-
-/** values[k]: contexts × vocabulary^k, the expected return after k tokens. */
-export function valuesOf(problem: Problem, layout: Layout, policy: Policy): Float64Array[] {
-  const { decisions, leaves, rowOf } = layout;
-  const { vocabulary, contexts } = problem.size;
-  const values: Float64Array[] = [];
-  values[decisions] = problem.means;
-  for (let k = decisions - 1; k >= 0; k--) {
-    const prefixes = vocabulary ** k;
-    values[k] = new Float64Array(contexts * prefixes);
-    for (let i = 0; i < values[k].length; i++) {
-      const someLeaf = Math.floor(i / prefixes) * leaves + (i % prefixes) * (leaves / prefixes);
-      const row = rowOf[someLeaf * decisions + k];
-      for (let token = 0; token < vocabulary; token++)
-        values[k][i] += policy[row * vocabulary + token] * values[k + 1][i * vocabulary + token];
-    }
-  }
-  return values;
 }

@@ -7,7 +7,8 @@ export const updateKinds = ["reinforce", "ppu"] as const;
 export const levels = ["token", "sequence", "turn"] as const;
 export const orders = ["joint", "reverse", "sequential", "random"] as const;
 export const carries = ["off", "exact", "clipped"] as const;
-export const optimisers = ["maximise", "steps"] as const;
+/** The best response to E[M·A], the maximum of the clipped objective, or gradient steps on it. */
+export const optimisers = ["respond", "maximise", "steps"] as const;
 export const knowledge = ["exact", "groups"] as const;
 
 /** One combination of the grid. */
@@ -78,31 +79,34 @@ function misspelt(id: string): string | undefined {
 export function voidReason({ update, level, order, carry, optimise }: Cell): string | undefined {
   if (order === "joint" && carry !== "off")
     return "M carries what earlier visits of an update moved, and a joint update has one visit";
-  if (update === "reinforce" && optimise === "maximise")
+  if (update === "reinforce" && optimise !== "steps")
     return "A·log π has no maximum: where A < 0 it grows without bound as π goes to 0";
   if (level === "sequence" && order !== "joint")
     return "the ratio of a whole trajectory has no parts to visit one by one: with a visit for each turn it is the turn's ratio (level turn)";
-  return undefined;
-}
-
-/** Why a combination means nothing at some number of turns. */
-export function voidAtTurns({ level, optimise, sees, update }: Cell, turns: number): string | undefined {
-  if (turns > 1 && update === "ppu" && level === "sequence" && optimise === "maximise" && sees !== "history")
-    return "turns that do not see each other make a product of tables, in which the trajectory's ratio is not concave: no exact maximiser";
+  if (level === "sequence" && optimise === "respond")
+    return "E[ρA] of whole trajectories is J itself, so its best response is J*";
   return undefined;
 }
 
 /** The cell that computes the very same thing, and why; undefined where there is none. */
 export function sameAs(cell: Cell): { readonly cell: Cell; readonly why: string } | undefined {
-  if (cell.update === "reinforce" && cell.advantage !== "gae" && cell.level !== "turn" && voidReason(cell) === undefined)
+  if (voidReason(cell) !== undefined) return undefined;
+  if (cell.update === "reinforce" && cell.advantage !== "gae" && cell.level !== "turn") {
+    const twin = { ...cell, level: "turn" as const };
     return {
-      cell: { ...cell, level: "turn" },
+      cell: sameAs(twin)?.cell ?? twin,
       why: "REINFORCE has no ratio, and one advantage for the whole trajectory makes its three levels one",
+    };
+  }
+  if (cell.sees === "history" && cell.carry === "off" && cell.order !== "joint")
+    return {
+      cell: { ...cell, order: "joint" },
+      why: "with full history turns share no table, so that visits without M, in any order, are the joint update",
     };
   return undefined;
 }
 
-/** With one turn there is one visit, and M is 1: orders and M are the joint update. */
+/** With one turn there is one visit, and M is 1: orders and M are the joint update. Whoever does not see the context sees nothing. */
 export function singleTurn(cell: Cell): Cell {
-  return { ...cell, order: "joint", carry: "off" };
+  return { ...cell, order: "joint", carry: "off", sees: cell.sees === "history" ? "history" : "index" };
 }

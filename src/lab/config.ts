@@ -29,6 +29,8 @@ export const labSettingsSchema = z.strictObject({
   tokens: z.int().min(1).max(3).default(2),
   /** Actions of a turn: a `tokens`-th power of the vocabulary. */
   actions: z.int().min(2).max(27).default(4),
+  /** Different answers of the environment after a turn. 1: it says nothing. */
+  answers: z.int().min(1).max(4).default(2),
   /** Random problems for each number of turns and of contexts. */
   problems: z.int().min(1).max(1000).default(8),
   updates: z.int().min(5).max(5000).default(60),
@@ -39,4 +41,4 @@ export type LabSettings = z.output<typeof labSettingsSchema>;
 /** What `--full` changes. */
 export const fullSizes = { turns: [1, 2, 3], problems: 12, updates: 100 } as const;
 /** The search for counter-examples takes this many times as long with `--full`. */
-export const fullEffort = 4;
+export const fullEffort = 8;

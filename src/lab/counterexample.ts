@@ -1,10 +1,11 @@
 import { type Random, randomStream } from "../core/random.ts";
 import { advantagesOf, type Batch, exactBatch, groupBatch, unitsOf } from "./batch.ts";
-import { type Cell, idOf, singleTurn, voidAtTurns } from "./cell.ts";
+import { type Cell, idOf, singleTurn } from "./cell.ts";
 import type { LabRules } from "./config.ts";
 import { mutated, plainExamples, plainStarts, simpleExample, unitOf } from "./draw-examples.ts";
 import { reachTolerance } from "./experiment.ts";
-import { expectedReturn, type Layout, layoutOf, optimum, type Policy, uniformPolicy } from "./policy.ts";
+import { optimum } from "./optimum.ts";
+import { expectedReturn, type Layout, layoutOf, type Policy, uniformPolicy } from "./policy.ts";
 import type { Problem, Size } from "./problem.ts";
 import { update } from "./update.ts";
 
@@ -45,7 +46,7 @@ const visible = 1e-6;
 const stallTrials = 60;
 const stallUpdates = 150;
 /** The search for a drop: random examples, then changes of the one that comes nearest to a drop, started afresh several times. */
-const restarts = 4;
+const restarts = 2;
 const randomTrials = 20;
 const mutations = 60;
 
@@ -71,15 +72,15 @@ const severalTurnSizes: readonly Size[] = [
  * @param effort how many times as long to search as by default
  */
 export function hunt(
-  cell: Cell,
+  asker: Cell,
   rules: LabRules,
   seed: number,
   kind: Worked["kind"],
   turns: "one" | "several",
   effort = 1,
 ): Worked | undefined {
+  const cell = huntedAs(asker);
   for (const size of turns === "one" ? singleTurnSizes : severalTurnSizes) {
-    if (voidAtTurns(cell, size.turns) !== undefined) continue;
     const asked = size.turns === 1 ? singleTurn(cell) : cell;
     const layout = layoutOf(size, cell.sees);
     const random = randomStream(seed, "lab", "hunt", kind, idOf(asked), ...Object.values(size));
@@ -87,9 +88,14 @@ export function hunt(
     const [simplest] = found.sort((a, b) => complexity(asked, a) - complexity(asked, b));
     if (simplest === undefined) continue;
     const simplified = simplify(asked, rules, simplest);
-    return { ...simplified, best: simplified.best };
+    return { ...simplified, best: simplified.best, trajectories: simplified.trajectories };
   }
   return undefined;
+}
+
+/** The environment says nothing in the searched problems, so that a turn that sees the last answer sees its index. */
+export function huntedAs(cell: Cell): Cell {
+  return cell.sees === "last-answer" ? { ...cell, sees: "index" } : cell;
 }
 
 function dropsOf(cell: Cell, layout: Layout, rules: LabRules, effort: number, random: Random): Worked[] {
@@ -160,29 +166,35 @@ export function work(cell: Cell, rules: LabRules, kind: Worked["kind"], example:
     policy = next;
     updates++;
   }
-  const advantages = advantagesOf(cell, problem, layout, start, first);
   let best: number | undefined;
-  const units = unitsOf(cell.level, layout);
   return {
     ...example,
     kind,
     before: expectedReturn(problem, layout, start),
     after: expectedReturn(problem, layout, policy),
-    // Only when asked: where the table is shared it takes longer than the update, and the search makes thousands.
+    // Only when asked: both take longer than the update, and the search makes thousands.
     get best() {
       best ??= optimum(problem, cell.sees);
       return best;
     },
+    get trajectories() {
+      return trajectoriesOf(cell, problem, layout, start, first);
+    },
     policyAfter: [...policy],
     updates,
-    trajectories: Array.from({ length: first.count }, (_, i) => ({
-      context: first.contexts[i],
-      leaf: first.leaves[i],
-      weight: first.weights[i],
-      reward: first.rewards[i],
-      advantages: [...advantages.subarray(i * units, (i + 1) * units)],
-    })),
   };
+}
+
+function trajectoriesOf(cell: Cell, problem: Problem, layout: Layout, start: Policy, batch: Batch): Worked["trajectories"] {
+  const advantages = advantagesOf(cell, problem, layout, start, batch);
+  const units = unitsOf(cell.level, layout);
+  return Array.from({ length: batch.count }, (_, i) => ({
+    context: batch.contexts[i],
+    leaf: batch.leaves[i],
+    weight: batch.weights[i],
+    reward: batch.rewards[i],
+    advantages: [...advantages.subarray(i * units, (i + 1) * units)],
+  }));
 }
 
 /** How much a person has to read: sizes of rewards, tables that are not uniform, members of groups; a fall that is hard to see counts too. */

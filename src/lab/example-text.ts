@@ -31,7 +31,9 @@ export function rowNames(cell: Pick<Cell, "sees">, size: Size): string[] {
         const own = letters.slice(turn * size.tokens, k);
         const context = size.contexts > 1 && cell.sees === "history" ? `context ${x + 1}, ` : "";
         const before = cell.sees === "history" && turn > 0 ? ` after ${letters.slice(0, turn * size.tokens)}` : "";
-        const place = cell.sees === "shared" ? "every turn" : `${context}turn ${turn + 1}${before}`;
+        const last =
+          cell.sees === "last-step" && turn > 0 ? ` after ${letters.slice((turn - 1) * size.tokens, turn * size.tokens)}` : "";
+        const place = cell.sees === "shared" ? "every turn" : `${context}turn ${turn + 1}${before}${last}`;
         names[layout.rowOf[(x * layout.leaves + leaf) * layout.decisions + k]] =
           own === "" ? place : `${place}, token after ${own}`;
       }

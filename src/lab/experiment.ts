@@ -1,9 +1,10 @@
 import { randomStream } from "../core/random.ts";
 import { type Batch, exactBatch, sampledBatch } from "./batch.ts";
-import { type Cell, idOf, singleTurn, voidAtTurns } from "./cell.ts";
+import { type Cell, idOf, singleTurn } from "./cell.ts";
 import type { LabSettings } from "./config.ts";
-import { expectedReturn, type Layout, layoutOf, optimum, type Policy, randomPolicy } from "./policy.ts";
-import { drawProblem, type Problem, type Size } from "./problem.ts";
+import { optimum } from "./optimum.ts";
+import { expectedReturn, type Layout, layoutOf, type Policy, randomPolicy } from "./policy.ts";
+import { answersOf, drawProblem, type Problem, type Size } from "./problem.ts";
 import { update, visitsOf } from "./update.ts";
 
 /** J may fall by this without being called a drop: rewards are at most 1.5, and sums of at most some thousand terms are rounded. */
@@ -12,8 +13,14 @@ export const dropTolerance = 1e-9;
 export const reachTolerance = 0.01;
 /** Draws of a group at a problem's first policy, from which the expected change of J is estimated. */
 const expectationDraws = 32;
+/** Updates in a row without any movement, after which a policy that is visited in random order counts as at rest. */
+const stillAtRandom = 4;
 
-export type Reach = "reached" | "rising" | "stalled";
+/**
+ * Where a problem ended: within 1 % of J*; rising still; at rest, since the policy stopped moving; or on a plateau, where it moves and J hardly
+ * does.
+ */
+export type Reach = "reached" | "rising" | "resting" | "plateau";
 
 /** One problem, updated again and again. */
 export interface Course {
@@ -24,6 +31,8 @@ export interface Course {
   readonly worstDrop: number;
   readonly worstUpdate: number;
   readonly reach: Reach;
+  /** Updates until J first came within 1 % of J*; undefined if it never did. */
+  readonly reachedAt: number | undefined;
   /** (J* − J) / (J* − the worst trajectory's reward) at the end. */
   readonly gap: number;
   /** Groups: the change of J by one update from the first policy, mean and standard error over several groups. */
@@ -44,7 +53,12 @@ export interface Finding {
   readonly worstAt: { readonly problem: number; readonly update: number } | undefined;
   readonly reached: number;
   readonly rising: number;
-  readonly stalled: number;
+  readonly resting: number;
+  readonly plateau: number;
+  /** Problems in which an update lowered J. */
+  readonly fell: number;
+  /** Updates until J came within 1 % of J*, for each problem; null where it never did. */
+  readonly reachedAt: readonly (number | null)[];
   readonly meanGap: number;
   readonly worstGap: number;
   /** Groups: problems where the expected change of J lies below 0 by more than four standard errors. */
@@ -64,7 +78,7 @@ export interface Case {
 
 /** Problems depend on the seed, the size and their number only, so that cells are compared on the same ones. */
 export function caseOf(settings: Pick<LabSettings, "seed">, size: Size, index: number, sees: Cell["sees"]): Case {
-  const names = [size.turns, size.tokens, size.vocabulary, size.contexts, index];
+  const names = [size.turns, size.tokens, size.vocabulary, size.contexts, answersOf(size), index];
   const problem = drawProblem(size, index, randomStream(settings.seed, "lab", "problem", ...names));
   const layout = layoutOf(size, sees);
   const start = randomPolicy(layout, randomStream(settings.seed, "lab", "start", sees, ...names));
@@ -82,7 +96,7 @@ function worstReturn({ means, size }: Problem): number {
 export function caseStore(settings: Pick<LabSettings, "seed">) {
   const cases = new Map<string, Case>();
   return (size: Size, index: number, sees: Cell["sees"]): Case => {
-    const key = [size.turns, size.tokens, size.vocabulary, size.contexts, index, sees].join("/");
+    const key = [size.turns, size.tokens, size.vocabulary, size.contexts, answersOf(size), index, sees].join("/");
     const known = cases.get(key) ?? caseOf(settings, size, index, sees);
     cases.set(key, known);
     return known;
@@ -91,20 +105,19 @@ export function caseStore(settings: Pick<LabSettings, "seed">) {
 export type CaseOf = ReturnType<typeof caseStore>;
 
 /** Sizes of a run, fewest turns first. */
-export function sizesOf({ turns, contexts, tokens, actions }: LabSettings): Size[] {
+export function sizesOf({ turns, contexts, tokens, actions, answers }: LabSettings): Size[] {
   const vocabulary = Math.round(actions ** (1 / tokens));
-  return turns.flatMap((t) => contexts.map((x) => ({ turns: t, tokens, vocabulary, contexts: x })));
+  return turns.flatMap((t) => contexts.map((x) => ({ turns: t, tokens, vocabulary, contexts: x, answers: t > 1 ? answers : 1 })));
 }
 
 /**
  * One cell at one size. Its random numbers come from streams of the seed, the cell's id, the size and the problem, so the result is the same
- * alone and in the whole grid. Undefined where the combination means nothing at this number of turns.
+ * alone and in the whole grid.
  */
-export function examine(cell: Cell, size: Size, settings: LabSettings, caseFor: CaseOf): Finding | undefined {
-  if (voidAtTurns(cell, size.turns) !== undefined) return undefined;
+export function examine(cell: Cell, size: Size, settings: LabSettings, caseFor: CaseOf): Finding {
   const asked = size.turns === 1 ? singleTurn(cell) : cell;
   const courses = Array.from({ length: settings.problems }, (_, index) =>
-    follow(asked, caseFor(size, index, cell.sees), settings, [size.turns, size.contexts, index]),
+    follow(asked, caseFor(size, index, asked.sees), settings, [size.turns, size.contexts, index]),
   );
   return summary(courses, size, settings);
 }
@@ -125,20 +138,22 @@ export function follow(
 
   const returns = [expectedReturn(problem, layout, start)];
   let policy = start;
-  let [drops, worstDrop, worstUpdate] = [0, 0, -1];
+  let [drops, worstDrop, worstUpdate, still] = [0, 0, -1, 0];
   for (let u = 0; u < updates; u++) {
     const next = stepFrom(policy);
     const [before, after] = [returns[u], expectedReturn(problem, layout, next)];
     returns.push(after);
     if (before - after > dropTolerance) drops++;
     if (before - after > worstDrop) [worstDrop, worstUpdate] = [before - after, u];
-    const still = !sampled && cell.order !== "random" && policy.every((p, i) => Math.abs(p - next[i]) < 1e-14);
+    still = !sampled && policy.every((p, i) => Math.abs(p - next[i]) < 1e-14) ? still + 1 : 0;
     policy = next;
-    if (still) break;
+    if (still === (cell.order === "random" ? stillAtRandom : 1)) break;
   }
   const last = returns[returns.length - 1];
   const range = Math.max(best - worst, 1e-12);
-  const gap = (best - last) / range;
+  const gapOf = (value: number) => (best - value) / range;
+  const [gap, reachedAt] = [gapOf(last), returns.findIndex((value) => gapOf(value) <= reachTolerance)];
+  const unreached = isRising(returns, best, updates) ? "rising" : still > 0 ? "resting" : "plateau";
   return {
     returns,
     best,
@@ -146,7 +161,8 @@ export function follow(
     worstDrop,
     worstUpdate,
     gap,
-    reach: gap <= reachTolerance ? "reached" : isRising(returns, best, updates) ? "rising" : "stalled",
+    reach: gap <= reachTolerance ? "reached" : unreached,
+    reachedAt: reachedAt === -1 ? undefined : reachedAt,
     expected: sampled ? expectedChange(start, returns[0]) : undefined,
   };
 
@@ -186,7 +202,10 @@ function summary(courses: readonly Course[], { turns, contexts }: Size, { proble
     worstAt: worst.drops === 0 ? undefined : { problem: courses.indexOf(worst), update: worst.worstUpdate },
     reached: has("reached"),
     rising: has("rising"),
-    stalled: has("stalled"),
+    resting: has("resting"),
+    plateau: has("plateau"),
+    fell: courses.filter(({ drops }) => drops > 0).length,
+    reachedAt: courses.map(({ reachedAt }) => reachedAt ?? null),
     meanGap: total(({ gap }) => gap) / problems,
     worstGap: Math.max(...courses.map(({ gap }) => gap)),
     fallsInExpectation: sampled

@@ -1,9 +1,19 @@
 import { ConfigError } from "../core/errors.ts";
-import { allCells, type Cell, idOf, sameAs, singleTurn, voidAtTurns, voidReason } from "./cell.ts";
+import { allCells, type Cell, idOf, sameAs, singleTurn, voidReason } from "./cell.ts";
 import type { LabSettings } from "./config.ts";
-import { hunt, type Worked } from "./counterexample.ts";
-import { type CaseOf, caseStore, dropTolerance, examine, type Finding, sizesOf } from "./experiment.ts";
+import { hunt, huntedAs, type Worked } from "./counterexample.ts";
+import { type CaseOf, caseStore, dropTolerance, examine, type Finding, type Reach, sizesOf } from "./experiment.ts";
 import { leavesOf } from "./problem.ts";
+
+/** Shares of problems. Those of where they ended sum to 1. */
+export interface Shares {
+  /** An update lowered J. */
+  readonly fell: number;
+  readonly reached: number;
+  readonly rising: number;
+  readonly resting: number;
+  readonly plateau: number;
+}
 
 /** What was found of a cell with one turn, or with several. */
 export interface Verdict {
@@ -11,15 +21,17 @@ export interface Verdict {
   readonly monotone: boolean;
   /** Groups: whether the expected change of J was below 0 (by four standard errors) for any problem's first policy. */
   readonly fallsInExpectation: boolean | undefined;
-  /** yes: every problem came within 1 % of J*; slow: those that did not were still rising; no: some came to rest, or rose no more. */
-  readonly reaches: "yes" | "slow" | "no";
+  /** Shares of the random problems, of all sizes together. */
+  readonly shares: Shares;
+  /** Updates until J came within 1 % of J*, the median over all problems; null if fewer than half of them came there. */
+  readonly updatesToReach: number | null;
   /** Share of updates that lowered J, in the random problems. */
   readonly dropRate: number;
   readonly worstDrop: number;
   readonly findings: readonly Finding[];
-  /** The smallest example of an update that lowers J. */
+  /** The smallest example of an update that lowers J. Groups: looked for where the maximum is taken, or the random problems have no fall. */
   readonly drop: Worked | undefined;
-  /** The smallest example of a rest short of J*; looked for where the maximiser with exact advantages does not reach it. */
+  /** The smallest example of a rest short of J*; looked for where an exact operator with exact advantages comes to rest. */
   readonly stall: Worked | undefined;
 }
 
@@ -30,12 +42,8 @@ export interface CellResult {
   readonly status: "run" | "same" | "void";
   readonly why: string | undefined;
   readonly sameAs: string | undefined;
-  readonly single: Verdict | { readonly void: string } | undefined;
-  readonly multi: Verdict | { readonly void: string } | undefined;
-}
-
-export function isVerdict(result: CellResult["multi"]): result is Verdict {
-  return result !== undefined && !("void" in result);
+  readonly single: Verdict | undefined;
+  readonly multi: Verdict | undefined;
 }
 
 /** What one cell's verdict needs of a run. Made once, so that cells share problems and what is the same with one turn. */
@@ -44,10 +52,11 @@ export interface Laboratory {
   readonly caseFor: CaseOf;
   readonly effort: number;
   readonly known: Map<string, Verdict>;
+  readonly hunted: Map<string, Worked | undefined>;
 }
 
 export function laboratory(settings: LabSettings, effort = 1): Laboratory {
-  return { settings, caseFor: caseStore(settings), effort, known: new Map() };
+  return { settings, caseFor: caseStore(settings), effort, known: new Map(), hunted: new Map() };
 }
 
 /** The verdicts on one cell. They depend on the settings and the cell's id alone, not on which other cells are run. */
@@ -68,24 +77,24 @@ export function judge(cell: Cell, lab: Laboratory): CellResult {
   };
 }
 
-function verdict(cell: Cell, turns: "one" | "several", lab: Laboratory): Verdict | { readonly void: string } {
-  const { settings, caseFor, known, effort } = lab;
-  const nothing = voidAtTurns(cell, turns === "one" ? 1 : 2);
-  if (nothing !== undefined) return { void: nothing };
+function verdict(cell: Cell, turns: "one" | "several", lab: Laboratory): Verdict {
+  const { settings, caseFor, known } = lab;
   const key = `${idOf(cell)} ${turns}`;
   const before = known.get(key);
   if (before !== undefined) return before;
   const sizes = sizesOf(settings).filter((size) => (turns === "one" ? size.turns === 1 : size.turns > 1));
-  const findings = sizes.map((size) => examine(cell, size, settings, caseFor)).filter((finding) => finding !== undefined);
-  const reaches = reachOf(findings);
-  const look = (kind: Worked["kind"]) => hunt(cell, settings.rules, settings.seed, kind, turns, effort);
-  const drop = look("drop");
-  const isFixedPoint = reaches === "no" && cell.optimise === "maximise" && cell.knows === "exact" && cell.order !== "random";
+  const findings = sizes.map((size) => examine(cell, size, settings, caseFor));
+  const shares = sharesOf(findings);
+  const look = (kind: Worked["kind"]) => huntedOnce(cell, kind, turns, lab);
+  const isKnown = cell.knows === "groups" && cell.optimise !== "maximise" && shares.fell > 0;
+  const drop = isKnown ? undefined : look("drop");
+  const isFixedPoint = shares.resting > 0 && cell.optimise !== "steps" && cell.knows === "exact" && cell.order !== "random";
   const total = (of: (finding: Finding) => number) => findings.reduce((sum, finding) => sum + of(finding), 0);
   const result: Verdict = {
     monotone: drop === undefined && findings.every(({ drops }) => drops === 0),
     fallsInExpectation: cell.knows === "groups" ? findings.some((finding) => (finding.fallsInExpectation ?? 0) > 0) : undefined,
-    reaches,
+    shares,
+    updatesToReach: medianReach(findings),
     dropRate:
       total(({ drops }) => drops) /
       Math.max(
@@ -101,9 +110,31 @@ function verdict(cell: Cell, turns: "one" | "several", lab: Laboratory): Verdict
   return result;
 }
 
-function reachOf(findings: readonly Finding[]): Verdict["reaches"] {
-  if (findings.some(({ stalled }) => stalled > 0)) return "no";
-  return findings.some(({ rising }) => rising > 0) ? "slow" : "yes";
+/** `hunt`, once for cells whose searches are the same. */
+function huntedOnce(cell: Cell, kind: Worked["kind"], turns: "one" | "several", lab: Laboratory): Worked | undefined {
+  const { settings, effort, hunted } = lab;
+  const key = `${idOf(huntedAs(cell))} ${kind} ${turns}`;
+  if (!hunted.has(key)) hunted.set(key, hunt(cell, settings.rules, settings.seed, kind, turns, effort));
+  return hunted.get(key);
+}
+
+function sharesOf(findings: readonly Finding[]): Shares {
+  const problems = findings.reduce((sum, finding) => sum + finding.problems, 0);
+  const share = (of: "fell" | Reach) => findings.reduce((sum, finding) => sum + finding[of], 0) / problems;
+  return {
+    fell: share("fell"),
+    reached: share("reached"),
+    rising: share("rising"),
+    resting: share("resting"),
+    plateau: share("plateau"),
+  };
+}
+
+/** The lower median, so that it is the number of some problem. */
+function medianReach(findings: readonly Finding[]): number | null {
+  const updates = findings.flatMap(({ reachedAt }) => reachedAt.map((at) => at ?? Infinity)).sort((a, b) => a - b);
+  const middle = updates[Math.ceil(updates.length / 2) - 1];
+  return middle === Infinity ? null : middle;
 }
 
 export interface Progress {
@@ -111,10 +142,27 @@ export interface Progress {
   readonly total: number;
 }
 
-/** Every cell, in the order of the grid. */
-export function runGrid(lab: Laboratory, onProgress: (progress: Progress) => void = () => {}): CellResult[] {
-  checkSizes(lab.settings, allCells());
-  const cells = allCells();
+/** A part of the grid: one of so many, numbered from 0. Cells that share computations are in the same one. */
+export interface GridPart {
+  readonly part: number;
+  readonly parts: number;
+}
+
+/** Every cell of the grid or of a part of it, in the order of the grid. */
+export function runGrid(
+  lab: Laboratory,
+  onProgress: (progress: Progress) => void = () => {},
+  { part, parts }: GridPart = { part: 0, parts: 1 },
+): CellResult[] {
+  const all = allCells();
+  checkSizes(lab.settings, all);
+  const families = new Map<string, number>();
+  const cells = all.filter(({ advantage, update, level, optimise, knows }) => {
+    // REINFORCE's levels may be one.
+    const family = [advantage, update, update === "reinforce" ? "" : level, optimise, knows].join();
+    if (!families.has(family)) families.set(family, families.size);
+    return (families.get(family) ?? 0) % parts === part;
+  });
   return cells.map((cell, i) => {
     const result = judge(cell, lab);
     onProgress({ done: i + 1, total: cells.length });
@@ -137,7 +185,7 @@ export function checkSizes(settings: LabSettings, cells: readonly Cell[]): void 
     });
   const largest = Math.max(...sizesOf(settings).map((size) => size.contexts * leavesOf(size)));
   if (largest > mostTrajectories)
-    throw new ConfigError("the number of trajectories of a problem, contexts · actions^turns,", largest, {
+    throw new ConfigError("the number of trajectories of a problem, contexts · actions^turns · answers^(turns − 1),", largest, {
       expected: `at most ${mostTrajectories}`,
       hint: "Every trajectory is enumerated at every update. Choose fewer --turns, --actions or --contexts.",
     });
@@ -157,7 +205,8 @@ export function estimatedOperations(settings: LabSettings, cells: readonly Cell[
       if (size.turns === 1 && cell.order !== "joint") return 0;
       const trajectories = cell.knows === "exact" ? 1.5 * size.contexts * leavesOf(size) : size.contexts * rules.groupSize;
       const visits = cell.order === "joint" ? 1 : size.turns;
-      const passes = visits * (cell.optimise === "steps" ? rules.steps : 1);
+      const ascent = cell.optimise === "maximise" && cell.level === "sequence" && size.turns > 1;
+      const passes = visits * (cell.optimise === "steps" ? rules.steps : ascent ? 24 : 1);
       return (trajectories * passes + 2 * size.contexts * leavesOf(size)) * size.turns * size.tokens;
     });
   const run = cells.filter((cell) => voidReason(cell) === undefined && sameAs(cell) === undefined);

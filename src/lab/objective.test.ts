@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
 import { randomStream } from "../core/random.ts";
-import { advantagesOf, exactBatch, sampledBatch, valuesOf } from "./batch.ts";
+import { advantagesOf, exactBatch, sampledBatch } from "./batch.ts";
 import { levels, updateKinds } from "./cell.ts";
 import { objective } from "./objective.ts";
-import { expectedReturn, layoutOf, normalise, optimum, type Policy, randomPolicy, sights, uniformPolicy } from "./policy.ts";
+import { optimum } from "./optimum.ts";
+import { expectedReturn, layoutOf, normalise, type Policy, randomPolicy, sights, uniformPolicy } from "./policy.ts";
 import { drawProblem } from "./problem.ts";
+import { valuesOf } from "./values.ts";
 
 const size = { turns: 2, tokens: 2, vocabulary: 2, contexts: 2 };
 const problem = drawProblem(size, 1, randomStream(3, "test"));
@@ -72,7 +74,7 @@ test("the exact critic's advantages have mean 0 at every unit, and sum to the re
   const policy = randomPolicy(layout, randomStream(9));
   const deterministic = { ...problem, spreads: new Float64Array(problem.spreads.length) };
   const batch = exactBatch(deterministic, layout, policy);
-  const values = valuesOf(deterministic, layout, policy)[0];
+  const values = valuesOf(deterministic, layout, policy).before[0];
   for (const level of levels) {
     const advantages = advantagesOf({ advantage: "gae", level }, deterministic, layout, policy, batch);
     const units = advantages.length / batch.count;

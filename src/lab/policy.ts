@@ -1,13 +1,15 @@
-import { type Random, randomStream } from "../core/random.ts";
-import { actionsOf, leavesOf, type Problem, type Size } from "./problem.ts";
+import type { Random } from "../core/random.ts";
+import { actionsOf, answersOf, chancesOf, leavesFrom, leavesOf, type Problem, type Size } from "./problem.ts";
 
 /**
  * What a turn sees, besides the tokens of its own action so far.
- * - history: the context and all actions before it; a table for every history
+ * - history: the context, all actions and answers before it; a table for every history
+ * - last-step: which turn it is, and the last action with its answer, as a hand-over note would tell
+ * - last-answer: which turn it is, and the last answer
  * - index: only which turn it is; a table for every turn
  * - shared: nothing; one table for all turns and contexts
  */
-export const sights = ["history", "index", "shared"] as const;
+export const sights = ["history", "last-step", "last-answer", "index", "shared"] as const;
 export type Sees = (typeof sights)[number];
 
 /**
@@ -18,6 +20,7 @@ export interface Layout {
   readonly size: Size;
   readonly sees: Sees;
   readonly actions: number;
+  readonly answers: number;
   readonly leaves: number;
   /** Tokens of a trajectory. */
   readonly decisions: number;
@@ -39,11 +42,20 @@ export interface Layout {
 export type Policy = Float64Array<ArrayBuffer>;
 
 export function layoutOf(size: Size, sees: Sees): Layout {
+  const key = [size.turns, size.tokens, size.vocabulary, size.contexts, answersOf(size), sees].join("/");
+  const layout = layouts.get(key) ?? madeLayout(size, sees);
+  layouts.set(key, layout);
+  return layout;
+}
+
+/** A run has some dozens of layouts and asks for them millions of times. */
+const layouts = new Map<string, Layout>();
+
+function madeLayout(size: Size, sees: Sees): Layout {
   const { turns, tokens, vocabulary, contexts } = size;
-  const [actions, leaves, decisions] = [actionsOf(size), leavesOf(size), turns * tokens];
+  const [actions, answers, leaves, decisions] = [actionsOf(size), answersOf(size), leavesOf(size), turns * tokens];
   const prefixes = (vocabulary ** tokens - 1) / (vocabulary - 1);
-  const histories = (leaves - 1) / (actions - 1);
-  const nodes = sees === "history" ? contexts * histories : sees === "index" ? turns : 1;
+  const nodes = nodesOf(size, sees);
   const nodeOf = new Int32Array(contexts * leaves * turns);
   const actionOf = new Int32Array(leaves * turns);
   const rowOf = new Int32Array(contexts * leaves * decisions);
@@ -51,10 +63,9 @@ export function layoutOf(size: Size, sees: Sees): Layout {
   for (let x = 0; x < contexts; x++)
     for (let leaf = 0; leaf < leaves; leaf++)
       for (let t = 0; t < turns; t++) {
-        const history = Math.floor(leaf / actions ** (turns - t));
-        const before = (actions ** t - 1) / (actions - 1);
-        const node = sees === "history" ? x * histories + before + history : sees === "index" ? t : 0;
-        const action = Math.floor(leaf / actions ** (turns - t - 1)) % actions;
+        const history = Math.floor(leaf / leavesFrom(size, t));
+        const node = nodeAt(size, sees, x, t, history);
+        const action = Math.floor((leaf * actions) / leavesFrom(size, t)) % actions;
         nodeOf[(x * leaves + leaf) * turns + t] = node;
         actionOf[leaf * turns + t] = action;
         for (let j = 0; j < tokens; j++) {
@@ -64,7 +75,46 @@ export function layoutOf(size: Size, sees: Sees): Layout {
           tokenOf[leaf * decisions + k] = Math.floor(action / vocabulary ** (tokens - j - 1)) % vocabulary;
         }
       }
-  return { size, sees, actions, leaves, decisions, nodes, prefixes, rows: nodes * prefixes, nodeOf, actionOf, rowOf, tokenOf };
+  const counts = { actions, answers, leaves, decisions, nodes, prefixes, rows: nodes * prefixes };
+  return { size, sees, ...counts, nodeOf, actionOf, rowOf, tokenOf };
+}
+
+function nodesOf({ turns, contexts, ...size }: Size, sees: Sees): number {
+  const steps = actionsOf({ turns, contexts, ...size }) * answersOf({ turns, contexts, ...size });
+  switch (sees) {
+    case "history":
+      return (contexts * (steps ** turns - 1)) / (steps - 1);
+    case "last-step":
+      return 1 + (turns - 1) * steps;
+    case "last-answer":
+      return 1 + (turns - 1) * answersOf({ turns, contexts, ...size });
+    case "index":
+      return turns;
+    case "shared":
+      return 1;
+    default:
+      return sees satisfies never;
+  }
+}
+
+/** The node of a turn. @param history actions and answers before it, as digits */
+function nodeAt(size: Size, sees: Sees, context: number, turn: number, history: number): number {
+  const answers = answersOf(size);
+  const steps = actionsOf(size) * answers;
+  switch (sees) {
+    case "history":
+      return (context * (steps ** size.turns - 1)) / (steps - 1) + (steps ** turn - 1) / (steps - 1) + history;
+    case "last-step":
+      return turn === 0 ? 0 : 1 + (turn - 1) * steps + (history % steps);
+    case "last-answer":
+      return turn === 0 ? 0 : 1 + (turn - 1) * answers + (history % answers);
+    case "index":
+      return turn;
+    case "shared":
+      return 0;
+    default:
+      return sees satisfies never;
+  }
 }
 
 export function uniformPolicy({ rows, size }: Layout): Policy {
@@ -87,13 +137,13 @@ export function normalise(policy: Policy, width: number): Policy {
   return policy;
 }
 
-/** contexts × leaves: π(a_1 … a_T | x). */
-export function leafProbabilities(layout: Layout, policy: Policy): Float64Array {
+/** contexts × leaves: the probability of a trajectory in its context. @param chances those of its answers, if there are any */
+export function leafProbabilities(layout: Layout, policy: Policy, chances?: Float64Array): Float64Array {
   const { leaves, decisions, rowOf, tokenOf, size } = layout;
   const probabilities = new Float64Array(size.contexts * leaves);
   for (let i = 0; i < probabilities.length; i++) {
     const leaf = i % leaves;
-    let product = 1;
+    let product = chances === undefined ? 1 : chances[i];
     for (let k = 0; k < decisions; k++)
       product *= policy[rowOf[i * decisions + k] * size.vocabulary + tokenOf[leaf * decisions + k]];
     probabilities[i] = product;
@@ -101,9 +151,9 @@ export function leafProbabilities(layout: Layout, policy: Policy): Float64Array 
   return probabilities;
 }
 
-/** J(π): the mean over contexts of Σ_a π(a | x) R(x, a), by enumeration. */
+/** J(π): the mean over contexts of Σ P(a, o | x) R(x, a, o), by enumeration. */
 export function expectedReturn(problem: Problem, layout: Layout, policy: Policy): number {
-  const probabilities = leafProbabilities(layout, policy);
+  const probabilities = leafProbabilities(layout, policy, chancesFor(problem));
   let sum = 0;
   for (let i = 0; i < probabilities.length; i++) sum += probabilities[i] * problem.means[i];
   return sum / problem.size.contexts;
@@ -145,55 +195,11 @@ export function setActionProbabilities(layout: Layout, policy: Policy, node: num
   }
 }
 
-/**
- * J*, the best J that tables of this sight can have (a supremum: a softmax table only comes near it).
- * - history: the best leaf of every context
- * - index: J is linear in each table, so the best is one action sequence for all contexts
- * - shared: actions are drawn from one distribution q, and J is a polynomial in q whose best point may be mixed. The best of the
- *   vertices and of several ascents by the growth transform of Baum and Eagon (1967), which never falls: a lower bound, tight in practice
- */
-export function optimum(problem: Problem, sees: Sees): number {
-  const { size, means } = problem;
-  const leaves = leavesOf(size);
-  if (sees === "history") {
-    let sum = 0;
-    for (let x = 0; x < size.contexts; x++) sum += Math.max(...means.subarray(x * leaves, (x + 1) * leaves));
-    return sum / size.contexts;
-  }
-  const mean = Array.from({ length: leaves }, (_, leaf) => {
-    let sum = 0;
-    for (let x = 0; x < size.contexts; x++) sum += means[x * leaves + leaf];
-    return sum / size.contexts;
-  });
-  return sees === "index" || size.turns === 1 ? Math.max(...mean) : bestSharedDistribution(mean, actionsOf(size), size.turns);
-}
+const known = new WeakMap<Problem, Float64Array | undefined>();
 
-const starts = 16;
-const iterations = 300;
-
-function bestSharedDistribution(means: readonly number[], actions: number, turns: number): number {
-  const lowest = Math.min(...means);
-  const random = randomStream(0, "lab", "shared optimum");
-  let best = Math.max(...Array.from({ length: actions }, (_, a) => means[(a * (actions ** turns - 1)) / (actions - 1)]));
-  for (let start = 0; start < starts; start++) {
-    let q = Array.from({ length: actions }, () => (start === 0 ? 1 : -Math.log(1 - random.uniform()) + 1e-9));
-    let value = 0;
-    for (let i = 0; i < iterations; i++) {
-      const total = q.reduce((sum, p) => sum + p, 0);
-      q = q.map((p) => p / total);
-      const grown = new Array<number>(actions).fill(0);
-      const before = value;
-      value = 0;
-      for (let leaf = 0; leaf < means.length; leaf++) {
-        let product = means[leaf] - lowest;
-        for (let t = 0, rest = leaf; t < turns; t++, rest = Math.floor(rest / actions)) product *= q[rest % actions];
-        value += product;
-        for (let t = 0, rest = leaf; t < turns; t++, rest = Math.floor(rest / actions)) grown[rest % actions] += product;
-      }
-      if (value - before <= 1e-12 * value) break;
-      q = grown;
-    }
-    best = Math.max(best, value + lowest);
-  }
-  return best;
+/** `chancesOf`, computed once for each problem. */
+export function chancesFor(problem: Problem): Float64Array | undefined {
+  if (problem.answerProbabilities === undefined) return undefined;
+  if (!known.has(problem)) known.set(problem, chancesOf(problem));
+  return known.get(problem);
 }

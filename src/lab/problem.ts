@@ -2,13 +2,16 @@ import type { Random } from "../core/random.ts";
 
 /**
  * A finite-horizon tree bandit: in context x (uniform among `contexts`) the policy takes `turns` actions of `tokens` tokens each,
- * each token one of `vocabulary`; the reward comes once, at the end, and depends on x and on all actions.
+ * each token one of `vocabulary`. After every turn but the last the environment answers at random. The reward comes once, at the end, and
+ * depends on x, on all actions and on all answers.
  */
 export interface Size {
   readonly turns: number;
   readonly tokens: number;
   readonly vocabulary: number;
   readonly contexts: number;
+  /** Different answers after a turn. Default 1: the environment says nothing. */
+  readonly answers?: number;
 }
 
 /** |A|, the actions of one turn. */
@@ -16,17 +19,42 @@ export function actionsOf({ tokens, vocabulary }: Size): number {
   return vocabulary ** tokens;
 }
 
-/** Trajectories of one context. */
+export function answersOf({ answers = 1 }: Size): number {
+  return answers;
+}
+
+/** Trajectories of one context: the actions and answers of its turns, a_1 o_1 a_2 … a_T, as digits, the first one's highest. */
 export function leavesOf(size: Size): number {
-  return actionsOf(size) ** size.turns;
+  return leavesFrom(size, 0);
+}
+
+/** Trajectories that continue one history, from a turn on. */
+export function leavesFrom(size: Size, turn: number): number {
+  return actionsOf(size) * (actionsOf(size) * answersOf(size)) ** (size.turns - 1 - turn);
 }
 
 export interface Problem {
   readonly size: Size;
-  /** contexts × leaves: the mean reward. A leaf is the actions of its turns as digits in base |A|, the first turn's highest. */
+  /** contexts × leaves: the mean reward. */
   readonly means: Float64Array;
   /** contexts × leaves: the reward is mean + spread or mean − spread, each with probability 1/2; 0 where it is deterministic. */
   readonly spreads: Float64Array;
+  /** For each turn but the last: contexts × histories with that turn's action × answers, the probability of the answer. Default: one answer. */
+  readonly answerProbabilities?: readonly Float64Array[];
+}
+
+/** contexts × leaves: the probability of a trajectory's answers, given its actions. Undefined if the environment says nothing. */
+export function chancesOf({
+  size,
+  answerProbabilities,
+}: Pick<Problem, "size" | "answerProbabilities">): Float64Array | undefined {
+  if (answerProbabilities === undefined) return undefined;
+  const leaves = leavesOf(size);
+  const chances = new Float64Array(size.contexts * leaves).fill(1);
+  // A leaf's history up to and with an answer is a prefix of its digits.
+  for (const [turn, probabilities] of answerProbabilities.entries())
+    for (let i = 0; i < chances.length; i++) chances[i] *= probabilities[Math.floor(i / leavesFrom(size, turn + 1))];
+  return chances;
 }
 
 /** The reward of context x is of scale 1/10^x, so that what a division by the group's σ does can be seen. */
@@ -38,7 +66,8 @@ export const problemKinds = ["dense", "dense, noisy", "sparse", "sparse, noisy"]
 
 /**
  * Problem number `index`: its rewards are uniform in [0, 1) ("dense") or 1 with probability 0.3 and else 0 ("sparse", never all equal),
- * times the scale of the context; every second pair of kinds adds a spread, uniform in [0, 0.5) times the scale.
+ * times the scale of the context; every second pair of kinds adds a spread, uniform in [0, 0.5) times the scale. Answers are drawn from
+ * distributions that are uniform over the simplex.
  */
 export function drawProblem(size: Size, index: number, random: Random): Problem {
   const kind = problemKinds[index % problemKinds.length];
@@ -55,5 +84,21 @@ export function drawProblem(size: Size, index: number, random: Random): Problem 
       if (kind.endsWith("noisy")) spreads[x * leaves + leaf] = spread;
     }
   }
-  return { size, means, spreads };
+  return { size, means, spreads, ...(answersOf(size) > 1 ? { answerProbabilities: drawAnswers(size, random) } : {}) };
+}
+
+function drawAnswers(size: Size, random: Random): Float64Array[] {
+  const answers = answersOf(size);
+  return Array.from({ length: size.turns - 1 }, (_, turn) => {
+    const histories = (size.contexts * leavesOf(size)) / leavesFrom(size, turn + 1) / answers;
+    const probabilities = new Float64Array(histories * answers).map(() => -Math.log(1 - random.uniform()) + 1e-9);
+    for (let start = 0; start < probabilities.length; start += answers) {
+      const own = probabilities.subarray(start, start + answers);
+      const sum = own.reduce((total, value) => total + value, 0);
+      own.forEach((value, i) => {
+        own[i] = value / sum;
+      });
+    }
+    return probabilities;
+  });
 }

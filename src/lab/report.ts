@@ -1,17 +1,28 @@
-import { allCells, type Cell, idOf, knowledge, optimisers } from "./cell.ts";
+import { allCells, type Cell, idOf, optimisers } from "./cell.ts";
 import type { LabSettings } from "./config.ts";
 import { exampleLines, short } from "./example-text.ts";
 import { dropTolerance, reachTolerance } from "./experiment.ts";
-import { type CellResult, isVerdict, type Verdict } from "./grid.ts";
+import type { CellResult, Verdict } from "./grid.ts";
 import { circumstances, type PaperRow, paperTable } from "./paper.ts";
 import { sights } from "./policy.ts";
+import { answersTo, questions } from "./questions.ts";
 import { stoppingFindings } from "./stopping-report.ts";
 
-/** Two signs: J over updates, then whether it comes to J*. */
-export function sign(result: CellResult["multi"]): string {
-  if (result === undefined) return "";
-  if (!isVerdict(result)) return "–";
-  return `${course(result)}${{ yes: "✓", slow: "…", no: "✗" }[result.reaches]}`;
+/**
+ * J over updates, then the per cent of problems that came within 1 % of J*, and after how many updates half of them had: "↑100·3". Problems that
+ * did not get there are told apart by the last sign, where it is the same for most of them.
+ */
+export function sign(verdict: Verdict | undefined): string {
+  if (verdict === undefined) return "–";
+  const { shares, updatesToReach } = verdict;
+  const rest = [
+    ["…", shares.rising],
+    ["✗", shares.resting],
+    ["~", shares.plateau],
+  ] as const;
+  const most = rest.reduce((a, b) => (b[1] > a[1] ? b : a));
+  const end = updatesToReach !== null ? `·${updatesToReach}` : most[1] > 0 ? most[0] : "";
+  return `${course(verdict)}${Math.round(shares.reached * 100)}${end}`;
 }
 
 function course({ monotone, fallsInExpectation }: Verdict): string {
@@ -20,20 +31,19 @@ function course({ monotone, fallsInExpectation }: Verdict): string {
 }
 
 export const legend = [
-  "↑ no update lowered J   ≈ groups: updates lowered J, but not on average   ↓ updates lowered J (groups: on average, for some problem)",
-  `✓ every problem came within ${reachTolerance * 100} % of J*   … those that did not were still rising   ✗ some came to rest short of J*   – void`,
+  "↑ no update lowered J   ≈ groups: updates lowered J, but not on average   ↓ updates lowered J (groups: on average, for some problem)   – void",
+  `Then: per cent of problems that came within ${reachTolerance * 100} % of J*, and ·N the updates after which half of them had; else what most of the others do:`,
+  "… rising still   ✗ at rest: the policy moves no more   ~ on a plateau: it moves, and J hardly does",
 ];
 
 type Column = Pick<Cell, "sees" | "optimise" | "knows">;
 
-const columns: readonly Column[] = sights.flatMap((sees) =>
-  optimisers.flatMap((optimise) => knowledge.map((knows) => ({ sees, optimise, knows }))),
-);
+const words: Readonly<Record<Cell["optimise"], string>> = { respond: "respond", maximise: "max", steps: "steps" };
+const headOf = ({ sees, optimise, knows }: Column) => [sees, words[optimise], knows];
 
-const headOf = ({ sees, optimise, knows }: Column) => [sees, optimise === "maximise" ? "max" : "steps", knows];
-
-/** The grid: a row for each algorithm, a column for each circumstance. Three lines of heading. */
-export function gridRows(results: readonly CellResult[], which: "single" | "multi"): string[][] {
+/** The grid: a row for each algorithm, a column for each circumstance with this knowledge. Three lines of heading. */
+export function gridRows(results: readonly CellResult[], which: "single" | "multi", knows: Cell["knows"]): string[][] {
+  const columns = sights.flatMap((sees) => optimisers.map((optimise) => ({ sees, optimise, knows })));
   const byId = new Map(results.map((result) => [result.id, result]));
   const heads = [0, 1, 2].map((i) => [
     i === 2 ? "advantage update level order M" : "",
@@ -45,11 +55,8 @@ export function gridRows(results: readonly CellResult[], which: "single" | "mult
     const name = [advantage, update, level, order, carry === "off" ? "–" : carry].join(" ");
     if (seen.has(name) || (which === "single" && (order !== "joint" || carry !== "off"))) return [];
     seen.add(name);
-    const row = columns.map((column) => {
-      const result = byId.get(idOf({ ...cell, ...column }));
-      return result === undefined || result.status === "void" ? "–" : sign(result[which]);
-    });
-    return row.every((entry) => entry === "–" || entry === "") ? [] : [[name, ...row]];
+    const row = columns.map((column) => sign(byId.get(idOf({ ...cell, ...column }))?.[which]));
+    return row.every((entry) => entry === "–") ? [] : [[name, ...row]];
   });
   return [...heads, ...rows];
 }
@@ -66,10 +73,7 @@ export function paperRows(results: readonly CellResult[], which: "single" | "mul
     row.cells.map((cell) => [
       nameOf(row, cell),
       claim(row[which]),
-      ...circumstances.map((circumstance) => {
-        const result = byId.get(idOf({ ...cell, ...circumstance }));
-        return result === undefined || result.status === "void" ? "–" : sign(result[which]);
-      }),
+      ...circumstances.map((circumstance) => sign(byId.get(idOf({ ...cell, ...circumstance }))?.[which])),
     ]),
   );
   return [...heads, ...rows];
@@ -88,10 +92,7 @@ function claim(value: boolean | undefined): string {
 export function exclusions(results: readonly CellResult[]): { readonly why: string; readonly cells: number }[] {
   const counts = new Map<string, number>();
   const add = (why: string) => counts.set(why, (counts.get(why) ?? 0) + 1);
-  for (const { why, status, multi } of results) {
-    if (why !== undefined) add(`${status}: ${why}`);
-    else if (multi !== undefined && !isVerdict(multi)) add(`void with several turns: ${multi.void}`);
-  }
+  for (const { why, status } of results) if (why !== undefined) add(`${status}: ${why}`);
   return [...counts].map(([why, cells]) => ({ why, cells }));
 }
 
@@ -104,31 +105,31 @@ export function cellLines(result: CellResult): string[] {
     const verdict = result[which];
     if (verdict === undefined) continue;
     const title = which === "single" ? "one turn" : "several turns";
-    if (!isVerdict(verdict)) lines.push(`${title}: void, ${verdict.void}`);
-    else
-      lines.push("", `${title}: ${sentence(verdict)}`, ...verdict.findings.map(findingLine), ...examplesOf(result.cell, verdict));
+    lines.push("", `${title}: ${sentence(verdict)}`, ...verdict.findings.map(findingLine), ...examplesOf(result.cell, verdict));
   }
   return lines;
 }
 
 function sentence(verdict: Verdict): string {
-  const { monotone, fallsInExpectation, reaches, worstDrop } = verdict;
+  const { monotone, fallsInExpectation, shares, updatesToReach, worstDrop } = verdict;
   const falls = monotone
     ? "no update lowered J"
     : worstDrop === 0
       ? "an update can lower J: the search for counter-examples found one, the random problems have none"
       : `J falls: worst drop in the random problems ${short(worstDrop)}, in ${(100 * verdict.dropRate).toFixed(1)} % of updates`;
   const average = fallsInExpectation === undefined ? "" : fallsInExpectation ? ", also on average" : ", not on average";
-  const end = { yes: "J* is reached", slow: "J* is not reached yet, J still rises", no: "J* is not reached" }[reaches];
+  const half =
+    updatesToReach === null ? "" : `, half of them after ${updatesToReach} ${updatesToReach === 1 ? "update" : "updates"}`;
+  const end = `J* is reached in ${Math.round(shares.reached * 100)} % of problems${half}`;
   return `${falls}${monotone ? "" : average}; ${end}`;
 }
 
 function findingLine(finding: Verdict["findings"][number]): string {
-  const { turns, contexts, problems, updates, drops, worstDrop, worstAt, reached, rising, stalled, worstGap } = finding;
+  const { turns, contexts, problems, updates, drops, worstDrop, worstAt, reached, rising, resting, plateau, worstGap } = finding;
   const at = worstAt === undefined ? "" : ` (problem ${worstAt.problem}, update ${worstAt.update})`;
   return (
     `  T = ${turns}, ${contexts} context${contexts === 1 ? "" : "s"}: ${problems} problems, ${drops} of ${updates} updates lowered J` +
-    `${drops === 0 ? "" : `, worst ${short(worstDrop)}${at}`}; J* reached in ${reached}, rising ${rising}, resting ${stalled}, worst gap ${short(worstGap)}` +
+    `${drops === 0 ? "" : `, worst ${short(worstDrop)}${at}`}; J* reached in ${reached}, rising ${rising}, at rest ${resting}, on a plateau ${plateau}, worst gap ${short(worstGap)}` +
     (finding.expectedChange === undefined
       ? ""
       : `; first update ${finding.expectedChange >= 0 ? "+" : ""}${short(finding.expectedChange)} on average, below 0 in ${finding.fallsInExpectation} problems`)
@@ -146,10 +147,11 @@ export function examplesOf(cell: Cell, { drop, stall }: Verdict): string[] {
 /** What `--json` prints; docs/lab.md tells what each field means. */
 export function reportJson(settings: LabSettings, results: readonly CellResult[]) {
   return {
-    format: "retrograde-lab/1",
+    format: "retrograde-lab/2",
     settings,
     tolerances: { drop: dropTolerance, reach: reachTolerance },
     cells: results,
+    questions: questions.map(({ question, of }) => ({ question, answers: answersTo(results, of) })),
     paper: paperTable.map(({ cells, ...row }) => ({
       ...row,
       cells: cells.flatMap((cell) => circumstances.map((c) => idOf({ ...cell, ...c }))),

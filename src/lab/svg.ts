@@ -27,7 +27,7 @@ export function curveOf(name: string, cell: Cell, size: Size, settings: LabSetti
   const asked = size.turns === 1 ? singleTurn(cell) : cell;
   const values = new Array<number>(settings.updates + 1).fill(0);
   for (let index = 0; index < settings.problems; index++) {
-    const given = caseFor(size, index, cell.sees);
+    const given = caseFor(size, index, asked.sees);
     const { returns } = follow(asked, given, settings, [size.turns, size.contexts, index]);
     for (let u = 0; u <= settings.updates; u++) {
       const value = returns[Math.min(u, returns.length - 1)];
@@ -72,7 +72,7 @@ const fills: Readonly<Record<string, string>> = { "↑": "#bfe3c8", "≈": "#fbe
 
 /** The verdicts of all cells with several turns, as a coloured grid. */
 export function gridSvg(results: readonly CellResult[], title: string): string {
-  const rows = gridRows(results, "multi");
+  const rows = gridRows(results, "multi", "exact");
   const [left, top, cellWidth, cellHeight] = [250, 90, 56, 17];
   const body = rows.slice(3);
   const width = left + cellWidth * (rows[0].length - 1) + 10;

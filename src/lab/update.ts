@@ -6,7 +6,7 @@ import type { LabRules } from "./config.ts";
 import { maximiseClipped } from "./maximise.ts";
 import { objective, unitRanges, type Visit } from "./objective.ts";
 import { actionProbabilities, type Layout, leafProbabilities, normalise, type Policy, setActionProbabilities } from "./policy.ts";
-import type { Problem } from "./problem.ts";
+import { answersOf, type Problem } from "./problem.ts";
 
 /** The turns of each visit of one update, first visit first. */
 export function visitsOf(order: Cell["order"], turns: number, random: Random): number[][] {
@@ -43,11 +43,33 @@ export function update(
   let now = policy;
   for (const turns of visits) {
     const visit = { turns, batch, advantages, carried, old: now };
-    const next = cell.optimise === "maximise" ? maximised(cell, layout, visit, rules) : climbed(cell, layout, visit, rules);
+    const next = optimised(cell, layout, visit, rules);
     if (cell.carry !== "off") carry(cell.carry, layout, visit, next, rules);
     now = next;
   }
   return now;
+}
+
+function optimised(cell: Cell, layout: Layout, visit: Visit, rules: LabRules): Policy {
+  const { clip, floor } = rules;
+  switch (cell.optimise) {
+    case "respond":
+      // Without a clip the objective is linear in ρ.
+      return maximised(cell, layout, visit, { low: 1, high: Infinity, floor });
+    case "maximise":
+      return isProduct(cell, layout)
+        ? climbedToRest(cell, layout, visit, rules)
+        : maximised(cell, layout, visit, { low: clip, high: clip, floor });
+    case "steps":
+      return climbed(cell, layout, visit, rules);
+    default:
+      return cell.optimise satisfies never;
+  }
+}
+
+/** True where the ratio is a product of tables that cannot be chosen as one distribution: the clipped objective is not concave then. */
+export function isProduct({ level, sees }: Pick<Cell, "level" | "sees">, { size }: Pick<Layout, "size">): boolean {
+  return level === "sequence" && size.turns > 1 && (sees !== "history" || answersOf(size) > 1);
 }
 
 /** M ← M · π_new(a_t)/π_old(a_t), exactly or as SeeUPO clips it. */
@@ -81,8 +103,45 @@ function climbed(cell: Cell, layout: Layout, visit: Visit, rules: LabRules): Pol
   return policy;
 }
 
+/** Steps of the ascent, and how often one is halved before the ascent ends. */
+const [ascentSteps, halvings] = [12, 8];
+
+/**
+ * An ascent of the clipped objective of whole trajectories, with plain ratios: a step that does not raise it is halved. Where tables are shared it
+ * finds no certain maximum. It needs none: with exact advantages R − J, any policy whose objective is not below that of the old one has no lower J.
+ */
+function climbedToRest(cell: Cell, layout: Layout, visit: Visit, rules: LabRules): Policy {
+  const plain = { clip: rules.clip, ratio: "plain" } as const;
+  const { vocabulary } = layout.size;
+  let policy = visit.old.slice();
+  const gradient = new Float64Array(policy.length);
+  const spare = new Float64Array(policy.length);
+  let value = objective(cell, layout, policy, visit, plain, gradient);
+  for (let step = 0; step < ascentSteps; step++) {
+    const steepest = gradient.reduce((most, slope) => Math.max(most, Math.abs(slope)), 0);
+    if (steepest < 1e-12) break;
+    let size = 4 / steepest;
+    let [next, reached] = [policy, value];
+    for (let halving = 0; halving < halvings && reached <= value; halving++, size /= 4) {
+      next = policy.map((p, i) => Math.max(rules.floor / vocabulary, p * Math.exp(size * gradient[i])));
+      normalise(next, vocabulary);
+      reached = objective(cell, layout, next, visit, plain, spare);
+    }
+    if (reached <= value) break;
+    [policy, value] = [next, reached];
+    gradient.set(spare);
+  }
+  return policy;
+}
+
+interface ClipOptions {
+  readonly low: number;
+  readonly high: number;
+  readonly floor: number;
+}
+
 /** The policy that maximises the clipped objective of the visited turns, simplex by simplex. */
-function maximised(cell: Cell, layout: Layout, visit: Visit, { clip, floor }: LabRules): Policy {
+function maximised(cell: Cell, layout: Layout, visit: Visit, { low, high, floor }: ClipOptions): Policy {
   const { turns, batch, advantages, carried, old } = visit;
   const policy = old.slice();
   const { level } = cell;
@@ -116,7 +175,7 @@ function maximised(cell: Cell, layout: Layout, visit: Visit, { clip, floor }: La
       else loss[simplex * width + choice] += signed;
       touched[simplex] = 1;
     }
-  const options = { low: clip, high: clip, floor: floor / width };
+  const options = { low, high, floor: floor / width };
   const leafProbability = trajectories ? leafProbabilities(layout, old) : undefined;
   for (let s = 0; s < simplices; s++) {
     if (touched[s] === 0) continue;

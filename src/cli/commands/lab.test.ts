@@ -9,11 +9,17 @@ test("--json prints JSON and nothing else, with the cell's verdicts", async () =
   const { out, exitCode } = await invoke("lab", "--json", "--cell", theorem, "--problems", "2");
   expect(exitCode).toBe(0);
   const { format, cells, settings, stopping } = JSON.parse(out);
-  expect(format).toBe("retrograde-lab/1");
+  expect(format).toBe("retrograde-lab/2");
   expect(settings.problems).toBe(2);
   expect(stopping.cases[1]).toMatchObject({ gradient: [0.15], wholeReturn: [0.15] });
   expect(cells).toHaveLength(1);
-  expect(cells[0]).toMatchObject({ id: theorem, status: "run", multi: { monotone: true, reaches: "yes" } });
+  expect(cells[0]).toMatchObject({
+    id: theorem,
+    status: "run",
+    multi: { monotone: true, shares: { fell: 0, reached: 1, rising: 0, resting: 0, plateau: 0 } },
+  });
+  expect(cells[0].multi.updatesToReach).toBeGreaterThan(1);
+  expect(cells[0].multi.findings[0].reachedAt).toHaveLength(2);
 });
 
 test("one cell is printed with what a person can check", async () => {
@@ -31,7 +37,7 @@ test("one cell is printed with what a person can check", async () => {
 });
 
 const mistakes: readonly (readonly [string, string])[] = [
-  ["--cell grae.ppu.turn.reverse.m-exact.history.maximize.exact", 'Part 7, "maximize", can be maximise, steps.'],
+  ["--cell grae.ppu.turn.reverse.m-exact.history.maximize.exact", 'Part 7, "maximize", can be respond, maximise, steps.'],
   ["--cell seeupo", "It has 1 of 8 parts."],
   ["--problems none", 'problems is "none"; expected a number'],
   ["--problems 0", "problems is 0; expected at least 1"],

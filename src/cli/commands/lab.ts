@@ -1,12 +1,15 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { ConfigError } from "../../core/errors.ts";
 import { parseSettings } from "../../core/settings.ts";
-import { allCells, cellOf, idOf } from "../../lab/cell.ts";
+import { allCells, cellOf, idOf, knowledge } from "../../lab/cell.ts";
 import { fullEffort, fullSizes, type LabSettings, labSettingsSchema } from "../../lab/config.ts";
 import { sizesOf } from "../../lab/experiment.ts";
-import { type CellResult, checkSizes, isVerdict, judge, type Laboratory, laboratory, runGrid } from "../../lab/grid.ts";
+import { type CellResult, checkSizes, judge, type Laboratory, laboratory, type Progress, runGrid } from "../../lab/grid.ts";
 import { circumstances, paperTable } from "../../lab/paper.ts";
+import { questionRows, questions } from "../../lab/questions.ts";
 import { cellLines, examplesOf, exclusions, gridRows, legend, paperRows, reportJson } from "../../lab/report.ts";
 import { stoppingFindings, stoppingRows, stoppingSentence } from "../../lab/stopping-report.ts";
 import { curvesSvg, gridSvg, tellingCurves } from "../../lab/svg.ts";
@@ -18,14 +21,20 @@ export interface LabFlags {
   readonly full?: boolean;
   readonly cell?: string;
   readonly svg?: string;
+  /** The second half of the grid, written to this file: how a run uses a second core. */
+  readonly half?: string;
   readonly [setting: string]: unknown;
 }
 
 /** Runs the grid or one cell of it. @param progress where progress goes; with `--json` not where the result goes */
-export function labCommand(flags: LabFlags, screen: Screen, progress: Screen): void {
+export async function labCommand(flags: LabFlags, screen: Screen, progress: Screen): Promise<void> {
   const settings = labSettingsOf(flags);
   const lab = laboratory(settings, flags.full === true ? fullEffort : 1);
-  const results = flags.cell === undefined ? runAll(lab, progress) : [runOne(flags.cell, lab)];
+  if (flags.half !== undefined) {
+    writeFileSync(flags.half, JSON.stringify(runGrid(lab, () => {}, { part: 1, parts: 2 })));
+    return;
+  }
+  const results = flags.cell === undefined ? await runAll(lab, progress) : [runOne(flags.cell, lab)];
   if (flags.svg !== undefined) drawings(flags.svg, results, lab);
   if (flags.json === true) screen.line(JSON.stringify(reportJson(settings, results), (_, value: unknown) => value ?? null));
   else for (const line of flags.cell === undefined ? overview(settings, results) : cellLines(results[0])) screen.line(line);
@@ -48,6 +57,7 @@ export function labSettingsOf(flags: LabFlags): LabSettings {
       contexts: list("contexts"),
       tokens: one("tokens"),
       actions: one("actions"),
+      answers: one("answers"),
       problems: one("problems"),
       updates: one("updates"),
     }),
@@ -81,10 +91,11 @@ function runOne(id: string, lab: Laboratory): CellResult {
   return judge(cell, lab);
 }
 
-function runAll(lab: Laboratory, screen: Screen): CellResult[] {
+/** The whole grid: on two cores where there are two, each a half. Cells do not depend on each other, so that the result is the same. */
+async function runAll(lab: Laboratory, screen: Screen): Promise<CellResult[]> {
   const started = performance.now();
   let tenths = 0;
-  const results = runGrid(lab, ({ done, total }) => {
+  const show = ({ done, total }: Progress) => {
     const seconds = (performance.now() - started) / 1000;
     const left = duration((seconds / done) * (total - done));
     screen.status(`${bar(done / total, 20)}  ${count(done)}/${count(total)} cells  ${left} left`);
@@ -92,21 +103,55 @@ function runAll(lab: Laboratory, screen: Screen): CellResult[] {
       tenths = Math.floor((10 * done) / total);
       screen.line(`${tenths * 10} % of ${count(total)} cells, ${duration(seconds)}`);
     }
+  };
+  checkSizes(lab.settings, allCells());
+  const second = availableParallelism() > 1 ? startSecondHalf() : undefined;
+  try {
+    const own = runGrid(lab, show, { part: 0, parts: second === undefined ? 1 : 2 });
+    const byId = new Map([...own, ...((await second?.results) ?? [])].map((result) => [result.id, result]));
+    return allCells().flatMap((cell) => byId.get(idOf(cell)) ?? []);
+  } finally {
+    screen.clear();
+    second?.end();
+  }
+}
+
+/** Runs the other half by the same command line in a process of its own. */
+function startSecondHalf(): { readonly results: Promise<CellResult[]>; end(): void } {
+  const folder = mkdtempSync(join(tmpdir(), "retrograde-lab-"));
+  const file = join(folder, "half.json");
+  const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1), "--half", file], { stdio: "ignore" });
+  const results = new Promise<CellResult[]>((resolve, reject) => {
+    child.on("error", reject);
+    child.on("exit", (code) => {
+      if (code === 0) resolve(JSON.parse(readFileSync(file, "utf8")));
+      else reject(new Error(`The process for half of the grid ended with exit code ${code}.`));
+    });
   });
-  screen.clear();
-  return results;
+  results.catch(() => {}); // reported where it is awaited
+  return {
+    results,
+    end: () => {
+      child.kill();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
 }
 
 function overview(settings: LabSettings, results: readonly CellResult[]): string[] {
-  const { seed, turns, contexts, actions, tokens, problems, updates } = settings;
+  const { seed, turns, contexts, actions, tokens, answers, problems, updates } = settings;
   const run = results.filter(({ status }) => status === "run").length;
   const stopping = stoppingFindings(seed);
   return [
     `${count(results.length)} combinations, ${count(run)} run. Seed ${seed}; turns ${turns.join(", ")}; contexts ${contexts.join(", ")}; ` +
-      `${actions} actions of ${tokens} tokens; ${problems} problems of each size, ${updates} updates`,
+      `${actions} actions of ${tokens} tokens, ${answers} answers between turns; ${problems} problems of each size, ${updates} updates`,
+    ...(turns.some((t) => t > 1)
+      ? ["Turn by turn, advantages R − J, exact expectations, several turns:", ...questionLines(results)]
+      : []),
+    "",
     ...legend,
-    ...(turns.some((t) => t > 1) ? ["", "SEVERAL TURNS", ...table(gridRows(results, "multi"))] : []),
-    ...(turns.includes(1) ? ["", "ONE TURN (orders and M are the joint update)", ...table(gridRows(results, "single"))] : []),
+    ...(turns.some((t) => t > 1) ? gridLines("SEVERAL TURNS", results, "multi") : []),
+    ...(turns.includes(1) ? gridLines("ONE TURN (orders and M are the joint update)", results, "single") : []),
     "",
     "BESIDE THE PAPER'S TABLE, several turns (paper ✓: convergence is claimed)",
     ...table(paperRows(results, "multi")),
@@ -124,6 +169,14 @@ function overview(settings: LabSettings, results: readonly CellResult[]): string
   ];
 }
 
+function questionLines(results: readonly CellResult[]): string[] {
+  return questions.flatMap((question) => ["", question.question, ...table(questionRows(results, question))]);
+}
+
+function gridLines(title: string, results: readonly CellResult[], which: "single" | "multi"): string[] {
+  return knowledge.flatMap((knows) => ["", `${title}, ${knows}`, ...table(gridRows(results, which, knows))]);
+}
+
 function paperExamples(results: readonly CellResult[]): string[] {
   const byId = new Map(results.map((result) => [result.id, result]));
   const exact = circumstances.filter(({ optimise, knows }) => optimise === "maximise" && knows === "exact");
@@ -131,7 +184,7 @@ function paperExamples(results: readonly CellResult[]): string[] {
     cells.flatMap((cell) =>
       exact.flatMap((circumstance) => {
         const result = byId.get(idOf({ ...cell, ...circumstance }));
-        return result === undefined || !isVerdict(result.multi) ? [] : examplesOf(result.cell, result.multi);
+        return result?.multi === undefined ? [] : examplesOf(result.cell, result.multi);
       }),
     ),
   );
@@ -146,6 +199,9 @@ function drawings(folder: string, results: readonly CellResult[], lab: Laborator
   if (results.length === allCells().length)
     writeFileSync(
       join(folder, "grid.svg"),
-      gridSvg(results, "↑ never falls, ≈ not on average, ↓ falls;  ✓ reaches J*, … rising, ✗ rests short; several turns"),
+      gridSvg(
+        results,
+        "Several turns, exact. ↑ never falls, ↓ falls; per cent of problems that reach J*, and after how many updates half of them",
+      ),
     );
 }

@@ -1,0 +1,80 @@
+import type { StudyDefinition } from "../src/study/definition.ts";
+
+/** M, the leaves of a task in full. */
+const leaves = 16;
+
+/** ARPO with one optimiser step a batch, as the arms that it is compared with. */
+const arpo = { kind: "arpo", miniBatches: 1 } as const;
+const grpo = { kind: "grpo", aggregation: "token-mean" } as const;
+const dapo = { kind: "dapo", miniBatches: 1 } as const;
+
+export default {
+  title: "Does ARPO need half of the tool calls?",
+  question:
+    "ARPO (arXiv:2507.19849) says that it reaches the reward of GRPO and DAPO with half of the tool calls. A step of fewer leaves makes fewer calls too: what is left where reward is " +
+    "measured over steps and over sampled tokens as well, and where baselines have a half and a quarter of the leaves?",
+  about: [
+    "Every arm is tried at every learning rate with tuning seeds on validation tasks; the rate with the best reward at the end is trained with the reported seeds and measured on test tasks, " +
+      "on rollouts that do not branch. Rates are constant, losses are token means, and every arm but one has one optimiser step a batch.",
+    "“No rule” branches at every tool result with probability one half, whatever the entropy: the published rule with entropy weight 0.",
+  ],
+  page: "docs/studies/arpo.md",
+  worlds: {
+    knowledge: {
+      title: "The knowledge world",
+      about: "`knowledge`, two searches or calculations a question: a tree can save about a fourth of the calls.",
+      config: {
+        environment: "knowledge",
+        rollout: { tasksPerStep: 8, groupSize: leaves },
+        steps: 60,
+        optimizer: { schedule: "constant" },
+        engine: { threads: 1 },
+        evaluation: { tasks: 256, k: 1, greedy: false, during: { every: 6, tasks: 128 } },
+        record: { credits: false, after: 0 },
+        checkpoint: { every: 10, keep: 1 },
+      },
+      secondsPerRun: 300,
+    },
+  },
+  arms: {
+    arpo: { title: "ARPO, published rule", config: { algorithm: arpo, rollout: { branching: { rule: { kind: "reference" } } } } },
+    "arpo-paper": {
+      title: "ARPO, the paper's rule",
+      config: { algorithm: arpo, rollout: { branching: { rule: { kind: "paper" } } } },
+    },
+    "arpo-random": {
+      title: "ARPO, no rule",
+      config: { algorithm: arpo, rollout: { branching: { rule: { kind: "reference", weight: 0 } } } },
+    },
+    "arpo-8": {
+      title: "ARPO, 8 mini-batches",
+      config: { algorithm: { kind: "arpo", miniBatches: 8 }, rollout: { branching: { rule: { kind: "reference" } } } },
+    },
+    grpo: { title: "GRPO, all leaves", config: { algorithm: grpo } },
+    "grpo-half": { title: "GRPO, half of the leaves", config: { algorithm: grpo, rollout: { groupSize: leaves / 2 } } },
+    "grpo-quarter": { title: "GRPO, a quarter of the leaves", config: { algorithm: grpo, rollout: { groupSize: leaves / 4 } } },
+    dapo: { title: "DAPO, all leaves", config: { algorithm: dapo } },
+    "dapo-half": { title: "DAPO, half of the leaves", config: { algorithm: dapo, rollout: { groupSize: leaves / 2 } } },
+    "dapo-quarter": { title: "DAPO, a quarter of the leaves", config: { algorithm: dapo, rollout: { groupSize: leaves / 4 } } },
+  },
+  rates: [5e-5, 1e-4, 2e-4, 4e-4],
+  tuningSeeds: [101, 102],
+  measure: "reward",
+  axes: ["toolCalls", "steps", "sampledTokens"],
+  targets: [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9],
+  comparisons: [
+    ["grpo", "arpo"],
+    ["grpo-half", "arpo"],
+    ["grpo-quarter", "arpo"],
+    ["dapo", "arpo"],
+    ["dapo-half", "arpo"],
+    ["dapo-quarter", "arpo"],
+    ["arpo-random", "arpo"],
+    ["arpo-random", "arpo-paper"],
+    ["arpo", "arpo-8"],
+  ],
+  limitations: [
+    "One small model (1 M parameters) and one small world, in which a question needs two calls: a tree cannot save more than about a fourth of them.",
+    "Areas are taken up to what every run has spent, so that over tool calls the arms with the fewest calls decide how far.",
+  ],
+} satisfies StudyDefinition;
