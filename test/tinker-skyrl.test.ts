@@ -1,0 +1,155 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { expect, test } from "vitest";
+import { createTinkerEngine } from "../src/engines/tinker/engine.ts";
+import type { Findings } from "../src/engines/tinker/probe.ts";
+import { probedServers } from "../src/engines/tinker/servers.ts";
+import { readMetrics, readTimings } from "../src/runs/read.ts";
+import { planRun, runPlan } from "../src/sdk/train.ts";
+import type { UserConfig } from "../src/training/config.ts";
+import { adamW, distance, plain, samples, someWeights } from "./engine-fixtures.ts";
+import { lettersEnvironment } from "./letters.ts";
+
+/**
+ * A real SkyRL server on a CPU. RETROGRADE_SKYRL_HOME names the folder in which `.ci/skyrl` installed and started it: there are its model and
+ * `server.env`. RETROGRADE_SKYRL_START names the script that starts it again.
+ */
+const home = process.env.RETROGRADE_SKYRL_HOME;
+const start = process.env.RETROGRADE_SKYRL_START;
+const there = home !== undefined && existsSync(join(home, "server.env"));
+const because = there ? "" : " — skipped: no SkyRL server runs (./.ci/skyrl)";
+const patience = { timeout: 280_000 };
+
+const server = (name: string) =>
+  new RegExp(`${name}=(\\S+)`).exec(readFileSync(join(home ?? "", "server.env"), "utf8"))?.[1] ?? "";
+const url = () => server("TINKER_BASE_URL");
+const model = join(home ?? "", "tiny-qwen3");
+const out = mkdtempSync(join(tmpdir(), "retrograde-skyrl-"));
+
+const configuration = (name: string, changes: UserConfig): UserConfig => ({
+  ...{ environment: lettersEnvironment(), model, out: join(out, name), seed: 3, steps: 2 },
+  engine: { kind: "tinker", url: url(), model: "tiny-qwen3", rank: 4, maxLength: 512 },
+  rollout: { tasksPerStep: 2, groupSize: 4, maxTokens: 6 },
+  optimizer: { learningRate: 1e-2, clipNorm: "off" },
+  evaluation: { tasks: 0 },
+  checkpoint: { exact: false },
+  ...changes,
+});
+
+const run = async (name: string, changes: UserConfig) => {
+  const config = configuration(name, changes);
+  await runPlan(await planRun(config));
+  return readMetrics(join(out, name));
+};
+
+/** Rewards differ from rollout to rollout in the letters' world only if "b" is said, which a random model of 512 tokens does rarely: lengths do. */
+const rewards: UserConfig["rewards"] = [
+  {
+    name: "short",
+    verify: ({ trajectory }) => -trajectory.turns.reduce((sum, { action }) => sum + action.length + (action[0] % 7), 0),
+  },
+];
+
+test.skipIf(!there).each(["seeupo", "grpo"] as const)(
+  `%s trains through a real SkyRL server, and logs its calls${because}`,
+  patience,
+  async (kind) => {
+    const metrics = await run(kind, { algorithm: kind, rewards });
+    expect(metrics).toHaveLength(2);
+    for (const { metrics: step } of metrics) {
+      expect(Number(step.samplerGapMax)).toBeLessThan(1e-4);
+      expect(Number.isFinite(Number(step.gradientNorm))).toBe(true);
+    }
+    for (const { requests, serverWaits, sharedTokens, trainedTokens } of readTimings(join(out, kind))) {
+      expect(requests).toBeGreaterThan(8);
+      expect(serverWaits).toBeLessThanOrEqual(kind === "grpo" ? 3 : 5);
+      expect(trainedTokens).toBeGreaterThan(Number(sharedTokens));
+    }
+  },
+);
+
+test.skipIf(!there)(`SFT through a real SkyRL server lowers its loss${because}`, patience, async () => {
+  const data = join(out, "chats.jsonl");
+  const said = (word: string) => ({
+    messages: [
+      { role: "user", content: word },
+      { role: "assistant", content: "look up the flight" },
+    ],
+  });
+  writeFileSync(data, ["book", "order", "weather", "cancel"].map((word) => JSON.stringify(said(word))).join("\n"));
+  const metrics = await run("sft", {
+    algorithm: { kind: "sft", data, tokensPerStep: 200 },
+    steps: 6,
+    optimizer: { learningRate: 5e-2, clipNorm: "off" },
+  });
+  const losses = metrics.map(({ metrics: step }) => Number(step.loss));
+  expect(losses.at(-1)).toBeLessThan(0.7 * losses[0]);
+});
+
+test.skipIf(!there)(
+  `ARPO without branches trains through a real SkyRL server; branches are refused by name${because}`,
+  patience,
+  async () => {
+    const branching = configuration("branching", { algorithm: "arpo", rewards });
+    await expect(planRun(branching).then(runPlan)).rejects.toThrow(/rollout\.branching\.entropy.*top-logprobs/s);
+    const rollout = { tasksPerStep: 2, groupSize: 4, maxTokens: 6, branching: "off" } as const;
+    // Its loss does not accumulate over passes, so a batch is one mini-batch.
+    const metrics = await run("arpo", { algorithm: { kind: "arpo", miniBatches: 1 }, rollout, rewards });
+    expect(metrics).toHaveLength(2);
+  },
+);
+
+const open = (findings: Findings | undefined) =>
+  createTinkerEngine({
+    ...{
+      baseUrl: url(),
+      model: "tiny-qwen3",
+      rank: 4,
+      seed: 1,
+      vocabularySize: 512,
+      maxLength: 2048,
+      patienceMs: 60_000,
+      findings,
+    },
+  });
+
+test.skipIf(!there)(`the probe finds on a real SkyRL server what the table of servers says${because}`, patience, async () => {
+  const engine = await open(undefined);
+  const { form, clips, topLogprobs, rejected, logprobGap } = engine.findings;
+  const recorded = probedServers.find(({ name }) => name === "SkyRL 0.4.0, JAX");
+  expect({ form: form.name, clips, topLogprobs }).toEqual(recorded?.findings);
+  expect(rejected.join()).toMatch(/cross_entropy with signed weights: twice the weights/);
+  expect(logprobGap).toBeLessThan(1e-4);
+  await engine.dispose();
+});
+
+const restartable = there && start !== undefined;
+test.skipIf(!restartable)(
+  `the engine's process is killed in a step: the run continues on a restarted server, and nothing is applied twice${restartable ? "" : because || " — skipped: RETROGRADE_SKYRL_START names no script"}`,
+  patience,
+  async () => {
+    const expected = await open(undefined);
+    const engine = await open(expected.findings);
+    const one = async (each: typeof engine) => {
+      await each.forwardBackward(samples, someWeights, plain);
+      await each.step(adamW);
+    };
+    await one(expected);
+    await one(expected);
+    const undisturbed = await expected.logprobs(samples, plain);
+    await one(engine);
+    await engine.saveState(join(out, "killed"));
+    const broken = engine.forwardBackward(samples, someWeights, plain).then(() => engine.step(adamW));
+    process.kill(Number(server("TINKER_ENGINE_PID")), "SIGKILL");
+    const env = { ...process.env, TINKER_HOME: home, TINKER_PORT: new URL(url()).port, TINKER_KEEP_DB: "1" };
+    const again = spawnSync(resolve(start ?? ""), [], { env, stdio: ["ignore", "ignore", "pipe"] });
+    expect(String(again.stderr).slice(-500), "the server starts again").not.toMatch(/did not start/);
+    await broken;
+    expect(engine.weightVersion).toBe(2);
+    expect(distance(await engine.logprobs(samples, plain), undisturbed)).toBeLessThan(1e-5);
+    await engine.dispose();
+    void expected.dispose().catch(() => {}); // its model is gone with the process
+  },
+);
