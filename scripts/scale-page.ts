@@ -25,8 +25,8 @@ const table = (rows: readonly (readonly string[])[]) => {
 };
 
 function serverTable(): string {
-  const possible = tinkerCapabilities({ accumulates: true, clips: true, topLogprobs: true });
-  const certain = tinkerCapabilities({ accumulates: false, clips: false, topLogprobs: false });
+  const possible = tinkerCapabilities({ accumulates: true, adam: true, clips: true, topLogprobs: true });
+  const certain = tinkerCapabilities({ accumulates: false, adam: false, clips: false, topLogprobs: false });
   const columns = probedServers.map((server) => capabilitiesOf(server));
   const rows = capabilities.map((name) => [
     `\`${name}\`: ${capabilityMeanings[name]}`,

@@ -10,6 +10,7 @@ import { createTinkerEngine, type TinkerEngine } from "../src/engines/tinker/eng
 import type { Findings } from "../src/engines/tinker/probe.ts";
 import { serveModel } from "../src/sdk/served-model.ts";
 import { type RunningServer, type ServerOptions, startTinkerServer } from "../src/server/tinker/server.ts";
+import { decodeForwardBackwardResult, encodeForwardBackwardResult } from "../src/tinker/wire/forward-backward.ts";
 import { adamW, distance, expectClose, plain, samples, someWeights } from "./engine-fixtures.ts";
 import { engineSuite } from "./engine-suite.ts";
 import { moreLettersTokenizer } from "./letters.ts";
@@ -57,6 +58,46 @@ const ours: readonly Capability[] = [
 ];
 engineSuite("The engine on our own server", open, ours);
 
+const options = {
+  ...{ model: "tiny", rank: lora.rank, seed: lora.seed, vocabularySize: tokenizer.size, maxLength: 256 },
+  patienceMs: 5_000,
+};
+
+/** As SkyRL with FSDP: of a step's settings the server takes the learning rate alone, and clips at 1. */
+const fixedAdam: typeof globalThis.fetch = (input, init) => {
+  if (!String(input).endsWith("/optim_step")) return fetch(input, init);
+  const body = JSON.parse(new TextDecoder().decode(init?.body as Uint8Array)) as { adam_params: { learning_rate: number } };
+  const { learning_rate } = body.adam_params;
+  const adam_params = { learning_rate, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.01, grad_clip_norm: 1 };
+  return fetch(input, { ...init, body: JSON.stringify({ ...body, adam_params }) });
+};
+
+/** As a server that computes in bfloat16: log-probs of passes are rounded to 8 bits. */
+function sixteenBits(): typeof globalThis.fetch {
+  const passes = new Set<string>();
+  return async (input, init) => {
+    const response = await fetch(input, init);
+    if (String(input).endsWith("/forward_backward")) {
+      const answer = (await response.clone().json()) as { request_id: string };
+      passes.add(answer.request_id);
+    }
+    if (!String(input).endsWith("/retrieve_future") || !response.headers.get("content-type")?.includes("protobuf"))
+      return response;
+    const { request_id } = JSON.parse(new TextDecoder().decode(init?.body as Uint8Array)) as { request_id: string };
+    if (!passes.has(request_id)) return response;
+    const result = decodeForwardBackwardResult(new Uint8Array(await response.arrayBuffer()));
+    const logprobs = result.fields.logprobs.map((row) => Array.from(row, bfloat16));
+    const bytes = encodeForwardBackwardResult({ ...result, fields: { ...result.fields, logprobs } }, "");
+    return new Response(new Uint8Array(bytes), { headers: { "content-type": "application/x-protobuf" } });
+  };
+}
+
+function bfloat16(value: number): number {
+  const bits = new Uint32Array(Float32Array.of(value).buffer);
+  bits[0] = (bits[0] + 0x8000) & 0xffff0000;
+  return new Float32Array(bits.buffer)[0];
+}
+
 const skyrl = process.env.RETROGRADE_SKYRL_URL;
 let found: Findings | undefined;
 const openSkyrl = async () => {
@@ -71,8 +112,41 @@ else engineSuite("The engine on a real SkyRL server", openSkyrl, ["reference", "
 describe("on our own server", () => {
   test("cross-entropy is the linear form, and samples are the trainer's to the last digit of a float32", async () => {
     const engine = await open();
-    expect(engine.findings).toMatchObject({ form: { lossFn: "cross_entropy" }, rejected: [], clips: true, topLogprobs: true });
+    expect(engine.findings).toMatchObject({
+      form: { lossFn: "cross_entropy" },
+      rejected: [],
+      adam: true,
+      clips: true,
+      topLogprobs: true,
+    });
     expect(engine.findings.logprobGap).toBeLessThan(1e-4);
+    await engine.dispose();
+  });
+
+  test("a server with Adam's settings and clipping of its own: both are missing by name, and its steps are those settings'", async () => {
+    const engine = await createTinkerEngine({ ...options, baseUrl: server.baseUrl, fetch: fixedAdam });
+    expect(engine.findings).toMatchObject({ adam: false, clips: false, form: { lossFn: "cross_entropy" } });
+    expect(engine.info.capabilities).not.toContain("adam-settings");
+    expect(engine.info.fixedAdam).toEqual({ beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0.01 });
+    await engine.forwardBackward(samples, someWeights, plain);
+    await expect(engine.step(adamW)).rejects.toThrow(/adam-settings/);
+    await expect(engine.step({ ...adamW, epsilon: 1e-8, clipNorm: 1 })).rejects.toThrow(/gradient-clipping/);
+    const step = { ...adamW, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0.01 };
+    await engine.step(step);
+    const local = await createLocalEngine({ model: join(folder, "tiny"), threads: 1, lora });
+    await local.forwardBackward(samples, someWeights, plain);
+    await local.step({ ...step, clipNorm: 1 });
+    // Where gradients are of the size of ε, their rounding decides the direction of Adam's first step.
+    expect(distance(await engine.logprobs(samples, plain), await local.logprobs(samples, plain))).toBeLessThan(5e-3);
+    for (const each of [engine, local]) await each.dispose();
+  });
+
+  test("log-probs of 16 bits: the probe measures larger steps, and the limit of the gap follows", async () => {
+    const engine = await createTinkerEngine({ ...options, baseUrl: server.baseUrl, fetch: sixteenBits() });
+    expect(engine.findings).toMatchObject({ adam: true, clips: true, form: { lossFn: "cross_entropy" } });
+    expect(engine.findings.logprobGap).toBeGreaterThan(1e-3);
+    expect(engine.findings.logprobGap).toBeLessThan(0.02);
+    expect(engine.info.logprobTolerance).toBe(Math.max(0.02, 10 * engine.findings.logprobGap));
     await engine.dispose();
   });
 

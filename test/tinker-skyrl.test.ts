@@ -117,9 +117,9 @@ const open = (findings: Findings | undefined) =>
 
 test.skipIf(!there)(`the probe finds on a real SkyRL server what the table of servers says${because}`, patience, async () => {
   const engine = await open(undefined);
-  const { form, clips, topLogprobs, rejected, logprobGap } = engine.findings;
+  const { form, adam, clips, topLogprobs, rejected, logprobGap } = engine.findings;
   const recorded = probedServers.find(({ name }) => name === "SkyRL 0.4.0, JAX");
-  expect({ form: form.name, clips, topLogprobs }).toEqual(recorded?.findings);
+  expect({ form: form.name, adam, clips, topLogprobs }).toEqual(recorded?.findings);
   expect(rejected.join()).toMatch(/cross_entropy with signed weights: twice the weights/);
   expect(logprobGap).toBeLessThan(1e-4);
   await engine.dispose();

@@ -62,8 +62,8 @@ function capabilityRange(engine: EngineConfig): { certain: readonly Capability[]
       throw refusedEndpoint();
     case "tinker":
       return {
-        certain: tinkerCapabilities({ accumulates: false, clips: false, topLogprobs: false }),
-        possible: tinkerCapabilities({ accumulates: true, clips: true, topLogprobs: true }),
+        certain: tinkerCapabilities({ accumulates: false, adam: false, clips: false, topLogprobs: false }),
+        possible: tinkerCapabilities({ accumulates: true, adam: true, clips: true, topLogprobs: true }),
       };
   }
 }

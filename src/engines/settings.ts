@@ -36,6 +36,15 @@ const tinker = z.strictObject({
   rank: z.int().min(0).default(32),
   /** Longest sequence in tokens, if the server does not say. */
   maxLength: z.int().min(2).default(32_768),
+  /** Adam's settings of a server that takes none from requests, as it was started. Default: those of SkyRL 0.4.0. */
+  adam: z
+    .strictObject({
+      beta1: z.number().min(0).lt(1).default(0.9),
+      beta2: z.number().min(0).lt(1).default(0.999),
+      epsilon: z.number().positive().default(1e-8),
+      weightDecay: z.number().min(0).default(0.01),
+    })
+    .optional(),
   /** Samples in flight at once. */
   inFlight: z.int().min(1).default(64),
 });

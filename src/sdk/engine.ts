@@ -78,16 +78,18 @@ async function openLocal(
 }
 
 async function openTinker(
-  { url, model, rank, maxLength, inFlight }: TinkerEngineConfig,
+  { url, model, rank, maxLength, inFlight, adam }: TinkerEngineConfig,
   { tokenizer }: ModelParts,
   { seed = 0 }: EnginePurpose,
 ): Promise<OpenedEngine> {
   const engine = await createTinkerEngine({
     ...{ baseUrl: url, model, rank, maxLength, inFlight, seed, tags: ["retrograde"] },
     vocabularySize: tokenizer.size,
+    fixedAdam: adam,
     decode: (tokens: readonly TokenId[]) => tokenizer.decode(tokens),
   });
   const { form, logprobGap } = engine.findings;
   const gap = logprobGap.toExponential(1);
-  return { engine, device: `Tinker server ${url}: ${form.name}, sampler within ${gap} nats of the trainer` };
+  const own = engine.findings.adam ? "" : ", with Adam's settings and clipping of its own";
+  return { engine, device: `Tinker server ${url}: ${form.name}, sampler within ${gap} nats of the trainer${own}` };
 }

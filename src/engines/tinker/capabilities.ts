@@ -3,15 +3,16 @@ import type { Capability } from "../../core/policy.ts";
 /** What the probe of a server decides. */
 export interface Probed {
   readonly accumulates: boolean;
+  readonly adam: boolean;
   readonly clips: boolean;
   readonly topLogprobs: boolean;
 }
 
 /** What a Tinker server can do for a run, by what the probe found. */
-export function tinkerCapabilities({ accumulates, clips, topLogprobs }: Probed): Capability[] {
+export function tinkerCapabilities({ accumulates, adam, clips, topLogprobs }: Probed): Capability[] {
   const has: Readonly<Partial<Record<Capability, boolean>>> = {
     reference: true,
-    "adam-settings": true,
+    "adam-settings": adam,
     "exact-state": true,
     "gradient-accumulation": accumulates,
     "gradient-clipping": clips,

@@ -12,6 +12,7 @@ import {
 } from "../../tinker/index.ts";
 import { CallOrder } from "../call-order.ts";
 import {
+  type AdamSettings,
   type BackwardOptions,
   type Engine,
   type EngineCritic,
@@ -48,9 +49,14 @@ export interface TinkerEngineOptions extends TinkerOptions {
   readonly decode?: (tokens: readonly TokenId[]) => string;
   /** Of an earlier engine on the same server: then no throw-away model is made. */
   readonly findings?: Findings;
+  /** Adam's settings of a server that takes none. Default: those of SkyRL 0.4.0. */
+  readonly fixedAdam?: AdamSettings;
   /** How often a model that was lost is built again from the last state. Default 3. */
   readonly recoveries?: number;
 }
+
+/** `trainer.policy.optimizer_config` of SkyRL 0.4.0, where its FSDP and Megatron back ends are not told otherwise. */
+const skyrlAdam: AdamSettings = { beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0.01 };
 
 /**
  * Opens a model on a Tinker server for sampling and training. A throw-away model first shows which losses the server computes exactly.
@@ -109,9 +115,11 @@ export class TinkerEngine implements Engine {
       parameters: 0,
       vocabularySize: options.vocabularySize,
       maxLength: options.maxLength,
+      fixedAdam: findings.adam ? undefined : (options.fixedAdam ?? skyrlAdam),
       logprobTolerance: Math.max(0.02, 10 * findings.logprobGap),
       capabilities: tinkerCapabilities({
         accumulates: findings.form.accumulates,
+        adam: findings.adam,
         clips: findings.clips,
         topLogprobs: findings.topLogprobs,
       }),

@@ -8,6 +8,7 @@ export interface ProbedServer {
   readonly findings: {
     /** Name of the linear loss that it computes exactly. */
     readonly form: string;
+    readonly adam: boolean;
     readonly clips: boolean;
     readonly topLogprobs: boolean;
   };
@@ -19,12 +20,12 @@ export interface ProbedServer {
 export const probedServers: readonly ProbedServer[] = [
   {
     name: "retrograde serve --tinker",
-    findings: { form: linearForms[0].name, clips: true, topLogprobs: true },
+    findings: { form: linearForms[0].name, adam: true, clips: true, topLogprobs: true },
     measured: "test/tinker-engine.test.ts, in every test run",
   },
   {
     name: "SkyRL 0.4.0, JAX",
-    findings: { form: linearForms[1].name, clips: false, topLogprobs: false },
+    findings: { form: linearForms[1].name, adam: true, clips: false, topLogprobs: false },
     measured: "test/tinker-skyrl.test.ts, on a CPU",
   },
 ];
@@ -32,9 +33,6 @@ export const probedServers: readonly ProbedServer[] = [
 /** What a run can ask for on a server with these findings. */
 export function capabilitiesOf({ findings }: ProbedServer): Capability[] {
   const form = linearForms.find(({ name }) => name === findings.form);
-  return tinkerCapabilities({
-    accumulates: form?.accumulates ?? false,
-    clips: findings.clips,
-    topLogprobs: findings.topLogprobs,
-  });
+  const { adam, clips, topLogprobs } = findings;
+  return tinkerCapabilities({ accumulates: form?.accumulates ?? false, adam, clips, topLogprobs });
 }
