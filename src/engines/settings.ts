@@ -5,6 +5,8 @@ import { z } from "zod";
  * sdk/engine.ts.
  */
 
+const precision = z.enum(["float32", "int8"]);
+
 /** LoRA (arXiv:2106.09685). Defaults: rank 32, Tinker's training clients; alpha 32 and all linear modules, "LoRA Without Regret" (2025). */
 const lora = z.strictObject({
   rank: z.int().min(1).default(32),
@@ -12,6 +14,8 @@ const lora = z.strictObject({
   targets: z.union([z.literal("all-linear"), z.array(z.string().min(1)).min(1)]).default("all-linear"),
   /** A folder in PEFT format: the adapter to continue training. Default: a new adapter. */
   from: z.string().min(1).optional(),
+  /** What the matrices of the frozen layers are held in. 8 bits take a quarter of the memory, and the sampler then computes with them too. */
+  base: precision.default("float32"),
 });
 
 /** ONNX Runtime, or OpenVINO, on this machine. */
@@ -23,6 +27,12 @@ const local = z.strictObject({
   threads: z.int().min(1).default(2),
   /** Trains an adapter instead of the model. Default: the model itself. */
   lora: lora.optional(),
+  sampling: z
+    .strictObject({
+      /** What the sampler's products compute with. In 8 bits its log-probs differ from the trainer's, which a correction accounts for. */
+      weights: precision.default("float32"),
+    })
+    .optional(),
 });
 
 /** A Tinker server: the hosted service, SkyRL, TuFT, or `retrograde serve --tinker`. Its key is in TINKER_API_KEY. */

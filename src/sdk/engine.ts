@@ -64,7 +64,7 @@ export async function requireRoom(folder: string, config: EngineConfig, { use }:
 }
 
 async function openLocal(
-  { device, threads, lora }: LocalEngineConfig,
+  { device, threads, lora, sampling }: LocalEngineConfig,
   { folder, tokenizer }: ModelParts,
   { seed = 0 }: EnginePurpose,
 ): Promise<OpenedEngine> {
@@ -72,7 +72,7 @@ async function openLocal(
   const decode = (tokens: readonly TokenId[]) => tokenizer.decode(tokens);
   const adapter = lora && { ...lora, seed };
   return {
-    engine: await createLocalEngine({ model: folder, threads, provider, lora: adapter, decode }),
+    engine: await createLocalEngine({ model: folder, threads, provider, lora: adapter, sampling, decode }),
     device: description,
   };
 }

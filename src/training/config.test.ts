@@ -108,6 +108,19 @@ test("an adapter is trained only where it is asked for", () => {
   expect(() => resolveConfig({ engine: { lora: { rang: 4 } } } as object)).toThrow('Did you mean "rank"?');
 });
 
+test("a sampler in 8 bits brings a correction; a base in 8 bits brings the sampler", () => {
+  expect(resolveConfig().correction).toBe("off");
+  for (const engine of [{ sampling: { weights: "int8" } }, { lora: { base: "int8" } }] as const) {
+    const config = resolveConfig({ engine });
+    expect(config.engine).toMatchObject({ sampling: { weights: "int8" } });
+    expect(config.correction).toMatchObject({ level: "token", beyond: "truncate", high: 2 });
+    expect(resolveConfig({ engine, correction: "off" }).correction).toBe("off");
+  }
+  expect(() => resolveConfig({ engine: { lora: { base: "int8" }, sampling: { weights: "float32" } } })).toThrow(
+    /engine\.sampling\.weights is "float32"; expected "int8" where engine\.lora\.base is/,
+  );
+});
+
 test("an engine is chosen by its kind, and the local one needs none", () => {
   expect(resolveConfig({ engine: "local" }).engine).toEqual(resolveConfig().engine);
   expect(resolveConfig({ engine: { threads: 1 } }, { engine: { device: "auto" } }).engine).toMatchObject({

@@ -172,6 +172,10 @@ const consistentSchema = trainingConfigSchema
     path: ["evaluation", "tasks"],
     message: `at most ${maxEvaluatedEpisodes} episodes in an evaluation (evaluation.tasks × evaluation.k): all of them are in memory at once`,
   })
+  .refine(({ engine }) => engine.kind !== "local" || engine.lora?.base !== "int8" || engine.sampling?.weights === "int8", {
+    path: ["engine", "sampling", "weights"],
+    message: '"int8" where engine.lora.base is: the frozen layers have no other form',
+  })
   .refine(({ algorithm, rollout }) => !("miniBatches" in algorithm) || algorithm.miniBatches <= rollout.tasksPerStep, {
     path: ["algorithm", "miniBatches"],
     message: "at most rollout.tasksPerStep: groups are dealt out whole",
@@ -252,7 +256,10 @@ export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): Tr
   const asked = merge(merge(chosenByDefault, spelledOut(user)), spelledOut(flags));
   return parseSettings(
     consistentSchema,
-    merge(merge(merge(chosenByAlgorithm(asked), chosenByAhead(asked)), chosenByWorld(asked)), asked),
+    [chosenByAlgorithm, chosenByAhead, chosenByPrecision, chosenByWorld]
+      .map((choose) => choose(asked))
+      .concat(asked)
+      .reduce(merge),
   );
 }
 
@@ -299,6 +306,16 @@ function chosenByWorld(asked: unknown): unknown {
 function chosenByAhead(asked: unknown): unknown {
   const rollout = isRecord(asked) ? asked.rollout : undefined;
   return isRecord(rollout) && Number(rollout.ahead) > 0 ? { correction: {} } : undefined;
+}
+
+/** A sampler in 8 bits draws from another distribution than the trainer's: what it drew is weighted. */
+function chosenByPrecision(asked: unknown): unknown {
+  const { sampling, lora } = isRecord(asked) && isRecord(asked.engine) ? asked.engine : {};
+  const samples = isRecord(sampling) ? sampling.weights : undefined;
+  const base = isRecord(lora) ? lora.base : undefined;
+  if (samples !== "int8" && base !== "int8") return undefined;
+  const engine = base === "int8" ? { engine: { sampling: { weights: "int8" } } } : {};
+  return { ...engine, correction: {} };
 }
 
 /** True where a configuration brings its own environment rather than the name of one. */

@@ -23,12 +23,14 @@ import type { Runtime } from "./machine/runtime.ts";
 import { readAdapter, writeAdapter } from "./model/adapter-folder.ts";
 import type { Arrays } from "./model/arrays.ts";
 import { entropyHead, logprobHead } from "./model/heads.ts";
+import { dequantise, type Int8Matrices, int8LogprobTolerance, int8Of, layerMatrices } from "./model/int8.ts";
 import { initialiseAdapter, type LoraSettings, mergeAdapter, resolveLora, switchedOff } from "./model/lora.ts";
-import { type ModelConfig, parameterShapes } from "./model/model-config.ts";
+import { type ModelConfig, parameterCount, parameterShapes } from "./model/model-config.ts";
 import { loadModel, type Model, saveModel } from "./model/model-folder.ts";
 import { readSafetensors, type Tensor, writeSafetensors } from "./model/safetensors.ts";
 import { type FrozenParts, LocalFrozenPolicy, readFrozen } from "./sampling/frozen.ts";
 import { type LocalAction, LocalSampler, type SamplerOptions } from "./sampling/sampler.ts";
+import type { SamplerWeights } from "./sampling/sampling-graph.ts";
 import { LocalCritic } from "./training/critic.ts";
 import { Learner, type LearnerOptions, type TrainingCount } from "./training/learner.ts";
 
@@ -51,6 +53,13 @@ export interface LocalEngineOptions {
   readonly lora?: LoraOptions;
   /** Whether layers compute their activations again in the backward half; where these would fill the memory if left out. */
   readonly recompute?: boolean;
+  /** What the sampler computes with. */
+  readonly sampling?: {
+    /** Default "float32", and "int8" where the base of an adapter is in 8 bits. */
+    readonly weights?: SamplerWeights;
+    /** For keys and values of rollouts that wait for their next turn. Default 512 MiB. */
+    readonly cacheBytes?: number;
+  };
 }
 
 export interface LoraOptions extends LoraSettings {
@@ -58,10 +67,12 @@ export interface LoraOptions extends LoraSettings {
   readonly seed: number;
   /** A folder in PEFT format: the adapter to go on with, made with the same settings. A new one if left out. */
   readonly from?: string;
+  /** What the matrices of the frozen layers are held in. Default "float32". */
+  readonly base?: "float32" | "int8";
 }
 
 /** Keys and values of rollouts that wait for their next turn. */
-const cacheBytes = 512 * 2 ** 20;
+export const defaultCacheBytes = 512 * 2 ** 20;
 
 /**
  * Opens a model for sampling and training on this machine.
@@ -91,6 +102,8 @@ export class LocalEngine implements Engine {
   readonly #parameters: Map<string, Float32Array>;
   /** The others. */
   readonly #frozen: Map<string, Float32Array>;
+  /** The rest of them, in 8 bits. */
+  readonly #int8: Int8Matrices | undefined;
   readonly #learner: Learner;
   readonly #learnerOptions: LearnerOptions;
   readonly #sampler: LocalSampler;
@@ -112,21 +125,34 @@ export class LocalEngine implements Engine {
       decode,
       lora,
       recompute,
+      sampling = {},
     }: LocalEngineOptions,
     adapter?: Map<string, Float32Array>,
   ) {
-    this.#model = model;
+    // An adapter is saved with the base below: the model's own arrays would be held beside its 8 bits.
+    this.#model = lora === undefined ? model : { ...model, parameters: new Map() };
     this.#config = adaptedConfig(model.config, lora);
     const base = new Map([...model.parameters].map(([key, { data }]) => [key, data]));
     this.#parameters = lora === undefined ? base : (adapter ?? initialiseAdapter(this.#config, lora.seed));
     this.#frozen = lora === undefined ? new Map() : base;
+    const weights = sampling.weights ?? lora?.base ?? "float32";
+    if (weights === "float32" && lora?.base === "int8") {
+      throw new EngineError("sampling.weights", weights, {
+        expected: '"int8"',
+        hint: 'The base of the adapter is held in 8 bits, and in no other form: set lora.base to "float32" to sample with float32.',
+      });
+    }
+    const frozenInt8 = lora !== undefined && weights === "int8" ? int8Of(model.config, base) : undefined;
+    this.#int8 = lora?.base === "int8" ? frozenInt8 : undefined;
+    if (this.#int8 !== undefined) for (const key of layerMatrices(model.config)) base.delete(key);
     this.info = {
       name,
-      parameters: [...base.values()].reduce((sum, { length }) => sum + length, 0),
+      parameters: parameterCount(model.config),
       vocabularySize: model.config.vocabSize,
       maxLength: Math.min(maxLength ?? Number.POSITIVE_INFINITY, model.config.maxPositionEmbeddings),
       // Sessions on WebGPU share one device, which takes one run at a time.
       capabilities: localCapabilities(provider),
+      ...(weights === "int8" && { logprobTolerance: int8LogprobTolerance }),
     };
     this.#learnerOptions = {
       threads,
@@ -136,10 +162,14 @@ export class LocalEngine implements Engine {
       count: this.#count,
       order: this.#order,
       frozen: this.#frozen,
+      int8: this.#int8,
       recompute,
     };
     this.#learner = new Learner(this.#config, [logprobHead, entropyHead], this.#parameters, this.#learnerOptions);
-    this.#samplerOptions = { threads, provider, runtime, slots, maxLength: this.info.maxLength, cacheBytes, decode };
+    const { cacheBytes = defaultCacheBytes } = sampling;
+    const { maxLength: longest } = this.info;
+    const int8 = frozenInt8;
+    this.#samplerOptions = { threads, provider, runtime, slots, maxLength: longest, cacheBytes, decode, weights, int8 };
     this.#sampler = new LocalSampler(this.#config, this.#all(), 0, this.#samplerOptions);
   }
 
@@ -224,7 +254,11 @@ export class LocalEngine implements Engine {
 
   async #saveModel(folder: string): Promise<void> {
     if (this.#config.lora === undefined) return saveModel(folder, this.#model, { dtype: "float32" });
-    const merged = tensorsOf(await mergeAdapter(this.#config, this.#frozen, this.#parameters), parameterShapes(this.#config));
+    // The policy that was trained is the adapter on the base as it was held.
+    const base = new Map(this.#frozen);
+    for (const [name, matrix] of this.#int8 ?? [])
+      if (!base.has(name)) base.set(name, dequantise(matrix, new Float32Array(matrix.integers.length)));
+    const merged = tensorsOf(await mergeAdapter(this.#config, base, this.#parameters), parameterShapes(this.#config));
     await saveModel(folder, { ...this.#model, parameters: merged }, { dtype: "float32" });
     await this.#saveAdapter(join(folder, "adapter"));
   }

@@ -2,8 +2,9 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { EngineError } from "../../core/errors.ts";
 import { availableMemory } from "./machine/memory-available.ts";
-import { estimateMemory, type MemoryUse, parameterCount, parameterText, requireMemory, totalBytes } from "./memory.ts";
+import { estimateMemory, type MemoryUse, parameterText, requireMemory, totalBytes } from "./memory.ts";
 import type { ModelConfig } from "./model/model-config.ts";
+import { parameterCount } from "./model/model-config.ts";
 
 const qwen2 = (sizes: Partial<ModelConfig>): ModelConfig => ({
   ...{ architecture: "qwen2", eosTokenIds: [], maxPositionEmbeddings: 2048, rmsNormEps: 1e-6, attentionBias: true },

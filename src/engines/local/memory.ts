@@ -1,6 +1,6 @@
 import { EngineError } from "../../core/errors.ts";
 import { adapterShapes, type LoraSettings, resolveLora } from "./model/lora.ts";
-import { type ModelConfig, parameterShapes } from "./model/model-config.ts";
+import { type ModelConfig, parameterCount, parameterShapes } from "./model/model-config.ts";
 import { largeBytes } from "./sampling/sampling-graph.ts";
 import { longestWholeRow, microBatchTokens, passBytes, rowTokens } from "./training/learner.ts";
 import { keptBytesOfToken, layerBytesOfToken, pieceBytes, scoreBytes, wholeGraphBytes } from "./training/recompute.ts";
@@ -87,10 +87,6 @@ function frozenPolicies(ahead: number, learnedBytes: number, sampling: readonly 
 
 export function totalBytes(parts: readonly MemoryPart[]): number {
   return parts.reduce((sum, { bytes }) => sum + bytes, 0);
-}
-
-export function parameterCount(config: ModelConfig): number {
-  return [...parameterShapes(config).values()].reduce((sum, shape) => sum + product(shape), 0);
 }
 
 function learnedShapes(config: ModelConfig, lora: LoraSettings | undefined): (readonly number[])[] {

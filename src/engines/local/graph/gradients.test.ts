@@ -153,6 +153,16 @@ const cases: { readonly [O in OpName]: readonly Case[] } = {
       build: (g, [q, k]) => g.attentionProbabilities(q, k, g.input("mask", [2, 1, 3, 5]), 1),
     },
   ],
+  int8Product: [
+    {
+      title: "a matrix in 8 bits",
+      operands: [[2, 3]],
+      build: (g, [x]) => {
+        const integers = g.constant(Int8Array.of(1, -2, 3, 4, -5, 6), [3, 2]);
+        return g.apply("int8Product", [x, integers, g.constant(Float32Array.of(0.5, 2), [2])], {})[0];
+      },
+    },
+  ],
   cachedAttention: [
     {
       title: "grouped heads",

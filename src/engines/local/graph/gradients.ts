@@ -59,6 +59,7 @@ export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } =
     return [da, db];
   },
 
+  int8Product: null,
   reshape: (g, { inputs: [x] }, [dy]) => [dy && g.reshape(dy, x.shape)],
   transpose: (g, { attributes: { permutation } }, [dy]) => [
     dy &&

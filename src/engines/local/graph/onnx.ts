@@ -15,11 +15,11 @@ import { onDevice } from "../machine/device-memory.ts";
 import { openvinoRuntime } from "../machine/openvino.ts";
 import { nodeRuntime, type Runtime } from "../machine/runtime.ts";
 import { fuse } from "./fusions.ts";
-import { type Constant, type DType, Graph, type Node, type Tensor } from "./graph.ts";
+import { type Constant, type DType, Graph, type Node, type Tensor, typeOfArray } from "./graph.ts";
 import { type Lowering, type OnnxAttribute, type OnnxNode, ops } from "./ops.ts";
 
 /** Field numbers and enum values below are those of onnx.proto (IR version 9, opset 18). */
-const elementTypes = { float32: 1, int32: 6, int64: 7 } as const satisfies Record<DType, number>;
+const elementTypes = { float32: 1, int8: 3, int32: 6, int64: 7 } as const satisfies Record<DType, number>;
 const attributeTypes = { float: 1, int: 2, string: 3, ints: 7 } as const;
 
 /** The graph as an ONNX model for a provider, in protobuf. Nodes whose values nothing uses are left out. */
@@ -137,7 +137,7 @@ export class Session {
 }
 
 export interface Value {
-  readonly data: Float32Array | Int32Array | BigInt64Array;
+  readonly data: Float32Array | Int32Array | BigInt64Array | Int8Array;
   readonly shape: readonly number[];
   /** Keeps its numbers until `forgetOnDevice`, so that a device may keep a copy. */
   readonly constant?: boolean;
@@ -148,12 +148,8 @@ export interface FloatValue extends Value {
 
 function tensorsOf({ Tensor }: Runtime, values: Readonly<Record<string, Value>>): Record<string, OrtTensor> {
   return Object.fromEntries(
-    Object.entries(values).map(([name, { data, shape }]) => [name, new Tensor(typeOf(data), data, shape as number[])]),
+    Object.entries(values).map(([name, { data, shape }]) => [name, new Tensor(typeOfArray(data), data, shape as number[])]),
   );
-}
-
-function typeOf(data: Value["data"]): DType {
-  return data instanceof Float32Array ? "float32" : data instanceof Int32Array ? "int32" : "int64";
 }
 
 /** By type and number of axes. Never closed: a tensor on the device that outlives its session takes the process down when it is freed. */
@@ -161,7 +157,7 @@ const uploaders = new Map<string, Promise<InferenceSession>>();
 
 /** The value on the WebGPU device: the output of a session that does nothing, since the binding has no call of its own for that. */
 async function upload(runtime: Runtime, value: Value): Promise<OrtTensor> {
-  const kind = `${typeOf(value.data)} ${value.shape.length}`;
+  const kind = `${typeOfArray(value.data)} ${value.shape.length}`;
   const session = uploaders.get(kind) ?? openUploader(runtime, value);
   uploaders.set(kind, session);
   return (await (await session).run(tensorsOf(runtime, { x: value }), ["y"])).y;
@@ -170,7 +166,7 @@ async function upload(runtime: Runtime, value: Value): Promise<OrtTensor> {
 function openUploader(runtime: Runtime, value: Value): Promise<InferenceSession> {
   const identity = new Graph();
   const sizes = value.shape.map((_, axis) => `D${axis}`);
-  identity.output("y", identity.input("x", sizes, typeOf(value.data)));
+  identity.output("y", identity.input("x", sizes, typeOfArray(value.data)));
   const options = { threads: 1, preferredOutputLocation: "gpu-buffer" } as const;
   return create(runtime, serialise(identity, "webgpu"), "webgpu", options);
 }

@@ -16,6 +16,7 @@ export interface Attributes {
   softmax: object;
   logSoftmax: object;
   matmul: { transA: boolean; transB: boolean; alpha: number };
+  int8Product: object;
   reshape: { shape: readonly Dim[] };
   transpose: { permutation: readonly number[] };
   concat: { axis: number };
@@ -68,6 +69,8 @@ interface Operator<A> {
 }
 
 const ms = "com.microsoft" as const;
+/** Number of the element type in onnx.proto. */
+const uint8 = 2;
 
 /** Every operator: the shape of what it makes, and its ONNX nodes (opset 18, and ONNX Runtime's own where they are faster). */
 export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
@@ -97,6 +100,35 @@ export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
     },
     lower: (to, [a, b], [out], attributes) =>
       product(to, [a.name, a.shape.length], [b.name, b.shape.length], out.name, attributes),
+  },
+
+  /**
+   * x [..., K] · (w ∘ s) with an int8 matrix w [K, N] and a scale s [N] for each of its columns. Each row of x is rounded to 8 bits by a scale of its
+   * own, the largest of its magnitudes over 127, so no row depends on its neighbours: r = round(127·x/max|x|), and the product of integers is exact.
+   */
+  int8Product: {
+    infer: ([x, w, s]) => {
+      const [inner, n] = w.shape;
+      if (x.shape.at(-1) !== inner || s.shape.length !== 1 || s.shape[0] !== n) throw misfit("int8Product", [x, w, s]);
+      return [{ shape: x.shape.with(-1, n), type: "float32" }];
+    },
+    lower: (to, [x, w, s], [out]) => {
+      const step = (type: string, inputs: readonly string[], attributes?: Record<string, OnnxAttribute>): string => {
+        const made = to.temporary();
+        to.emit({ type, inputs, outputs: [made], attributes });
+        return made;
+      };
+      const number = (value: number) => to.floats(Float32Array.of(value), [1]);
+      const largest = step("ReduceMax", [step("Abs", [x.name]), to.integers([-1])]);
+      // A row of zeros has no scale of its own.
+      const scale = step("Div", [step("Max", [largest, number(1e-30)]), number(127)]);
+      const rounded = step("Round", [step("Div", [x.name, scale])]);
+      const bytes = step("Cast", [step("Add", [rounded, number(128)])], { to: { int: uint8 } });
+      const zero = step("Cast", [number(128)], { to: { int: uint8 } });
+      const product = step("MatMulInteger", [bytes, w.name, step("Squeeze", [zero])]);
+      const scaled = step("Mul", [step("Cast", [product], { to: { int: 1 } }), s.name]);
+      to.emit({ type: "Mul", inputs: [scaled, scale], outputs: [out.name] });
+    },
   },
 
   reshape: {

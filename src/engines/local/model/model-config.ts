@@ -277,3 +277,7 @@ function refuseUnsupported(config: ConfigFile, architecture: Architecture, { typ
   if (config.attention_bias && architecture !== "qwen2") refuse("attention_bias", true, [false]);
   if (config.mlp_bias) refuse("mlp_bias", true, [false]);
 }
+
+export function parameterCount(config: ModelConfig): number {
+  return [...parameterShapes(config).values()].reduce((sum, shape) => sum + shape.reduce((a, b) => a * b, 1), 0);
+}

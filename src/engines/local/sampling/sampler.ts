@@ -7,15 +7,15 @@ import type { SampledAction, SampleRequest, SamplerStats } from "../../engine.ts
 import type { SessionOptions } from "../machine/device.ts";
 import { requireTokens } from "../machine/token-ids.ts";
 import type { Arrays } from "../model/arrays.ts";
-import type { ModelConfig } from "../model/model-config.ts";
+import { type ModelConfig, parameterCount } from "../model/model-config.ts";
 import { type Choice, chooseToken, needsLogits, topCandidates } from "./choose.ts";
 import { cacheBytesOfToken } from "./kv-cache.ts";
 import { PrefixCache } from "./prefix-cache.ts";
 import { type KeysAndValues, RowPools } from "./row-pools.ts";
-import { SamplingGraph, type StepOutputs } from "./sampling-graph.ts";
+import { SamplingGraph, type SamplingOptions, type StepOutputs } from "./sampling-graph.ts";
 import { StopStrings } from "./stop-strings.ts";
 
-export interface SamplerOptions extends SessionOptions {
+export interface SamplerOptions extends SessionOptions, Pick<SamplingOptions, "weights" | "int8"> {
   /** Actions sampled side by side. */
   readonly slots: number;
   /** Longest sequence, context and action together. */
@@ -88,7 +88,7 @@ export class LocalSampler {
     this.#parameters = parameters;
     this.#weightVersion = weightVersion;
     this.#options = options;
-    this.#rows = new RowPools(config, options.shortestClass ?? shortestClass(config, parameters));
+    this.#rows = new RowPools(config, options.shortestClass ?? shortestClass(config, options));
     this.#prefixes = new PrefixCache(config.kvHeads, options.cacheBytes);
   }
 
@@ -370,9 +370,9 @@ export class LocalSampler {
  * Tokens of the shortest class of rows: where padding as many tokens for some rows reads what a step of their own would read, the next
  * power of two.
  */
-function shortestClass(config: ModelConfig, parameters: Arrays): number {
-  const weights = [...parameters.values()].reduce((sum, { byteLength }) => sum + byteLength, 0);
-  return 2 ** Math.ceil(Math.log2((weights + dispatchBytes) / (rowsWorthAStep * cacheBytesOfToken(config))));
+function shortestClass(config: ModelConfig, { weights }: Pick<SamplerOptions, "weights">): number {
+  const bytes = (weights === "int8" ? 1 : 4) * parameterCount(config);
+  return 2 ** Math.ceil(Math.log2((bytes + dispatchBytes) / (rowsWorthAStep * cacheBytesOfToken(config))));
 }
 
 /** @throws EngineError naming what no model could sample */

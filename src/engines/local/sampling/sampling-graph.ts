@@ -1,8 +1,11 @@
+import { requireExactInt8 } from "../graph/exact-int8.ts";
 import { Graph, type Tensor } from "../graph/graph.ts";
+import { integersOf, scalesOf, useInt8Products } from "../graph/int8.ts";
 import { Session, type Value } from "../graph/onnx.ts";
 import type { SessionOptions } from "../machine/device.ts";
 import { forgetOnDevice } from "../machine/device-memory.ts";
 import type { Arrays } from "../model/arrays.ts";
+import { type Int8Matrices, int8Of } from "../model/int8.ts";
 import { adapterShapes, mergedParameters } from "../model/lora.ts";
 import { type ModelConfig, parameterShapes } from "../model/model-config.ts";
 import { rotationFeeds } from "../model/rotation.ts";
@@ -50,9 +53,15 @@ export interface StepOutputs {
 export const largeBytes = 512 * 2 ** 20;
 
 export interface SamplingOptions extends SessionOptions {
-  /** Whether weights are inputs; decided by their size if left out. */
+  /** Whether weights are inputs; decided by their size if left out. In 8 bits they always are. */
   readonly weightsAsInputs?: boolean;
+  /** What the matrices are rounded to. Default "float32". */
+  readonly weights?: SamplerWeights;
+  /** Matrices that are in 8 bits already, by name; "int8" rounds all others. */
+  readonly int8?: Int8Matrices;
 }
+
+export type SamplerWeights = "float32" | "int8";
 
 export class SamplingGraph {
   readonly #session: Session;
@@ -68,14 +77,30 @@ export class SamplingGraph {
 
   static async open(config: ModelConfig, parameters: Arrays, options: SamplingOptions): Promise<SamplingGraph> {
     const bytes = [...parameters.values()].reduce((sum, { byteLength }) => sum + byteLength, 0);
-    const weightsAsInputs = options.weightsAsInputs ?? bytes >= largeBytes;
-    const arrayOf = parametersOf(parameters);
+    if (options.weights === "int8") await requireExactInt8(options);
+    const int8 = options.weights === "int8" ? int8Of(config, parameters, options.int8) : undefined;
+    const weightsAsInputs = int8 !== undefined || (options.weightsAsInputs ?? bytes >= largeBytes);
     const weights = new Map<string, Value>();
-    for (const [name, shape] of [...parameterShapes(config), ...adapterShapes(config)])
-      weights.set(name, { data: arrayOf(name), shape, constant: true });
+    for (const [name, shape] of [...parameterShapes(config), ...adapterShapes(config)]) {
+      const data = parameters.get(name);
+      // A matrix in 8 bits has no other form, unless its rows are read too.
+      if (data !== undefined) weights.set(name, { data, shape, constant: true });
+      else if (!int8?.has(name)) throw new RangeError(`no parameter ${name}`);
+      else weights.set(name, { data: new Float32Array(0), shape });
+    }
     const graph = samplingGraph(config, weights, { weightsAsInputs });
+    const feeds = weightsAsInputs ? Object.fromEntries(weights) : {};
+    if (int8 !== undefined) {
+      for (const name of useInt8Products(graph, (each) => int8.has(each))) {
+        const { integers, scales, inputs, outputs } = parametersOf(int8)(name);
+        feeds[integersOf(name)] = { data: integers, shape: [inputs, outputs], constant: true };
+        feeds[scalesOf(name)] = { data: scales, shape: [outputs], constant: true };
+      }
+      const taken = new Set(graph.inputs.map((input) => input.name));
+      for (const name of Object.keys(feeds)) if (!taken.has(name)) delete feeds[name];
+    }
     const session = await Session.open(graph, { ...options, fewNodes: true });
-    return new SamplingGraph(session, config, weightsAsInputs ? Object.fromEntries(weights) : {});
+    return new SamplingGraph(session, config, feeds);
   }
 
   async step(inputs: StepInputs, { logits: wantLogits }: { readonly logits: boolean }): Promise<StepOutputs> {

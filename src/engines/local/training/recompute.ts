@@ -2,6 +2,7 @@ import { type FloatValue, Session, type Value } from "../graph/onnx.ts";
 import type { SessionOptions } from "../machine/device.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
+import { dequantise, type Int8Matrices } from "../model/int8.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { rotationFeeds } from "../model/rotation.ts";
 import { parametersOf, typeOf } from "../model/transformer.ts";
@@ -34,6 +35,8 @@ export interface RecomputingOptions extends TrainingGraphOptions {
   readonly pieceTokens?: number;
   /** Queries of a block of attention; decided by the row's length if left out. */
   readonly blockQueries?: number;
+  /** Frozen matrices of the layers in 8 bits: one layer's at a time are float32. */
+  readonly int8?: Int8Matrices;
 }
 
 /**
@@ -52,12 +55,20 @@ export class RecomputingGraph implements TrainableModel {
   readonly #parts = new Map<string, Promise<Part>>();
   readonly #arrays = new ScratchArrays();
   readonly #attention: AttentionPass;
+  readonly #int8: Int8Matrices;
+  /** Which layer's matrix an array of float32 holds, by the name inside of the layer. */
+  readonly #dequantised = new Map<string, string>();
   readonly #head: Head;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(config: ModelConfig, head: Head, { trained, pieceTokens, blockQueries, ...options }: RecomputingOptions) {
+  constructor(
+    config: ModelConfig,
+    head: Head,
+    { trained, pieceTokens, blockQueries, int8 = new Map(), ...options }: RecomputingOptions,
+  ) {
     this.#config = config;
     this.#head = head;
+    this.#int8 = int8;
     this.#sessionOptions = options;
     this.#shapes = head.parameterShapes(config);
     this.#trained = new Set(trained ?? this.#shapes.keys());
@@ -92,6 +103,7 @@ export class RecomputingGraph implements TrainableModel {
     for (const part of this.#parts.values()) await (await part).session.close();
     this.#parts.clear();
     this.#arrays.clear();
+    this.#dequantised.clear();
   }
 
   /** One pass at a time: they share arrays. */
@@ -335,10 +347,20 @@ export class RecomputingGraph implements TrainableModel {
     const feeds: Record<string, Value> = {};
     for (const name of inputs) {
       const whole = nameIn(layer, name);
-      const data = parameters.get(whole);
+      const data = parameters.get(whole) ?? this.#dequantise(name, whole);
       if (data !== undefined) feeds[name] = { data, shape: this.#shapeOf(name), constant: !this.#trained.has(whole) };
     }
     return feeds;
+  }
+
+  /** In float32, until another layer's is asked for. @returns undefined for what is not in 8 bits */
+  #dequantise(name: string, whole: string): Float32Array | undefined {
+    const matrix = this.#int8.get(whole);
+    if (matrix === undefined) return undefined;
+    const into = this.#arrays.get(`dequantised/${name}`, matrix.outputs * matrix.inputs);
+    if (this.#dequantised.get(name) !== whole) dequantise(matrix, into);
+    this.#dequantised.set(name, whole);
+    return into;
   }
 
   /** Tokens from `start` up to, not including, `end` of an array that holds them one after another. */
