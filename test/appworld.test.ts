@@ -1,15 +1,16 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile, execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { evalCommand } from "../src/cli/commands/eval.ts";
 import { createScreen } from "../src/cli/screen.ts";
 import type { Message } from "../src/core/messages.ts";
 import { appworldEnvironment } from "../src/environments/appworld/appworld.ts";
+import { serverProgram } from "../src/environments/appworld/process.ts";
 import type { Episode } from "../src/environments/environment.ts";
 
 /** A Python with AppWorld and its unpacked apps: the one that RETROGRADE_APPWORLD_PYTHON names (.ci/appworld makes one). */
@@ -115,6 +116,34 @@ test.skipIf(!found)(
   },
   300_000,
 );
+
+test.skipIf(!found)(
+  `a server ends with the process that started it, even where that is killed${why}`,
+  async () => {
+    const parent = spawn(process.execPath, [
+      ...[
+        "-e",
+        `const { PATH } = process.env; const child = require("node:child_process").spawn(process.argv[1], ["-u", "-c", process.argv[2], "0", "token"],
+        { stdio: ["pipe", "ignore", "ignore"], detached: true, env: { PATH, APPWORLD_ROOT: process.argv[3] } }); console.log(child.pid); setInterval(() => {}, 1000);`,
+      ],
+      ...[python, serverProgram, settings.root],
+    ]);
+    const pid = await new Promise<number>((resolve) => parent.stdout.once("data", (text) => resolve(Number(text))));
+    expect(isRunning(pid)).toBe(true);
+    parent.kill("SIGKILL");
+    await vi.waitFor(() => expect(isRunning(pid)).toBe(false), 30_000);
+  },
+  60_000,
+);
+
+/** A process that has ended and that nobody has waited for does not run. */
+function isRunning(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.[0] !== "Z";
+  } catch {
+    return false;
+  }
+}
 
 /** Processes that a process has started. */
 function serversOf(parent: number): number[] {

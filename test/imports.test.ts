@@ -26,7 +26,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   tinker: ["core"],
   "engines/tinker": ["core", "engines/engine.ts", "engines/call-order.ts", "tinker"],
   "server/http": ["core"],
-  "server/inference": ["core", "engines/engine.ts", "server/http"],
+  "server/inference": ["chat", "tools", "core", "engines/engine.ts", "server/http"],
   "server/tinker": ["core", "engines/engine.ts", "tinker", "server/http"],
   "server/environments": [
     "core",

@@ -166,7 +166,7 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
         "With --inference: actions in token ids with their log-probs, as verifiers asks for them (POST /inference/v1/generate).\n" +
         "With --env NAME --as openenv or ors: an environment, so that other trainers use it (docs/environments/remote.md).",
     )
-    .option("--inference", "serve POST /inference/v1/generate and GET /v1/models")
+    .option("--inference", "serve POST /v1/chat/completions, POST /inference/v1/generate and GET /v1/models")
     .option("--env <name>", "the environment that is served")
     .option("--as <protocol>", "how it is served: openenv or ors")
     .option("--seed <n>", "decides what is random in its episodes (default: 0)")

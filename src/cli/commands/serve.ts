@@ -2,6 +2,8 @@ import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { basename, resolve } from "node:path";
 import { z } from "zod";
+import { type Chat, makeChat } from "../../chat/chat.ts";
+import { loadTokenizer } from "../../chat/tokenizer-folder.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { availableMemory } from "../../engines/local/machine/memory-available.ts";
 import { modelFolder } from "../../sdk/model.ts";
@@ -83,7 +85,7 @@ export async function startInference(flags: unknown, screen: Screen): Promise<Ru
   const opened = await Promise.all(models.map(async (each) => [each.name, (await each.open("full", undefined)).engine] as const));
   const server = await serveInference({
     ...{ host, port, keys: [...key, ...ownKeys()], maxBytes: maxBody * 2 ** 20 },
-    models: new Map(opened.map(([name, engine]) => [name, engineModel(engine)])),
+    models: new Map(opened.map(([name, engine], i) => [name, engineModel(engine, chatOf(models[i].folder))])),
     ...(verbose
       ? {
           log: (entry: { path: string; status: number; ms: number }) =>
@@ -91,7 +93,7 @@ export async function startInference(flags: unknown, screen: Screen): Promise<Ru
         }
       : {}),
   });
-  screen.line(`Inference server at ${server.baseUrl}`);
+  screen.line(`Inference server at ${server.baseUrl}: chat completions at ${server.baseUrl}/v1`);
   for (const { name, folder } of models) screen.line(`  model ${name}${name === folder ? "" : ` (${folder})`}`);
   return {
     ...server,
@@ -100,6 +102,12 @@ export async function startInference(flags: unknown, screen: Screen): Promise<Ru
       await Promise.all(opened.map(([, engine]) => engine.dispose()));
     },
   };
+}
+
+/** The chat side of a model folder; undefined for base models, which have no template. */
+function chatOf(folder: string): Chat | undefined {
+  const tokenizer = loadTokenizer(folder);
+  return tokenizer.chatTemplate === undefined ? undefined : makeChat(tokenizer);
 }
 
 /** @throws ConfigError naming the flag that is wrong */

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { ConfigError } from "../../core/errors.ts";
 import type { Diagnosis } from "../environment.ts";
 import type { AppworldData } from "./data.ts";
 import { setupCommands, testedVersion } from "./places.ts";
@@ -59,7 +60,8 @@ function checkData(data: AppworldData, download: string): Diagnosis {
     const sizes = data.names().map((split) => `${split} ${data.ids(split).length}`);
     return { name, state: "good", text: `${data.root}: ${sizes.join(", ")} tasks` };
   } catch (error) {
-    return { name, state: "bad", text: error instanceof Error ? error.message : String(error), advice: download };
+    const text = error instanceof ConfigError ? `none in ${data.root}` : error instanceof Error ? error.message : String(error);
+    return { name, state: "bad", text, advice: download };
   }
 }
 

@@ -9,7 +9,7 @@ import { OtherServer, WorldClient } from "./client.ts";
  * Serves AppWorld's own application, as `appworld serve environment` does, but on this machine's loopback alone: it executes code for whoever
  * reaches it. The process ends with the pipe to its standard input, so none is left behind if this one is killed.
  */
-const program = `
+export const serverProgram = `
 import os, sys, threading
 def watch():
     os.read(0, 1)
@@ -89,7 +89,7 @@ export class WorldProcess {
     const chosen = port ?? (await freePort());
     const token = randomUUID();
     const { PATH, HOME, LANG, LC_ALL, APPWORLD_CACHE, SYSTEMROOT, TMPDIR } = process.env;
-    const child = spawn(python, ["-u", "-c", program, String(chosen), token], {
+    const child = spawn(python, ["-u", "-c", serverProgram, String(chosen), token], {
       cwd: root,
       // Cells are written by a model: keys and tokens of this process are not theirs.
       env: withoutUndefined({ PATH, HOME, LANG, LC_ALL, APPWORLD_CACHE, SYSTEMROOT, TMPDIR, APPWORLD_ROOT: root }),

@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage } from "node:http";
+import type { Chat } from "../../chat/chat.ts";
 import { type Reply, readBody, send, sendError } from "../http/http.ts";
 import { type Access, drain, guard, listen, requireKeys } from "../http/listen.ts";
 import { Refusal } from "../http/refusal.ts";
+import { promptOf, readChat, writeChat } from "./chat-completions.ts";
 import { type Generated, type GenerateRequest, modelCard, readGenerate, writeGenerated } from "./generate.ts";
 
 /** What answers under a model's name. */
@@ -10,6 +12,8 @@ export interface InferenceModel {
   /** Longest sequence, context and action together. */
   readonly maxLength: number;
   readonly vocabularySize: number;
+  /** Its template and tokenizer, for requests in messages. Without it the model takes token ids alone. */
+  readonly chat?: Chat;
   /** @throws Refusal for a request that cannot be honoured */
   sample(request: GenerateRequest, signal: AbortSignal): Promise<Generated>;
 }
@@ -31,7 +35,7 @@ export interface RunningInference {
 }
 
 /**
- * Serves models in token ids: `POST /inference/v1/generate` and `GET /v1/models`.
+ * Serves models: in token ids by `POST /inference/v1/generate`, in messages by `POST /v1/chat/completions`, and `GET /v1/models`.
  * @throws ConfigError if the port is taken, or other machines reach it without a key
  */
 export async function serveInference(options: InferenceOptions): Promise<RunningInference> {
@@ -74,11 +78,21 @@ async function route(
   if (request.method === "GET" && path === "/health") return { json: {} };
   if (request.method === "GET" && path === "/v1/models")
     return { json: { object: "list", data: [...models].map(([name, { maxLength }]) => modelCard(name, maxLength)) } };
+  if (request.method === "POST" && path === "/v1/chat/completions") {
+    const asked = readChat(await readBody(request, maxBytes));
+    const model = modelOf(asked.model, models);
+    if (model.chat === undefined)
+      throw new Refusal(400, "model", asked.model, { expected: "one with a chat template; this one takes token ids alone" });
+    const prompt = promptOf(asked, model.chat);
+    requireRoom(prompt, model, "messages");
+    return { json: writeChat(`chatcmpl-${randomUUID()}`, asked, prompt, await model.sample(prompt, signal), model.chat) };
+  }
   if (request.method !== "POST" || path !== "/inference/v1/generate")
-    throw new Refusal(404, "route", `${request.method} ${path}`, { expected: "POST /inference/v1/generate or GET /v1/models" });
+    throw new Refusal(404, "route", `${request.method} ${path}`, {
+      expected: "POST /v1/chat/completions, POST /inference/v1/generate or GET /v1/models",
+    });
   const asked = readGenerate(await readBody(request, maxBytes));
-  const model = models.get(asked.model);
-  if (model === undefined) throw new Refusal(404, "model", asked.model, { expected: [...models.keys()].slice(0, 10) });
+  const model = modelOf(asked.model, models);
   const { context } = asked;
   const strange = context.find((id) => id >= model.vocabularySize);
   if (strange !== undefined)
@@ -86,9 +100,19 @@ async function route(
       expected: `ids below ${model.vocabularySize}`,
       hint: "The client renders with the tokenizer of another model.",
     });
-  if (context.length >= model.maxLength)
-    throw new Refusal(400, "token_ids", `${context.length} tokens`, {
-      expected: `less than the maximum context length of ${model.maxLength} tokens`,
-    });
+  requireRoom(asked, model, "token_ids");
   return { json: writeGenerated(`gen-${randomUUID()}`, await model.sample(asked, signal)) };
+}
+
+function modelOf(name: string, models: ReadonlyMap<string, InferenceModel>): InferenceModel {
+  const model = models.get(name);
+  if (model === undefined) throw new Refusal(404, "model", name, { expected: [...models.keys()].slice(0, 10) });
+  return model;
+}
+
+function requireRoom({ context }: GenerateRequest, { maxLength }: InferenceModel, field: string): void {
+  if (context.length >= maxLength)
+    throw new Refusal(400, field, `${context.length} tokens`, {
+      expected: `less than the maximum context length of ${maxLength} tokens`,
+    });
 }

@@ -1,0 +1,90 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
+import { evalCommand } from "../src/cli/commands/eval.ts";
+import { startInference } from "../src/cli/commands/serve.ts";
+import { createScreen } from "../src/cli/screen.ts";
+import type { RunningInference } from "../src/server/inference/server.ts";
+
+const folder = fileURLToPath(new URL("../models/office", import.meta.url));
+const silent = createScreen({ write: () => true });
+let server: RunningInference;
+beforeAll(async () => {
+  server = await startInference({ inference: true, model: [`office=${folder}`], port: 0, threads: 2 }, silent);
+}, 60_000);
+afterAll(() => server.close());
+
+interface Answer {
+  readonly choices: readonly { readonly message: { readonly content: string } }[];
+  readonly usage: { readonly prompt_tokens: number };
+}
+
+async function ask(body: object) {
+  const response = await fetch(`${server.baseUrl}/v1/chat/completions`, {
+    method: "POST",
+    body: JSON.stringify({ model: "office", messages: [{ role: "user", content: "Hello" }], max_tokens: 4, ...body }),
+  });
+  const json: Answer = JSON.parse(await response.text());
+  return { status: response.status, json };
+}
+
+async function measured(change: object) {
+  const text = { out: "" };
+  const out = join(mkdtempSync(join(tmpdir(), "retrograde-endpoint-")), "measured");
+  const output = createScreen({ write: (part: string) => (text.out += part) });
+  const flags = { env: "office", tasks: "6", temperature: "0", k: "1", json: true, out, ...change };
+  expect(await evalCommand(flags, output, silent)).toBe(0);
+  const [record] = JSON.parse(text.out).evaluations;
+  return record;
+}
+
+test("a model measured through our own server is the model measured here, call for call", async () => {
+  const here = await measured({ model: folder });
+  const there = await measured({ model: "office", endpoint: `${server.baseUrl}/v1` });
+  expect(there.usage).toMatchObject({ unreported: 0 });
+  for (const name of ["mean", "reward", "toolCalls", "meanTurns", "byKind", "stopReasons"])
+    expect(there[name], name).toEqual(here[name]);
+  expect(there.usage.completionTokens).toBe(here.sampledTokens);
+  expect(here.toolCalls).toBeGreaterThan(5);
+}, 120_000);
+
+test("answers end as the protocol says: length, a stop string that is left out, a message that continues", async () => {
+  const { json } = await ask({});
+  expect(json).toMatchObject({
+    object: "chat.completion",
+    choices: [{ finish_reason: "length" }],
+    usage: { completion_tokens: 4 },
+  });
+  const whole = await ask({ max_tokens: 40, temperature: 0 });
+  const text: string = whole.json.choices[0].message.content;
+  const stop = text.slice(4, 6);
+  const cut = await ask({ max_tokens: 40, temperature: 0, stop: [stop] });
+  expect(cut.json.choices[0]).toMatchObject({ finish_reason: "stop", message: { content: text.slice(0, text.indexOf(stop)) } });
+  const begun = text.slice(0, 10);
+  const messages = [
+    { role: "user", content: "Hello" },
+    { role: "assistant", content: begun },
+  ];
+  const continued = await ask({ messages, continue_final_message: true });
+  // Behind the message's own beginning: no end of turn, and no new message.
+  const more = loadTokenizer(folder).encode(begun).length;
+  expect(continued.json.usage.prompt_tokens).toBe(whole.json.usage.prompt_tokens + more);
+  const spoken = await ask({ messages });
+  expect(spoken.json.usage.prompt_tokens).toBeGreaterThan(continued.json.usage.prompt_tokens);
+}, 60_000);
+
+test.each([
+  [{ model: "other" }, 404, "model"],
+  [{ stream: true }, 422, "stream"],
+  [{ n: 2 }, 422, "n is 2"],
+  [{ messages: [] }, 422, "messages"],
+  [{ messages: [{ role: "tool", tool_call_id: "x", content: "" }] }, 422, "tool_call_id"],
+  [{ messages: [{ role: "user", content: "word ".repeat(3000) }] }, 400, "maximum context length"],
+])("%j is refused with %i", async (body, status, said) => {
+  const refused = await ask(body);
+  expect(refused.status).toBe(status);
+  expect(JSON.stringify(refused.json)).toContain(said);
+});
