@@ -46,9 +46,14 @@ const configSchema = z.looseObject({
   unk_token: namedTokenSchema.nullish(),
   chat_template: templateSchema.nullish(),
 });
+/** The largest vocabularies have 262,144 tokens. An id far beyond is damage, and a table up to it would fill the memory. */
+const tokenId = z
+  .int()
+  .min(0)
+  .lt(2 ** 24);
 const tokenizerSchema = z.looseObject({
-  model: z.looseObject({ vocab: z.union([z.record(z.string(), z.number()), z.array(z.unknown())]) }),
-  added_tokens: z.array(z.looseObject({ id: z.number(), content: z.string(), special: z.boolean().default(false) })).default([]),
+  model: z.looseObject({ vocab: z.union([z.record(z.string(), tokenId), z.array(z.unknown())]) }),
+  added_tokens: z.array(z.looseObject({ id: tokenId, content: z.string(), special: z.boolean().default(false) })).default([]),
   normalizer: z.unknown().default(null),
   pre_tokenizer: z.unknown().default(null),
   post_processor: z.unknown().default(null),

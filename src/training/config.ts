@@ -251,6 +251,8 @@ export function defineConfig(config: UserConfig): UserConfig {
  * @throws ConfigError naming the first setting that is wrong
  */
 export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): TrainingConfig {
+  for (const config of [user, flags] as readonly unknown[])
+    if (!isRecord(config)) throw new ConfigError("configuration", config, { expected: "an object with settings" });
   for (const { rewards } of [user, flags]) refuseKeys(rewards);
   for (const config of [user, flags]) refuseSecrets(config);
   const asked = merge(merge(chosenByDefault, spelledOut(user)), spelledOut(flags));
@@ -287,7 +289,7 @@ const chosenByDefault = {
 function chosenByAlgorithm(asked: unknown): unknown {
   const { algorithm, rollout } = isRecord(asked) ? asked : {};
   if (!isRecord(algorithm)) return undefined;
-  const tasks = isRecord(rollout) ? Number(rollout.tasksPerStep) : Number.NaN;
+  const tasks = isRecord(rollout) && typeof rollout.tasksPerStep === "number" ? rollout.tasksPerStep : Number.NaN;
   const dealt = tasks >= 1 && tasks < defaultMiniBatches(algorithm.kind) ? { miniBatches: tasks } : {};
   return {
     algorithm: { kind: algorithm.kind, ...dealt },
@@ -305,7 +307,7 @@ function chosenByWorld(asked: unknown): unknown {
 /** Stale rollouts are corrected unless that is switched off. */
 function chosenByAhead(asked: unknown): unknown {
   const rollout = isRecord(asked) ? asked.rollout : undefined;
-  return isRecord(rollout) && Number(rollout.ahead) > 0 ? { correction: {} } : undefined;
+  return isRecord(rollout) && typeof rollout.ahead === "number" && rollout.ahead > 0 ? { correction: {} } : undefined;
 }
 
 /** A sampler in 8 bits draws from another distribution than the trainer's: what it drew is weighted. */

@@ -61,12 +61,14 @@ export interface Lora {
   readonly targets: readonly string[];
 }
 
-const size = z.int().positive();
+/** Beyond these a file is damaged: no model has them, and to list the tensors of a billion layers would take hours. */
+const [mostLayers, mostWide] = [10_000, 2 ** 31 - 1];
+const size = z.int().positive().max(mostWide);
 const configSchema = z.looseObject({
   vocab_size: size,
   hidden_size: size,
   intermediate_size: size,
-  num_hidden_layers: size,
+  num_hidden_layers: size.max(mostLayers),
   num_attention_heads: size,
   num_key_value_heads: size.nullish(),
   head_dim: size.nullish(),
