@@ -76,6 +76,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "environments/remote": ["core"],
   "environments/openenv": ["core", "tools", "environments/environment.ts", "environments/remote"],
   "environments/verifiers": ["core", "environments/environment.ts", "environments/remote", "server/http", "server/inference"],
+  "environments/nemo-gym": ["core", "tools", "environments/environment.ts", "environments/remote"],
   "environments/ors": ["core", "tools", "environments/environment.ts", "environments/remote"],
   "environments/appworld": ["core", "actions", "tools", "environments/environment.ts", "environments/protocol.ts"],
   environments: [
@@ -90,6 +91,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "environments/bfcl",
     "environments/remote",
     "environments/openenv",
+    "environments/nemo-gym",
     "environments/ors",
     "environments/verifiers",
     "environments/appworld",

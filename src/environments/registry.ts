@@ -7,6 +7,7 @@ import { deepResearchEnvironment } from "./deep-research/deep-research.ts";
 import { defineEnvironment } from "./define.ts";
 import type { Environment } from "./environment.ts";
 import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
+import { nemoGymEnvironment } from "./nemo-gym/nemo-gym.ts";
 import { officeEnvironment } from "./office/office.ts";
 import { officeClassicEnvironment } from "./office-classic/office-classic.ts";
 import { openenvEnvironment } from "./openenv/openenv.ts";
@@ -43,6 +44,7 @@ const remote: Readonly<Record<Wire, (name: string, url: string, settings: unknow
   openenv: openenvEnvironment as (name: string, url: string, settings: unknown) => Environment,
   ors: orsEnvironment as (name: string, url: string, settings: unknown) => Environment,
   verifiers: verifiersEnvironment as (name: string, url: string, settings: unknown) => Environment,
+  "nemo-gym": nemoGymEnvironment as (name: string, url: string, settings: unknown) => Environment,
 };
 
 /**

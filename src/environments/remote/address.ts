@@ -5,6 +5,7 @@ const schemes = {
   openenv: ["ws:", "wss:", "http:", "https:"],
   ors: ["http:", "https:"],
   verifiers: ["tcp:", "ipc:"],
+  "nemo-gym": ["http:", "https:"],
 } as const;
 
 export type Wire = keyof typeof schemes;

@@ -1,22 +1,20 @@
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { z } from "zod";
-import { ConfigError, EnvError } from "../../core/errors.ts";
+import type { z } from "zod";
+import { EnvError } from "../../core/errors.ts";
 import { parseSettings } from "../../core/settings.ts";
 import type { InferenceModel, RunningInference } from "../../server/inference/server.ts";
 import { serveInference } from "../../server/inference/server.ts";
 import type { Environment, Played, Split, Task, TokenPolicy } from "../environment.ts";
 import { RemoteEnvError } from "../remote/problem.ts";
+import { type Row, readRows } from "../remote/rows.ts";
 import { VerifiersClient } from "./client.ts";
 import { inferenceModel } from "./policy.ts";
 import { type VerifiersSettings, verifiersSettingsSchema } from "./settings.ts";
 import { Assembly, conversationOf, headSchema, rewardOf, scoresOf } from "./trace.ts";
 
 interface VerifiersTask extends Task {
-  readonly data: Readonly<Record<string, unknown>>;
+  readonly data: Row;
 }
-
-const rowSchema = z.record(z.string(), z.unknown());
 
 /**
  * An environment server of verifiers. It holds the conversation and renders it; actions are sampled here, because it asks this process
@@ -35,7 +33,7 @@ class VerifiersEnvironment implements Environment<VerifiersTask> {
   readonly #settings: VerifiersSettings;
   readonly #client: VerifiersClient;
   readonly #address: string;
-  readonly #tasks: ReadonlyMap<Split, readonly Readonly<Record<string, unknown>>[]>;
+  readonly #tasks: ReadonlyMap<Split, readonly Row[]>;
   /** Episodes that are played, by the name of the model that their program asks for. */
   readonly #models = new Map<string, InferenceModel>();
   readonly #key = randomBytes(24).toString("base64url");
@@ -47,7 +45,7 @@ class VerifiersEnvironment implements Environment<VerifiersTask> {
     this.#address = address;
     this.#settings = settings;
     if (settings.concurrency !== undefined) this.concurrency = settings.concurrency;
-    this.#tasks = new Map(Object.entries(settings.tasks).map(([split, file]) => [split, readTasks(file, split)]));
+    this.#tasks = readRows(settings.tasks);
     this.splits = [...this.#tasks.keys()];
     const { connectTimeoutMs, maxAnswer } = settings;
     this.#client = new VerifiersClient({ address, connectTimeoutMs, maxBytes: maxAnswer * 2 ** 20 });
@@ -134,27 +132,4 @@ class VerifiersEnvironment implements Environment<VerifiersTask> {
       );
     return { messages: conversationOf(trace), score: { reward: rewardOf(trace), scores: scoresOf(trace) } };
   }
-}
-
-/** @throws ConfigError naming file and line */
-function readTasks(file: string, split: Split): Readonly<Record<string, unknown>>[] {
-  const setting = `environment.settings.tasks.${split}`;
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (cause) {
-    throw new ConfigError(setting, file, {
-      expected: "a file of tasks in JSONL",
-      hint: "docs/environments/remote.md has the program that writes one.",
-      cause,
-    });
-  }
-  return text.split("\n").flatMap((line, i) => {
-    if (line.trim() === "") return [];
-    try {
-      return [rowSchema.parse(JSON.parse(line))];
-    } catch (cause) {
-      throw new ConfigError(`${setting}, ${file} line ${i + 1}`, line.slice(0, 80), { expected: "a JSON object", cause });
-    }
-  });
 }

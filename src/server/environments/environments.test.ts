@@ -1,48 +1,13 @@
 import { afterEach, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { z } from "zod";
-import { defineEnvironment } from "../../environments/define.ts";
-import type { CallAnswer, Environment, Episode } from "../../environments/environment.ts";
+import { closed, counting } from "../../../test/environments/counting.ts";
+import type { CallAnswer, Episode } from "../../environments/environment.ts";
 import { createEnvironment } from "../../environments/registry.ts";
 import { RemoteEnvError } from "../../environments/remote/problem.ts";
-import { defineTool } from "../../tools/tool.ts";
 import { messageTool } from "./hosted.ts";
 import { serveOpenenv } from "./openenv.ts";
 import { serveOrs } from "./ors.ts";
 import type { EnvironmentServerOptions, RunningEnvironmentServer } from "./settings.ts";
-
-const closed: string[] = [];
-
-/** A counter that has to reach the task's goal: each call costs 0.1, the right answer is worth 1. */
-const counting = (): Environment =>
-  defineEnvironment({
-    name: "counting",
-    system: "Count.",
-    tasks: {
-      train: [2, 3, 4].map((goal) => ({ prompt: `Count to ${goal}.`, goal })),
-      hard: [{ prompt: "Count to 9.", goal: 9 }],
-    },
-    start: ({ goal }) => {
-      let count = 0;
-      const add = defineTool({
-        name: "add",
-        description: "Adds to the counter.",
-        parameters: z.object({ by: z.number() }),
-        execute: ({ by }) => {
-          if (by < 0) throw new Error("only up");
-          count += by;
-          return by === 7 ? ` ${"wide  \n".repeat(2500)}` : `The counter is ${count}.`;
-        },
-      });
-      return {
-        tools: [add],
-        afterTools: () => ({ reward: -0.1 }),
-        reply: ({ content }) => (content === "more" ? "Go on." : undefined),
-        reward: () => ({ reward: count === goal ? 1 : 0, scores: { count } }),
-        close: () => void closed.push(`${goal}`),
-      };
-    },
-  });
 
 let server: RunningEnvironmentServer | undefined;
 afterEach(async () => {
