@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { readArchive } from "./archive.ts";
+import { bulkFetch } from "./bulk.ts";
 import type { ModelLimits } from "./check.ts";
 import { TinkerError } from "./errors.ts";
 import { parseResult, retrieve } from "./future.ts";
@@ -41,7 +42,7 @@ export interface TinkerOptions {
   readonly log?: (entry: TinkerLogEntry) => void;
   /** Called with what the server says about its session and queues. */
   readonly onMessage?: (message: string) => void;
-  /** Default: the platform's. */
+  /** Default: the platform's, but for samples and polls, which go over kept connections of Node's own. */
   readonly fetch?: typeof globalThis.fetch;
   /** Spreads repeats in time. Default Math.random. */
   readonly random?: () => number;
@@ -103,7 +104,7 @@ export class TinkerClient {
     const transport = new Transport({
       baseUrl,
       credential,
-      fetch: options.fetch ?? globalThis.fetch,
+      fetch: options.fetch ?? bulkFetch(),
       requestTimeoutMs: options.requestTimeoutMs ?? 120_000,
       patienceMs,
       busyPatienceMs: options.busyPatienceMs ?? 600_000,

@@ -1,3 +1,4 @@
+import type { TinkerFetch } from "./bulk.ts";
 import { TinkerError } from "./errors.ts";
 import { connectionFailure, detailOf, statusError } from "./failures.ts";
 import type { Credential } from "./key.ts";
@@ -7,7 +8,7 @@ export interface TransportOptions {
   readonly baseUrl: string;
   /** Sent in the header X-API-Key, and nowhere else. */
   readonly credential: Credential;
-  readonly fetch: typeof globalThis.fetch;
+  readonly fetch: TinkerFetch;
   /** Longest that one HTTP request may take. */
   readonly requestTimeoutMs: number;
   /** Longest that a call is repeated while the server cannot be reached or answers 5xx. */

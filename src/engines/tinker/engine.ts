@@ -148,7 +148,7 @@ export class TinkerEngine implements Engine {
         prompt: context,
         maxTokens,
         temperature,
-        seed: seed >>> 0,
+        seed: this.findings.wideSeeds ? seed >>> 0 : seed & 0x7fffffff,
         stop: stopTokens,
         topLogprobs: request.topLogprobs,
       };

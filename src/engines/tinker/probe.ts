@@ -17,6 +17,8 @@ export interface Findings {
   readonly logprobGap: number;
   /** Whether samples come with top candidates where they are asked for. */
   readonly topLogprobs: boolean;
+  /** Whether seeds may have 32 bits; SkyRL's JAX back end takes 31. */
+  readonly wideSeeds: boolean;
 }
 
 /** Ratios of gradients that should be whole numbers may be off by this: bfloat16 has 8 bits. */
@@ -130,7 +132,10 @@ async function gain(
   return (await objective()) - before;
 }
 
-async function probeSampler(model: TinkerModel, token: readonly number[]): Promise<Pick<Findings, "logprobGap" | "topLogprobs">> {
+async function probeSampler(
+  model: TinkerModel,
+  token: readonly number[],
+): Promise<Pick<Findings, "logprobGap" | "topLogprobs" | "wideSeeds">> {
   const sampler = await model.saveForSampler("probe");
   const prompt = token.slice(0, 4);
   const call = { prompt, maxTokens: 24, seed: 1, stop: [] as number[] };
@@ -143,7 +148,11 @@ async function probeSampler(model: TinkerModel, token: readonly number[]): Promi
     (result) => result.sequences[0].topLogprobs?.length === result.sequences[0].tokens.length,
     () => false,
   );
-  return { logprobGap, topLogprobs };
+  const wideSeeds = await sampler.sample({ ...call, seed: 0xffffffff }).then(
+    () => true,
+    () => false,
+  );
+  return { logprobGap, topLogprobs, wideSeeds };
 }
 
 class Misfit extends Error {}
