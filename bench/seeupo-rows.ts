@@ -11,6 +11,7 @@ import { CarriedRatios } from "../src/algorithms/seeupo/carried-ratios.ts";
 import { seeupoAdvantages } from "../src/algorithms/seeupo/seeupo.ts";
 import { resolveAlgorithm, type SeeupoConfig } from "../src/algorithms/settings/config.ts";
 import { minimise } from "../src/algorithms/step/minimise.ts";
+import { mean } from "../src/core/mean.ts";
 import { type Random, randomStream } from "../src/core/random.ts";
 import type { Group } from "../src/core/trajectory.ts";
 import { groupOf, TablePolicy } from "../test/algorithms/table-policy.ts";
@@ -135,10 +136,6 @@ function drawn(weights: readonly number[], random: Random): number {
       return left < 0;
     }),
   );
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 function norm(values: readonly number[]): number {

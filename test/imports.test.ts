@@ -194,7 +194,6 @@ const owners: Readonly<Record<string, string | readonly string[]>> = {
   openai: "rewards",
   "@msgpack/msgpack": "environments/verifiers",
   ws: ["environments/openenv", "server/environments"],
-  "p-limit": ["rewards", "tinker", "server/tinker"],
 };
 
 const source = join(import.meta.dirname, "../src");

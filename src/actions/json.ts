@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { reasonOf } from "../core/errors.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { UnreadableCall } from "./action.ts";
 
@@ -14,7 +15,7 @@ export function parseJson(text: string): { readonly value: unknown } | { readonl
     try {
       return { value: JSON.parse(withoutTrailingCommas(unfenced)) };
     } catch {
-      return { error: problem instanceof Error ? problem.message : String(problem) };
+      return { error: reasonOf(problem) };
     }
   }
 }

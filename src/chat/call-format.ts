@@ -1,7 +1,7 @@
 import type { ReadAction } from "../actions/action.ts";
 import type { CallFormat } from "../actions/formats/format.ts";
 import { callFormat, callFormatNames, callFormats } from "../actions/formats/registry.ts";
-import { ModelError } from "../core/errors.ts";
+import { ModelError, reasonOf } from "../core/errors.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { CallStyle, Render } from "./template.ts";
@@ -36,7 +36,7 @@ export function findCallFormat(renderIn: (style: CallStyle) => Render, stopTexts
     try {
       rendered = withoutEnd(renderedCall(renderIn(style)), stopTexts);
     } catch (error) {
-      problem ||= error instanceof Error ? error.message : String(error);
+      problem ||= reasonOf(error);
       continue;
     }
     const format = callFormats.find((candidate) => candidate.marks.test(rendered) && isTheCall(candidate.read(rendered, [])));

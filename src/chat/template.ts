@@ -1,7 +1,7 @@
 import { Template } from "@huggingface/jinja";
 import type { CallFormat } from "../actions/formats/format.ts";
 import { jsonText, markedArguments, unmarked } from "../actions/json.ts";
-import { ModelError } from "../core/errors.ts";
+import { ModelError, reasonOf } from "../core/errors.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import { parametersAsJsonSchema, type Tool } from "../tools/tool.ts";
 
@@ -191,7 +191,7 @@ function refusals<T>(what: string, run: () => T): T {
   try {
     return run();
   } catch (cause) {
-    throw new ModelError(what, cause instanceof Error ? cause.message : String(cause), {
+    throw new ModelError(what, reasonOf(cause), {
       hint: "Compare the messages with the roles and the order that the model's chat template accepts.",
       cause,
     });

@@ -1,6 +1,6 @@
 import { Tokenizer as HuggingFaceTokenizer } from "@huggingface/tokenizers";
 import { z } from "zod";
-import { ModelError } from "../core/errors.ts";
+import { ModelError, reasonOf } from "../core/errors.ts";
 import type { TokenId } from "../core/trajectory.ts";
 import { encodeByPieces, type HubTokenizer } from "./byte-level.ts";
 
@@ -136,7 +136,7 @@ export function attempt<T>(path: string, read: () => T): T {
     return read();
   } catch (cause) {
     if (cause instanceof ModelError) throw cause; // what was read inside has already said which file it was
-    throw brokenFile(path, cause instanceof Error ? cause.message : String(cause), cause);
+    throw brokenFile(path, reasonOf(cause), cause);
   }
 }
 

@@ -1,9 +1,10 @@
 import type { Chat } from "../chat/chat.ts";
+import { mean } from "../core/mean.ts";
 import type { Engine } from "../engines/engine.ts";
 import { type Environment, type Performance, type Split, splits, splitsOf, type Task } from "../environments/environment.ts";
 import { rolloutGroups } from "../rollouts/rollout.ts";
+import type { Estimate } from "../statistics/estimate.ts";
 import { meanInterval } from "../statistics/intervals.ts";
-import { type Estimate, mean } from "../statistics/mean.ts";
 import type { TrainingConfig } from "../training/config.ts";
 import { succeeded } from "../training/rollout-metrics.ts";
 import { evaluationTasks, trainingTasks } from "../training/tasks.ts";

@@ -43,6 +43,16 @@ export class EnvError extends RetrogradeError {}
 /** A run folder: what a run writes and reads back. */
 export class RunError extends RetrogradeError {}
 
+/** Returns the text of what was thrown, which need not be an error, nor have a text. An error without a message has a code, or a name. */
+export function reasonOf(thrown: unknown): string {
+  try {
+    if (!(thrown instanceof Error)) return String(thrown);
+    return thrown.message || ("code" in thrown ? String(thrown.code) : thrown.name);
+  } catch {
+    return "something that has no text was thrown";
+  }
+}
+
 function describe(subject: string, value: unknown, expected: ErrorDetails["expected"], hint: string | undefined): string {
   const sentences = [`${subject} is ${show(value)}`];
   if (expected !== undefined) sentences[0] += `; expected ${typeof expected === "string" ? expected : alternatives(expected)}`;

@@ -1,11 +1,10 @@
 import { z } from "zod";
-import { EnvError } from "../core/errors.ts";
+import { EnvError, reasonOf } from "../core/errors.ts";
 import { asForeign } from "../core/foreign.ts";
 import type { Message } from "../core/messages.ts";
 import { seedOf } from "../core/random.ts";
 import { type BehaviourCount, toolFailureKinds } from "../core/trajectory.ts";
 import type { Environment, Episode, Score, Task } from "../environments/environment.ts";
-import { messageOf } from "./call-tool.ts";
 import { DeadlineError, withinTime } from "./deadline.ts";
 import { EpisodeStop, type RolloutOptions } from "./options.ts";
 
@@ -21,7 +20,7 @@ export async function ask<T>(
     answer = await withinTime((given) => asForeign(`${what}() of the environment`, () => call(given)), episodeTimeoutMs, signal);
   } catch (error) {
     const reason = error instanceof DeadlineError ? "environment-timeout" : "environment-error";
-    throw new EpisodeStop(reason, `${what}: ${messageOf(error)}`);
+    throw new EpisodeStop(reason, `${what}: ${reasonOf(error)}`);
   }
   return checked(what, schema, answer);
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { reasonOf } from "../core/errors.ts";
 import { asForeign } from "../core/foreign.ts";
 import { host, TimeLimitError } from "../core/host.ts";
 import type { ToolCall } from "../core/messages.ts";
@@ -47,18 +48,9 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, signal?: 
     return { valid: true, content: cut(asText(result), tool.maxOutput ?? defaultMaxOutput) };
   } catch (error) {
     if (signal?.aborted) throw error;
-    const problem = error instanceof DeadlineError ? `${tool.name} gave ${error.message}` : messageOf(error);
+    const problem = error instanceof DeadlineError ? `${tool.name} gave ${error.message}` : reasonOf(error);
     const failure = error instanceof DeadlineError ? "timeout" : "error";
     return { valid: true, failure, content: cut(readable(`Error: ${problem}`), tool.maxOutput ?? defaultMaxOutput) };
-  }
-}
-
-/** Of whatever was thrown, which need not be an error, nor have a text. */
-export function messageOf(error: unknown): string {
-  try {
-    return String(error instanceof Error ? error.message : error);
-  } catch {
-    return "something that has no text was thrown";
   }
 }
 

@@ -1,5 +1,5 @@
 import { host } from "../core/host.ts";
-import { Room } from "./room.ts";
+import { Room } from "../core/room.ts";
 
 /** Jobs, a limited number at a time. The first that fails aborts the signal of all. */
 export class Flight {

@@ -9,8 +9,8 @@ import { startEpisode } from "./ask.ts";
 import { allLanded, Flight } from "./flight.ts";
 import type { RolloutOptions } from "./options.ts";
 import { playOut } from "./play.ts";
-import { withinLimit } from "./room.ts";
 import { playedBySelf } from "./self-played.ts";
+import { withinLimit } from "./within-limit.ts";
 
 export type { RolloutOptions } from "./options.ts";
 

@@ -1,9 +1,8 @@
-import { EngineError } from "../core/errors.ts";
+import { EngineError, reasonOf } from "../core/errors.ts";
 import type { Trajectory, Turn } from "../core/trajectory.ts";
 import type { Environment, Task } from "../environments/environment.ts";
 import type { Actor } from "./actors/actor.ts";
 import { checkedScore } from "./ask.ts";
-import { messageOf } from "./call-tool.ts";
 import { EpisodeStop, type RolloutOptions } from "./options.ts";
 
 /**
@@ -59,7 +58,7 @@ export async function playedBySelf<T extends Task>(
     // A sampler that breaks ends the run, whatever the program made of it.
     if (broken !== undefined) throw broken;
     if (error instanceof EpisodeStop) return failed(error.reason, error.message);
-    return failed(limit?.reason ?? "environment-error", `play: ${messageOf(error)}`);
+    return failed(limit?.reason ?? "environment-error", `play: ${reasonOf(error)}`);
   } finally {
     stop.abort();
     signal?.removeEventListener("abort", cancel);

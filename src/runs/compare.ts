@@ -1,4 +1,4 @@
-import { mean } from "../statistics/mean.ts";
+import { mean } from "../core/mean.ts";
 import { comparePaired, type PairedComparison } from "../statistics/paired.ts";
 import type { IndexLine } from "./index-file.ts";
 import { type Decoding, decodings } from "./records.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { RunError } from "../core/errors.ts";
+import { RunError, reasonOf } from "../core/errors.ts";
 import { appendLine, writeFileAtomic } from "./files.ts";
 import { layout } from "./layout.ts";
 import { finishedNames, readLines, readSummary } from "./read.ts";
@@ -82,7 +82,7 @@ function readRequest(path: string, refused: (problem: string) => void): ControlR
     requireKnownVersion(path, content);
     return z.object({ request: controlRequestSchema }).parse(content).request;
   } catch (error) {
-    refused(`${path} is no request and was removed: ${error instanceof Error ? error.message : String(error)}`);
+    refused(`${path} is no request and was removed: ${reasonOf(error)}`);
     return undefined;
   }
 }

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { RunError } from "../core/errors.ts";
+import { RunError, reasonOf } from "../core/errors.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { type EvaluationKey, layout, stepOf } from "./layout.ts";
 import {
@@ -36,7 +36,7 @@ export function listRuns(root: string): {
     try {
       runs.push({ folder, record: readRun(folder) });
     } catch (error) {
-      damaged.push({ folder, error: error instanceof Error ? error.message : String(error) });
+      damaged.push({ folder, error: reasonOf(error) });
     }
   }
   return { runs: runs.sort((a, b) => b.record.created.localeCompare(a.record.created)), damaged };
@@ -157,6 +157,6 @@ export function readLines<Schema extends z.ZodType>(path: string, schema: Schema
 /** The error of a file that cannot be read. */
 export function damaged(path: string, cause: unknown): RunError {
   if (cause instanceof RunError) return cause;
-  const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : cause instanceof Error ? cause.message : String(cause);
+  const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : reasonOf(cause);
   return new RunError(path, `unreadable (${reason})`, { expected: "a file that this version of retrograde wrote", cause });
 }

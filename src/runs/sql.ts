@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { RunError } from "../core/errors.ts";
+import { RunError, reasonOf } from "../core/errors.ts";
 import { layout } from "./layout.ts";
 
 const packageName = "@duckdb/node-api";
@@ -46,7 +46,7 @@ export async function queryRuns(root: string, sql: string): Promise<QueryResult>
   } catch (cause) {
     throw new RunError("the query", sql, {
       expected: "SQL over the tables runs, metrics, timings, evaluations, trajectories, token_credits and turn_credits",
-      hint: cause instanceof Error ? cause.message : String(cause),
+      hint: reasonOf(cause),
       cause,
     });
   } finally {

@@ -36,14 +36,11 @@ export async function measureCost(
   const groupSize = Math.min(rollout.groupSize, 8);
   const tasks = await trainingTasks(environment, 0, Math.min(rollout.tasksPerStep, 4), seed);
   engine.takeStats();
-  const timer = new AbortController();
-  const stop = setTimeout(() => timer.abort(), limitMs);
   const started = performance.now();
   const groups = await rolloutGroups(engine, chat, environment, tasks, {
     ...rollout,
-    ...{ groupSize, seed, name: "cost", signal: timer.signal },
+    ...{ groupSize, seed, name: "cost", signal: AbortSignal.timeout(limitMs) },
   });
-  clearTimeout(stop);
   const sampling = (performance.now() - started) / 1000;
   const ended = groups.flatMap(({ trajectories }) => trajectories).filter(({ stopReason }) => stopReason !== "cancelled");
   if (ended.length === 0) return undefined;

@@ -1,6 +1,7 @@
+import { mean } from "../core/mean.ts";
 import { randomStream } from "../core/random.ts";
+import type { Estimate } from "./estimate.ts";
 import { type IntervalOptions, meanInterval } from "./intervals.ts";
-import { type Estimate, mean } from "./mean.ts";
 import { studentCdf, studentQuantile } from "./special.ts";
 
 /** Values by seed (rows) and task (columns): every seed measured the same tasks. */

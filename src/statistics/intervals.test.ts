@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { real } from "../../test/reals.ts";
+import { mean } from "../core/mean.ts";
 import { type Random, randomStream } from "../core/random.ts";
 import { clusteredBootstrap, pairedBySeed, seedsAndTasksInterval } from "./clustered.ts";
+import type { Estimate } from "./estimate.ts";
 import { meanInterval, proportionInterval } from "./intervals.ts";
-import { type Estimate, mean } from "./mean.ts";
 import { comparePaired } from "./paired.ts";
 
 const covers = ({ low, high }: Estimate, value: number) => low <= value && value <= high;

@@ -1,6 +1,7 @@
+import { mean } from "../core/mean.ts";
 import { randomStream } from "../core/random.ts";
+import type { Estimate } from "./estimate.ts";
 import { gamma } from "./gamma.ts";
-import { type Estimate, mean } from "./mean.ts";
 import { betaQuantile } from "./special.ts";
 
 export interface IntervalOptions {

@@ -1,6 +1,6 @@
+import type { Estimate } from "./estimate.ts";
 import { signFlipTest } from "./exact-tests.ts";
 import { type IntervalOptions, meanInterval } from "./intervals.ts";
-import type { Estimate } from "./mean.ts";
 import { smallestDetectable } from "./power.ts";
 
 /** What a comparison on the same tasks shows. */

@@ -1,4 +1,4 @@
-import { variance } from "./mean.ts";
+import { variance } from "../core/mean.ts";
 import { normalQuantile } from "./special.ts";
 
 export interface PowerOptions {

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { mean } from "../core/mean.ts";
 import { randomStream } from "../core/random.ts";
 import { passAtK, passHatK } from "./attempts.ts";
 import { crossedTest, seedsAndTasksInterval } from "./clustered.ts";
 import { mcnemarExact, signFlipTest } from "./exact-tests.ts";
-import { mean } from "./mean.ts";
 import { holm } from "./multiple.ts";
 import { comparePaired } from "./paired.ts";
 import { pairsNeeded, smallestDetectable } from "./power.ts";

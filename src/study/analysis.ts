@@ -1,5 +1,6 @@
+import { mean } from "../core/mean.ts";
 import { crossedTest, pairedBySeed, type SeedsByTasks, seedsAndTasksInterval } from "../statistics/clustered.ts";
-import { type Estimate, mean } from "../statistics/mean.ts";
+import type { Estimate } from "../statistics/estimate.ts";
 import { holm } from "../statistics/multiple.ts";
 import { type Axis, armsOf, type Study, seedsOf } from "./definition.ts";
 import type { CurvePoint, RunOutcome } from "./outcome.ts";

@@ -1,4 +1,4 @@
-import { mean } from "../statistics/mean.ts";
+import { mean } from "../core/mean.ts";
 import { armsOf, type Study, seedsOf } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
 import { type Part, plannedRuns, remaining } from "./plan.ts";

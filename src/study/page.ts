@@ -1,4 +1,4 @@
-import type { Estimate } from "../statistics/mean.ts";
+import type { Estimate } from "../statistics/estimate.ts";
 import { type ArmResult, axisWords, type Comparison, type WorldResult } from "./analysis.ts";
 import type { Study } from "./definition.ts";
 import { fallOf, goodWithin } from "./tuning.ts";

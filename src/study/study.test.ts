@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { RunError } from "../core/errors.ts";
-import { mean } from "../statistics/mean.ts";
+import { mean } from "../core/mean.ts";
 import { estimateLines } from "./estimate.ts";
 import { executeRun, trainingFolder } from "./execute.ts";
 import { runId } from "./plan.ts";

@@ -1,4 +1,4 @@
-import { mean } from "../statistics/mean.ts";
+import { mean } from "../core/mean.ts";
 import type { RunKey, Study } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
 

@@ -1,6 +1,6 @@
 import { dirname, join, relative } from "node:path";
+import { mean } from "../core/mean.ts";
 import { writeFileAtomic } from "../runs/files.ts";
-import { mean } from "../statistics/mean.ts";
 import { analyse } from "./analysis.ts";
 import { isTuning, type Study } from "./definition.ts";
 import { curvesSvg, ratesSvg } from "./figures.ts";

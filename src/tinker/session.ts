@@ -1,4 +1,4 @@
-import pLimit from "p-limit";
+import { Room } from "../core/room.ts";
 import type { ChunkLimits } from "./chunks.ts";
 import { TinkerError } from "./errors.ts";
 import type { Transport } from "./transport.ts";
@@ -18,17 +18,18 @@ export interface Connection {
 
 /** A limiter whose waiting tasks can be cancelled. */
 export function limiter(inFlight: number): Connection["limit"] {
-  const run = pLimit(inFlight);
+  const room = new Room(inFlight);
   return (task, signal) => {
-    if (signal === undefined) return run(task);
+    if (signal === undefined) return room.run(task);
     return new Promise((resolve, reject) => {
       const cancel = () =>
         reject(new TinkerError("a call that waited for its turn", "cancelled", { kind: "cancelled", retry: "later" }));
       if (signal.aborted) return cancel();
       signal.addEventListener("abort", cancel, { once: true });
-      run(async () => {
-        if (!signal.aborted) resolve(await task());
-      })
+      room
+        .run(async () => {
+          if (!signal.aborted) resolve(await task());
+        })
         .catch(reject)
         .finally(() => signal.removeEventListener("abort", cancel));
     });

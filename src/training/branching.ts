@@ -1,12 +1,12 @@
 import { ownTurns } from "../algorithms/advantages/tree.ts";
 import { ConfigError, EnvError } from "../core/errors.ts";
+import { mean } from "../core/mean.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { Environment } from "../environments/environment.ts";
 import { opened } from "../rollouts/answers.ts";
 import { type Forking, forkingOf } from "../rollouts/branching/fork.ts";
 import { firstRolloutsOf } from "../rollouts/branching/settings.ts";
 import type { Metrics } from "../runs/records.ts";
-import { mean } from "../statistics/mean.ts";
 import type { TrainingConfig } from "./config.ts";
 import { trainingTasks } from "./tasks.ts";
 

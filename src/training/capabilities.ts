@@ -1,4 +1,5 @@
-import { type AlgorithmConfig, algorithmConfigSchema, needs, rolloutAlgorithms } from "../algorithms/settings/config.ts";
+import { type AlgorithmConfig, algorithmConfigSchema, rolloutAlgorithms } from "../algorithms/settings/config.ts";
+import { needs } from "../algorithms/settings/questions.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { Capability } from "../core/policy.ts";
 import { differentAdam, type EngineInfo } from "../engines/engine.ts";

@@ -1,11 +1,12 @@
 import { z } from "zod";
+import { type AlgorithmKind, algorithmConfigSchema, rolloutAlgorithms } from "../algorithms/settings/config.ts";
 import {
-  type AlgorithmConfig,
-  type AlgorithmKind,
-  algorithmConfigSchema,
   defaultMiniBatches,
-  rolloutAlgorithms,
-} from "../algorithms/settings/config.ts";
+  defaultRollout,
+  ignoresGroupsOfOne,
+  miniBatchesOf,
+  trainsSharedTurnsOnce,
+} from "../algorithms/settings/questions.ts";
 import { correctionSchema } from "../algorithms/step/correction.ts";
 import { chatSettingsSchema } from "../chat/settings.ts";
 import { ConfigError } from "../core/errors.ts";
@@ -176,11 +177,11 @@ const consistentSchema = trainingConfigSchema
     path: ["engine", "sampling", "weights"],
     message: '"int8" where engine.lora.base is: the frozen layers have no other form',
   })
-  .refine(({ algorithm, rollout }) => !("miniBatches" in algorithm) || algorithm.miniBatches <= rollout.tasksPerStep, {
+  .refine(({ algorithm, rollout }) => miniBatchesOf(algorithm) <= rollout.tasksPerStep, {
     path: ["algorithm", "miniBatches"],
     message: "at most rollout.tasksPerStep: groups are dealt out whole",
   })
-  .refine(({ algorithm, rollout }) => rollout.groupSize > 1 || !comparesWithinGroups(algorithm), {
+  .refine(({ algorithm, rollout }) => rollout.groupSize > 1 || !ignoresGroupsOfOne(algorithm), {
     path: ["rollout", "groupSize"],
     message:
       "at least 2 under an algorithm that compares the rollouts of a task: the advantage of a group of one is 0, so nothing is learned " +
@@ -195,24 +196,6 @@ const consistentSchema = trainingConfigSchema
     },
   );
 export type TrainingConfig = z.output<typeof trainingConfigSchema>;
-
-/** True if a group of one always has advantage 0. */
-export function comparesWithinGroups(algorithm: AlgorithmConfig): boolean {
-  if (algorithm.kind === "sft") return false;
-  if (algorithm.kind === "seeupo") return algorithm.singletonGroups === "zero";
-  const { advantage } = algorithm;
-  if (advantage.kind === "gae" || advantage.kind === "normalised-returns") return false;
-  return !("singletonGroups" in advantage) || advantage.singletonGroups === "zero";
-}
-
-function trainsSharedTurnsOnce(algorithm: AlgorithmConfig): boolean {
-  if (algorithm.kind === "arpo") return algorithm.attribution !== "soft";
-  return (
-    "advantage" in algorithm &&
-    typeof algorithm.advantage === "object" &&
-    ["tree", "shared-mean"].includes(algorithm.advantage.kind)
-  );
-}
 
 type Settings = z.input<typeof trainingConfigSchema>;
 
@@ -282,19 +265,13 @@ const chosenByDefault = {
   engine: defaultEngine,
 };
 
-/**
- * ARPO is adaptive rollout and attribution together; 16 leaves: arXiv:2507.19849, §4.2. Batches of fewer tasks than a preset has mini-batches
- * are dealt into as many as there are tasks.
- */
+/** What an algorithm's kind chooses, in both halves: batches of fewer tasks than it has mini-batches are dealt into as many as there are tasks. */
 function chosenByAlgorithm(asked: unknown): unknown {
   const { algorithm, rollout } = isRecord(asked) ? asked : {};
   if (!isRecord(algorithm)) return undefined;
   const tasks = isRecord(rollout) && typeof rollout.tasksPerStep === "number" ? rollout.tasksPerStep : Number.NaN;
   const dealt = tasks >= 1 && tasks < defaultMiniBatches(algorithm.kind) ? { miniBatches: tasks } : {};
-  return {
-    algorithm: { kind: algorithm.kind, ...dealt },
-    ...(algorithm.kind === "arpo" ? { rollout: { groupSize: 16, branching: {} } } : {}),
-  };
+  return { algorithm: { kind: algorithm.kind, ...dealt }, rollout: defaultRollout(algorithm.kind) };
 }
 
 /** SeeUPO takes a step for every turn, about ten a batch in the office: at 3e-4 its default model comes to write noise within 20 steps. */

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { maxBatchesOf } from "../algorithms/settings/questions.ts";
 import { EngineError } from "../core/errors.ts";
 import type { Turn } from "../core/trajectory.ts";
 import type { FrozenPolicy } from "../engines/engine.ts";
@@ -6,7 +7,7 @@ import type { Progress } from "../runs/records.ts";
 import type { OnEvent, TrainingEvent } from "./events.ts";
 import type { RolloutSource, StepRollouts } from "./rollout-source.ts";
 import { gapLimit, type SamplerGap, sampleOfTurns, samplerGap } from "./sampler-gap.ts";
-import { maxBatchesOf, type Sampled, sampleGroups } from "./sampling.ts";
+import { type Sampled, sampleGroups } from "./sampling.ts";
 import type { StepArguments } from "./step.ts";
 
 /** A step's rollouts in the making, or made. */

@@ -1,7 +1,7 @@
 import { ownTurns } from "../algorithms/advantages/tree.ts";
+import { mean } from "../core/mean.ts";
 import { type Group, stopReasons, succeeded, type Trajectory, type Turn } from "../core/trajectory.ts";
 import type { Metrics } from "../runs/records.ts";
-import { mean } from "../statistics/mean.ts";
 import { toolCallsSpent } from "./branching.ts";
 
 export { succeeded };

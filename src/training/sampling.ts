@@ -1,5 +1,6 @@
 import { groupsWithoutSignal } from "../algorithms/advantages/group-relative.ts";
-import type { AlgorithmConfig } from "../algorithms/settings/config.ts";
+import { maxBatchesOf } from "../algorithms/settings/questions.ts";
+import { mean } from "../core/mean.ts";
 import { seedOf } from "../core/random.ts";
 import type { Group } from "../core/trajectory.ts";
 import type { Sampler } from "../engines/engine.ts";
@@ -7,7 +8,6 @@ import { applyRewards, type RewardedGroups } from "../rewards/compose.ts";
 import { rolloutTrees } from "../rollouts/branching/trees.ts";
 import { rolloutGroups } from "../rollouts/rollout.ts";
 import type { Metrics } from "../runs/records.ts";
-import { mean } from "../statistics/mean.ts";
 import { announceEpisodes, announceScores } from "./events.ts";
 import { type Masked, withoutFailures } from "./masking.ts";
 import type { StepArguments } from "./step.ts";
@@ -85,11 +85,6 @@ export async function sampleGroups(
     groupsDropped: groups.length - trained.length,
   };
   return { ...sampled, trained, metrics: { ...rewardMetrics(batches), ...masked, ...counts } };
-}
-
-/** 1 where an algorithm does not sample dynamically. */
-export function maxBatchesOf(algorithm: AlgorithmConfig): number {
-  return ("dynamicSampling" in algorithm && algorithm.dynamicSampling?.maxBatches) || 1;
 }
 
 /** @param batch from 0; the ids of the first are those of a step that has no other */

@@ -1,4 +1,4 @@
-import type { AlgorithmConfig } from "../algorithms/settings/config.ts";
+import { dealtTo } from "../algorithms/settings/questions.ts";
 import { runUpdate } from "../algorithms/update.ts";
 import type { Chat } from "../chat/chat.ts";
 import { EngineError } from "../core/errors.ts";
@@ -84,7 +84,7 @@ export async function trainingStep(
   const updated = await runUpdate(
     observed?.policy ?? measured.policy,
     trained,
-    dealtTo(trained, algorithm),
+    dealtTo(trained.length, algorithm),
     randomStream(seed, "update", step),
     config.correction === "off" ? undefined : config.correction,
   ).catch((error: unknown) => {
@@ -146,10 +146,4 @@ function remoteTiming(parts: readonly (RemoteStats | undefined)[]): Partial<Timi
     receivedMb: sum(({ receivedBytes }) => receivedBytes) / 2 ** 20,
     sharedTokens: sum(({ sharedTokens }) => sharedTokens),
   };
-}
-
-/** With fewer mini-batches where dynamic sampling, or a reward, has left so few groups that some would be empty. */
-function dealtTo(groups: readonly Group[], algorithm: AlgorithmConfig): AlgorithmConfig {
-  if (!("miniBatches" in algorithm) || algorithm.miniBatches <= groups.length) return algorithm;
-  return { ...algorithm, miniBatches: Math.max(1, groups.length) };
 }

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { needs } from "../algorithms/settings/config.ts";
+import { needs } from "../algorithms/settings/questions.ts";
 import { RetrogradeError, RunError } from "../core/errors.ts";
 import type { Engine } from "../engines/engine.ts";
 import { engineStateFolder, writeCheckpoint } from "../runs/checkpoints.ts";

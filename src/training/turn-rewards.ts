@@ -1,4 +1,4 @@
-import { usesTurnRewards } from "../algorithms/settings/config.ts";
+import { usesTurnRewards } from "../algorithms/settings/questions.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { Environment } from "../environments/environment.ts";

@@ -1,7 +1,7 @@
 import { ShapeError } from "../../core/errors.ts";
+import { mean } from "../../core/mean.ts";
 import type { Group, Trajectory, TrajectoryId } from "../../core/trajectory.ts";
 import { type GroupRelativeOptions, groupRelativeAdvantages } from "./group-relative.ts";
-import { mean } from "./statistics.ts";
 import { ownTurns } from "./tree.ts";
 
 /**

@@ -1,4 +1,5 @@
-import { differ, mean, standardDeviation } from "./statistics.ts";
+import { mean, standardDeviation } from "../../core/mean.ts";
+import { differ } from "./statistics.ts";
 
 /** One turn of one trajectory. */
 export interface GigpoStep {

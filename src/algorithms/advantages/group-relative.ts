@@ -1,7 +1,8 @@
 import { EnvError, ShapeError } from "../../core/errors.ts";
+import { mean, standardDeviation } from "../../core/mean.ts";
 import type { Group, TrajectoryId } from "../../core/trajectory.ts";
 import { clamp } from "../objectives/objective.ts";
-import { differ, mean, standardDeviation } from "./statistics.ts";
+import { differ } from "./statistics.ts";
 
 /** One advantage per trajectory, by its id. */
 export type Advantages = ReadonlyMap<TrajectoryId, number>;

@@ -1,16 +1,5 @@
 import type { TokenRows } from "../objectives/objective.ts";
 
-export function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
-/** With divisor n − 1; 0 for fewer than two values. */
-export function standardDeviation(values: readonly number[]): number {
-  if (values.length < 2) return 0;
-  const centre = mean(values);
-  return Math.sqrt(values.reduce((sum, value) => sum + (value - centre) ** 2, 0) / (values.length - 1));
-}
-
 /** True if the values differ: only then is there something to compare. */
 export function differ(values: readonly number[]): boolean {
   return values.some((value) => value !== values[0]);

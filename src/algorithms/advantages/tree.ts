@@ -1,7 +1,8 @@
 import { ShapeError } from "../../core/errors.ts";
+import { mean } from "../../core/mean.ts";
 import type { Group, Trajectory, TrajectoryId } from "../../core/trajectory.ts";
 import { returnsOf, type SingletonGroups } from "./group-relative.ts";
-import { differ, mean } from "./statistics.ts";
+import { differ } from "./statistics.ts";
 
 /**
  * Advantages on trees of branched rollouts. At a point where a trajectory was forked, each way on is a child; its value is the mean

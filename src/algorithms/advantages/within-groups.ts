@@ -1,6 +1,6 @@
+import { mean, standardDeviation } from "../../core/mean.ts";
 import type { Group } from "../../core/trajectory.ts";
 import { type Advantages, byGroup, returnsOf, type SingletonGroups } from "./group-relative.ts";
-import { mean, standardDeviation } from "./statistics.ts";
 
 /**
  * On-policy optimal baseline, OPO (arXiv:2505.23585, §3): the group's mean return weighted by length.

@@ -1,8 +1,8 @@
+import { mean } from "../../core/mean.ts";
 import type { Logprobs, Policy, TurnReason } from "../../core/policy.ts";
 import type { Random } from "../../core/random.ts";
 import type { ActionInContext, Group } from "../../core/trajectory.ts";
 import { groupsWithoutSignal } from "../advantages/group-relative.ts";
-import { mean } from "../advantages/statistics.ts";
 import { MetricTally, type UpdateMetrics } from "../metrics.ts";
 import { klPenalty, tokenKls } from "../objectives/kl.ts";
 import { type LossAndWeights, plus, type SurrogateBatch, type TokenRows } from "../objectives/objective.ts";

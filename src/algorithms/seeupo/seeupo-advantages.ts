@@ -1,7 +1,7 @@
+import { standardDeviation } from "../../core/mean.ts";
 import type { ActionInContext, Group, TrajectoryId } from "../../core/trajectory.ts";
 import { alongPaths } from "../advantages/attribution.ts";
 import { type Advantages, batchNormalised, clippedAdvantages, groupRelativeAdvantages } from "../advantages/group-relative.ts";
-import { standardDeviation } from "../advantages/statistics.ts";
 import { treeAdvantages } from "../advantages/tree.ts";
 import { clamp } from "../objectives/objective.ts";
 import type { SeeupoConfig } from "../settings/config.ts";

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError } from "../../core/errors.ts";
 import type { UserConfig } from "../../training/config.ts";
-import { defaultMiniBatches, needs, type PresetConfig, resolveAlgorithm, rolloutAlgorithms } from "./config.ts";
+import { type PresetConfig, resolveAlgorithm, rolloutAlgorithms } from "./config.ts";
+import { defaultMiniBatches, needs } from "./questions.ts";
 
 test("a name stands for its defaults, which are those of the papers", () => {
   expect(resolveAlgorithm("seeupo")).toMatchObject({

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { Capability } from "../../core/policy.ts";
 import { parseSettings } from "../../core/settings.ts";
 import type { Aggregation } from "../objectives/aggregation.ts";
 import { type KlEstimator, klEstimators } from "../objectives/kl.ts";
@@ -104,26 +103,4 @@ export const rolloutAlgorithms: readonly AlgorithmKind[] = algorithmConfigSchema
  */
 export function resolveAlgorithm(input: unknown): AlgorithmConfig {
   return parseSettings(algorithmConfigSchema, typeof input === "string" ? { kind: input } : input, "algorithm");
-}
-
-/** True if an algorithm looks at the rewards of turns where they were given; others see the return alone. */
-export function usesTurnRewards(config: AlgorithmConfig): boolean {
-  if (config.kind === "seeupo" || config.kind === "sft" || config.kind === "arpo") return false;
-  return (["gae", "gigpo", "normalised-returns"] as const).some((kind) => kind === config.advantage.kind);
-}
-
-/** Optimiser steps an epoch that an algorithm of this kind has unless it is told; 1 for those without the setting. */
-export function defaultMiniBatches(kind: unknown): number {
-  const preset = presets.find(({ shape }) => shape.kind.value === kind);
-  return preset === undefined ? 1 : preset.shape.miniBatches.parse(undefined);
-}
-
-/** What an engine must have for an algorithm, beyond what every engine has. */
-export function needs(config: AlgorithmConfig): readonly Capability[] {
-  if (config.kind === "sft") return [];
-  const needed: Capability[] = config.klCoef > 0 ? ["reference"] : [];
-  if (config.kind === "seeupo") return needed;
-  if (config.advantage.kind === "gae") needed.push("critic");
-  if (config.entropyCoef > 0) needed.push("entropy-gradient");
-  return needed;
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type Chat, makeChat } from "../../chat/chat.ts";
 import { checkVocabulary } from "../../chat/tokenizer.ts";
 import { loadTokenizer } from "../../chat/tokenizer-folder.ts";
+import { reasonOf } from "../../core/errors.ts";
 import { seedOf } from "../../core/random.ts";
 import { chooseProvider, type Device } from "../../engines/local/device-choice.ts";
 import { availableMemory } from "../../engines/local/machine/memory-available.ts";
@@ -122,7 +123,7 @@ async function diagnosesOf(config: TrainingConfig, user: UserConfig, screen: Scr
   try {
     return (await environmentOf(config, user).diagnose?.()) ?? [];
   } catch (error) {
-    return [{ name, state: "bad", text: error instanceof Error ? error.message : String(error) }];
+    return [{ name, state: "bad", text: reasonOf(error) }];
   }
 }
 
@@ -137,7 +138,7 @@ async function attempt(check: Check): Promise<Finding> {
   try {
     return await check();
   } catch (error) {
-    return { state: "bad", text: error instanceof Error ? error.message : String(error) };
+    return { state: "bad", text: reasonOf(error) };
   }
 }
 

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { mean } from "../../core/mean.ts";
 import {
   type BenchmarkName,
   benchmarkFile,
@@ -10,7 +11,6 @@ import { openQuestions, type Question } from "../../environments/deep-research/q
 import { type AnswerVerdict, scorePrediction, scoreReward } from "../../environments/deep-research/score.ts";
 import { passAtK } from "../../statistics/attempts.ts";
 import { meanInterval } from "../../statistics/intervals.ts";
-import { mean } from "../../statistics/mean.ts";
 import { openRecords } from "../../tools/records.ts";
 import { count, interval, plural, table } from "../format.ts";
 import type { Screen } from "../screen.ts";

@@ -1,4 +1,4 @@
-import { RunError } from "../../core/errors.ts";
+import { RunError, reasonOf } from "../../core/errors.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { layout, runsFolder } from "../../runs/layout.ts";
 import {
@@ -36,7 +36,7 @@ export function runsCommand({ in: root = runsFolder }: { readonly in?: string },
     try {
       return [rowOf(run)];
     } catch (error) {
-      warn(run.folder, error instanceof Error ? error.message : String(error));
+      warn(run.folder, reasonOf(error));
       return [];
     }
   });

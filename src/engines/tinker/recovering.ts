@@ -1,4 +1,4 @@
-import { EngineError } from "../../core/errors.ts";
+import { EngineError, reasonOf } from "../../core/errors.ts";
 import { type TinkerClient, TinkerError, type TinkerErrorKind, type TinkerModel } from "../../tinker/index.ts";
 
 interface Opened {
@@ -104,7 +104,7 @@ export class Recovering {
       const from = this.#checkpoint ?? "its beginning";
       throw new EngineError(`the model, which the server lost (${because.message})`, "not rebuilt", {
         expected: `a server that continues from ${from}`,
-        hint: `${cause instanceof Error ? cause.message : String(cause)} Continue with --resume once the server runs.`,
+        hint: `${reasonOf(cause)} Continue with --resume once the server runs.`,
         cause,
       });
     }

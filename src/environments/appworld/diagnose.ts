@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { ConfigError } from "../../core/errors.ts";
+import { ConfigError, reasonOf } from "../../core/errors.ts";
 import type { Diagnosis } from "../environment.ts";
 import type { AppworldData } from "./data.ts";
 import { setupCommands, testedVersion } from "./places.ts";
@@ -60,7 +60,7 @@ function checkData(data: AppworldData, download: string): Diagnosis {
     const sizes = data.names().map((split) => `${split} ${data.ids(split).length}`);
     return { name, state: "good", text: `${data.root}: ${sizes.join(", ")} tasks` };
   } catch (error) {
-    const text = error instanceof ConfigError ? `none in ${data.root}` : error instanceof Error ? error.message : String(error);
+    const text = error instanceof ConfigError ? `none in ${data.root}` : reasonOf(error);
     return { name, state: "bad", text, advice: download };
   }
 }
@@ -82,7 +82,7 @@ async function checkServer(
       text: urls === undefined ? `starts in ${seconds} s; ${servers} at most` : `${urls.length} answer`,
     };
   } catch (error) {
-    return { name, state: "bad", text: error instanceof Error ? error.message : String(error) };
+    return { name, state: "bad", text: reasonOf(error) };
   } finally {
     await pool.close();
   }

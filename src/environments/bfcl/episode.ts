@@ -1,3 +1,4 @@
+import { reasonOf } from "../../core/errors.ts";
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from "../../core/messages.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { CallAnswer, Episode, Reply, Score, Step } from "../environment.ts";
@@ -82,7 +83,7 @@ function episodeFrom(task: BfclTask, documents: Documents, settings: BfclSetting
       try {
         text = callText(call);
       } catch (problem) {
-        const why = problem instanceof Error ? problem.message : String(problem);
+        const why = reasonOf(problem);
         return { content: `Error during execution: ${why}`, valid: false };
       }
       const content = execute(text);

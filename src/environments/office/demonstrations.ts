@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { reasonOf } from "../../core/errors.ts";
 import type { AssistantMessage, Message, ToolCall } from "../../core/messages.ts";
 import { type Random, randomStream } from "../../core/random.ts";
 import { parseSettings } from "../../core/settings.ts";
@@ -160,6 +161,6 @@ function problemOf(json: string): string {
     JSON.parse(json);
     return "";
   } catch (problem) {
-    return problem instanceof Error ? problem.message : String(problem);
+    return reasonOf(problem);
   }
 }

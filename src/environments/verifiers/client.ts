@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { decode, encode } from "@msgpack/msgpack";
 import { z } from "zod";
+import { reasonOf } from "../../core/errors.ts";
 import { RemoteEnvError } from "../remote/problem.ts";
 import { Dealer, ZmtpError } from "./zmtp.ts";
 
@@ -96,7 +97,7 @@ export class VerifiersClient {
       this.#dealer = undefined;
       throw cause instanceof ZmtpError
         ? this.#broken(cause)
-        : new RemoteEnvError("unreachable", address, cause instanceof Error ? cause.message : String(cause), {
+        : new RemoteEnvError("unreachable", address, reasonOf(cause), {
             expected: "an environment server of verifiers",
             hint: "Is the server running, and its address right?",
             cause,
@@ -123,15 +124,10 @@ export class VerifiersClient {
       else waiting.resolve(replySchema.parse(value));
     } catch (cause) {
       waiting.reject(
-        new RemoteEnvError(
-          "malformed",
-          `an answer of ${this.#options.address}`,
-          cause instanceof Error ? cause.message : String(cause),
-          {
-            expected: "messages of verifiers 0.4",
-            cause,
-          },
-        ),
+        new RemoteEnvError("malformed", `an answer of ${this.#options.address}`, reasonOf(cause), {
+          expected: "messages of verifiers 0.4",
+          cause,
+        }),
       );
     }
   }

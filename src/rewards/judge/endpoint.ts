@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai";
 import { z } from "zod";
+import { reasonOf } from "../../core/errors.ts";
 import type { RewardOf } from "../config.ts";
 import { answerJsonSchema } from "./answer.ts";
 
@@ -152,7 +153,7 @@ function wishedWait(headers: Headers | undefined): number | undefined {
 }
 
 function endpointError(error: unknown, baseUrl: string, key: string | undefined, timeoutMs: number): EndpointError {
-  const message = withoutKey(error instanceof Error ? error.message : String(error), key).slice(0, 300);
+  const message = withoutKey(reasonOf(error), key).slice(0, 300);
   if (error instanceof APIConnectionError)
     return new EndpointError(
       error instanceof APIConnectionTimeoutError

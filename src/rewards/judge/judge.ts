@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import pLimit from "p-limit";
+import { Room } from "../../core/room.ts";
 import type { RewardOf } from "../config.ts";
 import { type PartScores, RewardError, type RewardPart, type ScoredGroup, type ScoringContext } from "../reward.ts";
 import { type Answer, readAnswer } from "./answer.ts";
@@ -34,7 +34,7 @@ interface Verdict {
  */
 export function judgePart({ name, config, ledger, budget, openEndpoint }: JudgeParts): RewardPart {
   const shared = config.cache === undefined ? undefined : new Ledger(join(config.cache, `${name}.jsonl`));
-  const limit = pLimit(config.concurrency);
+  const room = new Room(config.concurrency);
   const inFlight = new Map<string, Promise<LedgerEntry>>();
   let endpoint: Endpoint | undefined;
 
@@ -57,7 +57,7 @@ export function judgePart({ name, config, ledger, budget, openEndpoint }: JudgeP
   };
 
   const ask = (group: ScoredGroup, question: Question, context: ScoringContext): Promise<LedgerEntry> => {
-    const asking = limit(async () => {
+    const asking = room.run(async () => {
       endpoint ??= openEndpoint(context.warn);
       let usage = noUsage;
       const spend = (more: Usage) => {

@@ -1,9 +1,9 @@
 import type { Chat } from "../../chat/chat.ts";
+import { reasonOf } from "../../core/errors.ts";
 import type { Environment, Episode, Task } from "../../environments/environment.ts";
 import type { Standing } from "../actors/token-actor.ts";
 import { answersTo, type Live, opened } from "../answers.ts";
 import { close, startEpisode } from "../ask.ts";
-import { messageOf } from "../call-tool.ts";
 import { dialogueOf } from "../dialogue.ts";
 import { EpisodeStop, type RolloutOptions } from "../options.ts";
 
@@ -28,7 +28,7 @@ export type Copy = { readonly episode: Episode } | { readonly error: string };
 
 /** Copies at once where the episode can: nothing waits then. */
 export function copyOf(episode: Episode): Copy | Promise<Copy> {
-  const failed = (error: unknown): Copy => ({ error: messageOf(error) });
+  const failed = (error: unknown): Copy => ({ error: reasonOf(error) });
   try {
     const copy = episode.clone?.();
     if (copy === undefined) return { error: "there is none" };

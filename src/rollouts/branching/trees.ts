@@ -10,7 +10,7 @@ import { allLanded, Flight } from "../flight.ts";
 import type { RolloutOptions } from "../options.ts";
 import { type Beginning, playOut } from "../play.ts";
 import type { GroupsOptions } from "../rollout.ts";
-import { withinLimit } from "../room.ts";
+import { withinLimit } from "../within-limit.ts";
 import { candidates, entropyOf } from "./entropy.ts";
 import { type Copy, copied, copyOf, forkingOf, replay } from "./fork.ts";
 import { LeafLedger } from "./ledger.ts";

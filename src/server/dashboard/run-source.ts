@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { loadTokenizer } from "../../chat/tokenizer-folder.ts";
+import { reasonOf } from "../../core/errors.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { controlRecordSchema } from "../../runs/control.ts";
 import { type RecordedCredit, readCredits } from "../../runs/credits.ts";
@@ -139,7 +140,7 @@ export class RunSources {
       try {
         sources.push(this.#open(id));
       } catch (error) {
-        broken.push({ id, folder: this.#folder(id), error: error instanceof Error ? error.message : String(error) });
+        broken.push({ id, folder: this.#folder(id), error: reasonOf(error) });
       }
     }
     sources.sort((a, b) => b.record.created.localeCompare(a.record.created));

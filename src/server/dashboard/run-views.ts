@@ -1,3 +1,4 @@
+import { reasonOf } from "../../core/errors.ts";
 import type { StepRecord } from "../../runs/records.ts";
 import type { BrokenRun, RunDetail, RunList, RunRow, RunState } from "./api.ts";
 import type { RunSource, RunSources } from "./run-source.ts";
@@ -16,7 +17,7 @@ export function runList(sources: RunSources): RunList {
     try {
       runs.push(rowOf(source));
     } catch (error) {
-      damaged.push({ id: source.id, folder: source.folder, error: error instanceof Error ? error.message : String(error) });
+      damaged.push({ id: source.id, folder: source.folder, error: reasonOf(error) });
     }
   }
   return { root: sources.root, runs, broken: damaged };

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { reasonOf } from "../../core/errors.ts";
 import { splitWithTasks } from "../../environments/environment.ts";
-import { messageOf } from "../http/refusal.ts";
 import { HostedEpisode, promptText, taskAt } from "./hosted.ts";
 import {
   actionSchema,
@@ -42,14 +42,14 @@ export class OpenenvServerSession {
       try {
         value = JSON.parse(text);
       } catch (error) {
-        return failure("INVALID_JSON", `Invalid JSON: ${messageOf(error)}`);
+        return failure("INVALID_JSON", `Invalid JSON: ${reasonOf(error)}`);
       }
       const type = (value as { type?: unknown } | null)?.type;
       if (!types.includes(type as Incoming["type"]))
         return failure("UNKNOWN_TYPE", `Unknown message type: ${String(type ?? "")}`);
       const parsed = incomingSchema.safeParse(value);
       if (!parsed.success) return invalid(parsed.error);
-      return this.#handle(parsed.data).catch((error: unknown) => failure("EXECUTION_ERROR", messageOf(error)));
+      return this.#handle(parsed.data).catch((error: unknown) => failure("EXECUTION_ERROR", reasonOf(error)));
     });
   }
 
@@ -58,7 +58,7 @@ export class OpenenvServerSession {
     const parsed = rpcSchema.safeParse(value);
     if (!parsed.success) return Promise.resolve(rpcError({ id: null }, "request", z.prettifyError(parsed.error)));
     return this.#inTurn(() =>
-      this.#rpc(parsed.data).catch((error: unknown) => rpcError(parsed.data, "internal", messageOf(error))),
+      this.#rpc(parsed.data).catch((error: unknown) => rpcError(parsed.data, "internal", reasonOf(error))),
     );
   }
 

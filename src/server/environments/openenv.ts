@@ -2,9 +2,10 @@ import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type WebSocket, WebSocketServer } from "ws";
 import { z } from "zod";
+import { reasonOf } from "../../core/errors.ts";
 import { type Reply, readBody, send, sendError } from "../http/http.ts";
 import { drain, guard, listen, requireKeys } from "../http/listen.ts";
-import { messageOf, Refusal } from "../http/refusal.ts";
+import { Refusal } from "../http/refusal.ts";
 import { OpenenvServerSession } from "./openenv-session.ts";
 import { failure, rpcError, rpcResult, rpcSchema, schemas } from "./openenv-wire.ts";
 import type { EnvironmentServerOptions, RunningEnvironmentServer } from "./settings.ts";
@@ -24,7 +25,7 @@ export async function serveOpenenv(options: EnvironmentServerOptions): Promise<R
       guard(request, options);
     } catch (error) {
       const { status } = error as Refusal;
-      return void socket.end(`HTTP/1.1 ${status} ${messageOf(error)}\r\nconnection: close\r\n\r\n`);
+      return void socket.end(`HTTP/1.1 ${status} ${reasonOf(error)}\r\nconnection: close\r\n\r\n`);
     }
     if (new URL(request.url ?? "/", "http://x").pathname !== "/ws") return void socket.end("HTTP/1.1 404 Not Found\r\n\r\n");
     sockets.handleUpgrade(request, socket, head, (webSocket) => void host.talk(webSocket, request));
@@ -159,7 +160,7 @@ class OpenenvHost {
     try {
       value = JSON.parse(body.toString("utf8"));
     } catch (error) {
-      return rpcError({ id: null }, "parse", messageOf(error));
+      return rpcError({ id: null }, "parse", reasonOf(error));
     }
     const parsed = rpcSchema.safeParse(value);
     if (!parsed.success) return rpcError({ id: null }, "request", z.prettifyError(parsed.error));

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
-import { messageOf } from "../http/refusal.ts";
+import { reasonOf } from "../../core/errors.ts";
 
 /** How long an answer is kept for a client whose connection broke. */
 const lingerMs = 60_000;
@@ -29,7 +29,7 @@ export class OrsCalls {
       const chunks = chunksOf(text);
       response.end(chunks.map((chunk, i) => eventText(i === chunks.length - 1 ? "end" : "chunk", chunk)).join(""));
     } catch (error) {
-      response.end(eventText("error", messageOf(error)));
+      response.end(eventText("error", reasonOf(error)));
     } finally {
       clearInterval(heart);
     }

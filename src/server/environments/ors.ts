@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { z } from "zod";
-import { EnvError } from "../../core/errors.ts";
+import { EnvError, reasonOf } from "../../core/errors.ts";
 import { splitWithTasks } from "../../environments/environment.ts";
 import { parseBody, type Reply, readBody, send, sendError } from "../http/http.ts";
 import { drain, guard, listen, requireKeys } from "../http/listen.ts";
-import { messageOf, Refusal } from "../http/refusal.ts";
+import { Refusal } from "../http/refusal.ts";
 import { HostedEpisode, type Outcome, type ShownTool, taskAt } from "./hosted.ts";
 import { eventText, OrsCalls } from "./ors-calls.ts";
 import type { EnvironmentServerOptions, RunningEnvironmentServer } from "./settings.ts";
@@ -155,7 +155,7 @@ class OrsHost {
     const place = spec ?? specSchema.safeParse({ split, index }).data;
     if (place === undefined) throw new Refusal(422, "task", asked, { expected: "task_spec, or split and index" });
     const task = await taskAt(environment, place).catch((error: unknown) => {
-      throw error instanceof EnvError ? new Refusal(400, "task", messageOf(error)) : error;
+      throw error instanceof EnvError ? new Refusal(400, "task", reasonOf(error)) : error;
     });
     // Episodes of a task begin alike: the client's groups are compared with themselves.
     const episode = HostedEpisode.start(environment, task, seed, this.#options);

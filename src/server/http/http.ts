@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import type { z } from "zod";
+import { reasonOf } from "../../core/errors.ts";
 import { Refusal } from "./refusal.ts";
 
 /** What a route answers. */
@@ -31,7 +32,7 @@ export function sendError(response: ServerResponse, error: unknown): void {
   if (response.headersSent) return void response.end();
   const refusal = error instanceof Refusal ? error : undefined;
   if (refusal?.retryAfter !== undefined) response.setHeader("retry-after", String(refusal.retryAfter));
-  const detail = refusal?.message ?? (error instanceof Error ? error.message : String(error));
+  const detail = refusal?.message ?? reasonOf(error);
   send(response, { status: refusal?.status ?? 500, json: { detail } });
 }
 

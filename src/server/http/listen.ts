@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { ConfigError } from "../../core/errors.ts";
+import { ConfigError, reasonOf } from "../../core/errors.ts";
 import { hasKey, isLoopback } from "./http.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -41,7 +41,7 @@ export async function listen(server: Server, host: string, port: number): Promis
       });
     });
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = reasonOf(cause);
     throw new ConfigError("--port", port, { expected: "a free port", hint: reason, cause });
   }
   const address = server.address() as AddressInfo;

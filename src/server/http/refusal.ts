@@ -24,7 +24,3 @@ export class Refusal extends RetrogradeError {
 export function isUserError(error: unknown): boolean {
   return error instanceof RetrogradeError;
 }
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { isUserError, messageOf } from "../http/refusal.ts";
+import { reasonOf } from "../../core/errors.ts";
+import { isUserError } from "../http/refusal.ts";
 
 /** What a request came to. */
 export type Outcome =
@@ -44,7 +45,7 @@ export class Futures {
       settledAt: undefined,
       settled: work.then(
         (outcome) => settle(outcome),
-        (error: unknown) => settle({ error: messageOf(error), category: isUserError(error) ? "user" : "server" }),
+        (error: unknown) => settle({ error: reasonOf(error), category: isUserError(error) ? "user" : "server" }),
       ),
     };
     const settle = (outcome: Outcome) => {

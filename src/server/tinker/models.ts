@@ -1,4 +1,4 @@
-import pLimit from "p-limit";
+import { Room } from "../../core/room.ts";
 import { Refusal } from "../http/refusal.ts";
 import { type Checkpoint, formatCheckpointPath } from "./checkpoints.ts";
 import type { Samplers } from "./samplers.ts";
@@ -21,7 +21,7 @@ export class Models {
   readonly #samplers: Samplers;
   readonly #sessions: Sessions;
   readonly #limits: ModelLimits;
-  readonly #oneAtATime = pLimit(1);
+  readonly #oneAtATime = new Room(1);
 
   constructor(samplers: Samplers, sessions: Sessions, limits: ModelLimits) {
     this.#samplers = samplers;
@@ -87,7 +87,7 @@ export class Models {
 
   /** Runs work of a model when the processor is free. */
   compute<T>(work: () => Promise<T>): Promise<T> {
-    return this.#oneAtATime(work);
+    return this.#oneAtATime.run(work);
   }
 
   async unload(id: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { EngineError } from "../../core/errors.ts";
+import { EngineError, reasonOf } from "../../core/errors.ts";
 import type { StepReport } from "../../core/policy.ts";
 import type { StepOptions } from "../../engines/engine.ts";
 import type { ForwardBackwardResult } from "../../tinker/data.ts";
@@ -56,7 +56,7 @@ export class TrainedModel {
 
   /** A pass was refused or failed: the step that was meant to follow it must not run without it. */
   passFailed(error: unknown): void {
-    this.#failedPass = error instanceof Error ? error.message : String(error);
+    this.#failedPass = reasonOf(error);
   }
 
   /** A step without a pass moves the model along its moments, as PyTorch's AdamW does with a gradient of zeros. */

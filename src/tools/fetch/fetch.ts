@@ -3,7 +3,7 @@ import { request as httpsRequest } from "node:https";
 import type { Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { z } from "zod";
-import { ToolError } from "../../core/errors.ts";
+import { reasonOf, ToolError } from "../../core/errors.ts";
 import { parseSettings } from "../../core/settings.ts";
 import { cut } from "../cut.ts";
 import { defineTool, type Tool } from "../tool.ts";
@@ -45,7 +45,7 @@ export function createPageReader(settings: FetchSettings = {}, resolve: Resolve 
       signal?.throwIfAborted();
       if (limit.aborted) throw new ToolError("fetch", url, { expected: `a page that comes within ${limits.timeoutMs} ms` });
       if (error instanceof ToolError) throw error;
-      throw new ToolError("fetch", url, { expected: "a page that can be read", hint: messageOf(error) });
+      throw new ToolError("fetch", url, { expected: "a page that can be read", hint: reasonOf(error) });
     }
   };
 }
@@ -162,8 +162,4 @@ function unpacked(response: IncomingMessage): Readable {
   if (unpack === undefined) throw new ToolError("fetch", encoding, { expected: "a page packed with gzip, deflate or br" });
   response.on("error", (error) => unpack.destroy(error));
   return response.pipe(unpack);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

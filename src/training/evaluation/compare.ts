@@ -1,7 +1,8 @@
 import { ConfigError } from "../../core/errors.ts";
+import { mean } from "../../core/mean.ts";
 import { succeeded, type Trajectory } from "../../core/trajectory.ts";
 import { pairedBySeed, type SeedsByTasks, seedsAndTasksInterval } from "../../statistics/clustered.ts";
-import { type Estimate, mean } from "../../statistics/mean.ts";
+import type { Estimate } from "../../statistics/estimate.ts";
 import { comparePaired, type PairedComparison } from "../../statistics/paired.ts";
 
 /** What an evaluation found of each task, in the order of the tasks. */

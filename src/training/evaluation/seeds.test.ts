@@ -6,9 +6,9 @@ import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../../tes
 import { TableEngine } from "../../../test/table-engine.ts";
 import { runsSeedsCommand } from "../../cli/commands/runs-seeds.ts";
 import { ConfigError } from "../../core/errors.ts";
+import { mean } from "../../core/mean.ts";
 import { readEvaluations } from "../../runs/read.ts";
 import { createRun } from "../../runs/write.ts";
-import { mean } from "../../statistics/mean.ts";
 import { resolveConfig, type UserConfig } from "../config.ts";
 import { train } from "../trainer.ts";
 import { seedsAgainst, seedsReport } from "./seeds.ts";

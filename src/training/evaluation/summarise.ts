@@ -1,9 +1,9 @@
+import { mean } from "../../core/mean.ts";
 import { type Group, sampledTokens, succeeded, type Trajectory, type Turn } from "../../core/trajectory.ts";
 import type { Task } from "../../environments/environment.ts";
 import type { Behaviour, Breakdown, EvaluationRecord } from "../../runs/records.ts";
 import { passAtK, passHatK } from "../../statistics/attempts.ts";
 import { meanInterval } from "../../statistics/intervals.ts";
-import { mean } from "../../statistics/mean.ts";
 
 type Summarised = Omit<EvaluationRecord, "when" | "step" | "split" | "decoding" | "temperature">;
 

@@ -1,11 +1,10 @@
 import type { InferenceSession, Tensor as OrtTensor } from "onnxruntime-common";
 import protobuf from "protobufjs/minimal.js";
-import { EngineError } from "../../../core/errors.ts";
+import { EngineError, reasonOf } from "../../../core/errors.ts";
 import {
   fallbackError,
   hasKernel,
   isFallback,
-  messageOf,
   missingProvider,
   type Provider,
   providerOptions,
@@ -91,7 +90,7 @@ export class Session {
       if (isFallback(cause)) throw fallbackError(provider, await firstFallback(runtime, graph, provider), cause);
       throw (
         missingProvider(provider, cause) ??
-        new EngineError("ONNX Runtime session", messageOf(cause), {
+        new EngineError("ONNX Runtime session", reasonOf(cause), {
           hint: "This is a fault of the graph, not of your settings: please report it with the model's config.json.",
           cause,
         })
@@ -124,7 +123,7 @@ export class Session {
           tensors[name] = await onDevice(value.data, () => upload(this.#runtime, value));
       return await (Array.isArray(fetch) ? this.#session.run(tensors, fetch) : this.#session.run(tensors, fetch));
     } catch (cause) {
-      throw new EngineError("ONNX Runtime", messageOf(cause), {
+      throw new EngineError("ONNX Runtime", reasonOf(cause), {
         hint: "If memory ran out, lower tokens per micro-batch.",
         cause,
       });

@@ -1,4 +1,4 @@
-import { ModelError } from "../../../core/errors.ts";
+import { ModelError, reasonOf } from "../../../core/errors.ts";
 import { writeChunksAtomic } from "../../../files/atomic.ts";
 
 /**
@@ -10,7 +10,7 @@ export async function writeAtomically(file: string, chunks: Iterable<Uint8Array>
   try {
     await writeChunksAtomic(file, chunks);
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = reasonOf(cause);
     throw new ModelError(file, `not written (${reason})`, { hint: "Free disk space or choose another folder.", cause });
   }
 }

@@ -1,4 +1,4 @@
-import { EngineError } from "../../../core/errors.ts";
+import { EngineError, reasonOf } from "../../../core/errors.ts";
 import { host } from "../../../core/host.ts";
 import { outdatedOpenvino } from "./openvino.ts";
 import type { Runtime } from "./runtime.ts";
@@ -45,7 +45,7 @@ export function providerOptions(provider: Provider) {
 
 /** Whether a session could not be opened because the provider lacks an operator of its graph. */
 export function isFallback(cause: unknown): boolean {
-  return messageOf(cause).includes("fallback to CPU EP has been explicitly disabled");
+  return reasonOf(cause).includes("fallback to CPU EP has been explicitly disabled");
 }
 
 /** @param operator the first that the provider lacks */
@@ -59,7 +59,7 @@ export function fallbackError(provider: Provider, operator: string, cause: unkno
 
 /** Why a provider did not start, and what to install. */
 export function missingProvider(provider: Provider, cause: unknown): EngineError | undefined {
-  const message = messageOf(cause);
+  const message = reasonOf(cause);
   if (provider === "openvino") return outdatedOpenvino(message, cause);
   if (provider === "webgpu" && /adapter|webgpu.*(not found|not supported|unsupported)|backend not found/i.test(message)) {
     return new EngineError("WebGPU adapter", undefined, {
@@ -84,8 +84,4 @@ export function missingProvider(provider: Provider, cause: unknown): EngineError
     });
   }
   return undefined;
-}
-
-export function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }

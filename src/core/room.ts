@@ -1,4 +1,4 @@
-/** Places for jobs, a limited number at a time. */
+/** A limiter: runs a limited number of jobs at a time. */
 export class Room {
   readonly #places: number;
   #taken = 0;
@@ -21,17 +21,4 @@ export class Room {
       else next();
     }
   }
-}
-
-const rooms = new WeakMap<object, Room>();
-
-/**
- * Plays an episode within the environment's own limit of open episodes, which all rollouts of the process share. No job waits for another
- * while it has a place. A copy that waits to become a branch takes none.
- */
-export function withinLimit<T>(environment: { readonly concurrency?: number }, play: () => Promise<T>): Promise<T> {
-  if (environment.concurrency === undefined) return play();
-  const room = rooms.get(environment) ?? new Room(environment.concurrency);
-  rooms.set(environment, room);
-  return room.run(play);
 }
