@@ -102,6 +102,7 @@ export default {
     ["grpo", "grpo-steps"],
   ],
   limitations: [
+    "The worlds in which the papers' mechanism could show are not built: a long search under a budget, a hand-over by a short note, and its control with the full history.",
     "One small model (1 M parameters), one start, small worlds: nothing here says what a 14 B model does in AppWorld.",
     "“As many steps” are equal in number and not in kind: a mini-batch has all turns of an eighth of the tasks, a visit has one turn of all of them. The measured numbers of steps are in the table.",
     "Held-out curves have 64 tasks with one attempt each, so a fall of 10 points between two points of a curve has a chance of some per cent without any change of the policy.",

@@ -87,11 +87,12 @@ function worldLines(study: Study, world: WorldResult, figures: readonly string[]
 function armTable(study: Study, arms: readonly ArmResult[]): string[] {
   const areas = study.axes.map((axis) => `area over ${axisWords[axis]}`);
   return table([
-    ["arm", "rate", "seeds", "sampled", "greedy", ...areas, "fell", "survived", "optimiser steps a batch"],
+    ["arm", "rate", "seeds", "at the start", "sampled", "greedy", ...areas, "fell", "survived", "optimiser steps a batch"],
     ...arms.map((arm) => [
       arm.title,
       String(arm.rate),
       String(arm.seeds.length),
+      interval(arm.curve?.[0].value),
       interval(arm.sampled),
       interval(arm.greedy),
       ...(arm.axes ?? []).map(({ area }) => interval(area)),
@@ -166,13 +167,13 @@ export function verdict({ difference, corrected, smallest }: Comparison): string
 function explanations({ measure, rates, tuningSeeds }: Study): string[] {
   const value = measure === "success" ? "success, in per cent" : "reward × 100";
   return [
-    `Values are ${value}; brackets are 95 % intervals over seeds and tasks together (crossed, two-way variance; never narrower than over tasks alone).`,
-    `Rates are chosen by the sampled value at the end of ${tuningSeeds.length === 1 ? "one tuning run" : `${tuningSeeds.length} tuning runs`} on validation tasks. The rate table has this value for each of the ${rates.length} rates, ` +
+    `Values are ${value}; brackets are 95 % intervals over seeds and tasks together (crossed, two-way variance; never narrower than over tasks alone). With one seed they are over its tasks alone, and say nothing of other seeds: they are then too narrow.`,
+    `Rates are chosen by the mean sampled value at the end of tuning runs on validation tasks, of which ${tuningSeeds.length} a rate are planned. The rate table has this value for each of the ${rates.length} rates, ` +
       "and how many of its runs survived; the chosen rate is bold. An arm whose best rate is the first or last one tried may have a better one outside.",
     `A run *fell* if a point of its held-out curve is more than ${points(fallOf)} points below an earlier one. It *survived* if it ended by itself, did not fall and ended no lower than it began. ` +
       "A run that the engine stopped counts as 0 from there on.",
     `The good range has the rates around the best one whose value is within ${points(goodWithin)} points of it; ≤ and ≥ mark a range that reaches the last rate that was tried.`,
-    "*Area* is the mean height of the held-out curve up to what every run has spent.",
+    "*Area* is the mean height of the held-out curve up to what every run has spent. The curve, and what it has at the start, is of sampled attempts at the first tasks of the split.",
     "Comparisons are paired by seed and task. p-values are corrected by Holm's method over all comparisons of the world. The smallest difference is the one that four of five such " +
       "studies would have seen without the correction.",
   ];
