@@ -22,3 +22,8 @@ test("a secret is found deep in a configuration", () => {
   expect(found).toEqual({ path: "environment.settings.servers.1", shown: "http://[key]@h/x" });
   expect(findSecret({ model: "Qwen/Qwen3-0.6B@main", steps: 3 })).toBeUndefined();
 });
+
+test("settings without a prototype, as those of flags, are looked through too", () => {
+  const engine = Object.assign(Object.create(null) as object, { url: "http://u:p@h" });
+  expect(findSecret(Object.assign(Object.create(null) as object, { engine }))?.path).toBe("engine.url");
+});

@@ -19,12 +19,7 @@ export function findSecret(
     const shown = withoutSecrets(value);
     return shown === value ? undefined : { path: path.join("."), shown };
   }
-  if (
-    typeof value !== "object" ||
-    value === null ||
-    (path.length > 0 && Object.getPrototypeOf(value) !== plain && !Array.isArray(value))
-  )
-    return undefined;
+  if (typeof value !== "object" || value === null || !(Array.isArray(value) || isPlain(value))) return undefined;
   for (const [key, inner] of Object.entries(value)) {
     const found = findSecret(inner, [...path, key]);
     if (found !== undefined) return found;
@@ -32,4 +27,8 @@ export function findSecret(
   return undefined;
 }
 
-const plain = Object.prototype;
+/** Instances of classes are not settings, and may lead anywhere. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
+}
