@@ -2,7 +2,7 @@ import { EngineError } from "../../core/errors.ts";
 import { adapterShapes, type LoraSettings, resolveLora } from "./model/lora.ts";
 import { type ModelConfig, parameterCount, parameterShapes } from "./model/model-config.ts";
 import { largeBytes } from "./sampling/sampling-graph.ts";
-import { longestWholeRow, microBatchTokens, passBytes, rowTokens } from "./training/learner.ts";
+import { logitBytesOf, longestWholeRow, microBatchTokens, passBytes, rowTokens, wholeLogitBytes } from "./training/learner.ts";
 import { keptBytesOfToken, layerBytesOfToken, pieceBytes, scoreBytes, wholeGraphBytes } from "./training/recompute.ts";
 
 /** What is done with a model, as far as memory depends on it. */
@@ -106,7 +106,8 @@ function passOf(config: ModelConfig, length: number, learnedBytes: number): { la
   const logits = bytesPerNumber * 4 * scored * config.vocabSize;
   const batch = { rows, length: rowLength, queryCount: rowLength, targets: { length: scored } };
   const whole = wholeGraphBytes(config, batch, new Map());
-  if (rowLength <= longestWholeRow && whole + 2 * learnedBytes <= passBytes) return { layered: false, bytes: allocation * whole };
+  const fits = logitBytesOf(config, batch) <= wholeLogitBytes && whole + 2 * learnedBytes <= passBytes;
+  if (rowLength <= longestWholeRow && fits) return { layered: false, bytes: allocation * whole };
   const ofTokens = rows * rowLength * (keptBytesOfToken(config) + layerBytesOfToken(config));
   return {
     layered: true,

@@ -37,6 +37,9 @@ export const batchTokens = 1536;
 /** What a pass over a micro-batch may hold at once; where it would be more, layers compute their activations again. */
 export const passBytes = 2 * 2 ** 30;
 
+/** Logits of a batch that one graph may hold: 256 scored tokens of 262,144 words. */
+export const wholeLogitBytes = 256 * 2 ** 20;
+
 /** What passes have computed, counted over all learners of an engine. */
 export type TrainingCount = { -readonly [Name in keyof EngineStats["training"]]: EngineStats["training"][Name] };
 
@@ -223,7 +226,16 @@ export class Learner {
 
 /** Whether a batch is computed layer by layer: because its rows are long, or because all activations at once would fill the memory. */
 export function isLayered(config: ModelConfig, batch: BatchSize, trained: Arrays): boolean {
-  return batch.length > longestWholeRow || wholeGraphBytes(config, batch, trained) > passBytes;
+  return (
+    batch.length > longestWholeRow ||
+    logitBytesOf(config, batch) > wholeLogitBytes ||
+    wholeGraphBytes(config, batch, trained) > passBytes
+  );
+}
+
+/** Bytes of one matrix of all logits of a batch, of which a whole graph holds about four; layer by layer they come in pieces. */
+export function logitBytesOf({ vocabSize }: ModelConfig, { targets }: BatchSize): number {
+  return 4 * targets.length * vocabSize;
 }
 
 /** Tokens of a micro-batch of rows of a length: `batchTokens`, or what one layer of a large model can do in half of a pass's memory. */

@@ -5,7 +5,7 @@ import type { Arrays } from "../model/arrays.ts";
 import { entropyHead, type Head, logprobHead, valueHead } from "../model/heads.ts";
 import { initialiseAdapter, resolveLora } from "../model/lora.ts";
 import { loadModel } from "../model/model-folder.ts";
-import { microBatchTokens } from "./learner.ts";
+import { isLayered, microBatchTokens } from "./learner.ts";
 import { packBatch, packRows } from "./packing.ts";
 import { RecomputingGraph, wholeGraphBytes } from "./recompute.ts";
 import { type TrainableModel, TrainingGraph } from "./training-graph.ts";
@@ -150,6 +150,15 @@ test("what the whole graph needs grows with layers, logits and what is trained",
   expect(bytes({ layers: 10 }) - bytes({ layers: 2 })).toBe(8 * ofLayer);
   expect(bytes({ vocabSize: 1_000 }) - bytes({ vocabSize: 0 })).toBe(4 * 4 * 1_000 * batch.targets.length);
   expect(bytes({}, 1_000) - bytes({})).toBe(2 * 4 * 1_000);
+});
+
+test("logits of a large vocabulary come in pieces, however small the model is", async () => {
+  const { config } = await loadModel(new URL("../../../../test/golden/models/gemma3_text", import.meta.url).pathname);
+  const scored = (targets: number, vocabSize: number) =>
+    isLayered({ ...config, vocabSize }, { rows: 1, length: 512, queryCount: 512, targets: { length: targets } }, new Map());
+  expect(scored(256, 262_144)).toBe(false);
+  expect(scored(257, 262_144)).toBe(true);
+  expect(scored(512, 32_000)).toBe(false);
 });
 
 test("micro-batches of large models are smaller", async () => {
