@@ -5,6 +5,7 @@
     python test/golden/model.py gemma3_text tie_word_embeddings=true num_hidden_layers=3 sliding_window=5 query_pre_attn_scalar=12 \
         'layer_types=["sliding_attention", "full_attention", "sliding_attention"]' \
         'rope_parameters={"full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6}, "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}}'
+    python test/golden/model.py lfm2 num_hidden_layers=3 block_auto_adjust_ff_dim=false 'layer_types=["conv", "full_attention", "conv"]'
     python test/golden/model.py smollm3 tie_word_embeddings=true 'no_rope_layers=[1, 0]' pad_token_id=0
 
 Fields go before the sizes below. Writes models/MODEL_TYPE[-VARIANT]/, below 100 KB: a random model in float32 with its config.json, rows of tokens with a
@@ -46,8 +47,8 @@ torch.set_num_threads(1)
 model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **copy.deepcopy(settings)), attn_implementation="eager")
 with torch.no_grad():
     for name, p in model.named_parameters():
-        if p.ndim == 2:
-            p.normal_(0, 1.5 / p.shape[1] ** 0.5)  # large enough that attention is not nearly even
+        if p.ndim > 1:
+            p.normal_(0, 1.5 / p[0].numel() ** 0.5)  # large enough that attention is not nearly even
         elif name.endswith("bias"):
             p.normal_(0, 0.5)
         else:

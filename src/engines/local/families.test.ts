@@ -6,7 +6,7 @@ import { randomStream } from "../../core/random.ts";
 import type { ActionInContext, TokenId } from "../../core/trajectory.ts";
 import { createLocalEngine, type LocalEngine, type LoraOptions } from "./engine.ts";
 
-const families = ["gemma3_text", "mistral-window", "smollm3", "qwen3"];
+const families = ["gemma3_text", "mistral-window", "smollm3", "lfm2", "qwen3"];
 const folderOf = (name: string) => new URL(`../../../test/golden/models/${name}`, import.meta.url).pathname;
 const random = randomStream(1, "families");
 const ids = (length: number): TokenId[] => Array.from({ length }, () => random.integer(64));

@@ -76,12 +76,12 @@ export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } =
     }
     return [...g.split(dy, axis, sizes)];
   },
-  split: (g, { attributes: { axis } }, upstream) => {
-    if (!upstream.every((dy) => dy !== undefined)) {
-      throw new EngineError("gradient of split", "a part that nothing depends on", { expected: "every part in use" });
-    }
-    return [g.concat(upstream, axis)];
-  },
+  split: (g, { outputs, attributes: { axis } }, upstream) => [
+    g.concat(
+      upstream.map((dy, i) => dy ?? g.mul(outputs[i], g.scalar(0))),
+      axis,
+    ),
+  ],
   sum: (g, { inputs: [x], attributes: { axes } }, [dy]) => {
     if (!dy) return [undefined];
     const kept = g.reshape(

@@ -21,12 +21,14 @@ interface Traits {
   readonly gemma?: true;
   /** Where the file does not say whether the output projection is the embedding; not if left out. */
   readonly tied?: true;
+  /** Modules whose names differ from Llama's, by Llama's. */
+  readonly names?: Readonly<Record<string, string>>;
   /** What a `config.json` has to say for it beside the sizes, since `transformers` would assume something else. */
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
-/** A layer: with attention to everything before it, to a window of that, or to everything without rotary positions. */
-export type LayerType = "full" | "sliding" | "unrotated";
+/** A layer: with attention to everything before it, to a window of that, or to everything without rotary positions; or a short convolution. */
+export type LayerType = "full" | "sliding" | "unrotated" | "conv";
 
 export interface Layers {
   /** One for each layer; "full" for all if left out. */
@@ -45,6 +47,7 @@ export interface LayerFields {
   readonly max_window_layers?: number | null;
   readonly no_rope_layers?: readonly number[] | null;
   readonly no_rope_layer_interval?: number | null;
+  readonly full_attn_idxs?: readonly number[] | null;
 }
 
 export const architectures = {
@@ -76,6 +79,25 @@ export const architectures = {
     layers: smolLayers,
     theta: 2e6,
     tied: true,
+  },
+  lfm2: {
+    className: "Lfm2ForCausalLM",
+    attentionBias: false,
+    qkNorm: true,
+    layers: lfmLayers,
+    theta: 1e6,
+    tied: true,
+    names: {
+      input_layernorm: "operator_norm",
+      post_attention_layernorm: "ffn_norm",
+      "self_attn.q_norm": "self_attn.q_layernorm",
+      "self_attn.k_norm": "self_attn.k_layernorm",
+      "self_attn.o_proj": "self_attn.out_proj",
+      "mlp.gate_proj": "feed_forward.w1",
+      "mlp.up_proj": "feed_forward.w3",
+      "mlp.down_proj": "feed_forward.w2",
+      "model.norm": "model.embedding_norm",
+    },
   },
 } as const satisfies Readonly<Record<string, Traits>>;
 
@@ -110,6 +132,11 @@ export function traitsOf(architecture: Architecture): Traits {
   return architectures[architecture];
 }
 
+/** The name of a module, by Llama's. */
+export function moduleName(architecture: Architecture, name: string): string {
+  return traitsOf(architecture).names?.[name] ?? name;
+}
+
 /** Those layers that `slides` names look back on a window; none where there is no window. */
 function windowed(window: number | null, count: number, slides: (layer: number) => boolean): Layers {
   const types = Array.from({ length: count }, (_, layer): LayerType => (slides(layer) ? "sliding" : "full"));
@@ -142,4 +169,11 @@ function smolLayers({ no_rope_layers, no_rope_layer_interval, num_hidden_layers 
   const rotates = (layer: number) =>
     no_rope_layers ? no_rope_layers[layer] === 1 : (layer + 1) % (no_rope_layer_interval ?? 4) !== 0;
   return { types: Array.from({ length: num_hidden_layers }, (_, layer) => (rotates(layer) ? "full" : "unrotated")) };
+}
+
+/** Layers that the file does not name as attention are convolutions. */
+function lfmLayers({ layer_types, full_attn_idxs, num_hidden_layers }: LayerFields): Layers {
+  const attends = (layer: number) =>
+    layer_types ? layer_types[layer] === "full_attention" : (full_attn_idxs?.includes(layer) ?? true);
+  return { types: Array.from({ length: num_hidden_layers }, (_, layer) => (attends(layer) ? "full" : "conv")) };
 }

@@ -69,6 +69,19 @@ test("a layer's window and rotation are those of transformers", () => {
   expect(parse(beyond)).toMatchObject({ window: 512, layerTypes: ["full", "sliding"] });
   expect(parse({ use_sliding_window: true, layer_types: [sliding, full] }).layerTypes).toEqual(["sliding", "full"]);
 
+  const lfm = { model_type: "lfm2", num_hidden_layers: 3, norm_eps: 1e-5 };
+  expect(parse({ ...lfm, full_attn_idxs: [1] })).toMatchObject({
+    layerTypes: ["conv", "full", "conv"],
+    convKernel: 3,
+    rmsNormEps: 1e-5,
+  });
+  expect(parse({ ...lfm, layer_types: [full, "conv", full], conv_L_cache: 4 })).toMatchObject({
+    ...{ layerTypes: ["full", "conv", "full"], convKernel: 4, rope: { theta: 1e6 }, tieWordEmbeddings: true },
+  });
+  expect(parse(lfm).convKernel).toBeUndefined();
+  expect(parse({ ...lfm, intermediate_size: undefined, block_ff_dim: 6656 }).intermediateSize).toBe(4608); // LFM2-350M
+  expect(parse({ ...lfm, intermediate_size: 100, block_auto_adjust_ff_dim: false }).intermediateSize).toBe(100);
+
   const smol = { model_type: "smollm3", num_hidden_layers: 5 };
   expect(parse(smol).layerTypes).toEqual(["full", "full", "full", "unrotated", "full"]);
   expect(parse({ ...smol, no_rope_layers: [0, 1, 1, 1, 0] }).layerTypes).toEqual([
@@ -120,6 +133,8 @@ test("what the engine does not compute is refused by field and value", () => {
     [{ model_type: "gemma3_text", hidden_activation: "gelu" }, 'hidden_activation in config.json is "gelu"'],
     [{ model_type: "gemma3_text", final_logit_softcapping: 30 }, "final_logit_softcapping in config.json is 30"],
     [{ model_type: "gemma3_text", sliding_window: null }, "sliding_window in config.json is null"],
+    [{ model_type: "lfm2", layer_types: undefined, full_attn_idxs: [], conv_bias: true }, "conv_bias in config.json is true"],
+    [{ intermediate_size: undefined }, "intermediate_size in config.json is missing; expected the width of the MLP"],
     [{ model_type: "smollm3", use_sliding_window: true }, "use_sliding_window in config.json is true"],
     [{ quantization_config: { quant_method: "awq" } }, "quantization_config in config.json"],
     [{ layer_types: ["full_attention", "sliding_attention"] }, 'layer_types in config.json is "sliding_attention"'],

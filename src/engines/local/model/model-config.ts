@@ -6,6 +6,7 @@ import {
   isArchitecture,
   type Layers,
   type LayerType,
+  moduleName,
   traitsOf,
   unsupported,
 } from "./architectures.ts";
@@ -36,6 +37,8 @@ export interface ModelConfig {
   readonly window?: number;
   /** Of "sliding" layers; `rope` if left out. */
   readonly slidingRope?: Rope;
+  /** Tokens that a "conv" layer adds up, itself included. */
+  readonly convKernel?: number;
   /** Gate of the MLP: SiLU if left out, or GELU by its tanh (Gemma). */
   readonly activation?: "gelu";
   /** Norms behind attention and the MLP too, before they are added (Gemma 2 and 3). */
@@ -67,13 +70,22 @@ const size = z.int().positive().max(mostWide);
 const configSchema = z.looseObject({
   vocab_size: size,
   hidden_size: size,
-  intermediate_size: size,
+  intermediate_size: size.nullish(),
   num_hidden_layers: size.max(mostLayers),
   num_attention_heads: size,
   num_key_value_heads: size.nullish(),
   head_dim: size.nullish(),
   max_position_embeddings: size,
   rms_norm_eps: z.number().positive().default(1e-6),
+  norm_eps: z.number().positive().default(1e-5),
+  block_ff_dim: size.nullish(),
+  block_auto_adjust_ff_dim: z.boolean().default(true),
+  block_ffn_dim_multiplier: z.number().positive().nullish(),
+  block_multiple_of: size.default(256),
+  conv_L_cache: size.default(3),
+  conv_bias: z.boolean().default(false),
+  full_attn_idxs: z.array(z.int()).nullish(),
+  tie_embedding: z.boolean().nullish(),
   rope_theta: z.number().positive().nullish(),
   rope_local_base_freq: z.number().positive().nullish(),
   partial_rotary_factor: z.number().nullish(),
@@ -148,26 +160,36 @@ export function parseModelConfig(json: unknown, file: string): ModelConfig {
     architecture,
     vocabSize: config.vocab_size,
     hiddenSize: config.hidden_size,
-    intermediateSize: config.intermediate_size,
+    intermediateSize: intermediateSizeOf(config, architecture, file),
     layers: config.num_hidden_layers,
     heads,
     kvHeads,
     headDim,
     maxPositionEmbeddings: config.max_position_embeddings,
-    rmsNormEps: config.rms_norm_eps,
+    rmsNormEps: architecture === "lfm2" ? config.norm_eps : config.rms_norm_eps,
     ...(slidingTheta === undefined ? { rope: parseRope(config, file, theta) } : ropes(config, file, theta, slidingTheta)),
     attentionBias,
     qkNorm,
     ...(layers.types && { layerTypes: layers.types }),
     ...(layers.window !== undefined && { window: layers.window }),
+    ...(layers.types?.includes("conv") && { convKernel: config.conv_L_cache }),
     ...(gemma && {
       ...{ activation: "gelu", sandwichNorms: true, normOffset: true },
       embeddingScale: Math.sqrt(config.hidden_size),
       attentionScale: 1 / Math.sqrt(config.query_pre_attn_scalar),
     }),
-    tieWordEmbeddings: config.tie_word_embeddings ?? tied ?? false,
+    tieWordEmbeddings: config.tie_embedding ?? config.tie_word_embeddings ?? tied ?? false,
     eosTokenIds: [config.eos_token_id ?? []].flat(),
   };
+}
+
+/** As it is in the file; LFM2's may be two thirds of that times a factor, rounded up. */
+function intermediateSizeOf(config: ConfigFile, architecture: Architecture, file: string): number {
+  const given = (architecture === "lfm2" ? config.block_ff_dim : undefined) ?? config.intermediate_size;
+  if (given == null) throw new ModelError(`intermediate_size in ${file}`, given, { expected: "the width of the MLP" });
+  if (architecture !== "lfm2" || !config.block_auto_adjust_ff_dim) return given;
+  const adjusted = Math.floor((config.block_ffn_dim_multiplier ?? 1) * Math.floor((2 * given) / 3));
+  return config.block_multiple_of * Math.ceil(adjusted / config.block_multiple_of);
 }
 
 function ropes(config: ConfigFile, file: string, full: number, sliding: number): Pick<ModelConfig, "rope" | "slidingRope"> {
@@ -201,10 +223,13 @@ export function formatModelConfig(config: ModelConfig): Record<string, unknown> 
   };
 }
 
-function formatLayers({ layerTypes, window, rope, slidingRope, attentionScale }: ModelConfig): Record<string, unknown> {
+function formatLayers(config: ModelConfig): Record<string, unknown> {
+  const { layerTypes, window, rope, slidingRope, attentionScale, convKernel } = config;
   const types = layerTypes?.map(fileType);
   return {
     ...(window !== undefined && { use_sliding_window: true, sliding_window: window, layer_types: types }),
+    ...(config.architecture === "lfm2" && { layer_types: types, norm_eps: config.rmsNormEps, block_auto_adjust_ff_dim: false }),
+    ...(convKernel !== undefined && { conv_L_cache: convKernel }),
     ...(layerTypes?.includes("unrotated") && { no_rope_layers: layerTypes.map((type) => (type === "unrotated" ? 0 : 1)) }),
     ...(slidingRope && {
       rope_local_base_freq: slidingRope.theta,
@@ -220,7 +245,7 @@ function formatRope(rope: Rope): Record<string, unknown> {
 
 /** As `layer_types` names it. */
 function fileType(type: LayerType): string {
-  return type === "sliding" ? "sliding_attention" : "full_attention";
+  return { full: "full_attention", unrotated: "full_attention", sliding: "sliding_attention", conv: "conv" }[type];
 }
 
 /** GELU by its tanh. */
@@ -228,26 +253,19 @@ const geluName = "gelu_pytorch_tanh";
 
 /** Every parameter's shape by its Hugging Face name, in the order of the forward pass. Matrices are [outputs, inputs]. */
 export function parameterShapes(config: ModelConfig): Map<string, readonly number[]> {
-  const { hiddenSize, intermediateSize, headDim, vocabSize } = config;
-  const queries = config.heads * headDim;
-  const keys = config.kvHeads * headDim;
+  const { hiddenSize, intermediateSize, vocabSize } = config;
   const shapes = new Map<string, readonly number[]>([["model.embed_tokens.weight", [vocabSize, hiddenSize]]]);
   for (let layer = 0; layer < config.layers; layer++) {
-    const add = (name: string, ...shape: number[]) => shapes.set(`model.layers.${layer}.${name}`, shape);
+    const add = (module: string, ...shape: number[]) => {
+      const [, name, kind] = /^(.*)\.(weight|bias)$/.exec(module) ?? [];
+      shapes.set(`model.layers.${layer}.${moduleName(config.architecture, name)}.${kind}`, shape);
+    };
     add("input_layernorm.weight", hiddenSize);
-    for (const [projection, width] of [
-      ["q", queries],
-      ["k", keys],
-      ["v", keys],
-    ] as const) {
-      add(`self_attn.${projection}_proj.weight`, width, hiddenSize);
-      if (config.attentionBias) add(`self_attn.${projection}_proj.bias`, width);
-    }
-    if (config.qkNorm) {
-      add("self_attn.q_norm.weight", headDim);
-      add("self_attn.k_norm.weight", headDim);
-    }
-    add("self_attn.o_proj.weight", hiddenSize, queries);
+    if (config.layerTypes?.[layer] === "conv") {
+      add("conv.in_proj.weight", 3 * hiddenSize, hiddenSize);
+      add("conv.conv.weight", hiddenSize, 1, config.convKernel ?? 1);
+      add("conv.out_proj.weight", hiddenSize, hiddenSize);
+    } else addAttention(config, add);
     add("post_attention_layernorm.weight", hiddenSize);
     if (config.sandwichNorms) add("pre_feedforward_layernorm.weight", hiddenSize);
     add("mlp.gate_proj.weight", intermediateSize, hiddenSize);
@@ -255,9 +273,23 @@ export function parameterShapes(config: ModelConfig): Map<string, readonly numbe
     add("mlp.down_proj.weight", hiddenSize, intermediateSize);
     if (config.sandwichNorms) add("post_feedforward_layernorm.weight", hiddenSize);
   }
-  shapes.set("model.norm.weight", [hiddenSize]);
+  shapes.set(`${moduleName(config.architecture, "model.norm")}.weight`, [hiddenSize]);
   if (!config.tieWordEmbeddings) shapes.set("lm_head.weight", [vocabSize, hiddenSize]);
   return shapes;
+}
+
+function addAttention(config: ModelConfig, add: (name: string, ...shape: number[]) => void): void {
+  const { hiddenSize, headDim, heads, kvHeads } = config;
+  const widths = { q: heads * headDim, k: kvHeads * headDim, v: kvHeads * headDim };
+  for (const projection of ["q", "k", "v"] as const) {
+    add(`self_attn.${projection}_proj.weight`, widths[projection], hiddenSize);
+    if (config.attentionBias) add(`self_attn.${projection}_proj.bias`, widths[projection]);
+  }
+  if (config.qkNorm) {
+    add("self_attn.q_norm.weight", headDim);
+    add("self_attn.k_norm.weight", headDim);
+  }
+  add("self_attn.o_proj.weight", hiddenSize, heads * headDim);
 }
 
 function refuseUnsupported(config: ConfigFile, architecture: Architecture, { types }: Layers, file: string): void {
@@ -274,6 +306,9 @@ function refuseUnsupported(config: ConfigFile, architecture: Architecture, { typ
     if (config.sliding_window === null) refuse("sliding_window", null, ["a number of tokens"]);
   }
   if (architecture === "smollm3" && config.use_sliding_window) refuse("use_sliding_window", true, [false]);
+  if (types?.includes("conv") && config.hidden_size % (config.num_key_value_heads ?? config.num_attention_heads) !== 0)
+    refuse("hidden_size", config.hidden_size, ["a multiple of num_key_value_heads"]);
+  if (config.conv_bias) refuse("conv_bias", true, [false]);
   const other = config.layer_types?.findIndex((type, layer) => type !== fileType(types?.[layer] ?? "full")) ?? -1;
   if (other >= 0) refuse("layer_types", config.layer_types?.[other], [fileType(types?.[other] ?? "full")]);
   if (config.attention_bias && architecture !== "qwen2") refuse("attention_bias", true, [false]);

@@ -77,8 +77,8 @@ export function initialiseModel(config: ModelConfig, random: Random, companions:
   const parameters = new Map<string, Tensor>();
   for (const [name, shape] of parameterShapes(config)) {
     const data = new Float32Array(shape.reduce((product, size) => product * size, 1));
-    if (shape.length === 2) {
-      const deviation = 1 / Math.sqrt(shape[1]);
+    if (shape.length > 1) {
+      const deviation = 1 / Math.sqrt(shape[shape.length - 1]);
       for (let i = 0; i < data.length; i++) data[i] = deviation * random.normal();
     } else if (!name.endsWith(".bias")) data.fill(config.normOffset ? 0 : 1);
     parameters.set(name, { shape, data });

@@ -1,5 +1,5 @@
 import type { Graph, Tensor } from "../graph/graph.ts";
-import type { LayerType } from "./architectures.ts";
+import { type LayerType, moduleName } from "./architectures.ts";
 import { addAdapter } from "./lora.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { type Rotate, rotations } from "./rotation.ts";
@@ -21,6 +21,12 @@ export function parametersOf<T>(all: ReadonlyMap<string, T>): (name: string) => 
  * Training attends within the rows; sampling also attends to cached keys and values.
  */
 export type Attend = (layer: number, q: Tensor, k: Tensor, v: Tensor) => Tensor;
+
+/**
+ * What a convolution adds up, of values u [B, T, D] of a layer: those of the token before each on its path, of the one before that … as [B, T, D]
+ * each, nearest first; 0 where the path begins.
+ */
+export type LookBack = (layer: number, u: Tensor) => readonly Tensor[];
 
 export interface TokenInputs {
   /** [B, T] */
@@ -45,6 +51,8 @@ export interface DecoderOptions {
   readonly foldNorms?: boolean;
   /** All tokens if left out. `attend` then gets P queries in the last layer. */
   readonly queries?: Queries;
+  /** Needed where layers are convolutions. */
+  readonly lookBack?: LookBack;
 }
 
 /** @returns the final hidden states [B, T, D], or [B, P, D] of the queries, after the last norm but without its weight */
@@ -54,7 +62,7 @@ export function decoder(
   weight: Parameters,
   { tokens, positions }: TokenInputs,
   attend: Attend,
-  { foldNorms, queries }: DecoderOptions = {},
+  { foldNorms, queries, lookBack }: DecoderOptions = {},
 ): Tensor {
   const rotate = rotations(g, config);
   const embedded = g.gather(weight("model.embed_tokens.weight"), tokens);
@@ -62,6 +70,11 @@ export function decoder(
   for (let layer = 0; layer < config.layers; layer++) {
     const inLayer = (name: string) => weight(`model.layers.${layer}.${name}`);
     const options = { foldNorms, queries: layer === config.layers - 1 ? queries : undefined };
+    if (typeOf(config, layer) === "conv") {
+      if (lookBack === undefined) throw new RangeError("a convolution that cannot look back");
+      x = convolutionLayer(g, config, inLayer, x, (u) => lookBack(layer, u), options);
+      continue;
+    }
     const attendHere = (q: Tensor, k: Tensor, v: Tensor) => attend(layer, q, k, v);
     x = decoderLayer(g, config, inLayer, { x, positions }, rotate(typeOf(config, layer)), attendHere, options);
   }
@@ -99,6 +112,44 @@ export function decoderLayer(
     : project({ x, positions }, ["q", "k", "v"]);
   const attended = g.transpose(attend(q, k, v), [0, 2, 1, 3]);
   return afterAttention(g, config, weight, read, attended, { foldNorms });
+}
+
+/**
+ * One convolutional layer of LFM2, whose convolution looks back on L tokens of a path, channel by channel:
+ *   b, c, u = Wi·norm(x);   x ← x + Wo·( c ∘ Σ_d w_d ∘ (b ∘ u)[t − d] ),   d = 0 … L − 1;   then the MLP
+ */
+function convolutionLayer(
+  g: Graph,
+  config: ModelConfig,
+  weight: Parameters,
+  x: Tensor,
+  lookBack: (u: Tensor) => readonly Tensor[],
+  { foldNorms, queries }: DecoderOptions,
+): Tensor {
+  const [rows, length] = x.shape;
+  const { c, u } = gatesAndValues(g, config, weight, x, { foldNorms });
+  const columns = g.split(weight("conv.conv.weight"), 2, Array(config.convKernel).fill(1)).toReversed();
+  const [first, ...others] = [u, ...lookBack(u)].map((value, d) => g.mul(value, g.reshape(columns[d], [config.hiddenSize])));
+  const mixed = g.mul(
+    c,
+    others.reduce((sum, term) => g.add(sum, term), first),
+  );
+  const ofQueries = (value: Tensor) =>
+    queries ? g.gather(g.reshape(value, [`${rows}*${length}`, config.hiddenSize]), queries.tokens) : value;
+  return afterMixing(g, config, weight, "conv.out_proj", ofQueries(x), ofQueries(mixed), { foldNorms });
+}
+
+/** What a convolutional layer makes of x [B, T, D]: the gates c [B, T, D], and the values u [B, T, D] that are added up. */
+export function gatesAndValues(
+  g: Graph,
+  config: ModelConfig,
+  weight: Parameters,
+  x: Tensor,
+  options: Pick<DecoderOptions, "foldNorms"> = {},
+): { readonly c: Tensor; readonly u: Tensor } {
+  const [product] = normedLinear(g, config, weight, x, "input_layernorm", ["conv.in_proj"], options);
+  const [b, c, u] = g.split(product, 2, Array(3).fill(config.hiddenSize));
+  return { c, u: g.mul(b, u) };
 }
 
 /** Hidden states [B, T, D] and positions [B, T], int64. */
@@ -145,9 +196,22 @@ export function afterAttention(
   options: Pick<DecoderOptions, "foldNorms"> = {},
 ): Tensor {
   const merged = g.reshape(attended, [x.shape[0], x.shape[1], config.heads * config.headDim]);
+  return afterMixing(g, config, weight, "self_attn.o_proj", x, merged, options);
+}
+
+/** The rest of a layer. @param output the module behind attention, or a convolution @param mixed what that made of x */
+export function afterMixing(
+  g: Graph,
+  config: ModelConfig,
+  weight: Parameters,
+  output: string,
+  x: Tensor,
+  mixed: Tensor,
+  options: Pick<DecoderOptions, "foldNorms"> = {},
+): Tensor {
   const added = (value: Tensor, norm: string) =>
     config.sandwichNorms ? g.mul(g.rmsNormalise(value, config.rmsNormEps), normWeight(g, config, weight, norm)) : value;
-  const between = g.add(x, added(linear(g, config, weight, merged, "self_attn.o_proj"), "post_attention_layernorm"));
+  const between = g.add(x, added(linear(g, config, weight, mixed, output), "post_attention_layernorm"));
   const norm = config.sandwichNorms ? "pre_feedforward_layernorm" : "post_attention_layernorm";
   const [gate, up] = normedLinear(g, config, weight, between, norm, ["mlp.gate_proj", "mlp.up_proj"], options);
   const activated = config.activation === "gelu" ? g.gelu(gate) : g.silu(gate);
@@ -155,12 +219,13 @@ export function afterAttention(
 }
 
 /** What a norm multiplies by. */
-export function normWeight(g: Graph, { normOffset }: ModelConfig, weight: Parameters, norm: string): Tensor {
-  const given = weight(`${norm}.weight`);
+export function normWeight(g: Graph, { architecture, normOffset }: ModelConfig, weight: Parameters, norm: string): Tensor {
+  const given = weight(`${moduleName(architecture, norm)}.weight`);
   return normOffset ? g.add(given, g.scalar(1)) : given;
 }
 
-function linear(g: Graph, config: ModelConfig, weight: Parameters, input: Tensor, module: string): Tensor {
+function linear(g: Graph, config: ModelConfig, weight: Parameters, input: Tensor, name: string): Tensor {
+  const module = moduleName(config.architecture, name);
   return addAdapter(g, config, weight, module, input, g.matmul(input, weight(`${module}.weight`), { transB: true }));
 }
 
@@ -171,13 +236,14 @@ function normedLinear(
   weight: Parameters,
   input: Tensor,
   norm: string,
-  modules: readonly string[],
+  names: readonly string[],
   { foldNorms = foldsNorms(config) }: Pick<DecoderOptions, "foldNorms">,
 ): readonly Tensor[] {
   const normalised = g.rmsNormalise(input, config.rmsNormEps);
   const scale = normWeight(g, config, weight, norm);
   const normed = g.mul(normalised, scale);
-  if (!foldNorms) return modules.map((module) => linear(g, config, weight, normed, module));
+  if (!foldNorms) return names.map((name) => linear(g, config, weight, normed, name));
+  const modules = names.map((name) => moduleName(config.architecture, name));
   const matrices = modules.map((module) => weight(`${module}.weight`));
   const joined = matrices.length === 1 ? matrices[0] : g.concat(matrices, 0);
   const product = g.matmul(normalised, g.mul(joined, scale), { transB: true });

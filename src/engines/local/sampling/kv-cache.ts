@@ -1,15 +1,32 @@
 import type { TokenId } from "../../../core/trajectory.ts";
+import type { LayerType } from "../model/architectures.ts";
 import type { Segment } from "./prefix-cache.ts";
 
 export interface CacheShape {
   readonly layers: number;
   readonly kvHeads: number;
   readonly headDim: number;
+  readonly hiddenSize?: number;
+  readonly layerTypes?: readonly LayerType[];
+}
+
+/** Numbers that a head has of a token in each layer. */
+export interface EntrySizes {
+  readonly keys: readonly number[];
+  readonly values: readonly number[];
+}
+
+/** A convolution has values that it adds up instead of keys, cut into as many heads, and nothing else. */
+export function entrySizes({ layers, kvHeads, headDim, hiddenSize = 0, layerTypes }: CacheShape): EntrySizes {
+  const of = (attention: number, convolution: number) =>
+    Array.from({ length: layers }, (_, layer) => (layerTypes?.[layer] === "conv" ? convolution : attention));
+  return { keys: of(headDim, hiddenSize / kvHeads), values: of(headDim, 0) };
 }
 
 /** Bytes of the keys and values of a token, in all layers. */
-export function cacheBytesOfToken({ layers, kvHeads, headDim }: CacheShape): number {
-  return 2 * Float32Array.BYTES_PER_ELEMENT * layers * kvHeads * headDim;
+export function cacheBytesOfToken(shape: CacheShape): number {
+  const { keys, values } = entrySizes(shape);
+  return Float32Array.BYTES_PER_ELEMENT * shape.kvHeads * [...keys, ...values].reduce((sum, size) => sum + size, 0);
 }
 
 /** The first `count` of the new tokens of a row of a step. Per layer [R, Hk, chunk, size]. */
@@ -27,14 +44,18 @@ export interface NewEntries {
  * many as there may be: with long contexts an unused one would take hundreds of megabytes.
  */
 export class SlotCache {
-  readonly #shape: CacheShape;
+  readonly #heads: number;
+  readonly #layers: number;
+  readonly #sizes: EntrySizes;
   #slots = 0;
   #capacity = 0;
   #keys: Float32Array[] = [];
   #values: Float32Array[] = [];
 
   constructor(shape: CacheShape) {
-    this.#shape = shape;
+    this.#heads = shape.kvHeads;
+    this.#layers = shape.layers;
+    this.#sizes = entrySizes(shape);
   }
 
   /** Tokens that every slot has room for. */
@@ -61,19 +82,19 @@ export class SlotCache {
   }
 
   #resize(slots: number, capacity: number): void {
-    const { layers, kvHeads, headDim } = this.#shape;
-    const width = this.#capacity * headDim;
-    const resized = (old: Float32Array | undefined): Float32Array => {
-      const array = new Float32Array(slots * kvHeads * capacity * headDim);
-      for (let line = 0; old && line < Math.min(slots, this.#slots) * kvHeads; line++) {
-        array.set(old.subarray(line * width, (line + 1) * width), line * capacity * headDim);
+    const heads = this.#heads;
+    const resized = (old: Float32Array | undefined, size: number): Float32Array => {
+      const width = this.#capacity * size;
+      const array = new Float32Array(slots * heads * capacity * size);
+      for (let line = 0; old && line < Math.min(slots, this.#slots) * heads; line++) {
+        array.set(old.subarray(line * width, (line + 1) * width), line * capacity * size);
       }
       return array;
     };
     // Layer by layer, so that only one layer is held twice.
-    for (let layer = 0; layer < layers; layer++) {
-      this.#keys[layer] = resized(this.#keys[layer]);
-      this.#values[layer] = resized(this.#values[layer]);
+    for (let layer = 0; layer < this.#layers; layer++) {
+      this.#keys[layer] = resized(this.#keys[layer], this.#sizes.keys[layer]);
+      this.#values[layer] = resized(this.#values[layer], this.#sizes.values[layer]);
     }
     this.#slots = slots;
     this.#capacity = capacity;
@@ -89,39 +110,24 @@ export class SlotCache {
 
   /** The first slots, as the decoding step takes them. */
   view(rows: number): { keys: Float32Array[]; values: Float32Array[] } {
-    const size = rows * this.#shape.kvHeads * this.#capacity * this.#shape.headDim;
-    return { keys: this.#keys.map((k) => k.subarray(0, size)), values: this.#values.map((v) => v.subarray(0, size)) };
+    const count = rows * this.#heads * this.#capacity;
+    const first = (arrays: readonly Float32Array[], sizes: readonly number[]) =>
+      arrays.map((array, layer) => array.subarray(0, count * sizes[layer]));
+    return { keys: first(this.#keys, this.#sizes.keys), values: first(this.#values, this.#sizes.values) };
   }
 
   /** Copies a slot's first tokens into row `row` of tensors [rows, Hk, width, size], one a layer. */
-  gather(
-    slot: number,
-    tokens: number,
-    width: number,
-    row: number,
-    into: { readonly keys: readonly Float32Array[]; readonly values: readonly Float32Array[] },
-  ): void {
-    const { kvHeads, headDim } = this.#shape;
+  gather(slot: number, tokens: number, width: number, row: number, into: Entries): void {
     this.#eachHead((head) => {
-      const start = this.#at(slot, head, 0);
-      const target = (row * kvHeads + head) * width * headDim;
-      for (let layer = 0; layer < this.#keys.length; layer++) {
-        into.keys[layer].set(this.#keys[layer].subarray(start, start + tokens * headDim), target);
-        into.values[layer].set(this.#values[layer].subarray(start, start + tokens * headDim), target);
-      }
+      copyEntries(this, this.#place(slot, head, 0), into, (row * this.#heads + head) * width, tokens, this.#sizes);
     });
   }
 
   /** Appends new tokens to a slot that holds `length`. */
-  append(slot: number, length: number, { row, chunk, count, keys, values }: NewEntries): void {
-    const { kvHeads, headDim } = this.#shape;
+  append(slot: number, length: number, from: NewEntries): void {
     this.#eachHead((head) => {
-      const source = (row * kvHeads + head) * chunk * headDim;
-      const target = this.#at(slot, head, length);
-      for (let layer = 0; layer < keys.length; layer++) {
-        this.#keys[layer].set(keys[layer].subarray(source, source + count * headDim), target);
-        this.#values[layer].set(values[layer].subarray(source, source + count * headDim), target);
-      }
+      const source = (from.row * this.#heads + head) * from.chunk;
+      copyEntries(from, source, this, this.#place(slot, head, length), from.count, this.#sizes);
     });
   }
 
@@ -132,51 +138,61 @@ export class SlotCache {
 
   /** Copies the first tokens of a slot of another cache, or of this one. */
   copyFrom(other: SlotCache, from: number, to: number, tokens: number): void {
-    const length = tokens * this.#shape.headDim;
     this.#eachHead((head) => {
-      const [source, target] = [other.#at(from, head, 0), this.#at(to, head, 0)];
-      for (let layer = 0; layer < this.#keys.length; layer++) {
-        this.#keys[layer].set(other.#keys[layer].subarray(source, source + length), target);
-        this.#values[layer].set(other.#values[layer].subarray(source, source + length), target);
-      }
+      copyEntries(other, other.#place(from, head, 0), this, this.#place(to, head, 0), tokens, this.#sizes);
     });
   }
 
   /** A copy of a slot's tokens from the given one on. @param tokens all that the slot holds */
   take(slot: number, tokens: readonly TokenId[], from: number): Segment {
-    const { kvHeads, headDim } = this.#shape;
-    const line = (tokens.length - from) * headDim;
-    const copy = (array: Float32Array): Float32Array => {
-      const out = new Float32Array(kvHeads * line);
-      this.#eachHead((head) => {
-        const start = this.#at(slot, head, from);
-        out.set(array.subarray(start, start + line), head * line);
-      });
-      return out;
-    };
-    return { tokens: tokens.slice(from), keys: this.#keys.map(copy), values: this.#values.map(copy) };
+    const count = tokens.length - from;
+    const made = (sizes: readonly number[]) => sizes.map((size) => new Float32Array(this.#heads * count * size));
+    const segment = { tokens: tokens.slice(from), keys: made(this.#sizes.keys), values: made(this.#sizes.values) };
+    this.#eachHead((head) => {
+      copyEntries(this, this.#place(slot, head, from), segment, head * count, count, this.#sizes);
+    });
+    return segment;
   }
 
   /** Puts the first `count` tokens of a segment into a slot, behind `length` others. */
-  put(slot: number, length: number, { tokens, keys, values }: Segment, count: number): void {
-    const { headDim } = this.#shape;
+  put(slot: number, length: number, segment: Segment, count: number): void {
     this.#eachHead((head) => {
-      const source = head * tokens.length * headDim;
-      const target = this.#at(slot, head, length);
-      for (let layer = 0; layer < keys.length; layer++) {
-        this.#keys[layer].set(keys[layer].subarray(source, source + count * headDim), target);
-        this.#values[layer].set(values[layer].subarray(source, source + count * headDim), target);
-      }
+      copyEntries(segment, head * segment.tokens.length, this, this.#place(slot, head, length), count, this.#sizes);
     });
   }
 
-  #at(slot: number, head: number, token: number): number {
-    return ((slot * this.#shape.kvHeads + head) * this.#capacity + token) * this.#shape.headDim;
+  /** Per layer [slots, Hk, capacity, size]. */
+  get keys(): readonly Float32Array[] {
+    return this.#keys;
+  }
+
+  get values(): readonly Float32Array[] {
+    return this.#values;
+  }
+
+  /** Tokens of a head of a slot before a token. */
+  #place(slot: number, head: number, token: number): number {
+    return (slot * this.#heads + head) * this.#capacity + token;
   }
 
   #eachHead(visit: (head: number) => void): void {
-    for (let head = 0; head < this.#shape.kvHeads; head++) visit(head);
+    for (let head = 0; head < this.#heads; head++) visit(head);
   }
+}
+
+/** Keys and values, one array a layer. */
+interface Entries {
+  readonly keys: readonly Float32Array[];
+  readonly values: readonly Float32Array[];
+}
+
+/** Copies `count` entries that lie side by side, in all layers. */
+function copyEntries(from: Entries, source: number, to: Entries, target: number, count: number, sizes: EntrySizes): void {
+  for (const name of ["keys", "values"] as const)
+    from[name].forEach((array, layer) => {
+      const size = sizes[name][layer];
+      to[name][layer].set(array.subarray(source * size, (source + count) * size), target * size);
+    });
 }
 
 /** In steps of at most a quarter, so that growing is rare and little is unused. */

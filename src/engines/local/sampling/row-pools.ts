@@ -1,5 +1,5 @@
 import type { TokenId } from "../../../core/trajectory.ts";
-import { type CacheShape, type NewEntries, SlotCache } from "./kv-cache.ts";
+import { type CacheShape, entrySizes, type NewEntries, SlotCache } from "./kv-cache.ts";
 import type { Segment } from "./prefix-cache.ts";
 
 /** A sequence that is being sampled. */
@@ -107,9 +107,9 @@ export class RowPools<Row extends Sequence> {
 
   /** A copy of the first tokens of some rows, side by side: per layer [rows, Hk, tokens, size]. */
   gather(rows: readonly Row[], tokens: number): KeysAndValues {
-    const { layers, kvHeads, headDim } = this.#shape;
-    const made = () => Array.from({ length: layers }, () => new Float32Array(rows.length * kvHeads * tokens * headDim));
-    const into = { keys: made(), values: made() };
+    const sizes = entrySizes(this.#shape);
+    const made = (of: readonly number[]) => of.map((size) => new Float32Array(rows.length * this.#shape.kvHeads * tokens * size));
+    const into = { keys: made(sizes.keys), values: made(sizes.values) };
     rows.forEach((row, r) => {
       const { cache, slot } = this.#place(row);
       cache.gather(slot, Math.min(tokens, cache.capacity), tokens, r, into);

@@ -9,7 +9,7 @@ import { type Int8Matrices, int8Of } from "../model/int8.ts";
 import { adapterShapes, mergedParameters } from "../model/lora.ts";
 import { type ModelConfig, parameterShapes } from "../model/model-config.ts";
 import { rotationFeeds } from "../model/rotation.ts";
-import { type Attend, attentionScale, decoder, parametersOf, typeOf, unembed } from "../model/transformer.ts";
+import { type Attend, attentionScale, decoder, type LookBack, parametersOf, typeOf, unembed } from "../model/transformer.ts";
 import { unseen } from "../training/masks.ts";
 
 /**
@@ -108,10 +108,13 @@ export class SamplingGraph {
     const { layers, kvHeads, headDim, window } = this.#config;
     const maskShape = [rows, 1, 1, chunk, cached + chunk];
     const cacheShape = [rows, kvHeads, 1, cached, headDim];
-    const byLayer = (name: string) => Array.from({ length: layers }, (_, layer) => `${name}${layer}`);
+    const allLayers = Array.from({ length: layers }, (_, layer) => layer);
+    const attending = allLayers.filter((layer) => typeOf(this.#config, layer) !== "conv");
     const cache = (name: string, data: readonly Float32Array[]) =>
-      byLayer(name).map((key, layer) => [key, { data: data[layer], shape: cacheShape }]);
-    const fetch = ["probabilities", "entropies", ...byLayer("newKeys"), ...byLayer("newValues")];
+      attending.map((layer) => [`${name}${layer}`, { data: data[layer], shape: cacheShape }]);
+    const newKeys = allLayers.map((layer) => `newKeys${layer}`);
+    const newValues = attending.map((layer) => `newValues${layer}`);
+    const fetch = ["probabilities", "entropies", ...newKeys, ...newValues];
     const results = await this.#session.run(
       {
         ...this.#weights,
@@ -122,6 +125,7 @@ export class SamplingGraph {
         last: { data: inputs.last, shape: [rows] },
         inverseTemperatures: { data: inputs.inverseTemperatures, shape: [rows, 1] },
         ...rotationFeeds(this.#config, cached + chunk),
+        ...lookBackFeeds(this.#config, inputs),
         ...Object.fromEntries([...cache("keys", inputs.keys), ...cache("values", inputs.values)]),
       },
       wantLogits ? [...fetch, "logits"] : fetch,
@@ -130,8 +134,8 @@ export class SamplingGraph {
       probabilities: results.probabilities,
       logits: wantLogits ? results.logits : undefined,
       entropies: results.entropies,
-      keys: byLayer("newKeys").map((name) => results[name]),
-      values: byLayer("newValues").map((name) => results[name]),
+      keys: newKeys.map((name) => results[name]),
+      values: allLayers.map((layer) => results[`newValues${layer}`] ?? new Float32Array()),
     };
   }
 
@@ -157,6 +161,49 @@ function windowMask({ rows, chunk, cached, positions, mask }: StepInputs, window
     for (let c = 0; c < chunk; c++) if (Number(positions[row + c]) < first) narrow[line * width + cached + c] = unseen;
   }
   return narrow;
+}
+
+/** Looks back from new tokens to the ones before them, and behind the first to what was added up last: `state` [R, L − 1, D] of each layer. */
+function lookBackInputs(g: Graph, { convKernel = 1, kvHeads, hiddenSize }: ModelConfig): LookBack {
+  const before = convKernel - 1;
+  const places = Array.from({ length: before }, (_, d) => g.input(`back${d + 1}`, ["R", "C"], "int32"));
+  return (layer, u) => {
+    const heads = g.reshape(u, ["R", "C", kvHeads, hiddenSize / kvHeads]);
+    g.output(`newKeys${layer}`, g.transpose(heads, [0, 2, 1, 3]));
+    const state = g.input(`state${layer}`, ["R", before, hiddenSize]);
+    const flat = g.reshape(g.concat([state, u], 1), ["R*(L+C)", hiddenSize]);
+    return places.map((place) => g.gather(flat, place));
+  };
+}
+
+function lookBackFeeds(config: ModelConfig, { rows, chunk, cached, positions, keys }: StepInputs): Record<string, Value> {
+  const { convKernel, kvHeads, hiddenSize } = config;
+  const feeds: Record<string, Value> = {};
+  if (convKernel === undefined) return feeds;
+  const before = convKernel - 1;
+  for (let distance = 1; distance <= before; distance++) {
+    const places = Int32Array.from({ length: rows * chunk }, (_, place) => {
+      const [row, token] = [Math.floor(place / chunk), place % chunk];
+      return row * (before + chunk) + before + token - distance;
+    });
+    feeds[`back${distance}`] = { data: places, shape: [rows, chunk] };
+  }
+  const size = hiddenSize / kvHeads;
+  keys.forEach((layerKeys, layer) => {
+    if (typeOf(config, layer) !== "conv") return;
+    const state = new Float32Array(rows * before * hiddenSize);
+    for (let row = 0; row < rows; row++)
+      for (let d = 0; d < before; d++) {
+        const token = Number(positions[row * chunk]) - before + d; // a cached token's position is its place
+        if (token < 0) continue;
+        for (let head = 0; head < kvHeads; head++) {
+          const from = ((row * kvHeads + head) * cached + token) * size;
+          state.set(layerKeys.subarray(from, from + size), (row * before + d) * hiddenSize + head * size);
+        }
+      }
+    feeds[`state${layer}`] = { data: state, shape: [rows, before, hiddenSize] };
+  });
+  return feeds;
 }
 
 function samplingGraph(
@@ -190,7 +237,7 @@ function samplingGraph(
     const seen = typeOf(config, layer) === "sliding" ? windowed : mask;
     return g.apply("cachedAttention", [q, k, v, cachedKeys, cachedValues, seen], { scale })[0];
   };
-  const hidden = decoder(g, config, weight, { tokens, positions }, attend, { foldNorms });
+  const hidden = decoder(g, config, weight, { tokens, positions }, attend, { foldNorms, lookBack: lookBackInputs(g, config) });
   const lastHidden = g.gather(g.reshape(hidden, ["R*C", hiddenSize]), last);
   const logits = unembed(g, config, weight, lastHidden);
   g.output("logits", logits);

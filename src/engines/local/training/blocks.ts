@@ -7,6 +7,8 @@ export interface FlatBatch {
   readonly tokens: Int32Array;
   /** [N] */
   readonly positions: BigInt64Array;
+  /** [N]: the token before each on its path; -1 where the path begins. */
+  readonly parents: Int32Array;
   /** [R]: the tokens that something is predicted from, ascending. */
   readonly reads: Int32Array;
   /** [R] */
@@ -50,6 +52,7 @@ export function flatten(
   const count = tries.reduce((sum, { tokens }) => sum + tokens.length, 0);
   const tokens = new Int32Array(count);
   const positions = new BigInt64Array(count);
+  const parents = new Int32Array(count);
   const reads: number[] = [];
   const placeOfRead = new Map<number, number>();
   const blocks = { all: [] as AttentionBlock[], read: [] as AttentionBlock[] };
@@ -58,6 +61,9 @@ export function flatten(
   tries.forEach((row, r) => {
     const size = row.tokens.length;
     tokens.set(row.tokens, start);
+    row.parents.forEach((parent, node) => {
+      parents[start + node] = parent < 0 ? -1 : start + parent;
+    });
     positions.set(batch.positions.subarray(r * length, r * length + size), start);
     const readNodes = [...new Set(row.samples.flatMap(({ before }) => [...before]))].sort((a, b) => a - b);
     const allNodes = Array.from({ length: size }, (_, node) => node);
@@ -74,6 +80,7 @@ export function flatten(
   return {
     tokens,
     positions,
+    parents,
     reads: Int32Array.from(reads),
     readPositions: BigInt64Array.from(reads, (token) => positions[token]),
     predictors: batch.predictors.map((query) => placeOfRead.get(batch.queries[query]) ?? 0),

@@ -4,13 +4,22 @@ import type { LayerType } from "../model/architectures.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { rotations } from "../model/rotation.ts";
-import { afterAttention, attentionScale, type Parameters, type Projection, projections } from "../model/transformer.ts";
+import {
+  afterAttention,
+  afterMixing,
+  attentionScale,
+  gatesAndValues,
+  type Parameters,
+  type Projection,
+  projections,
+} from "../model/transformer.ts";
 import { gradientOf, numbersOf, weightsOf } from "./training-graph.ts";
 
 /** The parts that a layer is computed in, and the head. Heads are token by token here: [1, T, H, size]. */
 export type PartName =
   | { readonly part: "projections"; readonly names: readonly Projection[]; readonly type: LayerType }
-  | { readonly part: "attention" | "after" | "head" };
+  | { readonly part: "after"; readonly type: LayerType }
+  | { readonly part: "attention" | "head" };
 
 /** A part's graph. Parameters are inputs, by their name inside of the layer; the head's by their whole name. */
 export interface PartGraph {
@@ -37,7 +46,7 @@ export function partGraph(context: PartContext, name: PartName, backward: boolea
     case "attention":
       return attentionGraph(context.config, backward);
     case "after":
-      return afterGraph(context, backward);
+      return afterGraph(context, name.type, backward);
     case "head":
       return headGraph(context, backward);
   }
@@ -54,12 +63,27 @@ function projectionsGraph(
   const x = g.input("x", [1, "T", config.hiddenSize]);
   const positions = g.input("positions", [1, "T"], "int64");
   const { weight, used } = lazyParameters(g, context);
-  const made = projections(g, config, weight, { x, positions }, rotations(g, config)(type), names).map((t) =>
-    g.transpose(t, [0, 2, 1, 3]),
-  );
+  const made =
+    type === "conv"
+      ? convolutionInputs(g, config, weight, x, names)
+      : projections(g, config, weight, { x, positions }, rotations(g, config)(type), names).map((t) =>
+          g.transpose(t, [0, 2, 1, 3]),
+        );
   if (!backward) return withOutputs(g, Object.fromEntries(names.map((name, i) => [name, made[i]])));
   const seeds = names.map((name, i) => g.input(upstreamOf(name), made[i].shape));
   return withGradients(context, g, made, seeds, { x }, used);
+}
+
+/** The gates take the place of queries, and the values that are added up that of keys, as heads [1, T, 1, D]. */
+function convolutionInputs(
+  g: Graph,
+  config: ModelConfig,
+  weight: Parameters,
+  x: Tensor,
+  names: readonly Projection[],
+): readonly Tensor[] {
+  const { c, u } = gatesAndValues(g, config, weight, x);
+  return names.map((name) => g.reshape(name === "q" ? c : u, [1, "T", 1, config.hiddenSize]));
 }
 
 /** Attention of one block: q [1, Q, H, size], k and v [1, S, Hk, size], mask [1, 1, Q, S] → o; backward, o and upstream/o → gradients of q, k, v. */
@@ -79,16 +103,19 @@ function attentionGraph(config: ModelConfig, backward: boolean): PartGraph {
   return withOutputs(g, { [gradientOf("q")]: dq, [gradientOf("k")]: dk, [gradientOf("v")]: dv });
 }
 
-/** A layer's input x [1, T, D] and what attention made of it, [1, T, H, size] → y [1, T, D]. */
-function afterGraph(context: PartContext, backward: boolean): PartGraph {
+/** A layer's input x [1, T, D] and what attention, or a convolution, made of it, [1, T, H, size] → y [1, T, D]. */
+function afterGraph(context: PartContext, type: LayerType, backward: boolean): PartGraph {
   const { config } = context;
   const g = new Graph();
   const x = g.input("x", [1, "T", config.hiddenSize]);
-  const attended = g.input("o", [1, "T", config.heads, config.headDim]);
+  const convolves = type === "conv";
+  const mixed = g.input("o", [1, "T", ...(convolves ? [1, config.hiddenSize] : [config.heads, config.headDim])]);
   const { weight, used } = lazyParameters(g, context);
-  const y = afterAttention(g, config, weight, x, attended);
+  const y = convolves
+    ? afterMixing(g, config, weight, "conv.out_proj", x, g.reshape(mixed, [1, "T", config.hiddenSize]))
+    : afterAttention(g, config, weight, x, mixed);
   if (!backward) return withOutputs(g, { y });
-  return withGradients(context, g, [y], [g.input(upstreamOf("y"), y.shape)], { x, o: attended }, used);
+  return withGradients(context, g, [y], [g.input(upstreamOf("y"), y.shape)], { x, o: mixed }, used);
 }
 
 /** Hidden states x [M, D] of the last layer → the head's numbers. Also those come with the gradients. */

@@ -24,7 +24,7 @@ const samples: readonly ActionInContext[] = [
 const batch = packBatch(packRows(samples, 40));
 
 const arraysOf = (shapes: ReadonlyMap<string, readonly number[]>, fill: () => number) =>
-  new Map([...shapes].map(([name, [rows, columns = 1]]) => [name, Float32Array.from({ length: rows * columns }, fill)]));
+  new Map([...shapes].map(([name, shape]) => [name, Float32Array.from({ length: shape.reduce((a, b) => a * b) }, fill)]));
 
 /** Largest difference, in units of the largest entry. */
 function distance(a: Float32Array, b: Float32Array): number {
@@ -46,7 +46,7 @@ async function pass(graph: TrainableModel, head: Head, parameters: Arrays, train
 }
 
 const heads = { logprobHead, entropyHead, valueHead };
-const models = ["qwen3", "qwen2", "llama", "gemma3_text", "mistral-window", "smollm3"] as const;
+const models = ["qwen3", "qwen2", "llama", "gemma3_text", "mistral-window", "smollm3", "lfm2"] as const;
 const cases = models.flatMap((model) =>
   (Object.keys(heads) as (keyof typeof heads)[]).flatMap((head) => [false, true].map((lora) => ({ model, head, lora }))),
 );
@@ -58,7 +58,8 @@ test.each(cases)(
     const { config: base, parameters: tensors } = await loadModel(
       new URL(`../../../../test/golden/models/${model}`, import.meta.url).pathname,
     );
-    const config = lora ? { ...base, lora: resolveLora(base, { rank: 2, alpha: 3, targets: ["q_proj", "down_proj"] }) } : base;
+    const targets = model === "lfm2" ? ["q_proj", "in_proj", "w2"] : ["q_proj", "down_proj"];
+    const config = lora ? { ...base, lora: resolveLora(base, { rank: 2, alpha: 3, targets }) } : base;
     const stream = randomStream(3, "parameters");
     const parameters = arraysOf(heads[head].parameterShapes(config), () => 0.3 * stream.normal());
     for (const [name, { data }] of tensors) parameters.get(name)?.set(data);

@@ -5,9 +5,10 @@ import type { Head } from "../model/heads.ts";
 import { dequantise, type Int8Matrices } from "../model/int8.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { rotationFeeds } from "../model/rotation.ts";
-import { parametersOf, typeOf } from "../model/transformer.ts";
+import { type Projection, parametersOf, typeOf } from "../model/transformer.ts";
 import { AttentionPass } from "./attention-pass.ts";
 import { type FlatBatch, flatten } from "./blocks.ts";
+import { type Convolution, convolve, convolveBackward } from "./conv-pass.ts";
 import { type PartContext, type PartName, partGraph, upstreamOf } from "./layer-graphs.ts";
 import { evenSize, type PackedBatch } from "./packing.ts";
 import { ScratchArrays } from "./scratch.ts";
@@ -152,16 +153,18 @@ export class RecomputingGraph implements TrainableModel {
     for (let layer = 0; layer < layers; layer++) {
       const { queries, blocks } = this.#queriesOf(flat, layer);
       const { q, k, v } = await this.#project(flat, parameters, layer, x);
-      const o = this.#arrays.get(`attended/${slot(layer)}`, queries.length * this.#queryWidth);
-      await this.#attention.forward(blocks, { q, k, v }, o);
+      const o = this.#arrays.get(`attended/${slot(layer)}`, queries.length * this.#width("q", layer));
+      const convolution = this.#convolution(flat, queries, parameters, layer);
+      if (convolution === undefined) await this.#attention.forward(blocks, { q, k, v }, o);
+      else convolve(convolution, q, k, o);
       const read = this.#readRows(flat, layer, x);
       const y = this.#arrays.get(layer === layers - 1 ? "read" : `hidden/${slot(layer + 1)}`, queries.length * hiddenSize);
-      const part = await this.#part({ part: "after" }, false);
+      const part = await this.#part({ part: "after", type: typeOf(this.#config, layer) }, false);
       for (const { start, end } of this.#pieces(queries.length)) {
         const feeds = {
           ...this.#parameterFeeds(part, parameters, layer),
           x: this.#rows(read, start, end, [hiddenSize]),
-          o: this.#rows(o, start, end, this.#headShape("q")),
+          o: this.#rows(o, start, end, this.#headShape("q", layer)),
         };
         await part.session.runInto(feeds, { y: this.#rows(y, start, end, [hiddenSize]) });
       }
@@ -176,13 +179,15 @@ export class RecomputingGraph implements TrainableModel {
     for (const { names, ...of } of this.#projections(flat, layer, x)) {
       const { input, positions } = of;
       const part = await this.#part({ part: "projections", names, type: typeOf(this.#config, layer) }, false);
-      for (const name of names) made[name] = this.#arrays.get(name, positions.length * this.#width(name));
+      for (const name of names) made[name] = this.#arrays.get(name, positions.length * this.#width(name, layer));
       for (const { start, end } of this.#pieces(positions.length)) {
-        const into = names.map((name) => [name, this.#rows(made[name] ?? input, start, end, this.#headShape(name))] as const);
+        const into = names.map(
+          (name) => [name, this.#rows(made[name] ?? input, start, end, this.#headShape(name, layer))] as const,
+        );
         await part.session.runInto(this.#projectionFeeds(part, parameters, layer, of, start, end), Object.fromEntries(into));
       }
     }
-    return made as Projected;
+    return { v: new Float32Array(), ...made } as Projected;
   }
 
   /** @param adjoint of what the layer makes @returns that of its input */
@@ -197,22 +202,22 @@ export class RecomputingGraph implements TrainableModel {
     const { queries, blocks } = this.#queriesOf(flat, layer);
     const x = this.#arrays.get(`hidden/${layer}`, flat.tokens.length * hiddenSize);
     const below = this.#arrays.get(`adjoint/${layer % 2}`, x.length).fill(0);
-    const o = this.#arrays.get(`attended/${layer}`, queries.length * this.#queryWidth);
+    const o = this.#arrays.get(`attended/${layer}`, queries.length * this.#width("q", layer));
     const ofO = this.#arrays.get("adjoint/attended", o.length);
 
     const read = this.#readRows(flat, layer, x);
     const ofRead = this.#arrays.get("adjoint/x", read.length);
-    const after = await this.#part({ part: "after" }, true);
+    const after = await this.#part({ part: "after", type: typeOf(this.#config, layer) }, true);
     for (const { start, end } of this.#pieces(queries.length)) {
       const feeds = {
         ...this.#parameterFeeds(after, parameters, layer),
         x: this.#rows(read, start, end, [hiddenSize]),
-        o: this.#rows(o, start, end, this.#headShape("q")),
+        o: this.#rows(o, start, end, this.#headShape("q", layer)),
         [upstreamOf("y")]: this.#rows(adjoint, start, end, [hiddenSize]),
       };
       await this.#runBackward(after, layer, gradients, feeds, {
         [gradientOf("x")]: this.#rows(ofRead, start, end, [hiddenSize]),
-        [gradientOf("o")]: this.#rows(ofO, start, end, this.#headShape("q")),
+        [gradientOf("o")]: this.#rows(ofO, start, end, this.#headShape("q", layer)),
       });
     }
     addRows(below, queries, ofRead, hiddenSize);
@@ -223,7 +228,13 @@ export class RecomputingGraph implements TrainableModel {
       k: this.#arrays.get("adjoint/k", k.length),
       v: this.#arrays.get("adjoint/v", v.length),
     };
-    await this.#attention.backward(blocks, { q, k, v }, o, ofO, adjoints);
+    const convolution = this.#convolution(flat, queries, parameters, layer);
+    if (convolution === undefined) await this.#attention.backward(blocks, { q, k, v }, o, ofO, adjoints);
+    else {
+      const name = nameIn(layer, convolutionWeight);
+      const ofWeight = this.#trained.has(name) ? gradients.filled(name) : undefined;
+      convolveBackward(convolution, q, k, { o: ofO, c: adjoints.q, u: adjoints.k, weight: ofWeight });
+    }
 
     for (const { names, ...of } of this.#projections(flat, layer, x)) {
       const { input, positions, tokens } = of;
@@ -231,7 +242,7 @@ export class RecomputingGraph implements TrainableModel {
       const ofInput = this.#arrays.get("adjoint/x", input.length);
       for (const { start, end } of this.#pieces(positions.length)) {
         const feeds = this.#projectionFeeds(part, parameters, layer, of, start, end);
-        for (const name of names) feeds[upstreamOf(name)] = this.#rows(adjoints[name], start, end, this.#headShape(name));
+        for (const name of names) feeds[upstreamOf(name)] = this.#rows(adjoints[name], start, end, this.#headShape(name, layer));
         await this.#runBackward(part, layer, gradients, feeds, {
           [gradientOf("x")]: this.#rows(ofInput, start, end, [hiddenSize]),
         });
@@ -290,7 +301,7 @@ export class RecomputingGraph implements TrainableModel {
     const into: Record<string, FloatValue> = { ...activations };
     for (const name of trained) {
       const data = gradients.target(nameIn(layer, name), (length) => this.#arrays.get(gradientOf(name), length));
-      into[gradientOf(name)] = { data, shape: this.#shapeOf(name) };
+      into[gradientOf(name)] = { data, shape: this.#shapes.get(nameIn(layer, name)) ?? [] };
     }
     await session.runInto(feeds, into);
     for (const name of trained) gradients.add(nameIn(layer, name), into[gradientOf(name)].data);
@@ -314,11 +325,18 @@ export class RecomputingGraph implements TrainableModel {
   #projections(flat: FlatBatch, layer: number, x: Float32Array) {
     const rotations = rotationFeeds(this.#config, flat.tokens.length); // no position is beyond the number of tokens
     const all = { input: x, positions: flat.positions, tokens: this.#arrays.indices(flat.tokens.length), rotations };
-    if (layer < this.#config.layers - 1) return [{ names: ["q", "k", "v"] as const, ...all }];
+    const convolves = typeOf(this.#config, layer) === "conv";
+    const [whole, others]: readonly Projection[][] = convolves
+      ? [["q", "k"], ["k"]]
+      : [
+          ["q", "k", "v"],
+          ["k", "v"],
+        ];
+    if (layer < this.#config.layers - 1) return [{ names: whole, ...all }];
     const read = { input: this.#readRows(flat, layer, x), positions: flat.readPositions, tokens: flat.reads, rotations };
     return [
-      { names: ["q"] as const, ...read },
-      { names: ["k", "v"] as const, ...all },
+      { names: ["q"] satisfies Projection[], ...read },
+      { names: others, ...all },
     ];
   }
 
@@ -348,7 +366,7 @@ export class RecomputingGraph implements TrainableModel {
     for (const name of inputs) {
       const whole = nameIn(layer, name);
       const data = parameters.get(whole) ?? this.#dequantise(name, whole);
-      if (data !== undefined) feeds[name] = { data, shape: this.#shapeOf(name), constant: !this.#trained.has(whole) };
+      if (data !== undefined) feeds[name] = { data, shape: this.#shapes.get(whole) ?? [], constant: !this.#trained.has(whole) };
     }
     return feeds;
   }
@@ -376,7 +394,8 @@ export class RecomputingGraph implements TrainableModel {
   }
 
   #part(name: PartName, backward: boolean): Promise<Part> {
-    const key = `${name.part} ${"names" in name ? `${name.type} ${name.names.join()}` : ""}${backward ? ", backward" : ""}`;
+    const of = [name.part, "type" in name ? name.type : "", "names" in name ? name.names.join() : "", backward ? "backward" : ""];
+    const key = of.join(" ");
     const open = async () => {
       const { graph, trained } = partGraph(this.#partContext(name), name, backward);
       // A layer's memory is wanted again at once. The head's is as much, and serves a few runs of a pass.
@@ -388,34 +407,39 @@ export class RecomputingGraph implements TrainableModel {
     return part;
   }
 
-  #partContext({ part }: PartName): PartContext {
-    const layer = part === "head" ? undefined : 0;
+  /** A part's parameters have the shapes of the first layer of its type. */
+  #partContext(name: PartName): PartContext {
+    const { layerTypes } = this.#config;
+    const layer = name.part === "head" ? undefined : "type" in name && layerTypes ? layerTypes.indexOf(name.type) : 0;
     return {
       config: this.#config,
       head: this.#head,
-      shapeOf: (name) => this.#shapes.get(nameIn(layer, name)) ?? [],
-      isTrained: (name) => this.#trained.has(nameIn(layer, name)),
+      shapeOf: (parameter) => this.#shapes.get(nameIn(layer, parameter)) ?? [],
+      isTrained: (parameter) => this.#trained.has(nameIn(layer, parameter)),
     };
   }
 
-  #shapeOf(name: string): readonly number[] {
-    return this.#shapes.get(name) ?? this.#shapes.get(nameIn(0, name)) ?? [];
-  }
-
-  get #queryWidth(): number {
-    return this.#width("q");
-  }
-
-  #width(name: keyof Projected): number {
-    const [count, size] = this.#headShape(name);
+  #width(name: keyof Projected, layer: number): number {
+    const [count, size] = this.#headShape(name, layer);
     return count * size;
   }
 
-  #headShape(name: keyof Projected): readonly [number, number] {
-    const { heads, kvHeads, headDim } = this.#config;
+  /** A convolution has one head of gates and one of values, and nothing else. */
+  #headShape(name: keyof Projected, layer: number): readonly [number, number] {
+    const { heads, kvHeads, headDim, hiddenSize } = this.#config;
+    if (typeOf(this.#config, layer) === "conv") return [name === "v" ? 0 : 1, hiddenSize];
     return [name === "q" ? heads : kvHeads, headDim];
   }
+
+  /** @returns undefined for a layer of attention */
+  #convolution({ parents }: FlatBatch, queries: Int32Array, parameters: Arrays, layer: number): Convolution | undefined {
+    if (typeOf(this.#config, layer) !== "conv") return undefined;
+    const weight = parametersOf(parameters)(nameIn(layer, convolutionWeight));
+    return { parents, queries, weight, kernel: this.#config.convKernel ?? 1 };
+  }
 }
+
+const convolutionWeight = "conv.conv.weight";
 
 /** Queries, keys and values, token by token. */
 export interface Projected {

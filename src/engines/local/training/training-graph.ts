@@ -6,7 +6,7 @@ import type { Arrays } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { rotationFeeds } from "../model/rotation.ts";
-import { type Attend, attentionScale, decoder, parametersOf, typeOf } from "../model/transformer.ts";
+import { type Attend, attentionScale, decoder, type LookBack, parametersOf, typeOf } from "../model/transformer.ts";
 import { batchMasks, exceeds } from "./masks.ts";
 import type { PackedBatch } from "./packing.ts";
 
@@ -135,6 +135,7 @@ export class TrainingGraph implements TrainableModel {
       targets: { data: batch.targets, shape: [batch.targets.length, 1] },
       inverseTemperature: { data: Float32Array.of(1 / temperature), shape: [1] },
       ...rotationFeeds(this.#config, length),
+      ...(this.#config.convKernel !== undefined && lookBackFeeds(batch, this.#config.convKernel)),
     };
     const trained = new Set(this.#trained);
     for (const [name, data] of parameters)
@@ -166,7 +167,7 @@ function trainingGraph(config: ModelConfig, head: Head, trained: readonly string
 
   const scale = attentionScale(config);
   const attend: Attend = (layer, q, k, v) => g.attention(q, k, v, masks(layer), scale);
-  const hidden = decoder(g, config, weight, { tokens, positions }, attend, { queries });
+  const hidden = decoder(g, config, weight, { tokens, positions }, attend, { queries, lookBack: lookBackInputs(g, config) });
   const scored = g.gather(g.reshape(hidden, ["B*P", config.hiddenSize]), predictors);
   const numbers = head.read(g, config, weight, scored);
   g.output(numbersOf(0), numbers[0]);
@@ -178,6 +179,37 @@ function trainingGraph(config: ModelConfig, head: Head, trained: readonly string
     });
   }
   return g;
+}
+
+/** Looks back along the paths of tries: earlier tokens by flat index (row · T + token), and 0 for those that are not there. */
+function lookBackInputs(g: Graph, { convKernel = 1, hiddenSize }: ModelConfig): LookBack {
+  const inputs = Array.from({ length: convKernel - 1 }, (_, d) => ({
+    tokens: g.input(`back${d + 1}`, ["B", "T"], "int32"),
+    there: g.input(`there${d + 1}`, ["B", "T", 1]),
+  }));
+  return (_layer, u) => {
+    const flat = g.reshape(u, ["B*T", hiddenSize]);
+    return inputs.map(({ tokens, there }) => g.mul(g.gather(flat, tokens), there));
+  };
+}
+
+function lookBackFeeds({ rows, length, tries }: PackedBatch, kernel: number): Record<string, Value> {
+  const feeds: Record<string, Value> = {};
+  for (let distance = 1; distance < kernel; distance++) {
+    const tokens = new Int32Array(rows * length);
+    const there = new Float32Array(rows * length);
+    tries.forEach(({ parents }, row) => {
+      parents.forEach((_, node) => {
+        let ancestor = node;
+        for (let step = 0; step < distance && ancestor >= 0; step++) ancestor = parents[ancestor];
+        tokens[row * length + node] = row * length + Math.max(0, ancestor);
+        there[row * length + node] = ancestor >= 0 ? 1 : 0;
+      });
+    });
+    feeds[`back${distance}`] = { data: tokens, shape: [rows, length] };
+    feeds[`there${distance}`] = { data: there, shape: [rows, length, 1] };
+  }
+  return feeds;
 }
 
 /** @returns the mask of each layer: in the last one queries are those that are read, and "sliding" layers have a window */
