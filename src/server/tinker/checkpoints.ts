@@ -22,6 +22,8 @@ const recordSchema = z.object({
   step: z.int(),
   savedAt: z.string(),
   optimizer: z.boolean(),
+  /** When it ends to exist, if its client said so. */
+  expiresAt: z.string().optional(),
 });
 export type CheckpointRecord = z.output<typeof recordSchema>;
 
@@ -92,6 +94,10 @@ export class CheckpointStore {
     const text = await readFile(join(folder, recordName), "utf8").catch(() => undefined);
     if (text === undefined) throw new Refusal(404, formatCheckpointPath(path), "not found", { expected: "a saved checkpoint" });
     const record = recordSchema.parse(JSON.parse(text));
+    if (record.expiresAt !== undefined && Date.parse(record.expiresAt) <= Date.now()) {
+      await rm(folder, { recursive: true, force: true });
+      throw new Refusal(404, formatCheckpointPath(path), `expired at ${record.expiresAt}`, { expected: "a saved checkpoint" });
+    }
     const state = record.optimizer ? join(folder, "state") : undefined;
     return { path, record, folder: join(folder, "weights"), state };
   }

@@ -5,6 +5,8 @@ import { z } from "zod";
 const seqId = z.int().min(0).nullish();
 const metadata = z.record(z.string(), z.unknown()).nullish();
 const type = z.string().optional();
+/** After which a checkpoint is gone. At most a hundred years: dates end. */
+const ttlSeconds = z.int().min(1).max(3_155_760_000).nullish();
 /** AdamW is the only optimiser. */
 const optimizerConfig = z.looseObject({ type: z.literal("adamw") }).nullish();
 
@@ -54,7 +56,7 @@ export const saveWeightsSchema = z.strictObject({
   seq_id: seqId,
   path: z.string().nullish(),
   overwrite: z.boolean().default(false),
-  ttl_seconds: z.null().optional(),
+  ttl_seconds: ttlSeconds,
   user_metadata: metadata,
   type,
 });
@@ -65,7 +67,7 @@ export const saveForSamplerSchema = z.strictObject({
   path: z.string().nullish(),
   sampling_session_seq_id: z.int().nullish(),
   kind: z.enum(["snapshot", "inflight"]).default("snapshot"),
-  ttl_seconds: z.int().nullish(),
+  ttl_seconds: ttlSeconds,
   user_metadata: metadata,
   type,
 });

@@ -120,7 +120,7 @@ export const postRoutes: Readonly<Record<string, Route>> = {
   },
 
   save_weights: (service, { body }) => {
-    const { model_id, seq_id, path: name, overwrite } = parseBody(body, schemas.saveWeightsSchema);
+    const { model_id, seq_id, path: name, overwrite, ttl_seconds } = parseBody(body, schemas.saveWeightsSchema);
     const model = service.models.find(model_id);
     const path: CheckpointPath = {
       model: model_id,
@@ -128,7 +128,7 @@ export const postRoutes: Readonly<Record<string, Route>> = {
       name: name ?? `step-${model.steps}-${randomUUID().slice(0, 8)}`,
     };
     const work = async () => {
-      await model.save(service.store, path, true).finally(() => service.store.release(path));
+      await model.save(service.store, path, true, ttl_seconds).finally(() => service.store.release(path));
       return { json: { type: "save_weights", path: formatCheckpointPath(path) } };
     };
     const check = () => service.takeName(path, overwrite);
@@ -136,13 +136,13 @@ export const postRoutes: Readonly<Record<string, Route>> = {
   },
 
   save_weights_for_sampler: (service, { body }) => {
-    const { model_id, seq_id, path: given, sampling_session_seq_id } = parseBody(body, schemas.saveForSamplerSchema);
+    const { model_id, seq_id, path: given, sampling_session_seq_id, ttl_seconds } = parseBody(body, schemas.saveForSamplerSchema);
     const model = service.models.find(model_id);
     const { session, base } = model.identity;
     const name = given ?? `session-${sampling_session_seq_id ?? 0}-${randomUUID().slice(0, 8)}`;
     const path: CheckpointPath = { model: model_id, kind: "sampler_weights", name };
     const work = async () => {
-      await model.saveForSampler(service.store, service.samplers, path).finally(() => service.store.release(path));
+      await model.saveForSampler(service.store, service.samplers, path, ttl_seconds).finally(() => service.store.release(path));
       const saved = { type: "save_weights_for_sampler", path: formatCheckpointPath(path), sampling_session_id: null };
       if (given != null) return { json: saved };
       const id = `${session}:sample:${name}`;

@@ -86,10 +86,17 @@ export class TrainedModel {
     }
   }
 
-  /** @param optimizer whether moments and step count are kept too */
-  async save(store: CheckpointStore, path: CheckpointPath, optimizer: boolean): Promise<Checkpoint> {
+  /**
+   * @param optimizer whether moments and step count are kept too
+   * @param ttlSeconds after which the checkpoint is gone; for good if left out
+   */
+  async save(store: CheckpointStore, path: CheckpointPath, optimizer: boolean, ttlSeconds?: number | null): Promise<Checkpoint> {
     const { base, trained } = this.identity;
-    const record = { baseModel: base.name, trained, step: this.#steps, savedAt: new Date().toISOString(), optimizer };
+    const now = Date.now();
+    const record = {
+      ...{ baseModel: base.name, trained, step: this.#steps, savedAt: new Date(now).toISOString(), optimizer },
+      ...(ttlSeconds == null ? {} : { expiresAt: new Date(now + 1000 * ttlSeconds).toISOString() }),
+    };
     return store.write(path, record, async ({ weights, state }) => {
       await this.#opened.saveWeights(weights);
       if (optimizer) await this.#opened.engine.saveState(state);
@@ -97,8 +104,13 @@ export class TrainedModel {
   }
 
   /** Saves weights to sample, and opens a sampler of them. */
-  async saveForSampler(store: CheckpointStore, samplers: Samplers, path: CheckpointPath): Promise<void> {
-    await this.save(store, path, false);
+  async saveForSampler(
+    store: CheckpointStore,
+    samplers: Samplers,
+    path: CheckpointPath,
+    ttlSeconds?: number | null,
+  ): Promise<void> {
+    await this.save(store, path, false, ttlSeconds);
     await samplers.put(formatCheckpointPath(path), await this.#opened.engine.freeze(), this.identity.id);
   }
 

@@ -1,0 +1,32 @@
+import { existsSync, mkdtempSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { CheckpointStore } from "./checkpoints.ts";
+import { saveForSamplerSchema, saveWeightsSchema } from "./requests.ts";
+
+test("a checkpoint is gone once its time is over, and takes its folder with it", async () => {
+  const root = mkdtempSync(join(tmpdir(), "checkpoints-"));
+  const store = new CheckpointStore(root, [], new Map());
+  const record = { baseModel: "tiny", trained: "full" as const, step: 1, savedAt: new Date().toISOString(), optimizer: false };
+  const fill = async ({ weights }: { readonly weights: string }) => void (await mkdir(weights));
+  const at = (name: string) => ({ model: "m", kind: "weights" as const, name });
+  await store.write(at("kept"), { ...record, expiresAt: new Date(Date.now() + 60_000).toISOString() }, fill);
+  await store.write(at("for-ever"), record, fill);
+  const over = { ...record, expiresAt: new Date(Date.now() + 20).toISOString() };
+  await store.write(at("over"), over, fill);
+  await new Promise((resolve) => setTimeout(resolve, 40));
+  await expect(store.find(at("over"))).rejects.toThrow(/expired at .*; expected a saved checkpoint/);
+  expect(existsSync(join(root, "m/weights/over"))).toBe(false);
+  expect((await store.list("m")).map(({ path }) => path.name).sort()).toEqual(["for-ever", "kept"]);
+});
+
+test("times of less than a second and of centuries are refused", () => {
+  const request = (ttl_seconds: unknown) => ({ model_id: "m", ttl_seconds });
+  for (const schema of [saveWeightsSchema, saveForSamplerSchema]) {
+    expect(schema.parse(request(7)).ttl_seconds).toBe(7);
+    expect(schema.parse(request(null)).ttl_seconds).toBeNull();
+    for (const wrong of [0, 1.5, 1e12, "7"]) expect(schema.safeParse(request(wrong)).success).toBe(false);
+  }
+});
