@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { real } from "../../../test/reals.ts";
 import type { SampledAction } from "../../engines/engine.ts";
 import { branchEntropy, entropyOf, meanEntropy } from "./entropy.ts";
 
@@ -24,7 +25,7 @@ test("the published code's entropy is a sum over the first tokens, the exact one
 
 test("the mean is within 0 and 1 where the entropies are those of a vocabulary; the sum grows with its tokens", () => {
   const vocabularySize = 50;
-  const entropies = fc.array(fc.double({ min: 0, max: Math.log(vocabularySize), noNaN: true }), { minLength: 1 });
+  const entropies = fc.array(real(0, Math.log(vocabularySize)), { minLength: 1 });
   fc.assert(
     fc.property(entropies, fc.integer({ min: 1, max: 30 }), (values, tokens) => {
       const mean = meanEntropy(values, { tokens, vocabularySize });
