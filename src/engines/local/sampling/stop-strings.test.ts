@@ -91,3 +91,12 @@ test("decodes a tail that does not grow with the action", () => {
   }
   expect(most).toBeLessThan(100);
 });
+
+test("a character is found whose bytes are apart: a tail never begins inside of it", () => {
+  // Token 0 decodes to nothing, as special tokens do; others are bytes. € is E2 82 AC.
+  const decode = (tokens: readonly number[]) => new TextDecoder().decode(Uint8Array.from(tokens.filter((token) => token !== 0)));
+  const strings = new StopStrings(decode, ["€"]);
+  const tokens = [...Array.from({ length: 15 }, () => 0x78), 0xe2, ...Array.from({ length: 15 }, () => 0), 0x82, 0xac];
+  const found = tokens.map((_, i) => strings.foundIn(tokens.slice(0, i + 1)));
+  expect(found.indexOf(true)).toBe(tokens.length - 1);
+});
