@@ -29,6 +29,7 @@ const mistakes: readonly (readonly [string, string, number])[] = [
     'environment.name is "ofice"; expected "office", "office-classic", "knowledge", "bfcl", "appworld", "conversations"',
     2,
   ],
+  ["env check office --no-sampling --set environment.settings.difficulty=huge", 'environment.settings.difficulty is "huge"', 2],
   ["eval --env ofice", 'Did you mean "office"?', 2],
   ["train --algorithm seupo", 'Did you mean "seeupo"?', 2],
   ["sft --env deep-research", "environment.settings", 2],

@@ -242,6 +242,9 @@ function retrograde(output: TextStream, errors: TextStream, exit: (code: number)
     )
     .argument("<file>", "a JSONL file, one prediction a line; .gz is unpacked")
     .option("--data <folder>", "the folder with the benchmark's data (default: the one that `data` downloads to)")
+    .option("--judge <url>", "of questions: a server of the chat-completions protocol that decides what is right")
+    .option("--judge-model <name>", "the judge's model there")
+    .option("--judge-key-env <variable>", "the environment variable with its API key")
     .addHelpText("after", examples("score bfcl predictions.jsonl --data bfcl-data"))
     .action(async (name, file, flags) => {
       const { scoreCommand } = await import("./commands/benchmarks.ts");

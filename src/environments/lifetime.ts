@@ -1,9 +1,9 @@
-import { EnvError } from "../core/errors.ts";
+import { ConfigError, EnvError } from "../core/errors.ts";
 import type { Environment } from "./environment.ts";
 
 /**
  * Works with an environment that is open, and closes it however the work ends.
- * @throws EnvError if it cannot be opened; what the work throws; else EnvError if it cannot be closed
+ * @throws ConfigError of `open` as it is; EnvError if it cannot be opened; what the work throws; else EnvError if it cannot be closed
  */
 export async function whileOpen<T>(
   environment: Pick<Environment, "name" | "open" | "close">,
@@ -26,6 +26,8 @@ async function step(what: string, run: () => void | Promise<void>): Promise<void
   try {
     await run();
   } catch (cause) {
+    // What a setting lacks is the user's to mend, and says how.
+    if (cause instanceof ConfigError) throw cause;
     throw new EnvError(what, cause, { hint: "The environment's own code threw this.", cause });
   }
 }

@@ -2,8 +2,9 @@ import { ConfigError } from "../../core/errors.ts";
 import { didYouMean } from "../../core/settings.ts";
 import { type BenchmarkName, benchmarks } from "../../environments/deep-research/benchmarks.ts";
 import type { Screen } from "../screen.ts";
+import type { JudgeFlags } from "./question-judge.ts";
 
-export interface FileFlags {
+export interface FileFlags extends JudgeFlags {
   /** The folder with the benchmark's data. */
   readonly data?: string;
 }

@@ -26,8 +26,7 @@ export async function environmentCheckCommand(
   screen: Screen,
 ): Promise<void> {
   const user = await loadConfigFile(flags.config);
-  const named: UserConfig = name === undefined ? {} : { environment: name };
-  const config = resolveConfig(user, { ...settingsOf(environmentCheckFlags, flags), ...named });
+  const config = resolveConfig(user, named(settingsOf(environmentCheckFlags, flags), name));
   const environment = environmentOf(config, user);
   const options = {
     seed: config.seed,
@@ -44,6 +43,14 @@ export async function environmentCheckCommand(
   screen.clear();
   if (json) screen.line(JSON.stringify(report, null, 1));
   else for (const line of checkLines(report)) screen.line(line);
+}
+
+/** Flags with the environment that is named, and its settings if they are given. */
+function named(asked: UserConfig, name: string | undefined): UserConfig {
+  if (name === undefined) return asked;
+  const { environment } = asked;
+  const settings = typeof environment === "object" && "settings" in environment ? { settings: environment.settings } : {};
+  return { ...asked, environment: { name, ...settings } };
 }
 
 async function withModel<T>(

@@ -8,20 +8,26 @@ import {
   mostQuestions,
 } from "../../environments/deep-research/benchmarks.ts";
 import { openQuestions, type Question } from "../../environments/deep-research/questions.ts";
-import { type AnswerVerdict, scorePrediction, scoreReward } from "../../environments/deep-research/score.ts";
+import { type AnswerVerdict, judgePrediction, scorePrediction, scoreReward } from "../../environments/deep-research/score.ts";
 import { passAtK } from "../../statistics/attempts.ts";
 import { meanInterval } from "../../statistics/intervals.ts";
 import { openRecords } from "../../tools/records.ts";
 import { count, interval, plural, table } from "../format.ts";
 import type { Screen } from "../screen.ts";
 import type { FileCommand, FileFlags } from "./benchmarks.ts";
+import { judgeOf } from "./question-judge.ts";
 
 /** Scores predictions of one of ARPO's benchmarks: a verdict for each line, then means with 95 % intervals over questions. */
 export function scoreQuestions(name: BenchmarkName): FileCommand {
-  return async (file, { data }, output, notes) => {
+  return async (file, { data, ...flags }, output, notes) => {
+    const judge = judgeOf(flags, process.env);
     const questions = await questionsOf(name, data);
     const { ability } = benchmarks[name];
-    const verdicts = (await openRecords(file).read()).map((record) => scorePrediction(record, ability, questions));
+    const records = await openRecords(file).read();
+    const verdicts =
+      judge === undefined
+        ? records.map((record) => scorePrediction(record, ability, questions))
+        : await Promise.all(records.map((record) => judgePrediction(record, ability, questions, judge)));
     for (const verdict of verdicts) output.line(JSON.stringify(verdict));
     for (const line of summaryLines(name, verdicts)) notes.line(line);
     return 0;
@@ -62,11 +68,14 @@ function summaryLines(name: BenchmarkName, verdicts: readonly AnswerVerdict[]): 
   const over = (of: (group: readonly AnswerVerdict[]) => number) =>
     interval(meanInterval(groups.map(of), { seed: 0, range: [0, 1] }));
   const headline = benchmarks[name].ability === "math" ? "math_equal" : "f1";
-  const rows = metricNames.map((metric) => [
-    metric === headline ? `${metric} (score)` : metric,
-    over((group) => mean(group.map((verdict) => verdict[metric]))),
+  const judged = verdicts.some((verdict) => verdict.judge !== undefined);
+  const score = judged ? "llm_equal" : headline;
+  const rows = [...metricNames, ...(judged ? (["llm_equal"] as const) : [])].map((metric) => [
+    metric === score ? `${metric} (score)` : metric,
+    over((group) => mean(group.map((verdict) => verdict[metric] ?? 0))),
   ]);
-  const right = headline === "math_equal" ? "math_equal" : "em";
+  const right = judged ? "llm_equal" : headline === "math_equal" ? "math_equal" : "em";
+  const unusable = verdicts.filter(({ judge }) => judge === "unusable").length;
   const passes =
     runs < 2
       ? []
@@ -77,7 +86,10 @@ function summaryLines(name: BenchmarkName, verdicts: readonly AnswerVerdict[]): 
           ],
         ];
   return [
-    `${name}: ${plural(groups.length, "question")}, ${count(verdicts.length)} predictions, no judge; 95 % intervals over questions`,
+    `${name}: ${plural(groups.length, "question")}, ${count(verdicts.length)} predictions, ${judged ? "by a judge" : "no judge"}; 95 % intervals over questions`,
     ...table([["metric", "mean"], ...rows, ...passes]),
+    ...(unusable === 0
+      ? []
+      : [`The judge gave no usable reply about ${plural(unusable, "answer")}: there math_equal alone counts.`]),
   ];
 }

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { EnvError } from "../../core/errors.ts";
 import type { FileRecord } from "../../tools/records.ts";
 import { researchReward } from "../arpo-protocol/reward.ts";
+import type { AskedAnswer, Judged } from "./answer-judge.ts";
 import { type AnswerMetrics, goldsOf, lastLines, mathMetrics, noMetrics, predictionOf, qaMetrics } from "./metrics.ts";
 import type { Question } from "./questions.ts";
 
@@ -27,8 +28,19 @@ export interface AnswerVerdict {
   readonly acc: number;
   readonly f1: number;
   readonly math_equal: number;
-  /** The benchmark's own metric: `math_equal` of mathematics, `f1` of questions. */
+  /** Right by mathematics or by the judge. Absent without a judge. */
+  readonly llm_equal?: number;
+  /** What the judge said; "not asked" where mathematics or an empty answer decides. */
+  readonly judge?: Judged | "not asked";
+  /** `llm_equal` where there is a judge; else the benchmark's own metric: `math_equal` of mathematics, `f1` of questions. */
   readonly score: number;
+}
+
+/** A line with what it is compared with. */
+export interface PredictionLine extends Omit<AskedAnswer, "question"> {
+  readonly id: string;
+  /** Undefined if neither the line nor the benchmark's file has it. */
+  readonly question: string | undefined;
 }
 
 /**
@@ -37,10 +49,41 @@ export interface AnswerVerdict {
  * @throws EnvError naming the line, the field and what was expected
  */
 export function scorePrediction(
-  { value, where }: FileRecord,
+  record: FileRecord,
   ability: "math" | "qa",
   questions: ReadonlyMap<string, Question> | undefined,
 ): AnswerVerdict {
+  return scoreLine(readPrediction(record, questions), ability);
+}
+
+/**
+ * The same by a judge, who decides as in ARPO's evaluation: right if mathematics says so, or the judge does. Where it gives no usable reply mathematics alone counts.
+ * @throws EnvError as above, or if there is no question to show; what the judge throws
+ */
+export async function judgePrediction(
+  record: FileRecord,
+  ability: "math" | "qa",
+  questions: ReadonlyMap<string, Question> | undefined,
+  judge: (answer: AskedAnswer) => Promise<Judged>,
+): Promise<AnswerVerdict> {
+  const line = readPrediction(record, questions);
+  const { question, golds, prediction } = line;
+  const verdict = scoreLine(line, ability);
+  if (question === undefined)
+    throw new EnvError(`${record.where}: question`, undefined, { expected: "the question, which the judge reads" });
+  const asked = prediction !== "" && verdict.math_equal !== 1;
+  const said = asked ? await judge({ question, golds, prediction }) : "not asked";
+  const right = verdict.math_equal === 1 || said === "correct" ? 1 : 0;
+  return { ...verdict, llm_equal: right, judge: said, score: right };
+}
+
+function scoreLine({ id, golds, prediction }: PredictionLine, ability: "math" | "qa"): AnswerVerdict {
+  const { em, acc, f1, mathEqual } = prediction === "" ? noMetrics : metricsOf(prediction, golds, ability);
+  return { id, prediction, em, acc, f1, math_equal: mathEqual, score: ability === "math" ? mathEqual : f1 };
+}
+
+/** Reads one line. @throws EnvError naming the line, the field and what was expected */
+function readPrediction({ value, where }: FileRecord, questions: ReadonlyMap<string, Question> | undefined): PredictionLine {
   const parsed = predictionSchema.safeParse(value);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
@@ -56,14 +99,7 @@ export function scorePrediction(
   const known = questions?.get(question ?? "") ?? questions?.get(id ?? "");
   const golds = goldsOfLine(where, id, question, given ?? answer, known, questions !== undefined);
   const prediction = own ?? (predictionOf(written ?? "") || lastLines(written ?? ""));
-  const metrics = prediction === "" ? noMetrics : metricsOf(prediction, golds, ability);
-  const { em, acc, f1, mathEqual } = metrics;
-  return {
-    id: known?.question ?? id ?? question ?? where,
-    prediction,
-    ...{ em, acc, f1, math_equal: mathEqual },
-    score: ability === "math" ? mathEqual : f1,
-  };
+  return { id: known?.question ?? id ?? question ?? where, question: known?.question ?? question, golds, prediction };
 }
 
 function metricsOf(prediction: string, golds: readonly string[], ability: "math" | "qa"): AnswerMetrics {
