@@ -7,7 +7,8 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { randomStream } from "../src/core/random.ts";
 import type { ActionInContext } from "../src/core/trajectory.ts";
 import { LocalEngine } from "../src/engines/local/engine.ts";
-import { formatModelConfig, parameterShapes } from "../src/engines/local/model/model-config.ts";
+import { formatModelConfig, parameterCount, parameterShapes } from "../src/engines/local/model/model-config.ts";
+import type { Model } from "../src/engines/local/model/model-folder.ts";
 import { type ShapeName, shapeOf, shapes } from "./shapes.ts";
 
 interface Options {
@@ -21,6 +22,8 @@ interface Options {
   readonly decide: boolean;
   readonly reference: boolean;
   readonly recompute?: boolean;
+  readonly base: "float32" | "int8";
+  readonly updates: number;
 }
 
 const program = new Command("npx jiti bench/memory.ts")
@@ -37,6 +40,8 @@ const program = new Command("npx jiti bench/memory.ts")
   .option("--layers <n>", "layers of the model (default: its own)", positiveInteger)
   .option("--threads <n>", "threads of ONNX Runtime", positiveInteger, 2)
   .option("--sample <n>", "tokens to sample before and after the update", (text) => Number(text), 8)
+  .addOption(new Option("--base <precision>", "of an adapter's frozen layers").choices(["float32", "int8"]).default("float32"))
+  .option("--updates <n>", "updates to make", positiveInteger, 2)
   .option("--decide", "weights are decided after a forward pass, as in reinforcement learning", false)
   .option("--reference", "a frozen reference is kept and scored in every update, as with a KL term", false)
   .parse();
@@ -52,14 +57,19 @@ const mark = (title: string, since: number) =>
 let start = performance.now();
 const shape = shapeOf(options.model);
 const config = { ...shape, layers: options.layers ?? shape.layers };
-const parameters = new Map([...parameterShapes(config)].map(([name, shape]) => [name, { shape, data: randomWeights(shape) }]));
-const model = { config, parameters, configFile: formatModelConfig(config), companions: new Map() };
-const count = [...parameters.values()].reduce((sum, { data }) => sum + data.length, 0);
-mark(`${(count / 1e6).toFixed(0)} M parameters`, start);
+const count = parameterCount(config);
 
-const lora = what === "lora" ? { rank: 16, alpha: 32, targets: "all-linear" as const, seed: 1 } : undefined;
+const lora = what === "lora" ? { rank: 16, alpha: 32, targets: "all-linear" as const, seed: 1, base: options.base } : undefined;
 const { threads, recompute } = options;
-const engine = new LocalEngine(model, { model: "random", threads, slots: 1, maxLength: options.tokens + 64, lora, recompute });
+const engine = new LocalEngine(makeModel(), {
+  model: "random",
+  threads,
+  slots: 1,
+  maxLength: options.tokens + 64,
+  lora,
+  recompute,
+});
+mark(`${(count / 1e6).toFixed(0)} M parameters`, start);
 const random = randomStream(1, "tokens");
 const ids = (length: number) => Array.from({ length }, () => random.integer(config.vocabSize));
 const samples: ActionInContext[] = Array.from({ length: options.trajectories }, (_, i) => ({
@@ -72,7 +82,7 @@ const weights = samples.map(({ action }) => action.map(() => 1 / options.scored)
 
 await sample();
 if (options.reference) await engine.snapshotReference();
-for (const update of [1, 2]) {
+for (let update = 1; update <= options.updates; update++) {
   start = performance.now();
   if (options.reference) await engine.referenceLogprobs(samples, { temperature: 1 });
   const logprobs = await engine.forwardBackward(samples, options.decide ? () => weights : weights, { temperature: 1 });
@@ -99,6 +109,12 @@ async function sample(): Promise<void> {
   const context = samples[0].context.slice(0, 64);
   const { logprobs } = await engine.sample({ context, maxTokens: options.sample, stopTokens: [], seed: 1 });
   mark(`${logprobs.length} tokens sampled`, start);
+}
+
+/** Nothing but the engine may hold it: with a base in 8 bits its float32 matrices are given back. */
+function makeModel(): Model {
+  const parameters = new Map([...parameterShapes(config)].map(([name, shape]) => [name, { shape, data: randomWeights(shape) }]));
+  return { config, parameters, configFile: formatModelConfig(config), companions: new Map() };
 }
 
 /** Normal enough: a sum of three uniforms of a fast generator, with deviation 1/√inputs; vectors are 1. */

@@ -31,6 +31,8 @@ const local = z.strictObject({
     .strictObject({
       /** What the sampler's products compute with. In 8 bits its log-probs differ from the trainer's, which a correction accounts for. */
       weights: precision.default("float32"),
+      /** GiB of keys and values that are kept of rollouts which wait for their next turn. What does not fit is computed again. */
+      cacheGib: z.number().min(0).default(0.5),
     })
     .optional(),
 });

@@ -72,9 +72,17 @@ async function openLocal(
   const decode = (tokens: readonly TokenId[]) => tokenizer.decode(tokens);
   const adapter = lora && { ...lora, seed };
   return {
-    engine: await createLocalEngine({ model: folder, threads, provider, lora: adapter, sampling, decode }),
+    engine: await createLocalEngine({
+      ...{ model: folder, threads, provider, lora: adapter, decode },
+      sampling: { weights: sampling?.weights, cacheBytes: cacheBytesOf(sampling) },
+    }),
     device: description,
   };
+}
+
+/** Of a local engine's settings. */
+export function cacheBytesOf(sampling: LocalEngineConfig["sampling"]): number | undefined {
+  return sampling && sampling.cacheGib * 2 ** 30;
 }
 
 async function openTinker(

@@ -16,7 +16,7 @@ import { formatHubName, type HubName, parseHubName } from "../hub/name.ts";
 import { layout } from "../runs/layout.ts";
 import { readRun } from "../runs/read.ts";
 import type { TrainingConfig } from "../training/config.ts";
-import { computesHere, type EnginePurpose, openEngine, refusedEndpoint, requireRoom } from "./engine.ts";
+import { cacheBytesOf, computesHere, type EnginePurpose, openEngine, refusedEndpoint, requireRoom } from "./engine.ts";
 
 const defaultModels = new URL("../../models/", import.meta.url);
 
@@ -168,9 +168,17 @@ export const assumedLength = 512;
 
 /** Memory that a run of a configuration takes. */
 export function trainingUse({ rollout, engine }: TrainingConfig): MemoryUse {
-  const lora = engine.kind === "local" ? engine.lora : undefined;
+  const { lora, sampling } = engine.kind === "local" ? engine : {};
   const length = Math.max(assumedLength, rollout.maxTokens);
-  return { training: true, length, concurrency: rollout.concurrency, ahead: rollout.ahead, lora };
+  return {
+    training: true,
+    length,
+    concurrency: rollout.concurrency,
+    ahead: rollout.ahead,
+    lora,
+    weights: sampling?.weights,
+    cacheBytes: cacheBytesOf(sampling),
+  };
 }
 
 /** The same of sampling without training. */

@@ -29,6 +29,7 @@ import { type ModelConfig, parameterCount, parameterShapes } from "./model/model
 import { loadModel, type Model, saveModel } from "./model/model-folder.ts";
 import { readSafetensors, type Tensor, writeSafetensors } from "./model/safetensors.ts";
 import { type FrozenParts, LocalFrozenPolicy, readFrozen } from "./sampling/frozen.ts";
+import { defaultCacheBytes } from "./sampling/prefix-cache.ts";
 import { type LocalAction, LocalSampler, type SamplerOptions } from "./sampling/sampler.ts";
 import type { SamplerWeights } from "./sampling/sampling-graph.ts";
 import { LocalCritic } from "./training/critic.ts";
@@ -70,9 +71,6 @@ export interface LoraOptions extends LoraSettings {
   /** What the matrices of the frozen layers are held in. Default "float32". */
   readonly base?: "float32" | "int8";
 }
-
-/** Keys and values of rollouts that wait for their next turn. */
-export const defaultCacheBytes = 512 * 2 ** 20;
 
 /**
  * Opens a model for sampling and training on this machine.

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { EngineError } from "../../core/errors.ts";
 import { availableMemory } from "./machine/memory-available.ts";
-import { estimateMemory, type MemoryUse, parameterText, requireMemory, totalBytes } from "./memory.ts";
+import { estimateMemory, longestThatFits, type MemoryUse, parameterText, requireMemory, totalBytes } from "./memory.ts";
 import type { ModelConfig } from "./model/model-config.ts";
 import { parameterCount } from "./model/model-config.ts";
 
@@ -86,6 +86,34 @@ test("every circumstance counts, and none below nothing", () => {
   expect(total(small, { ...training, length: 1024 })).toBeGreaterThan(total(small, training));
   expect(total(small, { ...training, length: 4096 })).toBe(total(small, { ...training, length: 2048 })); // its longest
   for (const { bytes } of estimateMemory(half, training)) expect(bytes).toBeGreaterThan(0);
+});
+
+test("8 bits and the cache count", () => {
+  const lora = { ...adapter, rank: 32 };
+  const int8 = total(half, { ...training, lora: { ...lora, base: "int8" } });
+  // 358 M numbers of the layers lose 3 bytes each; the sampler holds the output's 136 M in 8 bits, and one layer is float32 at a time.
+  const less =
+    (total(half, { ...training, lora, length: 2048 }) -
+      total(half, { ...training, lora: { ...lora, base: "int8" }, length: 2048 })) /
+    1e6;
+  expect(less).toBeCloseTo(3 * 357.9 - 136.1 - (4 * 357.9) / 24, -1);
+  expect(int8).toBeLessThan(total(half, { ...training, lora }));
+  // Beside float32 matrices those of a sampler in 8 bits are further ones.
+  expect((total(half, { ...sampling, weights: "int8" }) - total(half, sampling)) / 1e6).toBeCloseTo(494, -1);
+  const long = { ...sampling, length: 2048, concurrency: 64 };
+  expect(total(half, { ...long, cacheBytes: 2 ** 31 }) - total(half, { ...long, cacheBytes: 2 ** 30 })).toBe(2 ** 30);
+});
+
+test("a length that memory cannot hold is refused with the longest that fits", () => {
+  const config = { ...half, maxPositionEmbeddings: 32_768 };
+  const use = { ...sampling, length: 32_768, concurrency: 8 };
+  const available = total(config, { ...use, length: 8192 });
+  const longest = longestThatFits(config, use, available) ?? 0;
+  expect(longest).toBeGreaterThan(8192 - 256);
+  expect(total(config, { ...use, length: longest })).toBeLessThanOrEqual(available);
+  expect(total(config, { ...use, length: longest + 128 })).toBeGreaterThan(available);
+  expect(() => requireMemory("m", config, use, available)).toThrow(`sequences of at most ${longest} tokens would fit.`);
+  expect(longestThatFits(config, { ...use, length: 512 }, available)).toBeUndefined();
 });
 
 test("what does not fit is refused with numbers and with what would fit", () => {

@@ -1,7 +1,10 @@
 import { EngineError } from "../../core/errors.ts";
-import { adapterShapes, type LoraSettings, resolveLora } from "./model/lora.ts";
+import type { LoraOptions } from "./engine.ts";
+import { adapterShapes, type LoraSettings, linearModules, resolveLora } from "./model/lora.ts";
 import { type ModelConfig, parameterCount, parameterShapes } from "./model/model-config.ts";
-import { largeBytes } from "./sampling/sampling-graph.ts";
+import { slotsFor } from "./sampling/kv-cache.ts";
+import { defaultCacheBytes } from "./sampling/prefix-cache.ts";
+import { largeBytes, type SamplerWeights } from "./sampling/sampling-graph.ts";
 import { logitBytesOf, longestWholeRow, microBatchTokens, passBytes, rowTokens, wholeLogitBytes } from "./training/learner.ts";
 import { keptBytesOfToken, layerBytesOfToken, pieceBytes, scoreBytes, wholeGraphBytes } from "./training/recompute.ts";
 
@@ -16,7 +19,11 @@ export interface MemoryUse {
   /** Steps whose rollouts are sampled while others are trained; none if left out. */
   readonly ahead?: number;
   /** An adapter is trained instead of the model. */
-  readonly lora?: LoraSettings;
+  readonly lora?: LoraSettings & Pick<LoraOptions, "base">;
+  /** What the sampler computes with. Default that of an adapter's base, or "float32". */
+  readonly weights?: SamplerWeights;
+  /** For keys and values of rollouts that wait for their next turn. Default 512 MiB. */
+  readonly cacheBytes?: number;
 }
 
 export interface MemoryPart {
@@ -30,8 +37,8 @@ const bytesPerNumber = 4;
 const processBytes = 200e6;
 /** Copies of a small model's weights in the sampler: ONNX Runtime's own and the packed ones, and half a copy for what is alive while they are made. */
 const samplerCopies = 2.5;
-/** Slots for actions that are sampled side by side, and what is kept of those that wait for their next turn: as in engine.ts. */
-const [mostSlots, keptBytes] = [128, 512 * 2 ** 20];
+/** Slots for actions that are sampled side by side, as in engine.ts. */
+const mostSlots = 128;
 /** [rows, vocabulary] matrices of a sampling step: logits, over the temperature, probabilities, their logarithms, products, results. */
 const logitCopies = 7;
 /** A pass: the folded weights, their gradients, the gradient as ONNX Runtime gives it, and its copy. */
@@ -50,22 +57,22 @@ const recomputedLogits = 5 * 128 * 2 ** 20;
  * it once took. docs/models.md says how far off the sum was on models that were measured.
  */
 export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[] {
-  const weights = bytesPerNumber * parameterCount(config);
+  const weights = weightBytes(config, use);
   const length = Math.min(use.length, config.maxPositionEmbeddings);
   const rows = Math.min(use.concurrency, mostSlots);
-  const slots = 2 ** Math.ceil(Math.log2(rows));
+  const slots = slotsFor(rows);
   const cache = 2 * bytesPerNumber * config.layers * config.kvHeads * config.headDim * slots * Math.ceil(length / 64) * 64;
   const sampling = [
     { name: "Node and ONNX Runtime", bytes: processBytes },
     { name: "parameters", bytes: weights },
-    ...(weights < largeBytes ? [{ name: "the sampler's copies of them", bytes: samplerCopies * weights }] : []),
-    { name: "keys and values", bytes: cache + Math.min(cache, keptBytes) },
+    ...samplerParts(config, use, weights),
+    { name: "keys and values", bytes: cache + Math.min(cache, use.cacheBytes ?? defaultCacheBytes) },
     { name: "probabilities", bytes: logitCopies * bytesPerNumber * rows * config.vocabSize },
   ];
   if (!use.training) return sampling;
   const learned = learnedShapes(config, use.lora).map((shape) => bytesPerNumber * product(shape));
   const learnedBytes = learned.reduce((sum, bytes) => sum + bytes, 0);
-  const pass = passOf(config, length, learnedBytes);
+  const pass = passOf(config, length, learnedBytes, isInt8Base(use));
   return [
     ...sampling,
     { name: "gradient", bytes: learnedBytes },
@@ -76,6 +83,27 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
     { name: "gradient in the making", bytes: pass.layered ? 2 * Math.max(...learned) : passCopies * learnedBytes },
     { name: "activations", bytes: pass.bytes },
   ];
+}
+
+function isInt8Base({ training, lora }: MemoryUse): boolean {
+  return training && lora?.base === "int8";
+}
+
+/** Numbers of the matrices in the layers, of which 8 bits may be kept alone. */
+function layerNumbers(config: ModelConfig): number {
+  return linearModules(config).reduce((sum, { outputs, inputs }) => sum + outputs * inputs, 0);
+}
+
+function weightBytes(config: ModelConfig, use: MemoryUse): number {
+  return bytesPerNumber * parameterCount(config) - (isInt8Base(use) ? (bytesPerNumber - 1) * layerNumbers(config) : 0);
+}
+
+/** Constants are held again by the sampler's session, and so are matrices in 8 bits that are float32 elsewhere. */
+function samplerParts(config: ModelConfig, use: MemoryUse, weights: number): MemoryPart[] {
+  const name = "the sampler's copies of them";
+  if ((use.weights ?? use.lora?.base) === "int8")
+    return [{ name, bytes: config.vocabSize * config.hiddenSize + (isInt8Base(use) ? 0 : layerNumbers(config)) }];
+  return weights < largeBytes ? [{ name, bytes: samplerCopies * weights }] : [];
 }
 
 /** Each with weights, and, where it is sampled, what a sampler takes; one more than are ahead is kept while a step is made. */
@@ -99,7 +127,12 @@ function product(shape: readonly number[]): number {
 }
 
 /** Activations of one micro-batch, as the learner cuts and computes them. */
-function passOf(config: ModelConfig, length: number, learnedBytes: number): { layered: boolean; bytes: number } {
+function passOf(
+  config: ModelConfig,
+  length: number,
+  learnedBytes: number,
+  int8Base: boolean,
+): { readonly layered: boolean; readonly bytes: number } {
   const rowLength = rowTokens(config, length);
   const rows = Math.max(1, Math.floor(microBatchTokens(config, rowLength) / rowLength));
   const scored = scoredShare * rows * rowLength;
@@ -107,11 +140,17 @@ function passOf(config: ModelConfig, length: number, learnedBytes: number): { la
   const batch = { rows, length: rowLength, queryCount: rowLength, targets: { length: scored } };
   const whole = wholeGraphBytes(config, batch, new Map());
   const fits = logitBytesOf(config, batch) <= wholeLogitBytes && whole + 2 * learnedBytes <= passBytes;
-  if (rowLength <= longestWholeRow && fits) return { layered: false, bytes: allocation * whole };
+  if (!int8Base && rowLength <= longestWholeRow && fits) return { layered: false, bytes: allocation * whole };
   const ofTokens = rows * rowLength * (keptBytesOfToken(config) + layerBytesOfToken(config));
   return {
     layered: true,
-    bytes: ofTokens + pieceCopies * pieceBytes + scoreCopies * scoreBytes + Math.min(logits, recomputedLogits),
+    // With a base in 8 bits one layer's matrices are float32.
+    bytes:
+      (int8Base ? (bytesPerNumber * layerNumbers(config)) / config.layers : 0) +
+      ofTokens +
+      pieceCopies * pieceBytes +
+      scoreCopies * scoreBytes +
+      Math.min(logits, recomputedLogits),
   };
 }
 
@@ -131,11 +170,20 @@ export function requireMemory(model: string, config: ModelConfig, use: MemoryUse
 /** The variable that stands for what is free, where the machine's own word is wrong. */
 export const memoryVariable = "RETROGRADE_MEMORY";
 
+/** Tokens below which another change is advised than shorter sequences: the office's episodes have as many. */
+const shortestAdvised = 512;
+
 /** An adapter as `lora.rank=32` alone makes it. */
 const plainAdapter: LoraSettings = { rank: 32, alpha: 32, targets: "all-linear" };
 
 /** What to do where memory is too little: the least change of the settings with which this model fits, or the size of one that does. */
 export function whatFits(config: ModelConfig, use: MemoryUse, available: number): string {
+  const length = longestThatFits(config, use, available);
+  const advice = leastChange(config, use, available);
+  return length === undefined ? advice : `${advice} As it is, sequences of at most ${length} tokens would fit.`;
+}
+
+function leastChange(config: ModelConfig, use: MemoryUse, available: number): string {
   const fits = (change: Partial<MemoryUse>) => totalBytes(estimateMemory(config, { ...use, ...change })) <= available;
   const fewer = [32, 16, 8, 4, 2, 1].filter((concurrency) => concurrency < use.concurrency);
   const lower = fewer.find((concurrency) => fits({ concurrency }));
@@ -150,6 +198,20 @@ export function whatFits(config: ModelConfig, use: MemoryUse, available: number)
   if (use.training && fits({ training: false }))
     return `Sampling it (eval, chat) would fit; to train, take a model of at most ${largest} parameters.`;
   return `Close other programs, or take a model of at most ${largest} parameters.`;
+}
+
+/** The longest sequence that fits where a shorter one than asked for does. Lengths below `shortestAdvised` are no use. */
+export function longestThatFits(config: ModelConfig, use: MemoryUse, available: number): number | undefined {
+  const fits = (length: number) => totalBytes(estimateMemory(config, { ...use, length })) <= available;
+  const asked = Math.min(use.length, config.maxPositionEmbeddings);
+  if (asked <= shortestAdvised || !fits(shortestAdvised)) return undefined;
+  let [fitting, tooLong] = [shortestAdvised, asked];
+  while (tooLong - fitting > 64) {
+    const middle = 64 * Math.round((fitting + tooLong) / 128);
+    if (fits(middle)) fitting = middle;
+    else tooLong = middle;
+  }
+  return fitting;
 }
 
 /** Parameters of a model that costs as many bytes each, at the settings that need least. */

@@ -195,8 +195,8 @@ function copyEntries(from: Entries, source: number, to: Entries, target: number,
     });
 }
 
-/** In steps of at most a quarter, so that growing is rare and little is unused. */
-function slotsFor(rows: number): number {
+/** Slots for a number of rows: in steps of at most a quarter, so that growing is rare and little is unused. */
+export function slotsFor(rows: number): number {
   const step = Math.max(1, 2 ** (Math.floor(Math.log2(rows)) - 2));
   return Math.ceil(rows / step) * step;
 }

@@ -1,5 +1,8 @@
 import type { TokenId } from "../../../core/trajectory.ts";
 
+/** Bytes that are kept where nothing else is said. Not a share of what is free: what is cached decides how sums are rounded, and a run is to be repeatable. */
+export const defaultCacheBytes = 512 * 2 ** 20;
+
 /** Keys and values of consecutive tokens of a sequence. Per layer [Hk, tokens, size]. */
 export interface Segment {
   readonly tokens: readonly TokenId[];
