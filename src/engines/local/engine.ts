@@ -23,7 +23,15 @@ import type { Runtime } from "./machine/runtime.ts";
 import { readAdapter, writeAdapter } from "./model/adapter-folder.ts";
 import type { Arrays } from "./model/arrays.ts";
 import { entropyHead, logprobHead } from "./model/heads.ts";
-import { dequantise, type Int8Matrices, int8LogprobTolerance, int8Of, layerMatrices } from "./model/int8.ts";
+import {
+  dequantise,
+  type Int8Matrices,
+  type Int8Matrix,
+  int8LogprobTolerance,
+  int8Of,
+  layerMatrices,
+  roundLayers,
+} from "./model/int8.ts";
 import { initialiseAdapter, type LoraSettings, mergeAdapter, resolveLora, switchedOff } from "./model/lora.ts";
 import { type ModelConfig, parameterCount, parameterShapes } from "./model/model-config.ts";
 import { loadModel, type Model, saveModel } from "./model/model-folder.ts";
@@ -82,11 +90,12 @@ export interface LoraOptions extends LoraSettings {
  * await engine.dispose();
  */
 export async function createLocalEngine(options: LocalEngineOptions): Promise<LocalEngine> {
-  const model = await loadModel(options.model);
   const { lora } = options;
+  const int8 = new Map<string, Int8Matrix>();
+  const model = await loadModel(options.model, lora?.base === "int8" ? roundLayers(int8) : undefined);
   const config = adaptedConfig(model.config, lora);
   const adapter = lora?.from === undefined ? undefined : await readAdapter(lora.from, config);
-  return new LocalEngine(model, options, adapter);
+  return new LocalEngine(model, options, adapter, int8);
 }
 
 /**
@@ -126,6 +135,7 @@ export class LocalEngine implements Engine {
       sampling = {},
     }: LocalEngineOptions,
     adapter?: Map<string, Float32Array>,
+    int8Layers?: Int8Matrices,
   ) {
     // An adapter is saved with the base below: the model's own arrays would be held beside its 8 bits.
     this.#model = lora === undefined ? model : { ...model, parameters: new Map() };
@@ -140,7 +150,7 @@ export class LocalEngine implements Engine {
         hint: 'The base of the adapter is held in 8 bits, and in no other form: set lora.base to "float32" to sample with float32.',
       });
     }
-    const frozenInt8 = lora !== undefined && weights === "int8" ? int8Of(model.config, base) : undefined;
+    const frozenInt8 = lora !== undefined && weights === "int8" ? int8Of(model.config, base, int8Layers) : undefined;
     this.#int8 = lora?.base === "int8" ? frozenInt8 : undefined;
     if (this.#int8 !== undefined) for (const key of layerMatrices(model.config)) base.delete(key);
     this.info = {

@@ -6,7 +6,7 @@ import { EngineError } from "../../core/errors.ts";
 import { randomStream } from "../../core/random.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import type { SampleRequest } from "../engine.ts";
-import { LocalEngine, type LoraOptions } from "./engine.ts";
+import { createLocalEngine, LocalEngine, type LoraOptions } from "./engine.ts";
 import { dequantise, int8LogprobTolerance, int8Of, layerMatrices, quantise } from "./model/int8.ts";
 import { parameterShapes } from "./model/model-config.ts";
 import { loadModel, type Model } from "./model/model-folder.ts";
@@ -129,6 +129,14 @@ describe("an adapter on a base in 8 bits", () => {
     await int8.saveModel(saved);
     const { parameters } = await loadModel(saved);
     for (const [name, { data }] of rounded.parameters) expect(parameters.get(name)?.data).toEqual(data);
+  });
+
+  test("is rounded while the folder is read, to the same numbers", async () => {
+    const read = await createLocalEngine({ model: folder, threads: 1, lora: { ...lora, base: "int8" } });
+    engines.push(read);
+    const made = open(model, { lora: { ...lora, base: "int8" } });
+    expect(await read.logprobs(samples, { temperature: 1 })).toEqual(await made.logprobs(samples, { temperature: 1 }));
+    expect(read.info.parameters).toBe(made.info.parameters);
   });
 
   test("cannot be sampled in float32", () => {

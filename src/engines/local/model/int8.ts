@@ -1,6 +1,7 @@
 import type { Arrays } from "./arrays.ts";
 import { linearModules } from "./lora.ts";
 import { type ModelConfig, parameterShapes } from "./model-config.ts";
+import type { TakeTensor } from "./safetensors.ts";
 import { parametersOf } from "./transformer.ts";
 
 /**
@@ -60,6 +61,15 @@ export function layerMatrices(config: ModelConfig): string[] {
 
 function outputMatrix({ tieWordEmbeddings }: ModelConfig): string {
   return tieWordEmbeddings ? "model.embed_tokens.weight" : "lm_head.weight";
+}
+
+/** Rounds the matrices of the layers one by one while a model is read: they are never float32 all at once. */
+export function roundLayers(into: Map<string, Int8Matrix>): TakeTensor {
+  return (name, { shape: [outputs, inputs, ...more], data }) => {
+    if (!name.startsWith("model.layers.") || inputs === undefined || more.length > 0) return false;
+    into.set(name, quantise(data, outputs, inputs));
+    return true;
+  };
 }
 
 /** All matrices of products in 8 bits: those of the layers, and the output's. */

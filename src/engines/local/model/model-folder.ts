@@ -5,7 +5,7 @@ import { ModelError } from "../../../core/errors.ts";
 import type { Random } from "../../../core/random.ts";
 import { writeAtomically } from "../machine/atomic-file.ts";
 import { formatModelConfig, type ModelConfig, parameterShapes, parseModelConfig } from "./model-config.ts";
-import { type Dtype, readWeights, type Tensor, writeSafetensors } from "./safetensors.ts";
+import { type Dtype, readWeights, type TakeTensor, type Tensor, writeSafetensors } from "./safetensors.ts";
 
 /** A model in memory: its parameters, and all that is needed to write its folder again. */
 export interface Model {
@@ -34,9 +34,10 @@ const generationSchema = z.looseObject({ eos_token_id: z.union([z.int(), z.array
 
 /**
  * Reads a Hugging Face model folder.
+ * @param take takes tensors over one by one while the file is read; those it takes have no numbers in the model
  * @throws ModelError if a file is missing or malformed, or the weights are not those that `config.json` describes
  */
-export async function loadModel(folder: string): Promise<Model> {
+export async function loadModel(folder: string, take?: TakeTensor): Promise<Model> {
   const names = await readdir(folder).catch((cause: unknown) => {
     const expected = "a folder with config.json, model.safetensors and tokenizer.json";
     throw new ModelError(`model folder ${folder}`, "not readable", { expected, hint: "Check the path.", cause });
@@ -48,7 +49,7 @@ export async function loadModel(folder: string): Promise<Model> {
   for (const name of names) if (companionNames.has(name)) companions.set(name, await readFile(join(folder, name)));
   const generation = companions.has(generationFile) ? await readJson(join(folder, generationFile), generationSchema) : {};
   const eosTokenIds = generation.eos_token_id == null ? config.eosTokenIds : [generation.eos_token_id].flat();
-  const parameters = checkedParameters(await readWeights(folder), config, folder);
+  const parameters = checkedParameters(await readWeights(folder, take), config, folder);
   return { config: { ...config, eosTokenIds }, parameters, configFile, companions };
 }
 

@@ -17,6 +17,9 @@ export interface Tensor {
   readonly data: Float32Array;
 }
 
+/** Looks at a tensor once it is read. @returns whether its numbers have been taken over in another form, so that they are not kept here */
+export type TakeTensor = (name: string, tensor: Tensor) => boolean;
+
 export const dtypes = ["float32", "float16", "bfloat16"] as const;
 export type Dtype = (typeof dtypes)[number];
 
@@ -46,14 +49,15 @@ interface Entry {
  * All tensors of one file, as float32.
  * @throws ModelError if the file is missing, truncated or inconsistent, or holds another type than float32, float16 or bfloat16
  */
-export async function readSafetensors(file: string): Promise<Map<string, Tensor>> {
+export async function readSafetensors(file: string, take?: TakeTensor): Promise<Map<string, Tensor>> {
   const handle = await open(file, "r").catch((cause: unknown) => {
     throw new ModelError(file, "not readable", { expected: "a safetensors file", cause });
   });
   try {
     const tensors = new Map<string, Tensor>();
     for (const entry of await readHeader(handle, file)) {
-      tensors.set(entry.name, { shape: entry.shape, data: await readData(handle, entry, file) });
+      const tensor = { shape: entry.shape, data: await readData(handle, entry, file) };
+      tensors.set(entry.name, take?.(entry.name, tensor) ? { shape: entry.shape, data: new Float32Array(0) } : tensor);
     }
     return tensors;
   } finally {
@@ -66,18 +70,18 @@ export async function readSafetensors(file: string): Promise<Map<string, Tensor>
  * in transformers: a model that was saved where shards were has both.
  * @throws ModelError as `readSafetensors`; or if there is neither, or a shard lacks a tensor that the index promises
  */
-export async function readWeights(folder: string): Promise<Map<string, Tensor>> {
+export async function readWeights(folder: string, take?: TakeTensor): Promise<Map<string, Tensor>> {
   const indexFile = join(folder, "model.safetensors.index.json");
   const single = join(folder, "model.safetensors");
   const index = existsSync(single) ? undefined : await readFile(indexFile, "utf8").catch(() => undefined);
-  if (index === undefined) return readSafetensors(single);
+  if (index === undefined) return readSafetensors(single, take);
 
   const parsed = indexSchema.safeParse(parseJson(index, indexFile));
   if (!parsed.success) throw new ModelError(indexFile, "malformed", { expected: z.prettifyError(parsed.error) });
   const tensors = new Map<string, Tensor>();
   for (const shard of new Set(Object.values(parsed.data.weight_map))) {
     if (basename(shard) !== shard) throw new ModelError(indexFile, shard, { expected: "names of files in the same folder" });
-    for (const [name, tensor] of await readSafetensors(join(folder, shard))) tensors.set(name, tensor);
+    for (const [name, tensor] of await readSafetensors(join(folder, shard), take)) tensors.set(name, tensor);
   }
   for (const [name, shard] of Object.entries(parsed.data.weight_map)) {
     if (!tensors.has(name)) throw new ModelError(`tensor ${name} of ${join(folder, shard)}`, undefined, { hint: copyAgain });
