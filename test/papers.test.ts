@@ -2,6 +2,7 @@ import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { dryRunLines } from "../src/cli/dry-run.ts";
+import { appworldSettingsSchema } from "../src/environments/appworld/settings.ts";
 import { bfclSettingsSchema } from "../src/environments/bfcl/settings.ts";
 import { deepResearchSettingsSchema } from "../src/environments/deep-research/settings.ts";
 import { resolveConfig, type TrainingConfig } from "../src/training/config.ts";
@@ -30,6 +31,8 @@ test.each(files)("%s parses, and no setting of it that the paper's code has is w
   expect(nameOf(config)).toBe(file);
   if (config.environment.name === "bfcl")
     expect(bfclSettingsSchema.parse(config.environment.settings)).toMatchObject({ reward: "sparse" });
+  if (config.environment.name === "appworld")
+    expect(appworldSettingsSchema.parse(config.environment.settings)).toMatchObject({ reward: "seeupo", maxInteractions: 10 });
   const isArpo = config.algorithm.kind === "arpo";
   if (isArpo)
     expect(deepResearchSettingsSchema.parse(config.environment.settings).limits.responseTokens).toBe(config.rollout.maxTokens);

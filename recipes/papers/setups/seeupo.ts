@@ -40,7 +40,7 @@ const worlds = {
   },
   appworld: {
     file: "AW",
-    environment: { name: "appworld", settings: {} },
+    environment: { name: "appworld", settings: { reward: "seeupo", maxInteractions: 10 } },
     rewardSource: "appworld_env.py:810-829; agent_flow.py:141-150",
     lines: {
       ...{ model: 128, tasks: 77, batch: 73, group: 103, turns: 99, tokens: 107, temperature: 110 },
@@ -53,7 +53,7 @@ const worlds = {
     saveEvery: 3,
     saveLines: "19, 31",
     notes: [
-      "There: 1.5 for a solved task, else half of the share of its tests that passed, and -1 if an answer repeats itself.",
+      "The reward seeupo is 1.5 for a solved task, else half of the share of its tests that passed, and -1 if an answer repeats itself, as there.",
       "There: the evaluation runs on dev; whether the paper's tables are of dev or test_normal cannot be known.",
     ],
   },
