@@ -10,7 +10,7 @@ import { minimise, type StepMetrics } from "./step/minimise.ts";
  *
  *   L = −1/N Σ_i Σ_t log π_θ(a_it | c_i, a_i,<t)       over the N action tokens of the batch
  *
- * Every action counts, whatever its trajectory's return: choose the demonstrations beforehand.
+ * Every action counts, whatever its trajectory's return: choose the demonstrations before the update.
  * @throws ShapeError without demonstrations, EngineError for a log-prob that is not finite
  */
 export async function sftUpdate(policy: Policy, demonstrations: readonly ActionInContext[]): Promise<StepMetrics> {

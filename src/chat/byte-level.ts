@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { TokenId } from "../core/trajectory.ts";
 
-/** What is used of `@huggingface/tokenizers`, whose own declarations do not resolve in an ES module. */
+/** The part of `@huggingface/tokenizers` that is used, whose own declarations do not resolve in an ES module. */
 export interface HubTokenizer {
   readonly pre_tokenizer: { readonly tokenizers?: readonly { pre_tokenize_text(text: string): string[] }[] } | null;
   readonly model: { encode(pieces: readonly string[]): string[]; readonly tokens_to_ids: ReadonlyMap<string, TokenId> };

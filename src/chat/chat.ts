@@ -43,7 +43,7 @@ export interface Chat {
   ): ChatContext;
   /**
    * The context after an action that does not end its message: context ids ++ action ids ++ ids of the text behind it.
-   * @param message the action, `answers` what the text tells of: for reading
+   * @param message the action, `answers` what the text reports: for reading
    */
   resume(
     context: ChatContext,
@@ -53,8 +53,8 @@ export interface Chat {
     answers: readonly Message[],
   ): ChatContext;
   /**
-   * The context in which an action goes on behind the message's content, a beginning of its text: its ids up to there, as far as they
-   * end there, and else new ones.
+   * The context in which an action continues behind the message's content, a beginning of its text: its ids up to there, as far as
+   * they end there, and else new ones.
    */
   retract(context: ChatContext, action: readonly TokenId[], message: AssistantMessage): ChatContext;
   /** How the model calls tools. @throws ModelError if the format of its template's calls is unknown */
@@ -65,7 +65,7 @@ export interface Chat {
   read: ActionFormat["read"];
   /** An action's text without its end-of-turn token. */
   actionText(action: readonly TokenId[]): string;
-  /** What the template makes of the assistant's next message, end-of-turn token included: what a demonstration teaches. */
+  /** The text that the template makes of the assistant's next message, end-of-turn token included: what a demonstration teaches. */
   action(context: ChatContext, message: AssistantMessage): string;
 }
 
@@ -96,7 +96,7 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
   const tokenizer = withStops(plainTokenizer, format);
   const stopTexts = stopTextsOf(tokenizer);
 
-  /** The end-of-turn text that stands at this place, "" if there is none. */
+  /** The end-of-turn text at this place, "" if there is none. */
   const stopAt = (text: string, at: number): string => stopTexts.find((stop) => text.startsWith(stop, at)) ?? "";
 
   /** Where the assistant's last message ends in a rendering that ends with it, its end of turn not included. */

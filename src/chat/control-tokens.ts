@@ -45,7 +45,7 @@ function quoting(tokens: readonly string[]): (text: string) => string {
     tokens.flatMap((token) => Array.from({ length: token.length - 1 }, (_, i) => token.slice(0, i + 1))),
   );
   const longest = Math.max(...tokens.map(({ length }) => length));
-  /** What follows in the template might complete a token that the text begins. */
+  /** Returns whether what follows in the template might complete a token that the text begins. */
   const endsOpen = (text: string) =>
     Array.from({ length: Math.min(longest, text.length) }, (_, i) => text.slice(text.length - i - 1)).some((end) =>
       beginnings.has(end),

@@ -17,9 +17,9 @@ export type CallStyle = "objects" | "text" | "content";
 export interface TemplateOptions {
   /** Default "objects". */
   readonly style?: CallStyle;
-  /** Of the style "content". */
+  /** The call format of the style "content". */
   readonly format?: CallFormat;
-  /** What the template may refer to besides, such as `enable_thinking`. */
+  /** The variables that the template may refer to besides, such as `enable_thinking`. */
   readonly variables?: Readonly<Record<string, unknown>>;
   /** Changes texts that others wrote, see control-tokens.ts. Default: nothing. */
   readonly quote?: (text: string) => string;

@@ -31,7 +31,7 @@ export function loadTokenizer(folder: string): Tokenizer {
   );
 }
 
-/** @param ifMissing stands in for a file that need not be there */
+/** @param ifMissing used instead of a file that need not be there */
 function readJson<Schema extends z.ZodType>(schema: Schema, path: string, ifMissing?: z.input<Schema>): z.output<Schema> {
   const value: unknown =
     ifMissing !== undefined && !existsSync(path) ? ifMissing : attempt(path, () => JSON.parse(readText(path)));

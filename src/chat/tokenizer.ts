@@ -15,9 +15,12 @@ export interface Tokenizer {
   /** Named tokens that templates refer to, such as `bos_token`. */
   readonly namedTokens: Readonly<Record<string, string>>;
   encode(text: string): TokenId[];
-  /** Tokens that stand for themselves wherever their text occurs. `special` ones have a control meaning in every chat. */
+  /** Tokens that are themselves wherever their text occurs. `special` ones have a control meaning in every chat. */
   readonly addedTokens: readonly { readonly text: string; readonly special: boolean }[];
-  /** Special tokens are kept in the text unless told otherwise. Ids without a token, such as a model's padding rows, give no text. */
+  /**
+   * Returns the text of the ids, special tokens included unless `skipSpecial` is set. Ids without a token, such as a model's
+   * padding rows, give no text.
+   */
   decode(ids: readonly TokenId[], options?: { readonly skipSpecial?: boolean }): string;
   idOf(token: string): TokenId | undefined;
 }
@@ -59,7 +62,7 @@ const tokenizerSchema = z.looseObject({
   post_processor: z.unknown().default(null),
   decoder: z.unknown().default(null),
 });
-/** What chat formats end a message with, where a folder names no end token of its own. */
+/** The tokens that chat formats end a message with, where a folder names no end token of its own. */
 const customaryEnds = ["<|im_end|>", "<|eot_id|>", "<|end|>", "<|endoftext|>", "</s>"];
 
 /**

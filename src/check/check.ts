@@ -26,7 +26,7 @@ export interface CheckOptions {
   readonly onProgress?: (what: string) => void;
 }
 
-/** What `retrograde env check` finds out about an environment. */
+/** The facts that `retrograde env check` finds out about an environment. */
 export interface EnvironmentReport {
   readonly environment: string;
   /** Number of tasks of each split; null for splits without end. */
@@ -36,13 +36,13 @@ export interface EnvironmentReport {
   readonly tasks: number;
   /** Success of the scripted expert. */
   readonly expert?: Estimate;
-  /** What tasks call for: in which share of them, and what a policy reaches that does everything else. */
+  /** The behaviours that tasks call for: in which share of them, and what a policy reaches that does everything else. */
   readonly behaviours: readonly { readonly name: string; readonly tasks: number; readonly ceiling: Estimate }[];
   /** Success of policies that understand nothing. */
   readonly policies: readonly { readonly name: string; readonly success: Estimate }[];
   readonly overlap: readonly Overlap[];
   readonly model?: ModelReport;
-  /** What could not be checked, and why. */
+  /** The checks that could not be made, and why. */
   readonly unchecked: readonly string[];
 }
 
@@ -50,7 +50,7 @@ export interface ModelReport {
   readonly greedy: Estimate;
   readonly sampled: Estimate;
   readonly attempts: number;
-  /** Of the groups of a training step, the share whose rewards are not all equal. */
+  /** The share of the groups of a training step whose rewards are not all equal. */
   readonly signal: Estimate;
   readonly groupSize: number;
   readonly copying: readonly Copying[];

@@ -3,7 +3,7 @@ import type { Environment, Episode, Score, Task } from "../environments/environm
 import { callTool } from "../rollouts/call-tool.ts";
 import type { Tool } from "../tools/tool.ts";
 
-/** What a scripted policy sees before it acts. */
+/** The view that a scripted policy has before it acts. */
 export interface View {
   readonly conversation: readonly Message[];
   readonly tools: readonly Tool[];

@@ -55,7 +55,7 @@ export function showProgress(screen: Screen, episodesPerStep: number): Display {
   };
 }
 
-/** What stays on the screen of an event. */
+/** Returns the lines of an event that stay on the screen. */
 function eventLines(event: TrainingEvent, folder: string, { live, paint, width }: Screen): string[] {
   const some = (line: string | undefined) => (line === undefined ? [] : [line]);
   switch (event.type) {
@@ -87,7 +87,7 @@ const enoughEpisodes = 64;
 const longEvaluation = 600;
 
 /**
- * What a run will cost, once its first evaluation has run long enough to tell. A long one says how to shorten it.
+ * Returns what a run will cost, once its first evaluation has run long enough to show it. A long one says how to shorten it.
  * @returns undefined if it is too early
  */
 export function costLines(progress: Progress, episodesPerStep: number, now: number): string[] | undefined {

@@ -50,7 +50,7 @@ function list(needs: readonly Need[]): string[] {
   );
 }
 
-/** What an engine surely has, and what it may have, before it was opened. */
+/** Returns the capabilities that an engine surely has, and those that it may have, before it is opened. */
 function capabilityRange(engine: EngineConfig): { certain: readonly Capability[]; possible: readonly Capability[] } {
   switch (engine.kind) {
     case "local": {
@@ -74,7 +74,7 @@ function sourceOf(sources: Readonly<Record<string, string>>, path: string): stri
   return sources[path] ?? (parent < 0 ? undefined : sourceOf(sources, path.slice(0, parent)));
 }
 
-/** A name that stands for the kind or name of what it names. */
+/** Returns the setting that is a shorthand for the kind or name at `path`. */
 function shorthand(settings: ReadonlyMap<string, unknown>, path: string): unknown {
   const parent = path.replace(/\.(kind|name)$/, "");
   return parent === path ? undefined : settings.get(parent);

@@ -75,7 +75,7 @@ export function tableLines(record: EvaluationRecord): string[] {
   return breakdownTables(record).flatMap(({ rows }) => ["", ...table(rows)]);
 }
 
-/** What an evaluation by a chat endpoint cost, in sentences; none of a model that was sampled here. */
+/** Returns what an evaluation by a chat endpoint cost, in sentences; none for a model that was sampled here. */
 export function costLines({ evaluations, cost }: Pick<EvaluationReport, "evaluations" | "cost">): string[] {
   const usages = evaluations.flatMap(({ usage }) => usage ?? []);
   if (usages.length === 0) return [];

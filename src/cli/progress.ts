@@ -2,9 +2,9 @@ import type { Estimate, EvaluationRecord, StepRecord, TimingRecord } from "../ru
 import type { Phase, TrainingEvent } from "../training/events.ts";
 import { bar, count, duration, interval, number, plural } from "./format.ts";
 
-/** What is known of a running training run. Times are seconds of any clock. */
+/** The known state of a running training run. Times are seconds of any clock. */
 export interface Progress {
-  /** Of the run; 0 where there is none, as in a bare evaluation. */
+  /** The number of steps of the run; 0 where there is none, as in a bare evaluation. */
   readonly steps: number;
   /** The step that is being made; 0 before the first. */
   readonly step: number;
@@ -14,11 +14,11 @@ export interface Progress {
   readonly tokens: number;
   readonly phaseStarted: number;
   readonly stepStarted: number;
-  /** Of the last steps, newest last. */
+  /** The times of the last steps, newest last. */
   readonly stepSeconds: readonly number[];
-  /** Of the last update: what the next one will probably take. 0 before the first. */
+  /** The time of the last update: the next one will probably take as long. 0 before the first. */
   readonly updateSeconds: number;
-  /** Of the evaluations at the start, once there were some: what those at the end will probably take. */
+  /** The time of the evaluations at the start, once there were some: those at the end will probably take as long. */
   readonly evaluationSeconds: number;
 }
 
@@ -105,7 +105,7 @@ function updateParts(seconds: number, expected: number): string[] {
   return [bar(seconds / expected, 20), `${duration(seconds)} of about ${duration(expected)}`];
 }
 
-/** Of the whole run once a step's time is known, before that of the phase. Undefined where nothing tells. */
+/** Returns the seconds left of the run once a step's time is known, before that of the phase. Undefined where neither is known. */
 export function secondsLeft(progress: Progress, now: number): number | undefined {
   const { phase, step, steps, done, total, phaseStarted, stepStarted, stepSeconds, evaluationSeconds } = progress;
   const phaseLeft = done === 0 ? undefined : Math.max(0, ((now - phaseStarted) / done) * (total - done));
@@ -133,7 +133,7 @@ const trained: Column = {
   text: (_, timing) => count(timing.trainedTokensPerSecond),
 };
 
-/** Of a step on demonstrations. */
+/** The columns of a step on demonstrations. */
 const supervisedColumns: readonly Column[] = [
   step,
   { heading: "loss", width: 8, text: ({ metrics }) => fixed(metrics.loss) },
@@ -143,7 +143,7 @@ const supervisedColumns: readonly Column[] = [
   time,
 ];
 
-/** Of a step on rollouts. */
+/** The columns of a step on rollouts. */
 const rolloutColumns: readonly Column[] = [
   step,
   { heading: "reward", width: 7, text: ({ metrics }) => fixed(metrics.reward) },
@@ -184,7 +184,7 @@ export function stepLine(record: StepRecord, timing: TimingRecord, width = 100):
     .join("");
 }
 
-/** What a step exchanged with a server, and what the sharing costs that it lacks. Undefined for an engine in this process. */
+/** Returns what a step exchanged with a server, and the cost of the sharing it lacks. Undefined for an engine in this process. */
 export function serverLine({
   requests,
   serverWaits,
@@ -223,7 +223,7 @@ export function decodingText({ decoding, k }: Pick<EvaluationRecord, "decoding" 
 }
 
 /**
- * What an evaluation measured: success, unless the environment has none, and the mean reward where it says more.
+ * Returns what an evaluation measured: success, unless the environment has none, and the mean reward where it says more.
  */
 export function measures({
   reward,
@@ -245,7 +245,7 @@ export function rewardText({ mean, low, high }: Estimate): string {
   return `${mean.toFixed(3)}  [${low.toFixed(3)}, ${high.toFixed(3)}]`;
 }
 
-/** What a log without a terminal says when a phase begins. Sampling and training are told by the step's own line. */
+/** Returns what a log without a terminal says when a phase begins. The step's own line reports sampling and training. */
 export function phaseLine(event: Extract<TrainingEvent, { type: "phase" }>): string | undefined {
   switch (event.phase) {
     case "evaluate":

@@ -6,26 +6,26 @@ import { bar, count, duration, interval, percent, plural, points, pText, table }
 import type { Paint } from "./paint.ts";
 import { rewardText } from "./progress.ts";
 
-/** What the last screen of a run shows. */
+/** The content of the last screen of a run shows. */
 export interface Report {
   readonly folder: string;
   readonly summary: Summary;
   /** Evaluations at the start and at the end, the main split first. */
   readonly evaluations: readonly EvaluatedSplit[];
-  /** Of the evaluation at the end. */
+  /** A trajectory of the evaluation at the end. */
   readonly solved: Trajectory | undefined;
   readonly failed: Trajectory | undefined;
   /** Commands to try, each with what it does. */
   readonly next: readonly (readonly [command: string, purpose: string])[];
 }
 
-/** What was measured on one split: of each way of decoding the start, the end, and the difference, sampled attempts first. */
+/** The measurements on one split: for each way of decoding the start, the end, and the difference, sampled attempts first. */
 export type EvaluatedSplit = readonly EvaluatedChange[];
 
 export interface EvaluatedChange {
   readonly before: EvaluationRecord;
   readonly after: EvaluationRecord;
-  /** Of success. */
+  /** The difference of success. */
   readonly difference?: Difference;
   readonly rewardDifference?: Difference;
 }

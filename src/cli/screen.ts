@@ -1,7 +1,7 @@
 import { type Paint, paintFor } from "./paint.ts";
 import { printable, printableLine } from "./printable.ts";
 
-/** What a command writes to: lines that stay and, on a terminal, one last line that is rewritten. */
+/** The output of a command: lines that stay and, on a terminal, one last line that is rewritten. */
 export interface Screen {
   readonly paint: Paint;
   /** Characters in a line. */

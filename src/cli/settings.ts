@@ -1,7 +1,7 @@
 import { ConfigError } from "../core/errors.ts";
 import type { UserConfig } from "../training/config.ts";
 
-/** A flag that stands for a setting. */
+/** A flag for a setting. */
 export interface SettingFlag {
   readonly flag: string;
   /** The setting's path. */
@@ -11,7 +11,7 @@ export interface SettingFlag {
   readonly description: string;
 }
 
-/** What commander collects: settings by the flag's name in camel case, and assignments of `--set`. */
+/** The values that commander collects: settings by the flag's name in camel case, and assignments of `--set`. */
 export interface SettingValues {
   readonly config?: string;
   readonly set?: readonly string[];
@@ -77,7 +77,7 @@ export const evaluationFlags: readonly SettingFlag[] = [
   { flag: "--out <folder>", path: "out", description: "folder of the evaluation; if left out, a new one under evaluations/" },
 ];
 
-/** Of `retrograde serve --env`. */
+/** The flags of `retrograde serve --env`. */
 export const serveEnvironmentFlags: readonly SettingFlag[] = [environment, seed];
 
 export const chatFlags: readonly SettingFlag[] = [

@@ -59,7 +59,7 @@ const errorSchema = z.object({
 
 export type Read =
   | { readonly completion: Completion }
-  /** A gateway reports the failure of the server behind it in a body of status 200. `status` is the real one, if it is told. */
+  /** A gateway reports the failure of the server behind it in a body of status 200. `status` is the real one, if it is given. */
   | { readonly problem: string; readonly status: number | undefined };
 
 /** Reads the body of an answer with status 200. */

@@ -6,7 +6,7 @@ export interface EndpointSettings {
   /** Up to, and without, `/chat/completions`: such as `https://api.openai.com/v1`. */
   readonly baseUrl: string;
   readonly apiKey?: string;
-  /** Of one answer, its last byte included. Default 120,000. */
+  /** The time limit of one answer, its last byte included. Default 120,000. */
   readonly timeoutMs?: number;
   /** Further attempts where the server is busy, broken, unreachable, or answers nonsense. Default 4. */
   readonly retries?: number;

@@ -11,7 +11,7 @@ export interface ErrorDetails {
 }
 
 export abstract class RetrogradeError extends Error {
-  /** What failed: a setting's path, a tensor's name, a tool's name, a file. */
+  /** The thing that failed: a setting's path, a tensor's name, a tool's name, a file. */
   readonly subject: string;
   /** The offending value, as it was given. */
   readonly value: unknown;

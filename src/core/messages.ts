@@ -19,7 +19,7 @@ export interface AssistantMessage {
   readonly toolCalls?: readonly ToolCall[];
 }
 
-/** What a tool answered. */
+/** A tool's answer. */
 export interface ToolMessage {
   readonly role: "tool";
   /** The tool's name. */

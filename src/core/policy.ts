@@ -11,8 +11,8 @@ export type Decide = (logprobs: Logprobs) => Weights;
 export type Values = readonly (readonly number[])[];
 
 /**
- * What an engine may lack, each with what it lets a run do. An engine lists what it has. A run that needs more does not start, and the
- * error names the setting that needs it (training/capabilities.ts).
+ * The capabilities that an engine may lack, each with what it lets a run do. An engine lists what it has. A run that needs more
+ * does not start, and the error names the setting that needs it (training/capabilities.ts).
  */
 export const capabilityMeanings = {
   critic: "trains a value function beside the policy",
@@ -33,7 +33,7 @@ export type Capability = keyof typeof capabilityMeanings;
 export const capabilities = Object.keys(capabilityMeanings) as readonly Capability[];
 
 /**
- * What an algorithm needs of a model: the seam between arithmetic and engines is the token log-probability.
+ * The part of a model that an algorithm needs: the seam between arithmetic and engines is the token log-probability.
  * All log-probs are of the distribution that the rollouts were sampled from (tempered by the rollout temperature).
  */
 export interface Policy {
@@ -42,7 +42,7 @@ export interface Policy {
   /** The same under the frozen reference. */
   referenceLogprobs(samples: readonly ActionInContext[]): Promise<Logprobs>;
   /**
-   * Adds ∂(Σ w·log π)/∂θ to the gradient, w = decide(log π). Weights that are known beforehand save a forward pass.
+   * Adds ∂(Σ w·log π)/∂θ to the gradient, w = decide(log π). Weights that are known in advance save a forward pass.
    * @param entropyWeights h: adds ∂(Σ h·H)/∂θ too, H the entropy in nats of the distribution that each token was drawn from;
    *   needs the capability "entropy-gradient"
    * @returns the log-probs under the current parameters
@@ -68,7 +68,7 @@ export interface TurnReason {
   readonly turn: number;
   /** Â, mean over the turn's tokens. */
   readonly advantage: number;
-  /** What multiplied it: SeeUPO's M. undefined in algorithms that multiply by nothing. */
+  /** The factor that multiplied it: SeeUPO's M. undefined in algorithms that multiply by nothing. */
   readonly factor?: number;
 }
 

@@ -13,9 +13,9 @@ export interface ActionInContext {
   readonly trajectory: TrajectoryId;
   /** Index of the turn in its trajectory, from 0. */
   readonly turn: number;
-  /** What the model saw. Never trained on. A `Context` where turns share their histories; an array does for a single one. */
+  /** The tokens that the model saw, never trained on. A `Context` where turns share histories; an array does for a single one. */
   readonly context: Tokens;
-  /** What the model wrote, the end-of-turn token included. Never empty. */
+  /** The tokens that the model wrote, the end-of-turn token included. Never empty. */
   readonly action: readonly TokenId[];
 }
 
@@ -39,7 +39,7 @@ export interface Turn extends ActionInContext {
   readonly usage?: { readonly promptTokens: number; readonly completionTokens: number };
   /** The environment's reward for this turn; absent if it gave none. */
   readonly reward?: number;
-  /** What was decided about branching here, where that was a question: see rollouts/branching. */
+  /** The decision about branching here, where that was a question: see rollouts/branching. */
   readonly branching?: BranchDecision;
 }
 
@@ -57,7 +57,7 @@ export interface BranchDecision {
   readonly entropy: number;
   /** ΔH_t = H_t − H_0, H_0 that of the trajectory's first action. */
   readonly rise: number;
-  /** What the rule said. */
+  /** The rule's answer. */
   readonly branch: boolean;
   /** Other trajectories that were forked here, before this turn's action. 0 where no leaves were left. */
   readonly forks: number;
@@ -96,14 +96,14 @@ export interface Trajectory {
   readonly reward: number;
   /** Named sub-scores, as the environment gave them. */
   readonly scores: Readonly<Record<string, number>>;
-  /** Of each behaviour that the episode called for, by its name: how often it was called for, and how often it was done. */
+  /** The number of times that each behaviour, by its name, was called for in the episode, and was done. */
   readonly behaviours?: Readonly<Record<string, BehaviourCount>>;
   readonly stopReason: StopReason;
   /** The conversation, for reading. What is trained are the ids in `turns`. */
   readonly messages: readonly Message[];
   /**
-   * Where this episode was forked from another of its group. Its turns before `turn` are that one's, id for id, and stand in `turns` of both;
-   * absent for a rollout from the task's start.
+   * Where this episode was forked from another of its group. Its turns before `turn` are that one's, id for id, and are in `turns`
+   * of both; absent for a rollout from the task's start.
    */
   readonly branch?: {
     readonly from: TrajectoryId;
@@ -111,7 +111,7 @@ export interface Trajectory {
     /** How the environment's state came over: copied, or made again by repeating every call. */
     readonly by?: "clone" | "replay";
   };
-  /** What went wrong, where something did. */
+  /** The error, where something went wrong. */
   readonly error?: string;
 }
 

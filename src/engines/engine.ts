@@ -13,11 +13,11 @@ export interface SampleRequest {
   readonly stopStrings?: readonly string[];
   /** Decides every draw of this request, whatever else runs beside it. */
   readonly seed: number;
-  /** 1 if left out. 0 is greedy: always the likeliest token. */
+  /** 1 if left out. 0 is greedy: always the most likely token. */
   readonly temperature?: number;
   /** Smallest set of tokens whose probability reaches this; 1 (off) if left out. */
   readonly topP?: number;
-  /** Only the k likeliest tokens; 0 (off) if left out. */
+  /** Only the k most likely tokens; 0 (off) if left out. */
   readonly topK?: number;
   /** Number of top candidates whose log-probs are returned for each token. Default 0. Above 0 it needs the capability "top-logprobs". */
   readonly topLogprobs?: number;
@@ -35,7 +35,7 @@ export interface SampledAction {
   readonly modelLogprobs?: readonly number[];
   /** Entropy in nats of the tempered distribution, before top-k and top-p. Empty without the capability "token-entropies". */
   readonly entropies: readonly number[];
-  /** For each token the likeliest candidates of the same distribution, likeliest first. Where the request asked for them. */
+  /** For each token the most likely candidates of the same distribution, most likely first. Where the request asked for them. */
   readonly topLogprobs?: readonly (readonly number[])[];
   /** The candidates' ids, where the engine reports them. */
   readonly topTokens?: readonly (readonly TokenId[])[];
@@ -50,7 +50,7 @@ export interface EngineInfo {
   readonly vocabularySize: number;
   /** Longest sequence, context and action together. */
   readonly maxLength: number;
-  /** What it can do beyond sampling, log-probs and Σ w·log π. Asked for another, it throws `missingCapability`. */
+  /** The capabilities beyond sampling, log-probs and Σ w·log π. Asked for another, the engine throws `missingCapability`. */
   readonly capabilities: readonly Capability[];
   /**
    * Largest |sampler − trainer| log-prob in nats of a token that is rounding, as the engine's precision allows. Default 0.02, above what 32 bits give.
@@ -111,7 +111,7 @@ export interface Sampler {
 export interface FrozenPolicy extends Sampler {
   /** Log-probs of the action tokens under the frozen parameters. */
   logprobs(samples: readonly ActionInContext[], options: ForwardOptions): Promise<Logprobs>;
-  /** What was sampled since the last call. */
+  /** Returns what was sampled since the last call. */
   takeStats(): SamplerStats;
   /** Writes what `Engine.loadFrozen` needs. */
   saveState(folder: string): Promise<void>;
@@ -140,7 +140,7 @@ export interface Engine extends Sampler {
    */
   referenceLogprobs(samples: readonly ActionInContext[], options: ForwardOptions): Promise<Logprobs>;
   /**
-   * Adds ∂(Σ w·log π)/∂θ to the accumulated gradient, w = decide(log π). Weights that are known beforehand save a forward pass;
+   * Adds ∂(Σ w·log π)/∂θ to the accumulated gradient, w = decide(log π). Weights that are already known save a forward pass;
    * samples whose decided weights are all 0 cost no backward pass.
    * @returns the log-probs under the current parameters
    * @throws EngineError for entropy weights where the engine lacks the capability "entropy-gradient"
@@ -176,7 +176,7 @@ export interface Engine extends Sampler {
   loadState(folder: string): Promise<void>;
   /** Deletes what a saved state refers to outside its folder. The caller then removes the folder. */
   dropState(folder: string): Promise<void>;
-  /** What was computed since the last call, for the metrics. */
+  /** Returns what was computed since the last call, for the metrics. */
   takeStats(): EngineStats;
   dispose(): Promise<void>;
 }
@@ -199,11 +199,11 @@ export interface EngineStats {
     readonly denseTokens: number;
     readonly seconds: number;
   };
-  /** Of an engine on a server. */
+  /** The exchange of an engine on a server. */
   readonly remote?: RemoteStats;
 }
 
-/** What an engine on a server exchanged with it. */
+/** The counts of what an engine on a server exchanged with it. */
 export interface RemoteStats {
   /** HTTP requests, polls included. */
   readonly requests: number;

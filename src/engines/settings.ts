@@ -14,14 +14,20 @@ const lora = z.strictObject({
   targets: z.union([z.literal("all-linear"), z.array(z.string().min(1)).min(1)]).default("all-linear"),
   /** A folder in PEFT format: the adapter to continue training. Default: a new adapter. */
   from: z.string().min(1).optional(),
-  /** What the matrices of the frozen layers are held in. 8 bits take a quarter of the memory, and the sampler then computes with them too. */
+  /**
+   * The precision that the matrices of the frozen layers are held in. 8 bits take a quarter of the memory, and the sampler then
+   * computes with them too.
+   */
   base: precision.default("float32"),
 });
 
 /** ONNX Runtime, or OpenVINO, on this machine. */
 const local = z.strictObject({
   kind: z.literal("local"),
-  /** What computes: the processor, the GPU through WebGPU or CUDA, the processor through OpenVINO in bfloat16, or the fastest of the first three that works. */
+  /**
+   * The device that computes: the processor, the GPU through WebGPU or CUDA, the processor through OpenVINO in bfloat16, or the
+   * fastest of the first three that works.
+   */
   device: z.enum(["cpu", "webgpu", "cuda", "openvino", "auto"]).default("cpu"),
   /** CPU threads. */
   threads: z.int().min(1).default(2),
@@ -29,7 +35,10 @@ const local = z.strictObject({
   lora: lora.optional(),
   sampling: z
     .strictObject({
-      /** What the sampler's products compute with. In 8 bits its log-probs differ from the trainer's, which a correction accounts for. */
+      /**
+       * The precision that the sampler's products compute with. In 8 bits its log-probs differ from the trainer's, which a
+       * correction accounts for.
+       */
       weights: precision.default("float32"),
       /** GiB of keys and values that are kept of rollouts which wait for their next turn. What does not fit is computed again. */
       cacheGib: z.number().min(0).default(0.5),
@@ -44,7 +53,7 @@ const tinker = z.strictObject({
   url: z.url({ protocol: /^https?$/ }),
   /** Name of the base model there. Its tokenizer is read from the setting `model`. */
   model: z.string().min(1),
-  /** Of the LoRA adapter. 0 trains the model itself, where a server can. */
+  /** The rank of the LoRA adapter. 0 trains the model itself, where a server can. */
   rank: z.int().min(0).default(32),
   /** Longest sequence in tokens, if the server does not say. */
   maxLength: z.int().min(2).default(32_768),
@@ -79,9 +88,9 @@ const openai = z.strictObject({
     .regex(/^[A-Z_][A-Z0-9_]*$/, "the name of an environment variable, in capitals")
     .nullable()
     .optional(),
-  /** Of one answer. */
+  /** The timeout of one answer. */
   timeoutMs: z.int().min(1).default(120_000),
-  /** Of a request that met 408, 409, 425, 429, a 5xx, nonsense or a broken connection. */
+  /** The number of retries of a request that met 408, 409, 425, 429, a 5xx, nonsense or a broken connection. */
   retries: z.int().min(0).default(4),
   /** Before the first of them, doubled each time up to 8 seconds; a wait that the server asks for is taken instead. */
   retryDelayMs: z.int().min(0).default(500),

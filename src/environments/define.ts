@@ -3,7 +3,7 @@ import { type Random, randomStream } from "../core/random.ts";
 import { type Environment, type Episode, type Reply, type Score, type Split, splits, type Task } from "./environment.ts";
 import { responseOf } from "./protocol.ts";
 
-/** What every task of an own environment has: the request that the model reads. `kind` groups tasks in reports. */
+/** The part that every task of an own environment has: the request that the model reads. `kind` groups tasks in reports. */
 export interface Request {
   readonly prompt: string;
   readonly kind?: string;

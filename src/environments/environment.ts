@@ -24,7 +24,7 @@ export async function splitWithTasks(
   return undefined;
 }
 
-/** What a policy is asked to do. The rest of a task is the environment's own. */
+/** The work that a policy is asked to do. The rest of a task is the environment's own. */
 export interface Task {
   /** Unique in the environment. */
   readonly id: string;
@@ -72,7 +72,7 @@ export interface Environment<T extends Task = Task> {
   open?(): void | Promise<void>;
   /** Called once at the end, after the last episode is closed, also after a failure. */
   close?(): void | Promise<void>;
-  /** What it needs of this machine and whether that is there, for `retrograde doctor`. Called without `open`. */
+  /** Returns its needs of this machine and whether they are met, for `retrograde doctor`. Called without `open`. */
   diagnose?(): Promise<readonly Diagnosis[]>;
 }
 
@@ -81,7 +81,7 @@ export interface Diagnosis {
   readonly name: string;
   readonly state: "good" | "doubtful" | "bad";
   readonly text: string;
-  /** What to do about it: a command where there is one. */
+  /** The remedy: a command where there is one. */
   readonly advice?: string;
 }
 
@@ -90,7 +90,7 @@ export interface Diagnosis {
  * answers calls itself; a message without tool calls goes to `reply`.
  */
 export interface Episode {
-  /** What the model sees first: usually a system message and the first request. */
+  /** The messages that the model sees first: usually a system message and the first request. */
   readonly messages: readonly Message[];
   /** The tools at the start; of a `clone`, those of its state. A `Step` may change them. */
   readonly tools: readonly Tool[];
@@ -114,12 +114,12 @@ export interface Episode {
   close?(): void | Promise<void>;
 }
 
-/** What chooses actions for an environment that holds the conversation itself. */
+/** The policy that chooses actions for an environment that holds the conversation itself. */
 export interface TokenPolicy {
   /** Longest sequence, context and action together. */
   readonly maxLength: number;
   readonly vocabularySize: number;
-  /** Of one action, in tokens. */
+  /** The largest length of one action, in tokens. */
   readonly maxTokens: number;
   readonly temperature: number;
   readonly topP: number;
@@ -157,7 +157,7 @@ export interface Played {
 
 /** Numbers of assistant messages. */
 export interface EpisodeLimits {
-  /** Of the episode. */
+  /** The limit for the episode. */
   readonly turns?: number;
   /** Since the last message of a user. */
   readonly turnsPerRequest?: number;
@@ -209,7 +209,7 @@ export interface Score {
 
 /** A script that solves every task of an environment, and can leave out one thing that matters. */
 export interface Expert<T extends Task = Task> {
-  /** What can be left out, by name: the behaviours that tasks call for. */
+  /** The things that can be left out, by name: the behaviours that tasks call for. */
   readonly behaviours: readonly string[];
   /** Plays a task to its end. @param without the behaviour that is left out, all along */
   play(task: T, without?: string): Performance;

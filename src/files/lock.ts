@@ -57,7 +57,7 @@ export async function withLock<T>(file: string, onWait: () => void, run: () => P
 
 interface Found extends Holder {
   readonly text: string;
-  /** When its process started, in ticks since the machine did. Tells a process from a later one with its number. */
+  /** When its process started, in ticks since the machine did. It distinguishes a process from a later one with its number. */
   readonly started: string | undefined;
   readonly silentMs: number;
 }
@@ -161,7 +161,7 @@ function startOf(pid: number): string | undefined {
   return statOf(pid)?.[19];
 }
 
-/** What Linux knows of a process, from its state on (proc_pid_stat(5)). undefined on other systems. */
+/** Returns what Linux knows of a process, from its state on (proc_pid_stat(5)). undefined on other systems. */
 function statOf(pid: number): string[] | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");

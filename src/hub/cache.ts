@@ -33,7 +33,7 @@ export function isCommit(revision: string | undefined): revision is string {
   return /^[0-9a-f]{40}$/.test(revision ?? "");
 }
 
-/** The commit that a name stood for when it was last asked; a commit stands for itself. */
+/** Returns the commit that a name referred to when it was last asked; a commit refers to itself. */
 export function cachedCommit(cache: RepoCache, { revision = "main" }: HubName): string | undefined {
   if (isCommit(revision)) return revision;
   const file = join(cache.folder, "refs", revision);

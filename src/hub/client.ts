@@ -8,7 +8,7 @@ import type { HubSettings } from "./settings.ts";
 export interface RemoteFile {
   readonly path: string;
   readonly size: number;
-  /** Of large files the SHA-256 of what is in them; of others git's SHA-1 of them as blobs. Also their names in the cache. */
+  /** The SHA-256 of what is in large files; git's SHA-1 of others as blobs. Also their names in the cache. */
   readonly digest: { readonly algorithm: "sha256" | "git-sha1"; readonly hex: string };
 }
 
@@ -24,7 +24,7 @@ const fileSchema = z.object({
 });
 
 /**
- * The commit that a branch or a tag stands for now.
+ * Returns the commit that a branch or a tag refers to now.
  * @throws Unreachable or Refused
  */
 export async function findCommit({ repo, revision = "main" }: HubName, settings: HubSettings): Promise<string> {
@@ -102,7 +102,7 @@ export async function* readRemote(
   }
 }
 
-/** `fetch` with the token for the endpoint and for no other address, an end to waiting, and errors that tell what happened. */
+/** `fetch` with the token for the endpoint and for no other address, an end to waiting, and errors that say what happened. */
 function hubFetch(
   { endpoint, token, answerTimeoutMs }: HubSettings,
   signal?: AbortSignal,
@@ -137,7 +137,7 @@ function silence(milliseconds: number): string {
   return `nothing came for ${milliseconds / 1000} seconds`;
 }
 
-/** What the client itself throws beside our own: an answer that it could not read. */
+/** Throws as Unreachable what the client itself throws beside our own errors: an answer that it could not read. */
 function asUnreachable(cause: unknown): never {
   if (cause instanceof Refused || cause instanceof Unreachable) throw cause;
   throw new Unreachable(`an answer that is not the Hub's (${messageOf(cause)})`, { cause });

@@ -8,10 +8,10 @@ import { type RemoteFile, readRemote } from "./client.ts";
 import { isPassing, messageOf, Refused, Unreachable } from "./problems.ts";
 import type { HubSettings } from "./settings.ts";
 
-/** Waits before the next attempts. As many in a row may bring nothing; one that brought something starts the count anew. */
+/** The waits before the next attempts. As many in a row may bring nothing; one that brought something resets the count. */
 const pausesMs = [200, 500, 1000, 2000];
 
-/** What comes complete and is wrong is fetched once more, since a cache on the way may have been cut off. */
+/** The number of times that a complete but wrong file is fetched again, since a cache on the way may have been cut off. */
 const mismatchesAllowed = 1;
 
 export interface Download {

@@ -8,7 +8,7 @@ export interface HubName {
 
 /** Letters, digits, `-`, `_` and `.`, neither of the last two at an end, nor `--` nor `..`: the Hub's own rule. */
 const part = /^(?![-.])(?!.*(?:--|\.\.))[\w.-]{1,96}(?<![-.]|\.git)$/;
-/** What git allows and a file system can hold as a name. */
+/** The names that git allows and a file system can hold. */
 const revisionForm = /^(?![/.-])(?!.*(?:\.\.|\/\/))[\w./-]{1,200}(?<!\/)$/;
 
 /** @returns undefined for what cannot be a name on the Hub. The few old models without an owner are no names here */

@@ -23,7 +23,7 @@ export function isPassing(error: unknown): boolean {
   return error instanceof Unreachable || (error instanceof Refused && (error.status >= 500 || error.status === 429));
 }
 
-/** What the user can do about a failed look-up or download. Anything unknown is given back as it is. */
+/** Explains what the user can do about a failed look-up or download. Anything unknown is given back as it is. */
 export function explain(error: unknown, name: HubName, { endpoint, token, offline }: HubSettings): unknown {
   const model = formatHubName(name);
   if (isPassing(error) || offline) {
@@ -38,7 +38,7 @@ export function explain(error: unknown, name: HubName, { endpoint, token, offlin
   return error instanceof Refused ? refusal(error, name, endpoint, token !== undefined) : error;
 }
 
-/** What may help against a problem that passes. */
+/** Returns what may help against a problem that passes. */
 function remedy(error: unknown, token: string | undefined): string {
   if (!(error instanceof Refused)) return "Connect to the network and try again";
   if (error.status !== 429) return "The server has a problem: try again later";
@@ -69,7 +69,7 @@ function refusal({ status, code }: Refused, name: HubName, endpoint: string, has
   return new ModelError(`model ${model}`, `refused with status ${status}`, { hint: `Is ${endpoint} a Hugging Face Hub?` });
 }
 
-/** Of ours its own message, of others the deepest: `fetch` itself only says that it failed. */
+/** Returns the own message of an error of ours, and the deepest of any other: `fetch` itself only says that it failed. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof Unreachable || error instanceof Refused) return error.message;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { ConfigError } from "../core/errors.ts";
 
-/** What the environment says of the Hub, under the names that Hugging Face's own tools read. */
+/** The settings of the Hub in the environment, under the names that Hugging Face's own tools read. */
 export interface HubSettings {
   /** Without a slash at its end. */
   readonly endpoint: string;
@@ -51,7 +51,7 @@ function storedToken(file: string): string | undefined {
   return existsSync(file) ? readFileSync(file, "utf8").trim() || undefined : undefined;
 }
 
-/** What a header cannot carry would be repeated in full by the error that says so. */
+/** Refuses a token that a header cannot carry: the error that says so would repeat it in full. */
 function checkedToken(token: string | undefined): string | undefined {
   if (token === undefined || /^[\x21-\x7e]+$/.test(token)) return token;
   throw new ConfigError("HF_TOKEN", "(not shown)", { expected: "one word of letters, digits and signs, such as hf_…" });

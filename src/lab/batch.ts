@@ -11,7 +11,7 @@ export interface Batch {
   readonly leaves: Int32Array;
   readonly rewards: Float64Array;
   readonly weights: Float64Array;
-  /** Of sampled batches: members of a context's group. They stand one group after the other. */
+  /** The number of members of a context's group, in sampled batches. The groups follow one after the other. */
   readonly groupSize: number | undefined;
 }
 
@@ -89,7 +89,7 @@ export function unitsOf(level: Cell["level"], { decisions, size }: Layout): numb
  *
  *   gae        A_u = Q(s_u, a_u) − V(s_u): an exact critic of the whole state (context and history, whatever the policy sees), γ = 1, λ = 0;
  *              Q is averaged over the answer to come.
- *              In a sampled group the last unit has the reward that was drawn in the place of Q.
+ *              In a sampled group the last unit has the reward that was drawn instead of Q.
  *   grae       A = R − J(x); in a sampled group R − mean of the group
  *   grae-std   the same over (σ + 1e-6), σ of the return in the context; in a group that of its members
  */

@@ -10,9 +10,12 @@ export const labRulesSchema = z.strictObject({
   groupSize: z.int().min(2).max(64).default(4),
   /** Gradient steps of a visit, on the same batch. */
   steps: z.int().min(1).max(100).default(4),
-  /** Of one gradient step on the logits. */
+  /** The size of one gradient step on the logits. */
   stepSize: z.number().gt(0).default(0.5),
-  /** Of a unit with several tokens, for gradient steps: geometric mean over its tokens, as GSPO and SeeUPO have it, or the plain product. */
+  /**
+   * The ratio of a unit with several tokens, for gradient steps: geometric mean over its tokens, as GSPO and SeeUPO have it, or the
+   * plain product.
+   */
   ratio: z.enum(["normalised", "plain"]).default("normalised"),
   /** The exact maximiser keeps every probability of a simplex of K choices at or above floor/K. */
   floor: z.number().min(0).max(0.5).default(1e-3),
@@ -38,7 +41,7 @@ export const labSettingsSchema = z.strictObject({
 });
 export type LabSettings = z.output<typeof labSettingsSchema>;
 
-/** What `--full` changes. */
+/** The settings that `--full` changes. */
 export const fullSizes = { turns: [1, 2, 3], problems: 12, updates: 100 } as const;
 /** The search for counter-examples takes this many times as long with `--full`. */
 export const fullEffort = 8;

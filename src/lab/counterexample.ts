@@ -9,7 +9,7 @@ import { expectedReturn, type Layout, layoutOf, type Policy, uniformPolicy } fro
 import type { Problem, Size } from "./problem.ts";
 import { update } from "./update.ts";
 
-/** What a person needs to redo one update by hand. */
+/** The data that a person needs to redo one update by hand. */
 export interface Example {
   readonly size: Size;
   /** contexts × leaves; deterministic. */

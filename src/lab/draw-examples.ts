@@ -98,7 +98,7 @@ function withGroup(cell: Cell, layout: Layout, rules: LabRules, example: Example
   return { ...example, group: [...sampledBatch(problem, layout, policy, members, random).leaves] };
 }
 
-/** The example with one or two of its rewards or tables drawn anew. */
+/** Returns the example with one or two of its rewards or tables drawn again. */
 export function mutated(
   cell: Cell,
   layout: Layout,

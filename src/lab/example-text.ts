@@ -19,7 +19,7 @@ export function trajectoryName(leaf: number, { turns, tokens, vocabulary }: Size
   return Array.from({ length: turns }, (_, t) => letters.slice(t * tokens, (t + 1) * tokens).join("")).join(" ");
 }
 
-/** What each table stands for, in the order of its rows. */
+/** Returns a name for each table, in the order of its rows. */
 export function rowNames(cell: Pick<Cell, "sees">, size: Size): string[] {
   const layout = layoutOf(size, cell.sees);
   const names = new Array<string>(layout.rows);

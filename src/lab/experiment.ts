@@ -39,7 +39,7 @@ export interface Course {
   readonly expected: { readonly mean: number; readonly error: number } | undefined;
 }
 
-/** What is known of a cell at one number of turns and of contexts. */
+/** The findings on a cell at one number of turns and of contexts. */
 export interface Finding {
   readonly turns: number;
   readonly contexts: number;

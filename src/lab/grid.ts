@@ -15,7 +15,7 @@ export interface Shares {
   readonly plateau: number;
 }
 
-/** What was found of a cell with one turn, or with several. */
+/** The findings on a cell with one turn, or with several. */
 export interface Verdict {
   /** False where any update of any problem, or of the search for counter-examples, lowered J. */
   readonly monotone: boolean;
@@ -46,7 +46,7 @@ export interface CellResult {
   readonly multi: Verdict | undefined;
 }
 
-/** What one cell's verdict needs of a run. Made once, so that cells share problems and what is the same with one turn. */
+/** The parts of a run that one cell's verdict needs. Made once, so that cells share problems and what is the same with one turn. */
 export interface Laboratory {
   readonly settings: LabSettings;
   readonly caseFor: CaseOf;
@@ -142,7 +142,7 @@ export interface Progress {
   readonly total: number;
 }
 
-/** A part of the grid: one of so many, numbered from 0. Cells that share computations are in the same one. */
+/** A part of the grid: one of `parts`, numbered from 0. Cells that share computations are in the same one. */
 export interface GridPart {
   readonly part: number;
   readonly parts: number;

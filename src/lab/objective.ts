@@ -3,7 +3,7 @@ import type { Cell } from "./cell.ts";
 import type { LabRules } from "./config.ts";
 import type { Layout, Policy } from "./policy.ts";
 
-/** What a visit optimises. `carried` has M for every trajectory of the batch. */
+/** The objective that a visit optimises. `carried` has M for every trajectory of the batch. */
 export interface Visit {
   readonly turns: readonly number[];
   readonly batch: Batch;

@@ -2,9 +2,9 @@ import type { Random } from "../core/random.ts";
 import { actionsOf, answersOf, chancesOf, leavesFrom, leavesOf, type Problem, type Size } from "./problem.ts";
 
 /**
- * What a turn sees, besides the tokens of its own action so far.
+ * The things that a turn sees, besides the tokens of its own action so far.
  * - history: the context, all actions and answers before it; a table for every history
- * - last-step: which turn it is, and the last action with its answer, as a hand-over note would tell
+ * - last-step: which turn it is, and the last action with its answer, as a hand-over note would say
  * - last-answer: which turn it is, and the last answer
  * - index: only which turn it is; a table for every turn
  * - shared: nothing; one table for all turns and contexts
@@ -13,8 +13,8 @@ export const sights = ["history", "last-step", "last-answer", "index", "shared"]
 export type Sees = (typeof sights)[number];
 
 /**
- * Where each trajectory's decisions stand in the tables. A node is what a turn may see: its rows, one for every prefix of its own action,
- * can express every distribution over the turn's actions.
+ * Where each trajectory's decisions are in the tables. A node is what a turn may see: its rows, one for every prefix of its own
+ * action, can express every distribution over the turn's actions.
  */
 export interface Layout {
   readonly size: Size;

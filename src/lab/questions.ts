@@ -2,7 +2,10 @@ import { type Cell, carries, idOf, optimisers, orders, voidReason } from "./cell
 import type { CellResult, Verdict } from "./grid.ts";
 import { type Sees, sights } from "./policy.ts";
 
-/** What is asked of the lab first, of the updates that SeeUPO is one of: turn by turn, advantages R − J, exact expectations, several turns. */
+/**
+ * A question that the lab is asked first, about the updates that SeeUPO is one of: turn by turn, advantages R − J, exact
+ * expectations, several turns.
+ */
 export interface Question {
   readonly question: string;
   readonly of: (verdict: Verdict) => number | null;

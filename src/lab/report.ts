@@ -9,8 +9,8 @@ import { answersTo, questions } from "./questions.ts";
 import { stoppingFindings } from "./stopping-report.ts";
 
 /**
- * J over updates, then the per cent of problems that came within 1 % of J*, and after how many updates half of them had: "↑100·3". Problems that
- * did not get there are told apart by the last sign, where it is the same for most of them.
+ * J over updates, then the per cent of problems that came within 1 % of J*, and after how many updates half of them had: "↑100·3".
+ * Problems that did not get there are distinguished by the last sign, where it is the same for most of them.
  */
 export function sign(verdict: Verdict | undefined): string {
   if (verdict === undefined) return "–";
@@ -144,7 +144,7 @@ export function examplesOf(cell: Cell, { drop, stall }: Verdict): string[] {
   );
 }
 
-/** What `--json` prints; docs/lab.md tells what each field means. */
+/** Returns what `--json` prints; docs/lab.md says what each field means. */
 export function reportJson(settings: LabSettings, results: readonly CellResult[]) {
   return {
     format: "retrograde-lab/2",

@@ -1,7 +1,7 @@
 /**
- * A policy that decides when to stop. In turn k = 1 … K it goes on with probability p_k or stops; if it goes on it earns the mean
- * reward r_k of the turn's work and comes to turn k + 1; turn K + 1 is the end. Stopping in turn k earns the outcome o_k, going on to the end
- * o_{K+1}. θ_k is the logit of going on, so ∂ log π / ∂θ_k is 1 − p_k for going on and −p_k for stopping.
+ * A policy that decides when to stop. In turn k = 1 … K it continues with probability p_k or stops; if it continues it earns the
+ * mean reward r_k of the turn's work and reaches turn k + 1; turn K + 1 is the end. Stopping in turn k earns the outcome o_k,
+ * continuing to the end o_{K+1}. θ_k is the logit of continuing, so ∂ log π / ∂θ_k is 1 − p_k for continuing and −p_k for stopping.
  */
 export interface StoppingProblem {
   /** K numbers: p_k. */
@@ -46,8 +46,9 @@ export function stoppingGradient(problem: StoppingProblem): number[] {
 }
 
 /**
- * What the estimator with one baseline for each turn index expects, by enumeration: every trajectory's advantage is the sum over its own turns
- * of (reward − mean reward of that index among the trajectories that have it), plus its outcome less the mean outcome:
+ * Computes what the estimator with one baseline for each turn index expects, by enumeration: every trajectory's advantage is the
+ * sum over its own turns of (reward − mean reward of that index among the trajectories that have it), plus its outcome less the
+ * mean outcome:
  *
  *   A(τ) = Σ_{k ≤ turns(τ)} (r_k(τ) − b_k) + o(τ) − ō          b_k = E[r_k | turn k was gone on in]
  *
@@ -90,7 +91,10 @@ export function stoppingBias({ goOn, rewards, ...rest }: StoppingProblem): numbe
   });
 }
 
-/** What an estimator with the mean of the whole return as its baseline expects: the true gradient, whatever the policy decides. */
+/**
+ * Computes what an estimator with the mean of the whole return as its baseline expects: the true gradient, whatever the policy
+ * decides.
+ */
 export function trajectoryBaselineGradient(problem: StoppingProblem): number[] {
   const trajectories = stoppingTrajectories(problem);
   const total = ({ earned, outcome }: (typeof trajectories)[number]) => earned.reduce((sum, r) => sum + r, 0) + outcome;

@@ -44,7 +44,7 @@ const examples: readonly (readonly [string, StoppingProblem])[] = [
 ];
 const randomProblems = 1000;
 
-/** What a baseline for each turn index does to a policy that decides when to stop: verl-project/verl issue 7244. */
+/** Computes what a baseline for each turn index does to a policy that decides when to stop: verl-project/verl issue 7244. */
 export function stoppingFindings(seed: number): StoppingFindings {
   const random = randomStream(seed, "stopping");
   const numbers = (count: number, low: number, high: number) =>
@@ -98,7 +98,7 @@ export function stoppingRows({ cases }: StoppingFindings): string[][] {
   ];
 }
 
-/** What the random problems came to. */
+/** Returns the results of the random problems in one sentence. */
 export function stoppingSentence({ random }: StoppingFindings): string {
   const { problems, wrongWay, towardsStopping, wholeReturnError } = random;
   return (

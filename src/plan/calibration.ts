@@ -10,7 +10,7 @@ interface Measured {
   readonly source: string;
   readonly model: string | ModelShape;
   readonly gpu: string;
-  /** Of a CPU's matrix products, measured right before. */
+  /** The rate of a CPU's matrix products, measured right before. */
   readonly gflops?: number;
   readonly gpus: number;
   readonly work: Parameters<typeof workloadSchema.parse>[0];

@@ -42,7 +42,7 @@ export interface Plan {
   readonly alternatives: {
     /** Rollouts of the next step are sampled by other GPUs meanwhile; undefined with one GPU. */
     readonly asynchronous: { readonly samplingGpus: number; readonly total: Interval } | undefined;
-    /** What rows share is computed once, or by each row for itself. Token-passes count a backward pass three times. */
+    /** The tokens that rows share are computed once, or by each row for itself. Token-passes count a backward pass three times. */
     readonly shared: { readonly total: Interval; readonly tokenPasses: number };
     readonly unshared: { readonly total: Interval; readonly tokenPasses: number };
     /** One update of the whole batch instead of one for each turn. SeeUPO alone. */
@@ -52,7 +52,7 @@ export interface Plan {
   };
 }
 
-/** What travels between the trainer's program and the server in a step. */
+/** The data that travels between the trainer's program and the server in a step. */
 export interface Traffic {
   readonly requests: number;
   readonly sentBytes: number;

@@ -5,7 +5,7 @@ import type { Interval } from "./interval.ts";
 /** A kind of processor, in units of one. */
 export interface Hardware {
   readonly name: string;
-  /** Of dense matrix products, per second: bfloat16 on GPUs, float32 on CPUs. */
+  /** The operations of dense matrix products per second: bfloat16 on GPUs, float32 on CPUs. */
   readonly flops: number;
   readonly memoryBytes: number;
   /** Bytes a second of its own memory. */
@@ -25,11 +25,11 @@ export interface Hardware {
 
 /** Shares of the peak rates that real programs reach. */
 export interface Efficiency {
-  /** Of `flops`, in passes of training. */
+  /** The share of `flops` in passes of training. */
   readonly training: Interval;
-  /** Of `flops`, while prompts are read. */
+  /** The share of `flops` while prompts are read. */
   readonly prefill: Interval;
-  /** Of `bandwidth`, while tokens are sampled. */
+  /** The share of `bandwidth` while tokens are sampled. */
   readonly decoding: Interval;
   /** Seconds of a decoding step that are neither memory nor arithmetic. */
   readonly stepOverhead: Interval;

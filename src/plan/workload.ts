@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What a training step does. Lengths are means, in tokens. */
+/** The work of a training step. Lengths are means, in tokens. */
 export const workloadSchema = z.strictObject({
   algorithm: z.enum(["seeupo", "grpo"]).default("seeupo"),
   /** A Tinker server, where each row is computed by itself; or the local engine, which computes what rows share once and waits for nobody. */
@@ -8,25 +8,25 @@ export const workloadSchema = z.strictObject({
   /** Tasks of a step, and rollouts of each. */
   tasks: z.int().min(1).default(32),
   group: z.int().min(1).default(8),
-  /** Of a trajectory. */
+  /** The turns of a trajectory. */
   turns: z.int().min(1).default(10),
   /** System message, tools and the task. */
   prompt: z.int().min(1).default(3000),
-  /** What the model writes in a turn. */
+  /** The tokens that the model writes in a turn. */
   action: z.int().min(1).default(400),
-  /** What the environment answers. */
+  /** The tokens of the environment's answer. */
   observation: z.int().min(0).default(300),
   /** Tokens of an action that later contexts do not have: thoughts that the chat template drops. */
   dropped: z.int().min(0).default(0),
   /** Sampled tokens of the longest trajectory, relative to the mean. Unknown if left out: 1.2 to 2. */
   longest: z.number().min(1).optional(),
-  /** Of a tool call. */
+  /** The seconds of a tool call. */
   toolSeconds: z.number().min(0).default(0.5),
   /** β > 0 takes a pass of the reference. */
   kl: z.boolean().default(false),
   /** Optimiser steps that a batch is dealt into; SeeUPO takes one for each turn. */
   miniBatches: z.int().min(1).default(1),
-  /** Of the LoRA adapter; 0 trains all weights. */
+  /** The rank of the LoRA adapter; 0 trains all weights. */
   rank: z.int().min(0).default(0),
   /** Whether weights and optimiser wait in the machine's memory while the model samples. */
   offload: z.boolean().default(false),

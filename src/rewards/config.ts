@@ -4,7 +4,7 @@ import { ConfigError } from "../core/errors.ts";
 /** The name of what every episode's environment gave: kept as a score, whatever the rewards make of it. */
 export const environmentName = "environment";
 
-/** In capitals, as is the custom: a key that was put in the place of its variable's name is told apart by that. */
+/** In capitals, as is the custom: a key that was put there instead of its variable's name is recognised by that. */
 const variableName = /^[A-Z_][A-Z0-9_]*$/;
 
 /** Names become metrics, and files of a run. */
@@ -45,7 +45,7 @@ const length = z.strictObject({
   ...common,
   /** Action tokens of an episode that cost nothing. */
   free: z.int().min(0),
-  /** Of each further one. */
+  /** The cost of each further one. */
   perToken: z.number().positive(),
   /** The most that an episode pays. 1: a sparse task that was solved at any length is worth no less than one that was not. */
   cap: z.number().positive().default(1),
@@ -55,14 +55,14 @@ const toolCost = z
   .strictObject({
     kind: z.literal("tool-cost"),
     ...common,
-    /** Of a call of any tool that `tools` does not name, and of calls that cannot be read. */
+    /** The cost of a call of any tool that `tools` does not name, and of calls that cannot be read. */
     perCall: z.number().min(0).default(0),
-    /** Of a call, by the tool's name. */
+    /** The cost of a call, by the tool's name. */
     tools: z.record(z.string(), z.number().min(0)).default({}),
   })
   .refine(({ perCall, tools }) => perCall > 0 || Object.values(tools).some((cost) => cost > 0), "a cost: perCall, or of a tool");
 
-/** What the judge is told where no rubric is given. */
+/** The rubric that the judge gets where none is given. */
 export const defaultRubric = [
   "An attempt that reaches the goal of the task is better than one that does not.",
   "Of two that reach it, the one that gets there more directly is better; of two that do not, the one that comes closer.",
@@ -73,7 +73,7 @@ const judge = z.strictObject({
   kind: z.literal("judge"),
   ...common,
   model: z.string().min(1),
-  /** Of a server that speaks the chat-completions protocol, such as "https://api.openai.com/v1". */
+  /** The address of a server that speaks the chat-completions protocol, such as "https://api.openai.com/v1". */
   baseUrl: z.url({ protocol: /^https?$/, error: "an http or https URL" }),
   /** The environment variable that holds the API key; null for a server that wants none. The key itself is never written anywhere. */
   apiKeyEnv: z
@@ -81,13 +81,16 @@ const judge = z.strictObject({
     .regex(variableName, "the name of an environment variable, in capitals")
     .nullable()
     .default("OPENAI_API_KEY"),
-  /** What makes an attempt better than another. */
+  /** The text that says what makes an attempt better than another. */
   rubric: z.string().min(1).default(defaultRubric),
   /** The server's own if left out: reasoning models refuse any other. */
   temperature: z.number().min(0).optional(),
   /** For one answer. */
   timeoutMs: z.int().min(1).default(60_000),
-  /** Of a request that met 408, 409, 429, a 5xx or a broken connection; waits of 0.5 s, 1 s, 2 s, … up to 8 s, or as the server asks. */
+  /**
+   * The retries of a request that met 408, 409, 429, a 5xx or a broken connection; waits of 0.5 s, 1 s, 2 s, … up to 8 s, or as the
+   * server asks.
+   */
   retries: z.int().min(0).default(5),
   /** Answers that are asked for until one can be used. */
   attempts: z.int().min(1).default(3),
@@ -156,7 +159,7 @@ export function refuseKeys(rewards: unknown): void {
       }
 }
 
-/** What should stand in a setting that seems to hold a key. */
+/** Returns what should be in a setting that seems to hold a key; undefined for other settings. */
 function expectedInsteadOfKey(setting: string, value: unknown): string | undefined {
   if (/^((api|auth|access|secret)?[-_]?(key|token|secret|password)|headers?|authorization)$/i.test(setting))
     return "no setting of this name";

@@ -92,7 +92,7 @@ function fromCode(reward: Reward): Pick<RewardPart, "score"> {
   };
 }
 
-/** What is no number stays what it is, for the message that refuses it. */
+/** Returns a boolean as a number. What is neither stays what it is, for the message that refuses it. */
 function numberOf(value: number | boolean): number {
   return typeof value === "boolean" ? Number(value) : value;
 }

@@ -18,7 +18,7 @@ export interface FinishedEpisode<T extends Task = Task> {
   /** The model's last message; "" where there is none. */
   readonly answer: string;
   readonly conversation: readonly Message[];
-  /** What the environment gave. */
+  /** The reward that the environment gave. */
   readonly reward: number;
   readonly scores: Readonly<Record<string, number>>;
   readonly stopReason: StopReason;
@@ -73,7 +73,7 @@ export interface RewardPart {
   readonly name: string;
   readonly weight: number;
   /**
-   * What the part sees of episodes that failed. "nothing": they earn 0, as from the environment. "everything": a cost, which they
+   * The part's view of episodes that failed. "nothing": they earn 0, as from the environment. "everything": a cost, which they
    * have caused as others do.
    */
   readonly ofFailures: "nothing" | "everything";

@@ -57,14 +57,14 @@ const anyNumber = z.custom<number>((value) => typeof value === "number", "a numb
 
 const stepShape = { tools: toolsSchema.optional(), reward: anyNumber.optional() };
 const someMessages = z.array(messageSchema);
-/** Of `Episode.afterTools`. */
+/** The answer of `Episode.afterTools`. */
 export const stepSchema = z.object({ ...stepShape, done: z.boolean().optional(), messages: someMessages.optional() }).optional();
-/** Of `Episode.reply`. */
+/** The answer of `Episode.reply`. */
 export const replySchema = z.union([
   z.object({ ...stepShape, done: z.literal(true), messages: someMessages.optional() }),
   z.object({ ...stepShape, done: z.literal(false), messages: someMessages.min(1) }),
 ]);
-/** Of `Episode.call`. */
+/** The answer of `Episode.call`. */
 export const callAnswerSchema = z.union([
   z.string(),
   z.undefined(),

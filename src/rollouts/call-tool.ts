@@ -9,7 +9,7 @@ import type { JsonSchema, Tool } from "../tools/tool.ts";
 import { DeadlineError, withinTime } from "./deadline.ts";
 
 export interface ToolOutcome {
-  /** What the model reads. */
+  /** The text that the model reads. */
   readonly content: string;
   /** False if the call was wrong: no such tool, or arguments that its schema refuses. */
   readonly valid: boolean;
@@ -21,7 +21,7 @@ const defaultTimeoutMs = 10_000;
 const defaultMaxOutput = 20_000;
 
 /**
- * Makes a model's tool call. Whatever goes wrong with it is told to the model, never thrown.
+ * Makes a model's tool call. Whatever goes wrong with it is reported to the model, never thrown.
  * @throws the signal's reason, once it is aborted
  */
 export async function callTool(tools: readonly Tool[], call: ToolCall, signal?: AbortSignal): Promise<ToolOutcome> {

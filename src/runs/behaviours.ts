@@ -19,7 +19,7 @@ export interface BehaviourCount {
   readonly name: string;
   /** Share of trajectories in which it occurs. */
   readonly share: number;
-  /** Of those in which it occurs, the share that succeeded; of the others. Null where there are none. */
+  /** The share that succeeded of those in which it occurs; `successWithout` is that of the others. Null where there are none. */
   readonly successWith: number | null;
   readonly successWithout: number | null;
   readonly example?: string;

@@ -8,7 +8,7 @@ import { layout } from "./layout.ts";
 import { finishedNames, readLines, readSummary } from "./read.ts";
 import { requireKnownVersion, schemaVersion, versionSchema } from "./schema.ts";
 
-/** What a person asks of a run that goes on. */
+/** A request that a person makes of a run in progress. */
 export const controlRequestSchema = z.discriminatedUnion("action", [
   z.strictObject({ action: z.literal("pause") }),
   z.strictObject({ action: z.literal("resume") }),

@@ -8,7 +8,7 @@ import { layout } from "./layout.ts";
 import { damaged } from "./read.ts";
 import { requireKnownVersion, schemaVersion } from "./schema.ts";
 
-/** What one optimiser step, a visit, did with one turn. */
+/** The effect of one optimiser step, a visit, on one turn. */
 export interface TurnCredit {
   /** Optimiser steps of the update are numbered from 0. */
   readonly visit: number;
@@ -97,7 +97,7 @@ function parquet(columnData: Columns): Uint8Array {
 /** One visit of a turn, as it is read back. NaN where nothing was computed. */
 export interface RecordedCredit extends Required<Omit<TurnCredit, "old">> {
   readonly ratios: readonly number[];
-  /** Of the turn. */
+  /** The ratio of the turn. */
   readonly ratio: number;
 }
 
@@ -176,8 +176,8 @@ function parsed<Schema extends z.ZodType>(path: string, schema: Schema, row: unk
 }
 
 /**
- * Writes credits beside the training: what touches the disk is done by the thread pool of Node while the next step goes on. A file that
- * could not be written is an error of the next call.
+ * Writes credits beside the training: what touches the disk is done by the thread pool of Node while the next step runs. A file
+ * that could not be written is an error of the next call.
  */
 export class CreditWriter {
   readonly #folder: string;

@@ -1,6 +1,6 @@
 import type { Trajectory, Turn } from "../core/trajectory.ts";
 
-/** What an action answers to: the task's first messages, the result of a tool call (or what came in its place), or a message of the user. */
+/** The messages an action answers: the task's first ones, the result of a tool call (or what replaced it), or one of the user. */
 export const occasions = ["start", "tool", "user"] as const;
 export type Occasion = (typeof occasions)[number];
 

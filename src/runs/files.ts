@@ -53,7 +53,7 @@ function systemError(path: string, error: unknown): unknown {
   return error;
 }
 
-/** Of the error or of what caused it: an engine wraps what its own files meet. */
+/** Returns the code of the error or of what caused it: an engine wraps what its own files meet. */
 function systemCode(error: unknown): unknown {
   if (!(error instanceof Error)) return undefined;
   return "code" in error ? error.code : systemCode(error.cause);

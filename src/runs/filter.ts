@@ -1,6 +1,6 @@
 import type { IndexEntry, IndexLine } from "./index-file.ts";
 
-/** What a person looks for among a run's trajectories. What is undefined lets everything pass. */
+/** The conditions of a search among a run's trajectories. One that is undefined lets everything pass. */
 export interface TrajectoryFilter {
   readonly source?: string;
   readonly split?: string;
@@ -20,7 +20,7 @@ export interface TrajectoryFilter {
 
 /** Where a trajectory is in the index. */
 export interface Place {
-  /** Of the index. */
+  /** The line of the index. */
   readonly line: IndexLine;
   /** In the line. */
   readonly at: number;

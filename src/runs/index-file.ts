@@ -26,9 +26,9 @@ export const indexLineSchema = z.object({
   /** Relative to the run's folder. */
   file: z.string(),
   source: z.enum(sources),
-  /** Of an evaluation. */
+  /** The split of an evaluation. */
   split: z.string().optional(),
-  /** Of an evaluation. */
+  /** The decoding of an evaluation. */
   decoding: z.enum(decodings).optional(),
   step: z.int(),
   id: strings,

@@ -24,11 +24,11 @@ export const layout = {
   creditFolder: (folder: string) => join(folder, "credits"),
   tokenCredits: (folder: string, step: number) => join(folder, "credits", `${stepName(step)}-tokens.parquet`),
   turnCredits: (folder: string, step: number) => join(folder, "credits", `${stepName(step)}-turns.parquet`),
-  /** What people changed while the run went on, with the step at which it took effect. */
+  /** The changes that people made during the run, each with the step at which it took effect. */
   control: (folder: string) => join(folder, "control.jsonl"),
   /** Requests that the trainer has not taken yet. */
   requests: (folder: string) => join(folder, "requests"),
-  /** What a run is doing now; gone once it has ended. */
+  /** The current activity of a run; gone once it has ended. */
   live: (folder: string) => join(folder, "live.json"),
   /** Warnings and notices, a line each. */
   messages: (folder: string) => join(folder, "messages.jsonl"),
@@ -36,7 +36,7 @@ export const layout = {
   checkpoint: (folder: string, step: number) => join(folder, "checkpoints", stepName(step)),
 } as const;
 
-/** What tells the evaluations of a run apart. */
+/** The fields that distinguish the evaluations of a run. */
 export type EvaluationKey = Pick<EvaluationRecord, "when" | "step" | "split" | "decoding">;
 
 /** The step that a file or folder name speaks of; undefined for other names. */

@@ -5,7 +5,7 @@ import type { RecordedCredit } from "./credits.ts";
 export interface PhrasePlace {
   readonly trajectory: string;
   readonly turn: number;
-  /** Of its first token, in the turn's action. */
+  /** The index of its first token in the turn's action. */
   readonly token: number;
 }
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { versionSchema } from "./schema.ts";
 
-/** What a run folder holds, as schemas: everything is read back through these. */
+/** The schemas of what a run folder holds: everything is read back through these. */
 
 /** `run.json`: what was asked for, by which program. */
 export const runRecordSchema = z.object({
@@ -11,7 +11,7 @@ export const runRecordSchema = z.object({
   seed: z.int(),
   version: z.string(),
   node: z.string(),
-  /** What computed: where the configuration says "auto", what that took and what else it tried. */
+  /** The device that computed: where the configuration says "auto", the one that it took and what else it tried. */
   device: z.string().optional(),
   /** ISO 8601. */
   created: z.string(),
@@ -108,7 +108,7 @@ export const evaluationRecordSchema = estimateSchema.extend({
   meanTurns: z.number(),
   toolCalls: z.int(),
   sampledTokens: z.int().default(0),
-  /** Of a chat endpoint: tokens as the server counted them, and the number of answers for which it did not. */
+  /** The usage of a chat endpoint: tokens as the server counted them, and the number of answers for which it did not. */
   usage: z.object({ promptTokens: z.number(), completionTokens: z.number(), unreported: z.int() }).optional(),
   stopReasons: z.record(z.string(), z.int()),
   /** An attempt counts for every kind of request in its task: by the kind's own success, where the environment scores it, else by the episode's. */
@@ -138,15 +138,16 @@ export const progressSchema = z.object({
   episodes: z.int(),
   toolCalls: z.int(),
   sampledTokens: z.number(),
-  /** Of all processes that worked on the run. */
+  /** The time of all processes that worked on the run. */
   wallSeconds: z.number(),
   peakRssMb: z.number(),
 });
 export type Progress = z.infer<typeof progressSchema>;
 
 /**
- * What an evaluation at the start or the end found. `mean`, `low` and `high` are the success of sampled attempts, and of greedy ones where nothing
- * was sampled. Success is a share from 0 to 1; where `measure` is "reward" the environment has no success, and the reward is what counts.
+ * The result of an evaluation at the start or the end. `mean`, `low` and `high` are the success of sampled attempts, and of greedy
+ * ones where nothing was sampled. Success is a share from 0 to 1; where `measure` is "reward" the environment has no success, and
+ * the reward is what counts.
  */
 const scoreSchema = estimateSchema.extend({
   split: z.string(),
@@ -172,7 +173,7 @@ export const differenceSchema = estimateSchema.extend({
 });
 export type Difference = z.infer<typeof differenceSchema>;
 
-/** Of success, by decoding; of the reward likewise. */
+/** The differences of success, by decoding; of the reward likewise. */
 export const differencesSchema = z.object({
   sampled: differenceSchema.optional(),
   greedy: differenceSchema.optional(),

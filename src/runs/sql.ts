@@ -7,7 +7,7 @@ import { layout } from "./layout.ts";
 
 const packageName = "@duckdb/node-api";
 
-/** What is used of DuckDB's client. */
+/** The part of DuckDB's client that is used. */
 interface DuckDb {
   readonly DuckDBInstance: {
     create(path: string): Promise<{ connect(): Promise<Connection> }>;

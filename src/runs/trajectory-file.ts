@@ -61,7 +61,7 @@ const storedTrajectorySchema = z.object({
 /** A file of trajectories, and where in its text each of them is. */
 export interface EncodedTrajectories {
   readonly bytes: Uint8Array;
-  /** Of each line in the uncompressed text, in bytes; the last one is the text's length. */
+  /** The offset of each line in the uncompressed text, in bytes; the last one is the text's length. */
   readonly offsets: readonly number[];
 }
 

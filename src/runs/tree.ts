@@ -18,7 +18,7 @@ export interface TreeNode {
   readonly reward: number;
   readonly leaves: number;
   readonly children: readonly TreeNode[];
-  /** Of a leaf: the trajectories that end here. */
+  /** The trajectories that end here, at a leaf. */
   readonly ends: readonly { readonly id: string; readonly reward: number; readonly stop: string }[];
 }
 

@@ -3,12 +3,12 @@ import { writtenBy } from "./behaviours.ts";
 import { filterIndex } from "./filter.ts";
 import type { IndexLine } from "./index-file.ts";
 
-/** What a watcher noticed by itself. */
+/** Something that a watcher noticed by itself. */
 export interface Finding {
   readonly watcher: "repetition" | "lengths" | "unread-results" | "one-phrase" | "no-signal";
   readonly step: number;
   readonly message: string;
-  /** What to do about it. */
+  /** Says what to do about it. */
   readonly hint: string;
   /** Trajectories to look at. */
   readonly examples: readonly string[];

@@ -4,7 +4,7 @@ import type { TrainingConfig } from "../training/config.ts";
 import { trainingTasks } from "../training/tasks.ts";
 import type { Model } from "./model.ts";
 
-/** What a run will probably cost, from a few episodes. Seconds. */
+/** The probable cost of a run, from a few episodes. Seconds. */
 export interface Cost {
   /** Episodes that were played to the end. */
   readonly episodes: number;

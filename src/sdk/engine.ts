@@ -12,13 +12,13 @@ import type { EngineConfig, LocalEngineConfig, TinkerEngineConfig } from "../eng
 import { createTinkerEngine } from "../engines/tinker/engine.ts";
 
 export interface EnginePurpose {
-  /** What the model is for: whether the machine's memory suffices is then checked before anything is loaded. */
+  /** The use that the model is for: whether the machine's memory suffices is then checked before anything is loaded. */
   readonly use?: MemoryUse;
   /** Decides the first values of a new adapter. Default 0. */
   readonly seed?: number;
 }
 
-/** What an engine is given of the model, besides its settings. */
+/** The parts of the model that an engine is given, besides its settings. */
 interface ModelParts {
   readonly folder: string;
   readonly tokenizer: Tokenizer;
@@ -26,7 +26,7 @@ interface ModelParts {
 
 export interface OpenedEngine {
   readonly engine: Engine;
-  /** What computes, for people. */
+  /** The device that computes, in words for people. */
   readonly device: string;
 }
 
@@ -80,7 +80,7 @@ async function openLocal(
   };
 }
 
-/** Of a local engine's settings. */
+/** Returns the bytes of the cache from a local engine's settings; undefined where they do not set it. */
 export function cacheBytesOf(sampling: LocalEngineConfig["sampling"]): number | undefined {
   return sampling && sampling.cacheGib * 2 ** 30;
 }

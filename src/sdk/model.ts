@@ -66,7 +66,10 @@ export function recordedEnvironment(run: string): { readonly name: string; reado
   return { name: String(environment?.name), settings: environment?.settings ?? {} };
 }
 
-/** What decides it: the model's name, the environment's where that is "default", and whether the engine needs the weights here. */
+/**
+ * The settings that decide it: the model's name, the environment's where that is "default", and whether the engine needs the
+ * weights here.
+ */
 export type ModelChoice = Pick<TrainingConfig, "model"> & {
   readonly environment: { readonly name: string };
   readonly engine?: EngineConfig;
@@ -76,8 +79,9 @@ export type ModelChoice = Pick<TrainingConfig, "model"> & {
 export type ModelSource = { readonly folder: string } | { readonly hub: HubName };
 
 /**
- * What a model's name stands for: "default" is the one that is bundled with its environment, "bundled:NAME" that of another one, a run's
- * folder stands for the model that it trained, any other folder for itself; what is no folder is a name on the Hub. Looks at this machine alone.
+ * Finds the model that a name means: "default" is the one that is bundled with its environment, "bundled:NAME" that of another one,
+ * a run's folder means the model that it trained, any other folder itself; what is no folder is a name on the Hub. Looks at this
+ * machine alone.
  * @throws ConfigError if it is neither, or the engine is a chat endpoint, whose model is nowhere here
  */
 export function findModel({ model, environment: { name }, engine }: ModelChoice): ModelSource {
@@ -102,7 +106,7 @@ export function findModel({ model, environment: { name }, engine }: ModelChoice)
 
 /**
  * The folder of a model, downloaded first if it is on the Hub and not yet in the cache.
- * @param onDownload is told how far that is
+ * @param onDownload learns how far that is
  * @param use what the model is for: whether the machine's memory will do is then said before its weights are downloaded
  * @throws ConfigError if there is no such model; ModelError if it cannot be had, or is not one that the local engine computes
  * @throws EngineError if this machine has too little memory for it
@@ -133,7 +137,7 @@ export function openChat(folder: string, settings?: ChatSettings): ChatSide {
 export interface Model {
   readonly engine: Engine;
   readonly chat: Chat;
-  /** What computes, for people. */
+  /** The device that computes, in words for people. */
   readonly device: string;
 }
 
@@ -163,7 +167,7 @@ export async function openModel(
   return { ...opened, chat };
 }
 
-/** Nobody knows beforehand how long episodes get: what is shorter than this is not worth training on. */
+/** Nobody knows in advance how long episodes get: what is shorter than this is not worth training on. */
 export const assumedLength = 512;
 
 /** Memory that a run of a configuration takes. */

@@ -14,7 +14,7 @@ import { checkShownTools } from "./shown-tools.ts";
 export interface Player {
   /** For people. */
   readonly name: string;
-  /** What decides its actions. */
+  /** The identity of the actor that decides its actions. */
   readonly identity: ActorIdentity;
   /** Loads it. Called once. */
   open(environment: Environment): Promise<OpenPlayer>;
@@ -22,14 +22,14 @@ export interface Player {
 
 export interface OpenPlayer {
   readonly actor: Actor;
-  /** What a user should know. */
+  /** The notices that a user should read. */
   readonly notices: readonly string[];
   dispose(): Promise<void>;
 }
 
 /**
  * Finds who plays under a configuration, and checks all that can be known before anything is loaded.
- * @param onDownload is told of a model that is downloaded
+ * @param onDownload learns of a model that is downloaded
  * @throws ConfigError, ModelError or EngineError if there is no such model
  */
 export async function findPlayer(

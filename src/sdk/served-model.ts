@@ -69,7 +69,7 @@ export async function serveModel(name: string, folder: string, threads: number):
 
 const mlpParts = new Set(["gate_proj", "up_proj", "down_proj"]);
 
-/** What models on one base have once. */
+/** Returns the parts that models on one base have once. */
 function sharedParts(trained: Trained): readonly string[] {
   return ["Node and ONNX Runtime", ...(trained === "full" ? [] : ["parameters"])];
 }

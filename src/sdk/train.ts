@@ -44,12 +44,12 @@ export interface PlanOptions {
 export interface RunPlan {
   readonly config: TrainingConfig;
   readonly environment: Environment;
-  /** What the reward is made of; none where it is the environment's. */
+  /** The parts that the reward is made of; none where it is the environment's. */
   readonly rewards: readonly RewardPart[];
   readonly folder: string;
   readonly modelFolder: string;
   readonly resume: boolean;
-  /** Changes of the learning rate that a replayed run makes again, at the same steps. */
+  /** Changes of the learning rate that a replayed run repeats, at the same steps. */
   readonly replayed: readonly ControlRecord[];
 }
 
@@ -189,7 +189,7 @@ export function sft({ data, tokensPerStep, ...user }: SftConfig = {}, options: C
   return train({ ...user, algorithm: { kind: "sft", data, tokensPerStep } }, options);
 }
 
-/** What a run is, in one line. */
+/** Returns a description of a run in one line. */
 export function openingLine({ config, environment, resume }: Pick<RunPlan, "config" | "environment" | "resume">): string {
   const { algorithm, model, rollout, steps } = config;
   const size =

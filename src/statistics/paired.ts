@@ -3,7 +3,7 @@ import { signFlipTest } from "./exact-tests.ts";
 import { type IntervalOptions, meanInterval } from "./intervals.ts";
 import { smallestDetectable } from "./power.ts";
 
-/** What a comparison on the same tasks shows. */
+/** The result of a comparison on the same tasks. */
 export interface PairedComparison {
   /** Second minus first, over tasks. */
   readonly difference: Estimate;

@@ -14,11 +14,11 @@ export interface AxisResult {
   readonly axis: Axis;
   /** Height of the held-out curve: its area over the axis up to what every run of the world has spent, divided by that. */
   readonly area: Estimate;
-  /** What had been spent when the mean curve first reached each target; undefined if it never did. */
+  /** The amount that had been spent when the mean curve first reached each target; undefined if it never did. */
   readonly targets: readonly { readonly target: number; readonly spent?: number }[];
 }
 
-/** What the reported runs of an arm show. */
+/** The results of the reported runs of an arm. */
 export interface ArmResult {
   readonly arm: string;
   readonly title: string;
@@ -100,7 +100,7 @@ interface Measured {
   readonly table: (run: RunOutcome) => readonly number[] | undefined;
 }
 
-/** What arms are compared by: fixed, so that the correction is of all of it. */
+/** Returns the outcomes by which arms are compared: fixed, so that the correction is of all of it. */
 function outcomesOf(study: Study, common: ReadonlyMap<Axis, number>): Measured[] {
   return [
     { outcome: "sampled at the end", table: ({ final }) => final.sampled },

@@ -10,7 +10,7 @@ const firstSeed = 1;
 
 const world = z.strictObject({
   title: z.string(),
-  /** What the world is for, in a sentence or two. */
+  /** The purpose of the world, in a sentence or two. */
   about: z.string(),
   /** Settings of every run in it. */
   config: settings,
@@ -37,11 +37,11 @@ export type Axis = (typeof axes)[number];
 const studySchema = z
   .strictObject({
     title: z.string(),
-    /** What is asked, fixed before the first run. */
+    /** The question that the study asks, fixed before the first run. */
     question: z.string(),
     /** Paragraphs of the page, above the results. */
     about: texts,
-    /** What the study cannot say. */
+    /** The things that the study cannot say. */
     limitations: texts,
     /** The page, from the folder that the command runs in. Default: README.md beside the results. */
     page: z.string().optional(),
@@ -53,9 +53,9 @@ const studySchema = z
     tuningSeeds: seeds.default([101, 102]),
     /** Seeds of the runs that are reported, on the split `test`. */
     seeds: seeds.default(Array.from({ length: 10 }, (_, i) => firstSeed + i)),
-    /** What the held-out value is of an episode. */
+    /** The measure of an episode that is its held-out value. */
     measure: z.enum(["success", "reward"]).default("success"),
-    /** What curves are drawn over, and their areas taken. */
+    /** The axes over which curves are drawn and their areas taken. */
     axes: z.array(z.enum(axes)).min(1).default(["episodes"]),
     /** Values whose first crossing on a curve is reported, all of them. */
     targets: z.array(z.number()).default([]),
@@ -75,7 +75,7 @@ const studySchema = z
 
 export type Study = z.output<typeof studySchema> & { readonly name: string };
 
-/** What a file in `studies/` exports as its default: its worlds and arms with settings as a configuration file has them. */
+/** The default export of a file in `studies/`: its worlds and arms with settings as a configuration file has them. */
 export type StudyDefinition = Omit<z.input<typeof studySchema>, "worlds" | "arms"> & {
   readonly worlds: Readonly<Record<string, Omit<z.input<typeof world>, "config"> & { readonly config: UserConfig }>>;
   readonly arms: Readonly<Record<string, Omit<z.input<typeof arm>, "config"> & { readonly config: UserConfig }>>;
@@ -92,7 +92,7 @@ export function parseStudy(id: string, exported: unknown): Study {
   return study;
 }
 
-/** What tells the runs of a study apart. */
+/** The properties that distinguish the runs of a study. */
 export interface RunKey {
   readonly world: string;
   readonly arm: string;

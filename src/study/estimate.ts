@@ -9,7 +9,7 @@ export function secondsPerRun(study: Study, world: string, outcomes: readonly Ru
   return measured.length > 0 ? mean(measured) : study.worlds[world].secondsPerRun;
 }
 
-/** Returns the seconds that the part still needs, with so many idle cores. */
+/** Returns the seconds that the part still needs, with `jobs` idle cores. */
 export function estimate(study: Study, outcomes: readonly RunOutcome[], part: Part, jobs: number): number {
   const seconds = remaining(study, outcomes, part).map(({ world, runs }) => runs * secondsPerRun(study, world, outcomes));
   return seconds.reduce((sum, value) => sum + value, 0) / jobs;

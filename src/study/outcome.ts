@@ -8,7 +8,7 @@ import type { Axis, RunKey, Study } from "./definition.ts";
 const values = z.array(z.number());
 
 const pointSchema = z.object({
-  /** What training had spent by then. */
+  /** The spending of training by then: steps, episodes, tool calls and sampled tokens. */
   steps: z.int(),
   episodes: z.int(),
   toolCalls: z.number(),
@@ -17,7 +17,7 @@ const pointSchema = z.object({
   values,
 });
 
-/** What is kept of a run: one small file each, from which everything else is computed. */
+/** The record that is kept of a run: one small file each, from which everything else is computed. */
 export const runOutcomeSchema = z.object({
   world: z.string(),
   arm: z.string(),
@@ -82,7 +82,7 @@ export function outcomeOf(folder: string, { study, key, steps, cpuSeconds, ...co
   };
 }
 
-/** What training had spent after so many steps, evaluations left out. */
+/** Returns a function from a number of steps to what training had spent after them, evaluations left out. */
 function spending(folder: string): (steps: number) => Record<Axis, number> {
   const metrics = readMetrics(folder).map((record) => record.metrics);
   const timings = readTimings(folder);

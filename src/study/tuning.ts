@@ -8,7 +8,7 @@ export const fallOf = 0.1;
 /** Rates are good where the mean of the tuning runs is at most this much below that of the best rate. */
 export const goodWithin = 0.05;
 
-/** What the tuning runs of an arm say of one learning rate. */
+/** The results of the tuning runs of an arm for one learning rate. */
 export interface RateResult {
   readonly rate: number;
   /** Tuning runs, and how many of them survived. */

@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 
-/** What the transport reads of an answer. */
+/** The parts of an answer that the transport reads. */
 export interface TinkerResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null };

@@ -3,7 +3,7 @@ import { TinkerError } from "./errors.ts";
 
 /** Servers check little of what they are sent, and one NaN or foreign token id can spoil every model of a server: so the client checks. */
 
-/** What is known of a model. An unknown limit is not checked. */
+/** The limits that are known of a model. An unknown limit is not checked. */
 export interface ModelLimits {
   /** Token ids are 0 … vocabularySize − 1. */
   readonly vocabularySize?: number;

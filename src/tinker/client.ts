@@ -50,7 +50,7 @@ export interface TinkerOptions {
 
 export interface CreateModelOptions extends ModelLimits {
   readonly baseModel: string;
-  /** Of the LoRA adapter. 0 trains the model itself, where a server can. */
+  /** The rank of the LoRA adapter. 0 trains the model itself, where a server can. */
   readonly rank: number;
   /** Decides the adapter's first values. */
   readonly seed?: number;

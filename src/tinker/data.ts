@@ -5,7 +5,7 @@ export interface Datum {
   readonly tokens: readonly TokenId[];
   /** As many as tokens. */
   readonly targets: readonly TokenId[];
-  /** What the loss asks for, as many numbers as targets: "weights", "advantages", "logprobs" … */
+  /** The inputs that the loss asks for, as many numbers as targets: "weights", "advantages", "logprobs" … */
   readonly inputs?: Readonly<Record<string, readonly number[]>>;
 }
 

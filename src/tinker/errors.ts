@@ -19,7 +19,7 @@ export const tinkerErrorKinds = [
 export type TinkerErrorKind = (typeof tinkerErrorKinds)[number];
 
 /**
- * What can be done:
+ * The retry that is possible:
  * - `never`: the same call fails in the same way
  * - `later`: nothing was applied; the same call may succeed later
  * - `from-checkpoint`: the model's state is in doubt; open a new model and load its last checkpoint
@@ -29,7 +29,7 @@ export type TinkerRetry = "never" | "later" | "from-checkpoint";
 export interface TinkerErrorDetails extends ErrorDetails {
   readonly kind: TinkerErrorKind;
   readonly retry: TinkerRetry;
-  /** Of the answer, if there was one. */
+  /** The status of the answer, if there was one. */
   readonly status?: number;
 }
 

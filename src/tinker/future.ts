@@ -14,7 +14,7 @@ export interface FutureOptions {
   readonly of: string;
   /** Whether the result is binary. */
   readonly protobuf: boolean;
-  /** What a failed execution means for the caller: a pass of training leaves the model in doubt, a sample does not. */
+  /** The meaning of a failed execution for the caller: a pass of training leaves the model in doubt, a sample does not. */
   readonly onFailure: TinkerRetry;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { TinkerError } from "./errors.ts";
 
-/** What a server is sent in X-API-Key: the key itself, or a short-lived token that the key is traded for. */
+/** The credential that a server is sent in X-API-Key: the key itself, or a short-lived token that the key is traded for. */
 export class Credential {
   readonly #key: string | undefined;
   #exchange: (() => Promise<string>) | undefined;

@@ -3,7 +3,7 @@ import type { ChunkLimits } from "./chunks.ts";
 import { TinkerError } from "./errors.ts";
 import type { Transport } from "./transport.ts";
 
-/** What models and samplers of a session share. */
+/** The parts that models and samplers of a session share. */
 export interface Connection {
   readonly transport: Transport;
   readonly chunks: ChunkLimits;

@@ -25,9 +25,9 @@ export interface TransportOptions {
 export interface TinkerLogEntry {
   readonly method: "GET" | "POST" | "DELETE";
   readonly path: string;
-  /** Of the answer; undefined if there was none. */
+  /** The status of the answer; undefined if there was none. */
   readonly status: number | undefined;
-  /** What broke, if there was no answer. */
+  /** A description of what broke, if there was no answer. */
   readonly failure: string | undefined;
   readonly ms: number;
   /** From 1. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { ConfigError, ToolError } from "../core/errors.ts";
 import { type JsonSchema, parametersAsJsonSchema, type Tool, type ToolContext } from "./tool.ts";
 
-/** What is used of a `tool()` of the AI SDK (the npm package `ai`, versions 5 to 7), which need not be installed. */
+/** The parts that are used of a `tool()` of the AI SDK (the npm package `ai`, versions 5 to 7), which need not be installed. */
 export interface AiSdkTool {
   readonly description?: string;
   /** A zod schema, or what `jsonSchema()` makes. */
@@ -102,7 +102,7 @@ const outputShape = z.discriminatedUnion("type", [
   z.object({ type: z.literal("content"), value: z.array(z.looseObject({ type: z.string(), text: z.string().optional() })) }),
 ]);
 
-/** What the model reads of the SDK's own form of a result. */
+/** Returns what the model reads of the SDK's own form of a result. */
 function shown(modelOutput: unknown): unknown {
   const output = outputShape.parse(modelOutput);
   switch (output.type) {

@@ -16,7 +16,7 @@ export const limitSettings = z.strictObject({
 });
 export type LimitSettings = z.input<typeof limitSettings>;
 
-/** What a call may wait for its turn, beyond the time that its attempts may take. */
+/** The time that a call may wait for its turn, beyond the time that its attempts may take. */
 const patienceMs = 60_000;
 
 /**

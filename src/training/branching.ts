@@ -11,7 +11,8 @@ import type { TrainingConfig } from "./config.ts";
 import { trainingTasks } from "./tasks.ts";
 
 /**
- * How the environment's state comes to a fork, told by an episode of the first training task; undefined where rollouts do not branch.
+ * Returns how the environment's state gets to a fork, which an episode of the first training task shows; undefined where rollouts
+ * do not branch.
  * @throws ConfigError where rollouts are to branch and cannot
  */
 export async function checkBranching(
@@ -49,7 +50,10 @@ export function toolCallsSpent(trajectories: readonly Trajectory[]): number {
   }, 0);
 }
 
-/** What a step's trees show. `entropyRise` is the mean ΔH of all turns at which branching was a question; the rest are counts. */
+/**
+ * Computes what a step's trees show. `entropyRise` is the mean ΔH of all turns at which branching was a question; the rest are
+ * counts.
+ */
 export function branchingMetrics(groups: readonly Group[], { branching, groupSize }: TrainingConfig["rollout"]): Metrics {
   if (branching === "off") return {};
   const trajectories = groups.flatMap((group) => group.trajectories);

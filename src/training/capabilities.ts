@@ -10,7 +10,7 @@ export interface Need {
   readonly capability: Capability;
   readonly setting: string;
   readonly value: unknown;
-  /** What the setting can be on an engine that lacks it. */
+  /** The value that the setting can have on an engine that lacks it. */
   readonly instead: string;
   readonly hint?: string;
 }

@@ -17,7 +17,7 @@ export const configFileNames = [
 ] as const;
 
 /**
- * What `retrograde.config.ts` exports as its default; an empty configuration where there is no such file. It is not checked
+ * Returns what `retrograde.config.ts` exports as its default; an empty configuration where there is no such file. It is not checked
  * yet: `resolveConfig` does that.
  * @param path a file to load instead
  * @throws ConfigError where the file is missing, does not load, or exports no configuration
@@ -42,8 +42,8 @@ const notesSchema = z.object({
 });
 
 /**
- * What a configuration file says about itself in exports beside its default: `sources`, where each setting's value is from, by its path;
- * and `notes`, what the settings cannot say.
+ * Returns what a configuration file says about itself in exports beside its default: `sources`, where each setting's value is from,
+ * by its path; and `notes`, what the settings cannot say.
  * @throws ConfigError where these have another form
  */
 export async function loadConfigNotes(path?: string, folder = process.cwd()): Promise<z.output<typeof notesSchema>> {

@@ -36,7 +36,7 @@ export const trainingConfigSchema = z.strictObject({
   /** How the model's chat template is used. */
   chat: chatSettingsSchema.optional(),
   algorithm: algorithmConfigSchema,
-  /** What the reward is the sum of. The environment's own reward if left out. */
+  /** The parts that the reward is the sum of. The environment's own reward if left out. */
   rewards: rewardsSchema.optional(),
   rollout: z
     .strictObject({
@@ -56,7 +56,7 @@ export const trainingConfigSchema = z.strictObject({
        * "sum" trains on their sum, the return.
        */
       turnRewards: z.enum(["per-turn", "sum"]).optional(),
-      /** Of one action. Office actions take about 20. */
+      /** The most tokens of one action. Office actions take about 20. */
       maxTokens: z.int().min(1).default(96),
       /** 1, so that the policy that is sampled is the model itself. */
       temperature: z.number().positive().default(1),
@@ -85,18 +85,20 @@ export const trainingConfigSchema = z.strictObject({
       /** For a model of a few million parameters: 1e-4 was slower, 6e-4 too much (office study). */
       learningRate: z.number().positive().default(2e-4),
       beta1: z.number().min(0).lt(1).default(0.9),
-      /** Of Llama 2 (arXiv:2307.09288, §2.2) and the office study; PyTorch's 0.999 forgets too slowly for a hundred steps. */
+      /**
+       * The value of Llama 2 (arXiv:2307.09288, §2.2) and the office study; PyTorch's 0.999 forgets too slowly for a hundred steps.
+       */
       beta2: z.number().min(0).lt(1).default(0.95),
       epsilon: z.number().positive().default(1e-8),
       weightDecay: z.number().min(0).default(0),
       /** The norm that larger gradients are scaled down to. */
       clipNorm: z.union([z.number().positive(), z.literal("off")]).default(1),
-      /** What the learning rate does after the warm-up: stays, or falls to 0 at the last step. */
+      /** The course of the learning rate after the warm-up: it stays, or falls to 0 at the last step. */
       schedule: z.enum(["constant", "linear", "cosine"]).default("linear"),
       warmupSteps: z.int().min(0).default(0),
     })
     .prefault({}),
-  /** What samples and trains the model. */
+  /** The engine that samples and trains the model. */
   engine: engineSchema.prefault(defaultEngine),
   steps: z.int().min(1).default(60),
   seed: z.int().default(1),
@@ -104,7 +106,10 @@ export const trainingConfigSchema = z.strictObject({
   evaluation: z
     .strictObject({
       split: splitName.default("test"),
-      /** As many as fit beside ten minutes of training. Fewer tell little: a model read 0.53 on 64 tasks and 0.39 on 256. 0: no evaluation. */
+      /**
+       * As many as fit beside ten minutes of training. Fewer show little: a model read 0.53 on 64 tasks and 0.39 on 256. 0: no
+       * evaluation.
+       */
       tasks: z.int().min(0).default(160),
       /** Attempts at each task. */
       k: z.int().min(1).default(2),
@@ -113,7 +118,9 @@ export const trainingConfigSchema = z.strictObject({
       greedy: z.boolean().default(true),
       /** Evaluates on the challenge split too. */
       challenge: z.boolean().default(false),
-      /** While training: every so many steps, one attempt at each of the tasks. On another split, since settings are chosen by it. */
+      /**
+       * While training: every `every` steps, one attempt at each of the tasks. On another split, since settings are chosen by it.
+       */
       during: z
         .strictObject({
           every: z.int().min(0).default(0),
@@ -131,7 +138,7 @@ export const trainingConfigSchema = z.strictObject({
       exact: z.boolean().default(true),
     })
     .prefault({}),
-  /** What is kept of an update beside its metrics. Moves no number. */
+  /** The records that are kept of an update beside its metrics. They move no number. */
   record: z
     .strictObject({
       /** Weights, log-probs and ratios of every token in every optimiser step. */
@@ -151,7 +158,7 @@ export const trainingConfigSchema = z.strictObject({
       strict: z.boolean().default(false),
       /** The most that judges among the rewards may spend, over all processes of the run. No limit if left out. */
       judgeCalls: z.int().min(1).optional(),
-      /** Of questions and answers together. */
+      /** The most tokens of questions and answers together. */
       judgeTokens: z.int().min(1).optional(),
     })
     .prefault({}),
@@ -163,7 +170,7 @@ export const trainingConfigSchema = z.strictObject({
 const maxEpisodesOfStep = 100_000;
 const maxEvaluatedEpisodes = 1_000_000;
 
-/** What settings of different parts ask of each other. */
+/** Checks what settings of different parts ask of each other. */
 const consistentSchema = trainingConfigSchema
   .refine(({ rollout }) => rollout.tasksPerStep * rollout.groupSize <= maxEpisodesOfStep, {
     path: ["rollout", "groupSize"],
@@ -202,7 +209,7 @@ type Settings = z.input<typeof trainingConfigSchema>;
 /** Settings of the local engine, which is the default: its kind can be left out. */
 type LocalShorthand = Omit<Extract<Settings["engine"], { kind: "local" }>, "kind">;
 
-/** What a user writes: everything is optional, names stand for the defaults of what they name. */
+/** The configuration that a user writes: everything is optional, and names mean the defaults of what they name. */
 export interface UserConfig extends Omit<Settings, "environment" | "algorithm" | "rewards" | "engine"> {
   readonly environment?: string | Settings["environment"] | Environment;
   readonly engine?: EngineKind | Settings["engine"] | LocalShorthand;
@@ -265,7 +272,10 @@ const chosenByDefault = {
   engine: defaultEngine,
 };
 
-/** What an algorithm's kind chooses, in both halves: batches of fewer tasks than it has mini-batches are dealt into as many as there are tasks. */
+/**
+ * Returns what an algorithm's kind chooses, in both halves: batches of fewer tasks than it has mini-batches are dealt into as many
+ * as there are tasks.
+ */
 function chosenByAlgorithm(asked: unknown): unknown {
   const { algorithm, rollout } = isRecord(asked) ? asked : {};
   if (!isRecord(algorithm)) return undefined;

@@ -17,7 +17,7 @@ export interface ObservedPolicy {
  */
 export function observeCredits(policy: Policy): ObservedPolicy {
   const credits: Visited[] = [];
-  /** Of the optimiser step that is being prepared. */
+  /** The credits of the optimiser step that is being prepared. */
   let open: Visited[] = [];
   const first = new Map<string, readonly number[]>();
   const latest = new Map<string, Visited>();

@@ -3,7 +3,7 @@ import type { EvaluationRecord, StepRecord, Summary, TimingRecord, Warning } fro
 
 export type Phase = "evaluate" | "rollout" | "reward" | "update" | "checkpoint";
 
-/** What a run tells while it works, in this order. Listeners only look; nothing they do changes a run. */
+/** The events that a run reports while it works, in this order. Listeners only look; nothing they do changes a run. */
 export type TrainingEvent =
   | { readonly type: "run-started"; readonly folder: string; readonly steps: number; readonly resumedAt: number }
   /** A phase begins. `step` is the step that it belongs to; 0 for the evaluation at the start. */
@@ -15,7 +15,7 @@ export type TrainingEvent =
   | { readonly type: "checkpointed"; readonly step: number; readonly folder: string }
   /** A person has paused the run before a step, or let it go on. */
   | { readonly type: "control"; readonly step: number; readonly state: "running" | "paused" }
-  /** What a user may want to know of a run that is as it should be. */
+  /** A message that a user may want to know of a run that is as it should be. */
   | { readonly type: "notice"; readonly message: string }
   /** `warning`, where it is one of those that src/training/watch names. */
   | { readonly type: "warning"; readonly message: string; readonly warning?: Warning }

@@ -6,7 +6,7 @@ import type { TextProtocol } from "../environments/protocol.ts";
 import { withinTime } from "../rollouts/deadline.ts";
 import type { Tool } from "../tools/tool.ts";
 
-/** What a model is shown first in an environment. */
+/** The prompt that a model is shown first in an environment. */
 export interface FirstPrompt {
   readonly messages: readonly Message[];
   readonly tools: readonly Tool[];

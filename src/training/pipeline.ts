@@ -126,8 +126,8 @@ export class RolloutPipeline implements RolloutSource {
 }
 
 /**
- * What a batch tells while it is sampled in the background: warnings at once, its phases and progress once the trainer waits for it, so that
- * listeners see one phase after the other.
+ * Passes on what a batch reports while it is sampled in the background: warnings at once, its phases and progress once the trainer
+ * waits for it, so that listeners see one phase after the other.
  */
 class HeldEvents {
   readonly tell: OnEvent;

@@ -7,8 +7,8 @@ import { toolCallsSpent } from "./branching.ts";
 export { succeeded };
 
 /**
- * What a step's rollouts show. Means are over episodes, `entropy` (nats) over action tokens; the rest are counts, to which turns that
- * the branches of a tree share contribute once.
+ * Computes what a step's rollouts show. Means are over episodes, `entropy` (nats) over action tokens; the rest are counts, to which
+ * turns that the branches of a tree share contribute once.
  * @param weightVersion that of the engine: turns of another are stale
  */
 export function rolloutMetrics(groups: readonly Group[], weightVersion: number): Metrics {

@@ -8,9 +8,9 @@ import type { StepArguments } from "./step.ts";
 /** The rollouts of a step, as its update takes them. */
 export interface StepRollouts extends Sampled {
   readonly sampledTokens: number;
-  /** Of sampling on a server. */
+  /** The statistics of sampling on a server. */
   readonly remote?: RemoteStats;
-  /** Of those that were sampled ahead. */
+  /** The measures of rollouts that were sampled ahead. */
   readonly ahead?: {
     /** Training steps that the trainer's weights are newer than those that sampled. */
     readonly staleness: number;
@@ -36,7 +36,7 @@ export interface RolloutSource {
   close(): Promise<void>;
 }
 
-/** @param saved the folder of `saveState`, where a run goes on */
+/** @param saved the folder of `saveState`, where a run continues */
 export function rolloutSource(args: StepArguments, progress: Progress, saved: string | undefined): Promise<RolloutSource> {
   return args.config.rollout.ahead > 0 ? RolloutPipeline.open(args, progress, saved) : Promise.resolve(sampledInStep(args));
 }

@@ -6,9 +6,9 @@ import type { OnEvent } from "./events.ts";
 const pollMs = 250;
 
 /**
- * What people ask of a run while it is trained. Requests are taken between steps and recorded with the step that they take effect at. A run
- * that is resumed or replayed finds a change of the learning rate in its records and applies it at the same step; pauses move no number and
- * are not repeated.
+ * Takes the requests that people make of a run while it is trained. Requests are taken between steps and recorded with the step
+ * that they take effect at. A run that is resumed or replayed finds a change of the learning rate in its records and applies it at
+ * the same step; pauses move no number and are not repeated.
  */
 export class RunControl {
   readonly #folder: string;

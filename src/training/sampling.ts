@@ -122,7 +122,7 @@ async function playBatch(
   return { ...rewarded, learned, rolloutSeconds: (rolled - started) / 1000, rewardSeconds: (performance.now() - rolled) / 1000 };
 }
 
-/** Of all batches: the mean reward of the scored episodes, and the sums of what parts have counted. */
+/** Computes the mean reward of the scored episodes of all batches, and the sums of what parts have counted. */
 function rewardMetrics(batches: readonly Batch[]): Metrics {
   const summed: Record<string, number | null> = {};
   for (const { metrics } of batches)

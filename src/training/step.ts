@@ -26,7 +26,7 @@ export interface StepArguments {
   readonly engine: Engine;
   readonly chat: Chat;
   readonly environment: Environment;
-  /** What the reward is made of; the environment's own if left out. */
+  /** The parts that the reward is made of; the environment's own if left out. */
   readonly rewards?: readonly RewardPart[];
   readonly onEvent: OnEvent;
   readonly signal?: AbortSignal;
@@ -40,7 +40,7 @@ export interface StepResult {
   readonly record: StepRecord;
   readonly timing: TimingRecord;
   readonly trajectories: readonly Trajectory[];
-  /** What the update did with every turn. Undefined where that is not recorded. */
+  /** The record of what the update did with every turn. Undefined where that is not recorded. */
   readonly credits?: readonly TurnCredit[];
   /** Groups that the update learned from. */
   readonly trained: readonly Group[];
@@ -134,7 +134,7 @@ function turnVersions({ trajectories }: Group): number[] {
   return trajectories.flatMap(({ turns }) => turns.map(({ weightVersion }) => weightVersion));
 }
 
-/** What a step exchanged with a server; nothing for an engine in this process. */
+/** Returns what a step exchanged with a server; nothing for an engine in this process. */
 function remoteTiming(parts: readonly (RemoteStats | undefined)[]): Partial<TimingRecord> {
   const given = parts.filter((part) => part !== undefined);
   if (given.length === 0) return {};

@@ -17,7 +17,7 @@ const orderedTasks = 2 ** 24;
 
 /**
  * The training tasks from a position on. A split without end is drawn from at random; one with an end is gone through in a
- * new order each time. Position and seed decide alone, so a resumed run goes on with the task that was next.
+ * new order each time. Position and seed decide alone, so a resumed run continues with the task that was next.
  * @param timeoutMs for each answer of the environment
  * @throws EnvError if it gives no task, or none in time
  */

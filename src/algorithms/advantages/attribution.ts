@@ -36,7 +36,7 @@ function sharedMeans({ trajectories }: Group, ofLeaf: (id: TrajectoryId) => numb
 }
 
 /**
- * What every turn of a leaf has, those included that it shares.
+ * Returns the values of every turn of a leaf, those included that it shares.
  * @param perOwnTurn by trajectory, one value for each of its turns from its own first one on
  */
 export function alongPaths<Value>(

@@ -8,7 +8,7 @@ import type { TokenRows } from "../objectives/objective.ts";
  *
  * The steps k are action tokens, or turns: what the environment wrote in between is no step and is not discounted.
  * @param rewards r_k; values V_k of the state before step k, in units of the return
- * @param ends whether a row is the last of its trajectory, which goes on in the next row where it is not; all rows if left out
+ * @param ends whether a row is the last of its trajectory, which continues in the next row where it is not; all rows if left out
  * @returns advantages, and the returns A_k + V_k that the critic is fitted to
  * @throws ShapeError if rows do not fit each other
  */

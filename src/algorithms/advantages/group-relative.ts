@@ -7,7 +7,7 @@ import { differ } from "./statistics.ts";
 /** One advantage per trajectory, by its id. */
 export type Advantages = ReadonlyMap<TrajectoryId, number>;
 
-/** What a group of one gets: 0, since there is nothing to compare with, or its bare return, as in verl. */
+/** The advantage that a group of one gets: 0, since there is nothing to compare with, or its bare return, as in verl. */
 export type SingletonGroups = "zero" | "raw";
 
 export interface GroupRelativeOptions {

@@ -2,7 +2,7 @@ import type { TokenRows } from "../objectives/objective.ts";
 
 /**
  * G_k = r_k + γ G_{k+1}. REINFORCE++ (arXiv:2501.03262) takes it over action tokens, GiGPO over turns.
- * @param ends whether a row is the last of its trajectory, which goes on in the next row where it is not; all rows if left out
+ * @param ends whether a row is the last of its trajectory, which continues in the next row where it is not; all rows if left out
  */
 export function discountedReturns(rewards: TokenRows, gamma: number, ends?: readonly boolean[]): number[][] {
   const returns = new Array<number[]>(rewards.length);

@@ -8,8 +8,8 @@
 export type Aggregation = "token-mean" | "sequence-mean-token-mean" | { readonly tokenSumOver: number };
 
 /**
- * What the loss of one token counts in the scalar, for each sequence: the scalar is Σ_b c_b Σ_t ℓ_bt.
- * A sequence without tokens counts as none (as in verl since 2026; older code divides by it all the same); its c is 0.
+ * Computes how much the loss of one token counts in the scalar, for each sequence: the scalar is Σ_b c_b Σ_t ℓ_bt.
+ * A sequence without tokens counts as none (as in verl since 2026; older code still divides by it); its c is 0.
  * @param lengths n_b, the number of action tokens of each sequence
  */
 export function tokenScales(lengths: readonly number[], aggregation: Aggregation): number[] {

@@ -35,7 +35,7 @@ export function crossEntropy(logprobs: Logprobs, tokenScales: readonly number[])
   return reinforce({ logprobs, advantages: logprobs.map((row) => row.map(() => 1)), tokenScales }, { level: "token" });
 }
 
-/** Of equal numbers their own value, without rounding. */
+/** Computes the mean of a row; for equal numbers their own value, without rounding. */
 function meanOf(row: readonly number[]): number {
   let sum = 0;
   let equal = true;

@@ -5,7 +5,7 @@ export interface ValueBatch {
   /** V now, and V at the start of the update: B rows, one number per token, in units of the return. */
   readonly values: Values;
   readonly oldValues: Values;
-  /** What V is fitted to. */
+  /** The targets that V is fitted to. */
   readonly returns: TokenRows;
   readonly tokenScales: readonly number[];
 }

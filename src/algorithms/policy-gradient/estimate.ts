@@ -14,7 +14,7 @@ import type { AdvantageConfig } from "../settings/parts.ts";
 import { type Episode, spread, trajectoryEnds, turnsOf, withReturns } from "../step/episodes.ts";
 import type { FixedRows } from "../step/minimise.ts";
 
-/** What advantages are estimated from. */
+/** The data that advantages are estimated from. */
 export interface Evidence {
   readonly groups: readonly Group[];
   /** β·κ per token, taken from the reward. */
@@ -27,13 +27,13 @@ export interface Evidence {
 export interface Estimate {
   readonly episodes: readonly Episode[];
   readonly advantages: TokenRows;
-  /** What a critic is fitted to. NaN at tokens that are no step of their own: it is not fitted there. */
+  /** The targets that a critic is fitted to. NaN at tokens that are no step of their own: it is not fitted there. */
   readonly returns?: TokenRows;
   readonly metrics: UpdateMetrics;
 }
 
 /**
- * Advantages of every kind, per token. Those that are one number per trajectory or turn stand at each of its tokens.
+ * Advantages of every kind, per token. Those that are one number per trajectory or turn are repeated at each of its tokens.
  * @throws EnvError for a return that is not finite, ShapeError if two trajectories share an id
  */
 export function estimate(config: AdvantageConfig, evidence: Evidence): Estimate {
@@ -207,8 +207,8 @@ function gigpo(
 }
 
 /**
- * What a turn answers to: the ids of its context that follow the previous turn's context and action; its whole context where there is
- * no previous turn or where the template rewrote history.
+ * Returns what a turn answers to: the ids of its context that follow the previous turn's context and action; its whole context
+ * where there is no previous turn or where the template rewrote history.
  */
 export function anchorState(turns: readonly (ActionInContext & Pick<Turn, "rewritten">)[], index: number): string {
   const { context, rewritten } = turns[index];

@@ -155,7 +155,7 @@ function movingEpisodes(episodes: readonly Episode[], moves: (turn: ActionInCont
 interface Rows {
   readonly episodes: readonly Episode[];
   readonly turns: readonly Episode["turns"][number][];
-  /** What a token counts: one number per turn, and one per trajectory. */
+  /** The scale of a token in the loss: one number per turn, and one per trajectory. */
   readonly scales: readonly number[];
   readonly episodeScales: readonly number[];
 }

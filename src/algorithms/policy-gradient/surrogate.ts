@@ -10,7 +10,7 @@ import { reinforce } from "../objectives/reinforce.ts";
 import { sapo } from "../objectives/sapo.ts";
 import type { UpdateConfig } from "../settings/parts.ts";
 
-/** What one row of an update rule's batch is. At token level it makes no difference, and turns need no copying. */
+/** Returns what one row of an update rule's batch is. At token level it makes no difference, and turns need no copying. */
 export function rowsOf(update: UpdateConfig): "turns" | "trajectories" {
   return update.kind === "gmpo" || ("level" in update && update.level === "sequence") ? "trajectories" : "turns";
 }

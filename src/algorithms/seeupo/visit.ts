@@ -29,7 +29,7 @@ export interface Update {
   readonly tally: MetricTally;
 }
 
-/** What is fixed during a visit. */
+/** The values that are fixed during a visit. */
 export interface VisitStart {
   readonly oldLogprobs: Logprobs;
   /** A* = M·Â, one per sample. */
@@ -75,7 +75,7 @@ export function weightsAtRatioOne({ importance }: Update, visit: Visit, advantag
   return visit.samples.map(({ action }, i) => action.map((_, t) => scales[i] * advantages[i] * (importances?.[i][t] ?? 1)));
 }
 
-/** What a token of each sample counts in the mean of means. */
+/** Computes how much a token of each sample counts in the mean of means. */
 function scalesOf({ samples, rows }: Visit): number[] {
   return samples.map(({ action }) => 1 / (rows * action.length));
 }

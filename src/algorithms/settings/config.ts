@@ -22,7 +22,7 @@ const seeupo = z.strictObject({
   form: z.enum(["fused", "textbook"]).default("fused"),
   /** One number per trajectory (paper), or per turn, from the sub-tree below it, where rollouts branch. */
   advantage: z.enum(["trajectory", "tree"]).default("trajectory"),
-  /** What divides R − mean of its group: the batch's deviation after centring (paper), the group's, or nothing. */
+  /** The divisor of R − mean of its group: the batch's deviation after centring (paper), the group's, or nothing. */
   normalisation: z.enum(["batch", "group", "none"]).default("batch"),
   /** Normalised advantages are limited to ± this. 3 in SeeUPO's code. */
   advantageBound: z.number().positive().default(3),
@@ -30,9 +30,9 @@ const seeupo = z.strictObject({
   singletonGroups,
   /** Whether advantages are multiplied by M, the product of the ratios of the turns visited before. Off for ablations. */
   advantageFactor: z.boolean().default(true),
-  /** Of the loss. 0.2: SeeUPO's launch files. */
+  /** The clip range of the loss. 0.2: SeeUPO's launch files. */
   clip: clipRange(0.2, 0.2),
-  /** Of r and of M. 0.2: the paper's [0.8, 1.2]. */
+  /** The clip range of r and of M. 0.2: the paper's [0.8, 1.2]. */
   carryClip: clipRange(0.2, 0.2),
   /** Where the ratio of the loss is taken: one per turn (paper), or per token (what the launch files in effect run). */
   level: z.enum(["turn", "token"]).default("turn"),
@@ -73,7 +73,7 @@ export type SeeupoConfig = Extract<AlgorithmConfig, { kind: "seeupo" }>;
 /** Every algorithm that learns from rollouts by one policy-gradient loss: all but seeupo and sft. */
 export type PresetConfig = Exclude<AlgorithmConfig, { kind: "seeupo" | "sft" }>;
 
-/** What such an algorithm is made of. Every preset's settings are one of these. */
+/** The parts that such an algorithm is made of. Every preset's settings are one of these. */
 export interface Composition {
   readonly advantage: AdvantageConfig;
   readonly update: UpdateConfig;
@@ -96,7 +96,7 @@ export const rolloutAlgorithms: readonly AlgorithmKind[] = algorithmConfigSchema
   .filter((kind) => kind !== "sft");
 
 /**
- * An algorithm's settings with defaults filled in. A name stands for the defaults of what it names.
+ * Returns an algorithm's settings with defaults filled in. A name means the defaults of what it names.
  * @throws ConfigError naming the first setting that is wrong
  * @example
  * resolveAlgorithm({ kind: "seeupo", klCoef: 0.002 }).order; // "reverse"

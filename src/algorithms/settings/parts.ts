@@ -2,8 +2,8 @@ import { z } from "zod";
 import { type KlEstimator, type KlOptions, klEstimators } from "../objectives/kl.ts";
 
 /**
- * What a policy-gradient algorithm is composed of. A preset fixes the kinds of its parts with `fixed` and leaves their numbers open;
- * "custom" names its parts itself.
+ * The parts that a policy-gradient algorithm is composed of. A preset fixes the kinds of its parts with `fixed` and leaves their
+ * numbers open; "custom" names its parts itself.
  */
 
 /** A choice that a preset has made. */
@@ -24,14 +24,17 @@ const gamma = (value: number) => z.number().min(0).max(1).default(value);
 /** Advantages: the settings of each kind, without its kind. */
 export const advantageSettings = {
   gae: {
-    /** What a step is: an action token, or a whole turn. */
+    /** The unit that is a step: an action token, or a whole turn. */
     over: z.enum(["token", "turn"]).default("token"),
     /** γ = λ = 1: verl's defaults, for a return at the end. */
     gamma: gamma(1),
     lambda: gamma(1),
     critic: z
       .strictObject({
-        /** Of the policy's. 1, one rate for both: PPO (arXiv:1707.06347). verl's launch files have 10 (1e-5 and 1e-6). */
+        /**
+         * The critic's learning rate as a multiple of the policy's. 1, one rate for both: PPO (arXiv:1707.06347). verl's launch
+         * files have 10 (1e-5 and 1e-6).
+         */
         learningRateScale: z.number().positive().default(1),
         /** Width around the old value, in units of the return. 0.5: verl's `cliprange_value`. */
         valueClip: z.number().positive().default(0.5),
@@ -110,7 +113,7 @@ export function klOptions(settings: {
   return { estimator: klEstimator, cutOff: cutOff === "off" ? Infinity : cutOff };
 }
 
-/** What any policy-gradient algorithm has besides advantage and update. */
+/** The settings that any policy-gradient algorithm has besides advantage and update. */
 export const commonSettings = {
   /** β, weight of the KL to the reference. 0: TRL's default. 0 saves the reference's pass. */
   klCoef: z.number().min(0).default(0),
@@ -146,7 +149,10 @@ export const overlong = z
   })
   .refine(({ limit, buffer }) => buffer <= limit, { path: ["buffer"], message: "at most the limit" });
 
-/** Sampling goes on until every group of a step has signal, over at most so many batches. 10: DAPO's recipe in verl; 1 is off. */
+/**
+ * Sampling continues until every group of a step has signal, over at most `maxBatches` batches. 10: DAPO's recipe in verl; 1 is
+ * off.
+ */
 export const dynamicSampling = z.strictObject({ maxBatches: z.int().min(1).default(10) });
 export type DynamicSampling = z.output<typeof dynamicSampling>;
 

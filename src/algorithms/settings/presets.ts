@@ -124,7 +124,10 @@ const arpo = preset("arpo", {
   ...{ advantage: groupStd, update: ppu("token"), aggregation: "token-mean" },
   miniBatches: 8,
 }).extend({
-  /** What shared turns get: the sum of their leaves' gradients, the mean of their advantages, or the tree's own. Soft: the paper's choice. */
+  /**
+   * The credit that shared turns get: the sum of their leaves' gradients, the mean of their advantages, or the tree's own. Soft:
+   * the paper's choice.
+   */
   attribution: z.enum(["soft", "hard", "tree"]).default("soft"),
 });
 

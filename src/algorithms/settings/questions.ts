@@ -2,7 +2,10 @@ import type { Capability } from "../../core/policy.ts";
 import type { AlgorithmConfig } from "./config.ts";
 import { presets } from "./presets.ts";
 
-/** What the trainer asks of an algorithm before and while it samples. It reads no setting of an algorithm itself. */
+/**
+ * This file answers what the trainer asks of an algorithm before and while it samples. The trainer reads no setting of an algorithm
+ * itself.
+ */
 
 /** True if an algorithm looks at the rewards of turns where they were given; others see the return alone. */
 export function usesTurnRewards(config: AlgorithmConfig): boolean {
@@ -10,13 +13,13 @@ export function usesTurnRewards(config: AlgorithmConfig): boolean {
   return (["gae", "gigpo", "normalised-returns"] as const).some((kind) => kind === config.advantage.kind);
 }
 
-/** Optimiser steps an epoch that an algorithm of this kind has unless it is told; 1 for those without the setting. */
+/** Returns the optimiser steps an epoch that an algorithm of this kind has unless they are set; 1 for those without the setting. */
 export function defaultMiniBatches(kind: unknown): number {
   const preset = presets.find(({ shape }) => shape.kind.value === kind);
   return preset === undefined ? 1 : preset.shape.miniBatches.parse(undefined);
 }
 
-/** What an engine must have for an algorithm, beyond what every engine has. */
+/** Returns the capabilities that an engine must have for an algorithm, beyond what every engine has. */
 export function needs(config: AlgorithmConfig): readonly Capability[] {
   if (config.kind === "sft") return [];
   const needed: Capability[] = config.klCoef > 0 ? ["reference"] : [];

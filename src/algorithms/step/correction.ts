@@ -11,7 +11,7 @@ export const correctionSchema = z
   .strictObject({
     /** Over what the ratio is multiplied up. Per token: TIS (F. Yao et al., 2025), AReaL (arXiv:2505.24298, §5.2). */
     level: z.enum(["token", "turn", "sequence"]).default("token"),
-    /** What becomes of a weight beyond the bounds: it is set to the bound, or the tokens are left out. */
+    /** The treatment of a weight beyond the bounds: it is set to the bound, or the tokens are left out. */
     beyond: z.enum(["truncate", "mask"]).default("truncate"),
     low: z.number().min(0).default(0),
     /** 2: verl's and TIS's threshold. */

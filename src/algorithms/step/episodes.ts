@@ -43,7 +43,7 @@ export function spread(turns: readonly Turn[], values: readonly number[]): numbe
   return turns.map(({ action }, i) => new Array<number>(action.length).fill(values[i]));
 }
 
-/** What a token of each trajectory counts in the loss: a sequence is a trajectory. */
+/** Computes how much a token of each trajectory counts in the loss: a sequence is a trajectory. */
 export function episodeScales(episodes: readonly Episode[], aggregation: Aggregation): number[] {
   return tokenScales(
     episodes.map(({ turns }) => turns.reduce((sum, { action }) => sum + action.length, 0)),

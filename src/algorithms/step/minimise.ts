@@ -4,7 +4,7 @@ import type { ActionInContext } from "../../core/trajectory.ts";
 import type { UpdateMetrics } from "../metrics.ts";
 import type { LossAndWeights, TokenRows } from "../objectives/objective.ts";
 
-/** What every optimiser step reports. Where none was taken, its norm and learning rate are 0. */
+/** The metrics that every optimiser step reports. Where none was taken, its norm and learning rate are 0. */
 export type StepMetrics = UpdateMetrics & Required<Pick<UpdateMetrics, "loss" | "gradientNorm" | "learningRate">>;
 
 /** The log-probs of all samples to the loss of those that are trained. */
@@ -17,7 +17,7 @@ export interface MinimiseOptions {
   readonly knownWeights?: Weights;
   /** h of an entropy bonus: Σ h·H is added to what is maximised. It is not part of the reported loss, which no engine gives. */
   readonly entropyWeights?: Weights;
-  /** Of the weights at these log-probs, for an update that is recorded. */
+  /** Returns the reasons of the weights at these log-probs, for an update that is recorded. */
   readonly reasons?: (logprobs: Logprobs) => readonly TurnReason[];
 }
 
@@ -29,7 +29,7 @@ export interface Minimised {
 
 /**
  * One optimiser step down a loss: forward, weights, backward, step. Where all weights are 0 no step is taken, since Adam's momentum
- * would move the policy all the same.
+ * would still move the policy.
  * @param loss is called once, and may return fewer rows of weights than there are samples; the samples after them are only looked at
  * @throws EngineError if a log-prob or the loss is not finite; the policy has then not been moved
  */

@@ -6,7 +6,7 @@ export interface OverlongPunishment {
   readonly limit: number;
   /** L_cache: the last tokens before the limit, over which the punishment grows. */
   readonly buffer: number;
-  /** What the full punishment takes from the return. */
+  /** The amount that the full punishment takes from the return. */
   readonly penalty: number;
 }
 

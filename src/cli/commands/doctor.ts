@@ -31,9 +31,9 @@ import { doctorFlags, type SettingValues, settingsOf } from "../settings.ts";
 interface Finding {
   readonly state: "good" | "doubtful" | "bad";
   readonly text: string;
-  /** What to do about it. */
+  /** Says what to do about it. */
   readonly advice?: string;
-  /** What was measured, for programs that read it. */
+  /** The measured values, for programs that read them. */
   readonly values?: Readonly<Record<string, unknown>>;
 }
 
@@ -116,7 +116,7 @@ export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise
   return ready ? 0 : 1;
 }
 
-/** What the environment finds of what it needs, if it looks. */
+/** Returns what the environment finds of what it needs, if it looks. */
 async function diagnosesOf(config: TrainingConfig, user: UserConfig, screen: Screen): Promise<readonly Diagnosis[]> {
   const { name } = config.environment;
   screen.status(`checking ${name} …`);
@@ -127,7 +127,7 @@ async function diagnosesOf(config: TrainingConfig, user: UserConfig, screen: Scr
   }
 }
 
-/** What is measured of this machine: with an engine elsewhere, the processor alone. */
+/** Returns what is measured of this machine: with an engine elsewhere, the processor alone. */
 function machineSettings(engine: EngineConfig): { device: Device; threads: number } {
   return computesHere(engine) ? engine : { device: "cpu", threads: availableParallelism() };
 }
@@ -176,7 +176,7 @@ function checkMemory(): Finding {
   };
 }
 
-/** A core with AVX2 makes some 50 GFLOP/s; below this something stands in the way. */
+/** A core with AVX2 makes some 50 GFLOP/s; below this something slows it down. */
 const slowGflops = 10;
 
 async function checkProducts(threads: number): Promise<Finding> {
@@ -188,7 +188,7 @@ async function checkProducts(threads: number): Promise<Finding> {
   return { state: "good", text, values };
 }
 
-/** What a run with this setting would compute on. */
+/** Reports what a run with this setting would compute on. */
 async function checkDevice(device: Device, threads: number): Promise<Finding> {
   const { provider, description } = await chooseProvider(device, threads);
   return { state: "good", text: description, values: { device, provider } };

@@ -54,7 +54,7 @@ export async function planCommand(flags: PlanFlags, screen: Screen): Promise<voi
   ]);
 }
 
-/** What a configuration file says, and flags on top. */
+/** Returns what a configuration file says, with flags on top. */
 async function planned(flags: PlanFlags): Promise<{ model: string; work: Workload }> {
   const given = flagsOf(flags);
   if (flags.config === undefined) return { model: flags.model ?? "Qwen/Qwen3-14B", work: parseFlags(given) };

@@ -75,7 +75,7 @@ export async function sqlCommand(
   for (const line of table([columns, ...rows.map((row) => columns.map((name) => text(row[name])))])) screen.line(line);
 }
 
-/** What was in a run's files may be anything: a control character is shown as a dot. */
+/** Shows a control character as a dot: the text in a run's files may be anything. */
 function oneLine(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that are meant
   return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, "·").slice(0, 80);

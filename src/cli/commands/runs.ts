@@ -89,7 +89,7 @@ export function showRunCommand(folder: string, { trajectory }: { readonly trajec
   for (const line of episodeHints(folder)) screen.line(line);
 }
 
-/** Each metric's way through the run. Those that never moved are told in one line. */
+/** Returns each metric's way through the run. Those that never moved share one line. */
 export function metricLines(steps: readonly StepRecord[], width: number): string[] {
   const names = [...new Set(steps.flatMap(({ metrics }) => Object.keys(metrics)))];
   const values = (name: string) => steps.map(({ metrics }) => metrics[name] ?? null);

@@ -54,7 +54,7 @@ export async function serveCommand(flags: ServeFlags, screen: Screen): Promise<n
   return 0;
 }
 
-/** What decides between the interfaces. Each checks its own flags. */
+/** The flags that decide between the interfaces. Each interface checks its own flags. */
 export interface ServeFlags {
   readonly tinker?: boolean;
   readonly inference?: boolean;

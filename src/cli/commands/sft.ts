@@ -15,7 +15,7 @@ export async function sftCommand(flags: TrainFlags, screen: Screen): Promise<num
   return runTraining(withoutEnvironment(file, settings) ? { ...file, ...conversationsAlone } : file, settings, flags, screen);
 }
 
-/** What conversations are trained in that belong to no environment: nothing is played, so nothing is evaluated. */
+/** The settings for training on conversations that belong to no environment: nothing is played, so nothing is evaluated. */
 const conversationsAlone: UserConfig = { environment: "conversations", evaluation: { tasks: 0 } };
 
 function withoutEnvironment(file: UserConfig, { environment, model = file.model, algorithm }: UserConfig): boolean {

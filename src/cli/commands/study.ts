@@ -83,7 +83,7 @@ interface Work {
   readonly keep: boolean;
 }
 
-/** Keeps so many processes at work until nothing of the part is left. @returns false if it was interrupted */
+/** Keeps `work.jobs` processes at work until nothing of the part is left. @returns false if it was interrupted */
 async function allRuns(study: Study, work: Work, screen: Screen): Promise<boolean> {
   const interrupt = listenForInterrupt(() => screen.line("Stopping: finished steps are kept. The same command continues."));
   const running = new Map<string, Promise<void>>();

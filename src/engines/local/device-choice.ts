@@ -4,7 +4,7 @@ import { Session } from "./graph/onnx.ts";
 import type { Provider } from "./machine/device.ts";
 import { measurePeak } from "./peak.ts";
 
-/** What a user asks for: a provider, or whichever works here and is fastest. */
+/** The device that a user asks for: a provider, or whichever works here and is fastest. */
 export type Device = Provider | "auto";
 
 export interface Choice {

@@ -48,9 +48,9 @@ export interface LocalEngineOptions {
   readonly model: string;
   /** Threads of ONNX Runtime; all cores if left out. */
   readonly threads?: number;
-  /** What computes; the CPU if left out. `chooseProvider` finds one that works. */
+  /** The provider that computes; the CPU if left out. `chooseProvider` finds one that works. */
   readonly provider?: Provider;
-  /** What runs ONNX models; ONNX Runtime's binding for Node if left out. */
+  /** The library that runs ONNX models; ONNX Runtime's binding for Node if left out. */
   readonly runtime?: Runtime;
   /** Actions sampled side by side; 128 if left out. */
   readonly slots?: number;
@@ -62,7 +62,7 @@ export interface LocalEngineOptions {
   readonly lora?: LoraOptions;
   /** Whether layers compute their activations again in the backward half; where these would fill the memory if left out. */
   readonly recompute?: boolean;
-  /** What the sampler computes with. */
+  /** The settings that the sampler computes with. */
   readonly sampling?: {
     /** Default "float32", and "int8" where the base of an adapter is in 8 bits. */
     readonly weights?: SamplerWeights;
@@ -76,7 +76,7 @@ export interface LoraOptions extends LoraSettings {
   readonly seed: number;
   /** A folder in PEFT format: the adapter to go on with, made with the same settings. A new one if left out. */
   readonly from?: string;
-  /** What the matrices of the frozen layers are held in. Default "float32". */
+  /** The precision that the matrices of the frozen layers are held in. Default "float32". */
   readonly base?: "float32" | "int8";
 }
 
@@ -358,7 +358,7 @@ export class LocalEngine implements Engine {
     return { info, config, samplerOptions, learner: this.#learner, order, base: this.#frozen };
   }
 
-  /** What the sampler computes with. */
+  /** Returns the arrays that the sampler computes with. */
   #all(): Arrays {
     return new Map([...this.#frozen, ...this.#parameters]);
   }

@@ -8,7 +8,7 @@ import { largeBytes, type SamplerWeights } from "./sampling/sampling-graph.ts";
 import { logitBytesOf, longestWholeRow, microBatchTokens, passBytes, rowTokens, wholeLogitBytes } from "./training/learner.ts";
 import { keptBytesOfToken, layerBytesOfToken, pieceBytes, scoreBytes, wholeGraphBytes } from "./training/recompute.ts";
 
-/** What is done with a model, as far as memory depends on it. */
+/** The use of a model, as far as memory depends on it. */
 export interface MemoryUse {
   /** Sampling alone, or training too. */
   readonly training: boolean;
@@ -20,7 +20,7 @@ export interface MemoryUse {
   readonly ahead?: number;
   /** An adapter is trained instead of the model. */
   readonly lora?: LoraSettings & Pick<LoraOptions, "base">;
-  /** What the sampler computes with. Default that of an adapter's base, or "float32". */
+  /** The precision that the sampler computes with. Default that of an adapter's base, or "float32". */
   readonly weights?: SamplerWeights;
   /** For keys and values of rollouts that wait for their next turn. Default 512 MiB. */
   readonly cacheBytes?: number;
@@ -43,7 +43,10 @@ const mostSlots = 128;
 const logitCopies = 7;
 /** A pass: the folded weights, their gradients, the gradient as ONNX Runtime gives it, and its copy. */
 const passCopies = 4;
-/** What a pass takes over the activations that the backward half needs: values in between, and gaps that the allocator leaves. */
+/**
+ * The factor by which a pass exceeds the activations that the backward half needs: values in between, and gaps that the allocator
+ * leaves.
+ */
 const allocation = 1.5;
 /** Layer by layer, sessions keep what they once took: pieces of tokens in two parts and both halves, blocks of scores in both halves. */
 const [pieceCopies, scoreCopies] = [5, 10];
@@ -167,7 +170,7 @@ export function requireMemory(model: string, config: ModelConfig, use: MemoryUse
   });
 }
 
-/** The variable that stands for what is free, where the machine's own word is wrong. */
+/** The variable that states what is free, where the machine's own word is wrong. */
 export const memoryVariable = "RETROGRADE_MEMORY";
 
 /** Tokens below which another change is advised than shorter sequences: the office's episodes have as many. */
@@ -176,7 +179,10 @@ const shortestAdvised = 512;
 /** An adapter as `lora.rank=32` alone makes it. */
 const plainAdapter: LoraSettings = { rank: 32, alpha: 32, targets: "all-linear" };
 
-/** What to do where memory is too little: the least change of the settings with which this model fits, or the size of one that does. */
+/**
+ * Returns what to do where memory is too little: the least change of the settings with which this model fits, or the size of one
+ * that does.
+ */
 export function whatFits(config: ModelConfig, use: MemoryUse, available: number): string {
   const length = longestThatFits(config, use, available);
   const advice = leastChange(config, use, available);

@@ -1,6 +1,6 @@
 import type { Capability } from "../../core/policy.ts";
 
-/** What the probe of a server decides. */
+/** The facts that the probe of a server decides. */
 export interface Probed {
   readonly accumulates: boolean;
   readonly adam: boolean;
@@ -8,7 +8,7 @@ export interface Probed {
   readonly topLogprobs: boolean;
 }
 
-/** What a Tinker server can do for a run, by what the probe found. */
+/** Returns what a Tinker server can do for a run, by what the probe found. */
 export function tinkerCapabilities({ accumulates, adam, clips, topLogprobs }: Probed): Capability[] {
   const has: Readonly<Partial<Record<Capability, boolean>>> = {
     reference: true,

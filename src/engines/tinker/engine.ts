@@ -38,7 +38,7 @@ import { writeWeights } from "./weights.ts";
 export interface TinkerEngineOptions extends TinkerOptions {
   /** Name of the base model on the server. */
   readonly model: string;
-  /** Of the LoRA adapter. 0 trains the model itself, where a server can. */
+  /** The rank of the LoRA adapter. 0 trains the model itself, where a server can. */
   readonly rank: number;
   /** Decides the adapter's first values. */
   readonly seed: number;
@@ -47,7 +47,7 @@ export interface TinkerEngineOptions extends TinkerOptions {
   readonly maxLength: number;
   /** Text of an action; needed for stop strings only. */
   readonly decode?: (tokens: readonly TokenId[]) => string;
-  /** Of an earlier engine on the same server: then no throw-away model is made. */
+  /** The findings of an earlier engine on the same server: then no throw-away model is made. */
   readonly findings?: Findings;
   /** Adam's settings of a server that takes none. Default: those of SkyRL 0.4.0. */
   readonly fixedAdam?: AdamSettings;
@@ -55,7 +55,7 @@ export interface TinkerEngineOptions extends TinkerOptions {
   readonly recoveries?: number;
 }
 
-/** `trainer.policy.optimizer_config` of SkyRL 0.4.0, where its FSDP and Megatron back ends are not told otherwise. */
+/** `trainer.policy.optimizer_config` of SkyRL 0.4.0, where its FSDP and Megatron back ends are not configured otherwise. */
 const skyrlAdam: AdamSettings = { beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0.01 };
 
 /**
@@ -101,7 +101,7 @@ export class TinkerEngine implements Engine {
   /** Passes whose results nobody waits for: they are sent with their step. */
   #unsent: ((model: TinkerModel) => Promise<unknown>)[] = [];
   #sampling = 0;
-  /** Of the present weights, on the present model. */
+  /** The sampler of the present weights, on the present model. */
   #sampler: { readonly generation: number; readonly opened: Promise<TinkerSampler> } | undefined;
   #reference: { readonly path: string; readonly model: TinkerModel } | undefined;
   #stats = emptyStats();

@@ -4,7 +4,7 @@ import type { AdamSettings, Datum, TinkerModel } from "../../tinker/index.ts";
 import { TinkerError } from "../../tinker/index.ts";
 import { type LinearForm, linearForms } from "./linear-form.ts";
 
-/** What was found out about a server. */
+/** The facts that were found out about a server. */
 export interface Findings {
   readonly form: LinearForm;
   /** Every form that was tried, with why it does not fit. */
@@ -95,7 +95,10 @@ const still: AdamSettings = { learningRate: 0, beta1: 0.9, beta2: 0.95, epsilon:
 /** A rate that moves nothing with the settings of `gain`, and Adam by 0.01 a parameter without them. */
 const ignoredRate = 0.01 / epsilon;
 
-/** Whether a step is half as long if it is asked to clip the gradient to half of its norm. Steps are as large as they must be to tell. */
+/**
+ * Whether a step is half as long if it is asked to clip the gradient to half of its norm. Steps are as large as they must be to
+ * show it.
+ */
 async function clipsAt(norm: number, gainOf: (rate: number, clip: number) => Promise<number>): Promise<boolean> {
   for (const [rate, near] of [
     [eta, 0.1],

@@ -30,7 +30,7 @@ export const probedServers: readonly ProbedServer[] = [
   },
 ];
 
-/** What a run can ask for on a server with these findings. */
+/** Returns what a run can ask for on a server with these findings. */
 export function capabilitiesOf({ findings }: ProbedServer): Capability[] {
   const form = linearForms.find(({ name }) => name === findings.form);
   const { adam, clips, topLogprobs } = findings;

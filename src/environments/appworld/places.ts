@@ -24,7 +24,7 @@ export function rootOf({ root }: Pick<AppworldSettings, "root">, env: NodeJS.Pro
   return root ?? (env.APPWORLD_ROOT || join(cacheFolder(env), "appworld-root"));
 }
 
-/** What a user has to type, in order. */
+/** Returns the commands that a user has to type, in order. */
 export function setupCommands(
   root: string,
   env: NodeJS.ProcessEnv = process.env,

@@ -23,7 +23,7 @@ def whose():
 uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error")
 `;
 
-/** Of the log: the last traceback fits. */
+/** The number of characters kept of the log: the last traceback fits. */
 const tailCharacters = 8000;
 const stopMs = 3000;
 
@@ -55,7 +55,7 @@ export class WorldProcess {
   readonly client: WorldClient;
   readonly #child: ChildProcess;
   readonly #ended: Promise<void>;
-  /** Tells this server from another one at the same port, whose world would be shared silently. */
+  /** Distinguishes this server from another one at the same port, whose world would be shared silently. */
   readonly #token: string;
   #log = "";
   #exit: string | undefined;

@@ -10,7 +10,7 @@ export type FormatFault =
   | "box_missing";
 
 /**
- * What is wrong with a response's tags, the first thing in this order; undefined if nothing is.
+ * Returns the first fault of a response's tags, in this order; undefined if there is none.
  *
  * As lenient as the published code: nesting is not looked at, two searches may share a result, and so may a search and a Python call.
  */

@@ -1,4 +1,4 @@
-/** Tells the model the protocol, in our words; ARPO's data files bring the prompt of its authors with every question. */
+/** Explains the protocol to the model, in our words; ARPO's data files bring the prompt of its authors with every question. */
 export const systemPrompt = String.raw`You solve the given question step by step. A Wikipedia search tool and a Python interpreter help you.
 Think first, inside <think> </think>. Whenever you need a fact, write a query inside <search> </search>; whenever you need a calculation, write code inside <python> </python> and print what you want to see. You then read the tool's answer inside <result> </result>, and go on thinking. Finish with the final text inside <answer> </answer>, with the exact answer in \boxed{}.
 For example: <think> what to look for </think> <search> query </search> <result> what was found </result> <think> what to calculate </think> <python> code </python> <result> what it printed </result> <think> what follows </think> <answer> The final answer is \[ \boxed{answer} \] </answer>`;

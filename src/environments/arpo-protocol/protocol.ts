@@ -12,7 +12,7 @@ export interface ProtocolOptions {
   readonly kind?: ProtocolKind;
   /** Calls of a response; what is left out is as in the published code. */
   readonly limits?: Partial<CallLimits>;
-  /** Of the response, results included; 4096 if left out. */
+  /** The largest number of tokens of the response, results included; 4096 if left out. */
   readonly maxResponseTokens?: number;
 }
 
@@ -20,9 +20,10 @@ export interface ProtocolOptions {
  * ARPO's protocol (arXiv:2507.19849, §2.2): `<search>` query `</search>` or `<python>` code `</python>`, answered by `<result>` … `</result>` in
  * the same text.
  *
- * In training the call is what stands between the last tags of the response; an empty one, and one beyond the limits, ends it. In the evaluation it stands
- * between the first tags of the newest output; beyond the limits, and where a query is repeated, the result says so and the response goes on. There a
- * result that the model makes up is taken back, and a model that stops without any closing tag is asked to go on, three times.
+ * In training the call is the text between the last tags of the response; an empty one, and one beyond the limits, ends it. In the
+ * evaluation it is the text between the first tags of the newest output; beyond the limits, and where a query is repeated, the
+ * result says so and the response continues. There a result that the model makes up is taken back, and a model that stops without
+ * any closing tag is asked to continue, three times.
  *
  * The episode's tools have to be called `search` (with a `query`) and `python` (with `code`).
  */
@@ -65,7 +66,7 @@ export function researchProtocol({
 /** How often a model is asked, in the evaluation, for output with a closing tag. */
 const outputs = 4;
 
-/** What the model wrote since the last result, in one piece for each time it was asked. */
+/** Returns the texts that the model wrote since the last result, one for each time it was asked. */
 function unanswered(conversation: readonly Message[]): string[] {
   const last = conversation.findLastIndex(({ role }) => role !== "assistant");
   return conversation.slice(last + 1).map(({ content }) => content);

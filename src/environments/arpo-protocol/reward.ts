@@ -9,7 +9,7 @@ export interface ResearchReward {
   readonly reward: number;
   /** How good the answer is, from 0 to 1, without the bonus. 0 where the format is wrong. */
   readonly quality: number;
-  /** What stands in the answer's last box; "" where the format is wrong. */
+  /** The content of the answer's last box; "" where the format is wrong. */
   readonly answer: string;
   readonly verdict: Verdict;
 }

@@ -36,7 +36,7 @@ export function researchTools(search: SearchProvider, settings: ToolSettings): r
   ];
 }
 
-/** The protocol's Python: each call begins anew, and a last expression is printed. */
+/** Returns the protocol's Python tool: each call starts from nothing, and a last expression is printed. */
 export function pythonTool({ python: limits, limits: { resultLength } }: ToolSettings): Tool {
   const maxOutput = resultLength ?? defaultResultLength;
   const python = createPython({ ...limits, maxOutput, stderr: false });
@@ -81,7 +81,7 @@ function firstCharacters(text: string, count: number): string {
   return text.length <= count ? text : Array.from(text).slice(0, count).join("");
 }
 
-/** What the code printed; where it failed, only how. */
+/** Returns the text that the code printed; where it failed, only how. */
 async function ran(python: Python, code: string, signal: AbortSignal): Promise<string> {
   const { output, error } = await python.run(await printingLast(python, code, signal), signal);
   return error ?? trim(output);

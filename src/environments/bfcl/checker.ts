@@ -3,14 +3,14 @@ import { equal } from "./python/operators.ts";
 import { Session, type SessionStart } from "./session.ts";
 import { publicAttributes } from "./state-text.ts";
 
-/** What a model did in a task: turns of steps of calls. A step that is a text is an answer that could not be decoded. */
+/** A model's actions in a task: turns of steps of calls. A step that is a text is an answer that could not be decoded. */
 export type ModelTurns = readonly (readonly (string | readonly string[])[])[];
 
 export interface Verdict {
   readonly valid: boolean;
   readonly error_type: string | null;
   readonly error_message: string | null;
-  /** Of the first class whose state differs. */
+  /** The attributes that differ, of the first class whose state differs. */
   readonly differing_attributes?: readonly string[];
   /** Results of the ground truth that the model did not get. */
   readonly missing_items?: readonly string[];

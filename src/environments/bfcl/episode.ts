@@ -13,7 +13,7 @@ import type { BfclTask } from "./tasks.ts";
 
 type Documents = ReadonlyMap<string, readonly FunctionDocument[]>;
 
-/** What has happened in an episode. Turns are lists of steps, steps lists of call texts. */
+/** The record of an episode so far. Turns are lists of steps, steps lists of call texts. */
 interface Progress {
   readonly session: Session;
   readonly turns: readonly (readonly (readonly string[])[])[];
@@ -56,7 +56,7 @@ function episodeFrom(task: BfclTask, documents: Documents, settings: BfclSetting
     step = [];
     return turns[current()].length > settings.stepsPerTurn;
   };
-  /** Goes on to the next request, or ends. */
+  /** Continues with the next request, or ends. */
   const nextTurn = (): Reply => {
     if (turns.length === task.userTurns.length) return { done: true };
     turns.push([]);

@@ -10,7 +10,7 @@ import { type Node, parseExpression } from "./python/syntax.ts";
 import { jsonText, str } from "./python/text.ts";
 import { Dict, PyError, type Value } from "./python/values.ts";
 
-/** What the instances of a session begin with. */
+/** The data that the instances of a session begin with. */
 export interface SessionStart {
   readonly taskId: string;
   readonly involvedClasses: readonly string[];
@@ -19,7 +19,7 @@ export interface SessionStart {
   readonly longContext: boolean;
   /** Part of the instances' names, which a model sees where its text arguments hold a tool's name and "(". Default "oracle". */
   readonly modelName?: string;
-  /** What several sessions of one evaluation have in common. Default fresh objects. */
+  /** The objects that several sessions of one evaluation have in common. Default fresh objects. */
   readonly shared?: Shared;
 }
 
@@ -31,7 +31,7 @@ export class Session {
   readonly instances: ReadonlyMap<string, Instance>;
   private readonly start: SessionStart;
   private readonly shared: Shared;
-  /** What instances are called in expressions, by class. */
+  /** The names of the instances in expressions, by class. */
   private readonly nameOf = new Map<string, string>();
   private readonly byName = new Map<string, Instance>();
 

@@ -1,4 +1,4 @@
-/** What a judge said of an answer. "unusable": neither word was in any of its replies. */
+/** The verdict of a judge on an answer. "unusable": neither word was in any of its replies. */
 export type Judged = "correct" | "incorrect" | "unusable";
 
 /** Replies that are asked for until one can be used, as ARPO's evaluation does. */

@@ -8,13 +8,13 @@ export interface AnswerMetrics {
   readonly em: number;
   /** The gold answer is a part of it. */
   readonly acc: number;
-  /** Of their words, as multisets. */
+  /** The F1 of their words, as multisets. */
   readonly f1: number;
   /** The same formula: `mathEqual`. */
   readonly mathEqual: number;
 }
 
-/** Of no prediction at all. */
+/** The metrics where there is no prediction at all. */
 export const noMetrics: AnswerMetrics = { em: 0, acc: 0, f1: 0, mathEqual: 0 };
 
 /** The metrics of mathematics. */
@@ -62,7 +62,8 @@ export function goldsOf(gold: string | readonly string[]): readonly string[] {
 }
 
 /**
- * What is evaluated: the last box of the last answer, without it the whole answer; without an answer the last box of all. "" if there is none.
+ * Returns the text that is evaluated: the last box of the last answer, without it the whole answer; without an answer the last box
+ * of all. "" if there is none.
  * An empty box is none, and an empty answer is none. A `\text{…}` that fills its box is taken off.
  */
 export function predictionOf(output: string): string {
@@ -87,7 +88,7 @@ function between(opening: string, text: string): string | undefined {
   return text.startsWith(opening) && text.endsWith("}") ? text.slice(opening.length, -1) : undefined;
 }
 
-/** What is evaluated where there is no prediction. */
+/** Returns the text that is evaluated where there is no prediction. */
 export function lastLines(output: string, count = 5): string {
   return trim(output.replaceAll("\n\n", "\n")).split("\n").slice(-count).join("\n");
 }
@@ -97,7 +98,10 @@ export function pairedCalls(output: string, tool: "search" | "python"): number {
   return blocksOf(output, tool).length;
 }
 
-/** What the model wrote itself, by the published code's expressions; an older form of the tags is known too. Our episodes keep the two apart from the start. */
+/**
+ * Returns the text that the model wrote itself, by the published code's expressions; an older form of the tags is known too. Our
+ * episodes keep the two apart from the start.
+ */
 export function withoutResults(output: string): string {
   return trim(without(without(output, "r"), "result"));
 }

@@ -60,7 +60,7 @@ function opened(path: string, setting: string) {
   return asSetting(setting, path, () => openRecords(path));
 }
 
-/** What is wrong with a file is wrong with the setting that names it. */
+/** Runs `make`; turns a fault of a file into a fault of the setting that names it. */
 function asSetting<T>(setting: string, path: string, make: () => T): T {
   try {
     return make();

@@ -21,7 +21,7 @@ const predictionSchema = z.looseObject({
 });
 
 export interface AnswerVerdict {
-  /** Of the question: lines with the same one are runs of it. */
+  /** The id of the question: lines with the same one are runs of it. */
   readonly id: string;
   readonly prediction: string;
   readonly em: number;
@@ -30,7 +30,7 @@ export interface AnswerVerdict {
   readonly math_equal: number;
   /** Right by mathematics or by the judge. Absent without a judge. */
   readonly llm_equal?: number;
-  /** What the judge said; "not asked" where mathematics or an empty answer decides. */
+  /** The verdict of the judge; "not asked" where mathematics or an empty answer decides. */
   readonly judge?: Judged | "not asked";
   /** `llm_equal` where there is a judge; else the benchmark's own metric: `math_equal` of mathematics, `f1` of questions. */
   readonly score: number;

@@ -13,7 +13,7 @@ const webSettings = {
 export const deepResearchSettingsSchema = z.strictObject({
   /** Files of questions and answers, of each split. Questions of other splits are left out of `train`. */
   data: z.strictObject({ train: files, validation: files, test: files, challenge: files }),
-  /** What is searched. */
+  /** The collection that is searched. */
   search: z
     .discriminatedUnion("kind", [
       z.strictObject({ kind: z.literal("local"), path: z.string().min(1) }),
@@ -41,7 +41,7 @@ export const deepResearchSettingsSchema = z.strictObject({
     .prefault({}),
   /** How good an answer is: token F1 for all (the published code), or for mathematics whether the formulas are the same. */
   grader: z.enum(["f1", "by-ability"]).default("f1"),
-  /** Of questions that do not say theirs. */
+  /** The ability of questions that do not say theirs. */
   ability: z.enum(["qa", "math"]).default("qa"),
   /** The system message of questions that do not bring their own prompt. */
   system: z.string().optional(),

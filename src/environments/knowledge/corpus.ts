@@ -2,10 +2,10 @@ import type { Random } from "../../core/random.ts";
 import { type DocumentIndex, indexOf } from "../../tools/search/local.ts";
 import { type Fact, inSentence } from "./world.ts";
 
-/** What is searched: a sentence for each fact. Never changed, so that the episodes of a task share it. */
+/** The documents that are searched: a sentence for each fact. They never change, so that the episodes of a task share them. */
 export interface Corpus {
   readonly index: DocumentIndex;
-  /** The fact that a document tells. */
+  /** The fact that each document states. */
   readonly facts: ReadonlyMap<string, Fact>;
 }
 
@@ -14,7 +14,10 @@ export function corpusOf(random: Random, facts: readonly Fact[]): Corpus {
   return { index: indexOf([...told.keys()].map((text) => ({ title: "", text, url: "" }))), facts: told };
 }
 
-/** All have the same number of distinct words around the names, so that the length of a document does not tell which one is meant. */
+/**
+ * Returns the sentence of a fact. All have the same number of distinct words around the names, so that the length of a document
+ * does not show which one is meant.
+ */
 function sentence(random: Random, { relation, subject, value, former }: Fact): string {
   const [of, is] = [inSentence(subject), inSentence(value)];
   const valueFirst = typeof value !== "number" && random.chance(0.4);

@@ -16,11 +16,11 @@ export const habits = [
 ] as const;
 export type Habit = (typeof habits)[number];
 
-/** How a query names what is looked for: in full; without the role that tells two of one name apart; by the name alone. */
+/** How a query names what is looked for: in full; without the role that distinguishes two of one name; by the name alone. */
 export const queryStyles = ["full", "short", "name"] as const;
 export type QueryStyle = (typeof queryStyles)[number];
 
-/** What is chosen on the way. Styles can all lead to the answer, habits cannot. */
+/** The choices that are made on the way. Styles can all lead to the answer, habits cannot. */
 export interface Mind {
   /** True if the expert falls into the habit here. */
   slips(habit: Habit): boolean;
@@ -87,7 +87,7 @@ export function* lookUp({ corpus, mind }: Scene, relation: Relation, subject: En
 
 const notThere = "not there";
 
-/** The query that tells most. */
+/** Returns the query that says most. */
 export function fullQuery({ relation, subject }: Pick<Fact, "relation" | "subject">): string {
   return queryOf(relation, subject, "full");
 }

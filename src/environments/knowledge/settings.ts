@@ -13,9 +13,9 @@ export const knowledgeSettingsSchema = z.strictObject({
   pages: z.int().min(1).max(10).default(3),
   /** exact: 1 for the right answer in the right format, else 0. arpo: ARPO's reward, from −1 to 1.1. */
   reward: z.enum(["exact", "arpo"]).default("exact"),
-  /** What answers a Python call: a calculator for one expression, or Python itself. */
+  /** The tool that answers a Python call: a calculator for one expression, or Python itself. */
   calculator: z.enum(["expressions", "python"]).default("expressions"),
-  /** What tells the model how to call tools: the default model knows, others need it in full. */
+  /** The prompt that explains how to call tools: the default model knows, others need it in full. */
   prompt: z.enum(["short", "full"]).default("short"),
   /** Calls that a response may make; one more ends it. */
   calls: z.int().min(1).default(8),
@@ -27,7 +27,7 @@ type Parsed = z.output<typeof knowledgeSettingsSchema>;
 
 export type KnowledgeSettings = Required<Parsed> & {
   readonly size: WorldSize;
-  /** Of a corpus, at least. */
+  /** The number of documents of a corpus, at least. */
   readonly documents: number;
 };
 

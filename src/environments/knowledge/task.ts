@@ -48,7 +48,7 @@ function attempt<T>(times: number, draw: () => T | undefined): T | undefined {
   return undefined;
 }
 
-/** What is in the corpus: what the question needs, what can be mistaken for it, and others of the world. */
+/** Draws the facts of the corpus: those that the question needs, those that can be mistaken for them, and others of the world. */
 function drawFacts(random: Random, world: World, { needs }: Draft, { ambiguity, documents }: KnowledgeSettings): Fact[] {
   const namesakes = needs.flatMap(({ relation, subject }) =>
     world.facts.filter((fact) => fact.relation === relation && fact.subject !== subject && fact.subject.name === subject.name),

@@ -1,4 +1,4 @@
-/** Every proper name of the world, each one capitalised word. Which belongs to what is drawn anew for every task. */
+/** Every proper name of the world, each one capitalised word. Which belongs to what is drawn again for every task. */
 
 // biome-ignore format: word lists
 export const firstNames = [
@@ -31,7 +31,7 @@ export const productNames = [
 // biome-ignore format: word lists
 export const countryNames = ["Orvia", "Kethia", "Solenia", "Tamar", "Ruvia", "Elonia", "Vastia", "Norland", "Pontia", "Zembla"] as const;
 
-/** What tells two of one name apart: "the doctor Dana Kim", "the port Marl". */
+/** The roles that distinguish two of one name: "the doctor Dana Kim", "the port Marl". */
 export const roles = {
   person: ["doctor", "baker", "pilot", "judge", "painter", "nurse"],
   town: ["port", "spa", "fort", "resort"],

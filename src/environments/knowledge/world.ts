@@ -3,7 +3,7 @@ import { countryNames, firmNames, firstNames, productNames, roles, surnames, tow
 
 export type Sort = "person" | "town" | "firm" | "product" | "country";
 
-/** What facts are about. Two of one name have a role each; others have none. */
+/** A thing that facts are about. Two of one name have a role each; others have none. */
 export interface Entity {
   readonly sort: Sort;
   readonly name: string;
@@ -12,7 +12,7 @@ export interface Entity {
 
 export type Value = Entity | number;
 
-/** Whom or what a relation is told of, and what it gives. */
+/** The sort of thing that each relation is of, and what the relation gives. */
 export const relations = {
   home: { of: "person", gives: "town" },
   employer: { of: "person", gives: "firm" },

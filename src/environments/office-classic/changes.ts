@@ -1,9 +1,9 @@
 import type { Id, Item, World } from "./world.ts";
 
 /**
- * What became different from one state to a later one, as sorted lines: two episodes did the same if their changes are equal.
+ * Returns the differences between one state and a later one, as sorted lines: two episodes did the same if their changes are equal.
  * An item that was made during the episode counts by what it is, not by its id; a text without its case and final full stop.
- * What was changed and changed back is no change.
+ * A thing that was changed and changed back is no change.
  */
 export function changesBetween(before: World, after: World): string[] {
   const who = (id: Id) => after.contacts.find((contact) => contact.id === id && contact.isNew)?.name.toLowerCase() ?? id;

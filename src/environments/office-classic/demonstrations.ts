@@ -51,7 +51,7 @@ export function* demonstrations(
 
 const context = { signal: new AbortController().signal };
 
-/** What a tool or the user answers to a step of the expert's. */
+/** Returns the answer of a tool or the user to a step of the expert's. */
 function answerTo(step: Step, episode: OfficeEpisode, messages: Message[]): string {
   if (typeof step === "string") return say(step, episode, messages);
   const result = episode.tools.find((tool) => tool.name === step.name)?.execute(step.arguments, context);

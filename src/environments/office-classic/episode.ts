@@ -12,7 +12,7 @@ interface State {
   readonly world: World;
   /** The requests that were closed, in their order. */
   readonly closed: readonly ClosedRequest[];
-  /** What the assistant said since. */
+  /** The messages that the assistant said since. */
   readonly said: readonly string[];
 }
 

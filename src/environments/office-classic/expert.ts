@@ -24,7 +24,7 @@ export const habits = [
 ] as const;
 export type Habit = (typeof habits)[number];
 
-/** What the expert carries from step to step of a conversation. Only what was seen in it: what was guessed is not kept. */
+/** The memory that the expert carries from step to step of a conversation: only what was seen in it, nothing that was guessed. */
 export interface Mind {
   /** True if the expert falls into the habit here. */
   slips(habit: Habit): boolean;
@@ -73,7 +73,7 @@ export function* list(mind: Mind, name: string, args: ToolCall["arguments"]): Pl
   return listSchema.parse(JSON.parse(yield* call(mind, name, args)));
 }
 
-/** Calls a tool that tells about one thing; what it tells is empty if there is no such thing. */
+/** Calls a tool that describes one thing; the description is empty if there is no such thing. */
 export function* read(mind: Mind, name: string, args: ToolCall["arguments"]): Plan<z.output<typeof detailsSchema>> {
   const result = yield* call(mind, name, args);
   return result.startsWith("{") ? detailsSchema.parse(JSON.parse(result)) : {};

@@ -4,11 +4,11 @@ import type { Habit, Mind } from "./expert.ts";
 import { firstNames } from "./vocabulary.ts";
 import type { Contact, Id, World } from "./world.ts";
 
-/** What a request leaves to be talked about, for follow-ups such as "the same for Bob". */
+/** The things that a request leaves to be talked about, for follow-ups such as "the same for Bob". */
 export interface Topic {
   /** A person, by the name that the user said. */
   readonly person?: string;
-  /** What was done to that person, to be done to another one. */
+  /** The action that was done to that person, to be done to another one. */
   readonly deed?: (mind: Mind, contact: Id) => Plan;
   /** An event, by its title. */
   readonly event?: string;
@@ -18,7 +18,7 @@ export interface Topic {
 export interface Scene {
   readonly world: World;
   readonly random: Random;
-  /** Of the request before; empty at the start and after a request that was refused. */
+  /** The topic of the request before; empty at the start and after a request that was refused. */
   readonly topic: Topic;
 }
 
@@ -38,9 +38,9 @@ export interface Kind {
   readonly phrasings: readonly string[];
   /** The bad habits that its solution has room for. */
   readonly habits: readonly Habit[];
-  /** True if the closing words must tell a value. */
+  /** True if the closing words must give a value. */
   readonly question?: true;
-  /** What its requests leave to talk about. */
+  /** The things that its requests leave to talk about. */
   readonly leaves?: readonly (keyof Topic)[];
   /** A follow-up: what the request before must have left. */
   readonly needs?: keyof Topic;

@@ -16,7 +16,7 @@ export interface OfficeTask extends Task {
   readonly requests: readonly Request[];
   /** The state at the start. */
   readonly world: World;
-  /** What all requests together should change. */
+  /** The changes that all requests together should make. */
   readonly changes: readonly string[];
 }
 
@@ -25,9 +25,9 @@ export interface Request {
   readonly text: string;
   /** The user's answer if they are asked which person they mean. */
   readonly meant?: string;
-  /** What it should change, where all earlier requests are fulfilled; see `changesBetween`. */
+  /** The changes that it should make, where all earlier requests are fulfilled; see `changesBetween`. */
   readonly changes: readonly string[];
-  /** What the expert says at the end. */
+  /** The words that the expert says at the end. */
   readonly closing: string;
   /** How an assistant of this mind goes about it. */
   solve(mind: Mind): Plan;
@@ -130,7 +130,7 @@ function phrase(kind: Kind, words: Readonly<Record<string, string | number>>, ra
   return random.pick(kind.phrasings).replace(/\{(\w+)\}/g, (_, gap: string) => String(words[gap]));
 }
 
-/** True for words that tell that something could not be done. */
+/** True for words that say that something could not be done. */
 export function isRefusal(words: string): boolean {
   return /\b(sorry|cannot|can't|can not|unable|not enough|not found|no such|could not|couldn't|does not exist|doesn't exist)\b/i.test(
     words,

@@ -188,7 +188,7 @@ function changeOpenFile(world: World, id: Id, act: () => string): string {
   return world.files.find((file) => file.id === id)?.locked ? `file ${id} is locked` : act();
 }
 
-/** What is wrong with a contact's id. */
+/** Returns the fault of a contact's id; undefined if the contact exists. */
 function known(world: World, id: Id): string | undefined {
   return world.contacts.some((contact) => contact.id === id) ? undefined : `no contact ${id}`;
 }

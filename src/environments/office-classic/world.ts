@@ -64,7 +64,7 @@ export interface World {
   files: readonly OfficeFile[];
   sent: readonly { readonly to: Id; readonly text: string }[];
   payments: readonly { readonly to: Id; readonly amount: number }[];
-  /** What was taken from the savings. */
+  /** The amounts that were taken from the savings. */
   withdrawals: readonly number[];
   balance: number;
   savings: number;

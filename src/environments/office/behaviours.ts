@@ -20,7 +20,7 @@ export const behaviours = {
 } as const satisfies Record<string, readonly Habit[]>;
 export type Behaviour = keyof typeof behaviours;
 
-/** What an assistant did about one request. */
+/** The actions of an assistant about one request. */
 export interface Deeds {
   readonly request: Request;
   /** The state when the request came. */
@@ -82,7 +82,7 @@ interface Listed {
   readonly note?: string;
 }
 
-/** What a tool listed; nothing where it answered in words. */
+/** Returns the things that a tool listed; none where it answered in words. */
 function listOf(result: unknown): readonly Listed[] {
   return Array.isArray(result) ? result : [];
 }

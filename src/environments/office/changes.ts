@@ -1,8 +1,8 @@
 import type { World } from "./world.ts";
 
 /**
- * What became different from one state to a later one, as sorted lines: two episodes did the same if their changes are equal.
- * Texts count without their case and final full stop. What was changed and changed back is no change.
+ * Returns the differences between one state and a later one, as sorted lines: two episodes did the same if their changes are equal.
+ * Texts count without their case and final full stop. A thing that was changed and changed back is no change.
  */
 export function changesBetween(before: World, after: World): string[] {
   const earlier = linesOf(before);

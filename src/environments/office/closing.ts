@@ -6,7 +6,7 @@ export function isRefusal(words: string): boolean {
   return /\b(sorry|cannot|can't|can not|unable|not found|no such|could not|couldn't|does not exist|doesn't exist)\b/i.test(words);
 }
 
-/** What a request's closing words must and may contain. */
+/** The content that a request's closing words must and may have. */
 export interface Expected {
   /** The expert's closing words. */
   readonly closing: string;

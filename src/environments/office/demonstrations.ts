@@ -17,7 +17,7 @@ export interface DemonstrationOptions {
   readonly slip?: SlipChance<Habit>;
   /** In requests of these kinds the expert takes more care. */
   readonly careful?: { readonly kinds: readonly KindName[]; readonly slip: SlipChance<Habit> };
-  /** Of the wrong choices among folders and couriers, the share that falls on the favourite. */
+  /** The share of the wrong choices among folders and couriers that falls on the favourite. */
   readonly favourite?: number;
   /** The chance that a call is written wrongly first, fails, and is made again. */
   readonly stumble?: number;
@@ -97,7 +97,7 @@ export function* demonstrations(
 
 const context = { signal: new AbortController().signal };
 
-/** What a tool or the user answers to a step of the expert's. */
+/** Returns the answer of a tool or the user to a step of the expert's. */
 function answerTo(step: Step, episode: OfficeEpisode, messages: Message[]): string {
   if (typeof step === "string") return say(step, episode, messages);
   const content = execute(step, episode);

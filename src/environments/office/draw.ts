@@ -11,7 +11,7 @@ interface DrawnPerson {
 
 const unknownShare = 0.05;
 
-/** What somebody claims who found nothing. */
+/** The values that somebody claims who found nothing. */
 export const careless = { day: "Monday", time: "10:00", desk: 10, type: "list", rate: "fixed" } as const;
 
 export const isAt = (title: string, day: string, time: string) => `${title} is on ${day} at ${time}.`;

@@ -24,7 +24,7 @@ export const habits = [
 ] as const;
 export type Habit = (typeof habits)[number];
 
-/** What the expert carries from step to step of a conversation. */
+/** The memory that the expert carries from step to step of a conversation. */
 export interface Mind {
   /** True if the expert falls into the habit here. */
   slips(habit: Habit): boolean;
@@ -51,7 +51,7 @@ function* find(tool: string, args: ToolCall["arguments"]): Plan<Found[]> {
   return z.array(foundSchema).parse(listed(yield { name: tool, arguments: args }));
 }
 
-/** What a tool lists. Without calls left nothing can be done any more. */
+/** Returns the list that a tool gave. Without calls left nothing can be done any more. */
 export function listed(result: string): unknown {
   return result === refusals.noCalls ? close("Sorry, I cannot.") : JSON.parse(result);
 }
@@ -61,11 +61,11 @@ function notFound(mind: Mind, name: string, claim: string): never {
   return close(mind.slips("unknown") ? claim : `Sorry, I cannot find ${name}.`);
 }
 
-/** What can be done to a person, and then to another one. */
+/** An action that can be done to a person, and then to another one. */
 export interface Deed {
   /** True for a message, which goes to the deputy of somebody who is away. */
   readonly redirects: boolean;
-  /** What is said when it is done. */
+  /** Returns the words that are said when it is done. */
   claim(name: string): string;
   /** Does it. @param claim the words to close with */
   run(mind: Mind, id: Id, claim: string): Plan;

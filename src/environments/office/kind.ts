@@ -4,9 +4,9 @@ import type { Deed, Mind } from "./expert.ts";
 import type { Words } from "./vocabulary.ts";
 import type { World } from "./world.ts";
 
-/** What a request leaves to be talked about, for follow-ups such as "the same for Bob". */
+/** The things that a request leaves to be talked about, for follow-ups such as "the same for Bob". */
 export interface Topic {
-  /** What was done to a person. */
+  /** The action that was done to a person. */
   readonly deed?: Deed;
   /** Full name of that person. */
   readonly person?: string;
@@ -20,7 +20,7 @@ export interface Scene {
   readonly random: Random;
   /** Whose names, titles and greetings are used. */
   readonly words: Words;
-  /** Of the request before; empty at the start and after a request that was refused. */
+  /** The topic of the request before; empty at the start and after a request that was refused. */
   readonly topic: Topic;
 }
 
@@ -42,7 +42,7 @@ export interface Kind {
   readonly weight: number;
   /** The tool that does what is asked for; it may be busy or closed. */
   readonly tool?: string;
-  /** What its requests leave to talk about. */
+  /** The thing that its requests leave to talk about. */
   readonly leaves?: keyof Topic;
   /** A follow-up: what the request before must have left. */
   readonly needs?: keyof Topic;

@@ -31,5 +31,5 @@ export const courierOf: Readonly<Record<Day, Courier>> = {
   Friday: "Polar",
 };
 
-/** What the careless assistant of the demonstrations likes best. */
+/** The choices that the careless assistant of the demonstrations likes best. */
 export const favourites = { folder: "Drafts", courier: "Swift" } as const;

@@ -22,7 +22,7 @@ export const officeSettingsSchema = z.strictObject({
   faults: z.number().min(0).max(1).default(0.4),
   /** Calls that an episode may make beyond those of the expert. */
   spareCalls: z.int().min(0).default(3),
-  /** What the system message says: the default model knows the house, others need it in full. */
+  /** The length of the system message: the default model knows the house, others need it in full. */
   prompt: z.enum(["short", "full"]).default("short"),
 });
 

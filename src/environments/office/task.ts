@@ -25,9 +25,9 @@ export interface Request {
   readonly text: string;
   /** The user's answer if they are asked which person they mean. */
   readonly meant?: string;
-  /** What it should change, where all earlier requests are fulfilled; see `changesBetween`. */
+  /** The changes that it should make, where all earlier requests are fulfilled; see `changesBetween`. */
   readonly changes: readonly string[];
-  /** What the expert says at the end. */
+  /** The words that the expert says at the end. */
   readonly closing: string;
   /** How an assistant of this mind goes about it. */
   solve(mind: Mind): Plan;

@@ -20,7 +20,7 @@ function define<Shape extends z.ZodRawShape>(
   return { name, description, parameters: z.strictObject(shape), run } as unknown as OfficeTool;
 }
 
-/** What a tool answers that does not do what it was asked to. */
+/** The answers of a tool that does not do what it was asked to. */
 export const refusals = {
   busy: "busy, try again",
   closed: "closed today",

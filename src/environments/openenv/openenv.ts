@@ -13,7 +13,7 @@ import { type OpenenvSettings, openenvSettingsSchema } from "./settings.ts";
 import { observationText } from "./show.ts";
 import { schemasSchema, splitListSchema, taskCountSchema } from "./wire.ts";
 
-/** What `reset` is sent for a task. */
+/** A task with the fields that are sent to `reset`. */
 interface OpenenvTask extends Task {
   readonly reset: Readonly<Record<string, unknown>>;
 }

@@ -3,7 +3,7 @@ import { RemoteEnvError } from "../remote/problem.ts";
 import { type Answer, answerSchema, type Observation } from "./wire.ts";
 
 export interface SessionOptions {
-  /** Of the WebSocket `/ws`. */
+  /** The address of the WebSocket `/ws`. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly connectTimeoutMs: number;
@@ -209,7 +209,7 @@ export class OpenenvSession {
   }
 }
 
-/** The server's own refusal of a request. The session goes on. */
+/** The server's own refusal of a request. The session continues. */
 export class RefusedStep extends RemoteEnvError {
   readonly code: string;
 

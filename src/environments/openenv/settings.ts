@@ -15,7 +15,7 @@ export const openenvSettingsSchema = z.strictObject({
   textField: z.string().optional(),
   /** Fields of an observation that the model reads. Default all but the metadata; a single text is shown as it is. */
   show: z.array(z.string()).min(1).optional(),
-  /** What `reset` is sent besides the seed. */
+  /** The fields that are sent to `reset` besides the seed. */
   reset: z.record(z.string(), z.unknown()).default({}),
   /**
    * Where tasks come from. "seeds": every index has a seed of its own. "listed": the server's task routes, whose split and index are sent to

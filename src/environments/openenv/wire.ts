@@ -15,7 +15,7 @@ export const errorSchema = z.object({
   message: z.string().default("no message"),
   code: z.string().default("UNKNOWN"),
   max_sessions: z.int().min(1).optional(),
-  /** Of VALIDATION_ERROR, as pydantic lists them. */
+  /** The errors of VALIDATION_ERROR, as pydantic lists them. */
   errors: z
     .array(z.object({ loc: z.array(z.union([z.string(), z.number()])).default([]), msg: z.string() }))
     .catch([])

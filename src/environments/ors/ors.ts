@@ -16,7 +16,7 @@ interface OrsTask extends Task {
   readonly index: number;
 }
 
-/** What a server was asked once. */
+/** The facts that a server was asked for once. */
 interface Described {
   readonly name: string;
   readonly sizes: ReadonlyMap<Split, number>;

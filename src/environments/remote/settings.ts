@@ -24,7 +24,10 @@ export const remoteSettingsShape = {
    * with itself, so it has to begin alike. "ignore" leaves that to the server.
    */
   sameStart: z.enum(["require", "ignore"]).default("require"),
-  /** An error that the environment raises during a step: a fault of the environment ("fault"), or told to the model ("tell"). */
+  /**
+   * The treatment of an error that the environment raises during a step: "fault", it is a fault of the environment; "tell", the
+   * model reads it.
+   */
   executionErrors: z.enum(["fault", "tell"]).default("fault"),
   /** True if the same calls in the same order give the same answers in a new session: rollouts may then branch by repeating calls. */
   replayable: z.boolean().default(false),

@@ -53,7 +53,7 @@ function commandName(name: string): Buffer {
   return Buffer.concat([Buffer.from([name.length]), Buffer.from(name, "latin1")]);
 }
 
-/** What a peer sent. */
+/** A message or command that a peer sent. */
 export type Received =
   | { readonly kind: "message"; readonly frames: readonly Buffer[] }
   | { readonly kind: "command"; readonly name: string; readonly body: Buffer };
@@ -201,7 +201,7 @@ export class Dealer {
     this.#socket.write(Buffer.concat(frames.map((body, i) => frame(body, { more: i < frames.length - 1 }))));
   }
 
-  /** What was sent before still goes out. */
+  /** Closes the connection; data that was sent before still goes out. */
   close(): void {
     this.#socket.destroySoon();
   }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What can be read from a judge's answer: a score for each attempt in the order of their ids, or why not. */
+/** The content of a judge's answer: a score for each attempt in the order of their ids, or why it cannot be read. */
 export type Answer =
   | { readonly scores: readonly number[]; readonly explanations: readonly string[] }
   | { readonly problem: string };

@@ -10,7 +10,7 @@ export interface BudgetLimits {
 /** Keeps a run's judges from spending more than was allowed. Questions in flight may still end: tokens are known only afterwards. */
 export class Budget {
   readonly #limits: BudgetLimits;
-  /** What processes before this one have spent. */
+  /** The ledgers of processes before this one, for what they have spent. */
   readonly #before: readonly Ledger[];
   #spent: Usage | undefined;
 

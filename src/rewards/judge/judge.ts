@@ -8,7 +8,7 @@ import { type ChatMessage, type Endpoint, EndpointError } from "./endpoint.ts";
 import { added, Ledger, type LedgerEntry, noUsage, type Usage } from "./ledger.ts";
 import { type Question, questionAbout } from "./prompt.ts";
 
-/** What a group gets whose attempts are one, or all the same: no part of the range is nearer to the truth. */
+/** The score that a group gets whose attempts are one, or all equal: no part of the range is nearer to the truth. */
 const nothingToCompare = 0.5;
 /** So much of a useless answer is shown to its judge again. */
 const quotedCharacters = 2000;

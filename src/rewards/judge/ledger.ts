@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { z } from "zod";
 import { appendLine } from "../../runs/files.ts";
 
-/** What questions have cost. Tokens as the server counted them; a quarter of the characters where it does not tell. */
+/** The cost of questions. Tokens as the server counted them; a quarter of the characters where it does not say. */
 export interface Usage {
   /** Requests for an answer. Those that were repeated because of 429 or a broken connection count once. */
   readonly calls: number;
@@ -22,7 +22,7 @@ export function added(a: Usage, b: Usage): Usage {
 }
 
 const entrySchema = z.object({
-  /** Of the question. */
+  /** The key of the question. */
   key: z.string(),
   /** The group that it was asked for first. */
   group: z.string(),
@@ -37,8 +37,8 @@ const entrySchema = z.object({
 export type LedgerEntry = z.output<typeof entrySchema>;
 
 /**
- * Answers and what they cost, a line each in a file that is only added to: a run that goes on where it was killed asks nothing twice, and
- * knows what it has spent. The file is read when it is first needed.
+ * Answers and what they cost, a line each in a file that is only added to: a run that continues where it was killed asks nothing
+ * twice, and knows what it has spent. The file is read when it is first needed.
  */
 export class Ledger {
   readonly #path: string;

@@ -3,7 +3,7 @@ import type { Message } from "../../core/messages.ts";
 import { randomStream } from "../../core/random.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 
-/** What a judge is asked about one group. */
+/** The question that a judge is asked about one group. */
 export interface Question {
   /** Decided by all that the judge sees, but for the order: answers are found again by it. */
   readonly key: string;
@@ -40,7 +40,7 @@ export function questionAbout(trajectories: readonly Trajectory[], model: string
   };
 }
 
-/** What every attempt has said to it before its model's first message. */
+/** Returns the messages that every attempt begins with, before its model's first one. */
 function sharedOpening(trajectories: readonly Trajectory[]): readonly Message[] {
   const [first, ...rest] = trajectories.map(({ messages }) => {
     const end = messages.findIndex(({ role }) => role === "assistant");

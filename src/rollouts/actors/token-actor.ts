@@ -18,7 +18,7 @@ export interface Standing {
   readonly messages: readonly Message[];
 }
 
-/** An action that was sampled, before anything is called or told: the environment is still as it was when the action was chosen. */
+/** A sampled action, before anything is called or reported: the environment is still as it was when the action was chosen. */
 export interface Moment {
   readonly live: Live;
   readonly standing: Standing;

@@ -3,7 +3,7 @@ import type { SampledAction } from "../../engines/engine.ts";
 import type { Branching } from "./settings.ts";
 
 export interface EntropyOptions {
-  /** k: of so many tokens, from the first. */
+  /** k: the number of tokens, from the first. */
   readonly tokens: number;
   readonly vocabularySize: number;
 }
@@ -13,7 +13,7 @@ export const candidates = 10;
 
 /**
  * How unsure the model was when it began an action: H_0 of a rollout's first one, H_t of the one after its t-th tool result.
- * @throws EngineError where the sampler did not tell the likeliest candidates that it was asked for
+ * @throws EngineError where the sampler did not report the most likely candidates that it was asked for
  */
 export function entropyOf(action: SampledAction, kind: Branching["entropy"], options: EntropyOptions): number {
   if (kind === "exact") return meanEntropy(action.entropies, options);

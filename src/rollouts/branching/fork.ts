@@ -7,7 +7,7 @@ import { close, startEpisode } from "../ask.ts";
 import { dialogueOf } from "../dialogue.ts";
 import { EpisodeStop, type RolloutOptions } from "../options.ts";
 
-/** How the state of an environment is had a second time: copied, or made again by repeating every call. Or why it cannot be had. */
+/** The way to get the state of an environment a second time: copied, or recreated by repeating every call. Or why there is none. */
 export type Forking = { readonly by: "clone" | "replay" } | { readonly refused: string };
 
 /** An episode that can copy itself is copied; else it is replayed where its environment and all of its tools allow that. */
@@ -23,7 +23,7 @@ export function forkingOf<T extends Task>(environment: Environment<T>, { episode
   };
 }
 
-/** A copy of an episode as it is now, or what went wrong: that is told by the rollout which was to go on from it. */
+/** A copy of an episode as it is now, or what went wrong: the rollout which was to continue from it reports that. */
 export type Copy = { readonly episode: Episode } | { readonly error: string };
 
 /** Copies at once where the episode can: nothing waits then. */

@@ -37,7 +37,7 @@ export class LeafLedger<Wish> {
     return this.#next.length >= this.#budget;
   }
 
-  /** A path goes on from a turn, and may wish for others beside it. */
+  /** Records that a path continues from a turn, and may wish for others beside it. */
   passed(path: number, turn: number, wish?: Wish): void {
     this.#next[path] = turn + 1;
     if (wish !== undefined) this.#wishes.push({ path, turn, wish });
@@ -47,7 +47,7 @@ export class LeafLedger<Wish> {
     this.#next[path] = Number.POSITIVE_INFINITY;
   }
 
-  /** What can be settled by now, in its order. */
+  /** Settles what can be settled by now, and returns it in its order. */
   settle(): Settlement<Wish>[] {
     const settled: Settlement<Wish>[] = [];
     this.#wishes.sort((a, b) => a.turn - b.turn || a.path - b.path);

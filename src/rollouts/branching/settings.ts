@@ -11,7 +11,10 @@ export const branchingSchema = z.strictObject({
   beam: z.int().min(2).default(2),
   /** k: entropies are those of the first tokens of an action. */
   tokens: z.int().min(1).default(20),
-  /** "top-10": the ten likeliest candidates' entropies, summed over the tokens (published code); "exact": the whole distribution's, their mean. */
+  /**
+   * "top-10": the ten most likely candidates' entropies, summed over the tokens (published code); "exact": the whole
+   * distribution's, their mean.
+   */
   entropy: z.enum(["top-10", "exact"]).default("top-10"),
   rule: z
     .discriminatedUnion("kind", [
@@ -37,7 +40,7 @@ export const branchingSchema = z.strictObject({
 export type Branching = z.output<typeof branchingSchema>;
 export type BranchRule = Branching["rule"];
 
-/** N for trees of so many leaves. */
+/** Returns N for trees of `groupSize` leaves. */
 export function firstRolloutsOf({ firstRollouts }: Pick<Branching, "firstRollouts">, groupSize: number): number {
   return firstRollouts ?? Math.ceil(groupSize / 2);
 }

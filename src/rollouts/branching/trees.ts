@@ -25,9 +25,9 @@ export interface TreesOptions extends GroupsOptions {
  * Adaptive rollouts of every task, ARPO (arXiv:2507.19849, §3.1): N rollouts from the root, which branch where the model grows unsure
  * after a tool result, until a task has `groupSize` leaves. What is left when all paths have ended is rolled out from the root.
  *
- * A fork begins before the action that follows a tool result, once that action's first tokens have told the entropy: the ways on from
- * there are independent samples of one context. Seed and ids alone decide, whatever answers first; without a branch the result is
- * that of `rolloutGroups`.
+ * A fork begins before the action that follows a tool result, once that action's first tokens have shown the entropy: the ways on
+ * from there are independent samples of one context. Seed and ids alone decide, whatever answers first; without a branch the result
+ * is that of `rolloutGroups`.
  * @returns one group for each task, in the order of the tasks; its trajectories are the leaves, as they were begun
  * @throws as `rolloutGroups`
  */
@@ -66,7 +66,7 @@ interface Path {
 interface Wish {
   readonly path: Path;
   readonly standing: Standing;
-  /** Stands in the path's turn: how many forks it was granted is written there. */
+  /** The decision in the path's turn: how many forks it was granted is written there. */
   readonly decision: { -readonly [Key in keyof BranchDecision]: BranchDecision[Key] };
   readonly by: "clone" | "replay";
   /** The environment as it was there; undefined where it is replayed. */

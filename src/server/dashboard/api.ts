@@ -10,7 +10,7 @@ import type { EvaluationRecord, StepRecord, Summary, TimingRecord } from "../../
 import type { TreeNode } from "../../runs/tree.ts";
 import type { Finding } from "../../runs/watchers.ts";
 
-/** What the dashboard's server and its page say to each other: types alone. */
+/** The messages between the dashboard's server and its page: types alone. */
 
 export type RunState = "running" | "paused" | "finished" | "stopped";
 
@@ -28,7 +28,7 @@ export interface RunRow {
   readonly stepsDone: number;
   readonly before: number | null;
   readonly after: number | null;
-  /** Of the last step. */
+  /** The success at the last step. */
   readonly success: number | null;
   readonly reward: number | null;
   /** Success by step, at most 60 values. */
@@ -70,7 +70,7 @@ export interface RunDetail {
   readonly hasText: boolean;
 }
 
-/** What has been added since a page asked last; sent as a server-sent event. */
+/** The additions since a page asked last; sent as a server-sent event. */
 export interface RunUpdate {
   readonly state: RunState;
   readonly live?: Live;
@@ -88,9 +88,9 @@ export interface TrajectoryPage {
   readonly facets: Facets;
   readonly total: number;
   readonly rows: readonly IndexEntry[];
-  /** Of the filter, in milliseconds. */
+  /** The time that the filter took, in milliseconds. */
   readonly took: number;
-  /** Of a search of text: how many were looked at before the limit. */
+  /** The number of trajectories that a search of text looked at before the limit. */
   readonly searched?: number;
 }
 
@@ -109,7 +109,7 @@ export interface VisitView {
 
 export interface TurnView {
   readonly turn: number;
-  /** What was new in the context, as text. */
+  /** The new part of the context, as text. */
   readonly context: string;
   /** Tokens of the context before it, which the turn before has shown. */
   readonly shared: number;
@@ -134,7 +134,7 @@ export interface MessageView {
   readonly name?: string;
   readonly reasoning?: string;
   readonly calls?: readonly { readonly name: string; readonly arguments: string }[];
-  /** Of an assistant message: the turn that wrote it. */
+  /** The turn that wrote an assistant message. */
   readonly turn?: number;
 }
 

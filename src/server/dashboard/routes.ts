@@ -119,7 +119,7 @@ async function phraseList(source: RunSource, step: number): Promise<PhraseList> 
   return { step, ...pushedPhrases(source.all(line), credits, (ids) => texts.of(ids)) };
 }
 
-/** What the watchers see in the whole run's index, and in the texts of its last step. */
+/** Returns what the watchers see in the whole run's index, and in the texts of its last step. */
 function findingList(source: RunSource): FindingList {
   const index = source.index();
   const last = index.findLast((line) => line.source === "train");

@@ -3,7 +3,7 @@ import type { StepRecord } from "../../runs/records.ts";
 import type { BrokenRun, RunDetail, RunList, RunRow, RunState } from "./api.ts";
 import type { RunSource, RunSources } from "./run-source.ts";
 
-/** What a run is: its process decides, then whether it has a summary. */
+/** Returns the state of a run: its process decides, then whether it has a summary. */
 export function stateOf(source: RunSource): RunState {
   if (source.summary() !== undefined) return "finished";
   return source.live()?.state ?? "stopped";

@@ -28,7 +28,7 @@ export interface ShownTool {
 /** The answer to an action. */
 export interface Outcome {
   readonly text: string;
-  /** Of this action; with the last one comes the episode's score. Undefined if none was given. */
+  /** The reward of this action; with the last one comes the episode's score. Undefined if none was given. */
   readonly reward: number | undefined;
   readonly done: boolean;
   /** Why the call has no result. */
@@ -50,8 +50,8 @@ export async function taskAt(
 }
 
 /**
- * An episode that a client elsewhere plays, action by action. What is wrong with an action is told to the client's model as in a rollout;
- * a fault of the environment is thrown.
+ * An episode that a client elsewhere plays, action by action. The client's model learns what is wrong with an action as in a
+ * rollout; a fault of the environment is thrown.
  */
 export class HostedEpisode {
   readonly opening: readonly Message[];

@@ -100,7 +100,7 @@ export function callObservation(tool: string, outcome: Outcome): object {
 
 const metadata = { type: "object", additionalProperties: true, default: {} };
 
-/** What `GET /schema` answers: actions are calls of tools. */
+/** The answer to `GET /schema`: actions are calls of tools. */
 export const schemas = {
   action: {
     title: "CallToolAction",

@@ -10,7 +10,7 @@ const splitSchema = z.object({ split: z.string() });
 const indexSchema = z.object({ split: z.string(), index: z.int() });
 const rangeSchema = z.object({ split: z.string(), start: z.int().nullish(), stop: z.int().nullish() });
 
-/** What a client is told of a task: its place. It is sent back to start the task. */
+/** Returns what a client learns of a task: its place. It is sent back to start the task. */
 function placeOf(split: Split, index: number): object {
   return { id: `${split}/${index}`, split, index };
 }

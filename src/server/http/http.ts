@@ -6,7 +6,7 @@ import type { z } from "zod";
 import { reasonOf } from "../../core/errors.ts";
 import { Refusal } from "./refusal.ts";
 
-/** What a route answers. */
+/** The answer of a route. */
 export type Reply =
   | { readonly status?: number; readonly json: object }
   | { readonly bytes: Uint8Array; readonly type: string; readonly fileName?: string }

@@ -7,7 +7,7 @@ import { Refusal } from "../http/refusal.ts";
 import { promptOf, readChat, writeChat } from "./chat-completions.ts";
 import { type Generated, type GenerateRequest, modelCard, readGenerate, writeGenerated } from "./generate.ts";
 
-/** What answers under a model's name. */
+/** A model that answers under its name. */
 export interface InferenceModel {
   /** Longest sequence, context and action together. */
   readonly maxLength: number;

@@ -37,9 +37,9 @@ export interface CheckpointPath {
 export interface Checkpoint {
   readonly path: CheckpointPath;
   readonly record: CheckpointRecord;
-  /** Of the weights: an adapter in PEFT format, or a model in Hugging Face's. */
+  /** The folder of the weights: an adapter in PEFT format, or a model in Hugging Face's. */
   readonly folder: string;
-  /** What `Engine.saveState` wrote; undefined for weights alone. */
+  /** The folder that `Engine.saveState` wrote; undefined for weights alone. */
   readonly state: string | undefined;
 }
 
@@ -140,7 +140,7 @@ export class CheckpointStore {
     await rm(this.#folder(path), { recursive: true, force: true });
   }
 
-  /** Of one model, oldest first. */
+  /** Returns the checkpoints of one model, oldest first. */
   async list(model: string): Promise<(Checkpoint & { readonly bytes: number })[]> {
     const all = await Promise.all(
       checkpointKinds.map(async (kind) => {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { reasonOf } from "../../core/errors.ts";
 import { isUserError } from "../http/refusal.ts";
 
-/** What a request came to. */
+/** The outcome of a request. */
 export type Outcome =
   | { readonly json: object }
   | { readonly protobuf: Uint8Array }

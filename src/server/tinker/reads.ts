@@ -5,7 +5,7 @@ import type { Service } from "./service.ts";
 import { archive } from "./tar.ts";
 import type { TrainedModel } from "./trained-model.ts";
 
-/** What clients read: models that are served, sessions, models in training ("training runs") and their checkpoints. */
+/** Returns what clients read: models that are served, sessions, models in training ("training runs") and their checkpoints. */
 export async function read(service: Service, parts: readonly string[]): Promise<Reply | undefined> {
   const [first, second, third, ...rest] = parts;
   if (parts.length === 1 && first === "healthz") return { json: { status: "ok" } };

@@ -6,7 +6,7 @@ import type { CheckpointStore } from "./checkpoints.ts";
 import { formatCheckpointPath, parseCheckpointPath } from "./checkpoints.ts";
 import type { ServedModel } from "./served-model.ts";
 
-/** What samples: frozen weights of a model in training, or an engine that holds saved ones. */
+/** A source of samples: frozen weights of a model in training, or an engine that holds saved ones. */
 export interface OpenSampler {
   sample(request: SampleRequest): Promise<SampledAction>;
   logprobs(samples: readonly ActionInContext[], options: ForwardOptions): Promise<Logprobs>;
@@ -16,7 +16,7 @@ export interface OpenSampler {
 /** Where samples come from, as requests name it. */
 export interface SamplerSource {
   readonly base: ServedModel;
-  /** Of saved weights; undefined for the base itself. */
+  /** The path of saved weights; undefined for the base itself. */
   readonly path: string | undefined;
 }
 
@@ -27,7 +27,7 @@ interface Shelved {
   users: number;
 }
 
-/** Samplers in memory: those used last, so many. Others are on disk, and are opened again when they are asked for. */
+/** The samplers in memory: those used last, up to a limit. Others are on disk, and are opened again when they are asked for. */
 export class Samplers {
   readonly #shelf = new Map<string, Shelved>();
   readonly #store: CheckpointStore;

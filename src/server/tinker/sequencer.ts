@@ -1,6 +1,6 @@
 import { Refusal } from "../http/refusal.ts";
 
-/** What became of a number: accepted with the id of its result, or refused before it was accepted. */
+/** The fate of a number: accepted with the id of its result, or refused before it was accepted. */
 type Numbered =
   | { readonly kind: "accepted"; readonly fingerprint: string; readonly requestId: string; readonly start: () => void }
   | { readonly kind: "refused"; readonly skipped: () => void };
@@ -18,7 +18,7 @@ const remembered = 2_000;
  */
 export class Sequencer {
   readonly #numbers = new Map<number, Numbered>();
-  /** Of requests that wait for a number before theirs: makes them fail. */
+  /** For each request that waits for a number before its own, the function that makes it fail. */
   readonly #failures = new Map<number, (error: unknown) => void>();
   readonly #gapMs: number;
   #next = 1;
@@ -118,7 +118,7 @@ export class Sequencer {
     this.#gap.unref();
   }
 
-  /** Their numbers count as executed, so that the model goes on once the missing request comes. */
+  /** Their numbers count as executed, so that the model continues once the missing request arrives. */
   #failBehindGap(): void {
     const missing = this.#next;
     for (const [seqId, fail] of this.#failures) {

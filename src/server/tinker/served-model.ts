@@ -10,7 +10,7 @@ export interface AdapterSettings {
   readonly seed: number;
 }
 
-/** What is trained: an adapter, or the model itself. */
+/** The weights that are trained: an adapter, or the model itself. */
 export type Trained = AdapterSettings | "full";
 
 /** A base model that clients may train and sample. */

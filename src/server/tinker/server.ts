@@ -23,7 +23,7 @@ export interface ServerOptions extends ServiceOptions {
 }
 
 export interface RunningServer {
-  /** What clients are given as their base URL. */
+  /** The base URL that clients are given. */
   readonly baseUrl: string;
   close(): Promise<void>;
 }

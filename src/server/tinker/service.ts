@@ -153,7 +153,7 @@ export function modelReply(id: string, base: ServedModel, trained: Trained): obj
   };
 }
 
-/** What was really made of a client's LoRA settings: the unembedding has no adapter. */
+/** Returns what was really made of a client's LoRA settings: the unembedding has no adapter. */
 export function adapterReply({ rank, alpha, seed, targets }: AdapterSettings, { modules }: ServedModel): object {
   const has = (of: readonly string[]) => of.some((module) => targets.includes(module));
   return { rank, alpha, seed, train_attn: has(modules.attention), train_mlp: has(modules.mlp), train_unembed: false };

@@ -6,7 +6,7 @@ export interface Session {
   readonly createdAt: Date;
   readonly tags: readonly string[];
   lastSeen: number;
-  /** Of models and sampling sessions that were not numbered by the client. */
+  /** The number of models and sampling sessions that were not numbered by the client. */
   count: number;
 }
 

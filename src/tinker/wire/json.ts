@@ -35,7 +35,7 @@ export const savedSchema = z.looseObject({ path: z.string() });
 
 export const weightsInfoSchema = z.looseObject({ base_model: z.string(), is_lora: z.boolean(), lora_rank: z.int().nullish() });
 
-/** What `retrieve_future` says instead of a result. */
+/** The answer of `retrieve_future` instead of a result. */
 export const tryAgainSchema = z.looseObject({ type: z.literal("try_again"), queue_state: z.string().nullish() });
 export const failedSchema = z.looseObject({
   error: z.string(),

@@ -15,7 +15,7 @@ export const fetchSettings = z.strictObject({
   timeoutMs: z.number().positive().default(20_000),
   /** Characters of the text, as of ARPO's page reader. */
   maxText: z.int().min(1).default(20_000),
-  /** Of the page, unpacked. What is beyond is not read. */
+  /** The limit of the page's size, unpacked. What is beyond is not read. */
   maxBytes: z
     .int()
     .min(1)

@@ -2,7 +2,7 @@ import { TextDecoder } from "node:util";
 import { Worker } from "node:worker_threads";
 import { ToolError } from "../../core/errors.ts";
 
-/** What a server sent. */
+/** The body that a server sent. */
 export interface Body {
   readonly bytes: Uint8Array;
   /** The header, with its parameters; "" where there was none. */
@@ -57,7 +57,7 @@ function decoderOf(label: string | undefined): TextDecoder | undefined {
   }
 }
 
-/** Of memory that one page's HTML may take while it is read. */
+/** The megabytes of memory that one page's HTML may take while it is read. */
 const maxMegabytes = 256;
 
 /** Title and text, made in a thread of its own, which ends with the signal. */

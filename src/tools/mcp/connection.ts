@@ -34,7 +34,7 @@ export interface Connection {
 
 /** Characters of a server's error stream that are kept for messages. */
 const keptOfStderr = 500;
-/** What a server is given to answer when it seems to be gone. */
+/** The time that a server is given to answer when it seems to be gone. */
 const pingMs = 2000;
 
 export function createConnection(name: string, server: McpServer, startMs: number): Connection {

@@ -1,6 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/client";
 
-/** What the model reads of a result: its text; other content by its name. */
+/** Returns what the model reads of a result: its text; other content by its name. */
 export function asText({ content, structuredContent }: CallToolResult): string {
   if (content.length === 0 && structuredContent !== undefined) return JSON.stringify(structuredContent);
   return content.map(partAsText).join("\n");

@@ -204,7 +204,7 @@ export const escapes: readonly Attempt[] = [
     result: /Code generation from strings disallowed/,
   },
   {
-    what: "Pyodide imported anew",
+    what: "Pyodide imported again",
     happened: refusedByCode,
     code: `${inside}\nimport sys\nsys.meta_path.pop(0)\nimport _pyodide_core\n_pyodide_core.to_js([]).constructor.constructor("return process")()`,
     result: /Code generation from strings disallowed/,

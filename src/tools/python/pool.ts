@@ -27,7 +27,7 @@ export interface Pool {
 
 interface Interpreter {
   readonly process: PythonProcess;
-  /** The history that stands in its memory. */
+  /** The history that is in its memory. */
   hosted: History | undefined;
   used: boolean;
 }

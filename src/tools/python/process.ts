@@ -23,7 +23,7 @@ export interface PythonProcess {
   kill(): void;
 }
 
-/** What a request may take beyond its time limit, for Python to notice it, before the process is killed. */
+/** The time that a request may take beyond its limit, for Python to notice it, before the process is killed. */
 const graceMs = 500;
 const startMs = 60_000;
 /** As in interpreter.mjs. */

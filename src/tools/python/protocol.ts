@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { z } from "zod";
 
-/** What the pool asks a Python process. */
+/** A request of the pool to a Python process. */
 export interface Request {
   readonly id: number;
   /** Code that takes a fresh session to where this call continues; null where the process is there already. */
@@ -72,7 +72,7 @@ export function readFrames(from: Readable, receive: (message: unknown) => void):
   });
 }
 
-/** What a message must carry to be the interpreter's own. */
+/** Returns the secret of a message, which it must carry to be the interpreter's own. */
 export function secretOf(message: unknown): string | undefined {
   return z.object({ secret: z.string() }).safeParse(message).data?.secret;
 }

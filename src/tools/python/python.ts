@@ -13,7 +13,7 @@ export const pythonSettings = z.strictObject({
   interpreters: z.int().min(1).default(2),
   /** For one call, its waiting for an interpreter not included. */
   timeoutMs: z.number().positive().default(10_000),
-  /** Of Python's own memory, of which 30 MB are taken from the start. WebAssembly ends at 4 GB. */
+  /** The limit of Python's own memory, of which 30 MB are taken from the start. WebAssembly ends at 4 GB. */
   memoryMb: z.number().min(64).max(4096).default(256),
   /** Characters of printed output. */
   maxOutput: z.int().min(1).default(10_000),
@@ -23,7 +23,7 @@ export const pythonSettings = z.strictObject({
 export type PythonSettings = z.input<typeof pythonSettings>;
 
 export interface PythonResult {
-  /** What the code printed and, as in a notebook, the value of its last expression; cut with a notice. */
+  /** The text that the code printed and, as in a notebook, the value of its last expression; cut with a notice. */
   readonly output: string;
   /** undefined where all went well: a short traceback, or the limit that ended the code. */
   readonly error: string | undefined;
@@ -123,7 +123,7 @@ function errorOf(kind: Answer["kind"] | Ending, text: string, limits: Readonly<R
   }
 }
 
-/** What the model reads. */
+/** Returns the text that the model reads. */
 function asText({ output, error }: PythonResult): string {
   const parts = [output.trimEnd(), error ?? ""].filter((part) => part !== "");
   return parts.length === 0 ? "[no output: print what you want to see]" : parts.join("\n");

@@ -4,11 +4,11 @@ import { spawnSync } from "node:child_process";
 export interface Wall {
   readonly name: "limits" | "network";
   readonly holds: boolean;
-  /** What it does, or why it is missing. */
+  /** The text that says what it does, or why it is missing. */
   readonly text: string;
 }
 
-/** What Node, Pyodide and their libraries map before a cell runs. */
+/** The bytes that Node, Pyodide and their libraries map before a cell runs. */
 const startBytes = 384 * 2 ** 20;
 /** File descriptors: what Node opens at its start, and a few. */
 const descriptors = 40;

@@ -20,13 +20,13 @@ const serviceSettings = (url: string, requestsPerSecond: number) =>
     requestsPerSecond: z.number().positive().default(requestsPerSecond),
   });
 
-/** Of its plans the free one has the lowest rate: one request a second. */
+/** The free plan has the lowest rate of its plans: one request a second. */
 const braveSettings = serviceSettings("https://api.search.brave.com/res/v1/web/search", 1);
 const serperSettings = serviceSettings("https://google.serper.dev/search", 5);
 const tavilySettings = serviceSettings("https://api.tavily.com/search", 5);
 const searxngSettings = z.strictObject({
   ...limits,
-  /** Of the instance: there is no common one. Its settings must allow the format json. May hold `user:password@`. */
+  /** The address of the instance: there is no common one. Its settings must allow the format json. May hold `user:password@`. */
   url: z.url(),
   requestsPerSecond: z.number().positive().default(5),
 });

@@ -5,7 +5,7 @@ import { pairedBySeed, type SeedsByTasks, seedsAndTasksInterval } from "../../st
 import type { Estimate } from "../../statistics/estimate.ts";
 import { comparePaired, type PairedComparison } from "../../statistics/paired.ts";
 
-/** What an evaluation found of each task, in the order of the tasks. */
+/** The outcomes that an evaluation found for each task, in the order of the tasks. */
 export interface TaskOutcomes {
   readonly tasks: readonly string[];
   /** Share of the attempts that succeeded. */

@@ -13,7 +13,7 @@ export const costSchema = z.object({
   /** For a million tokens. */
   input: z.number(),
   output: z.number(),
-  /** Of all episodes. Requests that failed or were lost are not in it. */
+  /** The cost of all episodes. Requests that failed or were lost are not in it. */
   total: z.number(),
   /** Answers whose tokens the server did not report: the total lacks them. */
   unreported: z.int(),

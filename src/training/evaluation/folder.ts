@@ -18,7 +18,8 @@ import { costOf, costSchema, type Prices } from "./cost.ts";
 export const evaluationsFolder = "evaluations";
 
 /**
- * What is measured: everything that decides the result. Two evaluations with the same world, tasks and draws can be compared task by task.
+ * The settings of a measurement: everything that decides the result. Two evaluations with the same world, tasks and draws can be
+ * compared task by task.
  */
 export const askedSchema = z.object({
   schema: versionSchema,
@@ -46,7 +47,7 @@ export const askedSchema = z.object({
 });
 export type Asked = z.infer<typeof askedSchema>;
 
-/** What decides who plays. */
+/** The settings that decide who plays. */
 export type ActorIdentity = Pick<Asked, "model" | "weights" | "tokenizer" | "endpoint">;
 
 const reportSchema = z.object({
@@ -55,7 +56,7 @@ const reportSchema = z.object({
   evaluations: z.array(evaluationRecordSchema),
   /** Where prices were given: of the tokens that the server counted. */
   cost: costSchema.optional(),
-  /** Of all processes that worked on it. */
+  /** The seconds of all processes that worked on it. */
   seconds: z.number(),
 });
 export type EvaluationReport = z.infer<typeof reportSchema>;

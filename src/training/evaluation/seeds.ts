@@ -4,7 +4,10 @@ import { readEpisodes, readEvaluations, readRun } from "../../runs/read.ts";
 import type { Decoding, EvaluationRecord } from "../../runs/records.ts";
 import { type AcrossSeeds, acrossSeeds, differenceAcrossSeeds, outcomesOf } from "./compare.ts";
 
-/** What training changed in one split and decoding, over the seeds of one configuration. Shares of success, with 95 % intervals over seeds and tasks. */
+/**
+ * The change that training made in one split and decoding, over the seeds of one configuration. Shares of success, with 95 %
+ * intervals over seeds and tasks.
+ */
 export interface SeedsChange {
   readonly split: string;
   readonly decoding: Decoding;

@@ -10,7 +10,7 @@ import { trainingTasks } from "../tasks.ts";
 import { readConversations } from "./conversations.ts";
 import type { Lessons } from "./sft.ts";
 
-/** What decides the demonstrations of a run. */
+/** The arguments that decide the demonstrations of a run. */
 export interface LessonArguments {
   readonly environment: Environment;
   readonly chat: Chat;

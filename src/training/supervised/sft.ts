@@ -21,7 +21,10 @@ export interface SuperviseOptions {
 /** Demonstrations as training samples. */
 export type Lessons = Iterator<readonly ActionInContext[]> | AsyncIterator<readonly ActionInContext[]>;
 
-/** What a step was made of, and what its update reports: `loss` is the mean cross-entropy in nats per action token, before the step. */
+/**
+ * The make-up of a step, and the metrics that its update reports: `loss` is the mean cross-entropy in nats per action token, before
+ * the step.
+ */
 export interface SupervisedStep extends UpdateMetrics {
   /** From 1. */
   readonly step: number;

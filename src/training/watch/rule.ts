@@ -2,7 +2,7 @@ import type { Group, Trajectory } from "../../core/trajectory.ts";
 import type { StepRecord, Warning } from "../../runs/records.ts";
 import type { TrainingConfig } from "../config.ts";
 
-/** What episodes show, of a step or of an evaluation. */
+/** The facts that episodes show, of a step or of an evaluation. */
 export interface EpisodeFacts {
   /** At least one. */
   readonly trajectories: readonly Trajectory[];
@@ -11,7 +11,7 @@ export interface EpisodeFacts {
   readonly config: TrainingConfig;
 }
 
-/** What a step shows besides its episodes. */
+/** The facts that a step shows besides its episodes. */
 export interface StepFacts extends EpisodeFacts {
   /** Groups that the update learns from. */
   readonly trained: readonly Group[];
@@ -23,7 +23,7 @@ export interface StepFacts extends EpisodeFacts {
 /** The number of earlier steps that rules may look back to. */
 export const rememberedSteps = 50;
 
-/** What a rule finds: a warning without its name. */
+/** The finding of a rule: a warning without its name. */
 export type Finding = Omit<Warning, "rule">;
 
 /** Finds one way in which nothing is learned. Pure, so that a resumed run warns as it would have warned. */

@@ -1,11 +1,11 @@
 import type { Dim } from "./graph.ts";
 import type { OnnxNode } from "./ops.ts";
 
-/** What the passes have to know of a graph beside its nodes. */
+/** The facts that the passes have to know of a graph beside its nodes. */
 export interface Surroundings {
   /** Names of the outputs. */
   readonly outputs: ReadonlySet<string>;
-  /** Of a value that the graph knows; what an operator makes inside of itself has none. */
+  /** Returns the shape of a value that the graph knows; what an operator makes inside of itself has none. */
   shapeOf(name: string): readonly Dim[] | undefined;
   /** Whether a value is a constant whose numbers are all 1. */
   isOnes(name: string): boolean;
@@ -59,7 +59,7 @@ function weighNorms(nodes: readonly OnnxNode[], graph: Surroundings): OnnxNode[]
   return fused.filter((node) => !weighed.has(node));
 }
 
-/** norm(a + b), where the sum [rows, tokens, size] goes on too: one kernel for both. */
+/** Fuses norm(a + b), where the sum [rows, tokens, size] is used later too: one kernel for both. */
 function addInNorms(nodes: readonly OnnxNode[], graph: Surroundings): OnnxNode[] {
   const sums = new Map(nodes.filter(({ type }) => type === "Add").map((node) => [node.outputs[0], node]));
   const shapeOf = (name: string) => graph.shapeOf(name)?.join();

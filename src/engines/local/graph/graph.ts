@@ -31,7 +31,7 @@ export function typeOfArray(data: Constant["data"]): DType {
 }
 
 /**
- * A tensor graph under construction. Nodes stand in the order in which they run. Building never computes anything:
+ * A tensor graph under construction. Nodes have the order in which they run. Building never computes anything:
  * `differentiate` adds a backward half, `serialise` writes the whole as ONNX.
  */
 export class Graph {

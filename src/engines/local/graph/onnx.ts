@@ -196,7 +196,7 @@ interface UntypedOutput {
 
 /**
  * The operator that a provider leaves to the CPU. ONNX Runtime says that there is one, but not which: a bisection over the
- * beginnings of the graph tells, where everything that nothing reads is an output.
+ * beginnings of the graph finds it, where everything that nothing reads is an output.
  */
 async function firstFallback(runtime: Runtime, graph: Graph, provider: Provider): Promise<string> {
   const { nodes, constants } = lower(graph, provider);

@@ -2,7 +2,7 @@ import { ShapeError } from "../../../core/errors.ts";
 import type { Kernel } from "../machine/device.ts";
 import type { Dim, DType, Tensor } from "./graph.ts";
 
-/** What each operator is told beside its inputs. */
+/** The attributes that each operator takes beside its inputs. */
 export interface Attributes {
   identity: object;
   add: object;

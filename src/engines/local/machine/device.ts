@@ -3,13 +3,13 @@ import { host } from "../../../core/host.ts";
 import { outdatedOpenvino } from "./openvino.ts";
 import type { Runtime } from "./runtime.ts";
 
-/** What can compute: an execution provider of ONNX Runtime, or OpenVINO instead of it. */
+/** A provider that can compute: an execution provider of ONNX Runtime, or OpenVINO instead of it. */
 export type Provider = "cpu" | "webgpu" | "cuda" | "openvino";
 
 export interface SessionOptions {
-  /** What runs ONNX models. Default: ONNX Runtime's binding for Node. */
+  /** The library that runs ONNX models. Default: ONNX Runtime's binding for Node. */
   readonly runtime?: Runtime;
-  /** Of the CPU. */
+  /** The number of threads of the CPU. */
   readonly threads: number;
   /** The CPU if left out. */
   readonly provider?: Provider;
@@ -17,7 +17,7 @@ export interface SessionOptions {
   readonly keepMemory?: boolean;
 }
 
-/** What operators are lowered to where a provider has it, and otherwise spelled out. */
+/** A kernel that operators are lowered to where a provider has it; otherwise they are spelled out. */
 export type Kernel = "FusedMatMul" | "LogSoftmax" | "ConstantOfShape" | "InverseDeviation" | "SizeVector";
 
 /**
@@ -36,7 +36,7 @@ export function hasKernel(provider: Provider, kernel: Kernel): boolean {
   return !lacking[provider].includes(kernel);
 }
 
-/** What ONNX Runtime is told about the provider. Away from the CPU, no operator may fall back to it in silence. */
+/** Returns the options of ONNX Runtime for the provider. Away from the CPU, no operator may fall back to it in silence. */
 export function providerOptions(provider: Provider) {
   return provider === "cpu" || provider === "openvino"
     ? { executionProviders: ["cpu"] }

@@ -1,6 +1,8 @@
 import type { InferenceSessionFactory, TensorConstructor } from "onnxruntime-common";
 
-/** What runs ONNX models, an argument of every session: `onnxruntime-node`, or `onnxruntime-web` where there is no Node. */
+/**
+ * The library that runs ONNX models, an argument of every session: `onnxruntime-node`, or `onnxruntime-web` where there is no Node.
+ */
 export interface Runtime {
   readonly InferenceSession: InferenceSessionFactory;
   readonly Tensor: TensorConstructor;

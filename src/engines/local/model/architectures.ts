@@ -11,7 +11,7 @@ interface Traits {
   readonly qkNorm: boolean;
   /** Where `config.json` has no `head_dim`; hidden_size / num_attention_heads if left out. */
   readonly headDim?: number;
-  /** What the layers see and how they rotate, as `transformers` reads the file. */
+  /** Returns what the layers see and how they rotate, as `transformers` reads the file. */
   readonly layers: (file: LayerFields) => Layers;
   /** Base of rotary positions where the file has none; 10,000 if left out. */
   readonly theta?: number;
@@ -23,7 +23,7 @@ interface Traits {
   readonly tied?: true;
   /** Modules whose names differ from Llama's, by Llama's. */
   readonly names?: Readonly<Record<string, string>>;
-  /** What a `config.json` has to say for it beside the sizes, since `transformers` would assume something else. */
+  /** The fields that a `config.json` must have for it beside the sizes, since `transformers` would assume something else. */
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
@@ -37,7 +37,7 @@ export interface Layers {
   readonly window?: number;
 }
 
-/** What `config.json` says about layers. */
+/** The fields of `config.json` about layers. */
 export interface LayerFields {
   readonly num_hidden_layers: number;
   readonly layer_types?: readonly string[] | null;

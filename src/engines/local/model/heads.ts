@@ -3,7 +3,7 @@ import { adapterShapes } from "./lora.ts";
 import { type ModelConfig, parameterShapes } from "./model-config.ts";
 import { normWeight, type Parameters, unembed } from "./transformer.ts";
 
-/** What is read off the hidden state before each scored token: the end of a model that is trained. */
+/** The end of a model that is trained: what is read off the hidden state before each scored token. */
 export interface Head {
   /** Those of the trunk, its adapter's and its own, by name. */
   parameterShapes(config: ModelConfig): Map<string, readonly number[]>;

@@ -35,7 +35,7 @@ export interface ModelConfig {
   readonly layerTypes?: readonly LayerType[];
   /** Tokens that queries of a "sliding" layer see, themselves included. */
   readonly window?: number;
-  /** Of "sliding" layers; `rope` if left out. */
+  /** The rotary positions of "sliding" layers; `rope` if left out. */
   readonly slidingRope?: Rope;
   /** Tokens that a "conv" layer adds up, itself included. */
   readonly convKernel?: number;

@@ -37,7 +37,7 @@ const llama3Schema = z.object({
   original_max_position_embeddings: size,
 });
 
-/** What `config.json` says about rotary positions. */
+/** The fields of `config.json` about rotary positions. */
 export interface RopeFields {
   readonly rope_theta?: number | null;
   readonly rope_local_base_freq?: number | null;

@@ -23,8 +23,8 @@ export function parametersOf<T>(all: ReadonlyMap<string, T>): (name: string) => 
 export type Attend = (layer: number, q: Tensor, k: Tensor, v: Tensor) => Tensor;
 
 /**
- * What a convolution adds up, of values u [B, T, D] of a layer: those of the token before each on its path, of the one before that … as [B, T, D]
- * each, nearest first; 0 where the path begins.
+ * Returns what a convolution adds up, of values u [B, T, D] of a layer: those of the token before each on its path, of the one
+ * before that … as [B, T, D] each, nearest first; 0 where the path begins.
  */
 export type LookBack = (layer: number, u: Tensor) => readonly Tensor[];
 
@@ -139,7 +139,9 @@ function convolutionLayer(
   return afterMixing(g, config, weight, "conv.out_proj", ofQueries(x), ofQueries(mixed), { foldNorms });
 }
 
-/** What a convolutional layer makes of x [B, T, D]: the gates c [B, T, D], and the values u [B, T, D] that are added up. */
+/**
+ * Computes what a convolutional layer makes of x [B, T, D]: the gates c [B, T, D], and the values u [B, T, D] that are added up.
+ */
 export function gatesAndValues(
   g: Graph,
   config: ModelConfig,
@@ -158,7 +160,7 @@ export interface LayerInput {
   readonly positions: Tensor;
 }
 
-/** What a layer makes of its input for attention. */
+/** A projection that a layer makes of its input for attention. */
 export type Projection = "q" | "k" | "v";
 
 /** @returns for each name the heads [B, H, T, size] that attention takes; queries and keys are rotated */
@@ -218,7 +220,7 @@ export function afterMixing(
   return g.add(between, added(linear(g, config, weight, g.mul(activated, up), "mlp.down_proj"), "post_feedforward_layernorm"));
 }
 
-/** What a norm multiplies by. */
+/** Returns what a norm multiplies by. */
 export function normWeight(g: Graph, { architecture, normOffset }: ModelConfig, weight: Parameters, norm: string): Tensor {
   const given = weight(`${moduleName(architecture, norm)}.weight`);
   return normOffset ? g.add(given, g.scalar(1)) : given;

@@ -18,7 +18,7 @@ export interface Chosen {
   readonly modelLogprob: number;
 }
 
-/** Whether `chooseToken` needs the raw logits: probabilities are tempered, and do not tell the model's own. */
+/** Whether `chooseToken` needs the raw logits: probabilities are tempered, and do not give the model's own. */
 export function needsLogits({ temperature }: Choice): boolean {
   return temperature !== 1 && temperature !== 0;
 }
@@ -82,7 +82,7 @@ export function topCandidates(probabilities: Float32Array, count: number): TopCa
   return { tokens: top, logprobs: top.map((token) => Math.log(probabilities[token])) };
 }
 
-/** The tokens that top-k and top-p leave, likeliest first; ties by id. Never empty. */
+/** Returns the tokens that top-k and top-p leave, most likely first; ties by id. Never empty. */
 function support(probabilities: Float32Array, { topK, topP }: Choice): TokenId[] {
   const order = Array.from(probabilities.keys()).sort((a, b) => probabilities[b] - probabilities[a] || a - b);
   const kept = topK === 0 ? order : order.slice(0, topK);

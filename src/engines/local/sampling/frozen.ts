@@ -11,14 +11,14 @@ import { readSafetensors, type Tensor, writeSafetensors } from "../model/safeten
 import type { Learner } from "../training/learner.ts";
 import { LocalSampler, type SamplerOptions } from "./sampler.ts";
 
-/** What frozen policies of an engine have in common with it. */
+/** The parts that frozen policies of an engine have in common with it. */
 export interface FrozenParts {
   readonly info: EngineInfo;
   readonly config: ModelConfig;
   readonly samplerOptions: SamplerOptions;
   /** Scores under any parameters. */
   readonly learner: Learner;
-  /** Of the engine's calls: the learner makes one at a time. */
+  /** The order of the engine's calls: the learner makes one at a time. */
   readonly order: CallOrder;
   /** Parameters that do not learn: with an adapter, those of the base. */
   readonly base: Arrays;
@@ -72,7 +72,7 @@ export class LocalFrozenPolicy implements FrozenPolicy {
 }
 
 /**
- * What `saveState` wrote.
+ * Reads what `saveState` wrote.
  * @param like the parameters that learn
  * @throws ModelError if the folder holds none, or those of another model
  */

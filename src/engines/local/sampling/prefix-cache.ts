@@ -132,7 +132,7 @@ function node(segment: Segment, parent: Node | undefined, users: number, usedAt:
   return { segment, parent, children: new Map(), users, usedAt };
 }
 
-/** Cuts a node in two. @returns the new one, which holds the first tokens and stands in the old one's place */
+/** Cuts a node in two. @returns the new one, which holds the first tokens and takes the old one's place */
 function split(lower: Node, count: number, heads: number): Node {
   const { segment, parent, users, usedAt } = lower;
   const upper = node(part(segment, 0, count, heads), parent, users, usedAt);

@@ -353,7 +353,10 @@ export class LocalSampler {
     row.resolve({ ...row.action, finish, weightVersion: this.#weightVersion });
   }
 
-  /** Once nothing is in flight and no rollout will come back, the cache starts anew: what is sampled next does not depend on what was before. */
+  /**
+   * Clears the cache once nothing is in flight and no rollout will come back: what is sampled next does not depend on what was
+   * before.
+   */
   #forget(): void {
     if (this.#prefixes.users + this.#rows.size + this.#waiting.length === 0) this.#prefixes.clear();
   }

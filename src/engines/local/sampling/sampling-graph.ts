@@ -13,10 +13,10 @@ import { type Attend, attentionScale, decoder, type LookBack, parametersOf, type
 import { unseen } from "../training/masks.ts";
 
 /**
- * One step of sampling: R rows take C new tokens each, attend to S cached ones, and give the distribution of the token that
- * follows the row's last new one. Serves prompts (C large) and decoding (C = 1) alike. Weights are constants here: ONNX Runtime folds
- * and pre-packs them, which makes products of few rows about twice as fast, and the session is made anew after an update. The weights of
- * a large model are inputs: constants would be held three times over, and a session cannot have more than 2 GiB of them.
+ * One step of sampling: R rows take C new tokens each, attend to S cached ones, and give the distribution of the token that follows
+ * the row's last new one. Serves prompts (C large) and decoding (C = 1) alike. Weights are constants here: ONNX Runtime folds and
+ * pre-packs them, which makes products of few rows about twice as fast, and the session is recreated after an update. The weights
+ * of a large model are inputs: constants would be held three times over, and a session cannot have more than 2 GiB of them.
  */
 export interface StepInputs {
   readonly rows: number;
@@ -49,13 +49,13 @@ export interface StepOutputs {
   readonly values: readonly Float32Array[];
 }
 
-/** Weights of so many bytes are inputs, smaller ones constants. */
+/** Weights of this many bytes are inputs, smaller ones constants. */
 export const largeBytes = 512 * 2 ** 20;
 
 export interface SamplingOptions extends SessionOptions {
   /** Whether weights are inputs; decided by their size if left out. In 8 bits they always are. */
   readonly weightsAsInputs?: boolean;
-  /** What the matrices are rounded to. Default "float32". */
+  /** The precision that the matrices are rounded to. Default "float32". */
   readonly weights?: SamplerWeights;
   /** Matrices that are in 8 bits already, by name; "int8" rounds all others. */
   readonly int8?: Int8Matrices;

@@ -1,15 +1,18 @@
 import type { TokenId } from "../../../core/trajectory.ts";
 
-/** What a decoder writes for bytes that are no character, or not one yet. */
+/** The text that a decoder writes for bytes that are no character, or not one yet. */
 const replacement = "\uFFFD";
 /** A tail is cut again once it is twice as long as what was kept, and this long at least. */
 const shortestTail = 32;
-/** A character has at most 4 bytes: one of so many neighbouring tokens begins one, even where each is a byte. */
+/**
+ * The number of cuts to try. A character has at most 4 bytes: one of that many neighbouring tokens begins one, even where each
+ * is a byte.
+ */
 const cuts = 8;
 
 /**
- * Tells whether the text of a growing action contains one of some strings. Only a tail of it is decoded, so that a token costs the same
- * at every length.
+ * Finds whether the text of a growing action contains one of some strings. Only a tail of it is decoded, so that a token costs the
+ * same at every length.
  *
  * A tail may begin where decoding it gives an end of the whole text, now and later. It is enough that it does now, with some characters
  * that further tokens cannot change: decoders look across tokens only inside of characters, of runs of bytes, and at the beginning of a

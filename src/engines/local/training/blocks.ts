@@ -94,7 +94,7 @@ interface Cut {
   readonly base: number;
   /** Index of the row's first query in its list. */
   readonly first: number;
-  /** Of the queries, ascending. */
+  /** The nodes of the queries, ascending. */
   readonly nodes: readonly number[];
   /** Queries of a block. */
   readonly most: number;

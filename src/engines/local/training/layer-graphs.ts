@@ -31,7 +31,7 @@ export interface PartGraph {
 export interface PartContext {
   readonly config: ModelConfig;
   readonly head: Head;
-  /** Of a parameter by the name that the part uses. */
+  /** Returns the shape of a parameter by the name that the part uses. */
   shapeOf(name: string): readonly number[];
   isTrained(name: string): boolean;
 }

@@ -34,13 +34,13 @@ export function rowTokens(config: ModelConfig, longest: number): number {
 /** Tokens of a training micro-batch, padding included. Larger ones are no faster, and need more memory. */
 export const batchTokens = 1536;
 
-/** What a pass over a micro-batch may hold at once; where it would be more, layers compute their activations again. */
+/** The bytes that a pass over a micro-batch may hold at once; where it would be more, layers compute their activations again. */
 export const passBytes = 2 * 2 ** 30;
 
 /** Logits of a batch that one graph may hold: 256 scored tokens of 262,144 words. */
 export const wholeLogitBytes = 256 * 2 ** 20;
 
-/** What passes have computed, counted over all learners of an engine. */
+/** The count of what passes have computed, over all learners of an engine. */
 export type TrainingCount = { -readonly [Name in keyof EngineStats["training"]]: EngineStats["training"][Name] };
 
 /** One number for each action token of each sample. */
@@ -49,7 +49,7 @@ type Numbers = readonly (readonly number[])[];
 export interface LearnerOptions extends SessionOptions {
   readonly maxLength: number;
   readonly count: TrainingCount;
-  /** Of the engine's calls, the critic's included. Whoever calls a learner queues there. */
+  /** The order of the engine's calls, the critic's included. Callers of a learner queue there. */
   readonly order: CallOrder;
   /** Parameters that do not learn: with an adapter, those of the base. */
   readonly frozen: Arrays;
@@ -60,9 +60,9 @@ export interface LearnerOptions extends SessionOptions {
 }
 
 export interface PassOptions {
-  /** Of log-probs; values have none. */
+  /** The temperature of log-probs; values have none. */
   readonly temperature?: number;
-  /** Others in the place of those that learn, such as a reference's. */
+  /** Parameters used instead of those that learn, such as a reference's. */
   readonly parameters?: Arrays;
 }
 

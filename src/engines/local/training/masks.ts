@@ -1,9 +1,9 @@
 import type { PackedBatch } from "./packing.ts";
 
-/** What is added to the score of a token that is not seen: far below any score, and far above the smallest float32. */
+/** The number that is added to the score of a token that is not seen: far below any score, and far above the smallest float32. */
 export const unseen = -1e9;
 
-/** What the tokens of a batch see, for attention over whole rows: 0 where a token sees another, `unseen` elsewhere. */
+/** The masks of what the tokens of a batch see, for attention over whole rows: 0 where a token sees another, `unseen` elsewhere. */
 export interface Masks {
   /** [B, 1, T, T] */
   readonly mask: Float32Array;

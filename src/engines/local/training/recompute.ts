@@ -41,11 +41,12 @@ export interface RecomputingOptions extends TrainingGraphOptions {
 }
 
 /**
- * What `TrainingGraph` computes, in memory that is linear in the number of tokens. Only the inputs of the layers and what attention made of
- * them are kept, and the backward half of each layer computes the rest again (Chen et al., arXiv:1604.06174). Attention meets the queries in
- * blocks, each with the keys that it sees and no others (as in Dao et al., arXiv:2205.14135, but with whole lines of scores), so neither
- * scores nor masks of a whole row are ever held, and nothing is computed between branches of a trie or for later tokens. The other parts of a
- * layer, and the head, meet the tokens in pieces, one behind another without padding.
+ * Computes what `TrainingGraph` computes, in memory that is linear in the number of tokens. Only the inputs of the layers and what
+ * attention made of them are kept, and the backward half of each layer computes the rest again (Chen et al., arXiv:1604.06174).
+ * Attention meets the queries in blocks, each with the keys that it sees and no others (as in Dao et al., arXiv:2205.14135, but
+ * with whole lines of scores), so neither scores nor masks of a whole row are ever held, and nothing is computed between branches
+ * of a trie or for later tokens. The other parts of a layer, and the head, meet the tokens in pieces, one behind another without
+ * padding.
  */
 export class RecomputingGraph implements TrainableModel {
   readonly #config: ModelConfig;
@@ -252,7 +253,7 @@ export class RecomputingGraph implements TrainableModel {
     return below;
   }
 
-  /** What the head reads off the scored tokens; with `wanted`, also its part of the gradients. */
+  /** Computes what the head reads off the scored tokens; with `wanted`, also its part of the gradients. */
   async #read(
     batch: PackedBatch,
     flat: FlatBatch,
@@ -321,7 +322,7 @@ export class RecomputingGraph implements TrainableModel {
     return rowsOf(x, flat.reads, this.#arrays.get("read input", flat.reads.length * hiddenSize), hiddenSize);
   }
 
-  /** What is projected in a layer: of which rows, at which positions. */
+  /** Returns what is projected in a layer: of which rows, at which positions. */
   #projections(flat: FlatBatch, layer: number, x: Float32Array) {
     const rotations = rotationFeeds(this.#config, flat.tokens.length); // no position is beyond the number of tokens
     const all = { input: x, positions: flat.positions, tokens: this.#arrays.indices(flat.tokens.length), rotations };

@@ -168,7 +168,7 @@ function humanReadable(size: bigint): string {
   return `${formatFixed(value, 2)} PB`;
 }
 
-/** What `mv` and `cp` do alike: `place` puts the item under a name into a directory. */
+/** Does the part that `mv` and `cp` have in common: `place` puts the item under a name into a directory. */
 function transfer(
   state: FileSystemState,
   [command, verb, done]: readonly [string, string, string],

@@ -110,7 +110,7 @@ function load(config: Dict, longContext: boolean, shared: Shared): VehicleState 
   };
 }
 
-/** What `displayCarStatus` shows under each option. */
+/** Returns the values that `displayCarStatus` shows under an option. */
 function statusOf(state: VehicleState, option: Value): Readonly<Record<string, Value>> {
   if (equal(option, "fuel")) return { fuelLevel: state.fuelLevel };
   if (equal(option, "battery")) return { batteryVoltage: state.batteryVoltage };

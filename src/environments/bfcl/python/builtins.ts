@@ -110,7 +110,7 @@ function toDict(positional: readonly Value[], keywords: ReadonlyMap<string, Valu
   return dict;
 }
 
-/** What `range(…)` gives. */
+/** The value that `range(…)` gives. */
 class Range extends PyObject {
   readonly typeName = "range";
   private readonly bounds: readonly [bigint, bigint, bigint];

@@ -10,7 +10,10 @@ export function splitLines(text: string): string[] {
   return lines;
 }
 
-/** What `str.isspace` accepts, as the inside of a character class. JavaScript's \s differs in \x1c-\x1f, \x85 and \ufeff. */
+/**
+ * The characters that `str.isspace` accepts, as the inside of a character class. JavaScript's \s differs in \x1c-\x1f, \x85 and
+ * \ufeff.
+ */
 export const space = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 const word = new RegExp(`[^${space}]+`, "g");
 const leading = new RegExp(`^[${space}]+`);

@@ -259,7 +259,7 @@ const tuple: Methods<Tuple> = {
   },
 };
 
-/** What `dict.keys()`, `.values()` and `.items()` give. */
+/** The view that `dict.keys()`, `.values()` and `.items()` give. */
 class DictView extends PyObject {
   readonly typeName: string;
   private readonly items: () => Value[];

@@ -35,7 +35,7 @@ export class Complex extends PyObject {
 export class Printed extends PyObject {
   readonly typeName: string;
   readonly text: string;
-  /** What `str(value)` gives. */
+  /** The text that `str(value)` gives. */
   readonly plain: string;
 
   constructor(name: string, text: string, plain = text) {

@@ -107,7 +107,7 @@ class Parser {
     if (!this.take(text)) this.fail();
   }
 
-  /** What CPython says of the token that does not fit. */
+  /** Throws the error that CPython gives for the token that does not fit. */
   private fail(message?: string): never {
     const { next } = this;
     const last = this.tokens[this.tokens.length - 1];

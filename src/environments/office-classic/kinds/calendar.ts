@@ -20,7 +20,7 @@ const drawEvent = ({ world, random }: Scene) => drawTitle(random, world.events, 
 
 const drawOtherTime = ({ random }: Scene, event?: CalendarEvent) => random.pick(times.filter((time) => time !== event?.time));
 
-/** What somebody says who did not look. */
+/** The event that somebody names who did not look. */
 const unseen = { id: "e01", day: "Monday", time: "09:00" };
 
 export const moveEvent: Kind = {

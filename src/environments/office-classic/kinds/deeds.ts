@@ -2,7 +2,7 @@ import { close } from "../../plan.ts";
 import { act, findPerson, lookUpPerson, pay } from "../expert.ts";
 import type { Draft, DrawnPerson, Scene, Topic } from "../kind.ts";
 
-/** What can be done to a person, and then to another one. */
+/** An action that can be done to a person, and then to another one. */
 export type Deed = NonNullable<Topic["deed"]>;
 
 export function payment(amount: number): Deed {

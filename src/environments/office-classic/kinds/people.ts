@@ -26,7 +26,7 @@ export const alsoTell: Kind = {
   },
 };
 
-/** Whatever was done to one person, for another one. */
+/** The request to do for another person what was done to one. */
 export const same: Kind = {
   phrasings: ["The same for {person}.", "Do the same for {person}.", "And the same for {person}, please."],
   habits: ["same", ...lookUpHabits, "overdraw"],

@@ -1,0 +1,66 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { expect, test } from "vitest";
+
+/** Prose is read by engineers for whom English is a second language: some words and openings are not used in pages and docstrings. */
+
+const root = join(import.meta.dirname, "..");
+
+const words = [
+  ...["told", "anew", "beforehand", "all the same", "in the place of", "so many", "goes on", "is had", "nobody's", "likeliest"],
+  ...["tells", "(?:comes?|came) along", "stands? (?:in|at|for)", "makes? again"],
+];
+const unwanted = new RegExp(`\\b(?:${words.join("|")})\\b`, "gi");
+const openings = /^(?:What|Whatever|Whoever|Of|So many|None where)\b/;
+
+function filesBelow(folder: string, fits: (name: string) => boolean): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .map((name) => join(root, folder, name))
+    .filter(fits);
+}
+
+const lineOf = (text: string, at: number) => text.slice(0, at).split("\n").length;
+
+/** The prose of a page: without code. */
+const proseOf = (page: string) => page.replace(/```[\s\S]*?```|`[^`\n]*`|^ {4}.*$/gm, (code) => code.replace(/[^\n]/g, " "));
+
+function unwantedWords(file: string, text: string, from = 0, whole = text): string[] {
+  return [...text.matchAll(unwanted)].map(
+    (found) => `${relative(root, file)}:${lineOf(whole, from + found.index)} "${found[0]}"`,
+  );
+}
+
+test("pages use no word of the list", () => {
+  const pages = [join(root, "README.md"), ...filesBelow("docs", (name) => name.endsWith(".md"))];
+  expect(pages.flatMap((file) => unwantedWords(file, proseOf(readFileSync(file, "utf8"))))).toEqual([]);
+});
+
+const sources = filesBelow("src", (name) => name.endsWith(".ts") && !/\.(?:test|fixture|test-d)\.ts$/.test(name));
+
+function docstringsOf(file: string): { readonly text: string; readonly at: number; readonly whole: string }[] {
+  const whole = readFileSync(file, "utf8");
+  return [...whole.matchAll(/\/\*\*([\s\S]*?)\*\//g)].map((found) => ({ text: found[1], at: found.index + 3, whole }));
+}
+
+test("docstrings use no word of the list", () => {
+  const found = sources.flatMap((file) =>
+    docstringsOf(file).flatMap(({ text, at, whole }) =>
+      unwantedWords(
+        file,
+        text.replace(/`[^`\n]*`/g, (code) => " ".repeat(code.length)),
+        at,
+        whole,
+      ),
+    ),
+  );
+  expect(found).toEqual([]);
+});
+
+test("a docstring opens with its subject", () => {
+  const found = sources.flatMap((file) =>
+    docstringsOf(file)
+      .filter(({ text }) => openings.test(text.replace(/^[\s*]+/, "")))
+      .map(({ text, at, whole }) => `${relative(root, file)}:${lineOf(whole, at)} ${text.replace(/^[\s*]+/, "").slice(0, 50)}`),
+  );
+  expect(found).toEqual([]);
+});
