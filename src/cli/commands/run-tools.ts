@@ -8,6 +8,7 @@ import { readLive } from "../../runs/live.ts";
 import { readMetrics, readRun } from "../../runs/read.ts";
 import { queryRuns } from "../../runs/sql.ts";
 import { bar, number, percent, plural, points, pText, sparkline, table } from "../format.ts";
+import { printable } from "../printable.ts";
 import type { Screen } from "../screen.ts";
 
 /** Two runs side by side: their curves, and their last evaluations task by task. */
@@ -75,10 +76,11 @@ export async function sqlCommand(
   for (const line of table([columns, ...rows.map((row) => columns.map((name) => text(row[name])))])) screen.line(line);
 }
 
-/** Shows a control character as a dot: the text in a run's files may be anything. */
+/** Returns a cell of a table: one line of at most 80 characters. */
 function oneLine(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that are meant
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, "·").slice(0, 80);
+  return printable(text)
+    .replace(/[\t\n]/g, "·")
+    .slice(0, 80);
 }
 
 interface ExportFlags {
