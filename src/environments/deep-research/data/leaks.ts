@@ -43,7 +43,10 @@ export function findLeaks(
   { ngram = 8 }: LeakOptions = {},
 ): LeakReport {
   const wholes = new Map<string, string>();
-  for (const { where, text } of training) if (!wholes.has(wordsOfQuestion(text))) wholes.set(wordsOfQuestion(text), where);
+  for (const { where, text } of training) {
+    const whole = wordsOfQuestion(text);
+    if (!wholes.has(whole)) wholes.set(whole, where);
+  }
   const sequences = questions.map((question) => sequencesOf(question, ngram));
   const wanted = new Set(sequences.flat());
   const places = new Map<string, number[]>();
