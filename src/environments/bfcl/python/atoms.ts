@@ -1,4 +1,4 @@
-import type { FormatNode, Loop, Node } from "./nodes.ts";
+import type { ComprehensionKind, FormatNode, Loop, Node } from "./nodes.ts";
 import { Bytes, ellipsis } from "./objects.ts";
 import { literals, TokenCursor } from "./token-cursor.ts";
 import { type FormatPart, syntaxError } from "./tokens.ts";
@@ -59,11 +59,7 @@ export abstract class AtomParser extends TokenCursor {
   protected parenthesised(): Node {
     if (this.take(")")) return { type: "tuple", items: [] };
     const first = this.starOrExpression();
-    if (this.is("for")) {
-      const loops = this.loops();
-      this.expect(")");
-      return { type: "comprehension", of: "generator", item: first, loops };
-    }
+    if (this.is("for")) return this.comprehension("generator", first, ")");
     if (!this.is(",")) {
       if (this.is("=")) this.fail("invalid syntax. Maybe you meant '==' or ':=' instead of '='?");
       this.expect(")");
@@ -88,11 +84,7 @@ export abstract class AtomParser extends TokenCursor {
   protected listDisplay(): Node {
     if (this.take("]")) return { type: "list", items: [] };
     const first = this.starOrExpression();
-    if (this.is("for")) {
-      const loops = this.loops();
-      this.expect("]");
-      return { type: "comprehension", of: "list", item: first, loops };
-    }
+    if (this.is("for")) return this.comprehension("list", first, "]");
     return { type: "list", items: [first, ...this.moreItems("]")] };
   }
 
@@ -101,21 +93,13 @@ export abstract class AtomParser extends TokenCursor {
     if (this.is("**")) return this.dictDisplay([]);
     const first = this.starOrExpression();
     if (!this.is(":")) {
-      if (this.is("for")) {
-        const loops = this.loops();
-        this.expect("}");
-        return { type: "comprehension", of: "set", item: first, loops };
-      }
+      if (this.is("for")) return this.comprehension("set", first, "}");
       return { type: "set", items: [first, ...this.moreItems("}")] };
     }
     this.at++;
     if (this.is("}") || this.is(",")) this.fail("expression expected after dictionary key and ':'");
     const value = this.expression();
-    if (this.is("for")) {
-      const loops = this.loops();
-      this.expect("}");
-      return { type: "comprehension", of: "dict", item: first, value, loops };
-    }
+    if (this.is("for")) return this.comprehension("dict", first, "}", value);
     if (!this.take(",")) {
       this.expect("}");
       return { type: "dict", items: [[first, value]] };
@@ -139,6 +123,13 @@ export abstract class AtomParser extends TokenCursor {
     return { type: "dict", items };
   }
 
+  /** The loops behind an item, and the closing bracket. @param value of the items of a dictionary */
+  protected comprehension(of: ComprehensionKind, item: Node, bracket: string, value?: Node): Node {
+    const loops = this.loops();
+    this.expect(bracket);
+    return { type: "comprehension", of, item, ...(value && { value }), loops };
+  }
+
   protected loops(): Loop[] {
     const loops: Loop[] = [];
     while (this.take("for")) {
@@ -153,14 +144,16 @@ export abstract class AtomParser extends TokenCursor {
   }
 
   protected target(): Node {
-    const items = [this.primary()];
-    let comma = false;
-    while (this.take(",")) {
-      comma = true;
-      if (this.is("in")) break;
-      items.push(this.primary());
-    }
-    return comma ? { type: "tuple", items } : items[0];
+    return this.oneOrTuple(() => this.primary(), "in");
+  }
+
+  /** One item, or a tuple if a comma follows it; the last comma may be before `end`. */
+  protected oneOrTuple(item: () => Node, end: string): Node {
+    const first = item();
+    if (!this.is(",")) return first;
+    const items = [first];
+    while (this.take(",") && !this.is(end)) items.push(item());
+    return { type: "tuple", items };
   }
 
   private formatNode(part: FormatPart): string | FormatNode {

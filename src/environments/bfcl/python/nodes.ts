@@ -19,12 +19,14 @@ export type Node =
   | { readonly type: "lambda"; readonly parameters: readonly string[]; readonly body: Node }
   | {
       readonly type: "comprehension";
-      readonly of: "list" | "set" | "dict" | "generator";
+      readonly of: ComprehensionKind;
       readonly item: Node;
       readonly value?: Node;
       readonly loops: readonly Loop[];
     }
   | { readonly type: "format"; readonly parts: readonly (string | FormatNode)[] };
+
+export type ComprehensionKind = "list" | "set" | "dict" | "generator";
 
 /** A keyword argument; without a name, a dict of them (`**values`). */
 export interface Keyword {

@@ -146,14 +146,7 @@ class Parser extends AtomParser {
   }
 
   protected key(): Node {
-    const items = [this.sliceOrExpression()];
-    let comma = false;
-    while (this.take(",")) {
-      comma = true;
-      if (this.is("]")) break;
-      items.push(this.sliceOrExpression());
-    }
-    return comma ? { type: "tuple", items } : items[0];
+    return this.oneOrTuple(() => this.sliceOrExpression(), "]");
   }
 
   protected sliceOrExpression(): Node {
