@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { expect, test } from "vitest";
+import { pages } from "../scripts/wrap-pages.ts";
+import { wrapMarkdown } from "../src/study/wrap.ts";
 
 /** Prose is read by engineers for whom English is a second language: some words and openings are not used in pages and docstrings. */
 
@@ -33,6 +35,13 @@ function unwantedWords(file: string, text: string, from = 0, whole = text): stri
 test("pages use no word of the list", () => {
   const pages = [join(root, "README.md"), ...filesBelow("docs", (name) => name.endsWith(".md"))];
   expect(pages.flatMap((file) => unwantedWords(file, proseOf(readFileSync(file, "utf8"))))).toEqual([]);
+});
+
+test("pages are filled to one width (npm run format, or npx jiti scripts/wrap-pages.ts)", () => {
+  for (const page of pages()) {
+    const text = readFileSync(page, "utf8");
+    expect(text, relative(root, page)).toBe(wrapMarkdown(text));
+  }
 });
 
 const sources = filesBelow("src", (name) => name.endsWith(".ts") && !/\.(?:test|fixture|test-d)\.ts$/.test(name));

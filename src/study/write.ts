@@ -8,6 +8,7 @@ import type { RunOutcome } from "./outcome.ts";
 import { pageLines } from "./page.ts";
 import { readOutcomes, studyLayout } from "./store.ts";
 import { fell, survived } from "./tuning.ts";
+import { wrapMarkdown } from "./wrap.ts";
 
 /**
  * Writes what the outcomes say: the table, the results, figures and the page.
@@ -41,7 +42,7 @@ export function writeStudy(study: Study, folder: string, command: string): strin
     { path: studyLayout.table(folder), content: tableOf(study, outcomes) },
     { path: studyLayout.results(folder), content: `${JSON.stringify({ study: study.name, worlds }, rounded, 1)}\n` },
     ...figures.flatMap(({ files }) => files),
-    { path: page, content: lines.join("\n") },
+    { path: page, content: wrapMarkdown(lines.join("\n")) },
   ];
   for (const { path, content } of files) writeFileAtomic(path, content);
   return files.map(({ path }) => path);
