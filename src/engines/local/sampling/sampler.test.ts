@@ -7,7 +7,8 @@ import type { ActionInContext, TokenId } from "../../../core/trajectory.ts";
 import type { SampleRequest } from "../../engine.ts";
 import { LocalEngine } from "../engine.ts";
 import { loadModel, type Model } from "../model/model-folder.ts";
-import { type LocalAction, LocalSampler, type SamplerOptions } from "./sampler.ts";
+import type { LocalAction } from "./row.ts";
+import { LocalSampler, type SamplerOptions } from "./sampler.ts";
 
 const folder = new URL("../../../../test/golden/models/qwen3", import.meta.url).pathname;
 const vocabulary = 300;

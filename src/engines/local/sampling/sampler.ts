@@ -1,20 +1,16 @@
-import { commonPrefix } from "../../../core/context.ts";
 import { EngineError } from "../../../core/errors.ts";
 import { host } from "../../../core/host.ts";
-import { type Random, randomStream } from "../../../core/random.ts";
 import type { TokenId } from "../../../core/trajectory.ts";
 import type { SampledAction, SampleRequest, SamplerStats } from "../../engine.ts";
 import type { SessionOptions } from "../machine/device.ts";
-import { requireTokens } from "../machine/token-ids.ts";
 import type { Arrays } from "../model/arrays.ts";
-import { notFiniteError } from "../model/broken-weights.ts";
 import { type ModelConfig, parameterCount } from "../model/model-config.ts";
-import { type Choice, chooseToken, needsLogits, topCandidates } from "./choose.ts";
+import { needsLogits } from "./choose.ts";
 import { cacheBytesOfToken } from "./kv-cache.ts";
 import { PrefixCache } from "./prefix-cache.ts";
+import { checkRequest, drawToken, type LocalAction, markCached, newRow, type Row, sharedWith } from "./row.ts";
 import { type KeysAndValues, RowPools } from "./row-pools.ts";
 import { SamplingGraph, type SamplingOptions, type StepOutputs } from "./sampling-graph.ts";
-import { StopStrings } from "./stop-strings.ts";
 
 export interface SamplerOptions extends SessionOptions, Pick<SamplingOptions, "weights" | "int8"> {
   /** Actions sampled side by side. */
@@ -31,30 +27,6 @@ export interface SamplerOptions extends SessionOptions, Pick<SamplingOptions, "w
   /** Text of an action so far, for stop strings. */
   readonly decode: ((tokens: readonly TokenId[]) => string) | undefined;
 }
-
-/** A request in a slot. `tokens` are in the cache; `pending` must be fed before the next token can be drawn. */
-interface Row {
-  readonly request: SampleRequest;
-  readonly choice: Choice;
-  readonly maxTokens: number;
-  readonly random: Random;
-  readonly stopStrings: StopStrings | undefined;
-  readonly tokens: TokenId[];
-  pending: TokenId[];
-  readonly action: {
-    readonly tokens: TokenId[];
-    readonly logprobs: number[];
-    readonly modelLogprobs: number[];
-    readonly entropies: number[];
-    readonly topLogprobs?: (readonly number[])[];
-    readonly topTokens?: (readonly TokenId[])[];
-  };
-  readonly resolve: (action: LocalAction) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/** A sampled action with the model's own log-probs. */
-export type LocalAction = SampledAction & Required<Pick<SampledAction, "modelLogprobs">>;
 
 /** Tokens of one prefill run, padding included: enough to fill the cores, little enough to keep its attention in the cache. */
 export const prefillTokens = 1024;
@@ -120,35 +92,18 @@ export class LocalSampler {
 
   sample(request: SampleRequest): Promise<LocalAction> {
     const { maxLength, decode } = this.#options;
-    checkRequest(request, { maxLength, vocabSize: this.#config.vocabSize });
-    const { context } = request;
-    const stops = request.stopStrings ?? [];
-    if (stops.length > 0 && !decode) throw new EngineError("stopStrings", stops, { expected: "an engine made with `decode`" });
+    const limits = { maxLength, vocabSize: this.#config.vocabSize, decode };
+    checkRequest(request, limits);
     return new Promise((resolve, reject) => {
-      if (request.signal?.aborted) return reject(cancelled());
       const cancel = () => this.#cancel(row);
-      const forget = () => request.signal?.removeEventListener("abort", cancel);
-      const row: Row = {
-        request,
-        choice: { temperature: request.temperature ?? 1, topP: request.topP ?? 1, topK: request.topK ?? 0 },
-        maxTokens: Math.min(request.maxTokens, maxLength - context.length),
-        random: randomStream(request.seed, "action"),
-        stopStrings: decode && stops.length > 0 ? new StopStrings(decode, stops) : undefined,
-        tokens: [],
-        pending: [...context],
-        action: {
-          ...{ tokens: [], logprobs: [], modelLogprobs: [], entropies: [] },
-          ...(request.topLogprobs ? { topLogprobs: [], topTokens: [] } : {}),
-        },
-        resolve: (action) => {
-          forget();
-          resolve(action);
-        },
-        reject: (error) => {
-          forget();
-          reject(error);
-        },
-      };
+      const settled =
+        <T>(settle: (outcome: T) => void) =>
+        (outcome: T) => {
+          request.signal?.removeEventListener("abort", cancel);
+          settle(outcome);
+        };
+      const row = newRow(request, limits, { resolve: settled(resolve), reject: settled(reject) });
+      if (request.signal?.aborted) return reject(cancelled());
       request.signal?.addEventListener("abort", cancel);
       this.#waiting.push(row);
       this.#running ??= this.#run();
@@ -226,7 +181,7 @@ export class LocalSampler {
     const found = this.#prefixes.longest(context.slice(0, -1));
     for (const { segment, count } of found) {
       this.#rows.put(row, segment, count);
-      cached(row, row.tokens.length + count);
+      markCached(row, row.tokens.length + count);
     }
     if (cacheKey !== undefined && row.tokens.length === this.#prefixes.lengthOf(cacheKey)) this.#prefixes.isInSlot(cacheKey);
   }
@@ -259,7 +214,7 @@ export class LocalSampler {
       const shared = Math.min(sharedWith(row, leader.tokens), leader.tokens.length);
       if (shared <= row.tokens.length) continue;
       this.#rows.copy(leader, row, shared);
-      cached(row, shared);
+      markCached(row, shared);
     }
   }
 
@@ -336,39 +291,12 @@ export class LocalSampler {
       if (waits || !this.#rows.has(row)) return; // a prompt that a decoding step passed by; or cancelled meanwhile
       const count = Math.min(chunk, row.pending.length);
       this.#rows.append(row, { row: r, chunk, count, keys: outputs.keys, values: outputs.values });
-      cached(row, row.tokens.length + count);
+      markCached(row, row.tokens.length + count);
       if (row.pending.length > 0) return;
-      const finish = this.#draw(row, r, outputs);
+      const finish = drawToken(row, r, outputs, this.#config.vocabSize, this.#parameters);
+      this.#stats.sampledTokens++;
       if (finish) this.#finish(row, finish);
     });
-  }
-
-  #draw(row: Row, r: number, { probabilities, logits, entropies }: StepOutputs): SampledAction["finish"] | undefined {
-    const v = this.#config.vocabSize;
-    const of = (matrix: Float32Array) => matrix.subarray(r * v, (r + 1) * v);
-    const chosen = chooseToken(
-      of(probabilities),
-      needsLogits(row.choice) && logits ? of(logits) : undefined,
-      row.choice,
-      row.random.uniform(),
-    );
-    if (!Number.isFinite(chosen.logprob + entropies[r]))
-      throw notFiniteError("the log-prob of a sampled token", chosen.logprob, this.#parameters);
-    const { action, request } = row;
-    action.tokens.push(chosen.token);
-    action.logprobs.push(chosen.logprob);
-    action.modelLogprobs.push(chosen.modelLogprob);
-    action.entropies.push(entropies[r]);
-    if (action.topLogprobs !== undefined) {
-      const top = topCandidates(of(probabilities), request.topLogprobs ?? 0);
-      action.topLogprobs.push(top.logprobs);
-      action.topTokens?.push(top.tokens);
-    }
-    row.pending = [chosen.token];
-    this.#stats.sampledTokens++;
-    if (request.stopTokens.includes(chosen.token)) return "stop";
-    if (row.stopStrings?.foundIn(action.tokens)) return "stop";
-    return action.tokens.length >= row.maxTokens ? "length" : undefined;
   }
 
   #finish(row: Row, finish: SampledAction["finish"]): void {
@@ -402,31 +330,6 @@ export class LocalSampler {
 function shortestClass(config: ModelConfig, { weights }: Pick<SamplerOptions, "weights">): number {
   const bytes = (weights === "int8" ? 1 : 4) * parameterCount(config);
   return 2 ** Math.ceil(Math.log2((bytes + dispatchBytes) / (rowsWorthAStep * cacheBytesOfToken(config))));
-}
-
-/** @throws EngineError naming what no model could sample */
-function checkRequest(request: SampleRequest, { maxLength, vocabSize }: { maxLength: number; vocabSize: number }): void {
-  const { context, maxTokens, temperature = 1, topP = 1, topK = 0, topLogprobs: candidates = 0 } = request;
-  const check = (fits: boolean, name: string, value: unknown, expected: string) => {
-    if (!fits) throw new EngineError(name, value, { expected });
-  };
-  check(context.length > 0 && context.length < maxLength, "context length", context.length, `1 to ${maxLength - 1} tokens`);
-  requireTokens(context, vocabSize);
-  check(Number.isInteger(maxTokens) && maxTokens >= 1, "maxTokens", maxTokens, "a whole number from 1");
-  check(temperature >= 0 && temperature < Infinity, "temperature", temperature, "a number from 0, which is greedy");
-  check(topP > 0 && topP <= 1, "topP", topP, "a number above 0, at most 1, which is off");
-  check(Number.isInteger(topK) && topK >= 0, "topK", topK, "a whole number from 0, which is off");
-  check(Number.isInteger(candidates) && candidates >= 0, "topLogprobs", candidates, "a whole number from 0, which is off");
-}
-
-/** Tokens of a row's context that a cached sequence also starts with. The last is always fed: it gives the first distribution. */
-function sharedWith(row: Row, tokens: readonly TokenId[]): number {
-  return Math.min(commonPrefix(row.request.context, tokens), row.request.context.length - 1);
-}
-
-/** Marks the first `length` tokens of a row as cached. */
-function cached(row: Row, length: number): void {
-  row.tokens.push(...row.pending.splice(0, length - row.tokens.length));
 }
 
 function cancelled(): EngineError {
