@@ -1,13 +1,15 @@
 /**
  * The mutation score of a random sample: `RETROGRADE_STRYKER="$(./.ci/stryker)" npx jiti bench/mutation/main.ts --out FOLDER`.
- * Each mutant changes one place of one file and is run against the tests that pass this place. Continues where it was stopped.
+ * Each mutant changes one place of one file and is run against the tests that pass this place: with others in one process, and once more in a
+ * process of its own if it survives that. Continues where it was stopped.
  */
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
-import { type Covering, measureCoverage } from "./coverage.ts";
+import { proportionInterval } from "../../src/statistics/intervals.ts";
 import { applyMutant, drawMutants, keyOf, type Mutant, mutantsOf } from "./mutants.ts";
 import { filesBelow, makeSandbox, runVitest } from "./sandbox.ts";
+import { type Covering, type Judged, judgeTogether } from "./schemata.ts";
 
 interface Options {
   readonly out: string;
@@ -29,19 +31,21 @@ interface Result {
   readonly leftOut: number;
 }
 
+const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
 const isSource = (name: string) => name.endsWith(".ts") && !/\.(?:test|fixture|test-d)\.ts$/.test(name);
 const isTest = (name: string) => name.endsWith(".test.ts");
 const literally = (text: string) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 const root = join(import.meta.dirname, "../..");
 const folders = ["src/algorithms", "src/rollouts", "src/chat", "src/engines/local"];
+const testFolders = [...folders, "test/algorithms"];
 const options = new Command("npx jiti bench/mutation/main.ts")
   .requiredOption(
     "--out <folder>",
     "outside of the project: the sample, the tests of each mutant, results and a copy of the project",
   )
   .option("--folders <names...>", "sources to change", folders)
-  .option("--tests <names...>", "folders and files of tests", [...folders, "src/training"])
-  .option("--count <n>", "mutants of each folder", positiveInteger, 80)
+  .option("--tests <names...>", "folders and files of tests", testFolders)
+  .option("--count <n>", "mutants of each folder", positiveInteger, 60)
   .option("--seed <n>", "of the sample", positiveInteger, 1)
   .option("--budget <seconds>", "tests of a mutant, as long as they took without it, the shortest first", positiveInteger, 60)
   .option("--again", "run those that survived once more, with the tests of today")
@@ -72,11 +76,10 @@ async function main(out: string, stryker: string, { folders, tests, count, seed,
     return again === true ? result !== undefined && !isKilled(result) : result === undefined;
   });
   const files = tests.flatMap((name) => (name.endsWith(".ts") ? [name] : filesBelow(root, name, isTest)));
-  const records = join(out, again === true ? `coverage-${Date.now()}` : "coverage");
-  const measure = () => measureCoverage(stryker, root, sandbox, again === true ? todo : sample, files, records);
-  const coverage = again === true ? await measure() : await once(join(out, "tests.json"), measure);
+  const lines = join(out, again === true ? `lines-${Date.now()}.jsonl` : "lines.jsonl");
+  const together = await judgeTogether(stryker, root, sandbox, again === true ? todo : sample, files, lines, budget);
   for (const mutant of todo) {
-    const result = await judge(sandbox, mutant, coverage[keyOf(mutant)] ?? [], budget);
+    const result = await judge(sandbox, mutant, together.get(keyOf(mutant)), budget);
     appendFileSync(resultsFile, `${JSON.stringify(result)}\n`);
     if (!isKilled(result))
       console.log(`${result.status}: ${result.kind} ${result.key} (${result.tests} tests, ${result.leftOut} left out)`);
@@ -84,8 +87,9 @@ async function main(out: string, stryker: string, { folders, tests, count, seed,
   report(folders, [...readResults(resultsFile).values()]);
 }
 
-/** Runs the tests beside the file first, then the others. */
-async function judge(sandbox: string, mutant: Mutant, covering: readonly Covering[], budget: number): Promise<Result> {
+/** Judges a mutant that is still open in processes of its own: by the tests beside the file first, then by the others. */
+async function judge(sandbox: string, mutant: Mutant, known: Judged | undefined, budget: number): Promise<Result> {
+  const { status: before, covering } = known ?? { status: "open", covering: [] };
   const source = readFileSync(join(sandbox, mutant.file), "utf8");
   const chosen = withinBudget(covering, budget);
   const counts = { tests: chosen.length, leftOut: covering.length - chosen.length };
@@ -96,6 +100,7 @@ async function judge(sandbox: string, mutant: Mutant, covering: readonly Coverin
     status,
     ...counts,
   });
+  if (before !== "open") return result(before);
   if (covering.length === 0) return result("not covered");
   writeFileSync(join(sandbox, mutant.file), applyMutant(source, mutant));
   try {
@@ -128,9 +133,12 @@ function report(folders: readonly string[], results: readonly Result[]): void {
     const own = results.filter((result) => result.folder.startsWith(folder));
     const count = (status: Result["status"]) => own.filter((result) => result.status === status).length;
     const killed = count("killed") + count("timed out");
+    if (own.length === 0) continue;
+    const { low, high } = proportionInterval(killed, own.length);
     console.log(
       `${(folder || "all").padEnd(20)} ${own.length} mutants: ${count("killed")} killed, ${count("timed out")} timed out, ` +
-        `${count("survived")} survived, ${count("not covered")} not covered; score ${((100 * killed) / own.length).toFixed(1)} %`,
+        `${count("survived")} survived, ${count("not covered")} not covered; score ${percent(killed / own.length)} ` +
+        `[${percent(low)}, ${percent(high)}]`,
     );
   }
 }
