@@ -4,9 +4,15 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Attempt, escapes, exhaustion, traces } from "./attempts.fixture.ts";
+import type { Attempt } from "./attempts/attempt.fixture.ts";
+import { exhaustion } from "./attempts/exhaustion.fixture.ts";
+import { hostAccess } from "./attempts/host.fixture.ts";
+import { javascript } from "./attempts/javascript.fixture.ts";
+import { modules } from "./attempts/modules.fixture.ts";
+import { traces } from "./attempts/traces.fixture.ts";
 import { createPython } from "./python.ts";
 
+const escapes = [...modules, ...hostAccess, ...javascript];
 const patient = createPython({ interpreters: 1, timeoutMs: 20_000 });
 const strict = createPython({ interpreters: 1, timeoutMs: 1500, memoryMb: 128 });
 const folder = mkdtempSync(join(tmpdir(), "retrograde-escape-"));
@@ -32,6 +38,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
+/** SECRET, WRITTEN, FOLDER, ADDRESS and PORT in an attempt are a file with a secret, one to be written, their folder, a server of this machine. */
 function filled(code: string): string {
   return code
     .replaceAll("SECRET", secret)
