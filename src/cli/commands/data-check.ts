@@ -5,7 +5,7 @@ import {
   benchmarkFile,
   benchmarks,
   defaultBenchmarkFolder,
-  mostQuestions,
+  readBenchmark,
 } from "../../environments/deep-research/benchmarks.ts";
 import { findLeaks, type LeakReport, type TrainingText } from "../../environments/deep-research/data/leaks.ts";
 import { openQuestions } from "../../environments/deep-research/questions.ts";
@@ -37,8 +37,8 @@ export async function dataCheckCommand(flags: DataCheckFlags, screen: Screen): P
       training.push({ where: `${file}, record ${i}`, text: question });
   const reports: Record<string, LeakReport> = {};
   for (const name of names) {
-    const questions = await openQuestions(benchmarkFile(name, data, "--data"), "--data").read();
-    const asked = questions.slice(0, mostQuestions).map(({ question }) => question);
+    const questions = await readBenchmark(name, data, "--data", { anyVersion: true });
+    const asked = questions.map(({ question }) => question);
     reports[name] = findLeaks(training, asked, { ngram });
   }
   if (json === true) {

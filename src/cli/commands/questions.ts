@@ -3,15 +3,13 @@ import { ConfigError } from "../../core/errors.ts";
 import { mean } from "../../core/mean.ts";
 import {
   type BenchmarkName,
-  benchmarkFile,
   benchmarks,
   defaultBenchmarkFolder,
-  mostQuestions,
+  readBenchmark,
 } from "../../environments/deep-research/benchmarks.ts";
 import { fetchBenchmark } from "../../environments/deep-research/data/fetch.ts";
 import { type SourceName, sourceNames } from "../../environments/deep-research/data/sources.ts";
-import { verifyQuestions } from "../../environments/deep-research/data/verify.ts";
-import { openQuestions, type Question } from "../../environments/deep-research/questions.ts";
+import type { Question } from "../../environments/deep-research/questions.ts";
 import {
   type AnswerVerdict,
   judgePrediction,
@@ -117,11 +115,9 @@ async function questionsOf(
 ): Promise<ReadonlyMap<string, Question> | undefined> {
   const folder = data ?? defaultBenchmarkFolder();
   if (data === undefined && !existsSync(folder)) return undefined;
-  const file = benchmarkFile(name, folder, "--data");
-  if (!anyVersion) verifyQuestions(name, file);
-  const questions = await openQuestions(file, "--data").read();
+  const questions = await readBenchmark(name, folder, "--data", { anyVersion });
   return new Map(
-    questions.slice(0, mostQuestions).flatMap((question, i) => [
+    questions.flatMap((question, i) => [
       [String(i), question],
       [question.question, question],
     ]),

@@ -8,6 +8,7 @@ import { type PromptKind, promptKinds } from "../arpo-protocol/prompt.ts";
 import type { Environment } from "../environment.ts";
 import { verifyQuestions } from "./data/verify.ts";
 import { deepResearchEnvironment, type QuestionTask } from "./deep-research.ts";
+import { openQuestions, type Question } from "./questions.ts";
 import { deepResearchSettingsSchema } from "./settings.ts";
 
 export interface Benchmark {
@@ -43,7 +44,7 @@ export const benchmarks = {
 export type BenchmarkName = keyof typeof benchmarks;
 
 /** ARPO's inference takes at most the first 500 questions of a file, in its order. */
-export const mostQuestions = 500;
+const mostQuestions = 500;
 
 /** Where the questions are looked for if no folder is named. */
 export function defaultBenchmarkFolder(): string {
@@ -66,6 +67,24 @@ export function benchmarkFile(name: BenchmarkName, data: string, setting: string
       `The questions are not part of this package: \`retrograde data ${name}\` downloads them from ARPO's repository or the benchmark's own data set` +
       `${name === "math" ? "; math500 is a subset of MATH" : ""}.`,
   });
+}
+
+/**
+ * Reads a benchmark's questions, at most the first 500.
+ * @param data the file, or a folder of files
+ * @param options.anyVersion reads a file of another version than the known ones, too
+ * @throws ConfigError if there is no such file, or no question in it
+ * @throws EnvError if it is of another version
+ */
+export async function readBenchmark(
+  name: BenchmarkName,
+  data: string,
+  setting: string,
+  { anyVersion }: { readonly anyVersion: boolean },
+): Promise<readonly Question[]> {
+  const file = benchmarkFile(name, data, setting);
+  if (!anyVersion) verifyQuestions(name, file);
+  return (await openQuestions(file, setting).read()).slice(0, mostQuestions);
 }
 
 const settingsSchema = deepResearchSettingsSchema.omit({ data: true, protocol: true }).extend({
