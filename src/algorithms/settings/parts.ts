@@ -161,6 +161,7 @@ function kinds<const Settings extends Readonly<Record<string, z.core.$ZodShape>>
     [Kind in keyof Settings & string]: z.ZodObject<{ kind: z.ZodLiteral<Kind> } & Settings[Kind], z.core.$strict>;
   }[keyof Settings & string];
   const options = Object.entries(settings).map(([kind, shape]) => z.strictObject({ kind: z.literal(kind), ...shape }));
+  // Object.entries forgets which kind has which shape; the table that is given remembers.
   return z.discriminatedUnion("kind", options as unknown as [Option, ...Option[]]);
 }
 

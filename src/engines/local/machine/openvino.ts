@@ -18,6 +18,7 @@ interface OvTensor {
 }
 type Data = Float32Array | Int8Array | Int32Array | BigInt64Array;
 
+/** Only that they are functions is checked here: the native classes do not show what they take. */
 const bindingSchema = z.object({ Core: z.custom<Binding["Core"]>(isFunction), Tensor: z.custom<Binding["Tensor"]>(isFunction) });
 const moduleSchema = z.object({ addon: bindingSchema });
 const elementTypes: Readonly<Record<string, string>> = { float32: "f32", int8: "i8", int32: "i32", int64: "i64" };

@@ -9,7 +9,8 @@ import type { Shared } from "./shared.ts";
 /** The attributes of a backend's instance. Those whose name begins with "_" are private: no state check compares them. */
 export type State = object;
 
-type Method<S> = (state: S, ...args: Value[]) => Value;
+/** Written as a method, so that a backend of one kind of state fits where any is expected: an instance keeps both together. */
+type Method<S> = { of(state: S, ...args: Value[]): Value }["of"];
 
 /** Methods by their signatures in Python's notation, such as "tail(file_name, lines=10)". */
 export type Methods<S> = Readonly<Record<string, Method<S>>>;

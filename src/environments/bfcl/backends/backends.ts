@@ -19,5 +19,5 @@ export const backends: ReadonlyMap<string, Backend> = new Map(
     tradingBackend,
     travelBackend,
     vehicleBackend,
-  ].map((backend) => [backend.name, backend as unknown as Backend]),
+  ].map((backend) => [backend.name, backend]),
 );

@@ -24,9 +24,9 @@ const id = z.union([z.string(), z.number(), z.bigint()]).transform(String).optio
 
 function converter<Shape extends z.ZodRawShape>(
   shape: Shape,
-  convert: (row: z.output<z.ZodObject<Shape>>, index: number) => StoredQuestion,
+  convert: (row: z.output<z.ZodObject<Shape, z.core.$loose>>, index: number) => StoredQuestion,
 ): ConvertRecord {
-  const schema = z.looseObject(shape) as unknown as z.ZodObject<Shape>;
+  const schema = z.looseObject(shape);
   const read = ({ value, where }: FileRecord, index: number): StoredQuestion => {
     const parsed = schema.safeParse(value);
     if (parsed.success) return convert(parsed.data, index);
