@@ -1,3 +1,4 @@
+import { pause, signalWithin } from "../core/deadline.ts";
 import { readText } from "../core/read-text.ts";
 import { type Completion, readCompletion } from "./answer.ts";
 import { CompletionError, type CompletionFailure } from "./errors.ts";
@@ -44,7 +45,7 @@ export async function complete(settings: EndpointSettings, body: object, signal?
         hint: asked + hints[failure],
       });
     }
-    await wait(waitMs, signal);
+    await pause(waitMs, signal);
   }
 }
 
@@ -57,7 +58,7 @@ const hints: Readonly<Record<CompletionFailure, string>> = {
 
 async function post(url: string, settings: EndpointSettings, body: object, signal: AbortSignal | undefined): Promise<Outcome> {
   const { apiKey, timeoutMs = 120_000, maxBytes = 16 * 2 ** 20 } = settings;
-  const limit = AbortSignal.timeout(timeoutMs);
+  const limit = signalWithin(timeoutMs, signal);
   try {
     const response = await fetch(url, {
       method: "POST",
@@ -65,7 +66,7 @@ async function post(url: string, settings: EndpointSettings, body: object, signa
       body: JSON.stringify(body),
       // A request that is sent on by a redirect may lose its body, or tell its key to somebody else.
       redirect: "manual",
-      signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+      signal: limit.signal,
     });
     const text = await readText(response, maxBytes);
     if (text === undefined) return { problem: `more than ${maxBytes} bytes`, failure: "settings" };
@@ -76,7 +77,7 @@ async function post(url: string, settings: EndpointSettings, body: object, signa
     return { problem: read.problem, failure: "unreachable" };
   } catch (error) {
     signal?.throwIfAborted();
-    if (limit.aborted) return { problem: `nothing within ${timeoutMs} ms`, failure: "unreachable" };
+    if (limit.isLate()) return { problem: `nothing within ${timeoutMs} ms`, failure: "unreachable" };
     return { problem: messageOf(error), failure: "unreachable" };
   }
 }
@@ -114,19 +115,4 @@ function messageOf(error: unknown): string {
   const { cause } = error;
   const why = cause instanceof Error ? cause.message || ("code" in cause ? String(cause.code) : "") : "";
   return why === "" ? error.message : `${error.message}: ${why}`;
-}
-
-function wait(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
-      resolve();
-    }, milliseconds);
-    if (signal?.aborted) stop();
-    else signal?.addEventListener("abort", stop, { once: true });
-  });
 }

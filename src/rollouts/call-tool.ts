@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DeadlineError, withinTime } from "../core/deadline.ts";
 import { reasonOf } from "../core/errors.ts";
 import { asForeign } from "../core/foreign.ts";
 import { host, TimeLimitError } from "../core/host.ts";
@@ -6,7 +7,6 @@ import type { ToolCall } from "../core/messages.ts";
 import type { ToolFailure } from "../core/trajectory.ts";
 import { cut } from "../tools/cut.ts";
 import type { JsonSchema, Tool } from "../tools/tool.ts";
-import { DeadlineError, withinTime } from "./deadline.ts";
 
 export interface ToolOutcome {
   /** The text that the model reads. */

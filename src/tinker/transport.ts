@@ -1,3 +1,4 @@
+import { pause } from "../core/deadline.ts";
 import type { TinkerFetch } from "./bulk.ts";
 import { TinkerError } from "./errors.ts";
 import { connectionFailure, detailOf, statusError } from "./failures.ts";
@@ -107,14 +108,14 @@ export class Transport {
         if (!mayRepeat || elapsed > patience)
           throw statusError(call, tried.answer, { repeated, credential: this.#options.credential });
         if (!busy) repeated = true;
-        await pause(Math.max(tried.retryAfterMs, this.#delay(attempt)), signal);
+        await wait(Math.max(tried.retryAfterMs, this.#delay(attempt)), signal);
       } else {
         if (signal?.aborted) throw cancelled(call.path);
         const { failure } = tried;
         const mayRepeat = !failure.permanent && (!failure.maybeSent || call.repeatable);
         if (!mayRepeat || elapsed > patienceMs) throw connectionFailure(this.#options.baseUrl, call, failure, repeated);
         if (failure.maybeSent) repeated = true;
-        await pause(this.#delay(attempt), signal);
+        await wait(this.#delay(attempt), signal);
       }
       this.#stats.repeats++;
     }
@@ -219,19 +220,9 @@ function cancelled(path: string): TinkerError {
 }
 
 /** @throws TinkerError if the signal is aborted meanwhile */
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const done = () => {
-      signal?.removeEventListener("abort", stop);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    const stop = () => {
-      clearTimeout(timer);
-      reject(cancelled("a repeat"));
-    };
-    if (signal?.aborted) stop();
-    else signal?.addEventListener("abort", stop, { once: true });
+function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return pause(ms, signal).catch(() => {
+    throw cancelled("a repeat");
   });
 }
 

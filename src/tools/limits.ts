@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
+import { DeadlineError, withinTime } from "../core/deadline.ts";
 import { ConfigError } from "../core/errors.ts";
 import { parseSettings } from "../core/settings.ts";
 import type { Tool } from "./tool.ts";
@@ -43,18 +44,12 @@ export function withLimits(tool: Tool, settings: LimitSettings): Tool {
   const delays = Array.from({ length: retries }, (_, tried) => retryDelayMs * 2 ** tried);
 
   const attempt: Tool["execute"] = async (args, { signal }) => {
-    const limit = AbortSignal.timeout(timeoutMs);
-    const both = AbortSignal.any([signal, limit]);
-    const late = new Promise<never>((_, reject) => {
-      both.addEventListener(
-        "abort",
-        () => reject(signal.aborted ? signal.reason : new Error(`${tool.name} gave no answer within ${timeoutMs} ms`)),
-        { once: true },
-      );
-    });
-    // Nobody waits for it where the tool answered first, or threw.
-    late.catch(() => {});
-    return Promise.race([tool.execute(args, { signal: both }), late]);
+    try {
+      return await withinTime((given) => tool.execute(args, { signal: given }), timeoutMs, signal);
+    } catch (error) {
+      if (error instanceof DeadlineError) throw new Error(`${tool.name} gave no answer within ${timeoutMs} ms`);
+      throw error;
+    }
   };
 
   const execute: Tool["execute"] = async (args, context) => {

@@ -1,9 +1,9 @@
 import type { Chat } from "../chat/chat.ts";
+import { withinTime } from "../core/deadline.ts";
 import { asForeign } from "../core/foreign.ts";
 import type { Message } from "../core/messages.ts";
 import { type Environment, splitWithTasks } from "../environments/environment.ts";
 import type { TextProtocol } from "../environments/protocol.ts";
-import { withinTime } from "../rollouts/deadline.ts";
 import type { Tool } from "../tools/tool.ts";
 
 /** The prompt that a model is shown first in an environment. */

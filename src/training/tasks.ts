@@ -1,9 +1,9 @@
+import { withinTime } from "../core/deadline.ts";
 import { ConfigError, EnvError } from "../core/errors.ts";
 import { asForeign } from "../core/foreign.ts";
 import { randomStream } from "../core/random.ts";
 import { didYouMean } from "../core/settings.ts";
 import { type Environment, type Split, splitsOf, type Task } from "../environments/environment.ts";
-import { withinTime } from "../rollouts/deadline.ts";
 import type { TrainingConfig } from "./config.ts";
 
 const indexBound = 2 ** 31;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { signalWithin } from "../../core/deadline.ts";
 import { readText } from "../../core/read-text.ts";
 
 /** An answer that a world server could not give. After it the server's state is unknown, so it must be started again. */
@@ -79,7 +80,7 @@ export class WorldClient {
   }
 
   async #ask(path: string, body: object | undefined, timeoutMs: number, signal?: AbortSignal): Promise<string> {
-    const limit = AbortSignal.timeout(timeoutMs);
+    const limit = signalWithin(timeoutMs, signal);
     const what = `/${path} of ${this.url}`;
     try {
       const response = await fetch(`${this.url}/${path}`, {
@@ -87,7 +88,7 @@ export class WorldClient {
           ? {}
           : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
         redirect: "error",
-        signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+        signal: limit.signal,
       });
       const text = await readText(response, maxBytes);
       if (text === undefined) throw new WorldError(`${what} answered more than ${maxBytes} bytes`, false);
@@ -96,7 +97,7 @@ export class WorldClient {
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof WorldError) throw error;
-      if (limit.aborted) throw new WorldError(`${what} gave no answer within ${timeoutMs} ms`, false);
+      if (limit.isLate()) throw new WorldError(`${what} gave no answer within ${timeoutMs} ms`, false);
       const { cause } = error as Error;
       throw new WorldError(`${what}: ${cause instanceof Error && cause.message !== "" ? cause.message : error}`, true);
     }

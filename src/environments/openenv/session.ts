@@ -1,4 +1,5 @@
 import { WebSocket } from "ws";
+import { DeadlineError, withinTime } from "../../core/deadline.ts";
 import { RemoteEnvError } from "../remote/problem.ts";
 import { type Answer, answerSchema, type Observation } from "./wire.ts";
 
@@ -116,27 +117,23 @@ export class OpenenvSession {
     const answered = new Promise<Answer>((resolve, reject) => {
       this.#waiting = { resolve, reject };
     });
-    const late = () => {
-      this.#fail(
-        new RemoteEnvError("timeout", `the answer of ${this.#host} to ${what}`, undefined, {
-          expected: `an answer within ${timeoutMs} ms`,
-          hint: "A longer wait is environment.settings.timeoutMs.",
-        }),
-      );
-      this.#socket.terminate();
-    };
-    const timer = setTimeout(late, timeoutMs);
-    const cancel = () => {
-      this.#fail(new RemoteEnvError("expired", `session at ${this.#host}`, "cancelled"));
-      this.#socket.terminate();
-    };
-    signal?.addEventListener("abort", cancel);
+    answered.catch(() => {}); // it may come after the time
     this.#socket.send(text);
     try {
-      return await answered;
+      return await withinTime(() => answered, timeoutMs, signal);
+    } catch (error) {
+      const isLate = error instanceof DeadlineError;
+      if (!isLate && !signal?.aborted) throw error;
+      const ending = isLate
+        ? new RemoteEnvError("timeout", `the answer of ${this.#host} to ${what}`, undefined, {
+            expected: `an answer within ${timeoutMs} ms`,
+            hint: "A longer wait is environment.settings.timeoutMs.",
+          })
+        : new RemoteEnvError("expired", `session at ${this.#host}`, "cancelled");
+      this.#fail(ending);
+      this.#socket.terminate();
+      throw ending;
     } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", cancel);
       this.#waiting = undefined;
     }
   }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { decode, encode } from "@msgpack/msgpack";
 import { z } from "zod";
+import { DeadlineError, withinTime } from "../../core/deadline.ts";
 import { reasonOf } from "../../core/errors.ts";
 import { RemoteEnvError } from "../remote/problem.ts";
 import { Dealer, ZmtpError } from "./zmtp.ts";
@@ -54,25 +55,24 @@ export class VerifiersClient {
     const dealer = await this.#connected();
     const id = randomUUID().replaceAll("-", "");
     const replied = new Promise<Reply>((resolve, reject) => this.#waiting.set(id, { resolve, reject, onDelta }));
-    const give = (error: unknown) => {
-      this.#waiting.get(id)?.reject(error as Error);
-      // A run goes on without us otherwise, and asks for actions.
-      if (method === "run") dealer.send([Buffer.from(randomUUID()), Buffer.from("cancel"), encode({ request_id: id })]);
+    replied.catch(() => {}); // it may come after the time
+    const wait = (given: AbortSignal) => {
+      // Without this a run continues, and asks for actions.
+      const cancel = () => dealer.send([Buffer.from(randomUUID()), Buffer.from("cancel"), encode({ request_id: id })]);
+      if (method === "run") given.addEventListener("abort", cancel);
+      dealer.send([Buffer.from(id), Buffer.from(method), encode(payload)]);
+      return replied;
     };
-    const late = new RemoteEnvError("timeout", `the answer of ${address} to ${method}`, undefined, {
-      expected: `an answer within ${timeoutMs} ms`,
-    });
-    const timer = setTimeout(() => give(late), timeoutMs);
-    const cancel = () => give(signal?.reason);
-    signal?.addEventListener("abort", cancel);
-    dealer.send([Buffer.from(id), Buffer.from(method), encode(payload)]);
     try {
-      const reply = await replied;
+      const reply = await withinTime(wait, timeoutMs, signal);
       if (reply.success) return reply;
       throw new RemoteEnvError("refused", `${method} at ${address}`, reply.error ?? "no reason", { expected: "a result" });
+    } catch (error) {
+      if (!(error instanceof DeadlineError)) throw error;
+      throw new RemoteEnvError("timeout", `the answer of ${address} to ${method}`, undefined, {
+        expected: `an answer within ${timeoutMs} ms`,
+      });
     } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", cancel);
       this.#waiting.delete(id);
     }
   }

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { DeadlineError, withinTime } from "../../core/deadline.ts";
 import { reasonOf } from "../../core/errors.ts";
 import { isUserError } from "../http/refusal.ts";
 
@@ -110,10 +111,7 @@ function bytesOf(outcome: Outcome | undefined): number {
 }
 
 async function within(work: Promise<void>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
+  await withinTime(() => work, ms).catch((error: unknown) => {
+    if (!(error instanceof DeadlineError)) throw error;
   });
-  await Promise.race([work, limit]);
-  clearTimeout(timer);
 }

@@ -3,6 +3,7 @@ import { request as httpsRequest } from "node:https";
 import type { Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { z } from "zod";
+import { signalWithin } from "../../core/deadline.ts";
 import { reasonOf, ToolError } from "../../core/errors.ts";
 import { parseSettings } from "../../core/settings.ts";
 import { cut } from "../cut.ts";
@@ -40,16 +41,15 @@ export function createPageReader(settings: FetchSettings = {}, resolve: Resolve 
   const limits = parseSettings(fetchSettings, settings, "fetch");
   return async (url, signal) => {
     signal?.throwIfAborted();
-    const limit = AbortSignal.timeout(limits.timeoutMs);
-    const both = signal === undefined ? limit : AbortSignal.any([signal, limit]);
+    const limit = signalWithin(limits.timeoutMs, signal);
     try {
-      const { bytes, contentType, complete } = await follow(url, limits, resolve, both);
-      const text = await textOf({ bytes, contentType }, both);
+      const { bytes, contentType, complete } = await follow(url, limits, resolve, limit.signal);
+      const text = await textOf({ bytes, contentType }, limit.signal);
       const notice = complete ? "" : `\n[cut: the page has more than ${limits.maxBytes} bytes]`;
       return cut(text, limits.maxText) + notice;
     } catch (error) {
       signal?.throwIfAborted();
-      if (limit.aborted) throw new ToolError("fetch", url, { expected: `a page that comes within ${limits.timeoutMs} ms` });
+      if (limit.isLate()) throw new ToolError("fetch", url, { expected: `a page that comes within ${limits.timeoutMs} ms` });
       if (error instanceof ToolError) throw error;
       throw new ToolError("fetch", url, { expected: "a page that can be read", hint: reasonOf(error) });
     }

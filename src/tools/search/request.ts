@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { signalWithin } from "../../core/deadline.ts";
 import { failureOf, ToolError } from "../../core/errors.ts";
 import { redact } from "../redact.ts";
 
@@ -36,12 +37,12 @@ export function createSender(service: string, secrets: readonly string[], limits
 
   const attempt = async (url: URL, init: RequestInit, signal: AbortSignal | undefined): Promise<Attempt> => {
     await turn(signal);
-    const limit = AbortSignal.timeout(limits.timeoutMs);
+    const limit = signalWithin(limits.timeoutMs, signal);
     try {
       const response = await fetch(url, {
         ...init,
         redirect: "error",
-        signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+        signal: limit.signal,
       });
       const text = await readText(response);
       if (response.ok) return { text };
@@ -51,7 +52,7 @@ export function createSender(service: string, secrets: readonly string[], limits
       return { error, again, waitMs: retryAfterMs(response.headers.get("retry-after")) };
     } catch (error) {
       signal?.throwIfAborted();
-      if (limit.aborted) return { error: failed("silent", `an answer within ${limits.timeoutMs} ms`), again: true };
+      if (limit.isLate()) return { error: failed("silent", `an answer within ${limits.timeoutMs} ms`), again: true };
       if (error instanceof ToolError) return { error, again: false };
       return { error: failed("out of reach", "an answer", redact(failureOf(error), secrets)), again: true };
     }

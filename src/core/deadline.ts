@@ -8,7 +8,7 @@ export class DeadlineError extends Error {
 
 /**
  * Runs work that may take too long. Work that answers at once costs no timer, and so never waits for the event loop.
- * @param work is given a signal that is aborted when nobody waits for the answer any more
+ * @param work is given a signal that is aborted when the answer is no longer awaited
  * @throws DeadlineError when the time is over, the signal's reason when it is aborted, and what `work` throws
  */
 export async function withinTime<T>(
@@ -23,8 +23,8 @@ export async function withinTime<T>(
 
   const { promise: interrupted, reject } = withReject();
   const stop = (reason: unknown) => {
+    reject(reason); // before the work hears of it, so that an error of its own does not come first
     controller.abort(reason);
-    reject(reason);
   };
   const cancel = () => stop(signal?.reason);
   const timer = setTimeout(() => stop(new DeadlineError(milliseconds)), milliseconds);
@@ -47,4 +47,29 @@ function withReject(): { promise: Promise<never>; reject: (reason: unknown) => v
     reject = rejectPromise;
   });
   return { promise, reject };
+}
+
+/**
+ * A signal that is aborted after a time, or with another signal.
+ * @returns the signal, and whether the time was over: why it was aborted
+ */
+export function signalWithin(milliseconds: number, signal?: AbortSignal): { readonly signal: AbortSignal; isLate(): boolean } {
+  const limit = AbortSignal.timeout(milliseconds);
+  return { signal: signal === undefined ? limit : AbortSignal.any([signal, limit]), isLate: () => limit.aborted };
+}
+
+/** Waits. @throws the signal's reason when it is aborted */
+export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, milliseconds);
+    if (signal?.aborted) stop();
+    else signal?.addEventListener("abort", stop, { once: true });
+  });
 }

@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { DeadlineError, pause, signalWithin, withinTime } from "./deadline.ts";
+
+const never = () => new Promise<never>(() => {});
+
+test("an answer in time is given, at once where it is no promise", async () => {
+  expect(await withinTime(() => 1, 0)).toBe(1);
+  expect(await withinTime(async () => 2, 1000)).toBe(2);
+  await expect(withinTime(() => Promise.reject(new Error("its own")), 1000)).rejects.toThrow("its own");
+});
+
+test("work without an end is told to stop, and the deadline is what the caller sees, whatever the work throws then", async () => {
+  let heard: unknown;
+  const stubborn = (signal: AbortSignal) =>
+    new Promise<never>((_, reject) => {
+      signal.addEventListener("abort", () => {
+        heard = signal.reason;
+        reject(new Error("stopped by the signal"));
+      });
+    });
+  await expect(withinTime(stubborn, 5)).rejects.toThrow(new DeadlineError(5));
+  expect(heard).toBeInstanceOf(DeadlineError);
+});
+
+test("a caller's signal ends the wait with its reason, before the work begins too", async () => {
+  const controller = new AbortController();
+  const waiting = withinTime(never, 60_000, controller.signal);
+  const pausing = pause(60_000, controller.signal);
+  const reason = new Error("not wanted");
+  controller.abort(reason);
+  await expect(waiting).rejects.toBe(reason);
+  await expect(pausing).rejects.toBe(reason);
+  let begun = false;
+  await expect(withinTime(() => (begun = true), 1000, controller.signal)).rejects.toBe(reason);
+  expect(begun).toBe(false);
+  await expect(pause(60_000, controller.signal)).rejects.toBe(reason);
+});
+
+test("a signal says whether it was the time that ended it", async () => {
+  const late = signalWithin(5);
+  await pause(50);
+  expect([late.signal.aborted, late.isLate()]).toEqual([true, true]);
+  const controller = new AbortController();
+  const cancelled = signalWithin(60_000, controller.signal);
+  expect(cancelled.signal.aborted).toBe(false);
+  controller.abort();
+  expect([cancelled.signal.aborted, cancelled.isLate()]).toEqual([true, false]);
+});
