@@ -5,8 +5,6 @@
  *   npm run make-model              the office
  *   npm run make-model office-classic
  *   npm run make-model knowledge    the world of facts
- *   npm run make-model knowledge-disputed
- *                                   the same where sources disagree and most habits are bad
  *   npm run make-model office-search, office-handover, office-history
  *                                   the office's scenarios: one more stage on the office's model
  *
@@ -30,7 +28,7 @@ import { initialiseModel, loadModel, saveModel } from "../src/engines/local/mode
 import { responseOf } from "../src/environments/protocol.ts";
 import { encodeDemonstration } from "../src/rollouts/demonstration.ts";
 import { supervise } from "../src/training/supervised/sft.ts";
-import { knowledge, knowledgeDisputed } from "./knowledge.ts";
+import { knowledge } from "./knowledge.ts";
 import { office } from "./office.ts";
 import { officeClassic } from "./office-classic.ts";
 import { officeScenarios } from "./office-scenarios.ts";
@@ -41,7 +39,6 @@ const recipes: Readonly<Record<string, Recipe>> = {
   office,
   "office-classic": officeClassic,
   knowledge,
-  "knowledge-disputed": knowledgeDisputed,
   ...officeScenarios,
 };
 

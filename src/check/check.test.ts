@@ -19,8 +19,8 @@ test("the office gives nothing away: the expert solves it, and nothing that unde
   expect(report.unchecked).toEqual(["No model was measured."]);
 }, 120_000);
 
-test("the knowledge world with sources that disagree gives nothing away either", async () => {
-  const environment = createEnvironment("knowledge", { disputes: 0.6, pages: 2 });
+test("the knowledge world gives nothing away either", async () => {
+  const environment = createEnvironment("knowledge", {});
   const report = await checkEnvironment(environment, { seed: 1, tasks: 160, trainingTasks: 300, rollout });
   expect(report.expert?.mean).toBe(1);
   expect(report.policies.length).toBeGreaterThanOrEqual(15);

@@ -42,7 +42,7 @@ test("a split and an index decide a task; splits differ", () => {
 test("what a name is told of is drawn anew for each task", () => {
   const told = Array.from({ length: 300 }, (_, index) => [...taskOf(world, index).corpus.facts.keys()])
     .flat()
-    .filter((text) => text.startsWith("The mayor of"));
+    .filter((text) => text.includes(": The mayor of"));
   expect(told.length).toBeGreaterThan(100);
   expect(new Set(told).size / told.length).toBeGreaterThan(0.9);
 });
@@ -90,8 +90,9 @@ test("of two sources that disagree the one is right that is right about such thi
   expect(second / 200).toBeGreaterThan(0.4);
   expect(second / 200).toBeLessThan(0.6);
   expect([...taskOf(sure, 0).corpus.facts.keys()].every((text) => /^(Atlas|Herald|Ledger|Mirror): /.test(text))).toBe(true);
+  const agreed = knowledgeEnvironment({ disputes: 0 });
   for (let index = 0; index < 30; index++) {
-    const { facts } = taskOf(world, index).corpus;
+    const { facts } = taskOf(agreed, index).corpus;
     expect([...facts.values()].every(isTrusted)).toBe(true);
     expect([...facts.keys()].filter((text) => /^[A-Z][a-z]+: /.test(text))).toEqual([]);
   }
@@ -105,10 +106,9 @@ test("no question of validation and test is one of training", () => {
 });
 
 test("behaviours are counted by what was seen: the expert does all of them, and one who leaves one out does not do it", () => {
-  const honest = knowledgeEnvironment({ disputes: 0.6, pages: 2 });
-  const { expert } = honest;
+  const { expert } = world;
   if (expert === undefined) throw new Error("no expert");
-  const tasks = Array.from({ length: 120 }, (_, i) => taskOf(honest, i));
+  const tasks = Array.from({ length: 120 }, (_, i) => taskOf(world, i));
   const count = (behaviour: string, without?: string) =>
     tasks
       .flatMap((task) => expert.play(task, without).score.behaviours?.[behaviour] ?? [])

@@ -10,9 +10,9 @@ export const knowledgeSettingsSchema = z.strictObject({
   /** The share of names that two have, and of facts that a question needs which have a former value beside them. */
   ambiguity: z.number().min(0).max(1).default(0.5),
   /** The share of facts that a question needs which a page of a wrong source states otherwise. Above 0 every page names its source. */
-  disputes: z.number().min(0).max(1).default(0),
+  disputes: z.number().min(0).max(1).default(0.6),
   /** Pages that a search shows. */
-  pages: z.int().min(1).max(10).default(3),
+  pages: z.int().min(1).max(10).default(2),
   /** exact: 1 for the right answer in the right format, else 0. arpo: ARPO's reward, from −1 to 1.1. */
   reward: z.enum(["exact", "arpo"]).default("exact"),
   /** The tool that answers a Python call: a calculator for one expression, or Python itself. */
