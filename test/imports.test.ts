@@ -165,7 +165,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "cli/invocation.ts": [],
   "cli/interrupt.ts": [],
   "cli/progress.ts": ["core", "runs", "training", ...screenParts],
-  "server/dashboard": ["core", "chat", "runs"],
+  "server/dashboard": ["core", "chat", "runs", "server/http"],
   cli: ["anything"],
   exports: ["anything"],
   "index.ts": ["anything"],

@@ -1,4 +1,5 @@
 import type { JsonSchema, Tool } from "../../tools/tool.ts";
+import { moduleOfClass } from "./backends/backend.ts";
 import { readVerified } from "./files.ts";
 import { jsonText, str } from "./python/text.ts";
 import { Dict, type Value } from "./python/values.ts";
@@ -11,22 +12,10 @@ export interface FunctionDocument {
   readonly parameters: Dict;
 }
 
-/** The files of the documents, by class. */
-const fileOfClass: Readonly<Record<string, string>> = {
-  GorillaFileSystem: "gorilla_file_system",
-  MathAPI: "math_api",
-  MessageAPI: "message_api",
-  TwitterAPI: "posting_api",
-  TicketAPI: "ticket_api",
-  TradingBot: "trading_bot",
-  TravelAPI: "travel_booking",
-  VehicleControlAPI: "vehicle_control",
-};
-
 /** Reads the documents of every class from a folder. */
 export function readDocuments(folder: string): ReadonlyMap<string, readonly FunctionDocument[]> {
   return new Map(
-    Object.entries(fileOfClass).map(([name, file]) => {
+    Object.entries(moduleOfClass).map(([name, file]) => {
       const path = `multi_turn_func_doc/${file}.json`;
       const documents = recordsOf(readVerified(folder, path), path).map((record) => ({
         name: record.text("name"),

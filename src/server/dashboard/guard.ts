@@ -20,11 +20,6 @@ export interface Refusal {
 
 const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
 
-/** True for an address that only this machine reaches. */
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
-}
-
 /**
  * Decides whether a request is answered.
  *

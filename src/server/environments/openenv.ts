@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { type WebSocket, WebSocketServer } from "ws";
 import { z } from "zod";
 import { reasonOf } from "../../core/errors.ts";
-import { type Reply, readBody, send, sendError } from "../http/http.ts";
-import { drain, guard, listen, requireKeys } from "../http/listen.ts";
+import { type Reply, readBody } from "../http/http.ts";
+import { answer, guard, listen, requireKeys } from "../http/listen.ts";
 import { Refusal } from "../http/refusal.ts";
 import { OpenenvServerSession } from "./openenv-session.ts";
 import { failure, rpcError, rpcResult, rpcSchema, schemas } from "./openenv-wire.ts";
@@ -97,15 +97,8 @@ class OpenenvHost {
 
   readonly #closers = new Map<string, () => void>();
 
-  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    try {
-      guard(request, this.#options);
-      send(response, await this.#route(request));
-    } catch (error) {
-      if (!request.complete) response.setHeader("connection", "close");
-      sendError(response, error);
-      drain(request);
-    }
+  answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    return answer(request, response, this.#options, () => this.#route(request));
   }
 
   async close(): Promise<void> {

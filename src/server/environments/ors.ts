@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { z } from "zod";
 import { EnvError, reasonOf } from "../../core/errors.ts";
 import { splitWithTasks } from "../../environments/environment.ts";
-import { parseBody, type Reply, readBody, send, sendError } from "../http/http.ts";
-import { drain, guard, listen, requireKeys } from "../http/listen.ts";
+import { parseBody, type Reply, readBody } from "../http/http.ts";
+import { answer, listen, requireKeys } from "../http/listen.ts";
 import { Refusal } from "../http/refusal.ts";
 import { HostedEpisode, type Outcome, type ShownTool, taskAt } from "./hosted.ts";
 import { eventText, OrsCalls } from "./ors-calls.ts";
@@ -70,16 +70,8 @@ class OrsHost {
     return this.#sessions.size;
   }
 
-  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    try {
-      guard(request, this.#options);
-      const reply = await this.#route(request, response);
-      if (reply !== undefined) send(response, reply);
-    } catch (error) {
-      if (!request.complete) response.setHeader("connection", "close");
-      sendError(response, error);
-      drain(request);
-    }
+  answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    return answer(request, response, this.#options, () => this.#route(request, response));
   }
 
   async close(): Promise<void> {

@@ -79,6 +79,7 @@ export function hasKey({ headers }: IncomingMessage, keys: readonly string[]): b
   return keys.map((key) => Buffer.from(key)).some((key) => key.length === text.length && timingSafeEqual(key, text));
 }
 
+/** True for an address that only this machine reaches. A name such as 127.0.0.1.example.com is none. */
 export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || host.startsWith("127.");
+  return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
 }

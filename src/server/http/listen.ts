@@ -1,7 +1,7 @@
-import type { IncomingMessage, Server } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { ConfigError, reasonOf } from "../../core/errors.ts";
-import { hasKey, isLoopback } from "./http.ts";
+import { hasKey, isLoopback, type Reply, send, sendError } from "./http.ts";
 import { Refusal } from "./refusal.ts";
 
 /** Who may ask a server. */
@@ -30,6 +30,27 @@ export function guard(request: IncomingMessage, { host, keys }: Access): void {
   if (!hasKey(request, keys)) throw new Refusal(401, "X-API-Key", "[hidden]", { expected: "a key of this server" });
 }
 
+/**
+ * Answers a request of somebody who may ask: with what `route` gives, or with its error.
+ * @param route returns undefined if it has answered
+ */
+export async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  access: Access,
+  route: () => Promise<Reply | undefined>,
+): Promise<void> {
+  try {
+    guard(request, access);
+    const reply = await route();
+    if (reply !== undefined) send(response, reply);
+  } catch (error) {
+    if (!request.complete) response.setHeader("connection", "close");
+    sendError(response, error);
+    drain(request);
+  }
+}
+
 /** @returns the address for clients. @throws ConfigError if the port is taken */
 export async function listen(server: Server, host: string, port: number): Promise<string> {
   try {
@@ -53,7 +74,7 @@ export async function listen(server: Server, host: string, port: number): Promis
 const drainMs = 10_000;
 
 /** Reads what is left of a body and forgets it, for a while. */
-export function drain(request: IncomingMessage): void {
+function drain(request: IncomingMessage): void {
   if (request.complete) return;
   const timer = setTimeout(() => request.destroy(), drainMs);
   request.on("close", () => clearTimeout(timer));

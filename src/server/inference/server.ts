@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage } from "node:http";
 import type { Chat } from "../../chat/chat.ts";
-import { type Reply, readBody, send, sendError } from "../http/http.ts";
-import { type Access, drain, guard, listen, requireKeys } from "../http/listen.ts";
+import { type Reply, readBody } from "../http/http.ts";
+import { type Access, answer, listen, requireKeys } from "../http/listen.ts";
 import { Refusal } from "../http/refusal.ts";
 import {
   type Answered,
@@ -59,14 +59,7 @@ export async function serveInference(options: InferenceOptions): Promise<Running
       gone.abort();
       options.log?.({ path, status: response.statusCode, ms: performance.now() - start });
     });
-    try {
-      guard(request, options);
-      send(response, await route(request, path, options, gone.signal));
-    } catch (error) {
-      if (!request.complete) response.setHeader("connection", "close");
-      sendError(response, error);
-      drain(request);
-    }
+    await answer(request, response, options, () => route(request, path, options, gone.signal));
   });
   server.keepAliveTimeout = 75_000;
   const baseUrl = await listen(server, options.host, options.port);

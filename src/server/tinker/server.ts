@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { readBody, send, sendError } from "../http/http.ts";
-import { drain, guard, listen, requireKeys } from "../http/listen.ts";
+import { readBody } from "../http/http.ts";
+import { answer, listen, requireKeys } from "../http/listen.ts";
 import { Refusal } from "../http/refusal.ts";
 import { read, remove } from "./reads.ts";
 import { postRoutes } from "./routes.ts";
@@ -36,7 +36,7 @@ export async function startTinkerServer(options: ServerOptions): Promise<Running
   const { host = "127.0.0.1", port, keys } = options;
   requireKeys({ host, keys }, "train and sample");
   const service = new Service(options);
-  const server = createServer((request, response) => void answer(service, options, request, response));
+  const server = createServer((request, response) => void answerLogged(service, options, request, response));
   server.keepAliveTimeout = 75_000;
   const baseUrl = await listen(server, host, port).catch(async (error: unknown) => {
     await service.close();
@@ -52,7 +52,7 @@ export async function startTinkerServer(options: ServerOptions): Promise<Running
   };
 }
 
-async function answer(
+async function answerLogged(
   service: Service,
   options: ServerOptions,
   request: IncomingMessage,
@@ -63,14 +63,8 @@ async function answer(
   response.on("close", () => {
     options.log?.({ method: request.method ?? "", path, status: response.statusCode, ms: performance.now() - start });
   });
-  try {
-    guard(request, { host: options.host ?? "127.0.0.1", keys: options.keys });
-    send(response, await route(service, options, request, path));
-  } catch (error) {
-    if (!request.complete) response.setHeader("connection", "close");
-    sendError(response, error);
-    drain(request);
-  }
+  const access = { host: options.host ?? "127.0.0.1", keys: options.keys };
+  await answer(request, response, access, () => route(service, options, request, path));
 }
 
 async function route(service: Service, options: ServerOptions, request: IncomingMessage, path: string) {

@@ -88,8 +88,8 @@ export class Instance extends PyObject {
   }
 }
 
-/** The original's modules, which are part of some error sentences. */
-const moduleOfClass: Readonly<Record<string, string>> = {
+/** The original's modules, by class: part of some error sentences, and the names of the files of documents. */
+export const moduleOfClass: Readonly<Record<string, string>> = {
   GorillaFileSystem: "gorilla_file_system",
   MathAPI: "math_api",
   MessageAPI: "message_api",
