@@ -43,7 +43,7 @@ export default class MutationRunner extends VitestTestRunner {
     const fixed = Object.keys(always).filter((id) => spent.has(id));
     const own = Object.keys(passed).filter((id) => spent.has(id));
     write({ event: "test", file, name, seconds, ids: [...new Set([...own, ...fixed])], loaded: fixed });
-    const affordable = own.filter((id) => !(id in always) && within(spent.get(id), seconds, budget));
+    const affordable = own.filter((id) => within(spent.get(id), seconds, budget));
     if (affordable.length === 0 || !(await passes(run, seconds))) return;
     for (const id of affordable) {
       if (tried.has(trialOf({ id, file, name }))) continue;

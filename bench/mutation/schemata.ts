@@ -32,6 +32,7 @@ export async function judgeTogether(
 ): Promise<Map<string, Judged>> {
   const { files, ids: every } = await withCounters(stryker, root, mutants);
   const ids = new Map(mutants.map((mutant) => [keyOf(mutant), every.get(keyOf(mutant)) ?? ""]));
+  const originals = files.map(({ name }) => ({ name, content: readFileSync(join(sandbox, name)) }));
   for (const { name, content } of files) writeFileSync(join(sandbox, name), content);
   const config = join(sandbox, "vitest.mutation.config.ts");
   writeFileSync(config, configText);
@@ -53,7 +54,7 @@ export async function judgeTogether(
       }
     }
   }
-  for (const { name } of files) writeFileSync(join(sandbox, name), readFileSync(join(root, name)));
+  for (const { name, content } of originals) writeFileSync(join(sandbox, name), content);
   rmSync(config);
   return judged(mutants, ids, readLines(file), sandbox);
 }
