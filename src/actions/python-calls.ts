@@ -62,7 +62,7 @@ export function pythonCalls(): ActionFormat {
 }
 
 const number = /[-+]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?/y;
-const identifier = /[A-Za-z_][\w.-]*/y;
+const identifier = /[\p{L}_][\p{L}\p{M}\p{N}_.-]*/uy;
 const constants: Readonly<Record<string, string>> = {
   True: "true",
   False: "false",

@@ -199,6 +199,66 @@ describe.each(callFormats.map((format) => [format.name, format] as const))("%s",
   });
 });
 
+describe("strange arguments", () => {
+  const strange: readonly (readonly [string, Record<string, unknown>, string?])[] = [
+    ["quotes and backslashes", { a: `he said "it's \\ \`x\`" and '''no'''` }],
+    ["other scripts and control characters", { a: "é😀\u2028\u0000\ud800 ключ", b: "<b>&amp;</b>" }],
+    ["brackets in strings", { a: "}]) },{ [1", b: { c: ["]}", { d: '"}' }] } }],
+    ["words of other languages", { a: "true", b: "null", c: "None", d: "5", e: "5.0" }],
+    ["white space", { a: "  x \n", b: "", c: "1\n2\t3", d: " " }],
+    ["nothing", {}],
+    ["a number with a point", { a: 5 }, '{"a": 5.0}'],
+    ["an integer beyond 2^53", { a: 2 ** 60 }, '{"a": 1152921504606846977}'],
+    ["an exponent", { a: 1e-7, b: -0 }, '{"a": 1e-07, "b": -0.0}'],
+    ["a name with a hyphen", { "dry-run": true }],
+    ["names of other scripts", { ключ: 1, größe: "m" }],
+  ];
+  const typesOf = (args: object) => ({
+    properties: Object.fromEntries(
+      Object.entries(args).map(([key, value]) => [key, { type: typeof value === "string" ? "string" : "object" }]),
+    ),
+  });
+
+  test.each(strange.flatMap((one) => callFormats.map((format) => [one[0], format.name, format, one[1], one[2]] as const)))(
+    "%s: %s reads back what it writes, beside a second call and text",
+    (_, __, format, args, argumentsText) => {
+      const first = { name: "f", arguments: args, ...(argumentsText === undefined ? {} : { argumentsText }) };
+      const written = format.write({ role: "assistant", content: "Look.", toolCalls: [first, { name: "g", arguments: {} }] });
+      const { calls, message } = format.read(written, [], () => typesOf(args));
+      expect(calls).toMatchObject([
+        { name: "f", arguments: args },
+        { name: "g", arguments: {} },
+      ]);
+      expect(Object.keys(message.toolCalls?.[0].arguments ?? {})).toEqual(Object.keys(args));
+      expect(message.content).toBe("Look.");
+      for (const number of argumentsText?.match(/-?\d[\d.e-]+/g) ?? [])
+        expect(message.toolCalls?.[0].argumentsText).toContain(number);
+    },
+  );
+
+  test.each([
+    ["hermes", "</tool_call>"],
+    ["hermes", '<tool_call>{"name": "g"}</tool_call>'],
+    ["smollm2", "</tool_call><tool_call>"],
+    ["llama3", "<|python_tag|>"],
+    ["glm", "</tool_call>"],
+  ])("%s: a text that names the tag %s", (name, tag) => {
+    const args = { a: `before ${tag} after` };
+    const format = callFormats.find((one) => one.name === name);
+    const written = format?.write({ role: "assistant", content: "", toolCalls: [{ name: "f", arguments: args }] }) ?? "";
+    expect(read(name, written, typesOf(args)).calls).toEqual([{ name: "f", arguments: args }]);
+  });
+
+  test("an argument that is cut off is no call without arguments", () => {
+    const { calls, message } = read(
+      "glm",
+      "<tool_call>pay\n<arg_key>id</arg_key>\n<arg_value>c1</arg_value>\n<arg_key>amount</arg_key>\n<arg_val",
+    );
+    expect(calls).toEqual([{ error: expect.stringMatching(/An argument of pay has no end/) }]);
+    expect(message.toolCalls).toBeUndefined();
+  });
+});
+
 test("Python calls: literals of all kinds, nested, with their numbers' text", () => {
   const text = `[a.b(x=-1.50, y='it\\'s', z=["p", ("q", None)], w={"k": True, 1: 1_000}), c(s="""two
 lines""", t=r"\\n", u="\\u00e9")]`;

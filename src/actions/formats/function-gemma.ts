@@ -28,7 +28,9 @@ function read(text: string): ReadAction {
 function asJson(text: string): string {
   return text
     .split(quote)
-    .map((part, i) => (i % 2 === 1 ? JSON.stringify(part) : part.replace(/([{,]\s*)([A-Za-z_][\w.-]*)(\s*:)/g, '$1"$2"$3')))
+    .map((part, i) =>
+      i % 2 === 1 ? JSON.stringify(part) : part.replace(/([{,]\s*)([\p{L}_][\p{L}\p{M}\p{N}_.-]*)(\s*:)/gu, '$1"$2"$3'),
+    )
     .join("");
 }
 

@@ -1,5 +1,5 @@
 import { messageOf, type ReadAction, splitReasoning } from "../action.ts";
-import { callsOfJson, jsonText } from "../json.ts";
+import { callsOfJson, jsonEnd, jsonText } from "../json.ts";
 import { type CallFormat, stacked, thought } from "./format.ts";
 
 const opening = "<tool_call>";
@@ -14,16 +14,35 @@ const example = '<tool_call>{"name": "…", "arguments": {…}}</tool_call>';
  */
 function read(text: string): ReadAction {
   const { reasoning, answer } = splitReasoning(text);
-  const [before, ...blocks] = answer.split(opening);
-  const content = [before];
-  const calls = blocks.flatMap((block) => {
-    const end = block.indexOf(closing);
-    const made = callsOfJson(end === -1 ? block : block.slice(0, end), example);
-    if (made.some((call) => "error" in call)) content.push(opening + block);
-    else if (end !== -1) content.push(block.slice(end + closing.length));
-    return made;
-  });
-  return messageOf(content.join(""), calls, reasoning);
+  const content: string[] = [];
+  const calls: ReadAction["calls"][number][] = [];
+  let at = 0;
+  for (let start = answer.indexOf(opening); start !== -1; start = answer.indexOf(opening, at)) {
+    content.push(answer.slice(at, start));
+    const from = start + opening.length;
+    const nearest = blockFrom(answer, from, from);
+    // A tag may be part of a text in the JSON: then the call ends where the JSON does.
+    const json = /^\s*(?=[{[])/.exec(answer.slice(from));
+    const jsonEnds = json === null ? undefined : jsonEnd(answer, from + json[0].length);
+    const whole = jsonEnds === undefined ? nearest : blockFrom(answer, from, jsonEnds);
+    const block = isReadable(nearest.calls) || !isReadable(whole.calls) ? nearest : whole;
+    calls.push(...block.calls);
+    if (!isReadable(block.calls)) content.push(answer.slice(start, block.end));
+    at = block.end;
+  }
+  return messageOf(content.join("") + answer.slice(at), calls, reasoning);
+}
+
+const isReadable = (calls: ReadAction["calls"]) => !calls.some((call) => "error" in call);
+
+/** The calls of a block that begins at `from`, and where it ends: at the first tag behind `least`. */
+function blockFrom(answer: string, from: number, least: number): { readonly calls: ReadAction["calls"]; readonly end: number } {
+  const next = answer.indexOf(opening, least);
+  const limit = next === -1 ? answer.length : next;
+  const closed = answer.indexOf(closing, least);
+  const isClosed = closed !== -1 && closed < limit;
+  const calls = callsOfJson(answer.slice(from, isClosed ? closed : limit), example);
+  return { calls, end: isClosed ? closed + closing.length : limit };
 }
 
 export const hermes: CallFormat = {

@@ -13,8 +13,12 @@ const example = '{"name": "…", "parameters": {…}}';
  */
 function read(text: string): ReadAction {
   const { reasoning, answer } = splitReasoning(text);
-  const tagged = answer.indexOf(tag);
-  const whole = answer.replaceAll(tag, "").replaceAll("<|eom_id|>", "");
+  const found = answer.indexOf(tag);
+  const brace = answer.indexOf("{");
+  // A text in a call's JSON may name the tag.
+  const isInside = brace !== -1 && brace < found && (jsonEnd(answer, brace) ?? 0) > found;
+  const tagged = isInside ? -1 : found;
+  const whole = (isInside ? answer : answer.replaceAll(tag, "")).replaceAll("<|eom_id|>", "");
   if (tagged !== -1 && !/^\s*\{/.test(answer.slice(tagged + tag.length))) return behindTag(answer, tagged, reasoning);
   const calls: (ToolCall | UnreadableCall)[] = [];
   const content: string[] = [];

@@ -71,11 +71,15 @@ function readGlm(text: string, schemaOf?: SchemaOf): ReadAction {
   const [before, ...blocks] = answer.split("<tool_call>");
   const content = [before];
   const calls = blocks.map((block): ToolCall | UnreadableCall => {
-    const [body, behind = ""] = block.split("</tool_call>");
+    // A value may name the closing tag.
+    const end = block.indexOf("</tool_call>", block.lastIndexOf("</arg_value>") + 1);
+    const [body, behind] = end === -1 ? [block, ""] : [block.slice(0, end), block.slice(end + "</tool_call>".length)];
     const name = body.split("<arg_key>")[0].trim();
     const pairs = [...body.matchAll(/<arg_key>([\s\S]*?)<\/arg_key>\s*<arg_value>([\s\S]*?)<\/arg_value>/g)];
     content.push(behind);
     if (name === "" || /\s/.test(name)) return { error: `This tool call has no name. Write ${glmExample}.` };
+    if (body.split("<arg_key>").length - 1 > pairs.length)
+      return { error: `An argument of ${name} has no end. Write ${glmExample}.` };
     return callOfPairs(
       name,
       pairs.map(([, key, value]) => [key.trim(), value] as const),
