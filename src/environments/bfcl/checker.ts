@@ -84,35 +84,37 @@ export class Check {
 
   /** @returns why the task failed in this turn. Undefined if it did not */
   turn(turn: number, steps: readonly (readonly string[])[]): Verdict | undefined {
+    const first = this.results.length;
     for (const step of steps) this.results.push(...this.model.execute(step));
     const wanted = this.truth.execute(this.groundTruth[turn]);
     if (wanted.length === 0) return undefined;
     if (steps.length === 0) return invalid("empty_turn_model_response", `Model response list is empty for turn ${turn}`);
-    return this.stateProblem() ?? this.responseProblem(turn, wanted);
+    return this.stateProblem() ?? this.responseProblem(turn, wanted, first);
   }
 
   private stateProblem(): Verdict | undefined {
     for (const [name, truth] of this.truth.instances) {
       const own = this.model.instances.get(name)?.state as Readonly<Record<string, Value>>;
       const wanted = truth.state as Readonly<Record<string, Value>>;
-      const differing = publicNames(truth)
-        .filter((attribute) => !equal(own[attribute], wanted[attribute]))
-        .sort();
-      if (differing.length > 0)
+      const differs = (attribute: string) => own[attribute] !== wanted[attribute] && !equal(own[attribute], wanted[attribute]);
+      const names = publicNames(truth);
+      if (names.some(differs))
         return invalid(
           "instance_state_mismatch",
           `Model instance for ${name} does not match the state with ground truth instance.`,
-          { differing_attributes: differing },
+          { differing_attributes: names.filter(differs).sort() },
         );
     }
     return undefined;
   }
 
-  private responseProblem(turn: number, wanted: readonly string[]): Verdict | undefined {
+  /** @param first the place of the turn's first result, where the search begins: that is where the same calls have theirs */
+  private responseProblem(turn: number, wanted: readonly string[], first: number): Verdict | undefined {
     // Searched by comparing, which for long texts takes less time than hashing them.
-    const left: (string | undefined)[] = [...this.results];
+    const left: (string | undefined)[] = this.results.slice();
     const missing = wanted.filter((result) => {
-      const place = left.indexOf(result);
+      const here = left.indexOf(result, first);
+      const place = here >= 0 ? here : left.indexOf(result);
       if (place >= 0) left[place] = undefined;
       return place < 0;
     });

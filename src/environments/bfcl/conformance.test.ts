@@ -50,6 +50,13 @@ test("own sequences over all 128 methods have the results and states of the offi
   expect(calls.length).toBeGreaterThan(250);
 });
 
+/** Odd arguments, wrong types, missing ones, other forms of expressions; recorded in the same way. */
+test("own sequences of odd calls on all eight backends have the results and states of the official Python", () => {
+  const records = recordsOf(join(import.meta.dirname, "fixtures/odd-vectors.jsonl"));
+  expect(records.flatMap(differences)).toEqual([]);
+  expect(new Set(records.flatMap((record) => record.texts("involved_classes"))).size).toBe(8);
+});
+
 describe.skipIf(vectors.length === 0)("official vectors (skipped where ../shared/bfcl is not there)", () => {
   test.each(vectors)("%s: equal texts and states", (file) => {
     expect(recordsOf(join(shared, "conformance", file)).flatMap(differences)).toEqual([]);

@@ -5,7 +5,8 @@ import { Dict, type Value } from "./python/values.ts";
 export interface LiteralCall {
   readonly name: string;
   readonly positional: readonly Value[];
-  readonly keywords: ReadonlyMap<string, Value>;
+  /** Names and values. A name occurs once. */
+  readonly keywords: readonly (readonly [string, Value])[];
 }
 
 /**
@@ -19,19 +20,19 @@ export function readLiteralCall(text: string): LiteralCall | undefined {
   if (name === "" || text.charCodeAt(reader.at) !== code.open) return undefined;
   reader.at++;
   const positional: Value[] = [];
-  const keywords = new Map<string, Value>();
+  const keywords: [string, Value][] = [];
   while (reader.next() !== code.close) {
     const start = reader.at;
     const keyword = reader.name();
     if (keyword !== "" && reader.next() === code.equals) {
       reader.at++;
       const value = reader.literal();
-      if (value === undefined || keywords.has(keyword) || reserved.has(keyword)) return undefined;
-      keywords.set(keyword, value);
+      if (value === undefined || keywords.some(([known]) => known === keyword) || reserved.has(keyword)) return undefined;
+      keywords.push([keyword, value]);
     } else {
       reader.at = start;
       const value = reader.literal();
-      if (value === undefined || keywords.size > 0) return undefined;
+      if (value === undefined || keywords.length > 0) return undefined;
       positional.push(value);
     }
     const after = reader.next();
@@ -61,7 +62,9 @@ const code = {
   closeDict: 125,
 } as const;
 
-const escapes: Readonly<Record<string, string>> = { "\\": "\\", "'": "'", '"': '"', n: "\n", t: "\t" };
+const escapes: Readonly<Record<string, string>> = { "\\": "\\", "'": "'", '"': '"', n: "\n", r: "\r", t: "\t" };
+/** An escape of a character that is no half of a surrogate pair: Python keeps such halves apart. */
+const hexEscape = /x([0-9a-fA-F]{2})|u((?![dD][89a-fA-F])[0-9a-fA-F]{4})/y;
 
 /** Reads from the left. Every method returns undefined, or an empty text, where it cannot read. */
 class Reader {
@@ -122,13 +125,26 @@ class Reader {
         return after === code.quote || after === code.apostrophe ? undefined : out + text.slice(start, at);
       }
       if (c === code.backslash) {
-        const escaped = escapes[text[at + 1]];
-        if (escaped === undefined) return undefined;
+        const [escaped, length] = this.escape(at + 1);
+        if (length === 0) return undefined;
         out += text.slice(start, at) + escaped;
-        start = ++at + 1;
-      } else if (c === code.open || !isPlain(c)) return undefined;
+        at += length;
+        start = at + 1;
+      } else if (isPlain(c)) {
+        if (c === code.open) return undefined;
+      } else if (isPair(c, text.charCodeAt(at + 1))) at++;
+      else return undefined;
     }
     return undefined;
+  }
+
+  /** The character of the escape behind a backslash, and the length of what is written there: 0 for others than the common ones. */
+  private escape(at: number): readonly [string, number] {
+    const simple = escapes[this.text[at]];
+    if (simple !== undefined) return [simple, 1];
+    hexEscape.lastIndex = at;
+    const match = hexEscape.exec(this.text);
+    return match === null ? ["", 0] : [String.fromCharCode(Number.parseInt(match[1] ?? match[2], 16)), match[0].length];
   }
 
   private number(): bigint | number | undefined {
@@ -197,6 +213,11 @@ function isDigit(c: number): boolean {
 /** A character that means itself in a literal: neither a control character nor one that needs a second look. */
 function isPlain(c: number): boolean {
   return (c >= 32 && c <= 126) || (c >= 0xa0 && c < 0xd800);
+}
+
+/** True for the two halves of a character beyond 16 bits. */
+function isPair(high: number, low: number): boolean {
+  return high >= 0xd800 && high < 0xdc00 && low >= 0xdc00 && low < 0xe000;
 }
 
 function endsLiteral(c: number): boolean {

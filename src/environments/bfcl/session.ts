@@ -1,13 +1,12 @@
 import { EnvError } from "../../core/errors.ts";
-import { Instance, type State } from "./backends/backend.ts";
+import { Instance } from "./backends/backend.ts";
 import { backends } from "./backends/backends.ts";
 import { freshShared, type Shared } from "./backends/shared.ts";
 import { copyState } from "./copy-state.ts";
-import { type LiteralCall, readLiteralCall } from "./literal-call.ts";
+import { readLiteralCall } from "./literal-call.ts";
 import { space } from "./python/characters.ts";
 import { copyTree } from "./python/copy.ts";
 import { evaluate, type Names } from "./python/evaluate.ts";
-import { bind } from "./python/functions.ts";
 import type { Node } from "./python/nodes.ts";
 import { parseExpression } from "./python/syntax.ts";
 import { jsonText, str } from "./python/text.ts";
@@ -48,11 +47,12 @@ export class Session {
   }
 
   private executeOne(call: string): string {
-    const literal = literalCall(call);
-    const instance = literal === undefined ? undefined : this.instances.get(literal.owner);
+    const literal = readLiteralCall(call);
+    const owner = literal === undefined ? undefined : classOfMethod.get(literal.name);
+    const instance = owner === undefined ? undefined : this.instances.get(owner);
     try {
       if (literal === undefined || instance === undefined) return resultText(evaluate(this.parsed(call), this.names));
-      return resultText(literal.on(instance));
+      return resultText(instance.callTool(literal.name, literal.positional, literal.keywords));
     } catch (error) {
       return `Error during execution: ${pythonError(error).message}`;
     }
@@ -103,15 +103,15 @@ export class Session {
 }
 
 function createInstances({ involvedClasses, initialConfig, longContext }: SessionStart, shared: Shared): Map<string, Instance> {
-  return new Map(
-    involvedClasses.map((name) => {
-      const backend = backends.get(name);
-      if (backend === undefined) throw new EnvError("BFCL class", name, { expected: [...backends.keys()] });
-      const config = copyTree(initialConfig.get(name) ?? new Dict());
-      if (!(config instanceof Dict)) throw new EnvError(`initial_config.${name}`, str(config), { expected: "an object" });
-      return [name, new Instance(backend, backend.load(config, longContext, shared))];
-    }),
-  );
+  const instances = new Map<string, Instance>();
+  for (const name of involvedClasses) {
+    const backend = backends.get(name);
+    if (backend === undefined) throw new EnvError("BFCL class", name, { expected: [...backends.keys()] });
+    const config = copyTree(initialConfig.get(name) ?? new Dict());
+    if (!(config instanceof Dict)) throw new EnvError(`initial_config.${name}`, str(config), { expected: "an object" });
+    instances.set(name, new Instance(backend, backend.load(config, longContext, shared)));
+  }
+  return instances;
 }
 
 /** A name before "(", anywhere in a text, string literals included: Unicode letters, digits and white space as Python's `re` has them. */
@@ -126,52 +126,6 @@ const ascii = /^[\t-\r\x20-\x7e]*$/;
 const classOfMethod = new Map(
   [...backends].flatMap(([name, { methods }]) => [...methods.keys()].map((method) => [method, name])),
 );
-
-/** A call of a tool with literals alone, its arguments bound: nothing of it depends on the session. */
-class BoundCall {
-  readonly owner: string;
-  private readonly body: (state: State, ...values: Value[]) => Value;
-  private readonly values: readonly Value[];
-  /** True if each call needs lists and dicts of its own. */
-  private readonly copies: boolean;
-
-  /** @throws PyError if the arguments do not fit */
-  constructor(owner: string, { name, positional, keywords }: LiteralCall) {
-    const method = backends.get(owner)?.methods.get(name);
-    if (method === undefined) throw new Error(`${name} is no method of ${owner}`);
-    this.owner = owner;
-    this.body = method.body;
-    this.values = bind(method.signature, positional, keywords);
-    this.copies = this.values.some((value) => value !== null && typeof value === "object");
-  }
-
-  on({ state }: Instance): Value {
-    const { body, values } = this;
-    return this.copies ? body(state, ...values.map(copyTree)) : body(state, ...values);
-  }
-}
-
-/** Bound calls by their texts: attempts at one task, and its published answer, make the same calls again and again. */
-const boundCalls = new Map<string, BoundCall>();
-const mostBoundCalls = 10_000;
-
-/** The call that a text makes, if it has the form of nearly all calls. Undefined for others, and for those that fail. */
-function literalCall(text: string): BoundCall | undefined {
-  const known = boundCalls.get(text);
-  if (known !== undefined) return known;
-  const call = readLiteralCall(text);
-  const owner = call === undefined ? undefined : classOfMethod.get(call.name);
-  if (call === undefined || owner === undefined) return undefined;
-  try {
-    const bound = new BoundCall(owner, call);
-    if (boundCalls.size >= mostBoundCalls) boundCalls.clear();
-    boundCalls.set(text, bound);
-    return bound;
-  } catch (error) {
-    if (error instanceof PyError) return undefined;
-    throw error;
-  }
-}
 
 const forbidden = new Set(["kill", "exit", "quit", "remove", "unlink", "popen", "Popen", "run"]);
 

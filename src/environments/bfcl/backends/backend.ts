@@ -81,6 +81,13 @@ export class Instance extends PyObject {
     return `<${this.typeName} object>`;
   }
 
+  /** Calls a tool. @throws PyError if the arguments do not fit, or the tool fails */
+  callTool(name: string, positional: readonly Value[], keywords: Iterable<readonly [string, Value]>): Value {
+    const method = this.backend.methods.get(name);
+    if (method === undefined) throw new Error(`${name} is no method of ${this.typeName}`);
+    return method.body(this.state, ...bind(method.signature, positional, keywords));
+  }
+
   override attribute(name: string): Value | undefined {
     if (this.backend.methods.has(name)) return new BoundMethod(this, name);
     const attributes = this.state as Readonly<Record<string, Value>>;
@@ -121,9 +128,7 @@ class BoundMethod extends PyObject {
   }
 
   override call(positional: Value[], keywords: Map<string, Value>): Value {
-    const method = this.instance.backend.methods.get(this.name);
-    if (method === undefined) throw new Error(`${this.name} is no method`);
-    return method.body(this.instance.state, ...bind(method.signature, positional, keywords));
+    return this.instance.callTool(this.name, positional, keywords);
   }
 }
 
@@ -141,5 +146,6 @@ export function f(texts: TemplateStringsArray, ...values: Value[]): string {
 
 /** The value of a configuration, or a default. */
 export function configured(config: Dict, name: string, fallback: Value): Value {
-  return config.get(name) ?? (config.has(name) ? null : fallback);
+  const value = config.get(name);
+  return value === undefined ? fallback : value;
 }

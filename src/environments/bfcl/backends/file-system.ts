@@ -2,12 +2,12 @@ import { splitLines } from "../python/characters.ts";
 import { type Copyable, deepCopy } from "../python/copy.ts";
 import { sliceItems } from "../python/evaluate.ts";
 import { callMethod, joinTexts, sorted } from "../python/methods.ts";
-import { add, formatFixed, negate } from "../python/numbers.ts";
+import { formatFixed, negate } from "../python/numbers.ts";
 import { compare, contains, equal, getItem, iterate, length, truth } from "../python/operators.ts";
 import { repr, str } from "../python/text.ts";
 import { Dict, PyObject, type Value, valueError } from "../python/values.ts";
 import { configured, defineBackend, error, f } from "./backend.ts";
-import { longList, longText } from "./shared.ts";
+import { longContent, longList, type Shared } from "./shared.ts";
 
 /** A file. Writing replaces its content, which may be of any type. */
 export class File extends PyObject implements Copyable {
@@ -108,18 +108,22 @@ function isValidName(name: Value): boolean {
   return !forbidden.some((character) => contains(name, character));
 }
 
-function loadDirectory(current: Value, into: Directory, longContext: boolean): Directory {
+/** Python's `items()` of a dict. @throws PyError for what is none, as Python does */
+function entries(value: Value): readonly (readonly Value[])[] {
+  return value instanceof Dict ? value.pairs() : iterate(callMethod(value, "items")).map(iterate);
+}
+
+function loadDirectory(current: Value, into: Directory, longContext: boolean, shared: Shared): Directory {
   let bottommost = true;
-  for (const pair of iterate(callMethod(current, "items"))) {
-    const [name, data] = iterate(pair);
+  for (const [name, data] of entries(current)) {
     const type = getItem(data, "type");
     if (equal(type, "directory")) {
       bottommost = false;
-      into.contents.set(name, loadDirectory(getItem(data, "contents"), new Directory(name, into), longContext));
+      into.contents.set(name, loadDirectory(getItem(data, "contents"), new Directory(name, into), longContext, shared));
     } else if (equal(type, "file")) {
       const content = getItem(data, "content");
       const extended = longContext && !contains(longList("FILES_TAIL_USED"), name);
-      into.contents.set(name, new File(name, extended ? add(content, longText("FILE_CONTENT_EXTENSION"), "+=") : content));
+      into.contents.set(name, new File(name, extended ? longContent(shared, content) : content));
     }
   }
   if (bottommost && longContext) for (const name of longList("POPULATE_FILE_EXTENSION")) into.addFile(name);
@@ -205,13 +209,13 @@ function transfer(
 
 export const fileSystemBackend = defineBackend<FileSystemState>(
   "GorillaFileSystem",
-  (config, longContext) => {
+  (config, longContext, shared) => {
     let root = new Directory("/", null);
     if (config.has("root")) {
       const roots = configured(config, "root", null);
       const [name] = iterate(callMethod(roots, "keys"));
       if (name === undefined) throw valueError("list index out of range");
-      root = loadDirectory(getItem(getItem(roots, name), "contents"), new Directory(name, null), longContext);
+      root = loadDirectory(getItem(getItem(roots, name), "contents"), new Directory(name, null), longContext, shared);
     }
     return { long_context: longContext, root, _current_dir: root };
   },

@@ -1,5 +1,6 @@
 import { deepCopy } from "../python/copy.ts";
 import { parseJson } from "../python/json.ts";
+import { add } from "../python/numbers.ts";
 import { ellipsis } from "../python/objects.ts";
 import { neverChanges } from "../python/text.ts";
 import type { Dict, Value } from "../python/values.ts";
@@ -15,10 +16,12 @@ export interface Shared {
   readonly mentions: Value[];
   /** Dicts of the long_context category that were asked for: copies, which the instances may change. */
   readonly dicts: Map<string, Dict>;
+  /** File contents with what the long_context category adds, by the content without it: equal texts that are one are compared at once. */
+  readonly contents: Map<string, string>;
 }
 
 export function freshShared(): Shared {
-  return { tags: [], mentions: [], dicts: new Map() };
+  return { tags: [], mentions: [], dicts: new Map(), contents: new Map() };
 }
 
 let parsed: Dict | undefined;
@@ -36,6 +39,14 @@ function data(name: string): Value {
 /** A text that the long_context category adds. */
 export function longText(name: string): string {
   return data(name) as string;
+}
+
+/** A file's content with what the long_context category adds. */
+export function longContent({ contents }: Shared, content: Value): Value {
+  if (typeof content !== "string") return add(content, longText("FILE_CONTENT_EXTENSION"), "+=");
+  let long = contents.get(content);
+  if (long === undefined) contents.set(content, (long = content + longText("FILE_CONTENT_EXTENSION")));
+  return long;
 }
 
 /** A list that the long_context category adds, which nothing changes. */

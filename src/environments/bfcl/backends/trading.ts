@@ -1,5 +1,5 @@
 import { isDigit } from "../python/characters.ts";
-import { parseDate } from "../python/dates.ts";
+import { orderOf, parseDate } from "../python/dates.ts";
 import { parseJson } from "../python/json.ts";
 import { callMethod, joinTexts } from "../python/methods.ts";
 import { absolute, add, formatFixed, multiply, subtract, toFloat, toInt } from "../python/numbers.ts";
@@ -116,7 +116,7 @@ function changeBalance(state: TradingState, type: string, amount: Value, change:
 export const tradingBackend = defineBackend<TradingState>(
   "TradingBot",
   (config, longContext, shared) => ({
-    orders: withIntKeys(configured(config, "orders", parseJson(defaultOrders))),
+    orders: withIntKeys(config.has("orders") ? configured(config, "orders", null) : parseJson(defaultOrders)),
     account_info: configured(
       config,
       "account_info",
@@ -223,10 +223,10 @@ export const tradingBackend = defineBackend<TradingState>(
       truth(state.authenticated) ? Dict.of({ history: state.orders.keys() }) : [loginNeeded("view order history")],
     "get_transaction_history(start_date=None, end_date=None)": (state, first, last) => {
       if (!truth(state.authenticated)) return [loginNeeded("view transaction history")];
-      const start = truth(first) ? parseDate(first, "%Y-%m-%d").sortable : "";
-      const end = truth(last) ? parseDate(last, "%Y-%m-%d").sortable : "~";
+      const start = truth(first) ? orderOf(parseDate(first, "%Y-%m-%d")) : Number.NEGATIVE_INFINITY;
+      const end = truth(last) ? orderOf(parseDate(last, "%Y-%m-%d")) : Number.POSITIVE_INFINITY;
       const history = iterate(state.transaction_history).filter((transaction) => {
-        const at = parseDate(getItem(transaction, "timestamp"), "%Y-%m-%d %H:%M:%S").sortable;
+        const at = orderOf(parseDate(getItem(transaction, "timestamp"), "%Y-%m-%d %H:%M:%S"));
         return start <= at && at <= end;
       });
       return Dict.of({ transaction_history: [...history, ...added(state, "TRANSACTION_HISTORY_EXTENSION")] });

@@ -66,11 +66,23 @@ function factorOf(travelClass: Value): number {
 function flightCosts(state: TravelState, from: Value, to: Value, date: Value, travelClass: Value): number[] {
   const base = baseCost(from, to);
   const factor = factorOf(travelClass);
-  const digits = iterate(date).filter((character) => truth(callMethod(character, "isdigit")));
-  const even = digits.reduce<bigint>((sum, digit) => sum + toInt(digit), 0n) % 2n === 0n;
-  const multiplier = factor * (even ? 2 : 1);
+  const multiplier = factor * (digitSumIsEven(date) ? 2 : 1);
   state._priced = { from, to, travelClass, date, multiplier };
   return truth(state.long_context) ? routes.map(({ cost }) => cost * multiplier) : [base * multiplier];
+}
+
+function digitSumIsEven(date: Value): boolean {
+  if (typeof date !== "string" || !/^[\x20-\x7e]*$/.test(date)) {
+    const digits = iterate(date).filter((character) => truth(callMethod(character, "isdigit")));
+    return digits.reduce<bigint>((sum, digit) => sum + toInt(digit), 0n) % 2n === 0n;
+  }
+  let odd = 0;
+  for (let i = 0; i < date.length; i++) {
+    const code = date.charCodeAt(i);
+    // The code of a digit is odd where the digit is.
+    if (code >= 48 && code <= 57) odd ^= code & 1;
+  }
+  return odd === 0;
 }
 
 function baseCost(from: Value, to: Value): number {
@@ -98,6 +110,11 @@ function setBalance({ credit_card_list }: TravelState, card: Value, balance: Val
   setItem(getItem(credit_card_list, card), "balance", balance);
 }
 
+/** Only a text equals one of the codes. */
+function isAirport(code: Value): boolean {
+  return typeof code === "string" && airports.includes(code);
+}
+
 /** Why a flight cannot be booked, apart from its cost. */
 function bookingProblem(
   state: TravelState,
@@ -109,8 +126,8 @@ function bookingProblem(
 ): string | undefined {
   if (!contains(state.credit_card_list, card)) return "Card not registered";
   if (!contains(getItem(state.credit_card_list, card), "balance")) return "Balance not found";
-  if (!contains([...airports], from)) return f`Invalid departure airport code: ${from}`;
-  if (!contains([...airports], to)) return f`Invalid destination airport code: ${to}`;
+  if (!isAirport(from)) return f`Invalid departure airport code: ${from}`;
+  if (!isAirport(to)) return f`Invalid destination airport code: ${to}`;
   try {
     parseDate(date, "%Y-%m-%d");
   } catch (problem) {

@@ -125,19 +125,19 @@ class Range extends PyObject {
     return step === 1n ? `range(${start}, ${stop})` : `range(${start}, ${stop}, ${step})`;
   }
 
-  private get count(): number {
+  override get itemCount(): number {
     const [start, stop, step] = this.bounds;
     return Math.max(0, Math.ceil((Number(stop) - Number(start)) / Number(step)));
   }
 
   override truth(): boolean {
-    return this.count > 0;
+    return this.itemCount > 0;
   }
 
   override attribute(name: string): Value | undefined {
     if (name !== "__iter__") return undefined;
-    if (this.count > mostItems) throw new PyError("MemoryError", "");
-    return Array.from({ length: this.count }, (_, i) => this.bounds[0] + BigInt(i) * this.bounds[2]);
+    if (this.itemCount > mostItems) throw new PyError("MemoryError", "");
+    return Array.from({ length: this.itemCount }, (_, i) => this.bounds[0] + BigInt(i) * this.bounds[2]);
   }
 }
 

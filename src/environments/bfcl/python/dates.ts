@@ -2,12 +2,14 @@ import { asciiDigits } from "./characters.ts";
 import { reprText } from "./text.ts";
 import { typeError, typeName, type Value, valueError } from "./values.ts";
 
-/** A date and time without a zone, comparable as a text: "2024-09-01 10:30:00". */
+/** A date and time without a zone. */
 export interface DateTime {
   readonly year: number;
   readonly month: number;
   readonly day: number;
-  readonly sortable: string;
+  readonly hour: number;
+  readonly minute: number;
+  readonly second: number;
 }
 
 type Format = "%Y-%m-%d" | "%Y-%m-%d %H:%M:%S";
@@ -28,15 +30,18 @@ export function parseDate(text: Value, format: Format): DateTime {
   const match = patterns[format].exec(text);
   if (match === null) throw valueError(`time data ${reprText(text)} does not match format '${format}'`);
   if (match[0].length < text.length) throw valueError(`unconverted data remains: ${text.slice(match[0].length)}`);
-  const [year, month, day, hour = 0, minute = 0, second = 0] = match
-    .slice(1)
-    .map((part) => Number(asciiDigits(part ?? "0").trim()));
+  const field = (i: number) => Number(i < match.length ? asciiDigits(match[i]) : 0);
+  const parts = { year: field(1), month: field(2), day: field(3), hour: field(4), minute: field(5), second: field(6) };
+  const { year, month, day, second } = parts;
   if (year === 0) throw valueError("year 0 is out of range");
   if (day > daysIn(year, month)) throw valueError("day is out of range for month");
   if (second > 59) throw valueError("second must be in 0..59");
-  const two = (n: number) => String(n).padStart(2, "0");
-  const sortable = `${String(year).padStart(4, "0")}-${two(month)}-${two(day)} ${two(hour)}:${two(minute)}:${two(second)}`;
-  return { year, month, day, sortable };
+  return parts;
+}
+
+/** A number that grows with time. */
+export function orderOf({ year, month, day, hour, minute, second }: DateTime): number {
+  return ((((year * 12 + month) * 31 + day) * 24 + hour) * 60 + minute) * 60 + second;
 }
 
 function daysIn(year: number, month: number): number {

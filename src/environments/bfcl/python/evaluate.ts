@@ -56,6 +56,8 @@ export function evaluate(node: Node, names: Names): Value {
         : getItem(evaluate(node.of, names), evaluate(node.key, names));
     case "lambda":
       return new Lambda(node.parameters, node.body, names);
+    case "await":
+      throw new PyError("SyntaxError", "'await' outside function (<string>, line 1)");
     case "comprehension":
       return comprehension(node, names);
     case "format":
@@ -298,7 +300,30 @@ function comprehension(node: Extract<Node, { type: "comprehension" }>, names: Na
   run(node.loops, names);
   if (node.of === "dict") return Dict.from(results);
   const items = results.map(([item]) => item);
+  if (node.of === "generator") return new Generator(items);
   return node.of === "set" ? new PySet(items) : items;
+}
+
+/** A generator: its items are given once. They are computed when it is made, not one by one as Python does. */
+class Generator extends PyObject {
+  readonly typeName = "generator";
+  private items: readonly Value[];
+
+  constructor(items: readonly Value[]) {
+    super();
+    this.items = items;
+  }
+
+  repr(): string {
+    return "<generator object <genexpr>>";
+  }
+
+  override attribute(name: string): Value | undefined {
+    if (name !== "__iter__") return undefined;
+    const { items } = this;
+    this.items = [];
+    return [...items];
+  }
 }
 
 function assign(target: Node, value: Value, names: Map<string, Value>): void {

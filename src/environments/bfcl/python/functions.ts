@@ -85,22 +85,27 @@ export interface Signature {
 export function bind(
   { name, parameters, method }: Signature,
   positional: readonly Value[],
-  keywords: ReadonlyMap<string, Value>,
+  keywords: Iterable<readonly [string, Value]>,
 ): Value[] {
   const bound: (Value | undefined)[] = positional.slice(0, parameters.length);
   for (const [keyword, value] of keywords) {
-    const index = parameters.findIndex((parameter) => parameter.name === keyword);
+    let index = parameters.length - 1;
+    while (index >= 0 && parameters[index].name !== keyword) index--;
     if (method && keyword === "self") throw typeError(`${name}() got multiple values for argument 'self'`);
     if (index < 0) throw typeError(`${name}() got an unexpected keyword argument '${keyword}'`);
     if (bound[index] !== undefined) throw typeError(`${name}() got multiple values for argument '${keyword}'`);
     bound[index] = value;
   }
   if (positional.length > parameters.length) throw tooMany(name, parameters, method, positional.length);
-  const missing = parameters.filter((parameter, i) => bound[i] === undefined && parameter.default === undefined);
-  if (missing.length > 0) throw tooFew(name, missing);
   for (let i = 0; i < parameters.length; i++) {
+    if (bound[i] !== undefined) continue;
     const fallback = parameters[i].default;
-    if (bound[i] === undefined && fallback !== undefined) bound[i] = fallback();
+    if (fallback === undefined)
+      throw tooFew(
+        name,
+        parameters.filter((parameter, place) => bound[place] === undefined && parameter.default === undefined),
+      );
+    bound[i] = fallback();
   }
   return bound as Value[];
 }

@@ -278,6 +278,10 @@ class DictView extends PyObject {
     return this.items().length > 0;
   }
 
+  override get itemCount(): number {
+    return this.items().length;
+  }
+
   override hash(): unknown {
     return this.typeName === "dict_values" ? this : undefined;
   }

@@ -1,12 +1,12 @@
 import type { Value } from "./values.ts";
 
-/** An expression of Python's, as far as calls of tools need it: all but `await`, `yield` and slices of steps. */
+/** An expression of Python's, as far as calls of tools need it: all but `yield` and slices of steps. */
 export type Node =
   | { readonly type: "constant"; readonly value: Value }
   | { readonly type: "name"; readonly name: string }
   | { readonly type: "list" | "tuple" | "set"; readonly items: readonly Node[] }
   | { readonly type: "dict"; readonly items: readonly (readonly [Node | undefined, Node])[] }
-  | { readonly type: "starred"; readonly value: Node }
+  | { readonly type: "starred" | "await"; readonly value: Node }
   | { readonly type: "call"; readonly called: Node; readonly positional: readonly Node[]; readonly keywords: readonly Keyword[] }
   | { readonly type: "attribute"; readonly of: Node; readonly name: string }
   | { readonly type: "subscript"; readonly of: Node; readonly key: Node }

@@ -78,6 +78,10 @@ export class Bytes extends PyObject {
     return this.characters !== "";
   }
 
+  override get itemCount(): number {
+    return this.characters.length;
+  }
+
   override equals(other: Value): boolean {
     return other instanceof Bytes && other.characters === this.characters;
   }

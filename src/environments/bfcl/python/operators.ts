@@ -150,7 +150,8 @@ export function length(value: Value): number {
   if (Array.isArray(value)) return value.length;
   if (value instanceof Tuple) return value.items.length;
   if (value instanceof Dict || value instanceof PySet) return value.size;
-  if (value instanceof PyObject && "characters" in value) return String(value.characters).length;
+  const count = value instanceof PyObject ? value.itemCount : undefined;
+  if (count !== undefined) return count;
   throw typeError(`object of type '${typeName(value)}' has no len()`);
 }
 

@@ -37,7 +37,7 @@ export class PythonRandom {
   /** Uniform in [low, high], both included; they are at most 2^53 apart. */
   randint(low: number, high: number): bigint {
     const count = high - low + 1;
-    const bits = count.toString(2).length;
+    const bits = count < 2 ** 32 ? 32 - Math.clz32(count) : 64 - Math.clz32(count / 2 ** 32);
     let drawn = this.getrandbits(bits);
     while (drawn >= count) drawn = this.getrandbits(bits);
     return BigInt(low + drawn);

@@ -9,7 +9,7 @@ export function parseExpression(source: string): Node {
   if (/^#/.test(text)) throw syntaxError("invalid syntax");
   const parser = new Parser(tokenize(text));
   const node = parser.wholeExpression();
-  if (parser.repeated !== undefined) throw syntaxError(`keyword argument repeated: ${parser.repeated}`);
+  if (parser.compilerError !== undefined) throw syntaxError(parser.compilerError);
   return node;
 }
 
@@ -23,8 +23,8 @@ const levels: readonly (readonly string[])[] = [["|"], ["^"], ["&"], ["<<", ">>"
 
 /** Parses operators and calls. */
 class Parser extends AtomParser {
-  /** A keyword that a call repeats: an error of the compiler, which comes after all of the parser. */
-  repeated: string | undefined;
+  /** The first error of the compiler, such as a keyword that a call repeats. It comes after all of the parser. */
+  compilerError: string | undefined;
 
   wholeExpression(): Node {
     if (this.tokens.every(({ kind, text }) => kind === "end" || text === "\n")) {
@@ -132,6 +132,10 @@ class Parser extends AtomParser {
   }
 
   protected primary(): Node {
+    if (this.take("await")) {
+      this.compilerError ??= "'await' outside function";
+      return { type: "await", value: this.primary() };
+    }
     let node = this.atom();
     for (;;) {
       if (this.take(".")) node = { type: "attribute", of: node, name: this.identifier() };
@@ -179,7 +183,7 @@ class Parser extends AtomParser {
     const seen = new Set<string>();
     for (const { name } of named) {
       if (name === undefined) continue;
-      if (seen.has(name) && this.repeated === undefined) this.repeated = name;
+      if (seen.has(name)) this.compilerError ??= `keyword argument repeated: ${name}`;
       seen.add(name);
     }
   }
@@ -208,6 +212,7 @@ class Parser extends AtomParser {
     if (next.kind === "name" && after.kind === "operator" && after.text === ":=") this.at += 2;
     const value = this.argumentValue();
     if (this.is("=")) this.fail('expression cannot contain assignment, perhaps you meant "=="?');
+    if (named.length > 0) this.failWithoutComma();
     if (named.some(({ name }) => name === undefined)) this.fail("positional argument follows keyword argument unpacking");
     if (named.length > 0) this.fail("positional argument follows keyword argument");
     positional.push(value);

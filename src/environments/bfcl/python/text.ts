@@ -90,14 +90,26 @@ export function floatText(x: number): string {
   return `${mantissa}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
 }
 
+const doubleQuote = 0x22;
+const apostrophe = 0x27;
+const backslash = 0x5c;
+
+/** True if a text is printable ASCII without a quote and backslashes. Texts are mostly short, where a loop is faster than a pattern. */
+function isPlain(text: string, quote: number): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code < 0x20 || code > 0x7e || code === quote || code === backslash) return false;
+  }
+  return true;
+}
+
 /** Characters that Python escapes: control, format, surrogate, private, unassigned and separators, except for the space. */
 const unprintable = /[\p{C}\p{Z}]/u;
-const plainText = /^[\x20-\x26\x28-\x5b\x5d-\x7e]*$/;
 const escapes: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
 /** Python's `repr` of a str. */
 export function reprText(text: string): string {
-  if (plainText.test(text)) return `'${text}'`;
+  if (isPlain(text, apostrophe)) return `'${text}'`;
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
   let out = quote;
   for (const character of text) {
@@ -190,10 +202,8 @@ const jsonEscapes: Readonly<Record<string, string>> = {
   "\b": "\\b",
 };
 
-const plainJson = /^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/;
-
 function jsonString(text: string): string {
-  if (plainJson.test(text)) return `"${text}"`;
+  if (isPlain(text, doubleQuote)) return `"${text}"`;
   return `"${text.replace(needsEscape, (c) => jsonEscapes[c] ?? `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`)}"`;
 }
 

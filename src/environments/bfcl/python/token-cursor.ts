@@ -59,11 +59,16 @@ export abstract class TokenCursor {
     // The end within brackets is an error of CPython's tokenizer, which comes before all of its parser.
     if (next.kind === "end") this.failUnclosed();
     if (message !== undefined) throw syntaxError(message, next.line);
-    const before = this.tokens[this.at - 1];
-    if (before !== undefined && endsOperand(before) && startsOperand(next) && !stringAfterName(before, next))
-      this.guessComma(before);
+    this.failWithoutComma();
     if (next.line > last.line) this.failUnclosed();
     throw syntaxError("invalid syntax", next.line);
+  }
+
+  /** Throws the error of a forgotten comma, if an operand follows another one here. */
+  protected failWithoutComma(): void {
+    const before = this.tokens[this.at - 1];
+    if (before === undefined || !endsOperand(before) || !startsOperand(this.next)) return;
+    if (!stringAfterName(before, this.next) && !isSoftKeyword(before)) this.guessComma(before);
   }
 
   /** Throws the error of an operand, at a token, that follows another one. */
@@ -108,6 +113,11 @@ function endsOperand(token: Token): boolean {
 function startsOperand(token: Token): boolean {
   if (token.kind === "name") return !reserved.has(token.text) || literals.has(token.text) || token.text === "lambda";
   return token.kind === "number" || token.kind === "string" || token.kind === "format" || ["{", "..."].includes(token.text);
+}
+
+/** A word that begins like `match`, `case` or `_`: CPython 3.11 compares as many letters as the word has. */
+function isSoftKeyword({ kind, text }: Token): boolean {
+  return kind === "name" && ["match", "case", "_"].some((keyword) => keyword.startsWith(text));
 }
 
 /** A word before a string is a prefix that does not exist, not a forgotten comma. */

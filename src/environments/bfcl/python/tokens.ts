@@ -300,7 +300,7 @@ function formatParts(body: string, raw: boolean, line: number): FormatPart[] {
 }
 
 function formatField(body: string, start: number, line: number): { part: FormatPart; end: number } {
-  let depth = 0;
+  const open: string[] = [];
   let quote = "";
   let at = start;
   for (; at < body.length; at++) {
@@ -308,10 +308,17 @@ function formatField(body: string, start: number, line: number): { part: FormatP
     if (quote !== "") {
       if (c === quote) quote = "";
     } else if (c === "'" || c === '"') quote = c;
-    else if ("([{".includes(c)) depth++;
-    else if (depth > 0 && ")]}".includes(c)) depth--;
-    else if (depth === 0 && (c === "}" || c === ":" || (c === "!" && body[at + 1] !== "="))) break;
+    else if ("([{".includes(c)) open.push(c);
+    else if (open.length === 0 && (c === "}" || c === ":" || (c === "!" && body[at + 1] !== "="))) break;
+    else if (")]}".includes(c)) {
+      const last = open.pop();
+      if (last === undefined) throw syntaxError(`f-string: unmatched '${c}'`, line);
+      if (last !== brackets[c])
+        throw syntaxError(`f-string: closing parenthesis '${c}' does not match opening parenthesis '${last}'`, line);
+    }
   }
+  if (quote !== "") throw syntaxError("f-string: unterminated string", line);
+  if (open.length > 0) throw syntaxError(`f-string: unmatched '${open.at(-1)}'`, line);
   if (at >= body.length) throw syntaxError("f-string: expecting '}'", line);
   const shown = /=\s*$/.test(body.slice(start, at)) && !/[=!<>]=\s*$/.test(body.slice(start, at)) ? body.slice(start, at) : "";
   const expression = shown === "" ? body.slice(start, at) : shown.replace(/=\s*$/, "");

@@ -83,8 +83,9 @@ export function unparse(node: Node, least: number = rank.test): string {
       const [open, close] = { list: "[]", set: "{}", dict: "{}", generator: "()" }[node.of];
       return `${open}${item}${node.loops.map(loopText).join("")}${close}`;
     }
+    case "await":
     case "format":
-      throw syntaxError("an f-string is not written back");
+      throw syntaxError("neither an f-string nor an await is written back");
   }
 }
 

@@ -36,6 +36,10 @@ export abstract class PyObject {
   truth(): boolean {
     return true;
   }
+  /** The number of its items. Undefined if it has none that are counted. */
+  get itemCount(): number | undefined {
+    return undefined;
+  }
   /** Equality with a value of any type. Identity by default. */
   equals(other: Value): boolean {
     return this === other;
@@ -98,24 +102,70 @@ function tupleKey(item: Value): string {
 /** Most entries of a dict that are found by comparing one key after the other. */
 const fewEntries = 8;
 
-/** A dict: keys by Python's equality, in the order of insertion. */
-export class Dict {
-  /** The map keys of the keys (see `hashKey`). */
-  private hashes: unknown[] = [];
-  private items: Value[] = [];
+/** The keys of a dict in the order of insertion. Copies of a dict share them until one of the dicts changes its keys. */
+class Keys {
+  /** The map keys (see `hashKey`). */
+  readonly hashes: unknown[];
   /** The keys themselves. Undefined while each key is its own map key, as texts are. */
-  private originals: Value[] | undefined;
+  originals: Value[] | undefined;
+  /** True from the first copy on: whoever changes them first makes keys of its own. */
+  shared = false;
   /** Places by map key, for dicts of many entries in which several keys were looked up. */
-  private places: Map<unknown, number> | undefined;
+  private places: Map<unknown, number> | undefined = undefined;
   private lookups = 0;
 
-  static of(record: Readonly<Record<string, Value>>): Dict {
-    const dict = new Dict();
-    for (const key in record) {
-      dict.hashes.push(key);
-      dict.items.push(record[key]);
+  constructor(hashes: unknown[], originals: Value[] | undefined) {
+    this.hashes = hashes;
+    this.originals = originals;
+  }
+
+  /** The place of a map key, -1 if it is not there. */
+  placeOf(hash: unknown): number {
+    const { hashes } = this;
+    if (hashes.length > fewEntries && (this.places !== undefined || ++this.lookups > 2)) {
+      this.places ??= new Map(hashes.map((one, place) => [one, place]));
+      return this.places.get(hash) ?? -1;
     }
-    return dict;
+    for (let place = 0; place < hashes.length; place++) if (hashes[place] === hash) return place;
+    return -1;
+  }
+
+  push(key: Value, hash: unknown): void {
+    if (hash !== key) this.originals ??= [...(this.hashes as Value[])];
+    this.originals?.push(key);
+    this.places?.set(hash, this.hashes.length);
+    this.hashes.push(hash);
+  }
+
+  delete(place: number): void {
+    this.hashes.splice(place, 1);
+    this.originals?.splice(place, 1);
+    this.places = undefined;
+  }
+
+  copy(): Keys {
+    return new Keys(this.hashes.slice(), this.originals?.slice());
+  }
+}
+
+/** A dict: keys by Python's equality, in the order of insertion. */
+export class Dict {
+  private keyList: Keys;
+  private items: Value[];
+
+  constructor(keys = new Keys([], undefined), items: Value[] = []) {
+    this.keyList = keys;
+    this.items = items;
+  }
+
+  static of(record: Readonly<Record<string, Value>>): Dict {
+    const hashes: string[] = [];
+    const items: Value[] = [];
+    for (const key in record) {
+      hashes.push(key);
+      items.push(record[key]);
+    }
+    return new Dict(new Keys(hashes, undefined), items);
   }
 
   static from(pairs: Iterable<readonly [Value, Value]>): Dict {
@@ -129,7 +179,7 @@ export class Dict {
   }
 
   has(key: Value): boolean {
-    return this.placeOf(typeof key === "string" ? key : hashKey(key)) >= 0;
+    return this.keyList.placeOf(typeof key === "string" ? key : hashKey(key)) >= 0;
   }
 
   get(key: Value): Value | undefined {
@@ -138,54 +188,44 @@ export class Dict {
 
   /** The value of a key by its map key. Undefined if there is none. */
   valueOf(hash: unknown): Value | undefined {
-    const place = this.placeOf(hash);
+    const place = this.keyList.placeOf(hash);
     return place < 0 ? undefined : this.items[place];
-  }
-
-  private placeOf(hash: unknown): number {
-    const { hashes } = this;
-    if (hashes.length > fewEntries && (this.places !== undefined || ++this.lookups > 2)) {
-      this.places ??= new Map(hashes.map((one, place) => [one, place]));
-      return this.places.get(hash) ?? -1;
-    }
-    for (let place = 0; place < hashes.length; place++) if (hashes[place] === hash) return place;
-    return -1;
   }
 
   /** Keeps the first of several equal keys, as Python does. */
   set(key: Value, value: Value): void {
     const hash = typeof key === "string" ? key : hashKey(key);
-    const place = this.placeOf(hash);
+    const place = this.keyList.placeOf(hash);
     if (place >= 0) {
       this.items[place] = value;
       return;
     }
-    if (hash !== key) this.originals ??= [...(this.hashes as Value[])];
-    this.originals?.push(key);
-    this.places?.set(hash, this.items.length);
-    this.hashes.push(hash);
+    this.ownKeys().push(key, hash);
     this.items.push(value);
   }
 
   delete(key: Value): boolean {
-    const place = this.placeOf(hashKey(key));
+    const place = this.keyList.placeOf(hashKey(key));
     if (place < 0) return false;
-    this.hashes.splice(place, 1);
+    this.ownKeys().delete(place);
     this.items.splice(place, 1);
-    this.originals?.splice(place, 1);
-    this.places = undefined;
     return true;
   }
 
   clear(): void {
-    this.hashes = [];
+    this.keyList = new Keys([], undefined);
     this.items = [];
-    this.originals = undefined;
-    this.places = undefined;
+  }
+
+  /** The keys, for a change of them. */
+  private ownKeys(): Keys {
+    if (this.keyList.shared) this.keyList = this.keyList.copy();
+    return this.keyList;
   }
 
   keyAt(place: number): Value {
-    return (this.originals ?? (this.hashes as Value[]))[place];
+    const { originals, hashes } = this.keyList;
+    return (originals ?? (hashes as Value[]))[place];
   }
 
   valueAt(place: number): Value {
@@ -193,15 +233,16 @@ export class Dict {
   }
 
   hashAt(place: number): unknown {
-    return this.hashes[place];
+    return this.keyList.hashes[place];
   }
 
   keys(): Value[] {
-    return [...(this.originals ?? (this.hashes as Value[]))];
+    const { originals, hashes } = this.keyList;
+    return (originals ?? (hashes as Value[])).slice();
   }
 
   values(): Value[] {
-    return [...this.items];
+    return this.items.slice();
   }
 
   pairs(): [Value, Value][] {
@@ -210,11 +251,8 @@ export class Dict {
 
   /** A shallow copy. */
   copy(): Dict {
-    const copy = new Dict();
-    copy.hashes = this.hashes.slice();
-    copy.items = this.items.slice();
-    copy.originals = this.originals?.slice();
-    return copy;
+    this.keyList.shared = true;
+    return new Dict(this.keyList, this.items.slice());
   }
 
   /** Replaces each value by what a function makes of it. */
