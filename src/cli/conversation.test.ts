@@ -30,7 +30,13 @@ test("an episode reads like a conversation, tool calls like calls", () => {
 });
 
 test("a long episode is cut, and says so", () => {
-  expect(episodeLines(episode, plain, 80, 1)).toContain("… 3 more messages");
+  expect(episodeLines(episode, plain, 80, { maxMessages: 1 })).toContain("… 3 more messages");
+  const long = { ...episode, messages: [{ role: "system" as const, content: "one line\n".repeat(9).trim() }] };
+  expect(episodeLines(long, plain, 80, { maxLines: 3 }).slice(0, 3)).toEqual([
+    "system     one line",
+    "           one line",
+    "           … 7 more lines",
+  ]);
 });
 
 test("long text is wrapped beside its role, cut where it has no spaces", () => {

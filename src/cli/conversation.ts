@@ -31,15 +31,25 @@ export function callText({ name, arguments: args }: ToolCall): string {
 }
 
 /** A whole episode: what it was, the conversation, how it ended. */
-export function episodeLines(episode: Trajectory, paint: Paint, width: number, maxMessages = Number.POSITIVE_INFINITY): string[] {
+export function episodeLines(
+  episode: Trajectory,
+  paint: Paint,
+  width: number,
+  { maxMessages, maxLines }: { readonly maxMessages?: number; readonly maxLines?: number } = {},
+): string[] {
   const { messages } = episode;
   const shown = messages.slice(0, maxMessages);
   const left = messages.length - shown.length;
   return [
-    ...shown.flatMap((message) => messageLines(message, paint, width)),
+    ...shown.flatMap((message) => shortened(messageLines(message, paint, width), paint, maxLines)),
     ...(left > 0 ? [paint.dim(`… ${plural(left, "more message")}`)] : []),
     paint.dim(endingLine(episode)),
   ];
+}
+
+function shortened(lines: readonly string[], paint: Paint, most = Number.POSITIVE_INFINITY): readonly string[] {
+  if (lines.length <= most) return lines;
+  return [...lines.slice(0, most - 1), `${" ".repeat(indent)}${paint.dim(`… ${plural(lines.length - most + 1, "more line")}`)}`];
 }
 
 /** How an episode ended. */

@@ -1,4 +1,6 @@
+import type { Trajectory } from "../core/trajectory.ts";
 import type { Breakdown, EvaluationRecord } from "../runs/records.ts";
+import { judgeUsage } from "../training/evaluation/cost.ts";
 import type { EvaluationReport } from "../training/evaluation/folder.ts";
 import { bar, count, duration, interval, percent, plural, table } from "./format.ts";
 import type { Paint } from "./paint.ts";
@@ -25,6 +27,15 @@ export function evaluationLines(record: EvaluationRecord, paint: Paint): string[
     `${"".padEnd(13)}ended: ${Object.entries(stopReasons)
       .map(([reason, n]) => `${reason} ${count(n)}`)
       .join(", ")}`,
+  ];
+}
+
+/** Says so where episodes ended before the model wrote anything: their failures say nothing about it. */
+export function unbegunNotes(trajectories: readonly Pick<Trajectory, "turns" | "error">[]): string[] {
+  const unbegun = trajectories.filter(({ turns, error }) => turns.length === 0 && error !== undefined);
+  if (unbegun.length === 0) return [];
+  return [
+    `${plural(unbegun.length, "episode")} of ${count(trajectories.length)} ended before the model wrote anything: ${unbegun[0].error}`,
   ];
 }
 
@@ -60,11 +71,10 @@ function judgedRows({ judged }: EvaluationRecord): [string, string][] {
 /** How a judge came to its shares, and what it could not decide. */
 function judgedNotes({ judged, tasks, k }: EvaluationRecord): string[] {
   if (judged === undefined) return [];
-  const { model, byRules, empty, correct, incorrect, unjudged, usage } = judged;
+  const { model, byRules, empty, correct, incorrect, unjudged } = judged;
   const all = tasks * k;
   return [
-    `judge ${model}: ${count(byRules)} answers right by rules, ${count(empty)} empty, ${count(correct)} correct, ${count(incorrect)} incorrect; ` +
-      `${plural(usage.calls, "request")}, ${count(usage.promptTokens)} prompt and ${count(usage.completionTokens)} completion tokens`,
+    `judge ${model}: ${count(byRules)} answers right by rules, ${count(empty)} empty, ${count(correct)} correct, ${count(incorrect)} incorrect`,
     ...(unjudged.length === 0
       ? []
       : [
@@ -112,22 +122,43 @@ export function tableLines(record: EvaluationRecord): string[] {
   return breakdownTables(record).flatMap(({ rows }) => ["", ...table(rows)]);
 }
 
-/** Returns what an evaluation by a chat endpoint cost, in sentences; none for a model that was sampled here. */
-export function costLines({ evaluations, cost }: Pick<EvaluationReport, "evaluations" | "cost">): string[] {
+type Costs = Pick<EvaluationReport, "evaluations" | "cost" | "judgeCost">;
+
+/** Returns what an evaluation cost, in sentences: a chat endpoint that played, and a judge. */
+export function costLines(report: Costs): string[] {
+  return [...playedCost(report), ...judgedCost(report)];
+}
+
+function judgedCost({ evaluations, judgeCost }: Costs): string[] {
+  const usage = judgeUsage(evaluations);
+  if (usage === undefined) return [];
+  const { calls, promptTokens, completionTokens } = usage;
+  return [
+    `Judge: ${plural(calls, "request")}, ${count(promptTokens)} prompt and ${count(completionTokens)} completion tokens${priceOf(judgeCost)}.`,
+  ];
+}
+
+function priceOf(cost: { readonly total: number; readonly currency: string } | undefined): string {
+  return cost === undefined ? "" : `: ${cost.total.toFixed(cost.total < 1 ? 4 : 2)} ${cost.currency}`;
+}
+
+function playedCost({ evaluations, cost }: Costs): string[] {
   const usages = evaluations.flatMap(({ usage }) => usage ?? []);
   if (usages.length === 0) return [];
   const sum = (of: (usage: (typeof usages)[number]) => number) => usages.reduce((total, usage) => total + of(usage), 0);
   const unreported = sum((usage) => usage.unreported);
   const tokens = `${count(sum((usage) => usage.promptTokens))} prompt and ${count(sum((usage) => usage.completionTokens))} completion tokens`;
-  const price = cost === undefined ? "" : `: ${cost.total.toFixed(cost.total < 1 ? 4 : 2)} ${cost.currency}`;
   return [
-    `${tokens}, as the server counted them${price}. Requests that failed are not in it.`,
+    `${tokens}, as the server counted them${priceOf(cost)}. Requests that failed are not in it.`,
     ...(unreported === 0 ? [] : [`The server did not report the tokens of ${plural(unreported, "answer")}: they are not in it.`]),
   ];
 }
 
-/** The report as Markdown. */
-export function reportPage({ asked, evaluations, seconds, cost }: EvaluationReport): string {
+/** The report as Markdown. @param notes sentences below the table of results */
+export function reportPage(
+  { asked, evaluations, seconds, cost, judgeCost }: EvaluationReport,
+  notes: readonly string[] = [],
+): string {
   const markdown = (rows: readonly (readonly string[])[]) => [
     `| ${rows[0].join(" | ")} |`,
     `|${rows[0].map((_, i) => (i === 0 ? "---" : "---:")).join("|")}|`,
@@ -158,12 +189,12 @@ export function reportPage({ asked, evaluations, seconds, cost }: EvaluationRepo
     `${plural(asked.tasks, `${asked.split} task`)}, seed ${asked.seed}, retrograde ${asked.version}, ${duration(seconds)}. Intervals are of 95 %, over tasks.`,
     "",
     ...markdown([["decoding", "measure", "value"], ...summary]),
-    ...evaluations.flatMap((record) => judgedNotes(record).flatMap((line) => ["", line])),
+    ...[...notes, ...evaluations.flatMap(judgedNotes)].flatMap((line) => ["", line]),
     "",
     "## Cost",
     "",
     ...markdown([["decoding", "episodes", "mean turns", "tool calls", "prompt tokens", "sampled tokens", "ended"], ...spent]),
-    ...costLines({ evaluations, cost }).flatMap((line) => ["", line]),
+    ...costLines({ evaluations, cost, judgeCost }).flatMap((line) => ["", line]),
     ...evaluations.flatMap((record) =>
       breakdownTables(record).flatMap(({ name, rows }) => ["", `## By ${name}, ${title(record)}`, "", ...markdown(rows)]),
     ),

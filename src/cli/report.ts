@@ -30,7 +30,8 @@ export interface EvaluatedChange {
   readonly rewardDifference?: Difference;
 }
 
-const longestShown = 24;
+/** What the last screen shows of an episode; `runs show` has the rest. */
+const longestShown = { maxMessages: 24, maxLines: 24 };
 
 /** The last screen: what training changed, two episodes to read, where everything is, what to try next. */
 export function reportLines(report: Report, paint: Paint, width: number): string[] {

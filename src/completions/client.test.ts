@@ -46,6 +46,24 @@ test("what may pass is asked again: busy, broken, nonsense, a lost connection, t
   expect(settings.asked()).toBe(6);
 });
 
+test("a kept connection that the server closes is replaced once, without a retry of the settings", async () => {
+  const used = new Set<unknown>();
+  const settings = await serving((response, _, request) => {
+    if (used.has(request.socket)) return void request.socket.destroy();
+    used.add(request.socket);
+    response.end(answered);
+  });
+  const once = { ...settings, retries: 0 };
+  for (let i = 0; i < 3; i++) expect(await complete(once, {})).toMatchObject({ content: "Hi." });
+  expect(used.size).toBe(3);
+  // At least one of them was sent on a used connection first.
+  expect(settings.asked()).toBeGreaterThan(3);
+  server?.close();
+  const closing = await serving((response) => response.destroy());
+  expect(await failure({ ...closing, retries: 0 })).toMatchObject({ failure: "unreachable" });
+  expect(closing.asked()).toBe(2);
+});
+
 test("a wait that the server asks for is taken, one of minutes is not", async () => {
   const settings = await serving((response, count) =>
     count === 0 ? response.writeHead(429, { "retry-after-ms": "120" }).end() : response.end(answered),

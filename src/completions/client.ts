@@ -23,7 +23,13 @@ const longestWishMs = 60_000;
 
 type Outcome =
   | { readonly completion: Completion }
-  | { readonly problem: string; readonly failure: CompletionFailure; readonly waitMs?: number | undefined };
+  | {
+      readonly problem: string;
+      readonly failure: CompletionFailure;
+      readonly waitMs?: number | undefined;
+      /** True if the connection was lost before the answer began. */
+      readonly lost?: boolean;
+    };
 
 /**
  * Asks a server of the chat-completions protocol for one completion, again where that may help.
@@ -33,8 +39,13 @@ type Outcome =
 export async function complete(settings: EndpointSettings, body: object, signal?: AbortSignal): Promise<Completion> {
   const { baseUrl, apiKey, retries = 4, retryDelayMs = 500 } = settings;
   const url = `${baseUrl.replace(/\/+$/, "")}/chat/completions`;
-  for (let attempt = 0; ; attempt++) {
-    const outcome = await post(url, settings, body, signal);
+  for (let attempt = 0, fresh = false; ; attempt++) {
+    let outcome = await post(url, settings, body, signal);
+    // A kept connection may be closed by the server while the request is on its way. Another one is tried at once: a completion changes nothing there.
+    if (!("completion" in outcome) && outcome.lost === true && !fresh) {
+      fresh = true;
+      outcome = await post(url, settings, body, signal);
+    }
     if ("completion" in outcome) return outcome.completion;
     const { problem, failure, waitMs = Math.min(retryDelayMs * 2 ** attempt, longestWaitMs) } = outcome;
     if (failure !== "unreachable" || attempt >= retries || waitMs > longestWishMs) {
@@ -78,8 +89,14 @@ async function post(url: string, settings: EndpointSettings, body: object, signa
   } catch (error) {
     signal?.throwIfAborted();
     if (limit.isLate()) return { problem: `nothing within ${timeoutMs} ms`, failure: "unreachable" };
-    return { problem: messageOf(error), failure: "unreachable" };
+    return { problem: messageOf(error), failure: "unreachable", lost: isLostConnection(error) };
   }
+}
+
+/** What undici and Node say of a connection that the other side has closed. */
+function isLostConnection(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && "code" in cause && ["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"].includes(String(cause.code));
 }
 
 const contextWords =

@@ -3,7 +3,6 @@ import { ConfigError, RunError } from "../../core/errors.ts";
 import { sampledTokens, type Trajectory } from "../../core/trajectory.ts";
 import { whileOpen } from "../../environments/lifetime.ts";
 import type { Lock } from "../../files/lock.ts";
-import type { JudgeSettings } from "../../rewards/judge/answers.ts";
 import { lockRun } from "../../runs/run-lock.ts";
 import { newRunFolder } from "../../runs/write.ts";
 import { guarded } from "../../sdk/guarded.ts";
@@ -27,14 +26,14 @@ import { succeeded } from "../../training/rollout-metrics.ts";
 import { checkSplit, evaluationTasks } from "../../training/tasks.ts";
 import { episodeLines } from "../conversation.ts";
 import { showDownload } from "../download.ts";
-import { costLines, evaluationLines, reportPage, tableLines } from "../evaluation-lines.ts";
+import { costLines, evaluationLines, reportPage, tableLines, unbegunNotes } from "../evaluation-lines.ts";
 import { plural } from "../format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../interrupt.ts";
 import { commandPrefix, quoted } from "../invocation.ts";
 import { advance, nothingYet, statusLine } from "../progress.ts";
 import type { Screen } from "../screen.ts";
 import { evaluationFlags, type SettingValues, settingsOf } from "../settings.ts";
-import { type JudgeFlags, judgeOf } from "./question-judge.ts";
+import { type JudgeFlags, judgeOf, type PricedJudge } from "./question-judge.ts";
 
 export interface EvalFlags extends SettingValues, JudgeFlags {
   readonly resume?: boolean;
@@ -75,7 +74,7 @@ export async function measure(
   user: UserConfig,
   resume: boolean,
   screen: Screen,
-  judge?: JudgeSettings,
+  judge?: PricedJudge,
 ): Promise<Measured | undefined> {
   const environment = environmentOf(config, user);
   if (judge !== undefined && environment.answer === undefined)
@@ -158,8 +157,10 @@ export async function measure(
         }
         const records = results.map(({ record }) => record);
         const prices = config.engine.kind === "openai" ? config.engine.prices : undefined;
-        const report = finishEvaluation(folder, records, seconds() - started, reportPage, prices);
-        return { folder, report, trajectories: results.flatMap(({ trajectories }) => trajectories) };
+        const trajectories = results.flatMap((result) => result.trajectories);
+        const page = (written: EvaluationReport) => reportPage(written, unbegunNotes(trajectories));
+        const report = finishEvaluation(folder, records, seconds() - started, page, prices, judge?.prices);
+        return { folder, report, trajectories };
       } catch (error) {
         throw continuable(error, folder);
       } finally {
@@ -208,11 +209,12 @@ function showEvaluation({ folder, report, trajectories }: Measured, screen: Scre
     screen.line(
       paint.yellow(`The server refused ${plural(refused.length, "conversation")}, counted as failures: ${refused[0].error}`),
     );
+  for (const note of unbegunNotes(trajectories)) screen.line(paint.yellow(note));
   const failed = trajectories.find((trajectory) => !succeeded(trajectory));
   if (failed !== undefined && report.evaluations.some(({ measure }) => measure !== "reward")) {
     screen.line();
     screen.line(paint.bold("An episode that it fails"));
-    for (const line of episodeLines(failed, paint, width)) screen.line(line);
+    for (const line of episodeLines(failed, paint, width, { maxLines: 24 })) screen.line(line);
   }
   screen.line();
   screen.line(`${folder}: report.md, report.json, and every episode`);

@@ -30,6 +30,20 @@ export interface HttpAnswer {
   readonly text: string;
 }
 
+const otherProtocol = "Is this the address of a server of this protocol, and of a version that docs/environments/remote.md names?";
+
+const hints = {
+  expired: "The session is gone, or the address is not that of such a server.",
+  capacity: "Let the server have more sessions, or play fewer at a time: environment.settings.concurrency.",
+  refused: "The server's own log says more.",
+} as const;
+
+/** The first problems of an answer's form, on one line. */
+function formProblems({ issues }: z.ZodError): string {
+  const shown = issues.slice(0, 3).map(({ path, message }) => (path.length === 0 ? message : `at ${path.join(".")}: ${message}`));
+  return [...shown, ...(issues.length > 3 ? ["…"] : [])].join("; ");
+}
+
 /** Asks a server for small documents, within limits of time and size. */
 export class HttpClient {
   readonly #options: HttpOptions;
@@ -107,20 +121,22 @@ export class HttpClient {
     } catch (cause) {
       throw new RemoteEnvError("malformed", `the answer to ${what}`, this.#shown(text.slice(0, 200)), {
         expected: "JSON",
+        hint: otherProtocol,
         cause,
       });
     }
     const parsed = schema.safeParse(value);
     if (parsed.success) return parsed.data;
     throw new RemoteEnvError("malformed", `the answer to ${what}`, this.#shown(text.slice(0, 200)), {
-      expected: z.prettifyError(parsed.error),
+      expected: `another form (${formProblems(parsed.error)})`,
+      hint: otherProtocol,
     });
   }
 
   /** The error of an answer with a status that is not 2xx. */
   refusal(what: string, { status, text }: Pick<HttpAnswer, "status" | "text">): RemoteEnvError {
     const problem = status === 404 || status === 410 ? "expired" : status === 429 || status === 503 ? "capacity" : "refused";
-    const hint = status === 401 || status === 403 ? "Name the variable of its key: environment.settings.keyVariable." : undefined;
+    const hint = status === 401 || status === 403 ? "Name the variable of its key: environment.settings.keyVariable." : hints[problem];
     return new RemoteEnvError(problem, what, `${status} ${this.#shown(text.slice(0, 300))}`, { expected: "status 2xx", hint });
   }
 

@@ -33,3 +33,28 @@ export function costOf(
     unreported: sum(({ unreported }) => unreported),
   };
 }
+
+export const judgeCostSchema = z.object({
+  currency: z.string(),
+  /** For a million tokens. */
+  input: z.number(),
+  output: z.number(),
+  total: z.number(),
+});
+
+/** The judge's tokens of an evaluation: its ledger is one for all ways of decoding, so that the last record has them all. */
+export function judgeUsage(
+  evaluations: readonly EvaluationRecord[],
+): NonNullable<EvaluationRecord["judged"]>["usage"] | undefined {
+  return evaluations.findLast(({ judged }) => judged !== undefined)?.judged?.usage;
+}
+
+/** Computes what a judge's tokens cost. Undefined if there was no judge. */
+export function judgeCostOf(
+  evaluations: readonly EvaluationRecord[],
+  { input, output, currency }: Prices,
+): z.infer<typeof judgeCostSchema> | undefined {
+  const usage = judgeUsage(evaluations);
+  if (usage === undefined) return undefined;
+  return { currency, input, output, total: (usage.promptTokens * input + usage.completionTokens * output) / 1e6 };
+}

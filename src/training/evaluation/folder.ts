@@ -12,7 +12,7 @@ import { schemaVersion, versionSchema } from "../../runs/schema.ts";
 import { decodeTrajectory, encodeTrajectory } from "../../runs/trajectory-file.ts";
 import { packageVersion } from "../../runs/write.ts";
 import type { TrainingConfig } from "../config.ts";
-import { costOf, costSchema, type Prices } from "./cost.ts";
+import { costOf, costSchema, judgeCostOf, judgeCostSchema, type Prices } from "./cost.ts";
 
 /** Where evaluations go that are given no folder of their own. */
 export const evaluationsFolder = "evaluations";
@@ -56,6 +56,8 @@ const reportSchema = z.object({
   evaluations: z.array(evaluationRecordSchema),
   /** Where prices were given: of the tokens that the server counted. */
   cost: costSchema.optional(),
+  /** Where the judge's prices were given. */
+  judgeCost: judgeCostSchema.optional(),
   /** The seconds of all processes that worked on it. */
   seconds: z.number(),
 });
@@ -172,11 +174,14 @@ export function finishEvaluation(
   seconds: number,
   page: (report: EvaluationReport) => string,
   prices?: Prices,
+  judgePrices?: Prices,
 ): EvaluationReport {
   const cost = prices && costOf(evaluations, prices);
+  const judgeCost = judgePrices && judgeCostOf(evaluations, judgePrices);
   const report = {
     ...{ schema: schemaVersion, asked: readAsked(folder), evaluations: [...evaluations], seconds },
     ...(cost === undefined ? {} : { cost }),
+    ...(judgeCost === undefined ? {} : { judgeCost }),
   };
   writeFileAtomic(files.page(folder), page(report));
   writeFileAtomic(files.report(folder), json(report));
