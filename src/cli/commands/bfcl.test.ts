@@ -51,6 +51,23 @@ test.each([
     ['{"id": "a", "involved_classes": ["MathAPI"], "turns": [{"calls": [5]}]}'],
     'line 1: turns[0].calls[0] is "5"; expected a text',
   ],
+  [
+    "a state of another type",
+    [JSON.stringify({ ...sequence, initial_config: { MathAPI: 7 } })],
+    'line 1: initial_config.MathAPI is "7"; expected an object',
+  ],
+  [
+    "a state that cannot be loaded",
+    [
+      JSON.stringify({
+        ...sequence,
+        involved_classes: ["GorillaFileSystem"],
+        initial_config: { GorillaFileSystem: { root: 5 } },
+      }),
+    ],
+    `initial_config.GorillaFileSystem is "{'root': 5}"; expected a state that the class can begin with. Python's own error would be: 'int' object has no attribute 'keys'`,
+  ],
+  ["nothing", [""], 'is "a file without a line"; expected at least one JSON object'],
   ["no turns", ["", '{"id": "a", "involved_classes": []}'], "line 2: turns is missing; expected a list"],
 ])("replay of a file with %s names line, field and what was expected", async (_, lines, message) => {
   const { exitCode, error } = await invoke("replay", "bfcl", file(...lines));

@@ -1,3 +1,4 @@
+import { EnvError } from "../../core/errors.ts";
 import { downloadData } from "../../environments/bfcl/download.ts";
 import { defaultFolder, publicSource } from "../../environments/bfcl/files.ts";
 import { readRecords } from "../../environments/bfcl/records.ts";
@@ -16,6 +17,7 @@ export async function replayBfcl(file: string, _flags: FileFlags, output: Screen
     output.line(replayRecord(record));
     sequences++;
   }
+  if (sequences === 0) throw emptyFile(file);
   notes.line(`Replayed ${plural(sequences, "call sequence")}.`);
   return 0;
 }
@@ -24,6 +26,7 @@ export async function replayBfcl(file: string, _flags: FileFlags, output: Screen
 export async function scoreBfcl(file: string, { data }: FileFlags, output: Screen, notes: Screen): Promise<number> {
   const scorer = new Scorer(taskIndex(data ?? defaultFolder()));
   for await (const record of readRecords(file)) output.line(JSON.stringify(scorer.score(record)));
+  if (scorer.scored.length === 0) throw emptyFile(file);
   const scores = categoryScores(scorer.scored);
   const share = ({ passed, total }: Share) =>
     total === 0 ? "–" : `${percent(passed / total)} (${count(passed)}/${count(total)})`;
@@ -33,6 +36,10 @@ export async function scoreBfcl(file: string, { data }: FileFlags, output: Scree
     "Scores of BFCL v4's multi-turn categories. They are no BFCL v4 score: that one includes memory, web search and single-turn tasks.",
   );
   return 0;
+}
+
+function emptyFile(file: string): EnvError {
+  return new EnvError(file, "a file without a line", { expected: "at least one JSON object, each on a line of its own" });
 }
 
 /** Downloads the tasks, verified by their checksums. */

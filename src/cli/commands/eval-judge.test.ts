@@ -124,7 +124,9 @@ test("flags of a judge that do not fit are refused before anything is played", a
   const judge = { judgeEndpoint: "http://127.0.0.1:1/v1", judgeModel: "wise" };
   await expect(evaluate(baseUrl, "no", { ...judge, judgeModel: undefined })).rejects.toThrow(/--judge-model is missing/);
   await expect(evaluate(baseUrl, "no", { ...judge, judgeConcurrency: "0" })).rejects.toThrow(/--judge-concurrency is "0"/);
-  await expect(evaluate(baseUrl, "no", { ...judge, judgePrices: "cheap" })).rejects.toThrow(/--judge-prices is "cheap".*"0.4,1.6"/);
+  await expect(evaluate(baseUrl, "no", { ...judge, judgePrices: "cheap" })).rejects.toThrow(
+    /--judge-prices is "cheap".*"0.4,1.6"/,
+  );
   await expect(evaluate(baseUrl, "no", { ...judge, env: "bfcl", set: [] })).rejects.toThrow(/questions with known answers|BFCL/);
   expect(asked).toHaveLength(0);
 });

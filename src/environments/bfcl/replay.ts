@@ -21,7 +21,7 @@ export function replayRecord(record: JsonRecord): string {
   const session = new Session({
     taskId,
     involvedClasses,
-    initialConfig: record.value.has("initial_config") ? record.dict("initial_config") : new Dict(),
+    initialConfig: initialConfig(record),
     longContext: longContext(record, taskId),
   });
   const turns = record.list("turns").map((turn, i) => {
@@ -34,6 +34,14 @@ export function replayRecord(record: JsonRecord): string {
   const head = Dict.from([...kept.map((key) => [key, record.value.get(key) ?? null] as const), ["turns", turns]]);
   const states = `"final_state": ${stateText(session.instances, "public")}, "private_state": ${stateText(session.instances, "private")}`;
   return `${jsonText(head).slice(0, -1)}, ${states}}`;
+}
+
+function initialConfig(record: JsonRecord): Dict {
+  if (!record.value.has("initial_config")) return new Dict();
+  const states = record.dict("initial_config");
+  for (const [name, state] of states.pairs())
+    if (!(state instanceof Dict)) throw record.wrong(`initial_config.${name}`, state, "an object");
+  return states;
 }
 
 /** Turns are `{calls}`, or lists of calls as in the published answers. */

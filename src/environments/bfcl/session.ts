@@ -109,7 +109,15 @@ function createInstances({ involvedClasses, initialConfig, longContext }: Sessio
     if (backend === undefined) throw new EnvError("BFCL class", name, { expected: [...backends.keys()] });
     const config = copyTree(initialConfig.get(name) ?? new Dict());
     if (!(config instanceof Dict)) throw new EnvError(`initial_config.${name}`, str(config), { expected: "an object" });
-    instances.set(name, new Instance(backend, backend.load(config, longContext, shared)));
+    try {
+      instances.set(name, new Instance(backend, backend.load(config, longContext, shared)));
+    } catch (cause) {
+      throw new EnvError(`initial_config.${name}`, str(config).slice(0, 200), {
+        expected: "a state that the class can begin with",
+        hint: `Python's own error would be: ${pythonError(cause).message}`,
+        cause,
+      });
+    }
   }
   return instances;
 }

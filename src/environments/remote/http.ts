@@ -1,4 +1,4 @@
-import { z } from "zod";
+import type { z } from "zod";
 import { exchange, LateError, WireError } from "./exchange.ts";
 import { RemoteEnvError } from "./problem.ts";
 
@@ -30,7 +30,8 @@ export interface HttpAnswer {
   readonly text: string;
 }
 
-const otherProtocol = "Is this the address of a server of this protocol, and of a version that docs/environments/remote.md names?";
+const otherProtocol =
+  "Is this the address of a server of this protocol, and of a version that docs/environments/remote.md names?";
 
 const hints = {
   expired: "The session is gone, or the address is not that of such a server.",
@@ -136,7 +137,8 @@ export class HttpClient {
   /** The error of an answer with a status that is not 2xx. */
   refusal(what: string, { status, text }: Pick<HttpAnswer, "status" | "text">): RemoteEnvError {
     const problem = status === 404 || status === 410 ? "expired" : status === 429 || status === 503 ? "capacity" : "refused";
-    const hint = status === 401 || status === 403 ? "Name the variable of its key: environment.settings.keyVariable." : hints[problem];
+    const hint =
+      status === 401 || status === 403 ? "Name the variable of its key: environment.settings.keyVariable." : hints[problem];
     return new RemoteEnvError(problem, what, `${status} ${this.#shown(text.slice(0, 300))}`, { expected: "status 2xx", hint });
   }
 
