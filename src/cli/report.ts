@@ -30,7 +30,7 @@ export interface EvaluatedChange {
   readonly rewardDifference?: Difference;
 }
 
-/** What the last screen shows of an episode; `runs show` has the rest. */
+/** The part of an episode that the last screen shows; `runs show` has the rest. */
 const longestShown = { maxMessages: 24, maxLines: 24 };
 
 /** The last screen: what training changed, two episodes to read, where everything is, what to try next. */

@@ -93,7 +93,7 @@ async function post(url: string, settings: EndpointSettings, body: object, signa
   }
 }
 
-/** What undici and Node say of a connection that the other side has closed. */
+/** True for the errors of undici and Node that mean a connection which the other side has closed. */
 function isLostConnection(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   return cause instanceof Error && "code" in cause && ["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"].includes(String(cause.code));
