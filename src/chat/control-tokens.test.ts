@@ -86,3 +86,15 @@ test("only special tokens are text in what a protocol writes; its own tags stay 
   expect(pieces).toEqual(["<result>a<", "|end|>b"]);
   expect(control.quote("a\ufdd0b")).toBe("a\ufffdb");
 });
+
+test("what a template writes behind a text completes no token that the text begins", () => {
+  const pieces: string[] = [];
+  const control = controlTokens([], ["<s", "<s>", "<end>"], (text) => {
+    pieces.push(text);
+    return [];
+  });
+  for (const text of ["a<en", "a<", "<s>b"]) control.encode(`${control.quote(text)}d>`);
+  expect(pieces).toEqual(["a<en", "d>", "a<", "d>", "<", "s>bd>"]);
+  // A text that begins no token has no mark.
+  expect(control.quote("a <b>")).toBe("a <b>");
+});

@@ -66,6 +66,9 @@ test("length-weighted: the baseline minimises the variance of a gradient that gr
 test("best-of-group: only the best is pushed, by its lead; two that tie for it by nothing", () => {
   expect([...bestOfGroupAdvantages([groupWith([0, 3, 1])], { std: "none" }).values()]).toEqual([0, 2, 0]);
   expect([...bestOfGroupAdvantages([groupWith([3, 3, 1])], { std: "none" }).values()]).toEqual([0, 0, 0]);
+  // The standard deviation of 0, 3, 9 is √21.
+  const [, , lead] = bestOfGroupAdvantages([groupWith([0, 3, 9])], { std: "group" }).values();
+  expect(lead).toBeCloseTo(6 / Math.sqrt(21), 5);
 });
 
 describe("generalised advantage estimation", () => {

@@ -246,6 +246,20 @@ describe("PPO", () => {
     expect(metrics.criticGradientNorm).toBeGreaterThan(0);
   });
 
+  test("explains the share of the returns' variance over tokens that the critic as it was knew", async () => {
+    const settings = { kind: "ppo", advantage: { gamma: 1, lambda: 1, critic: { learningRateScale: 0.5 } } };
+    const { metrics } = await updated(world, settings);
+    const trajectories = world.groups.flatMap((group) => group.trajectories);
+    const values = await Promise.all(trajectories.map(({ turns }) => new TableCritic(values0, 0).values(turns)));
+    const tokens = trajectories.flatMap(({ reward }, i) => values[i].flatMap((row) => [...row].map((value) => [reward, value])));
+    const variance = (numbers: number[]) => {
+      const mean = numbers.reduce((sum, x) => sum + x, 0) / numbers.length;
+      return numbers.reduce((sum, x) => sum + (x - mean) ** 2, 0);
+    };
+    const unknown = variance(tokens.map(([reward, value]) => reward - value)) / variance(tokens.map(([reward]) => reward));
+    expect(metrics.explainedVariance).toBeCloseTo(1 - unknown, 9);
+  });
+
   test("over tokens: one row for a trajectory, the return at its last token, whitened over the batch", async () => {
     const { policy } = await updated(world, { kind: "ppo", miniBatches: 1 });
     const trajectories = world.groups.flatMap((group) => group.trajectories);

@@ -8,6 +8,7 @@ import {
   maxBatchesOf,
   miniBatchesOf,
   trainsSharedTurnsOnce,
+  usesTurnRewards,
 } from "./questions.ts";
 
 const kindsWhere = (question: (config: ReturnType<typeof resolveAlgorithm>) => boolean) =>
@@ -23,6 +24,11 @@ test("only advantages over the whole batch can learn where no rollouts of a task
   expect([comparesWithinGroups(raw), ignoresGroupsOfOne(raw)]).toEqual([true, false]);
   const rawGrpo = resolveAlgorithm({ kind: "grpo", advantage: { singletonGroups: "raw" } });
   expect([comparesWithinGroups(rawGrpo), ignoresGroupsOfOne(rawGrpo)]).toEqual([true, false]);
+});
+
+test("advantages of tokens or turns look at the rewards of turns, those of whole trajectories do not", () => {
+  expect(kindsWhere(usesTurnRewards).toSorted()).toEqual(["gigpo", "ppo", "reinforce++"]);
+  expect(usesTurnRewards(resolveAlgorithm({ kind: "sft" }))).toBe(false);
 });
 
 test("ARPO trains shared turns once unless attribution is soft, and samples trees", () => {

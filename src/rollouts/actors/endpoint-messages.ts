@@ -13,7 +13,7 @@ export class ToolNames {
     const known = this.#shown.get(name);
     if (known !== undefined) return known;
     const plain = name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 60) || "tool";
-    let free = plain === name.slice(0, 64) ? name.slice(0, 64) : plain;
+    let free = /^[\w-]{1,64}$/.test(name) ? name : plain;
     for (let i = 2; this.#meant.has(free); i++) free = `${plain}_${i}`;
     this.#shown.set(name, free);
     this.#meant.set(free, name);
