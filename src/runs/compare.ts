@@ -38,7 +38,7 @@ export interface ComparedRun {
 
 /**
  * Compares two runs task by task: their last evaluations of every split and decoding that both have.
- * @throws RunError if the runs are of different worlds, or the same name means tasks of other kinds in them
+ * @throws RunError if the runs are of different worlds, the same name means tasks of other kinds in them, or two tasks have one id
  */
 export function compareRuns(
   { record: recordA, index: a }: ComparedRun,
@@ -99,11 +99,16 @@ function compared(split: string, decoding: Decoding, a: IndexLine, b: IndexLine)
 }
 
 function byTask(line: IndexLine): Map<string, { success: number; kind: string; example: string }> {
-  const sums = new Map<string, { sum: number; count: number; kind: string; example: string }>();
+  const sums = new Map<string, { sum: number; count: number; kind: string; example: string; group: number }>();
   for (let at = 0; at < line.id.length; at++) {
-    const task = line.tasks[line.task[at]];
-    const known = sums.get(task) ?? { sum: 0, count: 0, kind: line.kinds[line.kind[at]], example: line.id[at] };
+    const [task, group] = [line.tasks[line.task[at]], line.group[at]];
+    const known = sums.get(task) ?? { sum: 0, count: 0, kind: line.kinds[line.kind[at]], example: line.id[at], group };
+    if (known.group !== group)
+      throw new RunError("the id of two tasks of an evaluation", task, {
+        expected: "another id for each task",
+        hint: "Comparisons pair outcomes by the id. Give every task of the environment its own one, and evaluate again.",
+      });
     sums.set(task, { ...known, sum: known.sum + line.success[at], count: known.count + 1 });
   }
-  return new Map([...sums].map(([task, { sum, count, ...rest }]) => [task, { success: sum / count, ...rest }]));
+  return new Map([...sums].map(([task, { sum, count, kind, example }]) => [task, { success: sum / count, kind, example }]));
 }

@@ -164,3 +164,12 @@ test("runs of different worlds are not compared, nor tasks that only have the sa
   expect(() => compareRuns(run("office", "pay"), run("office", "move"))).toThrow(/test\/0.*"move".*"pay"/);
   expect(compareRuns(run("office", "pay"), run("office", "pay"))).toHaveLength(1);
 });
+
+test("two tasks of one id are not merged into one", () => {
+  const all = ["g0", "g1"].map((group, i) => trajectoryOf(String(i), { task: "row", group, reward: i }));
+  const run = {
+    record: { config: { environment: { name: "office" } } },
+    index: [indexLine({ file: "after", source: "after", split: "test", step: 5 }, all, [0, 1, 2])],
+  };
+  expect(() => compareRuns(run, run)).toThrow(/the id of two tasks of an evaluation is "row"/);
+});

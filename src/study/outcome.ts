@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { succeeded, type Trajectory } from "../core/trajectory.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 import { readEpisodes, readEvaluations, readMetrics, readSummary, readTimings } from "../runs/read.ts";
 import type { EvaluationRecord } from "../runs/records.ts";
+import { outcomesOf } from "../training/evaluation/compare.ts";
 import type { Axis, RunKey, Study } from "./definition.ts";
 
 /** Values of tasks, in the order of the tasks: the mean over the attempts at each. */
@@ -100,11 +101,5 @@ function total(counts: readonly (number | null | undefined)[]): number {
 
 /** The mean of each task's attempts, tasks in the order in which they were played, to four digits. */
 function taskValues(episodes: readonly Trajectory[], measure: Study["measure"]): number[] {
-  const byTask = new Map<string, number[]>();
-  for (const episode of episodes) {
-    const own = byTask.get(episode.task) ?? [];
-    own.push(measure === "success" ? Number(succeeded(episode)) : episode.reward);
-    byTask.set(episode.task, own);
-  }
-  return [...byTask.values()].map((own) => Math.round((own.reduce((sum, value) => sum + value, 0) / own.length) * 1e4) / 1e4);
+  return outcomesOf(episodes)[measure].map((value) => Math.round(value * 1e4) / 1e4);
 }

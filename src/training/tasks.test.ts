@@ -40,6 +40,20 @@ test("an environment that cannot give a task is named, with the task and the rea
   await expect(evaluationTasks(broken, "test", 2)).rejects.toThrow('task 0 of the test split of "letters" is file not found');
 });
 
+test("two tasks of one id are refused, by name; a task that is drawn twice is one task", async () => {
+  const letters = lettersEnvironment(4);
+  const rows: Environment = {
+    ...letters,
+    task: async (split, index) => ({ ...(await letters.task(split, index)), id: `row-${index % 3}` }),
+  };
+  await expect(evaluationTasks(rows, "test", 4)).rejects.toThrow(EnvError);
+  await expect(evaluationTasks(rows, "test", 4)).rejects.toThrow(
+    'the id of task 3 of the test split of "letters" is "row-0"; expected another one than that of task 0',
+  );
+  expect(await evaluationTasks(rows, "test", 3)).toHaveLength(3);
+  expect(await trainingTasks(lettersEnvironment(2), 0, 6, 1)).toHaveLength(6);
+});
+
 test("a split without tasks is refused with the setting that asks for it and the splits that there are", async () => {
   const environment = { ...lettersEnvironment(), size: (split: string) => (split === "challenge" ? 0 : 4) };
   await checkSplits(environment, resolveConfig());

@@ -91,8 +91,9 @@ async function sizeOf(environment: Environment, split: Split, timeoutMs = answer
   }
 }
 
-function tasksAt(environment: Environment, split: Split, indices: readonly number[], timeoutMs: number): Promise<Task[]> {
-  return Promise.all(
+/** @throws EnvError also where two tasks have one id: comparisons pair outcomes by it, and would take the two for one */
+async function tasksAt(environment: Environment, split: Split, indices: readonly number[], timeoutMs: number): Promise<Task[]> {
+  const tasks = await Promise.all(
     indices.map(async (index) => {
       const what = `task ${index} of the ${split} split of "${environment.name}"`;
       let given: Task | undefined;
@@ -107,6 +108,17 @@ function tasksAt(environment: Environment, split: Split, indices: readonly numbe
       return given;
     }),
   );
+  const places = new Map<string, number>();
+  for (const [i, { id }] of tasks.entries()) {
+    const place = places.get(id) ?? indices[i];
+    if (place !== indices[i])
+      throw new EnvError(`the id of task ${indices[i]} of the ${split} split of "${environment.name}"`, id, {
+        expected: `another one than that of task ${place}`,
+        hint: "An id names one task: evaluations are compared task by task. Add the task's index or its row in your data to the id.",
+      });
+    places.set(id, place);
+  }
+  return tasks;
 }
 
 function range(start: number, count: number): number[] {

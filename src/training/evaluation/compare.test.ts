@@ -44,6 +44,12 @@ test("evaluations of other tasks are refused, naming the first that differs", ()
   );
 });
 
+test("two tasks of one id are not merged into one", () => {
+  const twice = episodes({ a: [1, 1], b: [0, 0] }).map((episode) => ({ ...episode, task: "row" }));
+  expect(() => outcomesOf(twice)).toThrow(ConfigError);
+  expect(() => outcomesOf(twice)).toThrow(/the id of two tasks of an evaluation is "row"/);
+});
+
 test("several seeds: the mean over seeds and tasks, and the difference paired by seed", () => {
   const before = [3, 5, 4].map((n) => outcomesOf(solved((i) => i < n)));
   const after = [15, 17, 13].map((n) => outcomesOf(solved((i) => i < n)));

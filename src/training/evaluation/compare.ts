@@ -15,13 +15,22 @@ export interface TaskOutcomes {
   readonly k: number;
 }
 
-/** Sorts the episodes of an evaluation by task. @param trajectories the same number for every task */
+/**
+ * Sorts the episodes of an evaluation by task.
+ * @param trajectories the same number for every task
+ * @throws ConfigError where two tasks have one id, as evaluations by earlier versions may: their outcomes cannot be told apart
+ */
 export function outcomesOf(trajectories: readonly Trajectory[]): TaskOutcomes {
   const byTask = new Map<string, Trajectory[]>();
   for (const trajectory of trajectories) {
     const known = byTask.get(trajectory.task);
     if (known === undefined) byTask.set(trajectory.task, [trajectory]);
-    else known.push(trajectory);
+    else if (known[0].group === trajectory.group) known.push(trajectory);
+    else
+      throw new ConfigError("the id of two tasks of an evaluation", trajectory.task, {
+        expected: "another id for each task",
+        hint: "Comparisons pair outcomes by the id. Give every task of the environment its own one, and evaluate again.",
+      });
   }
   const attempts = [...byTask.values()];
   return {
