@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -9,6 +9,7 @@ import { encodeDemonstration } from "../../rollouts/demonstration.ts";
 import { isEnvironment, resolveConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import { readConversations } from "../../training/supervised/conversations.ts";
+import { packageSource } from "../own-package.ts";
 import { createScreen } from "../screen.ts";
 import { initCommand } from "./init.ts";
 
@@ -18,7 +19,9 @@ test("init writes a folder whose configuration loads, and whose demonstrations t
   const folder = join(mkdtempSync(join(tmpdir(), "retrograde-init-")), "task");
   initCommand(folder, screen);
   const files = ["task.ts", "task.test.ts", "demonstrations.jsonl", "retrograde.config.ts", "package.json", "tsconfig.json"];
-  for (const file of [...files, ".gitignore"]) expect(existsSync(join(folder, file)), file).toBe(true);
+  for (const file of [...files, ".gitignore", ".npmrc"]) expect(existsSync(join(folder, file)), file).toBe(true);
+  const { dependencies } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  expect(dependencies["retrograde-rl"]).toBe(packageSource(folder));
   const user = await loadConfigFile(undefined, folder);
   expect(resolveConfig(user)).toMatchObject({ environment: { name: "shop" }, algorithm: { kind: "grpo" } });
   if (!isEnvironment(user.environment)) throw new Error("no environment");

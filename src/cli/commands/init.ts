@@ -1,8 +1,9 @@
-import { cpSync, existsSync, readdirSync, renameSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ConfigError } from "../../core/errors.ts";
-import { commandPrefix, quoted } from "../invocation.ts";
+import { quoted } from "../invocation.ts";
+import { packageSource } from "../own-package.ts";
 import type { Screen } from "../screen.ts";
 
 const template = fileURLToPath(new URL("../../../templates/own-task/", import.meta.url));
@@ -18,9 +19,10 @@ export function initCommand(folder: string, screen: Screen): void {
       hint: "Name another one: retrograde init FOLDER.",
     });
   cpSync(template, folder, { recursive: true });
-  // npm leaves a file of this name out of packages.
-  renameSync(join(folder, "gitignore"), join(folder, ".gitignore"));
-  const command = commandPrefix();
+  // npm leaves files of these names out of packages.
+  for (const name of ["gitignore", "npmrc"]) renameSync(join(folder, name), join(folder, `.${name}`));
+  const manifest = join(folder, "package.json");
+  writeFileSync(manifest, readFileSync(manifest, "utf8").replace("PACKAGE_SOURCE", packageSource(folder)));
   const lines = [
     `${folder} has a task that runs: the returns desk of a shop, with four tools.`,
     "",
@@ -31,12 +33,11 @@ export function initCommand(folder: string, screen: Screen): void {
     "",
     "Next",
     `  cd ${quoted(folder)}`,
-    `  ${command} sft --data demonstrations.jsonl --steps 90 --tokens-per-step 1000 --learning-rate 1e-3`,
-    "                          teach the format by demonstrations",
-    `  ${command} train --model runs/shop-sft-1      then what is right, by reinforcement learning`,
-    `  ${command} chat --model runs/shop-grpo-1      try it`,
+    "  npm install && npm test",
+    "  npm run sft                                        teach the format by demonstrations",
+    "  npx retrograde train --model runs/shop-sft-1       then what is right, by reinforcement learning",
+    "  npx retrograde chat --model runs/shop-grpo-1       try it",
     "",
-    "  npm install gives an editor the types. Then: npm test, npm run typecheck.",
     "docs/own-task.md explains every part.",
   ];
   for (const line of lines) screen.line(line);
