@@ -90,16 +90,22 @@ async function command(fault: string, ...args: readonly string[]): Promise<{ out
 test.each([
   ["eval", "the same command with --resume continues"],
   ["chat", "then start again"],
+  ["doctor", "Mend the code, then start again."],
+  ["env check --no-sampling", "Mend the code, then start again."],
 ])("%s is ended by the watchdog where the environment loops without end", patience, async (name, advice) => {
-  const { output, ended } = await command("await 0; for (;;);", name);
+  const { output, ended } = await command("await 0; for (;;);", ...name.split(" "));
   expect(ended).toBe("SIGKILL");
   expect(output).toMatch(/start\(\) of .* has not let the program continue for 2 s \(rollout.episodeTimeoutMs\)/);
   expect(output).toContain(advice);
 });
 
-test.each(["eval", "chat"])("%s ends with the name of the code whose timer throws", patience, async (name) => {
-  const fault = 'setTimeout(() => { throw new Error("thrown in a timer"); }); await new Promise((go) => setTimeout(go, 50));';
-  const { output, ended } = await command(fault, name);
-  expect(output).toMatch(/start\(\) of .* is "ended by an exception that nobody could catch \(thrown in a timer\)"/);
-  expect(ended).toBe(1);
-});
+test.each(["eval", "chat", "doctor", "env check --no-sampling"])(
+  "%s ends with the name of the code whose timer throws",
+  patience,
+  async (name) => {
+    const fault = 'setTimeout(() => { throw new Error("thrown in a timer"); }); await new Promise((go) => setTimeout(go, 50));';
+    const { output, ended } = await command(fault, ...name.split(" "));
+    expect(output).toMatch(/start\(\) of .* is "ended by an exception that nobody could catch \(thrown in a timer\)"/);
+    expect(ended).toBe(1);
+  },
+);

@@ -77,6 +77,13 @@ test("a folder without runs says how to make one", async () => {
   expect((await invoke("runs", "--in", scratch)).out).toMatch(/There is no run in .* Start one: .* train/);
 });
 
+test("an error of the file system says what to do about it", () => {
+  const full = Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+  expect(errorText(full, false)).toBe(
+    "error: ENOSPC: no space left on device, write. The disk is full: free some space, then start again.\n",
+  );
+});
+
 test("the stack and the cause are shown only with --debug", () => {
   const error = new Error("it broke", { cause: new Error("a deeper reason") });
   expect(errorText(error, false)).toBe("error: it broke\nThis should not have happened; --debug shows where it did.\n");

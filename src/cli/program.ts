@@ -51,8 +51,21 @@ function describeError(error: unknown, debug: boolean): string {
   if (debug)
     return `${error.stack ?? error.message}\n${error.cause === undefined ? "" : `caused by ${describeError(error.cause, debug)}`}`;
   if (error instanceof RetrogradeError) return `error: ${error.message}\n`;
+  const next = nextSteps["code" in error ? String(error.code) : ""];
+  if (next !== undefined) return `error: ${error.message}. ${next}\n`;
   return `error: ${error.message || error.name}\nThis should not have happened; --debug shows where it did.\n`;
 }
+
+/** Errors of the file system that are no mistake of the program, with the user's next step. */
+const nextSteps: Readonly<Record<string, string>> = {
+  ENOSPC: "The disk is full: free some space, then start again.",
+  EDQUOT: "The quota of the disk is used up: free some space, then start again.",
+  EACCES: "Name a file or folder that this user may use.",
+  EPERM: "Name a file or folder that this user may use.",
+  EROFS: "Name a folder that can be written.",
+  ENAMETOOLONG: "Choose a shorter name.",
+  EMFILE: "Too many files are open: raise the limit (ulimit -n).",
+};
 
 /** Commands are loaded when they are called: help and mistakes need no engine. */
 function retrograde(output: TextStream, errors: TextStream, exit: (code: number) => void): Command {

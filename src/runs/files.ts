@@ -35,8 +35,8 @@ export function appendLine(path: string, line: string): void {
   }
 }
 
-/** Errors of the file system in a reader's words; others, such as an engine's, as they are. */
-function systemError(path: string, error: unknown): unknown {
+/** Returns errors of the file system in a reader's words; others, such as an engine's, as they are. */
+export function systemError(path: string, error: unknown): unknown {
   const code = systemCode(error);
   if (code === "ENOSPC" || code === "EDQUOT")
     return new RunError(path, "not written", {
