@@ -1,3 +1,6 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { commandPrefix, quoted } from "./invocation.ts";
 
@@ -7,7 +10,16 @@ test.each([
   [{ npm_command: "exec", npm_lifecycle_event: "npx" }, "npx retrograde-rl"],
   [{}, "retrograde"],
 ])("called with %j, commands to copy begin with %s", (env, prefix) => {
-  expect(commandPrefix(env)).toBe(prefix);
+  expect(commandPrefix(env, tmpdir())).toBe(prefix);
+});
+
+test("a program that is installed in a folder around this one is called by npx", () => {
+  const project = mkdtempSync(join(tmpdir(), "retrograde-installed-"));
+  mkdirSync(join(project, "my-task"));
+  mkdirSync(join(project, "node_modules/.bin"), { recursive: true });
+  writeFileSync(join(project, "node_modules/.bin/retrograde"), "");
+  for (const folder of [project, join(project, "my-task")])
+    expect(commandPrefix({ npm_command: "exec" }, folder)).toBe("npx retrograde");
 });
 
 test("a path is quoted where a shell would cut it", () => {
