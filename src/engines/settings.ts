@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { longestTimer } from "../core/timer.ts";
 
 /**
  * The engines that a configuration can choose, by `kind`, each with its own settings. A new kind is an option here and a case in
@@ -30,7 +31,7 @@ const local = z.strictObject({
    */
   device: z.enum(["cpu", "webgpu", "cuda", "openvino", "auto"]).default("cpu"),
   /** CPU threads. */
-  threads: z.int().min(1).default(2),
+  threads: z.int().min(1).max(1024).default(2),
   /** Trains an adapter instead of the model. Default: the model itself. */
   lora: lora.optional(),
   sampling: z
@@ -89,11 +90,11 @@ const openai = z.strictObject({
     .nullable()
     .optional(),
   /** The timeout of one answer. */
-  timeoutMs: z.int().min(1).default(120_000),
+  timeoutMs: z.int().min(1).max(longestTimer).default(120_000),
   /** The number of retries of a request that met 408, 409, 425, 429, a 5xx, nonsense or a broken connection. */
   retries: z.int().min(0).default(4),
   /** Before the first of them, doubled each time up to 8 seconds; a wait that the server asks for is taken instead. */
-  retryDelayMs: z.int().min(0).default(500),
+  retryDelayMs: z.int().min(0).max(longestTimer).default(500),
   /** The request's limit of tokens. Newer models of OpenAI take "max_completion_tokens" alone. */
   maxTokensField: z.enum(["max_tokens", "max_completion_tokens"]).default("max_tokens"),
   /**

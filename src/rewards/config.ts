@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ConfigError } from "../core/errors.ts";
+import { longestTimer } from "../core/timer.ts";
 
 /** The name of what every episode's environment gave: kept as a score, whatever the rewards make of it. */
 export const environmentName = "environment";
@@ -86,7 +87,7 @@ const judge = z.strictObject({
   /** The server's own if left out: reasoning models refuse any other. */
   temperature: z.number().min(0).optional(),
   /** For one answer. */
-  timeoutMs: z.int().min(1).default(60_000),
+  timeoutMs: z.int().min(1).max(longestTimer).default(60_000),
   /**
    * The retries of a request that met 408, 409, 429, a 5xx or a broken connection; waits of 0.5 s, 1 s, 2 s, … up to 8 s, or as the
    * server asks.

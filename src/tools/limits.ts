@@ -3,17 +3,18 @@ import { z } from "zod";
 import { DeadlineError, withinTime } from "../core/deadline.ts";
 import { ConfigError } from "../core/errors.ts";
 import { parseSettings } from "../core/settings.ts";
+import { longestTimer } from "../core/timer.ts";
 import type { Tool } from "./tool.ts";
 
 export const limitSettings = z.strictObject({
   /** Calls that run at the same time, of all episodes; others wait. */
   concurrency: z.int().min(1).optional(),
   /** For one attempt. The tool's own limit, if left out. */
-  timeoutMs: z.number().positive().optional(),
+  timeoutMs: z.number().positive().max(longestTimer).optional(),
   /** Attempts after one that threw or took too long. Only for tools that are idempotent. */
   retries: z.int().min(0).default(0),
   /** Before the first retry; doubled each time. */
-  retryDelayMs: z.number().min(0).default(200),
+  retryDelayMs: z.number().min(0).max(longestTimer).default(200),
 });
 export type LimitSettings = z.input<typeof limitSettings>;
 

@@ -99,6 +99,18 @@ test.each([
   expect(() => resolveConfig({ rollout: rollout as never })).toThrow(message);
 });
 
+test.each([
+  [{ rollout: { tasksPerStep: 1e9 } }, 'rollout is {"tasksPerStep":1000000000}; expected at most 100000 episodes in a step'],
+  [{ evaluation: { tasks: 1e9 } }, 'evaluation is {"tasks":1000000000}; expected at most 1000000 episodes in an evaluation'],
+  [{ rollout: { maxTokens: 99999999999 } }, "rollout.maxTokens is 99999999999; expected at most 10000000"],
+  [{ rollout: { concurrency: 1e9 } }, "rollout.concurrency is 1000000000; expected at most 100000"],
+  [{ engine: { threads: 100000 } }, "engine.threads is 100000; expected at most 1024"],
+  // A timer of Node fires at once beyond this: every episode would time out.
+  [{ rollout: { episodeTimeoutMs: 3e9 } }, "rollout.episodeTimeoutMs is 3000000000; expected at most 2147483647"],
+])("absurd sizes are refused, naming the value that was given: %j", (config, message) => {
+  expect(() => resolveConfig(config as never)).toThrow(message);
+});
+
 test("an adapter is trained only where it is asked for", () => {
   expect(resolveConfig().engine).toEqual({ kind: "local", device: "cpu", threads: 2 });
   expect(resolveConfig({ engine: { lora: {} } }).engine).toMatchObject({ lora: { rank: 32, alpha: 32, targets: "all-linear" } });

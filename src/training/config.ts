@@ -12,6 +12,7 @@ import { chatSettingsSchema } from "../chat/settings.ts";
 import { ConfigError } from "../core/errors.ts";
 import { findSecret } from "../core/secrets.ts";
 import { parseSettings } from "../core/settings.ts";
+import { longestTimer } from "../core/timer.ts";
 import { defaultEngine, type EngineKind, engineSchema } from "../engines/settings.ts";
 import type { Environment } from "../environments/environment.ts";
 import { refuseKeys, rewardsSchema } from "../rewards/config.ts";
@@ -21,6 +22,12 @@ import { refuseMovedSettings } from "./moved-settings.ts";
 
 /** Names of splits become names of files. */
 const splitName = z.string().regex(/^\w[\w.-]*$/, "a name of letters, digits, _, - and .");
+
+/** Beyond these no machine has the memory, and the run would end in its middle. */
+const maxEpisodesOfStep = 100_000;
+/** Tokens of an action, turns of an episode: longer than any model's context. */
+const maxLength = 10_000_000;
+const maxEvaluatedEpisodes = 1_000_000;
 
 /**
  * A run's whole configuration. Defaults are those of the default run; where a number was taken from somewhere, it says so.
@@ -49,7 +56,7 @@ export const trainingConfigSchema = z.strictObject({
       branching: z.union([z.literal("off"), branchingSchema]).default("off"),
       /** The split of the training tasks. "train" if left out. */
       split: splitName.optional(),
-      maxTurns: z.int().min(1).default(20),
+      maxTurns: z.int().min(1).max(maxLength).default(20),
       /** The same since the last message of a user. No limit if left out. */
       maxTurnsPerRequest: z.int().min(1).optional(),
       /**
@@ -58,17 +65,17 @@ export const trainingConfigSchema = z.strictObject({
        */
       turnRewards: z.enum(["per-turn", "sum"]).optional(),
       /** The most tokens of one action. Office actions take about 20. */
-      maxTokens: z.int().min(1).default(96),
+      maxTokens: z.int().min(1).max(maxLength).default(96),
       /** 1, so that the policy that is sampled is the model itself. */
       temperature: z.number().positive().default(1),
       /** 1 and 0, off: cutting the support makes the ratio wrong. */
       topP: z.number().positive().max(1).default(1),
       topK: z.int().min(0).default(0),
       /** Episodes in flight; where steps are sampled ahead, of each of them. */
-      concurrency: z.int().min(1).default(64),
+      concurrency: z.int().min(1).max(maxEpisodesOfStep).default(64),
       /** Steps whose rollouts are sampled while earlier ones are trained, by weights that are as many steps old. 0: none. */
       ahead: z.int().min(0).default(0),
-      episodeTimeoutMs: z.int().min(1).default(120_000),
+      episodeTimeoutMs: z.int().min(1).max(longestTimer).default(120_000),
       /** Episodes that fail by the environment's fault: left out of the update, or trained on with reward 0. */
       failures: z.enum(["mask", "punish"]).default("mask"),
       /** Whether a model may be trained whose prompt does not show it the tools. */
@@ -167,18 +174,14 @@ export const trainingConfigSchema = z.strictObject({
   out: z.string().min(1).optional(),
 });
 
-/** Beyond these no machine has the memory, and the run would end in its middle. */
-const maxEpisodesOfStep = 100_000;
-const maxEvaluatedEpisodes = 1_000_000;
-
 /** Checks what settings of different parts ask of each other. */
 const consistentSchema = trainingConfigSchema
   .refine(({ rollout }) => rollout.tasksPerStep * rollout.groupSize <= maxEpisodesOfStep, {
-    path: ["rollout", "groupSize"],
+    path: ["rollout"],
     message: `at most ${maxEpisodesOfStep} episodes in a step (rollout.tasksPerStep × rollout.groupSize): all of them are in memory at once`,
   })
   .refine(({ evaluation }) => evaluation.tasks * evaluation.k <= maxEvaluatedEpisodes, {
-    path: ["evaluation", "tasks"],
+    path: ["evaluation"],
     message: `at most ${maxEvaluatedEpisodes} episodes in an evaluation (evaluation.tasks × evaluation.k): all of them are in memory at once`,
   })
   .refine(({ engine }) => engine.kind !== "local" || engine.lora?.base !== "int8" || engine.sampling?.weights === "int8", {

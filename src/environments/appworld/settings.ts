@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { longestTimer } from "../../core/timer.ts";
 
 export const rewardKinds = ["dense", "sparse", "seeupo"] as const;
 
@@ -28,9 +29,9 @@ export const appworldSettingsSchema = z.strictObject({
   /** Longest program output that the model reads, in characters. 12,000 are about the 3,000 tokens of SeeUPO. */
   maxOutput: z.int().min(100).default(12_000),
   /** For a server to start. */
-  startTimeoutMs: z.int().min(1).default(120_000),
+  startTimeoutMs: z.int().min(1).max(longestTimer).default(120_000),
   /** For an answer of a server: AppWorld itself ends a cell after 100 seconds. */
-  timeoutMs: z.int().min(1).default(110_000),
+  timeoutMs: z.int().min(1).max(longestTimer).default(110_000),
 });
 
 export type AppworldSettings = z.output<typeof appworldSettingsSchema>;

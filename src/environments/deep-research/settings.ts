@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { longestTimer } from "../../core/timer.ts";
 import { promptKinds } from "../arpo-protocol/prompt.ts";
 
 const files = z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).optional();
@@ -77,7 +78,7 @@ export const deepResearchSettingsSchema = z.strictObject({
   python: z
     .strictObject({
       interpreters: z.int().min(1).default(2),
-      timeoutMs: z.number().positive().default(120_000),
+      timeoutMs: z.number().positive().max(longestTimer).default(120_000),
       memoryMb: z.number().min(64).max(4096).default(256),
     })
     .prefault({}),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { longestTimer } from "../../core/timer.ts";
 import { remoteSettingsShape } from "../remote/settings.ts";
 
 /** Settings of `ors:` environments. */
@@ -9,7 +10,7 @@ export const orsSettingsSchema = z.strictObject({
   /** Names of secrets that the environment needs, each with the environment variable that holds it. */
   secretVariables: z.record(z.string(), z.string().min(1)).default({}),
   /** Time between two signs of life of an open session, in milliseconds. Servers delete sessions that are silent for 900 s. */
-  pingMs: z.int().min(1).default(60_000),
+  pingMs: z.int().min(1).max(longestTimer).default(60_000),
 });
 
 export type OrsSettings = z.output<typeof orsSettingsSchema>;

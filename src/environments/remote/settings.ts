@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { ConfigError } from "../../core/errors.ts";
+import { longestTimer } from "../../core/timer.ts";
 
 /** Settings of every environment on another server. */
 export const remoteSettingsShape = {
   /** Longest wait for one answer, in milliseconds. `rollout.episodeTimeoutMs` is above it. */
-  timeoutMs: z.int().min(1).default(60_000),
+  timeoutMs: z.int().min(1).max(longestTimer).default(60_000),
   /** Largest answer, in MiB. A larger one ends the episode as a fault of the environment. */
   maxAnswer: z.number().positive().default(16),
   /** Characters of an answer that the model reads. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { longestTimer } from "../../core/timer.ts";
 import { remoteSettingsShape } from "../remote/settings.ts";
 
 const { timeoutMs: _, maxOutput: __, rewards: ___, sameStart: ____, executionErrors: _____, ...shared } = remoteSettingsShape;
@@ -13,9 +14,9 @@ export const verifiersSettingsSchema = z.strictObject({
   /** The renderer of the conversation (package `renderers`), such as "qwen3". Default: chosen by the tokenizer's name, else one without tools. */
   renderer: z.string().optional(),
   /** How long a connection may take to open, in milliseconds. */
-  connectTimeoutMs: z.int().min(1).default(10_000),
+  connectTimeoutMs: z.int().min(1).max(longestTimer).default(10_000),
   /** Longest rollout, in milliseconds. */
-  rolloutTimeoutMs: z.int().min(1).default(1_800_000),
+  rolloutTimeoutMs: z.int().min(1).max(longestTimer).default(1_800_000),
   /** Address of this machine as the environment server reaches it. */
   host: z.string().default("127.0.0.1"),
   /** Address that the server of actions listens on. Others than this machine's need a key, which is made for each run. */

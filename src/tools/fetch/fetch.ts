@@ -6,6 +6,7 @@ import { z } from "zod";
 import { signalWithin } from "../../core/deadline.ts";
 import { reasonOf, ToolError } from "../../core/errors.ts";
 import { parseSettings } from "../../core/settings.ts";
+import { longestTimer } from "../../core/timer.ts";
 import { cut } from "../cut.ts";
 import { defineTool, type Tool } from "../tool.ts";
 import { checkedLookup, checkHost, type Resolve, resolveByDns } from "./addresses.ts";
@@ -13,7 +14,7 @@ import { textOf } from "./page.ts";
 
 export const fetchSettings = z.strictObject({
   /** For all of it: redirects, the look-up of names, reading. */
-  timeoutMs: z.number().positive().default(20_000),
+  timeoutMs: z.number().positive().max(longestTimer).default(20_000),
   /** Characters of the text, as of ARPO's page reader. */
   maxText: z.int().min(1).default(20_000),
   /** The limit of the page's size, unpacked. What is beyond is not read. */

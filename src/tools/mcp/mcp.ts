@@ -2,6 +2,7 @@ import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelconte
 import { z } from "zod";
 import { ToolError } from "../../core/errors.ts";
 import { parseSettings } from "../../core/settings.ts";
+import { longestTimer } from "../../core/timer.ts";
 import type { Tool } from "../tool.ts";
 import { type Connection, createConnection, type McpServer } from "./connection.ts";
 import { asText } from "./content.ts";
@@ -10,9 +11,9 @@ export const mcpSettings = z.strictObject({
   /** In messages. The command or address, if left out. */
   name: z.string().optional(),
   /** For one call. */
-  timeoutMs: z.number().positive().default(30_000),
+  timeoutMs: z.number().positive().max(longestTimer).default(30_000),
   /** For the start of the server and its first answer. */
-  startMs: z.number().positive().default(30_000),
+  startMs: z.number().positive().max(longestTimer).default(30_000),
 });
 export type McpSettings = z.input<typeof mcpSettings>;
 

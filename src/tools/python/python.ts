@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { parseSettings } from "../../core/settings.ts";
+import { longestTimer } from "../../core/timer.ts";
 import { cut } from "../cut.ts";
 import { defineTool, type Tool } from "../tool.ts";
 import { createPool, type History } from "./pool.ts";
@@ -12,7 +13,7 @@ export const pythonSettings = z.strictObject({
   /** Processes that run Python at the same time; each takes 150 MB and the memory that its code uses. */
   interpreters: z.int().min(1).default(2),
   /** For one call, its waiting for an interpreter not included. */
-  timeoutMs: z.number().positive().default(10_000),
+  timeoutMs: z.number().positive().max(longestTimer).default(10_000),
   /** The limit of Python's own memory, of which 30 MB are taken from the start. WebAssembly ends at 4 GB. */
   memoryMb: z.number().min(64).max(4096).default(256),
   /** Characters of printed output. */

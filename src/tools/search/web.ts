@@ -1,15 +1,16 @@
 import { z } from "zod";
 import { ConfigError, ToolError } from "../../core/errors.ts";
 import { parseSettings } from "../../core/settings.ts";
+import { longestTimer } from "../../core/timer.ts";
 import { withoutCredentials } from "../credentials.ts";
 import type { SearchProvider, SearchResult } from "./provider.ts";
 import { createSender } from "./request.ts";
 
 const limits = {
-  timeoutMs: z.number().positive().default(10_000),
+  timeoutMs: z.number().positive().max(longestTimer).default(10_000),
   /** After the first attempt. */
   retries: z.int().min(0).default(3),
-  retryDelayMs: z.number().min(0).default(500),
+  retryDelayMs: z.number().min(0).max(longestTimer).default(500),
 };
 const serviceSettings = (url: string, requestsPerSecond: number) =>
   z.strictObject({
