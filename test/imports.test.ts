@@ -39,7 +39,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   ],
   "engines/engine.ts": ["core"],
   "engines/call-order.ts": [],
-  "engines/settings.ts": [],
+  "engines/settings.ts": ["core"],
   "engines/local": ["core", "files", "engines/engine.ts", "engines/call-order.ts"],
   tools: ["core"],
   actions: ["core"],

@@ -6,11 +6,10 @@ import { type Return, rightDecision, shop, startReturn } from "./task.ts";
 // What goes wrong most often in reinforcement learning is the reward. These tests need no model: npm test.
 
 const lamp: Return = {
-  prompt: "The Lamp does not work.",
-  kind: "broken",
+  prompt: "I bring back the Lamp.",
+  kind: "should repair",
   item: "Lamp",
-  wish: "broken",
-  purchase: { id: "e42", guarantee: false },
+  purchase: { id: "e42", unused: false, guarantee: false },
 };
 const context = { signal: AbortSignal.timeout(10_000) };
 
@@ -40,7 +39,7 @@ test("the right decision is rewarded, and no other", async () => {
 
 test("each decision is right in some task, so none is rewarded always", async () => {
   const tasks = await Promise.all(Array.from({ length: 50 }, (_, i) => shop.task("train", i)));
-  const right = tasks.map(({ request }) => rightDecision(request));
+  const right = tasks.map(({ request }) => rightDecision(request.purchase));
   for (const decision of ["refund", "exchange", "repair"] as const)
     assert.ok(right.filter((each) => each === decision).length > 5, decision);
 });
