@@ -6,7 +6,7 @@ import { ShapeError } from "../../core/errors.ts";
 import { klEstimators, klPenalty, tokenKl } from "./kl.ts";
 import { type LossAndWeights, plus, type SurrogateBatch } from "./objective.ts";
 import { type PpuOptions, ppu } from "./ppu.ts";
-import { crossEntropy } from "./reinforce.ts";
+import { crossEntropy, reinforce } from "./reinforce.ts";
 
 type Rows = number[][];
 
@@ -168,4 +168,11 @@ test("rows that do not fit are named", () => {
   expect(broken({ oldLogprobs: [] })).toThrow("number of rows of oldLogprobs is 0; expected 1");
   expect(broken({ advantages: [[1, 1]] })).toThrow("number of tokens in row 0 of advantages is 2; expected 1");
   expect(broken({ tokenScales: [] })).toThrow("number of rows of tokenScales is 0; expected 1");
+});
+
+test("REINFORCE over sequences: the mean of equal advantages is their value, without rounding", () => {
+  const batch = { logprobs: [[-1, -2, -3]], oldLogprobs: [[-1, -2, -3]], tokenScales: [1] };
+  const weightsOf = (advantages: number[]) => reinforce({ ...batch, advantages: [advantages] }, { level: "sequence" }).weights;
+  expect(weightsOf([0.1, 0.1, 0.1])).toEqual([[0.1, 0.1, 0.1]]);
+  expect(weightsOf([0, 1, 2])).toEqual([[1, 1, 1]]);
 });

@@ -97,7 +97,7 @@ describe("a GRPO update", () => {
     );
     const { policy, metrics } = await updated({ ...world, groups: [silent] });
     expect(policy.steps).toEqual([]);
-    expect(metrics).toEqual({ groups: 1, groupsWithoutSignal: 1 });
+    expect(metrics).toEqual({ groups: 1, groupsWithoutSignal: 0 });
     expect((await updated({ ...world, groups: [] })).policy.steps).toEqual([]);
   });
 
@@ -226,6 +226,20 @@ describe("a trajectory without turns", () => {
     const { policy } = await updated({ ...world, groups }, { kind: "dr-grpo", aggregation: "token-mean" });
     expect(policy.weights).toEqual([[[0.25, 0.25]]]);
   });
+});
+
+test("a batch without actions is no step", async () => {
+  const groups = [
+    groupOf("a", [
+      { reward: 0, turns: [] },
+      { reward: 1, turns: [] },
+    ]),
+  ];
+  for (const kind of ["grpo", "ppo"]) {
+    const { policy, metrics } = await updated({ ...world, groups }, { kind });
+    expect(policy.steps).toEqual([]);
+    expect(metrics).toEqual({ groups: 1, groupsWithoutSignal: 0 });
+  }
 });
 
 describe("PPO", () => {
