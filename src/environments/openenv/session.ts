@@ -186,8 +186,10 @@ export class OpenenvSession {
       `connection to ${this.#options.url}`,
       error.message || error.code,
       {
-        expected: "an OpenEnv server",
-        hint: "Is the server running, and its address right?",
+        expected: timedOut ? `a connection within ${this.#options.connectTimeoutMs} ms` : "an OpenEnv server",
+        hint: timedOut
+          ? "A server that is busy with others may take longer: environment.settings.connectTimeoutMs."
+          : "Is the server running, and its address right?",
         cause: error,
       },
     );
