@@ -197,11 +197,15 @@ export class LocalEngine implements Engine {
   }
 
   async logprobs(samples: readonly ActionInContext[], options: ForwardOptions): Promise<Logprobs> {
-    return this.#order.run(async () => this.#whole(await this.#learner.forward(samples, options)));
+    return this.#order.run(async () => {
+      await this.#sampler.rest();
+      return this.#whole(await this.#learner.forward(samples, options));
+    });
   }
 
   async referenceLogprobs(samples: readonly ActionInContext[], { temperature }: ForwardOptions): Promise<Logprobs> {
-    return this.#order.run(() => {
+    return this.#order.run(async () => {
+      await this.#sampler.rest();
       // The base is the reference of an adapter, unless another state of it was frozen.
       const reference = this.#reference ?? (this.#config.lora && switchedOff(this.#parameters));
       if (reference) return this.#learner.forward(samples, { temperature, parameters: reference });
@@ -219,9 +223,10 @@ export class LocalEngine implements Engine {
   ): Promise<Logprobs> {
     const further = entropyWeights === undefined ? [] : [entropyWeights];
     const ofWhole = typeof decide === "function" ? (logprobs: Logprobs) => decide(this.#whole(logprobs)) : decide;
-    return this.#order.run(async () =>
-      this.#whole(await this.#learner.forwardBackward(samples, ofWhole, further, { temperature })),
-    );
+    return this.#order.run(async () => {
+      await this.#sampler.rest(); // its memory and that of passes are not held at once
+      return this.#whole(await this.#learner.forwardBackward(samples, ofWhole, further, { temperature }));
+    });
   }
 
   /** @throws EngineError naming the weights, if log-probs are NaN because of them */
@@ -236,6 +241,7 @@ export class LocalEngine implements Engine {
       this.#sampler.requireIdle(); // before anything has changed
       const start = performance.now();
       const gradientNorm = this.#learner.step(options);
+      await this.#learner.rest();
       await this.#sampler.update(this.#all(), this.weightVersion);
       this.#count.seconds += (performance.now() - start) / 1000;
       return { gradientNorm, learningRate: options.learningRate };

@@ -1,6 +1,7 @@
 import type { TokenId } from "../../../core/trajectory.ts";
+import { GrowableFloats } from "../machine/growable.ts";
 import type { LayerType } from "../model/architectures.ts";
-import type { Segment } from "./prefix-cache.ts";
+import { emptySegment, type Segment } from "./prefix-cache.ts";
 
 export interface CacheShape {
   readonly layers: number;
@@ -41,21 +42,23 @@ export interface NewEntries {
 /**
  * Keys and values of the rows that are being sampled. Per layer one array [slots, Hk, capacity, size]: the first R slots are a
  * tensor of R rows as they stand, so that a decoding step takes them without a copy. There are as many slots as rows need, and not as
- * many as there may be: with long contexts an unused one would take hundreds of megabytes.
+ * many as there may be: with long contexts an unused one would take hundreds of megabytes. They grow and shrink in place, so that nothing is
+ * held twice meanwhile.
  */
 export class SlotCache {
   readonly #heads: number;
-  readonly #layers: number;
   readonly #sizes: EntrySizes;
   #slots = 0;
   #capacity = 0;
-  #keys: Float32Array[] = [];
-  #values: Float32Array[] = [];
+  readonly #growing: { readonly keys: readonly GrowableFloats[]; readonly values: readonly GrowableFloats[] };
+  #arrays: Entries;
 
   constructor(shape: CacheShape) {
     this.#heads = shape.kvHeads;
-    this.#layers = shape.layers;
     this.#sizes = entrySizes(shape);
+    const made = (sizes: readonly number[]) => sizes.map(() => new GrowableFloats());
+    this.#growing = { keys: made(this.#sizes.keys), values: made(this.#sizes.values) };
+    this.#arrays = this.#found();
   }
 
   /** Tokens that every slot has room for. */
@@ -65,7 +68,7 @@ export class SlotCache {
 
   /** Bytes of all keys and values. */
   get bytes(): number {
-    return [...this.#keys, ...this.#values].reduce((sum, { byteLength }) => sum + byteLength, 0);
+    return [...this.keys, ...this.values].reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
 
   /** Makes room for this many tokens in each of this many slots, keeping what is there; in steps, so that it is rare. */
@@ -81,37 +84,39 @@ export class SlotCache {
     if (slots > 0 && 4 * slots <= this.#slots) this.#resize(slotsFor(slots), this.#capacity);
   }
 
-  /** Gives back what is more than these rows need. */
+  /** Gives back all slots but those of this many rows. */
   fit(rows: number): void {
     if (rows === 0) this.clear();
-    else if (slotsFor(rows) < this.#slots) this.#resize(slotsFor(rows), this.#capacity);
+    else if (rows < this.#slots) this.#resize(rows, this.#capacity);
   }
 
+  /** @param capacity not less than it is, unless there are no slots left */
   #resize(slots: number, capacity: number): void {
     const heads = this.#heads;
-    const resized = (old: Float32Array | undefined, size: number): Float32Array => {
-      const width = this.#capacity * size;
-      const array = new Float32Array(slots * heads * capacity * size);
-      for (let line = 0; old && line < Math.min(slots, this.#slots) * heads; line++) {
-        array.set(old.subarray(line * width, (line + 1) * width), line * capacity * size);
-      }
-      return array;
-    };
-    // Layer by layer, so that only one layer is held twice.
-    for (let layer = 0; layer < this.#layers; layer++) {
-      this.#keys[layer] = resized(this.#keys[layer], this.#sizes.keys[layer]);
-      this.#values[layer] = resized(this.#values[layer], this.#sizes.values[layer]);
-    }
+    const lines = Math.min(slots, this.#slots) * heads;
+    for (const name of ["keys", "values"] as const)
+      this.#growing[name].forEach((floats, layer) => {
+        const size = this.#sizes[name][layer];
+        const [from, to] = [this.#capacity * size, capacity * size];
+        if (to > from) floats.resize(Math.max(slots, this.#slots) * heads * to);
+        // The last line first: each moves behind where it was.
+        for (let line = lines - 1; line > 0 && to > from; line--)
+          floats.array.copyWithin(line * to, line * from, (line + 1) * from);
+        floats.resize(slots * heads * to);
+      });
     this.#slots = slots;
     this.#capacity = capacity;
+    this.#arrays = this.#found();
+  }
+
+  #found(): Entries {
+    const found = (all: readonly GrowableFloats[]) => all.map(({ array }) => array);
+    return { keys: found(this.#growing.keys), values: found(this.#growing.values) };
   }
 
   /** Gives all memory back. */
   clear(): void {
-    this.#slots = 0;
-    this.#capacity = 0;
-    this.#keys = [];
-    this.#values = [];
+    this.#resize(0, 0);
   }
 
   /** Slots side by side, as the decoding step takes them. @param first of them */
@@ -119,7 +124,7 @@ export class SlotCache {
     const width = this.#heads * this.#capacity;
     const some = (arrays: readonly Float32Array[], sizes: readonly number[]) =>
       arrays.map((array, layer) => array.subarray(first * width * sizes[layer], (first + rows) * width * sizes[layer]));
-    return { keys: some(this.#keys, this.#sizes.keys), values: some(this.#values, this.#sizes.values) };
+    return { keys: some(this.keys, this.#sizes.keys), values: some(this.values, this.#sizes.values) };
   }
 
   /** Copies a slot's first tokens into row `row` of tensors [rows, Hk, width, size], one a layer. */
@@ -152,8 +157,7 @@ export class SlotCache {
   /** A copy of a slot's tokens from the given one on. @param tokens all that the slot holds */
   take(slot: number, tokens: readonly TokenId[], from: number): Segment {
     const count = tokens.length - from;
-    const made = (sizes: readonly number[]) => sizes.map((size) => new Float32Array(this.#heads * count * size));
-    const segment = { tokens: tokens.slice(from), keys: made(this.#sizes.keys), values: made(this.#sizes.values) };
+    const segment = emptySegment(tokens.slice(from), this.#heads, this.#sizes);
     this.#eachHead((head) => {
       copyEntries(this, this.#place(slot, head, from), segment, head * count, count, this.#sizes);
     });
@@ -169,11 +173,11 @@ export class SlotCache {
 
   /** Per layer [slots, Hk, capacity, size]. */
   get keys(): readonly Float32Array[] {
-    return this.#keys;
+    return this.#arrays.keys;
   }
 
   get values(): readonly Float32Array[] {
-    return this.#values;
+    return this.#arrays.values;
   }
 
   /** Tokens of a head of a slot before a token. */

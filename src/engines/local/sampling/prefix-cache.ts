@@ -1,4 +1,5 @@
 import type { TokenId } from "../../../core/trajectory.ts";
+import { GrowableFloats } from "../machine/growable.ts";
 
 /** Bytes that are kept where nothing else is said. Not a share of what is free: what is cached decides how sums are rounded, and a run is to be repeatable. */
 export const defaultCacheBytes = 512 * 2 ** 20;
@@ -8,6 +9,31 @@ export interface Segment {
   readonly tokens: readonly TokenId[];
   readonly keys: readonly Float32Array[];
   readonly values: readonly Float32Array[];
+  /** Holds the numbers of a large one, which are given back at once when it is dropped. */
+  readonly memory?: GrowableFloats;
+}
+
+/** Numbers from which on a segment has memory of its own: an allocation costs about 30 µs. */
+const largeSegment = 2 ** 18;
+
+/**
+ * Makes a segment of zeros.
+ * @param heads Hk
+ * @param sizes numbers of a head of a token in each layer
+ */
+export function emptySegment(
+  tokens: readonly TokenId[],
+  heads: number,
+  sizes: { readonly keys: readonly number[]; readonly values: readonly number[] },
+): Segment {
+  const lines = heads * tokens.length;
+  const count = lines * [...sizes.keys, ...sizes.values].reduce((sum, size) => sum + size, 0);
+  const memory = count >= largeSegment ? new GrowableFloats() : undefined;
+  const numbers = memory?.first(count) ?? new Float32Array(count);
+  let taken = 0;
+  const next = (size: number) => numbers.subarray(taken, (taken += lines * size));
+  const [keys, values] = [sizes.keys.map(next), sizes.values.map(next)];
+  return { tokens, keys, values, memory };
 }
 
 /** A segment in the tree, after its parent's. Children differ in their first token. */
@@ -110,6 +136,7 @@ export class PrefixCache {
   }
 
   clear(): void {
+    giveBackBelow(this.#root);
     this.#root.children.clear();
     this.#ends.clear();
     this.#inSlots.clear();
@@ -157,6 +184,7 @@ export class PrefixCache {
     if (parent === undefined) return;
     parent.children.delete(segment.tokens[0]);
     this.#bytes -= bytesOf(segment);
+    segment.memory?.resize(0);
     for (const [key, end] of this.#ends) if (end === leaf) this.#ends.set(key, parent);
   }
 }
@@ -178,19 +206,29 @@ function split(lower: Node, count: number, heads: number): Node {
   lower.segment = part(segment, count, segment.tokens.length, heads);
   lower.parent = upper;
   upper.children.set(lower.segment.tokens[0], lower);
+  segment.memory?.resize(0);
   return upper;
 }
 
 function part({ tokens, keys, values }: Segment, from: number, to: number, heads: number): Segment {
-  const cut = (array: Float32Array): Float32Array => {
-    const line = array.length / heads;
-    const size = line / tokens.length;
-    const out = new Float32Array(heads * (to - from) * size);
-    for (let head = 0; head < heads; head++)
-      out.set(array.subarray(head * line + from * size, head * line + to * size), head * (to - from) * size);
-    return out;
-  };
-  return { tokens: tokens.slice(from, to), keys: keys.map(cut), values: values.map(cut) };
+  const sizeOf = ({ length }: Float32Array) => length / heads / tokens.length;
+  const some = emptySegment(tokens.slice(from, to), heads, { keys: keys.map(sizeOf), values: values.map(sizeOf) });
+  const cut = (arrays: readonly Float32Array[], into: readonly Float32Array[]) =>
+    arrays.forEach((array, layer) => {
+      const [line, size] = [array.length / heads, sizeOf(array)];
+      for (let head = 0; head < heads; head++)
+        into[layer].set(array.subarray(head * line + from * size, head * line + to * size), head * (to - from) * size);
+    });
+  cut(keys, some.keys);
+  cut(values, some.values);
+  return some;
+}
+
+function giveBackBelow({ children }: Node): void {
+  for (const child of children.values()) {
+    child.segment.memory?.resize(0);
+    giveBackBelow(child);
+  }
 }
 
 function bytesOf({ keys, values }: Segment): number {

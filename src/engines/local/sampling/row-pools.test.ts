@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { GrowableFloats } from "../machine/growable.ts";
 import { RowPools } from "./row-pools.ts";
 
 const shape = { layers: 2, kvHeads: 2, headDim: 2 };
@@ -23,7 +24,7 @@ function entries(tokens: readonly number[]) {
 
 function expectHeld(pools: RowPools<Row>, row: Row): void {
   const { keys, values } = entries(row.tokens);
-  expect(pools.gather([row], row.tokens.length)).toEqual({ keys, values });
+  expect(pools.gather([row], row.tokens.length, new GrowableFloats())).toEqual({ keys, values });
 }
 
 test("classes double from the shortest on", () => {

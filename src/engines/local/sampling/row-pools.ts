@@ -1,4 +1,5 @@
 import type { TokenId } from "../../../core/trajectory.ts";
+import type { GrowableFloats } from "../machine/growable.ts";
 import { type CacheShape, entrySizes, type NewEntries, SlotCache } from "./kv-cache.ts";
 import type { Segment } from "./prefix-cache.ts";
 
@@ -32,11 +33,18 @@ export class RowPools<Row extends Sequence> {
   readonly #shortest: number;
   /** By class. */
   readonly #pools = new Map<number, { readonly cache: SlotCache; readonly rows: Row[] }>();
+  readonly #isShort: () => boolean;
+  /** Whether a run reads keys and values: none may be given back then. */
+  #inUse = false;
 
-  /** @param shortest tokens of the shortest class */
-  constructor(shape: CacheShape, shortest: number) {
+  /**
+   * @param shortest tokens of the shortest class
+   * @param isShort whether memory is short: slots without a row are given back at once then
+   */
+  constructor(shape: CacheShape, shortest: number, isShort: () => boolean = () => false) {
     this.#shape = shape;
     this.#shortest = shortest;
+    this.#isShort = isShort;
   }
 
   get size(): number {
@@ -80,13 +88,24 @@ export class RowPools<Row extends Sequence> {
       rows[slot] = last;
       cache.copy(rows.length, slot, last.tokens.length);
     }
-    if (rows.length === 0) cache.clear();
-    else cache.shrink(rows.length);
+    if (!this.#inUse) this.#giveBack(cache, rows.length);
   }
 
-  /** Gives back the slots that no row has. */
-  compact(): void {
-    for (const { cache, rows } of this.#pools.values()) cache.fit(rows.length);
+  /** Makes a run that reads what `pools`, `viewOf` or `gather` gave: until it ends, rows may leave and their memory stays. */
+  async reading<T>(run: () => Promise<T>): Promise<T> {
+    this.#inUse = true;
+    try {
+      return await run();
+    } finally {
+      this.#inUse = false;
+      for (const { cache, rows } of this.#pools.values()) this.#giveBack(cache, rows.length);
+    }
+  }
+
+  #giveBack(cache: SlotCache, rows: number): void {
+    if (rows === 0) cache.clear();
+    else if (this.#isShort()) cache.fit(rows);
+    else cache.shrink(rows);
   }
 
   /** Makes room for this many tokens of a row. */
@@ -116,11 +135,17 @@ export class RowPools<Row extends Sequence> {
     return { ...cache.view(1, slot), capacity: cache.capacity };
   }
 
-  /** A copy of the first tokens of some rows, side by side: per layer [rows, Hk, tokens, size]. */
-  gather(rows: readonly Row[], tokens: number): KeysAndValues {
-    const sizes = entrySizes(this.#shape);
-    const made = (of: readonly number[]) => of.map((size) => new Float32Array(rows.length * this.#shape.kvHeads * tokens * size));
-    const into = { keys: made(sizes.keys), values: made(sizes.values) };
+  /**
+   * A copy of the first tokens of some rows, side by side: per layer [rows, Hk, tokens, size]. Rows with fewer tokens have any numbers behind them.
+   * @param floats the copy's memory
+   */
+  gather(rows: readonly Row[], tokens: number, floats: GrowableFloats): KeysAndValues {
+    const { keys, values } = entrySizes(this.#shape);
+    const lines = rows.length * this.#shape.kvHeads * tokens;
+    const all = floats.first(lines * [...keys, ...values].reduce((sum, size) => sum + size, 0));
+    let taken = 0;
+    const made = (sizes: readonly number[]) => sizes.map((size) => all.subarray(taken, (taken += lines * size)));
+    const into = { keys: made(keys), values: made(values) };
     rows.forEach((row, r) => {
       const { cache, slot } = this.#place(row);
       cache.gather(slot, Math.min(tokens, cache.capacity), tokens, r, into);
@@ -154,7 +179,10 @@ export class RowPools<Row extends Sequence> {
 
   /** Drops all rows, and gives all memory back. */
   clear(): void {
-    this.#pools.clear();
+    for (const { cache, rows } of this.#pools.values()) {
+      rows.length = 0;
+      if (!this.#inUse) cache.clear();
+    }
   }
 
   #pool(key: number) {

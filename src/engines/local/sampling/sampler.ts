@@ -3,6 +3,7 @@ import { host } from "../../../core/host.ts";
 import type { TokenId } from "../../../core/trajectory.ts";
 import type { SampledAction, SampleRequest, SamplerStats } from "../../engine.ts";
 import type { SessionOptions } from "../machine/device.ts";
+import { GrowableFloats } from "../machine/growable.ts";
 import type { Arrays } from "../model/arrays.ts";
 import { type ModelConfig, parameterCount } from "../model/model-config.ts";
 import { needsLogits } from "./choose.ts";
@@ -33,9 +34,9 @@ export const prefillTokens = 1024;
 /** A prompt shared with another row is worth waiting for from this many tokens. */
 const worthSharing = 8;
 /** Bytes of keys and values that a prefill run may copy. A row that has more is fed alone, from where they are. */
-export const prefillCacheBytes = 256 * 2 ** 20;
-/** Bytes of a layer's scores in a prefill run. It holds about three such. */
-export const prefillScoreBytes = 128 * 2 ** 20;
+export const prefillCacheBytes = 128 * 2 ** 20;
+/** Bytes of a layer's scores in a prefill run, which holds three such and their mask (`prefillBytes`). */
+export const prefillScoreBytes = 64 * 2 ** 20;
 /** A step costs as much as reading its weights, and by its dispatch about as many bytes more (docs/engine.md). */
 const dispatchBytes = 10e6;
 /** Rows whose padding is worth a step of their own. */
@@ -58,6 +59,8 @@ export class LocalSampler {
   #waiting: Row[] = [];
   /** Those in slots, with their keys and values. */
   readonly #rows: RowPools<Row>;
+  /** Memory of a run's inputs, kept from run to run while actions are being sampled. */
+  readonly #scratch = { mask: new GrowableFloats(), cache: new GrowableFloats() };
   #running: Promise<void> | undefined;
   #stats = { sampledTokens: 0, prefilledTokens: 0, seconds: 0 };
 
@@ -66,7 +69,7 @@ export class LocalSampler {
     this.#parameters = parameters;
     this.#weightVersion = weightVersion;
     this.#options = options;
-    this.#rows = new RowPools(config, options.shortestClass ?? shortestClass(config, options));
+    this.#rows = new RowPools(config, options.shortestClass ?? shortestClass(config, options), () => this.heldBytes > options.cacheBytes);
     this.#prefixes = new PrefixCache(config.kvHeads, options.cacheBytes);
   }
 
@@ -88,6 +91,15 @@ export class LocalSampler {
     this.#parameters = parameters;
     this.#weightVersion = weightVersion;
     this.#prefixes.clear();
+  }
+
+  /** Gives the session's memory back where nothing is sampled and no rollout will come back. The next action opens another one. */
+  async rest(): Promise<void> {
+    await this.#running;
+    if (this.#prefixes.users + this.#rows.size + this.#waiting.length > 0) return;
+    const graph = this.#graph;
+    this.#graph = undefined;
+    await graph?.close();
   }
 
   sample(request: SampleRequest): Promise<LocalAction> {
@@ -156,6 +168,7 @@ export class LocalSampler {
       this.#waiting = [];
       this.#rows.clear();
     } finally {
+      for (const floats of Object.values(this.#scratch)) floats.resize(0);
       this.#running = undefined;
     }
   }
@@ -234,8 +247,8 @@ export class LocalSampler {
     const isLong = present.length === 1 && longest * cacheBytesOfToken(this.#config) > prefillCacheBytes;
     const { capacity: cachedTokens, ...cache } = isLong
       ? this.#rows.viewOf(present[0])
-      : { capacity: longest, ...this.#rows.gather(present, longest) };
-    const outputs = await this.#step(graph, present, chunk, cachedTokens, cache);
+      : { capacity: longest, ...this.#rows.gather(present, longest, this.#scratch.cache) };
+    const outputs = await this.#rows.reading(() => this.#step(graph, present, chunk, cachedTokens, cache));
     this.#stats.prefilledTokens += present.reduce((sum, row) => sum + Math.min(chunk, row.pending.length), 0);
     this.#advance(present, chunk, outputs);
   }
@@ -244,10 +257,12 @@ export class LocalSampler {
   async #decode(graph: SamplingGraph): Promise<void> {
     for (const row of this.#rows.rows) this.#rows.reserve(row, row.tokens.length + 1);
     const steps: { readonly rows: readonly Row[]; readonly outputs: StepOutputs }[] = [];
-    for (const { rows, capacity, view } of this.#rows.pools()) {
-      if (rows.every((row) => row.pending.length > 1)) continue;
-      steps.push({ rows, outputs: await this.#step(graph, rows, 1, capacity, view()) });
-    }
+    await this.#rows.reading(async () => {
+      for (const { rows, capacity, view } of this.#rows.pools()) {
+        if (rows.every((row) => row.pending.length > 1)) continue;
+        steps.push({ rows, outputs: await this.#step(graph, rows, 1, capacity, view()) });
+      }
+    });
     // Only now: a row that ends frees its slot, and what its rollout does next is the same however many runs there were.
     for (const { rows, outputs } of steps) this.#advance(rows, 1, outputs);
   }
@@ -262,7 +277,7 @@ export class LocalSampler {
     const tokens = new Int32Array(rows.length * chunk);
     const positions = new BigInt64Array(rows.length * chunk);
     const width = cachedTokens + chunk;
-    const mask = new Float32Array(rows.length * chunk * width).fill(-1e9);
+    const mask = this.#scratch.mask.first(rows.length * chunk * width).fill(-1e9);
     const last = new Int32Array(rows.length);
     const inverseTemperatures = new Float32Array(rows.length);
     rows.forEach((row, r) => {
@@ -303,7 +318,6 @@ export class LocalSampler {
     const { cacheKey } = row.request;
     if (cacheKey !== undefined) this.#prefixes.store(cacheKey, row.tokens, (from) => this.#rows.take(row, from));
     this.#rows.remove(row);
-    if (this.#prefixes.bytes + this.#rows.bytes > this.#options.cacheBytes) this.#rows.compact();
     row.resolve({ ...row.action, finish, weightVersion: this.#weightVersion });
   }
 

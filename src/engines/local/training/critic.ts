@@ -80,9 +80,10 @@ export class LocalCritic implements EngineCritic {
   }
 
   async step(options: StepOptions): Promise<StepReport> {
-    return this.#options.order.run(() => {
+    return this.#options.order.run(async () => {
       const start = performance.now();
       const gradientNorm = this.#learner.step(options);
+      await this.#learner.rest();
       this.#options.count.seconds += (performance.now() - start) / 1000;
       return { gradientNorm, learningRate: options.learningRate };
     });

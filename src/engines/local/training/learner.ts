@@ -149,6 +149,11 @@ export class Learner {
     this.#cleared = true;
   }
 
+  /** Gives the memory of passes layer by layer back. The next one opens its sessions again, which costs little beside it. */
+  async rest(): Promise<void> {
+    for (const { layered } of this.#graphs) await layered.close();
+  }
+
   async close(): Promise<void> {
     for (const { whole, layered } of this.#graphs) for (const graph of [whole, layered]) await graph.close();
   }

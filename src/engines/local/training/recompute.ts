@@ -114,19 +114,19 @@ export class RecomputingGraph implements TrainableModel {
    */
   async #throughLayers(flat: FlatBatch, parameters: Arrays, slot: (layer: number) => number): Promise<Float32Array> {
     const { layers, hiddenSize, embeddingScale = 1 } = this.#config;
-    const input = this.#arrays.get(`hidden/${slot(0)}`, flat.tokens.length * hiddenSize);
+    const input = this.#arrays.kept(`hidden/${slot(0)}`, flat.tokens.length * hiddenSize);
     rowsOf(parametersOf(parameters)(embedding), flat.tokens, input, hiddenSize);
     scale(input, embeddingScale);
     let x = input;
     for (let layer = 0; layer < layers; layer++) {
       const { queries, blocks } = this.#queriesOf(flat, layer);
       const { q, k, v } = await this.#project(flat, parameters, layer, x);
-      const o = this.#arrays.get(`attended/${slot(layer)}`, queries.length * this.#width("q", layer));
+      const o = this.#attended(slot(layer), layer, queries.length);
       const convolution = this.#convolution(flat, queries, parameters, layer);
       if (convolution === undefined) await this.#attention.forward(blocks, { q, k, v }, o);
       else convolve(convolution, q, k, o);
       const read = this.#readRows(flat, layer, x);
-      const y = this.#arrays.get(layer === layers - 1 ? "read" : `hidden/${slot(layer + 1)}`, queries.length * hiddenSize);
+      const y = this.#arrays.kept(layer === layers - 1 ? "read" : `hidden/${slot(layer + 1)}`, queries.length * hiddenSize);
       const part = await this.#parts.get({ part: "after", type: typeOf(this.#config, layer) }, false);
       for (const { start, end } of this.#pieces(queries.length)) {
         const feeds = {
@@ -168,9 +168,9 @@ export class RecomputingGraph implements TrainableModel {
   ): Promise<Float32Array> {
     const { hiddenSize } = this.#config;
     const { queries, blocks } = this.#queriesOf(flat, layer);
-    const x = this.#arrays.get(`hidden/${layer}`, flat.tokens.length * hiddenSize);
+    const x = this.#arrays.kept(`hidden/${layer}`, flat.tokens.length * hiddenSize);
     const below = this.#arrays.get(`adjoint/${layer % 2}`, x.length).fill(0);
-    const o = this.#arrays.get(`attended/${layer}`, queries.length * this.#width("q", layer));
+    const o = this.#attended(layer, layer, queries.length);
     const ofO = this.#arrays.get("adjoint/attended", o.length);
 
     const read = this.#readRows(flat, layer, x);
@@ -218,6 +218,13 @@ export class RecomputingGraph implements TrainableModel {
       addRows(below, tokens, ofInput, hiddenSize);
     }
     return below;
+  }
+
+  /** What attention, or a convolution in a loop over numbers, makes of a layer's tokens. */
+  #attended(slot: number, layer: number, tokens: number): Float32Array {
+    const length = tokens * this.#width("q", layer);
+    if (typeOf(this.#config, layer) === "conv") return this.#arrays.get(`convolved/${slot}`, length);
+    return this.#arrays.kept(`attended/${slot}`, length);
   }
 
   /** In the last layer only the tokens that are read are queries, and only their own path is computed behind attention. */

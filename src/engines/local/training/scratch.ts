@@ -1,6 +1,9 @@
+import { GrowableFloats } from "../machine/growable.ts";
+
 /** Arrays by use, kept from run to run: new ones of this size would wait for the garbage collector. */
 export class ScratchArrays {
   readonly #arrays = new Map<string, Float32Array>();
+  readonly #kept = new Map<string, GrowableFloats>();
   #indices = new Int32Array(0);
 
   /** The array of a use, whose numbers are what was last written for that use, or any. */
@@ -12,6 +15,16 @@ export class ScratchArrays {
     return array;
   }
 
+  /**
+   * The same for what is kept of every layer, most of a pass's memory: `clear` gives it back to the system, where freed arrays of up to 32 MiB stay
+   * with the process. Not for loops over numbers.
+   */
+  kept(use: string, length: number): Float32Array {
+    const known = this.#kept.get(use) ?? new GrowableFloats();
+    this.#kept.set(use, known);
+    return known.first(length);
+  }
+
   /** 0, 1, … up to, not including, a count. */
   indices(count: number): Int32Array {
     if (this.#indices.length < count) this.#indices = Int32Array.from({ length: count }, (_, i) => i);
@@ -20,6 +33,8 @@ export class ScratchArrays {
 
   clear(): void {
     this.#arrays.clear();
+    for (const floats of this.#kept.values()) floats.resize(0);
+    this.#kept.clear();
     this.#indices = new Int32Array(0);
   }
 }
