@@ -2,12 +2,12 @@ import { EngineError } from "../../core/errors.ts";
 import type { LoraOptions } from "./engine.ts";
 import { adapterShapes, type LoraSettings, linearModules, resolveLora } from "./model/lora.ts";
 import { type ModelConfig, parameterCount, parameterShapes } from "./model/model-config.ts";
-import { cacheBytesOfToken, slotsFor } from "./sampling/kv-cache.ts";
+import { cacheBytesOfToken } from "./sampling/kv-cache.ts";
 import { defaultCacheBytes } from "./sampling/prefix-cache.ts";
 import { prefillCacheBytes, prefillScoreBytes, prefillTokens } from "./sampling/sampler.ts";
 import { largeBytes, type SamplerWeights } from "./sampling/sampling-graph.ts";
 import { logitBytesOf, longestWholeRow, microBatchTokens, passBytes, rowTokens, wholeLogitBytes } from "./training/learner.ts";
-import { keptBytesOfToken, layerBytesOfToken, partBytes, wholeGraphBytes } from "./training/pass-sizes.ts";
+import { layeredBytes, wholeGraphBytes } from "./training/pass-sizes.ts";
 
 /** The use of a model, as far as memory depends on it. */
 export interface MemoryUse {
@@ -47,52 +47,68 @@ const processBytes = 130e6;
  * alive in between. An adapter is merged into them, in a copy more.
  */
 const samplerCopies = { held: 2.6, made: 1.7, adapter: 1 };
+/** The C library keeps some of a closed session's weights, as many as four copies of a small model. */
+const [leftCopies, mostLeft] = [4, 80e6];
 /** Slots for actions that are sampled side by side, as in engine.ts. */
 const mostSlots = 128;
+/** Slots grow by as many tokens. */
+const slotStep = 256;
 /** [rows, vocabulary] matrices of a sampling step: logits, over the temperature, probabilities, their logarithms, products, results. */
 const logitCopies = 7;
 /** A pass over a whole graph: the gradient as ONNX Runtime gives it, before it is added up. */
 const passCopies = 1;
-/** The factor by which a pass exceeds the activations that the backward half needs: values in between, and gaps that the allocator leaves. */
-const allocation = 1;
 /** Share of the tokens that are scored, being an action's. */
 const scoredShare = 0.25;
 
 /**
- * The most memory that the local engine takes with a model, by part, before anything is loaded. The parts add up: ONNX Runtime keeps what
- * it once took. docs/models.md says how far off the sum was on models that were measured.
+ * The most memory that the local engine takes with a model, by part, before anything is loaded. Either actions are sampled or passes are made:
+ * the sampler's session is closed meanwhile, and those of passes layer by layer are closed before the next action. So the parts are those of
+ * whichever takes more. docs/models.md says how far off their sum was on models that were measured.
  */
 export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[] {
   const weights = weightBytes(config, use);
   const length = Math.min(use.length, config.maxPositionEmbeddings);
   const rows = Math.min(use.concurrency, mostSlots);
-  const slots = slotsFor(rows);
-  const cache = cacheBytesOfToken(config) * slots * Math.ceil(length / 64) * 64;
-  const sampling = [
+  const slotTokens = Math.ceil(length / slotStep) * slotStep;
+  const cache = cacheBytesOfToken(config) * rows * (length <= 1024 ? Math.ceil(length / 64) * 64 : slotTokens);
+  const inMemory = [
     { name: "Node and ONNX Runtime", bytes: processBytes },
     { name: "parameters", bytes: weights },
+  ];
+  const sampling = [
     ...samplerParts(config, use, weights),
     { name: "keys and values", bytes: cache + Math.min(cache, use.cacheBytes ?? defaultCacheBytes) },
     { name: "a pass over prompts", bytes: promptBytes(config, rows, length) },
     { name: "probabilities", bytes: logitCopies * bytesPerNumber * rows * config.vocabSize },
   ];
-  if (!use.training) return [...sampling, ...openingParts(sampling, weights)];
+  const left = {
+    name: "left behind by the sampler's making",
+    bytes: weights < largeBytes ? Math.min(leftCopies * weights, mostLeft) : 0,
+  };
+  if (!use.training) return [...inMemory, ...sampling, left, ...openingParts(sampling, weights)];
   const learnedBytes = [...learnedShapes(config, use.lora).values()].reduce(
     (sum, shape) => sum + bytesPerNumber * product(shape),
     0,
   );
-  const pass = passOf(config, { ...use, length }, learnedBytes);
-  return [
-    ...sampling,
+  const learning = [
+    ...inMemory,
+    left,
     { name: "gradient", bytes: learnedBytes },
     { name: "AdamW's moments", bytes: 2 * learnedBytes },
     ...(use.reference ? [{ name: "reference model", bytes: learnedBytes }] : []),
     // Values, gradient and two moments.
     ...(use.critic ? [{ name: "critic", bytes: 4 * learnedBytes }] : []),
     ...frozenPolicies(use.ahead ?? 0, learnedBytes, sampling),
-    { name: "gradient in the making", bytes: pass.layered ? 2 * largestPart(config, use.lora) : passCopies * learnedBytes },
-    { name: "activations", bytes: pass.bytes },
   ];
+  const pass = passOf(config, { ...use, length }, learnedBytes);
+  const passing = [
+    { name: "gradient in the making", bytes: pass.layered ? 2 * largestPart(config, use.lora) : passCopies * learnedBytes },
+    { name: "activations", bytes: pass.held },
+  ];
+  // A whole graph's session stays open.
+  if (!pass.layered) return [...learning, ...sampling, ...passing];
+  const resting = [...sampling, { name: "left behind by passes", bytes: pass.left }];
+  return [...learning, ...(totalBytes(passing) > totalBytes(resting) ? passing : resting)];
 }
 
 function isInt8Base({ training, lora }: MemoryUse): boolean {
@@ -122,15 +138,15 @@ function openingParts(sampling: readonly MemoryPart[], weights: number): MemoryP
   const inUse = totalBytes(
     sampling.filter(({ name }) => ["keys and values", "a pass over prompts", "probabilities"].includes(name)),
   );
-  const more = weights < largeBytes ? samplerCopies.made * weights - inUse : 0;
+  const left = Math.min(leftCopies * weights, mostLeft);
+  const more = weights < largeBytes ? samplerCopies.made * weights - inUse - left : 0;
   return more > 0 ? [{ name: "the sampler while it is made", bytes: more }] : [];
 }
 
 /** Each with weights, and, where it is sampled, what a sampler takes; one more than are ahead is kept while a step is made. */
 function frozenPolicies(ahead: number, learnedBytes: number, sampling: readonly MemoryPart[]): MemoryPart[] {
   if (ahead === 0) return [];
-  const sampler = totalBytes(sampling.filter(({ name }) => !["Node and ONNX Runtime", "parameters"].includes(name)));
-  return [{ name: "frozen policies", bytes: (ahead + 1) * (learnedBytes + sampler) }];
+  return [{ name: "frozen policies", bytes: (ahead + 1) * (learnedBytes + totalBytes(sampling)) }];
 }
 
 export function totalBytes(parts: readonly MemoryPart[]): number {
@@ -151,13 +167,27 @@ function largestPart(config: ModelConfig, lora: LoraSettings | undefined): numbe
   return Math.max(...parts.values());
 }
 
-/** Activations of a run over prompts: a layer's scores three times and its MLP, and the keys and values of all layers, cached ones and new ones. */
+/** A layer's scores are held three times in a run over prompts. They grow from run to run, which leaves holes of about as much again. */
+const scoreCopies = 4;
+
+/**
+ * Bytes of a run over prompts: a layer's scores with their mask, its MLP, the copy of two rows' keys and values that it attends to, and those that it
+ * makes. A row of more than such a copy may have is attended to in its slot.
+ */
 function promptBytes(config: ModelConfig, rows: number, length: number): number {
   const { hiddenSize, intermediateSize, heads } = config;
-  const tokens = Math.min(prefillTokens, rows * length);
-  const scores = Math.min(prefillScoreBytes, bytesPerNumber * heads * tokens * length);
-  const entries = cacheBytesOfToken(config) * (tokens + Math.min(rows * length, prefillCacheBytes / cacheBytesOfToken(config)));
-  return 3 * scores + bytesPerNumber * tokens * (4 * hiddenSize + 3 * intermediateSize) + entries;
+  const cached = bytesPerNumber * heads * (length + prefillTokens);
+  const tokens = Math.min(prefillTokens, rows * length, Math.max(16, Math.floor(prefillScoreBytes / cached)));
+  const scores = bytesPerNumber * heads * tokens * length;
+  const copied = Math.min(cacheBytesOfToken(config) * Math.min(rows, 2) * length, prefillCacheBytes);
+  const mask = (config.window === undefined ? 1 : 2) * bytesPerNumber * tokens * length;
+  return (
+    scoreCopies * scores +
+    mask +
+    bytesPerNumber * tokens * (4 * hiddenSize + 3 * intermediateSize) +
+    copied +
+    cacheBytesOfToken(config) * tokens
+  );
 }
 
 function product(shape: readonly number[]): number {
@@ -169,28 +199,23 @@ function passOf(
   config: ModelConfig,
   use: MemoryUse,
   learnedBytes: number,
-): { readonly layered: boolean; readonly bytes: number } {
+): { readonly layered: boolean; readonly held: number; readonly left: number } {
   const { length, trajectories = Number.POSITIVE_INFINITY } = use;
   const int8Base = isInt8Base(use);
-  const rowLength = length * Math.min(trajectories, Math.max(1, Math.floor(rowTokens(config, length) / length)));
-  const rows = Math.min(
-    Math.max(1, Math.floor(microBatchTokens(config, rowLength) / rowLength)),
-    Math.ceil((length * trajectories) / rowLength),
-  );
+  // As full as rows and micro-batches can be: sequences have several lengths, and so fill them better than equal ones.
+  const all = length * trajectories;
+  const rowLength = Math.min(rowTokens(config, length), all);
+  const rows = Math.min(Math.max(1, microBatchTokens(config, rowLength) / rowLength), all / rowLength);
   const scored = scoredShare * rows * rowLength;
   const batch = { rows, length: rowLength, queryCount: rowLength, targets: { length: scored } };
   const whole = wholeGraphBytes(config, batch, new Map());
   const fits = logitBytesOf(config, batch) <= wholeLogitBytes && whole + 2 * learnedBytes <= passBytes;
-  if (!int8Base && rowLength <= longestWholeRow && fits) return { layered: false, bytes: allocation * whole };
-  const ofTokens = rows * rowLength * (keptBytesOfToken(config) + layerBytesOfToken(config));
-  return {
-    layered: true,
-    // With a base in 8 bits one layer's matrices are float32.
-    bytes:
-      (int8Base ? (bytesPerNumber * layerNumbers(config)) / config.layers : 0) +
-      ofTokens +
-      partBytes(config, { tokens: rows * rowLength, longest: rowLength, scored }),
-  };
+  if (!int8Base && rowLength <= longestWholeRow && fits) return { layered: false, held: whole, left: 0 };
+  const size = { tokens: rows * rowLength, row: rowLength, longest: length, scored, lora: use.lora !== undefined };
+  const { held, left } = layeredBytes(config, size);
+  // With a base in 8 bits one layer's matrices are float32.
+  const matrices = int8Base ? (bytesPerNumber * layerNumbers(config)) / config.layers : 0;
+  return { layered: true, held: held + matrices, left };
 }
 
 /**

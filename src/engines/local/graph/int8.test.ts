@@ -5,7 +5,7 @@ import { quantise } from "../model/int8.ts";
 import { checkInt8Error, measureInt8Error, requireExactInt8 } from "./exact-int8.ts";
 import { Graph } from "./graph.ts";
 import { integersOf, scalesOf, useInt8Products } from "./int8.ts";
-import { Session } from "./onnx.ts";
+import { Session, serialise } from "./onnx.ts";
 
 const [inner, columns] = [40, 9];
 
@@ -19,16 +19,11 @@ async function product(x: Float32Array, matrix: Float32Array): Promise<Float32Ar
   const g = new Graph();
   const [input, w] = [g.input("x", ["R", inner]), g.input("w", [columns, inner])];
   g.output("y", g.matmul(input, w, { transB: true }));
-  expect(useInt8Products(g, (name) => name === "w")).toEqual(["w"]);
-  expect(g.inputs.map(({ name }) => name)).toEqual(["x", integersOf("w"), scalesOf("w")]);
-  const { integers, scales } = quantise(matrix, columns, inner);
+  useInt8Products(g, (name) => (name === "w" ? quantise(matrix, columns, inner) : undefined));
+  expect(g.inputs.map(({ name }) => name)).toEqual(["x"]);
+  expect(g.constants.map(({ tensor }) => tensor.name)).toEqual([integersOf("w"), scalesOf("w")]);
   const session = await Session.open(g, { threads: 1 });
-  const feeds = {
-    x: { data: x, shape: [x.length / inner, inner] },
-    [integersOf("w")]: { data: integers, shape: [inner, columns] },
-    [scalesOf("w")]: { data: scales, shape: [columns] },
-  };
-  const { y } = await session.run(feeds, ["y"]);
+  const { y } = await session.run({ x: { data: x, shape: [x.length / inner, inner] } }, ["y"]);
   await session.close();
   return y;
 }
@@ -61,13 +56,31 @@ test("no row depends on its neighbours, to the last bit", async () => {
   for (const [i, row] of rows.entries()) expect(await product(row, w)).toEqual(together.slice(i * columns, (i + 1) * columns));
 });
 
+test("a large matrix, which is beside the model, is multiplied by as a small one", async () => {
+  const [k, n] = [256, 300];
+  const g = new Graph();
+  const w = numbers(n * k, "large");
+  g.output("y", g.matmul(g.input("x", ["R", k]), g.input("layer.0.w", [n, k]), { transB: true }));
+  const { integers, scales } = quantise(w, n, k);
+  useInt8Products(g, () => ({ integers, scales }));
+  expect(serialise(g).length).toBeLessThan(integers.length / 8);
+  const session = await Session.open(g, { threads: 1 });
+  const x = Float32Array.from({ length: k }, (_, i) => ((7 * i) % 255) - 127); // the scale of the row is 1
+  const { y } = await session.run({ x: { data: x, shape: [1, k] } }, ["y"]);
+  await session.close();
+  for (let o = 0; o < n; o++) {
+    const sum = x.reduce((total, value, i) => total + value * integers[i * n + o], 0);
+    expect(Math.abs(y[o] - sum * scales[o])).toBeLessThan(1e-6 * Math.abs(sum * scales[o]) + 1e-6);
+  }
+});
+
 test("a matrix whose rows are read too stays beside its 8 bits", () => {
   const g = new Graph();
   const table = g.input("table", [columns, inner]);
   const x = g.gather(table, g.input("ids", ["R"], "int32"));
   g.output("y", g.matmul(x, table, { transB: true }));
-  useInt8Products(g, () => true);
-  expect(g.inputs.map(({ name }) => name)).toEqual(["table", "ids", integersOf("table"), scalesOf("table")]);
+  useInt8Products(g, () => quantise(numbers(columns * inner, "table"), columns, inner));
+  expect(g.inputs.map(({ name }) => name)).toEqual(["table", "ids"]);
   expect(g.nodes.map(({ op }) => op)).toEqual(["gather", "int8Product", "identity"]);
 });
 

@@ -29,6 +29,20 @@ export function serialise(graph: Graph, provider: Provider = "cpu", fewNodes = f
   return writeModel(nodes, lowered.constants, graph.inputs, graph.outputs);
 }
 
+/** Large matrices in 8 bits are beside the model: as part of it they would be held twice more while it is read. */
+function isBeside({ tensor, data }: Constant): boolean {
+  return tensor.type === "int8" && data.byteLength >= 2 ** 16;
+}
+
+/** The constants that are beside a model, as a session takes them. */
+function besideModel({ constants }: Graph): { readonly path: string; readonly data: Uint8Array }[] {
+  return constants.filter(isBeside).map(({ tensor: { name }, data }) => ({ path: name, data: bytesOf(data) }));
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Constant["data"]): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
 function writeModel(
   nodes: readonly OnnxNode[],
   constants: readonly Constant[],
@@ -89,6 +103,7 @@ export class Session {
         threads,
         enableCpuMemArena: keepMemory,
         enableMemPattern: planMemory,
+        externalData: besideModel(graph),
       });
       return new Session(session, provider, runtime);
     } catch (cause) {
@@ -182,7 +197,10 @@ function openUploader(runtime: Runtime, value: Value): Promise<RuntimeSession> {
 }
 
 interface CreateOptions
-  extends Pick<InferenceSession.SessionOptions, "preferredOutputLocation" | "enableCpuMemArena" | "enableMemPattern"> {
+  extends Pick<
+    InferenceSession.SessionOptions,
+    "preferredOutputLocation" | "enableCpuMemArena" | "enableMemPattern" | "externalData"
+  > {
   readonly threads: number;
 }
 
@@ -342,11 +360,16 @@ function writeAttribute(to: protobuf.Writer, name: string, value: OnnxAttribute)
   to.ldelim();
 }
 
-function writeConstant(to: protobuf.Writer, { tensor, data }: Constant): void {
+function writeConstant(to: protobuf.Writer, constant: Constant): void {
+  const { tensor, data } = constant;
   for (const dim of tensor.shape) to.uint32(8).int64(Number(dim));
   to.uint32(16).int32(elementTypes[tensor.type]);
   to.uint32(66).string(tensor.name);
-  to.uint32(74).bytes(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+  if (isBeside(constant)) {
+    for (const [key, value] of Object.entries({ location: tensor.name, offset: "0", length: String(data.byteLength) }))
+      to.uint32(106).fork().uint32(10).string(key).uint32(18).string(value).ldelim(); // external_data
+    to.uint32(112).int32(1); // data_location
+  } else to.uint32(74).bytes(bytesOf(data));
   to.ldelim();
 }
 

@@ -69,7 +69,11 @@ export class LocalSampler {
     this.#parameters = parameters;
     this.#weightVersion = weightVersion;
     this.#options = options;
-    this.#rows = new RowPools(config, options.shortestClass ?? shortestClass(config, options), () => this.heldBytes > options.cacheBytes);
+    this.#rows = new RowPools(
+      config,
+      options.shortestClass ?? shortestClass(config, options),
+      () => this.heldBytes > options.cacheBytes,
+    );
     this.#prefixes = new PrefixCache(config.kvHeads, options.cacheBytes);
   }
 

@@ -1,6 +1,6 @@
 import { requireExactInt8 } from "../graph/exact-int8.ts";
 import { Graph, type Tensor } from "../graph/graph.ts";
-import { integersOf, scalesOf, useInt8Products } from "../graph/int8.ts";
+import { useInt8Products } from "../graph/int8.ts";
 import { Session, type Value } from "../graph/onnx.ts";
 import type { SessionOptions } from "../machine/device.ts";
 import { forgetOnDevice } from "../machine/device-memory.ts";
@@ -16,7 +16,8 @@ import { unseen } from "../training/masks.ts";
  * One step of sampling: R rows take C new tokens each, attend to S cached ones, and give the distribution of the token that follows
  * the row's last new one. Serves prompts (C large) and decoding (C = 1) alike. Weights are constants here: ONNX Runtime folds and
  * pre-packs them, which makes products of few rows about twice as fast, and the session is recreated after an update. The weights
- * of a large model are inputs: constants would be held three times over, and a session cannot have more than 2 GiB of them.
+ * of a large model are inputs: constants would be held three times over, and a session cannot have more than 2 GiB of them. Matrices in 8
+ * bits are constants again, held once more as ONNX Runtime packs them.
  */
 export interface StepInputs {
   readonly rows: number;
@@ -53,7 +54,7 @@ export interface StepOutputs {
 export const largeBytes = 512 * 2 ** 20;
 
 export interface SamplingOptions extends SessionOptions {
-  /** Whether weights are inputs; decided by their size if left out. In 8 bits they always are. */
+  /** Whether weights are inputs; decided by their size if left out. Those beside matrices in 8 bits always are. */
   readonly weightsAsInputs?: boolean;
   /** The precision that the matrices are rounded to. Default "float32". */
   readonly weights?: SamplerWeights;
@@ -91,11 +92,7 @@ export class SamplingGraph {
     const graph = samplingGraph(config, weights, { weightsAsInputs });
     const feeds = weightsAsInputs ? Object.fromEntries(weights) : {};
     if (int8 !== undefined) {
-      for (const name of useInt8Products(graph, (each) => int8.has(each))) {
-        const { integers, scales, inputs, outputs } = parametersOf(int8)(name);
-        feeds[integersOf(name)] = { data: integers, shape: [inputs, outputs], constant: true };
-        feeds[scalesOf(name)] = { data: scales, shape: [outputs], constant: true };
-      }
+      useInt8Products(graph, (name) => int8.get(name));
       const taken = new Set(graph.inputs.map((input) => input.name));
       for (const name of Object.keys(feeds)) if (!taken.has(name)) delete feeds[name];
     }

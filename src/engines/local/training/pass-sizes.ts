@@ -42,29 +42,94 @@ export function layerBytesOfToken({ hiddenSize, heads, kvHeads, headDim }: Model
   return 4 * (4 * hiddenSize + (3 * heads + 4 * kvHeads) * headDim);
 }
 
-/**
- * Bytes that the sessions of a pass layer by layer hold, beside what is kept of each token. Each keeps what its largest run took, and all of
- * them are open: the MLP, the projections and attention, in both halves. The head gives back what it took, and so counts once.
- * @param longest tokens of the longest row
- */
-export function partBytes(config: ModelConfig, { tokens, longest, scored }: PassSize): number {
-  const { hiddenSize: d, intermediateSize: i, heads, kvHeads, headDim, vocabSize } = config;
-  const [q, kv] = [heads * headDim, kvHeads * headDim];
-  const piece = Math.min(tokens, pieceTokens(config));
-  // Forward: gate, up and their product; backward also the gradients of these. Residuals and norms are as wide as the model.
-  const mlp = 3 * i + 3 * d + (6 * i + 5 * d + 2 * q);
-  const projections = 2 * d + q + 2 * kv + (3 * d + 2 * (q + 2 * kv));
-  // Forward: scores and probabilities; backward: probabilities and two gradients.
-  const scores = heads * Math.min(tokens, blockQueries(config, longest)) * longest;
-  const logits = 3 * Math.min(scored, logitTokens(config)) * vocabSize;
-  return 4 * (piece * (mlp + projections) + 5 * scores + logits);
-}
-
 /** The memory of a pass layer by layer depends on these. */
 export interface PassSize {
   readonly tokens: number;
+  /** Tokens of the longest row, of which several sequences may be parts. */
+  readonly row: number;
+  /** Tokens of the longest sequence. */
   readonly longest: number;
   readonly scored: number;
+  /** Whether an adapter is trained: its products are held beside those of the matrices. */
+  readonly lora: boolean;
+}
+
+/** Where regions of memory are this large or larger, the C library gives them back to the system; smaller ones stay with the process. */
+const returnedBytes = 32 * 2 ** 20;
+
+/**
+ * Bytes of a pass layer by layer, from what its parts hold (recompute.ts, layer-graphs.ts): `held` at its peak, `left` once its sessions are
+ * closed. Each session keeps what its largest run took, and all of a half are open at once; the head gives back what it took.
+ */
+export function layeredBytes(config: ModelConfig, size: PassSize): { readonly held: number; readonly left: number } {
+  const { hiddenSize: d, layers, kvHeads, headDim, vocabSize, window } = config;
+  const { tokens } = size;
+  const [q, kv] = [config.heads * headDim, kvHeads * headDim];
+  const read = Math.min(tokens, size.scored);
+  const queries = Math.min(tokens, blockQueries(config, size.row));
+  // A block's queries may belong to two sequences.
+  const longest = Math.min(size.row, size.longest + queries);
+  const scored = Math.min(size.scored, logitTokens(config));
+  const kept = layers * d * tokens + ((layers - 1) * tokens + read) * q;
+  const masks = (window === undefined ? 1 : 3) * tokens * queries + queries * longest;
+  const arrays = kept + (layerBytesOfToken(config) / 4) * tokens + masks + 4 * longest * kv + 3 * read * d + 2 * scored * d;
+  const { forward, backward } = sessionNumbers(config, { ...size, longest }, { read, queries });
+  const all = (parts: readonly number[]) => parts.reduce((sum, part) => sum + part, 0);
+  const head = 3 * scored * vocabSize;
+  // Projections have many small values each, so that their sessions' regions are small.
+  const left = [...forward.projections, ...backward.projections, head].map((part) => Math.min(4 * part, returnedBytes));
+  const halves = [forward, backward].map(({ projections, others }) => all(projections) + all(others));
+  const behindHead = halves[1] + Math.min(head, returnedBytes / 4);
+  return { held: 4 * (arrays + halves[0] + Math.max(head, behindHead)), left: all(left) };
+}
+
+interface Half {
+  /** Of all layers but the last; and of the last, where queries are those of the tokens that are read. */
+  readonly projections: readonly number[];
+  /** Output and MLP; attention. */
+  readonly others: readonly number[];
+}
+
+/** Numbers that each session of a pass holds at its peak. */
+function sessionNumbers(
+  config: ModelConfig,
+  { tokens, longest, lora }: PassSize,
+  { read, queries }: { readonly read: number; readonly queries: number },
+): { readonly forward: Half; readonly backward: Half } {
+  const { hiddenSize: d, intermediateSize: i, heads, kvHeads, headDim } = config;
+  const [q, kv] = [heads * headDim, kvHeads * headDim];
+  const pieceOf = (count: number) => count / Math.max(1, Math.ceil(count / pieceTokens(config)));
+  const [piece, readPiece] = [pieceOf(tokens), pieceOf(read)];
+  // A product, its bias, heads apart, rotated, token by token again; backward also their gradients. Adapters have a product more.
+  const projected = (width: number) => ({
+    forward: d + (lora ? 6 : 5) * width,
+    backward: 3 * d + (lora ? 7 : 6) * width,
+  });
+  const [whole, ofQueries, others] = [projected(q + 2 * kv), projected(q), projected(2 * kv)];
+  // Matrices with the same input are joined, and weighed by the norm before them.
+  const joined = d > 512 ? { projections: 0, mlp: 0 } : { projections: 2 * (q + 2 * kv) * d, mlp: 4 * i * d };
+  const adapters = lora ? 2 * i + d : 0;
+  const scores = heads * queries * longest;
+  return {
+    forward: {
+      projections: [
+        piece * whole.forward + joined.projections,
+        readPiece * ofQueries.forward,
+        piece * others.forward + joined.projections,
+      ],
+      // Gate, up and their product; residuals and norms are as wide as the model. Scores and probabilities.
+      others: [piece * (3 * i + 3 * d + adapters) + joined.mlp, 2 * scores + queries * q + 2 * longest * kv],
+    },
+    backward: {
+      projections: [
+        piece * whole.backward + 2 * joined.projections,
+        readPiece * ofQueries.backward,
+        piece * others.backward + 2 * joined.projections,
+      ],
+      // Also their gradients. Probabilities and two gradients, one of which is half copied.
+      others: [piece * (6 * i + 5 * d + 2 * q + adapters) + 2 * joined.mlp, 3.5 * scores + 2 * queries * q + 4 * longest * kv],
+    },
+  };
 }
 
 /** Sizes of a batch: B rows of T tokens, P of which are read, and the scored tokens. */
