@@ -16,10 +16,10 @@ const lora = z.strictObject({
   /** A folder in PEFT format: the adapter to continue training. Default: a new adapter. */
   from: z.string().min(1).optional(),
   /**
-   * The precision that the matrices of the frozen layers are held in. 8 bits take a quarter of the memory, and the sampler then
-   * computes with them too.
+   * The precision that the matrices of the frozen layers are held in. 8 bits take a quarter of the memory, 4 a sixth, and the sampler
+   * then computes with them too.
    */
-  base: precision.default("float32"),
+  base: z.enum(["float32", "int8", "int4"]).default("float32"),
 });
 
 /** ONNX Runtime, or OpenVINO, on this machine. */

@@ -184,9 +184,9 @@ const consistentSchema = trainingConfigSchema
     path: ["evaluation"],
     message: `at most ${maxEvaluatedEpisodes} episodes in an evaluation (evaluation.tasks × evaluation.k): all of them are in memory at once`,
   })
-  .refine(({ engine }) => engine.kind !== "local" || engine.lora?.base !== "int8" || engine.sampling?.weights === "int8", {
+  .refine(({ engine }) => engine.kind !== "local" || !isRounded(engine.lora?.base) || engine.sampling?.weights === "int8", {
     path: ["engine", "sampling", "weights"],
-    message: '"int8" where engine.lora.base is: the frozen layers have no other form',
+    message: '"int8" where engine.lora.base is "int8" or "int4": the frozen layers have no other form',
   })
   .refine(({ algorithm, rollout }) => miniBatchesOf(algorithm) <= rollout.tasksPerStep, {
     path: ["algorithm", "miniBatches"],
@@ -302,13 +302,17 @@ function chosenByAhead(asked: unknown): unknown {
   return isRecord(rollout) && typeof rollout.ahead === "number" && rollout.ahead > 0 ? { correction: {} } : undefined;
 }
 
+function isRounded(base: unknown): boolean {
+  return base === "int8" || base === "int4";
+}
+
 /** A sampler in 8 bits draws from another distribution than the trainer's: what it drew is weighted. */
 function chosenByPrecision(asked: unknown): unknown {
   const { sampling, lora } = isRecord(asked) && isRecord(asked.engine) ? asked.engine : {};
   const samples = isRecord(sampling) ? sampling.weights : undefined;
   const base = isRecord(lora) ? lora.base : undefined;
-  if (samples !== "int8" && base !== "int8") return undefined;
-  const engine = base === "int8" ? { engine: { sampling: { weights: "int8" } } } : {};
+  if (samples !== "int8" && !isRounded(base)) return undefined;
+  const engine = isRounded(base) ? { engine: { sampling: { weights: "int8" } } } : {};
   return { ...engine, correction: {} };
 }
 

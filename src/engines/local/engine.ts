@@ -24,18 +24,20 @@ import { readAdapter, writeAdapter } from "./model/adapter-folder.ts";
 import type { Arrays } from "./model/arrays.ts";
 import { requireWholeWeights } from "./model/broken-weights.ts";
 import { entropyHead, logprobHead } from "./model/heads.ts";
-import {
-  dequantise,
-  type Int8Matrices,
-  type Int8Matrix,
-  int8LogprobTolerance,
-  int8Of,
-  layerMatrices,
-  roundLayers,
-} from "./model/int8.ts";
 import { initialiseAdapter, type LoraSettings, mergeAdapter, resolveLora, switchedOff } from "./model/lora.ts";
 import { type ModelConfig, parameterCount, parameterShapes } from "./model/model-config.ts";
 import { loadModel, type Model, saveModel } from "./model/model-folder.ts";
+import {
+  type BasePrecision,
+  dequantise,
+  layerMatrices,
+  type RoundedMatrices,
+  type RoundedMatrix,
+  type RoundedPrecision,
+  roundedLogprobTolerance,
+  roundedOf,
+  roundLayers,
+} from "./model/rounded.ts";
 import { readSafetensors, type Tensor, writeSafetensors } from "./model/safetensors.ts";
 import { type FrozenParts, LocalFrozenPolicy, readFrozen } from "./sampling/frozen.ts";
 import { defaultCacheBytes } from "./sampling/prefix-cache.ts";
@@ -66,7 +68,7 @@ export interface LocalEngineOptions {
   readonly recompute?: boolean;
   /** The settings that the sampler computes with. */
   readonly sampling?: {
-    /** Default "float32", and "int8" where the base of an adapter is in 8 bits. */
+    /** Default "float32", and "int8" where the base of an adapter is in fewer bits: its layers are multiplied by as they are held. */
     readonly weights?: SamplerWeights;
     /** For keys and values of rollouts that wait for their next turn. Default 512 MiB. */
     readonly cacheBytes?: number;
@@ -79,7 +81,7 @@ export interface LoraOptions extends LoraSettings {
   /** A folder in PEFT format: the adapter to go on with, made with the same settings. A new one if left out. */
   readonly from?: string;
   /** The precision that the matrices of the frozen layers are held in. Default "float32". */
-  readonly base?: "float32" | "int8";
+  readonly base?: BasePrecision;
 }
 
 /**
@@ -93,11 +95,12 @@ export interface LoraOptions extends LoraSettings {
  */
 export async function createLocalEngine(options: LocalEngineOptions): Promise<LocalEngine> {
   const { lora } = options;
-  const int8 = new Map<string, Int8Matrix>();
-  const model = await loadModel(options.model, lora?.base === "int8" ? roundLayers(int8) : undefined);
+  const rounded = new Map<string, RoundedMatrix>();
+  const precision = roundedBase(lora);
+  const model = await loadModel(options.model, precision && roundLayers(rounded, precision));
   const config = adaptedConfig(model.config, lora);
   const adapter = lora?.from === undefined ? undefined : await readAdapter(lora.from, config);
-  return new LocalEngine(model, options, adapter, int8);
+  return new LocalEngine(model, options, adapter, rounded);
 }
 
 /**
@@ -111,8 +114,8 @@ export class LocalEngine implements Engine {
   readonly #parameters: Map<string, Float32Array>;
   /** The others. */
   readonly #frozen: Map<string, Float32Array>;
-  /** The rest of them, in 8 bits. */
-  readonly #int8: Int8Matrices | undefined;
+  /** The rest of them, in fewer bits. */
+  readonly #rounded: RoundedMatrices | undefined;
   readonly #learner: Learner;
   readonly #learnerOptions: LearnerOptions;
   readonly #sampler: LocalSampler;
@@ -137,7 +140,7 @@ export class LocalEngine implements Engine {
       sampling = {},
     }: LocalEngineOptions,
     adapter?: Map<string, Float32Array>,
-    int8Layers?: Int8Matrices,
+    roundedLayers?: RoundedMatrices,
   ) {
     // An adapter is saved with the base below: the model's own arrays would be held beside its 8 bits.
     this.#model = lora === undefined ? model : { ...model, parameters: new Map() };
@@ -145,16 +148,17 @@ export class LocalEngine implements Engine {
     const base = new Map([...model.parameters].map(([key, { data }]) => [key, data]));
     this.#parameters = lora === undefined ? base : (adapter ?? initialiseAdapter(this.#config, lora.seed));
     this.#frozen = lora === undefined ? new Map() : base;
-    const weights = sampling.weights ?? lora?.base ?? "float32";
-    if (weights === "float32" && lora?.base === "int8") {
+    const precision = roundedBase(lora);
+    const weights = sampling.weights ?? (precision === undefined ? "float32" : "int8");
+    if (weights === "float32" && precision !== undefined) {
       throw new EngineError("sampling.weights", weights, {
         expected: '"int8"',
-        hint: 'The base of the adapter is held in 8 bits, and in no other form: set lora.base to "float32" to sample with float32.',
+        hint: `The base of the adapter is held in ${precision.slice(3)} bits, and in no other form: set lora.base to "float32" to sample with float32.`,
       });
     }
-    const frozenInt8 = lora !== undefined && weights === "int8" ? int8Of(model.config, base, int8Layers) : undefined;
-    this.#int8 = lora?.base === "int8" ? frozenInt8 : undefined;
-    if (this.#int8 !== undefined) for (const key of layerMatrices(model.config)) base.delete(key);
+    const frozen = lora !== undefined && weights === "int8" ? roundedOf(model.config, base, roundedLayers, precision) : undefined;
+    this.#rounded = precision && frozen;
+    if (this.#rounded !== undefined) for (const key of layerMatrices(model.config)) base.delete(key);
     this.info = {
       name,
       parameters: parameterCount(model.config),
@@ -162,7 +166,7 @@ export class LocalEngine implements Engine {
       maxLength: Math.min(maxLength ?? Number.POSITIVE_INFINITY, model.config.maxPositionEmbeddings),
       // Sessions on WebGPU share one device, which takes one run at a time.
       capabilities: localCapabilities(provider),
-      ...(weights === "int8" && { logprobTolerance: int8LogprobTolerance }),
+      ...(weights === "int8" && { logprobTolerance: roundedLogprobTolerance }),
     };
     this.#learnerOptions = {
       threads,
@@ -172,14 +176,23 @@ export class LocalEngine implements Engine {
       count: this.#count,
       order: this.#order,
       frozen: this.#frozen,
-      int8: this.#int8,
+      rounded: this.#rounded,
       recompute,
     };
     this.#learner = new Learner(this.#config, [logprobHead, entropyHead], this.#parameters, this.#learnerOptions);
     const { cacheBytes = defaultCacheBytes } = sampling;
     const { maxLength: longest } = this.info;
-    const int8 = frozenInt8;
-    this.#samplerOptions = { threads, provider, runtime, slots, maxLength: longest, cacheBytes, decode, weights, int8 };
+    this.#samplerOptions = {
+      threads,
+      provider,
+      runtime,
+      slots,
+      maxLength: longest,
+      cacheBytes,
+      decode,
+      weights,
+      rounded: frozen,
+    };
     this.#sampler = new LocalSampler(this.#config, this.#all(), 0, this.#samplerOptions);
   }
 
@@ -280,8 +293,7 @@ export class LocalEngine implements Engine {
     if (this.#config.lora === undefined) return saveModel(folder, this.#model, { dtype: "float32" });
     // The policy that was trained is the adapter on the base as it was held.
     const base = new Map(this.#frozen);
-    for (const [name, matrix] of this.#int8 ?? [])
-      if (!base.has(name)) base.set(name, dequantise(matrix, new Float32Array(matrix.integers.length)));
+    for (const [name, matrix] of this.#rounded ?? []) if (!base.has(name)) base.set(name, dequantise(matrix));
     const merged = tensorsOf(await mergeAdapter(this.#config, base, this.#parameters), parameterShapes(this.#config));
     await saveModel(folder, { ...this.#model, parameters: merged }, { dtype: "float32" });
     await this.#saveAdapter(join(folder, "adapter"));
@@ -378,6 +390,10 @@ export class LocalEngine implements Engine {
   #all(): Arrays {
     return new Map([...this.#frozen, ...this.#parameters]);
   }
+}
+
+function roundedBase({ base = "float32" }: Pick<LoraOptions, "base"> = {}): RoundedPrecision | undefined {
+  return base === "float32" ? undefined : base;
 }
 
 /** @throws ConfigError where the settings do not fit the model */

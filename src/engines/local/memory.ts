@@ -111,24 +111,37 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
   return [...learning, ...(totalBytes(passing) > totalBytes(resting) ? passing : resting)];
 }
 
-function isInt8Base({ training, lora }: MemoryUse): boolean {
-  return training && lora?.base === "int8";
+/** Bytes of a number of the frozen layers' matrices, where they are held in fewer bits: 4 bits have a float32 scale for every 32. */
+const roundedBytes = { int8: 1, int4: 0.5 + 4 / 32 } as const;
+
+/** The precision that the frozen layers are rounded to; undefined where they are float32. */
+function roundedBase({ training, lora }: MemoryUse): keyof typeof roundedBytes | undefined {
+  return training && lora?.base !== "float32" ? lora?.base : undefined;
 }
 
-/** Numbers of the matrices in the layers, of which 8 bits may be kept alone. */
+/** Numbers of the matrices in the layers, which alone may be held in fewer bits. */
 function layerNumbers(config: ModelConfig): number {
   return linearModules(config).reduce((sum, { outputs, inputs }) => sum + outputs * inputs, 0);
 }
 
 function weightBytes(config: ModelConfig, use: MemoryUse): number {
-  return bytesPerNumber * parameterCount(config) - (isInt8Base(use) ? (bytesPerNumber - 1) * layerNumbers(config) : 0);
+  const base = roundedBase(use);
+  return bytesPerNumber * parameterCount(config) - (base ? (bytesPerNumber - roundedBytes[base]) * layerNumbers(config) : 0);
 }
 
-/** Constants are held again by the sampler's session, and so are matrices in 8 bits that are float32 elsewhere. */
+/**
+ * Constants are held again by the sampler's session. Matrices in fewer bits are held as ONNX Runtime packs them too, and beside that where no base
+ * has them: the output's, and those of the layers that are float32 elsewhere.
+ */
 function samplerParts(config: ModelConfig, use: MemoryUse, weights: number): MemoryPart[] {
   const name = "the sampler's copies of them";
-  if ((use.weights ?? use.lora?.base) === "int8")
-    return [{ name, bytes: config.vocabSize * config.hiddenSize + (isInt8Base(use) ? 0 : layerNumbers(config)) }];
+  const base = roundedBase(use);
+  const rounds = use.weights === "int8" || (use.lora?.base ?? "float32") !== "float32";
+  if (rounds) {
+    const output = config.vocabSize * config.hiddenSize;
+    const layers = layerNumbers(config);
+    return [{ name, bytes: 2 * output + (base ? roundedBytes[base] * layers : 2 * layers) }];
+  }
   const copies = samplerCopies.held + (use.lora ? samplerCopies.adapter : 0);
   return weights < largeBytes ? [{ name, bytes: copies * weights }] : [];
 }
@@ -201,7 +214,7 @@ function passOf(
   learnedBytes: number,
 ): { readonly layered: boolean; readonly held: number; readonly left: number } {
   const { length, trajectories = Number.POSITIVE_INFINITY } = use;
-  const int8Base = isInt8Base(use);
+  const base = roundedBase(use);
   // As full as rows and micro-batches can be: sequences have several lengths, and so fill them better than equal ones.
   const all = length * trajectories;
   const rowLength = Math.min(rowTokens(config, length), all);
@@ -210,11 +223,11 @@ function passOf(
   const batch = { rows, length: rowLength, queryCount: rowLength, targets: { length: scored } };
   const whole = wholeGraphBytes(config, batch, new Map());
   const fits = logitBytesOf(config, batch) <= wholeLogitBytes && whole + 2 * learnedBytes <= passBytes;
-  if (!int8Base && rowLength <= longestWholeRow && fits) return { layered: false, held: whole, left: 0 };
+  if (base === undefined && rowLength <= longestWholeRow && fits) return { layered: false, held: whole, left: 0 };
   const size = { tokens: rows * rowLength, row: rowLength, longest: length, scored, lora: use.lora !== undefined };
   const { held, left } = layeredBytes(config, size);
-  // With a base in 8 bits one layer's matrices are float32.
-  const matrices = int8Base ? (bytesPerNumber * layerNumbers(config)) / config.layers : 0;
+  // One layer's matrices are float32 at a time.
+  const matrices = base ? (bytesPerNumber * layerNumbers(config)) / config.layers : 0;
   return { layered: true, held: held + matrices, left };
 }
 

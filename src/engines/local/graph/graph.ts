@@ -3,7 +3,7 @@ import { type Attributes, type OpName, ops } from "./ops.ts";
 
 /** A size known when the graph is built, or the name of one that is known when it runs ("B" rows, "T" tokens …). */
 export type Dim = number | string;
-export type DType = "float32" | "int32" | "int64" | "int8";
+export type DType = "float32" | "int32" | "int64" | "int8" | "uint8";
 
 /** A value in a graph: a name, a shape, and the node that makes it (none for inputs, parameters and constants). */
 export interface Tensor {
@@ -21,13 +21,14 @@ export interface Node<O extends OpName = OpName> {
 
 export interface Constant {
   readonly tensor: Tensor;
-  readonly data: Float32Array | Int32Array | BigInt64Array | Int8Array;
+  readonly data: Float32Array | Int32Array | BigInt64Array | Int8Array | Uint8Array;
 }
 
 export function typeOfArray(data: Constant["data"]): DType {
   if (data instanceof Float32Array) return "float32";
   if (data instanceof Int32Array) return "int32";
-  return data instanceof Int8Array ? "int8" : "int64";
+  if (data instanceof Int8Array) return "int8";
+  return data instanceof Uint8Array ? "uint8" : "int64";
 }
 
 /**

@@ -19,7 +19,7 @@ import type { Lowering, OnnxAttribute, OnnxNode } from "./operator.ts";
 import { ops } from "./ops.ts";
 
 /** Field numbers and enum values below are those of onnx.proto (IR version 9, opset 18). */
-const elementTypes = { float32: 1, int8: 3, int32: 6, int64: 7 } as const satisfies Record<DType, number>;
+const elementTypes = { float32: 1, uint8: 2, int8: 3, int32: 6, int64: 7 } as const satisfies Record<DType, number>;
 const attributeTypes = { float: 1, int: 2, string: 3, ints: 7 } as const;
 
 /** The graph as an ONNX model for a provider, in protobuf. Nodes whose values nothing uses are left out. */
@@ -29,9 +29,9 @@ export function serialise(graph: Graph, provider: Provider = "cpu", fewNodes = f
   return writeModel(nodes, lowered.constants, graph.inputs, graph.outputs);
 }
 
-/** Large matrices in 8 bits are beside the model: as part of it they would be held twice more while it is read. */
+/** Large matrices in 8 and 4 bits are beside the model: as part of it they would be held twice more while it is read. */
 function isBeside({ tensor, data }: Constant): boolean {
-  return tensor.type === "int8" && data.byteLength >= 2 ** 16;
+  return (tensor.type === "int8" || tensor.type === "uint8") && data.byteLength >= 2 ** 16;
 }
 
 /** The constants that are beside a model, as a session takes them. */

@@ -2,7 +2,7 @@ import { attention, attentionProbabilities, cachedAttention } from "./attention.
 import type { Dim, Tensor } from "./graph.ts";
 import { entropy, logSoftmax, selectLogprobs } from "./logprobs.ts";
 import { type Lowering, misfit, ms, type OnnxAttribute, type Operator } from "./operator.ts";
-import { int8Product, matmul, type ProductAttributes } from "./products.ts";
+import { int4Product, int8Product, matmul, type ProductAttributes } from "./products.ts";
 
 /** The attributes that each operator takes beside its inputs. */
 export interface Attributes {
@@ -19,6 +19,7 @@ export interface Attributes {
   logSoftmax: object;
   matmul: ProductAttributes;
   int8Product: object;
+  int4Product: { outputs: number };
   reshape: { shape: readonly Dim[] };
   transpose: { permutation: readonly number[] };
   concat: { axis: number };
@@ -52,6 +53,7 @@ export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
   mul: broadcasting("Mul"),
   matmul,
   int8Product,
+  int4Product,
   attention,
   attentionProbabilities,
   cachedAttention,

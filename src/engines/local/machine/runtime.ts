@@ -25,7 +25,7 @@ export interface RuntimeSession {
 export interface Runtime {
   readonly InferenceSession: { create(model: Uint8Array, options: InferenceSession.SessionOptions): Promise<RuntimeSession> };
   readonly Tensor: new (
-    type: "float32" | "int8" | "int32" | "int64",
+    type: "float32" | "int8" | "uint8" | "int32" | "int64",
     data: Float32Array | Int8Array | Int32Array | BigInt64Array,
     dims: readonly number[],
   ) => RuntimeTensor;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { randomStream } from "../../../core/random.ts";
-import { dequantise, quantise } from "./int8.ts";
+import { dequantise8 as dequantise, quantise8 as quantise } from "./int8.ts";
 
 test.each([
   [127, 70, 131],

@@ -1,14 +1,14 @@
 import { requireExactInt8 } from "../graph/exact-int8.ts";
 import { Graph, type Tensor } from "../graph/graph.ts";
-import { useInt8Products } from "../graph/int8.ts";
 import { Session, type Value } from "../graph/onnx.ts";
+import { useRoundedProducts } from "../graph/rounded.ts";
 import type { SessionOptions } from "../machine/device.ts";
 import { forgetOnDevice } from "../machine/device-memory.ts";
 import type { Arrays } from "../model/arrays.ts";
-import { type Int8Matrices, int8Of } from "../model/int8.ts";
 import { adapterShapes, mergedParameters } from "../model/lora.ts";
 import { type ModelConfig, parameterShapes } from "../model/model-config.ts";
 import { rotationFeeds } from "../model/rotation.ts";
+import { type RoundedMatrices, roundedOf } from "../model/rounded.ts";
 import { type Attend, attentionScale, decoder, type LookBack, parametersOf, typeOf, unembed } from "../model/transformer.ts";
 import { unseen } from "../training/masks.ts";
 
@@ -16,7 +16,7 @@ import { unseen } from "../training/masks.ts";
  * One step of sampling: R rows take C new tokens each, attend to S cached ones, and give the distribution of the token that follows
  * the row's last new one. Serves prompts (C large) and decoding (C = 1) alike. Weights are constants here: ONNX Runtime folds and
  * pre-packs them, which makes products of few rows about twice as fast, and the session is recreated after an update. The weights
- * of a large model are inputs: constants would be held three times over, and a session cannot have more than 2 GiB of them. Matrices in 8
+ * of a large model are inputs: constants would be held three times over, and a session cannot have more than 2 GiB of them. Matrices in 8 or 4
  * bits are constants again, held once more as ONNX Runtime packs them.
  */
 export interface StepInputs {
@@ -54,12 +54,12 @@ export interface StepOutputs {
 export const largeBytes = 512 * 2 ** 20;
 
 export interface SamplingOptions extends SessionOptions {
-  /** Whether weights are inputs; decided by their size if left out. Those beside matrices in 8 bits always are. */
+  /** Whether weights are inputs; decided by their size if left out. Those beside rounded matrices always are. */
   readonly weightsAsInputs?: boolean;
   /** The precision that the matrices are rounded to. Default "float32". */
   readonly weights?: SamplerWeights;
-  /** Matrices that are in 8 bits already, by name; "int8" rounds all others. */
-  readonly int8?: Int8Matrices;
+  /** Matrices that are in 8 or 4 bits already, by name; "int8" rounds all others. */
+  readonly rounded?: RoundedMatrices;
 }
 
 export type SamplerWeights = "float32" | "int8";
@@ -79,20 +79,20 @@ export class SamplingGraph {
   static async open(config: ModelConfig, parameters: Arrays, options: SamplingOptions): Promise<SamplingGraph> {
     const bytes = [...parameters.values()].reduce((sum, { byteLength }) => sum + byteLength, 0);
     if (options.weights === "int8") await requireExactInt8(options);
-    const int8 = options.weights === "int8" ? int8Of(config, parameters, options.int8) : undefined;
-    const weightsAsInputs = int8 !== undefined || (options.weightsAsInputs ?? bytes >= largeBytes);
+    const rounded = options.weights === "int8" ? roundedOf(config, parameters, options.rounded) : undefined;
+    const weightsAsInputs = rounded !== undefined || (options.weightsAsInputs ?? bytes >= largeBytes);
     const weights = new Map<string, Value>();
     for (const [name, shape] of [...parameterShapes(config), ...adapterShapes(config)]) {
       const data = parameters.get(name);
-      // A matrix in 8 bits has no other form, unless its rows are read too.
+      // A rounded matrix has no other form, unless its rows are read too.
       if (data !== undefined) weights.set(name, { data, shape, constant: true });
-      else if (!int8?.has(name)) throw new RangeError(`no parameter ${name}`);
+      else if (!rounded?.has(name)) throw new RangeError(`no parameter ${name}`);
       else weights.set(name, { data: new Float32Array(0), shape });
     }
     const graph = samplingGraph(config, weights, { weightsAsInputs });
     const feeds = weightsAsInputs ? Object.fromEntries(weights) : {};
-    if (int8 !== undefined) {
-      useInt8Products(graph, (name) => int8.get(name));
+    if (rounded !== undefined) {
+      useRoundedProducts(graph, (name) => rounded.get(name));
       const taken = new Set(graph.inputs.map((input) => input.name));
       for (const name of Object.keys(feeds)) if (!taken.has(name)) delete feeds[name];
     }

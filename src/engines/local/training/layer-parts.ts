@@ -2,8 +2,8 @@ import { type FloatValue, Session, type Value } from "../graph/onnx.ts";
 import type { SessionOptions } from "../machine/device.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
-import { dequantise, type Int8Matrices } from "../model/int8.ts";
 import type { ModelConfig } from "../model/model-config.ts";
+import { dequantise, type RoundedMatrices } from "../model/rounded.ts";
 import { type PartContext, type PartName, partGraph } from "./layer-graphs.ts";
 import type { ScratchArrays } from "./scratch.ts";
 import { type GradientSums, gradientOf, type TrainingGraphOptions } from "./training-graph.ts";
@@ -16,8 +16,8 @@ export interface Part {
 }
 
 export interface LayerPartsOptions extends TrainingGraphOptions {
-  /** Frozen matrices of the layers in 8 bits: one layer's at a time are float32. */
-  readonly int8?: Int8Matrices;
+  /** Frozen matrices of the layers in fewer bits: one layer's at a time are float32. */
+  readonly rounded?: RoundedMatrices;
 }
 
 /**
@@ -32,7 +32,7 @@ export class LayerParts {
   readonly #arrays: ScratchArrays;
   readonly #shapes: ReadonlyMap<string, readonly number[]>;
   readonly #sessionOptions: SessionOptions;
-  readonly #int8: Int8Matrices;
+  readonly #rounded: RoundedMatrices;
   /** Which layer's matrix an array of float32 holds, by the name inside of the layer. */
   readonly #dequantised = new Map<string, string>();
   readonly #parts = new Map<string, Promise<Part>>();
@@ -41,7 +41,7 @@ export class LayerParts {
     config: ModelConfig,
     head: Head,
     arrays: ScratchArrays,
-    { trained, int8 = new Map(), ...sessionOptions }: LayerPartsOptions,
+    { trained, rounded = new Map(), ...sessionOptions }: LayerPartsOptions,
   ) {
     this.#config = config;
     this.#head = head;
@@ -49,7 +49,7 @@ export class LayerParts {
     this.#shapes = head.parameterShapes(config);
     this.trained = new Set(trained ?? this.#shapes.keys());
     this.#sessionOptions = sessionOptions;
-    this.#int8 = int8;
+    this.#rounded = rounded;
   }
 
   get(name: PartName, backward: boolean): Promise<Part> {
@@ -101,9 +101,9 @@ export class LayerParts {
     this.#dequantised.clear();
   }
 
-  /** Returns the matrix in float32, which it is until another layer's is asked for. Returns undefined for what is not in 8 bits. */
+  /** Returns the matrix in float32, which it is until another layer's is asked for. Returns undefined for what is not rounded. */
   #dequantise(name: string, whole: string): Float32Array | undefined {
-    const matrix = this.#int8.get(whole);
+    const matrix = this.#rounded.get(whole);
     if (matrix === undefined) return undefined;
     const into = this.#arrays.get(`dequantised/${name}`, matrix.outputs * matrix.inputs);
     if (this.#dequantised.get(name) !== whole) dequantise(matrix, into);

@@ -7,8 +7,8 @@ import type { SessionOptions } from "../machine/device.ts";
 import { requireSampleTokens } from "../machine/token-ids.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
-import type { Int8Matrices } from "../model/int8.ts";
 import type { ModelConfig } from "../model/model-config.ts";
+import type { RoundedMatrices } from "../model/rounded.ts";
 import { AdamW } from "./adamw.ts";
 import { batchRows, type PackedBatch, packBatch, packRows } from "./packing.ts";
 import { activationsOfToken, type BatchSize, keptBytesOfToken, wholeGraphBytes } from "./pass-sizes.ts";
@@ -54,8 +54,8 @@ export interface LearnerOptions extends SessionOptions {
   readonly order: CallOrder;
   /** Parameters that do not learn: with an adapter, those of the base. */
   readonly frozen: Arrays;
-  /** Those of them that are in 8 bits. Passes are then made layer by layer. */
-  readonly int8?: Int8Matrices;
+  /** Those of them that are in fewer bits. Passes are then made layer by layer. */
+  readonly rounded?: RoundedMatrices;
   /** Whether layers compute their activations again in the backward half; where these would fill the memory if left out. */
   readonly recompute?: boolean;
 }
@@ -87,12 +87,12 @@ export class Learner {
   constructor(config: ModelConfig, heads: readonly Head[], parameters: Arrays, options: LearnerOptions) {
     this.parameters = parameters;
     this.optimiser = new AdamW(parameters);
-    const { threads, provider, runtime, int8 } = options;
+    const { threads, provider, runtime, rounded } = options;
     const graphOptions = { threads, provider, runtime, trained: [...parameters.keys()] };
     this.#config = config;
     this.#graphs = heads.map((head) => ({
       whole: new TrainingGraph(config, head, graphOptions),
-      layered: new RecomputingGraph(config, head, { ...graphOptions, int8 }),
+      layered: new RecomputingGraph(config, head, { ...graphOptions, rounded }),
     }));
     this.#options = options;
   }
@@ -202,7 +202,7 @@ export class Learner {
   /** A forward half alone would often fit in one session, but computes nothing twice layer by layer either. */
   #graph(head: number, batch: PackedBatch): TrainableModel {
     const { whole, layered } = this.#graphs[head];
-    if (this.#options.int8 !== undefined) return layered;
+    if (this.#options.rounded !== undefined) return layered;
     return (this.#options.recompute ?? isLayered(this.#config, batch, this.parameters)) ? layered : whole;
   }
 
