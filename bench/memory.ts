@@ -28,7 +28,7 @@ interface Options {
   readonly decide: boolean;
   readonly reference: boolean;
   readonly recompute?: boolean;
-  readonly base: "float32" | "int8";
+  readonly base: "float32" | "int8" | "int4";
   readonly weights?: "float32" | "int8";
   readonly updates: number;
 }
@@ -55,7 +55,9 @@ const program = new Command("npx jiti bench/memory.ts")
   .option("--sample <n>", "tokens to sample from each, or in each turn of a conversation", (text) => Number(text), 8)
   .option("--turn <n>", "tokens that a turn of a conversation adds", positiveInteger, 512)
   .option("--cache <GiB>", "engine.sampling.cacheGib (default: the engine's)", (text) => Number(text))
-  .addOption(new Option("--base <precision>", "of an adapter's frozen layers").choices(["float32", "int8"]).default("float32"))
+  .addOption(
+    new Option("--base <precision>", "of an adapter's frozen layers").choices(["float32", "int8", "int4"]).default("float32"),
+  )
   .addOption(new Option("--weights <precision>", "that is sampled with").choices(["float32", "int8"]))
   .option("--updates <n>", "updates to make", positiveInteger, 2)
   .option("--decide", "weights are decided after a forward pass, as in reinforcement learning", false)

@@ -1,9 +1,10 @@
 /**
- * Sampling with weights of float32 and of 8 bits, in turns in one process: `npx jiti bench/precision.ts --help`. Tokens per second of processor time,
+ * Sampling with weights of float32, 8 and 4 bits, in turns in one process: `npx jiti bench/precision.ts --help`. Tokens per second of processor time,
  * which other programs disturb less than tokens per second.
  */
 import { Command, InvalidArgumentError, Option } from "commander";
 import { randomStream } from "../src/core/random.ts";
+import { roundedOf } from "../src/engines/local/model/rounded.ts";
 import { LocalSampler } from "../src/engines/local/sampling/sampler.ts";
 import { quickModel } from "./model.ts";
 import { type ShapeName, shapeOf, shapes } from "./shapes.ts";
@@ -34,14 +35,19 @@ const { parameters } = quickModel(config);
 const arrays = new Map([...parameters].map(([name, { data }]) => [name, data]));
 const maxLength = options.context + options.tokens + 1;
 const common = { threads: options.threads, slots: 16, maxLength, cacheBytes: 2 ** 28, decode: undefined };
-const precisions = ["float32", "int8"] as const;
-const samplers = precisions.map((weights) => new LocalSampler(config, arrays, 0, { ...common, weights }));
+const samplers = [
+  { ...common, weights: "float32" as const },
+  { ...common, weights: "int8" as const },
+  // The layers of a frozen base; the output in 8 bits.
+  { ...common, weights: "int8" as const, rounded: roundedOf(config, arrays, new Map(), "int4") },
+].map((each) => new LocalSampler(config, arrays, 0, each));
 const random = randomStream(1, "tokens");
 const context = Array.from({ length: options.context }, () => random.integer(config.vocabSize));
 
-console.log("| rows | float32 tokens/s | int8 tokens/s | int8 / float32, round by round |\n|---|---|---|---|");
+console.log("| rows | float32 tokens/s | int8 tokens/s | int4 tokens/s | int8 / float32, round by round | int4 / float32 |");
+console.log("|---|---|---|---|---|---|");
 for (const rows of [1, 16]) {
-  const speeds: number[][] = [[], []];
+  const speeds: number[][] = samplers.map(() => []);
   for (let round = 0; round <= options.rounds; round++)
     for (const [i, sampler] of samplers.entries()) {
       const requests = (seeds: number) => Array.from({ length: rows }, (_, seed) => ({ ...request(), seed: seeds + seed }));
@@ -52,8 +58,8 @@ for (const rows of [1, 16]) {
       if (round > 0) speeds[i].push((rows * options.tokens) / (processorSeconds() - before));
       for (const { seed } of requests(0)) sampler.release(`${seed}`);
     }
-  const ratios = speeds[0].map((speed, round) => speeds[1][round] / speed);
-  const cells = [median(speeds[0]).toFixed(2), median(speeds[1]).toFixed(2), ratios.map((ratio) => ratio.toFixed(2)).join(", ")];
+  const ratios = speeds.slice(1).map((some) => some.map((speed, round) => (speed / speeds[0][round]).toFixed(2)).join(", "));
+  const cells = [...speeds.map((some) => median(some).toFixed(2)), ...ratios];
   console.log(`| ${rows} | ${cells.join(" | ")} |`);
 }
 await Promise.all(samplers.map((sampler) => sampler.close()));

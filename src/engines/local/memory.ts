@@ -81,18 +81,18 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
     { name: "a pass over prompts", bytes: promptBytes(config, rows, length) },
     { name: "probabilities", bytes: logitCopies * bytesPerNumber * rows * config.vocabSize },
   ];
-  const left = {
-    name: "left behind by the sampler's making",
-    bytes: weights < largeBytes ? Math.min(leftCopies * weights, mostLeft) : 0,
-  };
-  if (!use.training) return [...inMemory, ...sampling, left, ...openingParts(sampling, weights)];
+  const left =
+    weights < largeBytes
+      ? [{ name: "left behind by the sampler's making", bytes: Math.min(leftCopies * weights, mostLeft) }]
+      : [];
+  if (!use.training) return [...inMemory, ...sampling, ...left, ...openingParts(sampling, weights)];
   const learnedBytes = [...learnedShapes(config, use.lora).values()].reduce(
     (sum, shape) => sum + bytesPerNumber * product(shape),
     0,
   );
   const learning = [
     ...inMemory,
-    left,
+    ...left,
     { name: "gradient", bytes: learnedBytes },
     { name: "AdamW's moments", bytes: 2 * learnedBytes },
     ...(use.reference ? [{ name: "reference model", bytes: learnedBytes }] : []),
