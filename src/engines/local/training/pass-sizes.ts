@@ -84,7 +84,7 @@ export function layeredBytes(config: ModelConfig, size: PassSize): { readonly he
 }
 
 interface Half {
-  /** Of all layers but the last; and of the last, where queries are those of the tokens that are read. */
+  /** The sessions of all layers but the last, and those of the last, where queries are the tokens that are read. */
   readonly projections: readonly number[];
   /** Output and MLP; attention. */
   readonly others: readonly number[];

@@ -220,7 +220,7 @@ export class RecomputingGraph implements TrainableModel {
     return below;
   }
 
-  /** What attention, or a convolution in a loop over numbers, makes of a layer's tokens. */
+  /** The array for the result of attention, or of a convolution, which loops over numbers. */
   #attended(slot: number, layer: number, tokens: number): Float32Array {
     const length = tokens * this.#width("q", layer);
     if (typeOf(this.#config, layer) === "conv") return this.#arrays.get(`convolved/${slot}`, length);
