@@ -34,8 +34,8 @@ const measured: readonly (readonly [string, ModelConfig, Partial<MemoryUse>, num
   ["full --model 5m --tokens 8192 --updates 1", small, { length: 8192, trajectories: 1, concurrency: 1 }, 0.86],
   ["sampling --model 5m --tokens 4096 --rows 8", small, { training: false, length: 4096, concurrency: 8 }, 0.91],
   ["sampling --model 5m --tokens 8192 --rows 4", small, { training: false, length: 8192, concurrency: 4 }, 1.06],
-  ["full --model 5m --tokens 512 --rows 8", small, { length: 520, trajectories: 8, concurrency: 8 }, 0.7],
-  ["full --model 5m --tokens 2048 --rows 2", small, { length: 2056, trajectories: 2, concurrency: 2 }, 0.68],
+  ["full --model 5m --tokens 512 --rows 8", small, { length: 520, trajectories: 8, concurrency: 8 }, 0.71],
+  ["full --model 5m --tokens 2048 --rows 2", small, { length: 2056, trajectories: 2, concurrency: 2 }, 0.63],
   [
     "full --model 5m --layers 2 --tokens 16384 --updates 1",
     { ...small, layers: 2 },
@@ -43,7 +43,7 @@ const measured: readonly (readonly [string, ModelConfig, Partial<MemoryUse>, num
     0.87,
   ],
   ["sampling --model 30m --tokens 1024 --rows 8", medium, { training: false, length: 1024, concurrency: 8 }, 0.84],
-  ["full --model 30m --tokens 512 --rows 4", medium, { length: 520, trajectories: 4, concurrency: 4 }, 1.99],
+  ["full --model 30m --tokens 512 --rows 4", medium, { length: 520, trajectories: 4, concurrency: 4 }, 1.63],
   [
     "lora --model 30m --layers 3 --tokens 8192 --updates 1",
     { ...medium, layers: 3 },

@@ -6,8 +6,17 @@ import { cacheBytesOfToken } from "./sampling/kv-cache.ts";
 import { defaultCacheBytes } from "./sampling/prefix-cache.ts";
 import { prefillCacheBytes, prefillScoreBytes, prefillTokens } from "./sampling/sampler.ts";
 import { largeBytes, type SamplerWeights } from "./sampling/sampling-graph.ts";
-import { logitBytesOf, longestWholeRow, microBatchTokens, passBytes, rowTokens, wholeLogitBytes } from "./training/learner.ts";
-import { layeredBytes, wholeGraphBytes } from "./training/pass-sizes.ts";
+import {
+  logitBytesOf,
+  longestWholeRow,
+  microBatchTokens,
+  passBytes,
+  restBytes,
+  rowTokens,
+  shortRow,
+  wholeLogitBytes,
+} from "./training/learner.ts";
+import { type BatchSize, layeredBytes, wholeGraphBytes } from "./training/pass-sizes.ts";
 
 /** The use of a model, as far as memory depends on it. */
 export interface MemoryUse {
@@ -100,14 +109,14 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
     ...(use.critic ? [{ name: "critic", bytes: 4 * learnedBytes }] : []),
     ...frozenPolicies(use.ahead ?? 0, learnedBytes, sampling),
   ];
-  const pass = passOf(config, { ...use, length }, learnedBytes);
+  const passes = passesOf(config, { ...use, length }, learnedBytes);
   const passing = [
-    { name: "gradient in the making", bytes: pass.layered ? 2 * largestPart(config, use.lora) : passCopies * learnedBytes },
-    { name: "activations", bytes: pass.held },
+    { name: "gradient in the making", bytes: passes.layered ? 2 * largestPart(config, use.lora) : passCopies * learnedBytes },
+    { name: "activations", bytes: Math.max(passes.whole, passes.layered?.held ?? 0) },
   ];
-  // A whole graph's session stays open.
-  if (!pass.layered) return [...learning, ...sampling, ...passing];
-  const resting = [...sampling, { name: "left behind by passes", bytes: pass.left }];
+  // A small whole graph's session stays open, unless there are passes layer by layer too.
+  const open = passes.whole <= restBytes && passes.layered === undefined ? passes.whole : 0;
+  const resting = [...sampling, { name: "left open by passes", bytes: open + (passes.layered?.left ?? 0) }];
   return [...learning, ...(totalBytes(passing) > totalBytes(resting) ? passing : resting)];
 }
 
@@ -207,28 +216,37 @@ function product(shape: readonly number[]): number {
   return shape.reduce((a, b) => a * b, 1);
 }
 
-/** Activations of one micro-batch, as the learner cuts and computes them. */
-function passOf(
-  config: ModelConfig,
-  use: MemoryUse,
-  learnedBytes: number,
-): { readonly layered: boolean; readonly held: number; readonly left: number } {
+interface Passes {
+  /** Bytes of a pass over a whole graph; 0 if there is none. */
+  readonly whole: number;
+  /** Of one layer by layer; undefined if there is none. */
+  readonly layered: ReturnType<typeof layeredBytes> | undefined;
+}
+
+/** Bytes of a pass over one micro-batch, as the learner cuts and computes them. Shorter sequences than the longest may be computed in the other form. */
+function passesOf(config: ModelConfig, use: MemoryUse, learnedBytes: number): Passes {
   const { length, trajectories = Number.POSITIVE_INFINITY } = use;
   const base = roundedBase(use);
-  // As full as rows and micro-batches can be: sequences have several lengths, and so fill them better than equal ones.
+  const gradients = 2 * learnedBytes;
+  const wholeBytes = (batch: BatchSize) => wholeGraphBytes(config, batch, new Map());
+  const batch = microBatch(config, length, trajectories);
+  const fits = logitBytesOf(config, batch) <= wholeLogitBytes && wholeBytes(batch) + gradients <= passBytes;
+  if (base === undefined && batch.length <= longestWholeRow && fits) return { whole: wholeBytes(batch), layered: undefined };
+  const short = wholeBytes(microBatch(config, Math.min(length, shortRow), trajectories));
+  const whole = base ? 0 : Math.min(short, Math.max(0, passBytes - gradients));
+  const size = { tokens: batch.rows * batch.length, row: batch.length, longest: length, scored: batch.targets.length };
+  const { held, left } = layeredBytes(config, { ...size, lora: use.lora !== undefined });
+  // One layer's matrices are float32 at a time.
+  const matrices = base ? (bytesPerNumber * layerNumbers(config)) / config.layers : 0;
+  return { whole, layered: { held: held + matrices, left } };
+}
+
+/** The largest batch of sequences of at most a length. As full as rows and micro-batches can be: sequences of several lengths fill them better than equal ones. */
+function microBatch(config: ModelConfig, length: number, trajectories: number): BatchSize {
   const all = length * trajectories;
   const rowLength = Math.min(rowTokens(config, length), all);
   const rows = Math.min(Math.max(1, microBatchTokens(config, rowLength) / rowLength), all / rowLength);
-  const scored = scoredShare * rows * rowLength;
-  const batch = { rows, length: rowLength, queryCount: rowLength, targets: { length: scored } };
-  const whole = wholeGraphBytes(config, batch, new Map());
-  const fits = logitBytesOf(config, batch) <= wholeLogitBytes && whole + 2 * learnedBytes <= passBytes;
-  if (base === undefined && rowLength <= longestWholeRow && fits) return { layered: false, held: whole, left: 0 };
-  const size = { tokens: rows * rowLength, row: rowLength, longest: length, scored, lora: use.lora !== undefined };
-  const { held, left } = layeredBytes(config, size);
-  // One layer's matrices are float32 at a time.
-  const matrices = base ? (bytesPerNumber * layerNumbers(config)) / config.layers : 0;
-  return { layered: true, held: held + matrices, left };
+  return { rows, length: rowLength, queryCount: rowLength, targets: { length: scoredShare * rows * rowLength } };
 }
 
 /**

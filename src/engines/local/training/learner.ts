@@ -16,7 +16,7 @@ import { RecomputingGraph } from "./recompute.ts";
 import { type TrainableModel, TrainingGraph } from "./training-graph.ts";
 
 /** Samples up to this length are packed into rows of at most as many tokens, which are passed over as a whole. */
-const shortRow = 768;
+export const shortRow = 768;
 /** Longer rows than this are computed layer by layer: as fast from about 2,048 tokens on, in a fraction of the memory (docs/performance.md). */
 export const longestWholeRow = 1024;
 /** Bytes that the inputs of all layers may take for the tokens of one row, and its most tokens. */
@@ -37,6 +37,12 @@ export const batchTokens = 1536;
 
 /** The bytes that a pass over a micro-batch may hold at once; where it would be more, layers compute their activations again. */
 export const passBytes = 2 * 2 ** 30;
+
+/**
+ * A whole graph that held more than this in a pass is closed once weights have changed: what it took is free while actions are sampled. To open it again
+ * takes about 0.1 s of processor time.
+ */
+export const restBytes = 320 * 2 ** 20;
 
 /** Logits of a batch that one graph may hold: 256 scored tokens of 262,144 words. */
 export const wholeLogitBytes = 256 * 2 ** 20;
@@ -79,6 +85,10 @@ export class Learner {
   /** Whether the gradient counts as zeros, whatever its arrays hold: clearing them would be a pass over memory for nothing. */
   #cleared = true;
   #lastBackward: Promise<unknown> = Promise.resolve();
+  /** Most bytes that a pass over a whole graph held since these were closed. */
+  #wholeBytes = 0;
+  /** Whether a pass was made layer by layer since weights changed. */
+  #hasLayered = false;
 
   /**
    * @param heads the n-th reads n numbers a token, the first of which is the same for all
@@ -149,9 +159,16 @@ export class Learner {
     this.#cleared = true;
   }
 
-  /** Gives the memory of passes layer by layer back. The next one opens its sessions again, which costs little beside it. */
+  /** Gives back the memory of passes layer by layer, and of large whole graphs. The next pass opens sessions again, which costs little beside it. */
   async rest(): Promise<void> {
     for (const { layered } of this.#graphs) await layered.close();
+    if (this.#hasLayered || this.#wholeBytes > restBytes) await this.#closeWhole();
+    this.#hasLayered = false;
+  }
+
+  async #closeWhole(): Promise<void> {
+    this.#wholeBytes = 0;
+    for (const { whole } of this.#graphs) await whole.close();
   }
 
   async close(): Promise<void> {
@@ -171,7 +188,7 @@ export class Learner {
     { parameters = this.parameters, temperature }: PassOptions,
   ): Promise<Numbers> {
     const all = this.#withFrozen(parameters);
-    return this.#overBatches(samples, batches, (batch) => this.#graph(0, batch).forward(batch, all, temperature));
+    return this.#overBatches(samples, batches, async (batch) => (await this.#graph(0, batch)).forward(batch, all, temperature));
   }
 
   /** @param weights of each number that a head reads: as many as there are choose the head */
@@ -188,7 +205,7 @@ export class Learner {
     const all = this.#withFrozen(parameters);
     const pass = async (batch: PackedBatch) => {
       const summed = weights.map((each) => sumByPlace(batch, each));
-      const graph = this.#graph(weights.length - 1, batch);
+      const graph = await this.#graph(weights.length - 1, batch);
       const numbers = await graph.backward(batch, summed, all, gradients, temperature, this.#cleared);
       this.#cleared = false;
       return numbers;
@@ -199,11 +216,21 @@ export class Learner {
     return result;
   }
 
-  /** A forward half alone would often fit in one session, but computes nothing twice layer by layer either. */
-  #graph(head: number, batch: PackedBatch): TrainableModel {
+  /**
+   * A forward half alone would often fit in one session, but computes nothing twice layer by layer either. The two forms are not held at once:
+   * batches come longest first, so that one follows the other once in a pass.
+   */
+  async #graph(head: number, batch: PackedBatch): Promise<TrainableModel> {
     const { whole, layered } = this.#graphs[head];
-    if (this.#options.rounded !== undefined) return layered;
-    return (this.#options.recompute ?? isLayered(this.#config, batch, this.parameters)) ? layered : whole;
+    const { rounded, recompute } = this.#options;
+    if (rounded !== undefined || (recompute ?? isLayered(this.#config, batch, this.parameters))) {
+      if (this.#wholeBytes > 0) await this.#closeWhole();
+      this.#hasLayered = true;
+      return layered;
+    }
+    this.#wholeBytes = Math.max(this.#wholeBytes, wholeGraphBytes(this.#config, batch, this.parameters));
+    for (const graphs of this.#graphs) await graphs.layered.close();
+    return whole;
   }
 
   #withFrozen(parameters: Arrays): Arrays {
