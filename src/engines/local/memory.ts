@@ -219,7 +219,7 @@ function product(shape: readonly number[]): number {
 interface Passes {
   /** Bytes of a pass over a whole graph; 0 if there is none. */
   readonly whole: number;
-  /** Of one layer by layer; undefined if there is none. */
+  /** Bytes of a pass layer by layer. Undefined if there is none. */
   readonly layered: ReturnType<typeof layeredBytes> | undefined;
 }
 
