@@ -20,9 +20,11 @@ const configSchema = z.looseObject({
   peft_type: z.literal("LORA"),
   r: z.int().positive(),
   lora_alpha: z.number(),
-  target_modules: z.union([z.literal("all-linear"), z.array(z.string())], {
-    error: 'target_modules is no list of modules, nor "all-linear" (patterns are not supported)',
-  }),
+  target_modules: z
+    .union([z.literal("all-linear"), z.array(z.string())], {
+      error: 'target_modules is no list of modules, nor "all-linear" (patterns are not supported)',
+    })
+    .nullish(),
   bias: z.literal("none").default("none"),
   init_lora_weights: z.literal(beginnings).nullish(),
 });
@@ -110,8 +112,14 @@ export async function readAdapterSettings(folder: string, config: ModelConfig): 
     });
   }
   const { r: rank, lora_alpha: alpha, target_modules: modules } = parsed.data;
-  const targets = modules === "all-linear" ? modules : targetsOf(modules, config, file);
+  const targets = modules === "all-linear" ? modules : targetsOf(modules ?? (await adaptedModules(folder)), config, file);
   return resolveLora(config, { rank, alpha, targets } satisfies LoraSettings);
+}
+
+/** The modules that an adapter's tensors belong to: servers that build adapters without PEFT, such as SkyRL's, name none in the file. */
+async function adaptedModules(folder: string): Promise<string[]> {
+  const names = [...(await readSafetensors(join(folder, weightsName))).keys()];
+  return [...new Set(names.map((name) => name.replace(prefix, "").replace(/\.lora_[AB]\.weight$/, "")))];
 }
 
 /**

@@ -267,6 +267,10 @@ describe("files", () => {
     await writeFile(join(changed, "adapter_config.json"), JSON.stringify({ ...config, target_modules: inFull }));
     await (await open({ ...small, from: changed })).dispose();
 
+    // SkyRL's servers write null there; the tensors tell.
+    await writeFile(join(changed, "adapter_config.json"), JSON.stringify({ ...config, target_modules: null }));
+    await (await open({ ...small, from: changed })).dispose();
+
     const trainedElsewhere = { lora_dropout: 0.05, init_lora_weights: "gaussian", inference_mode: false, revision: "main" };
     await writeFile(join(changed, "adapter_config.json"), JSON.stringify({ ...config, ...trainedElsewhere }));
     await (await open({ ...small, from: changed })).dispose();
