@@ -6,10 +6,11 @@ import { type Return, rightDecision, shop, startReturn } from "./task.ts";
 // What goes wrong most often in reinforcement learning is the reward. These tests need no model: npm test.
 
 const lamp: Return = {
-  prompt: "I bring back the Lamp.",
-  kind: "should repair",
+  prompt: "The Lamp does not work.",
+  kind: "broken",
   item: "Lamp",
-  purchase: { id: "e42", unused: false, guarantee: false },
+  wish: "broken",
+  purchase: { id: "e42", guarantee: false },
 };
 const context = { signal: AbortSignal.timeout(10_000) };
 
@@ -39,7 +40,7 @@ test("the right decision is rewarded, and no other", async () => {
 
 test("each decision is right in some task, so none is rewarded always", async () => {
   const tasks = await Promise.all(Array.from({ length: 50 }, (_, i) => shop.task("train", i)));
-  const right = tasks.map(({ request }) => rightDecision(request.purchase));
+  const right = tasks.map(({ request }) => rightDecision(request));
   for (const decision of ["refund", "exchange", "repair"] as const)
     assert.ok(right.filter((each) => each === decision).length > 5, decision);
 });

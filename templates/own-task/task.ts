@@ -14,13 +14,14 @@ export interface Return {
   readonly prompt: string;
   readonly kind: string;
   readonly item: string;
-  readonly purchase: { readonly id: string; readonly unused: boolean; readonly guarantee: boolean };
+  readonly wish: "broken" | "unwanted";
+  readonly purchase: { readonly id: string; readonly guarantee: boolean };
 }
 
 /** What should be done. A model reads this rule nowhere: it has to find it by acting. */
-export function rightDecision({ unused, guarantee }: Return["purchase"]): (typeof decisions)[number] {
-  if (unused) return "refund";
-  return guarantee ? "exchange" : "repair";
+export function rightDecision({ wish, purchase }: Pick<Return, "wish" | "purchase">): (typeof decisions)[number] {
+  if (wish === "unwanted") return "refund";
+  return purchase.guarantee ? "exchange" : "repair";
 }
 
 export const shop = defineEnvironment<Return>({
@@ -31,16 +32,18 @@ export const shop = defineEnvironment<Return>({
   // Made up without end here. A list for each split works too: { train: [...], test: [...] }.
   tasks: (random) => {
     const item = random.pick(items);
-    const purchase = { id: `e${10 + random.integer(90)}`, unused: random.chance(1 / 3), guarantee: random.chance(0.5) };
-    const prompt = random.chance(0.5) ? `I bring back the ${item}.` : `Please take back the ${item}.`;
-    return { prompt, kind: `should ${rightDecision(purchase)}`, item, purchase };
+    const wish = random.chance(2 / 3) ? "broken" : "unwanted";
+    const purchase = { id: `e${10 + random.integer(90)}`, guarantee: random.chance(0.5) };
+    const prompt = wish === "broken" ? `The ${item} does not work.` : `I do not need the ${item}.`;
+    return { prompt, kind: `${wish}, should ${rightDecision({ wish, purchase })}`, item, wish, purchase };
   },
 
   start: (task) => startReturn(task),
 });
 
 /** A fresh episode. What its tools change is inside, so that no two episodes share it. */
-export function startReturn({ item, purchase }: Return) {
+export function startReturn(task: Return) {
+  const { item, purchase } = task;
   const done: string[] = [];
   return {
     tools: [
@@ -65,6 +68,6 @@ export function startReturn({ item, purchase }: Return) {
       ),
     ],
     /** 1 for the right decision alone, else 0. */
-    reward: () => (done.length === 1 && done[0] === rightDecision(purchase) ? 1 : 0),
+    reward: () => (done.length === 1 && done[0] === rightDecision(task) ? 1 : 0),
   };
 }
