@@ -97,7 +97,7 @@ describe("a GRPO update", () => {
     );
     const { policy, metrics } = await updated({ ...world, groups: [silent] });
     expect(policy.steps).toEqual([]);
-    expect(metrics).toEqual({ groups: 1, groupsWithoutSignal: 0 });
+    expect(metrics).toEqual({ groups: 1, groupsWithoutSignal: 1 });
     expect((await updated({ ...world, groups: [] })).policy.steps).toEqual([]);
   });
 
