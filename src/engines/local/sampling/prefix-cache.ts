@@ -26,14 +26,30 @@ export function emptySegment(
   heads: number,
   sizes: { readonly keys: readonly number[]; readonly values: readonly number[] },
 ): Segment {
-  const lines = heads * tokens.length;
-  const count = lines * [...sizes.keys, ...sizes.values].reduce((sum, size) => sum + size, 0);
-  const memory = count >= largeSegment ? new GrowableFloats() : undefined;
-  const numbers = memory?.first(count) ?? new Float32Array(count);
+  let memory: GrowableFloats | undefined;
+  const entries = entriesIn(heads * tokens.length, sizes, (count) => {
+    if (count < largeSegment) return new Float32Array(count);
+    memory = new GrowableFloats();
+    return memory.first(count);
+  });
+  return { tokens, ...entries, memory };
+}
+
+/**
+ * Keys and values of all layers, one behind the other in one array.
+ * @param lines of each layer: heads × tokens, of all rows
+ * @param sizes numbers of a line in each layer
+ * @param numbersFor gives an array of that length
+ */
+export function entriesIn(
+  lines: number,
+  sizes: { readonly keys: readonly number[]; readonly values: readonly number[] },
+  numbersFor: (count: number) => Float32Array,
+): { readonly keys: Float32Array[]; readonly values: Float32Array[] } {
+  const numbers = numbersFor(lines * [...sizes.keys, ...sizes.values].reduce((sum, size) => sum + size, 0));
   let taken = 0;
   const next = (size: number) => numbers.subarray(taken, (taken += lines * size));
-  const [keys, values] = [sizes.keys.map(next), sizes.values.map(next)];
-  return { tokens, keys, values, memory };
+  return { keys: sizes.keys.map(next), values: sizes.values.map(next) };
 }
 
 /** A segment in the tree, after its parent's. Children differ in their first token. */

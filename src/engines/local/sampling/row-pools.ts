@@ -1,7 +1,7 @@
 import type { TokenId } from "../../../core/trajectory.ts";
 import type { GrowableFloats } from "../machine/growable.ts";
 import { type CacheShape, entrySizes, type NewEntries, SlotCache } from "./kv-cache.ts";
-import type { Segment } from "./prefix-cache.ts";
+import { entriesIn, type Segment } from "./prefix-cache.ts";
 
 /** A sequence that is being sampled. */
 interface Sequence {
@@ -140,12 +140,8 @@ export class RowPools<Row extends Sequence> {
    * @param floats the copy's memory
    */
   gather(rows: readonly Row[], tokens: number, floats: GrowableFloats): KeysAndValues {
-    const { keys, values } = entrySizes(this.#shape);
     const lines = rows.length * this.#shape.kvHeads * tokens;
-    const all = floats.first(lines * [...keys, ...values].reduce((sum, size) => sum + size, 0));
-    let taken = 0;
-    const made = (sizes: readonly number[]) => sizes.map((size) => all.subarray(taken, (taken += lines * size)));
-    const into = { keys: made(keys), values: made(values) };
+    const into = entriesIn(lines, entrySizes(this.#shape), (count) => floats.first(count));
     rows.forEach((row, r) => {
       const { cache, slot } = this.#place(row);
       cache.gather(slot, Math.min(tokens, cache.capacity), tokens, r, into);
