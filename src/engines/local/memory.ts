@@ -1,8 +1,9 @@
 import { EngineError } from "../../core/errors.ts";
 import type { LoraOptions } from "./engine.ts";
+import { int4Block } from "./graph/products.ts";
 import { adapterShapes, type LoraSettings, linearModules, resolveLora } from "./model/lora.ts";
 import { type ModelConfig, parameterCount, parameterShapes } from "./model/model-config.ts";
-import { cacheBytesOfToken } from "./sampling/kv-cache.ts";
+import { cacheBytesOfToken, capacityFor } from "./sampling/kv-cache.ts";
 import { defaultCacheBytes } from "./sampling/prefix-cache.ts";
 import { prefillCacheBytes, prefillScoreBytes, prefillTokens } from "./sampling/sampler.ts";
 import { largeBytes, type SamplerWeights } from "./sampling/sampling-graph.ts";
@@ -58,10 +59,9 @@ const processBytes = 130e6;
 const samplerCopies = { held: 2.6, made: 1.7, adapter: 1 };
 /** The C library keeps some of a closed session's weights, as many as four copies of a small model. */
 const [leftCopies, mostLeft] = [4, 80e6];
+const leftBehind = (weights: number) => Math.min(leftCopies * weights, mostLeft);
 /** Slots for actions that are sampled side by side, as in engine.ts. */
 const mostSlots = 128;
-/** Slots grow by as many tokens. */
-const slotStep = 256;
 /** [rows, vocabulary] matrices of a sampling step: logits, over the temperature, probabilities, their logarithms, products, results. */
 const logitCopies = 7;
 /** A pass over a whole graph: the gradient as ONNX Runtime gives it, before it is added up. */
@@ -78,8 +78,7 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
   const weights = weightBytes(config, use);
   const length = Math.min(use.length, config.maxPositionEmbeddings);
   const rows = Math.min(use.concurrency, mostSlots);
-  const slotTokens = Math.ceil(length / slotStep) * slotStep;
-  const cache = cacheBytesOfToken(config) * rows * (length <= 1024 ? Math.ceil(length / 64) * 64 : slotTokens);
+  const cache = cacheBytesOfToken(config) * rows * capacityFor(length);
   const inMemory = [
     { name: "Node and ONNX Runtime", bytes: processBytes },
     { name: "parameters", bytes: weights },
@@ -90,10 +89,7 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
     { name: "a pass over prompts", bytes: promptBytes(config, rows, length) },
     { name: "probabilities", bytes: logitCopies * bytesPerNumber * rows * config.vocabSize },
   ];
-  const left =
-    weights < largeBytes
-      ? [{ name: "left behind by the sampler's making", bytes: Math.min(leftCopies * weights, mostLeft) }]
-      : [];
+  const left = weights < largeBytes ? [{ name: "left behind by the sampler's making", bytes: leftBehind(weights) }] : [];
   if (!use.training) return [...inMemory, ...sampling, ...left, ...openingParts(sampling, weights)];
   const learnedBytes = [...learnedShapes(config, use.lora).values()].reduce(
     (sum, shape) => sum + bytesPerNumber * product(shape),
@@ -120,8 +116,8 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
   return [...learning, ...(totalBytes(passing) > totalBytes(resting) ? passing : resting)];
 }
 
-/** Bytes of a number of the frozen layers' matrices, where they are held in fewer bits: 4 bits have a float32 scale for every 32. */
-const roundedBytes = { int8: 1, int4: 0.5 + 4 / 32 } as const;
+/** Bytes of a number of the frozen layers' matrices, where they are held in fewer bits: 4 bits have a float32 scale a block. */
+const roundedBytes = { int8: 1, int4: 0.5 + bytesPerNumber / int4Block } as const;
 
 /** The precision that the frozen layers are rounded to; undefined where they are float32. */
 function roundedBase({ training, lora }: MemoryUse): keyof typeof roundedBytes | undefined {
@@ -160,8 +156,7 @@ function openingParts(sampling: readonly MemoryPart[], weights: number): MemoryP
   const inUse = totalBytes(
     sampling.filter(({ name }) => ["keys and values", "a pass over prompts", "probabilities"].includes(name)),
   );
-  const left = Math.min(leftCopies * weights, mostLeft);
-  const more = weights < largeBytes ? samplerCopies.made * weights - inUse - left : 0;
+  const more = weights < largeBytes ? samplerCopies.made * weights - inUse - leftBehind(weights) : 0;
   return more > 0 ? [{ name: "the sampler while it is made", bytes: more }] : [];
 }
 

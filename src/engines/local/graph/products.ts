@@ -7,8 +7,8 @@ export interface ProductAttributes {
   readonly alpha: number;
 }
 
-/** Inputs of an output that share a scale. */
-const int4Block = 32;
+/** Inputs of an output that share a scale in 4 bits. */
+export const int4Block = 32;
 /** Number of the element type in onnx.proto. */
 const uint8 = 2;
 

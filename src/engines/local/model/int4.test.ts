@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { randomStream } from "../../../core/random.ts";
-import { dequantise4, int4Block, quantise4 } from "./int4.ts";
+import { int4Block } from "../graph/products.ts";
+import { dequantise4, quantise4 } from "./int4.ts";
 
 test.each([
   [5, 64],

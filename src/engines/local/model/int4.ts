@@ -1,5 +1,4 @@
-/** Inputs that share a scale. */
-export const int4Block = 32;
+import { int4Block } from "../graph/products.ts";
 
 /**
  * A matrix W [outputs, inputs] in 4 bits: W[o, i] ≈ (q − 8)·scale with q from 0 to 15, and a scale for every 32 inputs of an output. In the

@@ -74,8 +74,7 @@ export class SlotCache {
   /** Makes room for this many tokens in each of this many slots, keeping what is there; in steps, so that it is rare. */
   reserve(slots: number, tokens: number): void {
     if (slots <= this.#slots && tokens <= this.#capacity) return;
-    const step = tokens <= 1024 ? 64 : 256;
-    const wider = Math.max(this.#capacity, Math.ceil(tokens / step) * step);
+    const wider = Math.max(this.#capacity, capacityFor(tokens));
     this.#resize(slots <= this.#slots ? this.#slots : slotsFor(slots), wider);
   }
 
@@ -203,6 +202,12 @@ function copyEntries(from: Entries, source: number, to: Entries, target: number,
       const size = sizes[name][layer];
       to[name][layer].set(array.subarray(source * size, (source + count) * size), target * size);
     });
+}
+
+/** Tokens that a slot has room for where it holds this many: in steps, so that growing is rare. */
+export function capacityFor(tokens: number): number {
+  const step = tokens <= 1024 ? 64 : 256;
+  return Math.ceil(tokens / step) * step;
 }
 
 /** Slots for a number of rows: in steps of at most a quarter, so that growing is rare and little is unused. */
