@@ -96,6 +96,11 @@ function parquet(columnData: Columns): Uint8Array {
 
 /** One visit of a turn, as it is read back. NaN where nothing was computed. */
 export interface RecordedCredit extends Required<Omit<TurnCredit, "old">> {
+  /**
+   * The visit's learning rate as a share of the largest of the step. SeeUPO visits a late turn that few episodes reach with large weights and
+   * a small rate, so weights of different visits add up only once each is multiplied by its share.
+   */
+  readonly rateShare: number;
   readonly ratios: readonly number[];
   /** The ratio of the turn. */
   readonly ratio: number;
@@ -132,6 +137,7 @@ export async function readCredits(folder: string, step: number): Promise<Recorde
   if (!existsSync(tokenPath) || !existsSync(turnPath)) return undefined;
   const turns = (await readRows(turnPath)).map((row) => parsed(turnPath, turnRowSchema, row));
   const tokens = await readRows(tokenPath);
+  const largestRate = turns.reduce((most, { learning_rate }) => Math.max(most, learning_rate), 0);
   let at = 0;
   return turns.map((row) => {
     // Rows of tokens are in the order of the turns; the first of each turn is checked to belong to it.
@@ -147,6 +153,7 @@ export async function readCredits(folder: string, step: number): Promise<Recorde
       advantage: row.advantage,
       factor: row.factor,
       learningRate: row.learning_rate,
+      rateShare: largestRate > 0 ? row.learning_rate / largestRate : 1,
       ratio: row.ratio,
       weights: column("weight"),
       before: column("logprob_before"),

@@ -22,7 +22,7 @@ test("phrases add their weights over places, and lead to each of them", () => {
   //           tokens 3 4 5          1 2
   const texts = ["", " b", " c", "I", " see", " it"];
   const credit = (trajectory: string, turn: number, weights: readonly number[]): RecordedCredit => ({
-    ...{ visit: 0, trajectory, turn, advantage: 1, factor: 1, learningRate: 1, ratio: 1, weights },
+    ...{ visit: 0, trajectory, turn, advantage: 1, factor: 1, learningRate: 1, rateShare: 1, ratio: 1, weights },
     ...{ before: weights, after: weights, ratios: weights },
   });
   const trajectories = [trajectoryOf("a"), trajectoryOf("b")];
@@ -38,6 +38,10 @@ test("phrases add their weights over places, and lead to each of them", () => {
     ],
   });
   expect(down).toEqual([{ text: "b c", weight: -3, count: 1, places: [{ trajectory: "a", turn: 1, token: 0 }] }]);
+
+  // Visited at a third of the rate, the second turn of "a" moves a third as much.
+  const visited = [...credits.slice(0, 2), { ...credits[2], rateShare: 1 / 3 }];
+  expect(pushedPhrases(trajectories, visited, (ids) => ids.map((id) => texts[id])).down[0].weight).toBeCloseTo(-1, 12);
 });
 
 test("a tree draws the turns that trajectories share once, and parts where they part", () => {

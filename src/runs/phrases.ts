@@ -12,7 +12,7 @@ export interface PhrasePlace {
 /** Words that an update pushed up or down, summed over a step. */
 export interface Phrase {
   readonly text: string;
-  /** Σ w of its tokens, over all places and optimiser steps. Above 0: more likely after the step. */
+  /** Weight of its tokens as `summedWeights` has it, over all places. Above 0: more likely after the step. */
   readonly weight: number;
   readonly count: number;
   readonly places: readonly PhrasePlace[];
@@ -75,14 +75,16 @@ export function pushedPhrases(
   };
 }
 
-/** Returns Σ w over the visits of each token, by "trajectory/turn". */
+/** Returns Σ w·η/η₀ over the visits of each token, by "trajectory/turn": η is the visit's learning rate, η₀ the largest of the step. */
 export function summedWeights(credits: readonly RecordedCredit[]): Map<string, number[]> {
   const sums = new Map<string, number[]>();
-  for (const { trajectory, turn, weights } of credits) {
+  for (const { trajectory, turn, weights, rateShare } of credits) {
     const key = `${trajectory}/${turn}`;
-    const sum = sums.get(key);
-    if (sum === undefined) sums.set(key, [...weights]);
-    else for (let t = 0; t < weights.length; t++) sum[t] += weights[t];
+    const sum = sums.get(key) ?? weights.map(() => 0);
+    sums.set(
+      key,
+      sum.map((before, t) => before + rateShare * weights[t]),
+    );
   }
   return sums;
 }

@@ -125,9 +125,11 @@ test("credits come back as they were given, and anything that reads Parquet read
     turn: 1,
     advantage: 0.5,
     factor: 1,
+    rateShare: 0.5, // the second visit has twice its rate
     weights: [0.5, -1],
     after: [-0.5, -2],
   });
+  expect(second.rateShare).toBe(1);
   expect(first.ratios[1]).toBeCloseTo(Math.exp(0.5), 5);
   expect(first.ratio).toBeCloseTo(Math.exp(0.25), 5);
   expect(second.trajectory).toBe("ü");

@@ -114,7 +114,10 @@ export function TokenReasons({
             </tr>
             <tr>
               <th scope="row">learning rate</th>
-              <td class="n">{number(visit.learningRate)}</td>
+              <td class="n">
+                {number(visit.learningRate)}
+                {visit.rateShare < 1 && <span class="muted"> × {number(visit.rateShare)} of the step's largest</span>}
+              </td>
             </tr>
           </tbody>
         </table>

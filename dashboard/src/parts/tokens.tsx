@@ -27,10 +27,10 @@ export interface TokenPlace {
   readonly token: number;
 }
 
-/** Σ w over the visits of a turn, one for each token; empty where no visit is recorded. */
+/** Σ w·η/η₀ over the visits of a turn, one for each token; empty where no visit is recorded. */
 export function weightsOf({ visits, texts }: TurnView): number[] {
   if (visits.length === 0) return [];
-  return texts.map((_, t) => visits.reduce((sum, { weights }) => sum + (weights[t] ?? 0), 0));
+  return texts.map((_, t) => visits.reduce((sum, { weights, rateShare }) => sum + rateShare * (weights[t] ?? 0), 0));
 }
 
 /** log-prob after its last visit less log-prob before its first one; null where it was not computed. */

@@ -111,6 +111,8 @@ export interface VisitView {
   readonly factor: number | null;
   readonly ratio: number | null;
   readonly learningRate: number;
+  /** Of the largest rate of the step. */
+  readonly rateShare: number;
   readonly weights: readonly number[];
   readonly before: readonly (number | null)[];
   readonly after: readonly (number | null)[];

@@ -155,13 +155,15 @@ function branchingOf({ branching }: Turn): { rise?: number; forks?: number } {
   return branching === undefined ? {} : { rise: branching.rise, forks: branching.forks };
 }
 
-function visitView({ visit, advantage, factor, ratio, learningRate, weights, before, after, ratios }: RecordedCredit): VisitView {
+function visitView(credit: RecordedCredit): VisitView {
+  const { visit, advantage, factor, ratio, learningRate, rateShare, weights, before, after, ratios } = credit;
   return {
     visit,
     advantage: known(advantage),
     factor: known(factor),
     ratio: known(ratio),
     learningRate,
+    rateShare,
     weights,
     before: before.map(known),
     after: after.map(known),
