@@ -4,12 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { percent } from "../src/cli/format.ts";
 import { readControl, requestControl } from "../src/runs/control.ts";
 import { CreditWriter } from "../src/runs/credits.ts";
 import { layout } from "../src/runs/layout.ts";
-import { readMetrics } from "../src/runs/read.ts";
+import { readEvaluations, readMetrics } from "../src/runs/read.ts";
 import { trajectoryOf } from "../src/runs/store.fixture.ts";
-import { createRun, writeStep } from "../src/runs/write.ts";
+import { createRun, writeEvaluation, writeStep } from "../src/runs/write.ts";
 import { type Dashboard, startDashboard } from "../src/server/dashboard/server.ts";
 import { resolveConfig } from "../src/training/config.ts";
 import { train } from "../src/training/trainer.ts";
@@ -128,12 +129,29 @@ describe.skipIf(withoutBrowser !== undefined)(title, () => {
     await page.locator(".pill.finished").waitFor();
     await done;
     await page.getByText("5 / 5").waitFor();
-    await page.locator(".stat", { hasText: "Evaluation after" }).waitFor();
+    await page.locator(".stat", { hasText: "Success, test, sampled" }).waitFor();
     const folder = join(root, "live");
     const changed = readControl(folder).find(({ request }) => request.action === "learning-rate");
     expect(changed?.step).toBeGreaterThan(1);
     for (const { step, metrics } of readMetrics(folder))
       expect(metrics.learningRate).toBeCloseTo(step < (changed?.step ?? 0) ? 0.1 : 0.02, 9);
+  });
+
+  test("a run's success is that of its own split; another split is beside it, and neither is taken for the other", async () => {
+    const folder = join(root, "one");
+    const after = readEvaluations(folder).filter(({ when }) => when === "after");
+    for (const record of after) writeEvaluation(folder, { ...record, split: "challenge", mean: 0.123 }, []);
+    const [own] = after.filter(({ decoding }) => decoding === "sampled");
+    await open("run/one");
+    const stat = (label: string) => page.locator(".stat", { hasText: label }).locator(".stat-value").textContent();
+    expect(await stat("Success, test, sampled")).toBe(percent(own.mean));
+    expect(await stat("Success, challenge, sampled")).toBe("12.3 %");
+    const legend = await page.locator(".chart", { hasText: "Success" }).first().textContent();
+    for (const { split, decoding } of readEvaluations(folder)) expect(legend).toContain(`${split}, ${decoding}`);
+    await open("");
+    const row = await page.locator("tr", { has: page.getByRole("link", { name: "one", exact: true }) }).textContent();
+    expect(row).toContain(percent(own.mean));
+    expect(row).not.toContain("12.3 %");
   });
 
   test("a click on a token says why it moved, with the numbers that were recorded", async () => {

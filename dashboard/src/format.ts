@@ -4,6 +4,11 @@ export function percent(share: number | null | undefined): string {
   return share === null || share === undefined || Number.isNaN(share) ? "–" : `${(share * 100).toFixed(1)} %`;
 }
 
+/** A success in per cent; a reward as a number. */
+export function scoreText(value: number | null, { measure }: { readonly measure: "success" | "reward" }): string {
+  return measure === "reward" ? number(value) : percent(value);
+}
+
 export function count(value: number): string {
   return Math.round(value).toLocaleString("en-US");
 }

@@ -3,6 +3,7 @@ import { ask, type FindingList, type RunDetail, useAsked } from "../api.ts";
 import { count, number, percent } from "../format.ts";
 import { Problem, Stat } from "../parts/bits.tsx";
 import { Chart, type Series } from "../parts/chart.tsx";
+import { EvaluationStats, evaluationPoints } from "../parts/evaluations.tsx";
 import { link } from "../router.ts";
 
 type Warning = NonNullable<RunDetail["steps"][number]["warnings"]>[number];
@@ -29,23 +30,24 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
           { label: `${label} lowest`, values: column(low), colour, exact: true },
           ...(middle === undefined || !names.includes(middle) ? [] : [{ label, values: column(middle), colour }]),
         ];
-  const evaluated = (greedy: boolean): Values =>
-    x.map(
-      (step) => evaluations.find((record) => record.step === step && (record.decoding === "greedy") === greedy)?.mean ?? null,
-    );
-  const evaluationPoints: Series[] = [
-    { label: "evaluation, sampled", values: evaluated(false), colour: "s3", points: true },
-    { label: "evaluation, greedy", values: evaluated(true), colour: "s5", points: true },
-  ].filter(({ values }) => values.some((value) => value !== null));
+  // Evaluations begin before the first step.
+  const fromStart = useMemo(() => (evaluations.some(({ step }) => step === 0) ? [0, ...x] : x), [evaluations, x]);
   const last = steps.at(-1)?.metrics ?? {};
   const parts = names.filter((name) => name.startsWith("score/reward:"));
   const scores = names.filter((name) => name.startsWith("score/") && !parts.includes(name) && name !== "score/success");
 
-  const panels: { title: string; hint?: string; series: Series[]; fromZero?: boolean }[] = [
+  const panels: { title: string; hint?: string; steps?: readonly number[]; series: Series[]; fromZero?: boolean }[] = [
     {
       title: "Success",
       hint: "Share of training episodes that succeeded; dots are evaluations",
-      series: [...lines(["success", "training", "s1"]), ...evaluationPoints],
+      steps: fromStart,
+      series: [
+        ...lines(["success", "training", "s1"]).map((line) => ({
+          ...line,
+          values: fromStart === x ? line.values : [null, ...line.values],
+        })),
+        ...evaluationPoints(run, fromStart),
+      ],
       fromZero: true,
     },
     {
@@ -168,12 +170,7 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
       <div class="stats">
         <Stat label="Step" value={`${count(row.stepsDone)} / ${count(row.steps)}`} />
         <Stat label="Success, training" value={percent(last.success)} note={`first step ${percent(steps[0]?.metrics.success)}`} />
-        {row.before !== null && (
-          <Stat label="Evaluation before" value={percent(row.before)} note={interval(evaluations, "before")} />
-        )}
-        {row.after !== null && (
-          <Stat label="Evaluation after" value={percent(row.after)} tone="good" note={interval(evaluations, "after")} />
-        )}
+        <EvaluationStats run={run} />
         <Stat label="Reward" value={number(last.reward)} />
         <Stat label="Entropy" value={number(last.entropy)} note="nats" />
         {summary !== undefined && (
@@ -202,8 +199,8 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
           <div class="charts">
             {panels
               .filter(({ series }) => series.some(({ values }) => values.some((value) => value !== null)))
-              .map(({ title, hint, series, fromZero }) => (
-                <Chart key={title} title={title} hint={hint} x={x} series={series} smoothing={smoothing} fromZero={fromZero} />
+              .map(({ title, steps: at = x, ...panel }) => (
+                <Chart key={title} title={title} x={at} smoothing={smoothing} {...panel} />
               ))}
           </div>
           {scores.length > 0 && (
@@ -343,14 +340,6 @@ function stacked(parts: readonly (readonly [string, Values, string])[]): Series[
 
 function moves(values: Values): boolean {
   return new Set(values.filter((value) => value !== null)).size > 1;
-}
-
-function interval(evaluations: RunDetail["evaluations"], when: string): string | undefined {
-  const record = evaluations.find((one) => one.when === when);
-  const greedy = evaluations.find((one) => one.when === when && one.decoding === "greedy");
-  if (record === undefined) return undefined;
-  const range = `${(record.low * 100).toFixed(1)} – ${(record.high * 100).toFixed(1)} %`;
-  return greedy === undefined || greedy === record ? range : `${range}; greedy ${percent(greedy.mean)}`;
 }
 
 function duration(seconds: number): string {

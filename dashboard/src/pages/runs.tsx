@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ask, type RunDetail, type RunList, type RunRow } from "../api.ts";
-import { ago, mean, percent } from "../format.ts";
+import { ago, mean, scoreText } from "../format.ts";
 import { Columns, Empty, Problem, Scroll, StatePill } from "../parts/bits.tsx";
 import { Chart, type Series, Sparkline } from "../parts/chart.tsx";
 import { link } from "../router.ts";
@@ -100,8 +100,8 @@ export function RunsPage() {
                   <td>
                     <Sparkline values={run.curve} />
                   </td>
-                  <td class="n">{percent(run.before)}</td>
-                  <td class="n strong">{percent(run.after)}</td>
+                  <td class="n">{scoreText(run.before, run)}</td>
+                  <td class="n strong">{scoreText(run.after, run)}</td>
                   <td class="n muted">{ago(run.created)}</td>
                 </tr>
               ))}

@@ -45,8 +45,8 @@ export function WhyPage({ run, route }: { readonly run: RunDetail; readonly rout
         </button>
       </div>
       <p class="muted">
-        Phrases of two to five words by the weight Σw that the step gave their tokens, over all episodes and optimiser steps. A
-        place leads to its tokens.
+        Phrases of two to five words by the weight Σ w·η/η₀ that the step gave their tokens, over all episodes and optimiser
+        steps. A place leads to its tokens.
       </p>
       {error !== undefined && <Problem text={error} />}
       {value !== undefined && (

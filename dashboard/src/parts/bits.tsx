@@ -24,21 +24,11 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <p class="empty">{children}</p>;
 }
 
-export function Stat({
-  label,
-  value,
-  note,
-  tone,
-}: {
-  readonly label: string;
-  readonly value: string;
-  readonly note?: string;
-  readonly tone?: string;
-}) {
+export function Stat({ label, value, note }: { readonly label: string; readonly value: string; readonly note?: string }) {
   return (
     <div class="stat">
       <span class="stat-label">{label}</span>
-      <span class={`stat-value ${tone ?? ""}`}>{value}</span>
+      <span class="stat-value">{value}</span>
       {note !== undefined && <span class="stat-note">{note}</span>}
     </div>
   );

@@ -26,6 +26,10 @@ export interface RunRow {
   readonly seed: number;
   readonly steps: number;
   readonly stepsDone: number;
+  /** The split of the run's own evaluations; `before` and `after` are of it, of sampled attempts where there are any. */
+  readonly split: string;
+  /** What evaluations measure: the reward where the environment has no success. */
+  readonly measure: "success" | "reward";
   readonly before: number | null;
   readonly after: number | null;
   /** The success at the last step. */

@@ -30,9 +30,16 @@ export function rowOf(source: RunSource): RunRow {
   const steps = source.steps();
   const last = steps.at(-1)?.metrics;
   const evaluations = source.evaluations();
-  const of = (when: string) => evaluations.find((record) => record.when === when)?.mean ?? null;
   const named = (value: unknown, key: string) =>
     typeof value === "object" && value !== null && key in value ? String((value as Record<string, unknown>)[key]) : "–";
+  const split = named(config.evaluation, "split");
+  const measured = (measure: string) => evaluations.some((record) => record.measure === measure);
+  const measure = measured("reward") && !measured("success") ? "reward" : "success";
+  const of = (when: string) => {
+    const own = evaluations.filter((record) => record.when === when && record.split === split);
+    const record = own.find(({ decoding }) => decoding === "sampled") ?? own.at(0);
+    return record === undefined ? null : measure === "reward" ? record.reward.mean : record.mean;
+  };
   return {
     id: source.id,
     folder: source.folder,
@@ -44,6 +51,8 @@ export function rowOf(source: RunSource): RunRow {
     seed,
     steps: Number(config.steps ?? 0),
     stepsDone: steps.length,
+    split,
+    measure,
     before: of("before"),
     after: of("after"),
     success: last?.success ?? null,
