@@ -128,6 +128,7 @@ describe("on our own server", () => {
       adam: true,
       clips: true,
       topLogprobs: true,
+      bfloat16: false,
     });
     expect(engine.findings.logprobGap).toBeLessThan(1e-4);
     await engine.dispose();
@@ -156,7 +157,8 @@ describe("on our own server", () => {
     expect(engine.findings).toMatchObject({ adam: true, clips: true, form: { lossFn: "cross_entropy" } });
     expect(engine.findings.logprobGap).toBeGreaterThan(1e-3);
     expect(engine.findings.logprobGap).toBeLessThan(0.02);
-    expect(engine.info.logprobTolerance).toBe(Math.max(0.02, 10 * engine.findings.logprobGap));
+    expect(engine.findings.bfloat16).toBe(true);
+    expect(engine.info.logprobTolerance).toBe(0.25);
     await engine.dispose();
   });
 

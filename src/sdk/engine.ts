@@ -96,8 +96,9 @@ async function openTinker(
     fixedAdam: adam,
     decode: (tokens: readonly TokenId[]) => tokenizer.decode(tokens),
   });
-  const { form, logprobGap } = engine.findings;
+  const { form, logprobGap, bfloat16 } = engine.findings;
   const gap = logprobGap.toExponential(1);
+  const rounded = bfloat16 ? ", log-probs in bfloat16" : "";
   const own = engine.findings.adam ? "" : ", with Adam's settings and clipping of its own";
-  return { engine, device: `Tinker server ${url}: ${form.name}, sampler within ${gap} nats of the trainer${own}` };
+  return { engine, device: `Tinker server ${url}: ${form.name}, sampler within ${gap} nats of the trainer${rounded}${own}` };
 }

@@ -28,7 +28,7 @@ export interface RunRow {
   readonly stepsDone: number;
   /** The split of the run's own evaluations; `before` and `after` are of it, of sampled attempts where there are any. */
   readonly split: string;
-  /** What evaluations measure: the reward where the environment has no success. */
+  /** The measure of its evaluations: the reward where the environment has no success. */
   readonly measure: "success" | "reward";
   readonly before: number | null;
   readonly after: number | null;
@@ -115,7 +115,7 @@ export interface VisitView {
   readonly factor: number | null;
   readonly ratio: number | null;
   readonly learningRate: number;
-  /** Of the largest rate of the step. */
+  /** Learning rate as a share of the largest of the step. */
   readonly rateShare: number;
   readonly weights: readonly number[];
   readonly before: readonly (number | null)[];
