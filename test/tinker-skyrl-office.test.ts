@@ -33,7 +33,7 @@ test.skipIf(home === undefined).each(["grpo", "seeupo"] as const)(
       expect(samplerGapMax).toBeLessThanOrEqual(0.25);
       expect(gradientNorm).toBeGreaterThan(0);
     }
-    expect(existsSync(join(out, "model", "adapter_model.safetensors"))).toBe(true);
+    expect(existsSync(join(out, "model", "adapter", "adapter_model.safetensors"))).toBe(true);
     rmSync(out, { recursive: true });
   },
 );

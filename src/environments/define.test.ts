@@ -56,3 +56,22 @@ test("listed tasks make up the splits that they are listed for", async () => {
   expect(episode.messages).toEqual([{ role: "user", content: "two" }]);
   expect(await episode.score([])).toEqual({ reward: 0.5, scores: { brevity: 1 } });
 });
+
+test("a property that nothing reads is refused where it stands, with the place where it belongs", async () => {
+  const tasks = { train: [{ prompt: "one" }] };
+  const start = () => ({ tools: [], reward: () => 1 });
+  // As plain JavaScript, or a definition of type any, lets them through.
+  const define = (definition: object) => () => defineEnvironment(definition as Parameters<typeof defineEnvironment>[0]);
+  expect(define({ name: "own", tasks, start, reward: () => 1 })).toThrow(/reward.*belongs to what start\(\) returns/s);
+  expect(define({ name: "own", tasks, start, systm: "Be kind." })).toThrow(/systm.*Did you mean "?system/s);
+  expect(define({ name: "own", tasks: tasks.train, start })).toThrow(/a list for each split/);
+  const misspelt = define({ name: "own", tasks, start: () => ({ tools: [], rewards: () => 1 }) })();
+  await expect(async () => misspelt.start(await misspelt.task("train", 0), 1)).rejects.toThrow(/rewards.*reward/s);
+  class Desk {
+    readonly tools = [];
+    count = 0;
+    reward = () => 1;
+  }
+  const own = defineEnvironment({ name: "own", tasks, start: () => new Desk() });
+  expect(await (await own.start(await own.task("train", 0), 1)).score([])).toEqual({ reward: 1 });
+});

@@ -1,5 +1,7 @@
+import { ConfigError } from "../core/errors.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import { type Random, randomStream } from "../core/random.ts";
+import { didYouMean } from "../core/settings.ts";
 import { type Environment, type Episode, type Reply, type Score, type Split, splits, type Task } from "./environment.ts";
 import { responseOf } from "./protocol.ts";
 
@@ -56,6 +58,7 @@ export type DefinedTask<T> = Task & { readonly request: T };
  * Makes an environment of your own tasks. An episode begins with a task's prompt and ends with the model's first message without a tool
  * call, unless `reply` continues it. Rollouts of it can branch if each of its tools is `replayable` or `idempotent`, or if its episodes
  * have `clone`.
+ * @throws ConfigError naming a property that nothing reads
  * @example
  * const sums = defineEnvironment({
  *   name: "sums",
@@ -64,7 +67,12 @@ export type DefinedTask<T> = Task & { readonly request: T };
  * });
  */
 export function defineEnvironment<T extends Request>(definition: EnvironmentDefinition<T>): Environment<DefinedTask<T>> {
+  requireKnown("defineEnvironment", definition, definitionKeys);
   const { name, system, tasks, replayable = true, concurrency, turnRewards } = definition;
+  if (Array.isArray(tasks))
+    throw new ConfigError(`tasks of "${name}"`, "a list", {
+      expected: "a list for each split, such as { train: […], test: […] }",
+    });
   return {
     name,
     replayable,
@@ -146,7 +154,32 @@ function listed<T extends Request>(tasks: Readonly<Record<string, TaskList<T>>>)
   };
 }
 
+const definitionKeys = Object.keys({
+  ...{ name: true, system: true, tasks: true, replayable: true, start: true, demonstrate: true },
+  ...{ open: true, close: true, concurrency: true, turnRewards: true },
+} satisfies Record<keyof EnvironmentDefinition<Request>, true>);
+const episodeKeys = Object.keys({
+  ...{ tools: true, protocol: true, limits: true, call: true, afterTools: true },
+  ...{ close: true, reply: true, reward: true, clone: true },
+} satisfies Record<keyof DefinedEpisode, true>);
+
+/**
+ * Plain JavaScript lets through what nothing reads, and a reward in the wrong place is a reward of 0. An instance of a class may have state of its own.
+ * @throws ConfigError naming the first property that nothing reads
+ */
+function requireKnown(what: string, given: object, known: readonly string[]): void {
+  if (Object.getPrototypeOf(given) !== Object.prototype) return;
+  const unknown = Object.keys(given).find((key) => !known.includes(key));
+  if (unknown === undefined) return;
+  const elsewhere = known === definitionKeys && episodeKeys.includes(unknown);
+  throw new ConfigError(`a property of ${what}`, unknown, {
+    expected: known,
+    hint: elsewhere ? `${unknown} belongs to what start() returns: each episode has its own.` : didYouMean(unknown, known),
+  });
+}
+
 function episodeOf(messages: readonly Message[], defined: DefinedEpisode): Episode {
+  requireKnown("what start() returns", defined, episodeKeys);
   const { tools, protocol, limits } = defined;
   return {
     messages,

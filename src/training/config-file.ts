@@ -4,7 +4,7 @@ import { extname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createJiti } from "jiti";
 import { z } from "zod";
-import { ConfigError } from "../core/errors.ts";
+import { ConfigError, RetrogradeError } from "../core/errors.ts";
 import { parseSettings } from "../core/settings.ts";
 import type { UserConfig } from "./config.ts";
 
@@ -66,6 +66,7 @@ export async function loadModule(file: string, defaultExport = true): Promise<un
       defaultExport ? { default: true } : {},
     );
   } catch (cause) {
+    if (cause instanceof RetrogradeError) throw cause; // of one of our functions that the module calls: it says what is wrong
     throw new ConfigError(file, cause, { expected: "a module that loads", cause });
   }
 }

@@ -15,25 +15,27 @@ export interface FirstPrompt {
 
 /**
  * Starts and closes an episode of an environment's first task, to look at its prompt.
- * @returns undefined if the episode cannot be started: a rollout then reports it with its message
+ * @returns undefined if it has no tasks
+ * @throws what the environment throws
  */
-export async function firstPrompt(environment: Environment, timeoutMs = 120_000): Promise<FirstPrompt | undefined> {
+export async function requireFirstPrompt(environment: Environment, timeoutMs = 120_000): Promise<FirstPrompt | undefined> {
   const split = await splitWithTasks(environment);
   if (split === undefined) return undefined;
-  try {
-    return await withinTime(
-      () =>
-        asForeign(`start() of "${environment.name}"`, async () => {
-          const episode = await environment.start(await environment.task(split, 0), 0);
-          const { messages, tools, protocol } = episode;
-          await episode.close?.();
-          return { messages, tools, ...(protocol === undefined ? {} : { protocol }) };
-        }),
-      timeoutMs,
-    );
-  } catch {
-    return undefined;
-  }
+  return withinTime(
+    () =>
+      asForeign(`start() of "${environment.name}"`, async () => {
+        const episode = await environment.start(await environment.task(split, 0), 0);
+        const { messages, tools, protocol } = episode;
+        await episode.close?.();
+        return { messages, tools, ...(protocol === undefined ? {} : { protocol }) };
+      }),
+    timeoutMs,
+  );
+}
+
+/** The same, and undefined if the episode cannot be started: a rollout then reports it with its message. */
+export function firstPrompt(environment: Environment, timeoutMs?: number): Promise<FirstPrompt | undefined> {
+  return requireFirstPrompt(environment, timeoutMs).catch(() => undefined);
 }
 
 /**

@@ -22,7 +22,7 @@ import { checkShownTools } from "../../sdk/shown-tools.ts";
 import { walls } from "../../tools/python/sandbox.ts";
 import { resolveConfig, type TrainingConfig, type UserConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
-import { firstPrompt } from "../../training/first-prompt.ts";
+import { firstPrompt, requireFirstPrompt } from "../../training/first-prompt.ts";
 import { showDownload } from "../download.ts";
 import { count, duration } from "../format.ts";
 import { commandPrefix } from "../invocation.ts";
@@ -224,9 +224,8 @@ async function describeModel(folder: string): Promise<Finding> {
 async function checkChat(folder: string, config: TrainingConfig, user: UserConfig): Promise<Finding> {
   const tokenizer = loadTokenizer(folder);
   const environment = environmentOf(config, user);
-  const prompt = await firstPrompt(environment);
-  if (prompt === undefined)
-    return { state: "doubtful", text: `"${environment.name}" starts no episode, or has no tasks`, advice: "Run one by hand." };
+  const prompt = await requireFirstPrompt(environment);
+  if (prompt === undefined) return { state: "bad", text: `"${environment.name}" has no tasks` };
   const chat = makeChat(tokenizer, config.chat);
   const notice = await checkShownTools(chat, environment, config);
   const ids = chat.open(prompt.messages, prompt.protocol === undefined ? prompt.tools : []).ids.slice();
