@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { CompletionError } from "../../completions/errors.ts";
 import { ConfigError, RunError } from "../../core/errors.ts";
 import { sampledTokens, type Trajectory } from "../../core/trajectory.ts";
@@ -105,8 +106,11 @@ export async function measure(
       const asked = askedOf(config, player.identity, tasks);
       const folder = folderOf(config, asked.model, resume);
       lock = lockRun(folder);
-      openEvaluation(folder, asked, resume);
-      const { actor, notices, dispose } = await player.open(environment);
+      const begun = openEvaluation(folder, asked, resume);
+      const { actor, notices, dispose } = await player.open(environment).catch((error: unknown) => {
+        if (begun) rmSync(folder, { recursive: true }); // nothing was played
+        throw error;
+      });
       try {
         const plans = decodingPlans(config.evaluation, k);
         screen.line(`Evaluating ${player.name} in "${environment.name}": ${plural(tasks.length, `${split} task`)}`);

@@ -6,7 +6,7 @@ import { remoteSettingsShape } from "../remote/settings.ts";
 export const openenvSettingsSchema = z.strictObject({
   ...remoteSettingsShape,
   /** How long a connection may take to open, in milliseconds. */
-  connectTimeoutMs: z.int().min(1).max(longestTimer).default(10_000),
+  connectTimeoutMs: z.int().min(1).max(longestTimer).default(60_000),
   /**
    * How the model acts. "tools" calls the environment's MCP tools, "schema" calls one tool whose parameters are the action's schema, "text"
    * puts the model's message into one field of the action. "auto" chooses the first two by the server's schema.

@@ -14,7 +14,7 @@ export const verifiersSettingsSchema = z.strictObject({
   /** The renderer of the conversation (package `renderers`), such as "qwen3". Default: chosen by the tokenizer's name, else one without tools. */
   renderer: z.string().optional(),
   /** How long a connection may take to open, in milliseconds. */
-  connectTimeoutMs: z.int().min(1).max(longestTimer).default(10_000),
+  connectTimeoutMs: z.int().min(1).max(longestTimer).default(60_000),
   /** Longest rollout, in milliseconds. */
   rolloutTimeoutMs: z.int().min(1).max(longestTimer).default(1_800_000),
   /** Address of this machine as the environment server reaches it. */

@@ -68,12 +68,12 @@ test("an evaluation that was killed continues, and ends as one that was not", as
 });
 
 test("an evaluation is not written over, nor continued as another", () => {
-  openEvaluation(folder, asked, false);
+  expect(openEvaluation(folder, asked, false)).toBe(true);
   expect(() => openEvaluation(folder, asked, false)).toThrow(/an evaluation already.*--resume/);
   expect(() => openEvaluation(folder, { ...asked, k: 4, world: "x" }, true)).toThrow(
     /k of the evaluation in .* is 3; expected 4/,
   );
-  openEvaluation(folder, { ...asked, model: "the same, named otherwise" }, true);
+  expect(openEvaluation(folder, { ...asked, model: "the same, named otherwise" }, true)).toBe(false);
   appendFileSync(join(folder, "sampled.jsonl"), "{}\n");
   expect(() => playedIn(folder, "sampled")).toThrow(RunError);
   rmSync(join(folder, "evaluation.json"));

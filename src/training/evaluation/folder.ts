@@ -108,9 +108,10 @@ async function digestOf(paths: readonly string[]): Promise<string> {
 
 /**
  * Begins an evaluation's folder, or continues it.
+ * @returns true if it was begun: the folder was new or empty
  * @throws RunError where the folder has other files, an evaluation already, or one of something else, naming the first thing that differs
  */
-export function openEvaluation(folder: string, asked: Asked, resume: boolean): void {
+export function openEvaluation(folder: string, asked: Asked, resume: boolean): boolean {
   const path = files.asked(folder);
   if (!existsSync(path)) {
     if (finishedNames(folder).length > 0)
@@ -119,7 +120,7 @@ export function openEvaluation(folder: string, asked: Asked, resume: boolean): v
         hint: "Choose another one with --out.",
       });
     writeFileAtomic(path, json(asked));
-    return;
+    return true;
   }
   if (!resume)
     throw new RunError(folder, "an evaluation already", {
@@ -130,7 +131,7 @@ export function openEvaluation(folder: string, asked: Asked, resume: boolean): v
   // The digest of the tasks differs too where their number does, and says less.
   const names = [...Object.keys(asked).filter((key) => !["model", "version", "schema", "world"].includes(key)), "world"];
   const name = names.find((key) => JSON.stringify(known[key as keyof Asked]) !== JSON.stringify(asked[key as keyof Asked]));
-  if (name === undefined) return;
+  if (name === undefined) return false;
   throw new RunError(`${name} of the evaluation in ${folder}`, known[name as keyof Asked], {
     expected: `${JSON.stringify(asked[name as keyof Asked])}, as it is asked for now`,
     hint: "An evaluation continues only as it began. Choose another folder with --out.",
