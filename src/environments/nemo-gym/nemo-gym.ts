@@ -9,7 +9,7 @@ import { HttpClient } from "../remote/http.ts";
 import { RemoteEnvError } from "../remote/problem.ts";
 import { type Row, readRows } from "../remote/rows.ts";
 import { keyOf } from "../remote/settings.ts";
-import { notCalled } from "../remote/tool.ts";
+import { errorText, notCalled } from "../remote/tool.ts";
 import { type CreateParams, createParamsSchema, openingOf, outputItems, responseOf } from "./responses.ts";
 import { type NemoGymSettings, nemoGymSettingsSchema } from "./settings.ts";
 
@@ -100,7 +100,7 @@ class NemoGymEpisode implements Episode {
     const { status, text } = await this.#post(path, call.argumentsText ?? JSON.stringify(call.arguments), signal);
     if (status >= 500 || status === 404) throw this.#http.refusal(`POST ${path}`, { status, text });
     const content = cut(text, this.#settings.maxOutput);
-    return status === 200 ? { content } : { content: `Error: ${content}`, valid: false, failure: "invalid" };
+    return status === 200 ? { content } : { content: errorText(content), valid: false, failure: "invalid" };
   }
 
   /** A message without calls is the answer. */

@@ -2,7 +2,7 @@ import type { Message, ToolCall } from "../../core/messages.ts";
 import type { JsonSchema, Tool } from "../../tools/tool.ts";
 import type { CallAnswer, Episode, Reply } from "../environment.ts";
 import { RemoteEnvError } from "../remote/problem.ts";
-import { notCalled } from "../remote/tool.ts";
+import { errorText, notCalled } from "../remote/tool.ts";
 import { type OpenenvSession, RefusedStep } from "./session.ts";
 import type { OpenenvSettings } from "./settings.ts";
 import { observationText, toolAnswer } from "./show.ts";
@@ -92,7 +92,7 @@ export class OpenenvEpisode implements Episode {
           : { content: observationText(answer.observation, this.#settings) };
       return { ...shown, ...this.#reward(answer), done: answer.done };
     } catch (error) {
-      return { content: `Error: ${this.#told(error).value}`, valid: false, failure: "invalid" };
+      return { content: errorText(String(this.#told(error).value)), valid: false, failure: "invalid" };
     }
   }
 
@@ -108,7 +108,7 @@ export class OpenenvEpisode implements Episode {
         messages: [{ role: "user", content: observationText(answer.observation, this.#settings) }],
       };
     } catch (error) {
-      return { done: false, messages: [{ role: "user", content: `Error: ${this.#told(error).value}` }] };
+      return { done: false, messages: [{ role: "user", content: errorText(String(this.#told(error).value)) }] };
     }
   }
 

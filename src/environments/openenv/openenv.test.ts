@@ -79,6 +79,7 @@ test("tools are listed and called; a tool's error, a wrong call and the server's
     ),
     bad: seen({ tool_name: "bad", result: { content: [{ type: "text", text: "boom" }], is_error: true } }),
     wrong: seen({ tool_name: "wrong", result: null, error: { error_type: "invalid_args", message: "a is missing" } }),
+    prefixed: seen({ tool_name: "prefixed", error: { error_type: "invalid_args", message: "Error: b is missing" } }),
     slow: seen({ tool_name: "slow", error: { error_type: "timeout", message: "30 s" } }),
     value: seen({ tool_name: "value", result: { n: 1 }, question: "What next?" }),
     raises: { type: "error", data: { code: "EXECUTION_ERROR", message: "division by zero" } },
@@ -105,6 +106,7 @@ test("tools are listed and called; a tool's error, a wrong call and the server's
   expect(await call("good")).toEqual({ content: "fine", done: false });
   expect(await call("bad")).toEqual({ content: "boom", failure: "error", done: false });
   expect(await call("wrong")).toEqual({ content: "Error: a is missing", valid: false, failure: "invalid", done: false });
+  expect(await call("prefixed")).toMatchObject({ content: "Error: b is missing" });
   expect(await call("slow")).toMatchObject({ failure: "timeout" });
   expect(await call("value")).toMatchObject({ content: '{"n":1}\nWhat next?' });
   expect(await problem(call("raises"))).toBe("refused");

@@ -1,5 +1,6 @@
 import { cut } from "../../tools/cut.ts";
 import type { CallAnswer } from "../environment.ts";
+import { errorText } from "../remote/tool.ts";
 import type { OpenenvSettings } from "./settings.ts";
 import { toolErrorSchema } from "./wire.ts";
 
@@ -32,7 +33,7 @@ export function toolAnswer(
     const { error_type: kind, message } = failed.data;
     const wrong = kind === "invalid_args" || kind === "tool_not_found";
     return {
-      content: cut(`Error: ${message}`, settings.maxOutput),
+      content: cut(errorText(message), settings.maxOutput),
       ...(wrong ? { valid: false, failure: "invalid" as const } : { failure: kind === "timeout" ? "timeout" : "error" }),
     };
   }

@@ -6,7 +6,7 @@ import { type CallAnswer, type Environment, type Episode, type Reply, type Split
 import { HttpClient } from "../remote/http.ts";
 import { SameStart } from "../remote/same-start.ts";
 import { keyOf } from "../remote/settings.ts";
-import { notCalled } from "../remote/tool.ts";
+import { errorText, notCalled } from "../remote/tool.ts";
 import { OrsSession, ToolRaised } from "./session.ts";
 import { type OrsSettings, orsSettingsSchema } from "./settings.ts";
 import { blocksText, countSchema, namesSchema, splitsSchema } from "./wire.ts";
@@ -150,7 +150,7 @@ class OrsEpisode implements Episode {
     if (!this.tools.some(({ name }) => name === call.name)) return undefined;
     const { maxOutput, rewards, executionErrors } = this.#settings;
     const wrong = (message: string): CallAnswer => ({
-      content: cut(`Error: ${message}`, maxOutput),
+      content: cut(errorText(message), maxOutput),
       valid: false,
       failure: "invalid",
     });

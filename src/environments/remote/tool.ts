@@ -6,3 +6,8 @@ export function notCalled(): never {
     expected: "a call through the episode",
   });
 }
+
+/** A server's message about a failed call, as the model reads it. Some servers begin it with "Error:" themselves. */
+export function errorText(message: string): string {
+  return message.startsWith("Error:") ? message : `Error: ${message}`;
+}
