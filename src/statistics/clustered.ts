@@ -53,6 +53,8 @@ function crossedError(values: SeedsByTasks): { readonly middle: number; readonly
 }
 
 export interface CrossedTest {
+  /** The mean, with the interval that excludes 0 where p is below 0.05. */
+  readonly difference: Estimate;
   /** Two-sided, of "the mean is 0", over seeds and tasks. */
   readonly pValue: number;
   /** The smallest mean that four of five such studies would call different from 0 at the level 0.05. */
@@ -62,7 +64,7 @@ export interface CrossedTest {
 /**
  * Tests whether the mean of paired differences over seeds and tasks is 0, by the variance of `seedsAndTasksInterval`:
  *
- *   p = 2·P(t_df > |mean| / √Var),   smallest = (t_{df, 0.975} + t_{df, 0.8}) · √Var
+ *   p = 2·P(t_df > |mean| / √Var),   low, high = mean ∓ t_{df, 0.975} · √Var,   smallest = (t_{df, 0.975} + t_{df, 0.8}) · √Var
  *
  * The smallest is at least what six pairs in one direction make, the fewest that an exact test calls different.
  * @param differences by seed and task; at least two of each
@@ -74,8 +76,14 @@ export function crossedTest(differences: SeedsByTasks): CrossedTest {
   const { middle, error, freedom } = crossedError(differences);
   const least = 6 / (seeds * tasks);
   // All differences are equal: what their signs alone say.
-  if (error === 0) return { pValue: middle === 0 ? 1 : 2 ** (1 - seeds * tasks), smallest: least };
+  if (error === 0) {
+    const pValue = middle === 0 ? 1 : 2 ** (1 - seeds * tasks);
+    const half = middle === 0 ? least : 0;
+    return { difference: { mean: middle, low: middle - half, high: middle + half }, pValue, smallest: least };
+  }
+  const half = studentQuantile(0.975, freedom) * error;
   return {
+    difference: { mean: middle, low: middle - half, high: middle + half },
     pValue: Math.min(1, 2 * (1 - studentCdf(Math.abs(middle) / error, freedom))),
     smallest: Math.max(least, (studentQuantile(0.975, freedom) + studentQuantile(0.8, freedom)) * error),
   };

@@ -154,6 +154,11 @@ test("the test over seeds and tasks rejects a true null in about one of twenty s
   const smallest = mean(Array.from({ length: 50 }, () => crossedTest(study(0)).smallest));
   expect(rejected(smallest)).toBeGreaterThan(0.7);
   expect(rejected(smallest)).toBeLessThan(0.93);
+  // The interval excludes 0 where p is below 0.05, and nowhere else.
+  for (let i = 0; i < 100; i++) {
+    const { difference, pValue } = crossedTest(study(smallest / 2));
+    expect(difference.low > 0 || difference.high < 0).toBe(pValue < 0.05);
+  }
 });
 
 test("the test over seeds and tasks and the interval tell the same story", () => {
@@ -169,7 +174,7 @@ test("the test over seeds and tasks and the interval tell the same story", () =>
       [0, 0],
       [0, 0],
     ]),
-  ).toEqual({ pValue: 1, smallest: 1.5 });
+  ).toEqual({ difference: { mean: 0, low: -1.5, high: 1.5 }, pValue: 1, smallest: 1.5 });
   expect(
     crossedTest([
       [0.5, 0.5],

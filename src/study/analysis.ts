@@ -214,10 +214,7 @@ function compare(
     pairs.map(([from]) => from),
     pairs.map(([, to]) => to),
   );
-  const bound = Math.max(1, ...differences.flat().map(Math.abs));
-  const difference = seedsAndTasksInterval(differences, { seed: intervalSeed, range: [-bound, bound] });
-  const { pValue, smallest } = crossedTest(differences);
-  return [{ ...{ first, second, outcome, seeds: pairs.length, tasks: differences[0].length }, difference, pValue, smallest }];
+  return [{ ...{ first, second, outcome, seeds: pairs.length, tasks: differences[0].length }, ...crossedTest(differences) }];
 }
 
 function corrected(comparisons: readonly Omit<Comparison, "corrected">[]): Comparison[] {

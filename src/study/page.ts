@@ -54,7 +54,7 @@ function stateOf(study: Study, { world, title, planned, done, atOtherRates, arms
   const empty = arms.filter(({ rates }) => rates.length === 0).map(({ title }) => title);
   return [
     `**${title}.** ${about}`,
-    pending === undefined ? "" : `Not started: ${pending}`,
+    pending === undefined ? "" : `${done.tuning + done.reported === 0 ? "Not started" : "No more can start"}: ${pending}`,
     `${done.tuning + done.reported} of ${planned.tuning + planned.reported} planned runs are done: ` +
       `${done.tuning} of ${planned.tuning} that choose rates, ${done.reported} of ${planned.reported} that are reported.`,
     done.tuning > 0 && untried.length > 0 ? `Not tried at any arm: the learning rates ${untried.join(", ")}.` : "",
@@ -174,7 +174,7 @@ function explanations({ measure, rates, tuningSeeds }: Study): string[] {
       "A run that the engine stopped counts as 0 from there on.",
     `The good range has the rates around the best one whose value is within ${points(goodWithin)} points of it; ≤ and ≥ mark a range that reaches the last rate that was tried.`,
     "*Area* is the mean height of the held-out curve up to what every run has spent. The curve, and what it has at the start, is of sampled attempts at the first tasks of the split.",
-    "Comparisons are paired by seed and task. p-values are corrected by Holm's method over all comparisons of the world. The smallest difference is the one that four of five such " +
+    "Comparisons are paired by seed and task. p-values are corrected by Holm's method over all comparisons of the world, and intervals are not. The smallest difference is the one that four of five such " +
       "studies would have seen without the correction.",
   ];
 }
