@@ -9,6 +9,8 @@ export interface Screen {
   /** False without a terminal: `status` then shows nothing. */
   readonly live: boolean;
   line(text?: string): void;
+  /** A line with an address that this program made up: its key is for the reader, and no other line shows one. */
+  address(label: string, url: string): void;
   /** Replaces the last line. */
   status(text: string): void;
   /** Takes the last line away. */
@@ -35,14 +37,13 @@ export function createScreen(stream: TextStream): Screen {
     stream.write(`\r${paint.dim(next)}\x1b[K`);
     shown = next;
   };
+  const write = (text: string) => stream.write(shown === "" ? `${text}\n` : `\r${text}\x1b[K\n${paint.dim(shown)}`);
   return {
     paint,
     width,
     live,
-    line: (given = "") => {
-      const text = printableLine(given);
-      stream.write(shown === "" ? `${text}\n` : `\r${text}\x1b[K\n${paint.dim(shown)}`);
-    },
+    line: (text = "") => write(printableLine(text)),
+    address: (label, url) => write(`${printable(label)}: ${url}`),
     status: (text) => {
       if (live) replace(text);
     },

@@ -27,7 +27,7 @@ export async function dashboardCommand(
     if (beside) return startDashboard({ ...options, port: 0 });
     throw error;
   });
-  screen.line(`Dashboard: ${dashboard.url}`);
+  screen.address("Dashboard", dashboard.url);
   screen.line(screen.paint.dim("Ctrl-C ends it."));
   if (open) openBrowser(dashboard.url);
   await new Promise<void>((ended) => {
