@@ -25,7 +25,7 @@ interface Answer {
 async function ask(body: object) {
   const response = await fetch(`${server.baseUrl}/v1/chat/completions`, {
     method: "POST",
-    body: JSON.stringify({ model: "office", messages: [{ role: "user", content: "Hello" }], max_tokens: 4, ...body }),
+    body: JSON.stringify({ model: "office", messages: [{ role: "user", content: "Hello" }], max_tokens: 4, seed: 2, ...body }),
   });
   const json: Answer = JSON.parse(await response.text());
   return { status: response.status, json };
