@@ -214,7 +214,16 @@ function compare(
     pairs.map(([from]) => from),
     pairs.map(([, to]) => to),
   );
-  return [{ ...{ first, second, outcome, seeds: pairs.length, tasks: differences[0].length }, ...crossedTest(differences) }];
+  const { difference, pValue, smallest } = crossedTest(differences);
+  // Student's t with a degree of freedom or two reaches beyond what values can differ by.
+  const bound = Math.max(1, ...differences.flat().map(Math.abs));
+  return [
+    {
+      ...{ first, second, outcome, seeds: pairs.length, tasks: differences[0].length, pValue },
+      difference: { ...difference, low: Math.max(-bound, difference.low), high: Math.min(bound, difference.high) },
+      smallest: Math.min(bound, smallest),
+    },
+  ];
 }
 
 function corrected(comparisons: readonly Omit<Comparison, "corrected">[]): Comparison[] {
