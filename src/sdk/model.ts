@@ -28,6 +28,9 @@ export function bundledModels(): string[] {
 
 const bundledPrefix = "bundled:";
 
+/** The bundled model that an own task is taught with: one that is in the package. */
+const modelToTeach = "office-classic";
+
 /** True if an environment has a model of its own. */
 export function hasBundledModel(environment: string): boolean {
   return bundledModels().includes(environment);
@@ -43,7 +46,7 @@ function bundledModel(model: string, environment: string): string {
     expected: `a model for the environment "${environment}": a folder, a run's folder or a name on the Hugging Face Hub`,
     hint:
       `The bundled models know only their own worlds (${names.join(", ")}). Name a model that was trained to call tools, such as ` +
-      `"Qwen/Qwen3-0.6B", or teach a bundled one your task by demonstrations: retrograde sft --model ${bundledPrefix}${names.at(-1)}.`,
+      `"Qwen/Qwen3-0.6B", or teach a bundled one your task by demonstrations: retrograde sft --model ${bundledPrefix}${modelToTeach}.`,
   });
 }
 
