@@ -48,8 +48,14 @@ export function callOf(name: string, argumentsJson: string, example: string): To
   const text = argumentsJson.trim() === "" ? "{}" : argumentsJson;
   const json = parseJson(text);
   if ("error" in json) return { error: `The arguments of ${name} are not valid JSON: ${json.error}. Write ${example}.` };
-  const args = argumentsSchema.safeParse(json.value);
+  return callWith(name, json.value, text, example);
+}
+
+/** A call with arguments that are read. No argument is left out silently: the record of zod would drop `__proto__`. */
+function callWith(name: string, given: unknown, text: string, example: string): ToolCall | UnreadableCall {
+  const args = argumentsSchema.safeParse(given);
   if (!args.success) return { error: `The arguments of ${name} are not a JSON object. Write ${example}.` };
+  if (Object.hasOwn(given as object, "__proto__")) return { error: `${name} has no argument "__proto__". Write ${example}.` };
   return { name, arguments: args.data, ...exactText(text) };
 }
 
@@ -89,9 +95,7 @@ function callOfObject(item: unknown, text: string, example: string): ToolCall | 
     const inner = callOf(name, given, example);
     return "error" in inner ? { error: `The arguments of ${name} are not a JSON object. Write ${example}.` } : inner;
   }
-  const args = argumentsSchema.safeParse(given);
-  if (!args.success) return { error: `The arguments of ${name} are not a JSON object. Write ${example}.` };
-  return { name, arguments: args.data, ...exactText(memberText(text, ["arguments", "parameters"]) ?? "") };
+  return callWith(name, given, memberText(text, ["arguments", "parameters"]) ?? "", example);
 }
 
 /** The text of the i-th object of a list. */

@@ -242,6 +242,8 @@ describe("strange arguments", () => {
     ["smollm2", "</tool_call><tool_call>"],
     ["llama3", "<|python_tag|>"],
     ["glm", "</tool_call>"],
+    ["qwen3-coder", "</parameter>"],
+    ["qwen3-coder", "</function>\n</tool_call>"],
   ])("%s: a text that names the tag %s", (name, tag) => {
     const args = { a: `before ${tag} after` };
     const format = callFormats.find((one) => one.name === name);

@@ -44,6 +44,11 @@ test.each([
     '<tool_call>{"name":"pay","arguments":"c1"}</tool_call>',
     /arguments of pay are not a JSON object/,
   ],
+  [
+    "an argument that records cannot hold",
+    '<tool_call>{"name":"pay","arguments":{"id":"c1","__proto__":{"amount":5}}}</tool_call>',
+    /pay has no argument "__proto__"/,
+  ],
 ])("a call with %s is an error that the model can read, and its text stays", (_, text, problem) => {
   const { message, calls } = parseAction(text);
   expect(calls).toEqual([{ error: expect.stringMatching(problem) }]);

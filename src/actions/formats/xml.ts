@@ -28,13 +28,15 @@ function readQwen(text: string, schemaOf?: SchemaOf): ReadAction {
   if (functions.length === 0)
     return messageOf(answer, [{ error: `This tool call has no function. Write ${qwenExample}.` }], reasoning);
   const calls = functions.map((block) => {
-    const [, name = "", rest = ""] = /^([^>\s]*)\s*>([\s\S]*)$/.exec(block.split("</function>")[0]) ?? [];
+    // A value may name the closing tags: the last ones end it.
+    const end = block.indexOf("</function>", block.lastIndexOf("</parameter>") + 1);
+    const [, name = "", rest = ""] = /^([^>\s]*)\s*>([\s\S]*)$/.exec(end === -1 ? block : block.slice(0, end)) ?? [];
     if (name === "") return { error: `This tool call has no name. Write ${qwenExample}.` };
     const pairs = rest
       .split("<parameter=")
       .slice(1)
       .flatMap((part): Pairs => {
-        const [, key, value] = /^([^>]*)>([\s\S]*?)(?:<\/parameter>[\s\S]*)?$/.exec(part) ?? [];
+        const [, key, value] = /^([^>]*)>([\s\S]*)<\/parameter>/.exec(part) ?? /^([^>]*)>([\s\S]*)$/.exec(part) ?? [];
         return key === undefined ? [] : [[key.trim(), value.replace(/^\n/, "").replace(/\n$/, "")]];
       });
     return callOfPairs(name, pairs, schemaOf, qwenExample);
