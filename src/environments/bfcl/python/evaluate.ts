@@ -4,6 +4,7 @@ import { bind, call } from "./functions.ts";
 import { getAttribute } from "./methods.ts";
 import type { Keyword, Loop, Node } from "./nodes.ts";
 import { add, negate } from "./numbers.ts";
+import { Bytes } from "./objects.ts";
 import { compare, contains, equal, getItem, iterate, length, truth } from "./operators.ts";
 import { repr, str } from "./text.ts";
 import { Dict, isInt, isNumber, PyError, PyObject, PySet, Tuple, typeError, typeName, type Value, valueError } from "./values.ts";
@@ -227,6 +228,7 @@ function holds(a: Value, operator: string, b: Value): boolean {
 
 function slice(value: Value, { from, to, step }: Extract<Node, { type: "slice" }>, names: Names): Value {
   const bounds = [from, to, step].map((node) => (node === undefined ? null : evaluate(node, names)));
+  if (value instanceof Bytes) return new Bytes(sliceItems([...value.characters], bounds[0], bounds[1], bounds[2]).join(""));
   if (!(typeof value === "string" || Array.isArray(value) || value instanceof Tuple)) {
     if (value instanceof Dict) throw typeError("unhashable type: 'slice'");
     throw typeError(`'${typeName(value)}' object is not subscriptable`);

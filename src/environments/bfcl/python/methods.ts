@@ -1,3 +1,4 @@
+import { bytesMethods } from "./bytes-methods.ts";
 import { isDigit, splitLines, splitWords, strip } from "./characters.ts";
 import { formatValue } from "./format.ts";
 import { attributeError, Builtin, Module } from "./functions.ts";
@@ -5,8 +6,8 @@ import { compare, contains, equal, iterate, KeyError, length } from "./operators
 import { repr, str } from "./text.ts";
 import { Dict, isInt, isNumber, PyError, PyObject, PySet, Tuple, typeError, typeName, type Value, valueError } from "./values.ts";
 
-type Method<T> = (self: T, positional: readonly Value[], keywords: ReadonlyMap<string, Value>) => Value;
-type Methods<T> = Readonly<Record<string, Method<T>>>;
+export type Method<T> = (self: T, positional: readonly Value[], keywords: ReadonlyMap<string, Value>) => Value;
+export type Methods<T> = Readonly<Record<string, Method<T>>>;
 
 const none: ReadonlyMap<string, Value> = new Map();
 
@@ -22,7 +23,7 @@ export function getAttribute(value: Value, name: string): Value {
   if (value instanceof PyObject) {
     const attribute = value.attribute(name);
     if (attribute !== undefined) return attribute;
-    throw value instanceof Module ? value.missing(name) : attributeError(value, name);
+    if (value instanceof Module) throw value.missing(name);
   }
   if (isNumber(value) && (name === "real" || name === "imag")) return partOf(value, name);
   const method = methodOf(value, name);
@@ -341,7 +342,17 @@ const int: Methods<bigint | boolean> = {
   bit_length: (self) => BigInt(BigInt(self) === 0n ? 0 : (BigInt(self) < 0n ? -BigInt(self) : BigInt(self)).toString(2).length),
 };
 
-const tables: Readonly<Record<string, unknown>> = { str: text, list, tuple, dict, set, float, int, bool: int };
+const tables: Readonly<Record<string, unknown>> = {
+  str: text,
+  bytes: bytesMethods,
+  list,
+  tuple,
+  dict,
+  set,
+  float,
+  int,
+  bool: int,
+};
 
 /** Python's `sorted(items)`. */
 export function sorted(items: Value, key: ((item: Value) => Value) | undefined, reverse: boolean): Value[] {

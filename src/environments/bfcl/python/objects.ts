@@ -82,6 +82,10 @@ export class Bytes extends PyObject {
     return this.characters.length;
   }
 
+  override attribute(name: string): Value | undefined {
+    return name === "__iter__" ? [...this.characters].map((character) => BigInt(character.charCodeAt(0))) : undefined;
+  }
+
   override equals(other: Value): boolean {
     return other instanceof Bytes && other.characters === this.characters;
   }

@@ -1,6 +1,6 @@
-import { Complex } from "./objects.ts";
+import { Bytes, Complex } from "./objects.ts";
 import { recursionError, repr } from "./text.ts";
-import { Dict, isNumber, PyError, PyObject, PySet, Tuple, typeError, typeName, type Value } from "./values.ts";
+import { Dict, isInt, isNumber, PyError, PyObject, PySet, Tuple, typeError, typeName, type Value, valueError } from "./values.ts";
 
 /** Python's truth of a value. */
 export function truth(value: Value): boolean {
@@ -122,8 +122,10 @@ export function contains(container: Value, item: Value): boolean {
     for (const member of itemsOf(container)) if (member === item || equal(member, item)) return true;
     return false;
   }
-  if (typeName(container) === "bytes") {
-    if (typeof item === "string") throw typeError("a bytes-like object is required, not 'str'");
+  if (container instanceof Bytes) {
+    if (item instanceof Bytes) return container.characters.includes(item.characters);
+    if (!isInt(item)) throw typeError(`a bytes-like object is required, not '${typeName(item)}'`);
+    if (Number(item) < 0 || Number(item) > 255) throw valueError("byte must be in range(0, 256)");
   }
   const members = container instanceof PyObject ? container.attribute("__iter__") : undefined;
   if (members !== undefined) return contains(members, item);
@@ -179,10 +181,11 @@ export function getItem(container: Value, key: Value): Value {
   if (Array.isArray(container)) return at(container, key, "list");
   if (container instanceof Tuple) return at(container.items, key, "tuple");
   if (typeof container === "string") return at([...container], key, "string");
+  if (container instanceof Bytes) return at(iterate(container), key, "byte");
   throw typeError(`'${typeName(container)}' object is not subscriptable`);
 }
 
-function at(items: readonly Value[], key: Value, name: "list" | "tuple" | "string"): Value {
+function at(items: readonly Value[], key: Value, name: "list" | "tuple" | "string" | "byte"): Value {
   if (typeof key !== "bigint" && typeof key !== "boolean") {
     const type = typeName(key);
     throw typeError(
@@ -193,7 +196,7 @@ function at(items: readonly Value[], key: Value, name: "list" | "tuple" | "strin
   }
   const index = Number(key);
   const item = items[index < 0 ? items.length + index : index];
-  if (item === undefined) throw new PyError("IndexError", `${name} index out of range`);
+  if (item === undefined) throw new PyError("IndexError", name === "byte" ? "index out of range" : `${name} index out of range`);
   return item;
 }
 

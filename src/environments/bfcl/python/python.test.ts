@@ -18,6 +18,23 @@ function run(source: string): string {
 
 // Recorded with CPython 3.11.
 test.each([
+  ["b'\\xe9A'.lower()", "b'\\xe9a'"],
+  ["b'x/'.rstrip('/')", "TypeError: a bytes-like object is required, not 'str'"],
+  ["b'x/'.rstrip(b'/')", "b'x'"],
+  ["b'/x'.startswith('/')", "TypeError: startswith first arg must be bytes or a tuple of bytes, not str"],
+  ["b'/x'.startswith((b'a', '/'))", "TypeError: a bytes-like object is required, not 'str'"],
+  ["b'a b  c'.split()", "[b'a', b'b', b'c']"],
+  ["b'a/b'.split(b'')", "ValueError: empty separator"],
+  ["b'a\\nb\\r\\nc\\n'.splitlines()", "[b'a', b'b', b'c']"],
+  ["b'12'.isdigit()", "True"],
+  ["[*b'ab']", "[97, 98]"],
+  ["b'abc'[-1]", "99"],
+  ["b'abc'[5]", "IndexError: index out of range"],
+  ["b'abc'[::-1]", "b'cba'"],
+  ["b'b' in b'abc'", "True"],
+  ["'b' in b'abc'", "TypeError: a bytes-like object is required, not 'str'"],
+  ["256 in b'abc'", "ValueError: byte must be in range(0, 256)"],
+  ["\n\n1", "1"],
   ["[0.1, 0.1 + 0.2, 1e16, 1e-5, -0.0, 750.0]", "[0.1, 0.30000000000000004, 1e+16, 1e-05, -0.0, 750.0]"],
   ["[1e22, 5e-324, 0.0001, 9999999999999998.0, 1.5e-7]", "[1e+22, 5e-324, 0.0001, 9999999999999998.0, 1.5e-07]"],
   ["[round(2.5, 0), round(2.675, 2), round(0.125, 2), round(1234.5, -2)]", "[2.0, 2.67, 0.12, 1200.0]"],

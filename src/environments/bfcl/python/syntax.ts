@@ -31,10 +31,15 @@ class Parser extends AtomParser {
       if (this.next.level > 0) this.fail();
       throw syntaxError("invalid syntax", 0);
     }
+    this.skipEmptyLines();
     const node = this.expressionList();
-    while (this.next.text === "\n" && this.next.kind === "operator") this.at++;
+    this.skipEmptyLines();
     if (this.next.kind !== "end" || this.next.level > 0) this.fail();
     return node;
+  }
+
+  private skipEmptyLines(): void {
+    while (this.next.text === "\n" && this.next.kind === "operator") this.at++;
   }
 
   /** Items with commas between them: a tuple, if there is a comma. */
