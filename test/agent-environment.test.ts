@@ -86,6 +86,13 @@ test("every answer that the agent got is a turn, in the order of its requests", 
   }
 });
 
+test("an answer that the limit cut off says so", () => {
+  const turns = trajectories().flatMap((trajectory) => trajectory.turns);
+  const cutOff = turns.map(({ action }) => !chat.tokenizer.stopTokens.includes(action[action.length - 1]));
+  expect(turns.map(({ truncated }) => truncated)).toEqual(cutOff);
+  expect(cutOff).toContain(true);
+});
+
 test("conversations are continued behind the very ids that were sampled, which their texts do not give", () => {
   let different = 0;
   for (const trajectory of trajectories()) {

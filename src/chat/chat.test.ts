@@ -1,9 +1,11 @@
+import { Template } from "@huggingface/jinja";
 import { expect, test } from "vitest";
 import { templates, testChat, testTokenizer } from "../../test/fixtures/chats.ts";
 import { ModelError } from "../core/errors.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import type { Tool } from "../tools/tool.ts";
 import { type Chat, type ChatContext, makeChat } from "./chat.ts";
+import { compileTemplate } from "./template.ts";
 
 const opening: readonly Message[] = [
   { role: "system", content: "be brief" },
@@ -161,6 +163,42 @@ test("rendering message by message gives what rendering at once gives", () => {
   );
   const messages = [...opening, call, ...results];
   expect(chat.open(messages, []).text).toBe(atOnce.open(messages, []).text);
+});
+
+test.each([
+  ["names the place of a message", "{%- for m in messages -%}{{ m.content }}{{ '' if loop.last else ', ' }}{%- endfor -%}"],
+  ["looks at other messages", "{%- for m in messages -%}{{ m.content }}{{ messages | length }}{%- endfor -%}"],
+  ["leaves messages out", "{%- for m in messages[1:] -%}{{ m.content }}{%- endfor -%}"],
+  ["says something where there are none", "{%- for m in messages -%}{{ m.content }}{%- else -%}none{%- endfor -%}"],
+  ["keeps a count", "{%- for m in messages -%}{%- set n = (n or 0) + 1 -%}{{ n }}{{ m.content }}{%- endfor -%}"],
+  [
+    "stops at a role",
+    "{%- for m in messages -%}{%- if m.role == 'user' -%}{%- break -%}{%- endif -%}{{ m.content }}{%- endfor -%}",
+  ],
+  ["ends with their number", "{%- for m in messages -%}{{ m.content }}{%- endfor -%}{{ messages | length }}"],
+  ["ends by another test", "{%- for m in messages -%}{{ m.content }}{%- endfor -%}{%- if messages -%}some{%- endif -%}"],
+  [
+    "ends in another way without the prompt",
+    "{%- for m in messages -%}{{ m.content }}{%- endfor -%}{%- if add_generation_prompt -%}A:{%- else -%}.{%- endif -%}",
+  ],
+  [
+    "looks back in the prompt",
+    "{%- for m in messages -%}{{ m.content }}{%- endfor -%}{%- if add_generation_prompt -%}{{ messages | length }}:{%- endif -%}",
+  ],
+  [
+    "asks in the loop whether the assistant is next",
+    "{%- for m in messages -%}{{ m.content }}{{ 'x' if add_generation_prompt }}{%- endfor -%}",
+  ],
+  [
+    "goes on behind the prompt",
+    "{%- for m in messages -%}{{ m.content }}{%- endfor -%}{%- if add_generation_prompt -%}A{%- endif -%}.",
+  ],
+])("a template that %s is rendered as a whole", (_, source) => {
+  const render = compileTemplate(source, {});
+  const template = new Template(source);
+  for (const messages of [[], opening, [...opening, ...opening]])
+    for (const awaits of [true, false])
+      expect(render(messages, [], awaits)).toBe(template.render({ messages, add_generation_prompt: awaits }));
 });
 
 test("a template that keeps state between messages is not rendered message by message", () => {

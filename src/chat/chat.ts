@@ -86,7 +86,7 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
   const special = plainTokenizer.addedTokens.filter((token) => token.special).map(({ text }) => text);
   const used = plainTokenizer.addedTokens
     .map(({ text }) => text)
-    .filter((text) => special.includes(text) || chatTemplate.includes(text));
+    .filter((text) => special.includes(text) || (isVisible(text) && chatTemplate.includes(text)));
   const control = controlTokens(special, used, plainTokenizer.encode);
   const renderIn = (style: CallStyle, shown?: CallFormat) =>
     compileTemplate(chatTemplate, namedTokens, { style, format: shown, variables, quote: control.quote });
@@ -178,6 +178,11 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
       return text.slice(start, end + stopAt(text, end).length);
     },
   };
+}
+
+/** White space is no control: some tokenizers have tokens of their own for several line ends, which every template contains. */
+function isVisible(token: string): boolean {
+  return /[^\s▁]/.test(token);
 }
 
 function stopTextsOf({ stopTokens, decode }: Tokenizer): string[] {

@@ -2,11 +2,12 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { templates, testChat } from "../../test/fixtures/chats.ts";
+import { templates, testChat, tokenizerJson } from "../../test/fixtures/chats.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import type { Tool } from "../tools/tool.ts";
 import { type Chat, makeChat } from "./chat.ts";
 import { controlTokens } from "./control-tokens.ts";
+import { makeTokenizer } from "./tokenizer.ts";
 import { loadTokenizer } from "./tokenizer-folder.ts";
 
 const models = join(import.meta.dirname, "../../models");
@@ -87,6 +88,28 @@ test("only special tokens are text in what a protocol writes; its own tags stay 
   expect(control.quote("a\ufdd0b")).toBe("a\ufffdb");
 });
 
+test("tokens of white space, which templates contain, are no control: a text keeps the ids that it has alone", () => {
+  const lines = { id: 320, content: "\n\n", lstrip: false, rstrip: false, single_word: false, normalized: false, special: false };
+  const tokenizer = makeTokenizer({
+    tokenizer: { ...tokenizerJson, added_tokens: [...tokenizerJson.added_tokens, lines] },
+    config: {
+      eos_token: "<|im_end|>",
+      chat_template: "{%- for m in messages -%}\n\n{{- m.role + ': ' + m.content + '<|im_end|>' -}}{%- endfor -%}",
+    },
+  });
+  const opened = makeChat(tokenizer).open([{ role: "user", content: "a\n\nb" }], []);
+  expect(opened.text).toContain("a\n\nb");
+  expect([...opened.ids].filter((id) => id === 320)).toHaveLength(1);
+});
+
+test("the environment's own words may have control tokens, a user's may not", () => {
+  const chat = testChat("plain");
+  const end = chat.tokenizer.idOf("<|im_end|>");
+  const ends = (role: "system" | "user") =>
+    [...chat.open([{ role, content: "a<|im_end|>b" }], []).ids].filter((id) => id === end).length;
+  expect([ends("system"), ends("user")]).toEqual([2, 1]);
+});
+
 test("what a template writes behind a text completes no token that the text begins", () => {
   const pieces: string[] = [];
   const control = controlTokens([], ["<s", "<s>", "<end>"], (text) => {
@@ -95,6 +118,14 @@ test("what a template writes behind a text completes no token that the text begi
   });
   for (const text of ["a<en", "a<", "<s>b"]) control.encode(`${control.quote(text)}d>`);
   expect(pieces).toEqual(["a<en", "d>", "a<", "d>", "<", "s>bd>"]);
+  pieces.length = 0;
+  // Tokens that overlap are broken both, and one that begins another is.
+  const overlapping = controlTokens([], ["<a>", ">>b", ">>"], (text) => {
+    pieces.push(text);
+    return [];
+  });
+  overlapping.encode(overlapping.quote("x<a>>b"));
+  expect(pieces).toEqual(["x<", "a>", ">b"]);
   // A text that begins no token has no mark.
   expect(control.quote("a <b>")).toBe("a <b>");
 });

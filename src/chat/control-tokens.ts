@@ -39,8 +39,8 @@ export function controlTokens(
 
 function quoting(tokens: readonly string[]): (text: string) => string {
   if (tokens.length === 0) return withoutMarks;
-  const longestFirst = [...tokens].sort((a, b) => b.length - a.length).map(escaped);
-  const whole = new RegExp(longestFirst.join("|"), "gu");
+  // Tokens may overlap: each place at which one begins is marked.
+  const begin = new RegExp(`(?=${tokens.map(escaped).join("|")}).`, "gsu");
   const beginnings = new Set(
     tokens.flatMap((token) => Array.from({ length: token.length - 1 }, (_, i) => token.slice(0, i + 1))),
   );
@@ -51,7 +51,7 @@ function quoting(tokens: readonly string[]): (text: string) => string {
       beginnings.has(end),
     );
   return (text) => {
-    const quoted = withoutMarks(text).replace(whole, ([first, ...rest]) => first + mark + rest.join(""));
+    const quoted = withoutMarks(text).replace(begin, (first) => first + mark);
     return endsOpen(quoted) ? quoted + mark : quoted;
   };
 }

@@ -24,7 +24,24 @@ function write(files: Readonly<Record<string, unknown>>): void {
 const text = fc.oneof(
   fc.string({ unit: "grapheme" }),
   fc
-    .array(fc.constantFrom("hello", " thin", "  ", "\n\n", "<|im_end|>", "<|im_", "é", "日本", "42", " x"))
+    .array(
+      fc.constantFrom(
+        "hello",
+        " thin",
+        "  ",
+        "\n\n",
+        "<|im_end|>",
+        "<|im_",
+        "é",
+        "e\u0301",
+        "日本",
+        "42",
+        " x",
+        " ,",
+        " n't",
+        "HeLLo",
+      ),
+    )
     .map((parts) => parts.join("")),
 );
 
@@ -40,6 +57,33 @@ test("what is encoded decodes to itself, special tokens included", () => {
 test("encoding piece by piece gives what the library gives", () => {
   const tokenizer = testTokenizer();
   const library: { encode(text: string, options: object): { ids: number[] } } = new HuggingFaceTokenizer(tokenizerJson, {});
+  fc.assert(
+    fc.property(text, (text) => {
+      expect(tokenizer.encode(text)).toEqual(text === "" ? [] : library.encode(text, { add_special_tokens: false }).ids);
+    }),
+  );
+});
+
+const { pre_tokenizer: cut, added_tokens } = tokenizerJson;
+const [split, byteLevel] = cut.pretokenizers;
+
+test.each([
+  ["composes characters", { normalizer: { type: "NFC" } }],
+  ["folds characters", { normalizer: { type: "NFKC" } }],
+  ["lowers letters", { normalizer: { type: "Lowercase" } }],
+  ["throws away what it cuts at", { pre_tokenizer: { ...cut, pretokenizers: [{ ...split, behavior: "Removed" }, byteLevel] } }],
+  [
+    "joins what it cuts at",
+    { pre_tokenizer: { ...cut, pretokenizers: [{ ...split, behavior: "MergedWithPrevious" }, byteLevel] } },
+  ],
+  ["begins with a space", { pre_tokenizer: { ...cut, pretokenizers: [split, { ...byteLevel, add_prefix_space: true }] } }],
+  ["cuts once more", { pre_tokenizer: { ...cut, pretokenizers: [split, { ...byteLevel, use_regex: true }] } }],
+  ["has tokens that take the space behind", { added_tokens: added_tokens.map((token) => ({ ...token, rstrip: true })) }],
+  ["has tokens that take the space before", { added_tokens: added_tokens.map((token) => ({ ...token, lstrip: true })) }],
+])("a tokenizer that %s gives what the library gives", (_, changes) => {
+  const definition = { ...tokenizerJson, ...changes };
+  const tokenizer = makeTokenizer({ tokenizer: definition, config: { eos_token: "<|im_end|>" } });
+  const library: { encode(text: string, options: object): { ids: number[] } } = new HuggingFaceTokenizer(definition, {});
   fc.assert(
     fc.property(text, (text) => {
       expect(tokenizer.encode(text)).toEqual(text === "" ? [] : library.encode(text, { add_special_tokens: false }).ids);
@@ -87,6 +131,8 @@ test("of several named templates the one for tools is taken", () => {
   const named = ["default", "tool_use"].map((name) => ({ name, template: name }));
   write({ "tokenizer.json": tokenizerJson, "tokenizer_config.json": { chat_template: named } });
   expect(loadTokenizer(folder).chatTemplate).toBe("tool_use");
+  write({ "tokenizer_config.json": { chat_template: [{ name: "rag", template: "rag" }, ...named.slice(0, 1)] } });
+  expect(loadTokenizer(folder).chatTemplate).toBe("default");
 });
 
 test("a missing or broken file is named, with what to do", () => {

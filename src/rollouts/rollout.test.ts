@@ -136,6 +136,18 @@ test("the environment's replies continue the conversation", async () => {
   expect(turns).toHaveLength(2);
 });
 
+test("a conversation may begin with an answer as an example, and a reply may have one", async () => {
+  const example: Message = { role: "assistant", content: "As an example." };
+  const asked: Message = { role: "user", content: "and?" };
+  const reply = vi
+    .fn()
+    .mockReturnValueOnce({ done: false, messages: [example, asked] })
+    .mockReturnValue({ done: true });
+  const { messages, stopReason } = await play(environmentOf({ messages: [asked, example, asked], reply }));
+  expect(stopReason).toBe("done");
+  expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant", "assistant", "user", "assistant"]);
+});
+
 test("the limit of turns ends an episode after the last answer, with its score", async () => {
   const trajectory = await play(environmentOf({ score: () => ({ reward: 0.5 }) }), [callFind], { maxTurns: 3 });
   expect(trajectory).toMatchObject({ stopReason: "max-turns", reward: 0.5 });
@@ -193,7 +205,7 @@ test.each<[string, Environment, string, RegExp]>([
     "did a behaviour more often than it was called for",
     environmentOf({ score: () => ({ reward: 1, behaviours: { asks: { done: 2, called: 1 } } }) }),
     "environment-error",
-    /at most `called`/,
+    /at most `called`[\s\S]*at behaviours\.asks\.done/,
   ],
   ["scores NaN", environmentOf({ score: () => ({ reward: Number.NaN }) }), "invalid-reward", /reward NaN/],
   ["scores infinity", environmentOf({ score: () => ({ reward: 1 / 0 }) }), "invalid-reward", /reward Infinity/],

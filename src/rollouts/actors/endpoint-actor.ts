@@ -136,10 +136,9 @@ class EndpointSpeaker implements Speaker {
   hear: Speaker["hear"] = ({ read: { message, calls } }, answers) => {
     const continuation = this.#continuation;
     if (continuation?.kind === "one-message") return this.#grow(message, continuation.write(answers));
-    const ids = (message.toolCalls ?? []).map(({ id }) => id);
     const spoken: AssistantMessage = continuation === undefined ? message : { role: "assistant", content: message.content };
     const shown = continuation === undefined ? answers : continuation.show(answers);
-    let unreadable = calls.length - ids.length;
+    let unreadable = calls.length - (message.toolCalls ?? []).length;
     this.#say(spoken);
     for (const answer of shown) {
       // A server refuses an answer to a call that it does not know: what could not be read is told as a message.

@@ -39,6 +39,11 @@ test("the paper's rule: α + β·ΔH > τ, without chance", () => {
   expect(branches({ ...paper, threshold: 0.8 }, 1, drawing(0))).toBe(false);
 });
 
+test("the threshold is a chance, from 0 to 1", () => {
+  const threshold = (value: number) => branchingSchema.safeParse({ rule: { kind: "reference", threshold: value } }).success;
+  expect([0, 0.7, 1, -0.1, 1.1].map(threshold)).toEqual([true, true, true, false, false]);
+});
+
 test("half of the leaves begin at the root, unless something else is said", () => {
   expect([1, 2, 5, 16].map((groupSize) => firstRolloutsOf(branchingSchema.parse({}), groupSize))).toEqual([1, 1, 3, 8]);
   expect(firstRolloutsOf(branchingSchema.parse({ firstRollouts: 3 }), 16)).toBe(3);
