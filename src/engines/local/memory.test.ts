@@ -4,6 +4,7 @@ import { availableMemory } from "./machine/memory-available.ts";
 import { estimateMemory, longestThatFits, type MemoryUse, parameterText, requireMemory, totalBytes } from "./memory.ts";
 import type { ModelConfig } from "./model/model-config.ts";
 import { parameterCount } from "./model/model-config.ts";
+import { rowTokens } from "./training/learner.ts";
 
 const qwen2 = (sizes: Partial<ModelConfig>): ModelConfig => ({
   ...{ architecture: "qwen2", eosTokenIds: [], maxPositionEmbeddings: 2048, rmsNormEps: 1e-6, attentionBias: true },
@@ -73,6 +74,22 @@ test("every circumstance counts, and none below nothing", () => {
   expect(total(small, { ...training, trajectories: 1 })).toBeLessThan(total(small, training));
   expect(total(small, { ...training, length: 4096 })).toBe(total(small, { ...training, length: 2048 })); // its longest
   for (const { bytes } of estimateMemory(half, training)) expect(bytes).toBeGreaterThan(0);
+});
+
+test("an adapter's gradient and moments are those of its own numbers", () => {
+  const parts = new Map(
+    estimateMemory(half, { ...training, lora: { ...adapter, rank: 32 } }).map(({ name, bytes }) => [name, bytes] as const),
+  );
+  // Two matrices of 32 rows for each of q, k, v, o, gate, up and down, in 24 layers.
+  const numbers = 24 * 32 * (2 * (896 + 896) + 2 * (896 + 128) + 3 * (896 + 4864));
+  expect([parts.get("gradient"), parts.get("AdamW's moments")]).toEqual([4 * numbers, 8 * numbers]);
+});
+
+test("a row holds its longest sample; longer rows share more, as far as memory allows", () => {
+  expect([100, 400, 768].map((longest) => rowTokens(small, longest))).toEqual([200, 768, 768]);
+  expect(rowTokens(small, 2_000)).toBe(16_384);
+  expect(rowTokens(small, 20_000)).toBe(20_000);
+  expect(rowTokens(half, 2_000)).toBeLessThan(16_384);
 });
 
 test("fewer bits and the cache count", () => {

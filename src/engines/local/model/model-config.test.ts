@@ -130,6 +130,21 @@ test("what the engine does not compute is refused by field and value", () => {
     [{ model_type: "gpt2" }, 'model_type in config.json is "gpt2"; expected "qwen3", "qwen2", "llama", "mistral"'],
     [{ model_type: "gemma3" }, "take its text models"],
     [{ model_type: "qwen3_5" }, "gated delta rule"],
+    ...["qwen2_moe", "qwen3_moe", "mixtral", "gpt_oss", "deepseek_v3", "lfm2_moe", "glm4_moe"].map((name): [object, string] => [
+      { model_type: name },
+      "Mixtures of experts are not computed",
+    ]),
+    [
+      {
+        model_type: "lfm2",
+        layer_types: undefined,
+        full_attn_idxs: [],
+        hidden_size: 66,
+        num_attention_heads: 2,
+        num_key_value_heads: 4,
+      },
+      "hidden_size in config.json is 66; expected a multiple of num_key_value_heads",
+    ],
     [{ model_type: "gemma3_text", hidden_activation: "gelu" }, 'hidden_activation in config.json is "gelu"'],
     [{ model_type: "gemma3_text", final_logit_softcapping: 30 }, "final_logit_softcapping in config.json is 30"],
     [{ model_type: "gemma3_text", sliding_window: null }, "sliding_window in config.json is null"],

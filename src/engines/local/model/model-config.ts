@@ -293,7 +293,7 @@ function addAttention(config: ModelConfig, add: (name: string, ...shape: number[
 }
 
 function refuseUnsupported(config: ConfigFile, architecture: Architecture, { types }: Layers, file: string): void {
-  const refuse = (field: string, value: unknown, expected: readonly unknown[]) => {
+  const refuse = (field: string, value: unknown, expected: string | readonly unknown[]) => {
     throw new ModelError(`${field} in ${file}`, value, { expected, hint: "The local engine does not compute anything else." });
   };
   const { gemma } = traitsOf(architecture);
@@ -303,11 +303,11 @@ function refuseUnsupported(config: ConfigFile, architecture: Architecture, { typ
     for (const capped of ["attn_logit_softcapping", "final_logit_softcapping"] as const)
       if (config[capped] != null) refuse(capped, config[capped], [null]);
     if (config.use_bidirectional_attention) refuse("use_bidirectional_attention", true, [false]);
-    if (config.sliding_window === null) refuse("sliding_window", null, ["a number of tokens"]);
+    if (config.sliding_window === null) refuse("sliding_window", null, "a number of tokens");
   }
   if (architecture === "smollm3" && config.use_sliding_window) refuse("use_sliding_window", true, [false]);
   if (types?.includes("conv") && config.hidden_size % (config.num_key_value_heads ?? config.num_attention_heads) !== 0)
-    refuse("hidden_size", config.hidden_size, ["a multiple of num_key_value_heads"]);
+    refuse("hidden_size", config.hidden_size, "a multiple of num_key_value_heads");
   if (config.conv_bias) refuse("conv_bias", true, [false]);
   const other = config.layer_types?.findIndex((type, layer) => type !== fileType(types?.[layer] ?? "full")) ?? -1;
   if (other >= 0) refuse("layer_types", config.layer_types?.[other], [fileType(types?.[other] ?? "full")]);
