@@ -3,7 +3,7 @@ import type { Method, Methods } from "./methods.ts";
 import { Bytes } from "./objects.ts";
 import { Tuple, typeError, typeName, type Value, valueError } from "./values.ts";
 
-/** Of bytes, the methods that tools call on texts: ASCII alone changes, and what they compare with must be bytes. */
+/** The methods of bytes that tools call on texts: ASCII alone changes, and what they compare with must be bytes. */
 export const bytesMethods: Methods<Bytes> = {
   lower: ofBytes((self) => self.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())),
   upper: ofBytes((self) => self.replace(/[a-z]+/g, (letters) => letters.toUpperCase())),
