@@ -4,7 +4,7 @@ import { advantagesOf, exactBatch } from "./batch.ts";
 import { cellOf, levels } from "./cell.ts";
 import { labRulesSchema, labSettingsSchema } from "./config.ts";
 import { caseOf, follow } from "./experiment.ts";
-import { objective } from "./objective.ts";
+import { objective, unitRanges } from "./objective.ts";
 import { optimum } from "./optimum.ts";
 import { chancesFor, expectedReturn, layoutOf, leafProbabilities, type Policy, randomPolicy, sights } from "./policy.ts";
 import { drawProblem, type Problem, type Size } from "./problem.ts";
@@ -105,7 +105,9 @@ test("three turns: the ascents over tables find no more than all choices have, a
 function bothSides(given: Problem, layout: ReturnType<typeof layoutOf>, old: Policy, next: Policy) {
   const batch = exactBatch(given, layout, old);
   const advantages = advantagesOf({ advantage: "grae", level: "sequence" }, given, layout, old, batch);
-  const visit = { turns: [0, 1], batch, advantages, carried: new Float64Array(batch.count).fill(1), old };
+  const turns = [0, 1];
+  const ranges = unitRanges("sequence", layout, turns);
+  const visit = { turns, ranges, batch, advantages, carried: new Float64Array(batch.count).fill(1), old };
   const of = (clip: number) =>
     objective({ update: "ppu", level: "sequence" }, layout, next, visit, { clip, ratio: "plain" }, new Float64Array(old.length));
   return {

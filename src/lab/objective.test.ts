@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { randomStream } from "../core/random.ts";
 import { advantagesOf, exactBatch, sampledBatch } from "./batch.ts";
 import { levels, updateKinds } from "./cell.ts";
-import { objective } from "./objective.ts";
+import { objective, unitRanges } from "./objective.ts";
 import { optimum } from "./optimum.ts";
 import { expectedReturn, layoutOf, normalise, type Policy, randomPolicy, sights, uniformPolicy } from "./policy.ts";
 import { drawProblem } from "./problem.ts";
@@ -43,7 +43,9 @@ test.each(sights)(
           const cell = { advantage, update, level };
           const gradient = new Float64Array(policy.length);
           const advantages = advantagesOf(cell, problem, layout, policy, batch);
-          const visit = { turns: [0, 1], batch, advantages, carried: new Float64Array(batch.count).fill(1), old: policy };
+          const turns = [0, 1];
+          const ranges = unitRanges(level, layout, turns);
+          const visit = { turns, ranges, batch, advantages, carried: new Float64Array(batch.count).fill(1), old: policy };
           objective(cell, layout, policy, visit, { ...rules, ratio: "plain" }, gradient);
           expectClose(gradient, slopes);
         }
@@ -56,7 +58,9 @@ test.each(levels)("the gradient of the clipped objective agrees with central dif
   const policy = randomPolicy(layout, randomStream(8, level)).map((p, i) => 0.85 * old[i] + 0.15 * p);
   const batch = exactBatch(problem, layout, old);
   const advantages = advantagesOf({ advantage: "grae", level }, problem, layout, old, batch);
-  const visit = { turns: [0, 1], batch, advantages, carried: new Float64Array(batch.count).fill(0.9), old };
+  const turns = [0, 1];
+  const ranges = unitRanges(level, layout, turns);
+  const visit = { turns, ranges, batch, advantages, carried: new Float64Array(batch.count).fill(0.9), old };
   const cell = { update: "ppu", level } as const;
   for (const ratio of ["normalised", "plain"] as const) {
     const gradient = new Float64Array(policy.length);
@@ -105,7 +109,7 @@ test("a sampled group's advantages are G−1 over G of the unbiased ones: their 
       cell,
       layout,
       policy,
-      { turns: [0], batch, advantages, carried: Float64Array.of(1, 1), old: policy },
+      { turns: [0], ranges: unitRanges("turn", layout, [0]), batch, advantages, carried: Float64Array.of(1, 1), old: policy },
       rules,
       gradient,
     );

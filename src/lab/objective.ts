@@ -6,6 +6,8 @@ import type { Layout, Policy } from "./policy.ts";
 /** The objective that a visit optimises. `carried` has M for every trajectory of the batch. */
 export interface Visit {
   readonly turns: readonly number[];
+  /** The units of these turns. */
+  readonly ranges: readonly UnitRange[];
   readonly batch: Batch;
   /** count × units. */
   readonly advantages: Float64Array;
@@ -14,13 +16,16 @@ export interface Visit {
   readonly old: Policy;
 }
 
-/** Calls `each` for every unit of the visited turns: its number and its tokens, first and after the last. */
-export function unitRanges(level: Cell["level"], layout: Layout, turns: readonly number[]): [number, number, number][] {
+/** A unit: its number, its first token, and the one after its last. */
+export type UnitRange = readonly [unit: number, from: number, to: number];
+
+/** The units of the visited turns. */
+export function unitRanges(level: Cell["level"], layout: Layout, turns: readonly number[]): UnitRange[] {
   const { tokens } = layout.size;
   if (level === "sequence") return [[0, 0, layout.decisions]];
   if (level === "turn") return turns.map((t) => [t, t * tokens, (t + 1) * tokens]);
   return turns.flatMap((t) =>
-    Array.from({ length: tokens }, (_, j): [number, number, number] => [t * tokens + j, t * tokens + j, t * tokens + j + 1]),
+    Array.from({ length: tokens }, (_, j): UnitRange => [t * tokens + j, t * tokens + j, t * tokens + j + 1]),
   );
 }
 
@@ -38,14 +43,13 @@ export function objective(
   cell: Pick<Cell, "update" | "level">,
   layout: Layout,
   policy: Policy,
-  { turns, batch, advantages, carried, old }: Visit,
+  { ranges, batch, advantages, carried, old }: Visit,
   { clip, ratio }: Pick<LabRules, "clip" | "ratio">,
   gradient: Float64Array,
 ): number {
   const { decisions, leaves, cellOf, rows } = layout;
   const { vocabulary } = layout.size;
   const units = unitsOf(cell.level, layout);
-  const ranges = unitRanges(cell.level, layout, turns);
   gradient.fill(0);
   let value = 0;
   for (let i = 0; i < batch.count; i++) {

@@ -42,7 +42,8 @@ export function update(
   const carried = new Float64Array(batch.count).fill(1);
   let now = policy;
   for (const turns of visits) {
-    const visit = { turns, batch, advantages, carried, old: now };
+    const ranges = unitRanges(cell.level, layout, turns);
+    const visit = { turns, ranges, batch, advantages, carried, old: now };
     const next = optimised(cell, layout, visit, rules);
     if (cell.carry !== "off") carry(cell.carry, layout, visit, next, rules);
     now = next;
@@ -141,7 +142,7 @@ interface ClipOptions {
 
 /** The policy that maximises the clipped objective of the visited turns, simplex by simplex. */
 function maximised(cell: Cell, layout: Layout, visit: Visit, { low, high, floor }: ClipOptions): Policy {
-  const { turns, batch, advantages, carried, old } = visit;
+  const { ranges, batch, advantages, carried, old } = visit;
   const policy = old.slice();
   const { level } = cell;
   // With one turn a trajectory is its action, also where contexts share a table.
@@ -153,7 +154,7 @@ function maximised(cell: Cell, layout: Layout, visit: Visit, { low, high, floor 
   const loss = new Float64Array(simplices * width);
   const touched = new Uint8Array(simplices);
   const units = unitsOf(level, layout);
-  for (const [unit] of unitRanges(level, layout, turns))
+  for (const [unit] of ranges)
     for (let i = 0; i < batch.count; i++) {
       const leaf = batch.leaves[i];
       const entry = batch.contexts[i] * layout.leaves + leaf;
