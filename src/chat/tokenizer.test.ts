@@ -79,6 +79,10 @@ test.each([
   ["begins with a space", { pre_tokenizer: { ...cut, pretokenizers: [split, { ...byteLevel, add_prefix_space: true }] } }],
   ["cuts once more", { pre_tokenizer: { ...cut, pretokenizers: [split, { ...byteLevel, use_regex: true }] } }],
   ["has tokens that take the space behind", { added_tokens: added_tokens.map((token) => ({ ...token, rstrip: true })) }],
+  [
+    "has a token that begins with another",
+    { added_tokens: [...added_tokens, { ...added_tokens[0], id: 320, content: "<|im_end|> x" }] },
+  ],
   ["has tokens that take the space before", { added_tokens: added_tokens.map((token) => ({ ...token, lstrip: true })) }],
 ])("a tokenizer that %s gives what the library gives", (_, changes) => {
   const definition = { ...tokenizerJson, ...changes };
@@ -142,6 +146,9 @@ test("a missing or broken file is named, with what to do", () => {
   expect(() => loadTokenizer(folder)).toThrow(/tokenizer\.json is .*JSON/);
   write({ "tokenizer.json": { model: { type: "BPE" } } });
   expect(() => loadTokenizer(folder)).toThrow(/tokenizer\.json is .*vocab/);
+  const huge = { ...tokenizerJson.model, vocab: { ...tokenizerJson.model.vocab, far: 2 ** 24 } };
+  write({ "tokenizer.json": { ...tokenizerJson, model: huge } });
+  expect(() => loadTokenizer(folder)).toThrow(/tokenizer\.json is [\s\S]*vocab\.far/);
   write({ "tokenizer.json": { ...tokenizerJson, model: { ...tokenizerJson.model, type: "Made up", vocab: [] } } });
   expect(() => loadTokenizer(folder)).toThrow(ModelError);
   write({ "tokenizer.json": tokenizerJson, "tokenizer_config.json": { chat_template: 3 } });

@@ -419,17 +419,20 @@ test("a replay that goes otherwise than the first time ends that leaf, with the 
   expect(leaves.filter(({ stopReason }) => stopReason === "done")).toHaveLength(3);
 });
 
-test("a branch that fails ends no sibling, whether its copy or its environment fails", async () => {
+test.each(["throws", "rejects"])("a copy that %s ends no sibling", async (way) => {
   const { environment } = drawer();
   let copies = 0;
+  const failure = new Error("no memory");
   const fragile: Environment = {
     ...environment,
     start: async (task, seed) => {
       const wrap = (episode: Episode): Episode => ({
         ...episode,
-        clone: async () => {
-          if (copies++ === 0) throw new Error("no memory");
-          return wrap((await episode.clone?.()) ?? episode);
+        clone: () => {
+          const copy = Promise.resolve(episode.clone?.() ?? episode).then(wrap);
+          if (copies++ > 0) return copy;
+          if (way === "throws") throw failure;
+          return Promise.reject(failure);
         },
       });
       return wrap(await environment.start(task, seed));
@@ -439,7 +442,11 @@ test("a branch that fails ends no sibling, whether its copy or its environment f
   const leaves = await treeOf(rising, {}, fragile);
   expect(leaves.map(({ stopReason }) => stopReason)).toEqual(["done", "done", "environment-error", "done"]);
   expect(leaves[2]).toMatchObject({ error: "clone: no memory", reward: 0, branch: { from: "s/0/0", turn: 1 } });
+});
 
+test("a branch whose environment fails ends no sibling", async () => {
+  const { environment } = drawer();
+  const rising = looking(2, (_, turn) => turn / 10);
   const breaking: Environment = {
     ...environment,
     start: async (task, seed) => {

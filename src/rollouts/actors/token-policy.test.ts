@@ -1,0 +1,100 @@
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { testChat } from "../../../test/fixtures/chats.ts";
+import type { SampleRequest, Sampler } from "../../engines/engine.ts";
+import type { ConversationRequest, Environment, TokenPolicy } from "../../environments/environment.ts";
+import { defineTool } from "../../tools/tool.ts";
+import { rollout } from "../rollout.ts";
+
+const chat = testChat("plain");
+const find = defineTool({ name: "find", description: "Finds.", parameters: z.object({ who: z.string() }), execute: () => "c1" });
+const callFind = '<tool_call>{"name": "find", "arguments": {"who": "Ana"}}</tool_call>';
+const asking = (content: string, more: Partial<ConversationRequest> = {}): ConversationRequest => ({
+  messages: [{ role: "user", content }],
+  tools: [find],
+  maxTokens: 1_000,
+  ...more,
+});
+
+/** A program that plays by itself, on a sampler that writes these texts in turn. */
+async function played(texts: readonly string[], program: (policy: TokenPolicy) => Promise<void>) {
+  const requests: SampleRequest[] = [];
+  const sampler: Sampler = {
+    info: { name: "scripted", parameters: 0, vocabularySize: 306, maxLength: 10_000, capabilities: [] },
+    weightVersion: 0,
+    async sample(request) {
+      const whole = chat.tokenizer.encode(`${texts[requests.length]}<|im_end|>`);
+      requests.push(request);
+      await Promise.resolve();
+      const tokens = whole.slice(0, request.maxTokens);
+      const each = (value: number) => tokens.map(() => value);
+      const finish = tokens.length < whole.length ? "length" : "stop";
+      return { tokens, logprobs: each(-1), modelLogprobs: each(-1), entropies: each(0.5), finish, weightVersion: 0 };
+    },
+    release: () => {},
+  };
+  const environment: Environment = {
+    name: "self-played",
+    size: () => 1,
+    task: () => ({ id: "t" }),
+    start: () => {
+      throw new Error("nobody starts it");
+    },
+    play: async (_, policy) => {
+      await program(policy);
+      return { messages: [], score: { reward: 1 } };
+    },
+  };
+  const options = { id: "r/0", group: "r", seed: 1, maxTurns: 9, maxTokens: 1_000, episodeTimeoutMs: 1_000 };
+  const trajectory = await rollout(sampler, chat, environment, { id: "t" }, options);
+  expect(trajectory.error).toBeUndefined();
+  return { ...trajectory, requests };
+}
+
+test("an action's calls are the agent's to make, and are counted", async () => {
+  const { turns } = await played([`Look. ${callFind}`, `${callFind} <tool_call>oops</tool_call>`, "Done."], async (policy) => {
+    const { message } = await policy.converse(asking("who?"));
+    expect(message).toEqual({ role: "assistant", content: "Look.", toolCalls: [{ name: "find", arguments: { who: "Ana" } }] });
+    // With a call that cannot be read none is made: the agent sees the text.
+    const broken = await policy.converse(asking("who else?"));
+    expect(broken.message).toEqual({ role: "assistant", content: `${callFind} <tool_call>oops</tool_call>` });
+    expect((await policy.converse(asking("and?"))).message).toEqual({ role: "assistant", content: "Done." });
+  });
+  expect(turns.map(({ toolCalls, invalidToolCalls }) => [toolCalls, invalidToolCalls])).toEqual([
+    [1, 0],
+    [0, 2],
+    [0, 0],
+  ]);
+});
+
+test("without tools nothing is read as a call, nor in an action that was cut off", async () => {
+  const { turns } = await played([callFind, callFind], async (policy) => {
+    expect((await policy.converse(asking("who?", { tools: [] }))).message).toEqual({ role: "assistant", content: callFind });
+    const length = chat.tokenizer.encode(callFind).length;
+    const cut = await policy.converse(asking("who?", { maxTokens: length }));
+    expect(cut).toMatchObject({ finish: "length", message: { role: "assistant", content: callFind } });
+  });
+  expect(turns.map(({ toolCalls, truncated }) => [toolCalls, truncated])).toEqual([
+    [0, false],
+    [0, true],
+  ]);
+});
+
+test("stop strings of the agent's own go to the sampler, and the message ends before them", async () => {
+  const { requests } = await played(["yes.Observation: rain", "no"], async (policy) => {
+    const { message } = await policy.converse(asking("rain?", { stopStrings: ["Observation:", "STOP"] }));
+    expect(message.content).toBe("yes.");
+    await policy.converse(asking("snow?", { tools: [] }));
+  });
+  expect(requests[0].stopStrings).toEqual(expect.arrayContaining(["Observation:", "STOP"]));
+  expect(requests[1].stopStrings ?? []).toEqual([]);
+});
+
+test("one request at a time has the episode's row of the cache", async () => {
+  const { requests } = await played(["a", "b", "c", "d"], async (policy) => {
+    await policy.converse(asking("1"));
+    await Promise.all([policy.converse(asking("2")), policy.converse(asking("3"))]);
+    await policy.converse(asking("4"));
+  });
+  expect(requests.map(({ cacheKey }) => cacheKey)).toEqual(["r/0", "r/0", undefined, "r/0"]);
+});
