@@ -153,6 +153,22 @@ test("contexts can be forked: extending one changes no other", () => {
   expect(decoded(chat, right)).not.toContain("left");
 });
 
+test("what is taken back leaves the ids that were sampled before it, however they cut the text", () => {
+  const chat = testChat("plain");
+  const { tokenizer } = chat;
+  const idOf = (text: string) => tokenizer.idOf(text) ?? -1;
+  const context = chat.open(opening, []);
+  // The tokenizer itself would write "hel" in one.
+  const action = [idOf("he"), idOf("l"), ...tokenizer.encode("x")];
+  const whole = chat.retract(context, action, { role: "assistant", content: "hel" });
+  expect([...whole.ids]).toEqual([...context.ids, idOf("he"), idOf("l")]);
+  expect(whole).toMatchObject({ text: `${context.text}hel`, rewritten: true });
+  // A token that ends behind the cut is replaced by those of the rest.
+  const part = chat.retract(context, [idOf("he"), idOf("lo")], { role: "assistant", content: "hel" });
+  expect([...part.ids]).toEqual([...context.ids, idOf("he"), ...tokenizer.encode("l")]);
+  expect(chat.retract(context, action, { role: "assistant", content: "helx" }).rewritten).toBe(false);
+});
+
 test("rendering message by message gives what rendering at once gives", () => {
   const chat = testChat("plain");
   // `loop` keeps a template from being rendered message by message; the text is the same.
