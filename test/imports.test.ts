@@ -149,6 +149,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "rewards",
     "training",
     "server/tinker",
+    "server/environments",
     "engines/tinker",
     "cli/display.ts",
     "cli/screen.ts",

@@ -19,4 +19,6 @@ export type {
   TokenPolicy,
 } from "../environments/environment.ts";
 export { createEnvironment } from "../environments/registry.ts";
+export { type EnvironmentWire, type ServeEnvironmentOptions, serveEnvironment } from "../sdk/serve-environment.ts";
+export type { RunningEnvironmentServer } from "../server/environments/settings.ts";
 export { defineTool, type Tool, type ToolContext } from "../tools/tool.ts";

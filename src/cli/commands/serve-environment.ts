@@ -1,19 +1,12 @@
 import { z } from "zod";
 import { ConfigError } from "../../core/errors.ts";
 import { environmentOf } from "../../sdk/run-environment.ts";
-import { serveOpenenv } from "../../server/environments/openenv.ts";
-import { serveOrs } from "../../server/environments/ors.ts";
-import type { EnvironmentServerOptions, RunningEnvironmentServer } from "../../server/environments/settings.ts";
+import { environmentWires, serveEnvironment } from "../../sdk/serve-environment.ts";
+import type { RunningEnvironmentServer } from "../../server/environments/settings.ts";
 import { resolveConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import type { Screen } from "../screen.ts";
 import { serveEnvironmentFlags, settingsOf } from "../settings.ts";
-
-const wires = { openenv: serveOpenenv, ors: serveOrs } as const satisfies Record<
-  string,
-  (options: EnvironmentServerOptions) => Promise<RunningEnvironmentServer>
->;
-type Wire = keyof typeof wires;
 
 const count = (least: number) => z.coerce.number().int().min(least);
 
@@ -47,38 +40,30 @@ export async function startEnvironmentServer(
     });
   }
   const { as, host, port, key, maxSessions, maxBody, sessionTimeout } = parsed.data;
-  if (as === undefined || !Object.hasOwn(wires, as))
+  const wire = environmentWires.find((name) => name === as);
+  if (wire === undefined)
     throw new ConfigError("--as", as, {
-      expected: Object.keys(wires),
+      expected: environmentWires,
       hint: "Say how it is served: serve --env office --as openenv.",
     });
   const user = await loadConfigFile(parsed.data.config);
   const config = resolveConfig(user, settingsOf(serveEnvironmentFlags, parsed.data as Parameters<typeof settingsOf>[1]));
   const environment = environmentOf(config, user);
-  await environment.open?.();
-  const server = await wires[as as Wire]({
+  const server = await serveEnvironment({
     environment,
+    as: wire,
     host,
     port,
     keys: [...key, ...keys],
-    sessions: Math.min(maxSessions, environment.concurrency ?? maxSessions),
+    sessions: maxSessions,
     sessionMs: sessionTimeout * 1000,
     maxBytes: maxBody * 2 ** 20,
     seed: config.seed,
     episodeTimeoutMs: config.rollout.episodeTimeoutMs,
     maxTurns: config.rollout.maxTurns,
-  }).catch(async (error: unknown) => {
-    await environment.close?.();
-    throw error;
   });
-  const shown = as === "openenv" ? server.baseUrl.replace(/^http/, "ws") : server.baseUrl;
-  screen.line(`Environment ${environment.name} at ${server.baseUrl} (${as}, up to ${maxSessions} sessions)`);
-  screen.line(`  here: --env ${as}:${shown}`);
-  return {
-    ...server,
-    close: async () => {
-      await server.close();
-      await environment.close?.();
-    },
-  };
+  const shown = wire === "openenv" ? server.baseUrl.replace(/^http/, "ws") : server.baseUrl;
+  screen.line(`Environment ${environment.name} at ${server.baseUrl} (${wire}, up to ${maxSessions} sessions)`);
+  screen.line(`  here: --env ${wire}:${shown}`);
+  return server;
 }

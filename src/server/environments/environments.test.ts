@@ -4,6 +4,7 @@ import { closed, counting } from "../../../test/environments/counting.ts";
 import type { CallAnswer, Episode } from "../../environments/environment.ts";
 import { createEnvironment } from "../../environments/registry.ts";
 import { RemoteEnvError } from "../../environments/remote/problem.ts";
+import { serveEnvironment } from "../../sdk/serve-environment.ts";
 import { messageTool } from "./hosted.ts";
 import { serveOpenenv } from "./openenv.ts";
 import { serveOrs } from "./ors.ts";
@@ -262,4 +263,27 @@ test("an environment with a protocol in plain text is played by messages", async
   });
   expect((await episode.score([])).reward).toBe(0);
   await episode.close?.();
+});
+
+test.each(both)("from code an environment is opened before it is served over %s, and closed after", async (as) => {
+  const order: string[] = [];
+  const environment = {
+    ...counting(),
+    concurrency: 1,
+    open: () => void order.push("open"),
+    close: () => void order.push("close"),
+  };
+  const running = await serveEnvironment({ environment, as, port: 0 });
+  server = running;
+  const first = await start(`${as}:${running.baseUrl}`);
+  expect(await call(first, "add", { by: 2 })).toMatchObject({ content: "The counter is 2." });
+  // No more sessions than the environment has episodes at a time.
+  expect(await problem(start(`${as}:${running.baseUrl}`))).toBe("capacity");
+  await running.close();
+  expect(order).toEqual(["open", "close"]);
+  await expect(serveEnvironment({ environment, as: "grpc" as never, port: 0 })).rejects.toThrow(
+    /as is "grpc"; expected "openenv" or "ors"/,
+  );
+  await expect(serveEnvironment({ environment, as, host: "0.0.0.0", port: 0 })).rejects.toThrow(/keys of the server/);
+  expect(order).toEqual(["open", "close", "open", "close"]);
 });
