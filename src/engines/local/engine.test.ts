@@ -2,12 +2,13 @@ import { existsSync } from "node:fs";
 import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { engineSuite } from "../../../test/engine-suite.ts";
 import { EngineError, ModelError } from "../../core/errors.ts";
 import { capabilities } from "../../core/policy.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import { createLocalEngine, type LocalEngine } from "./engine.ts";
+import { Learner } from "./training/learner.ts";
 import { evenSize } from "./training/packing.ts";
 
 const golden = (name: string) => new URL(`../../../test/golden/models/${name}`, import.meta.url).pathname;
@@ -114,6 +115,39 @@ test("weights that do not fit their samples are refused by trajectory", async ()
   await expect(refusal([1, 2])).rejects.toThrow("weights of turn 0 of trajectory 1 is 2; expected 3 numbers, one a token");
   await expect(refusal([1, Number.NaN, 2])).rejects.toThrow("weights of turn 0 of trajectory 1 is NaN; expected finite numbers");
   await expect(refusal([1, 2])).rejects.toThrow(EngineError);
+});
+
+test("several steps in a row keep their sessions; what passes took is given back before the first action after them", async () => {
+  const own = await open();
+  const rest = vi.spyOn(Learner.prototype, "rest");
+  const action = () => own.sample({ context: prompt, maxTokens: 2, stopTokens: [], temperature: 1, seed: 1 });
+  try {
+    for (let i = 0; i < 2; i++) {
+      await own.forwardBackward(
+        group,
+        group.map(() => [1, 1, 1]),
+        plain,
+      );
+      await own.step(adamW);
+    }
+    expect(rest).toHaveBeenCalledTimes(0);
+    await Promise.all([action(), action()]);
+    await action();
+    expect(rest).toHaveBeenCalledTimes(1);
+    // A step that nobody waited for comes before, too.
+    await own.forwardBackward(
+      group,
+      group.map(() => [1, 1, 1]),
+      plain,
+    );
+    const version = own.weightVersion;
+    rest.mockImplementationOnce(async () => expect(own.weightVersion).toBe(version + 1));
+    await Promise.all([own.step(adamW), action()]);
+    expect(rest).toHaveBeenCalledTimes(2);
+  } finally {
+    rest.mockRestore();
+    await own.dispose();
+  }
 });
 
 test("without a gradient there is no step, and without a snapshot no reference", async () => {

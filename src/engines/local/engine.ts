@@ -119,6 +119,8 @@ export class LocalEngine implements Engine {
   readonly #learner: Learner;
   readonly #learnerOptions: LearnerOptions;
   readonly #sampler: LocalSampler;
+  /** Whether a step was called since the last action. */
+  #stepped = false;
   readonly #samplerOptions: SamplerOptions;
   readonly #count: TrainingCount = { computedTokens: 0, denseTokens: 0, seconds: 0 };
   readonly #order = new CallOrder();
@@ -201,7 +203,11 @@ export class LocalEngine implements Engine {
   }
 
   async sample(request: SampleRequest): Promise<LocalAction> {
-    if (!this.#order.idle) await this.#order.settled(); // a step that was called before
+    // Several steps in a row keep their sessions: what passes took is given back before the first action after them.
+    if (this.#stepped) {
+      this.#stepped = false;
+      await this.#order.run(() => this.#learner.rest());
+    } else if (!this.#order.idle) await this.#order.settled(); // a step that was called before
     return this.#sampler.sample(request);
   }
 
@@ -249,12 +255,12 @@ export class LocalEngine implements Engine {
 
   async step(options: StepOptions): Promise<StepReport> {
     requireStepOptions(this.info, options);
+    this.#stepped = true;
     return this.#order.run(async () => {
       this.#learner.requireGradient();
       this.#sampler.requireIdle(); // before anything has changed
       const start = performance.now();
       const gradientNorm = this.#learner.step(options);
-      await this.#learner.rest();
       await this.#sampler.update(this.#all(), this.weightVersion);
       this.#count.seconds += (performance.now() - start) / 1000;
       return { gradientNorm, learningRate: options.learningRate };

@@ -39,8 +39,8 @@ export const batchTokens = 1536;
 export const passBytes = 2 * 2 ** 30;
 
 /**
- * A whole graph that held more than this in a pass is closed once weights have changed: what it took is free while actions are sampled. To open it again
- * takes about 0.1 s of processor time.
+ * A whole graph that held more than this in a pass is closed before actions are sampled with new weights: what it took is free then. To open it again
+ * takes about 0.1 s of processor time, and the pages that it takes have to be fetched.
  */
 export const restBytes = 320 * 2 ** 20;
 
