@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { type Entry, makeBenchmarks, meets } from "./benchmarks.ts";
+import { type Entry, makeBenchmarks, meets, nowhere } from "./benchmarks.ts";
 import { measuredOf, slowOf } from "./measure.ts";
 
-const benchmarks = makeBenchmarks({ folder: "", officeModel: "", threads: 1, bfloat16: true });
+const benchmarks = makeBenchmarks(nowhere);
 
 test("every entry speaks of sides that its benchmark has, whose programs are there, and has a name of its own", () => {
   for (const { sides, entries, prepare } of benchmarks) {

@@ -51,8 +51,10 @@ export interface Source {
 export interface Places {
   /** Temporary. */
   readonly folder: string;
-  /** The model that comes along. */
+  /** The model of the default environment. */
   readonly officeModel: string;
+  /** That of the office of before, whose episodes of one request TRL's tools can play. */
+  readonly classicModel: string;
   readonly threads: number;
   /** True where peers are measured in bfloat16 too. */
   readonly bfloat16: boolean;
@@ -77,7 +79,10 @@ function decodingLimit(model: string, rows: number, length: number): Entry["limi
   return ({ gflops, gigabytes }) => rows / Math.max(operations / (gflops * 1e9), bytes / (gigabytes * 1e9));
 }
 
-export function makeBenchmarks({ folder, officeModel, threads, bfloat16 }: Places): Benchmark[] {
+/** For whoever asks for the benchmarks' names alone. */
+export const nowhere: Places = { folder: "", officeModel: "", classicModel: "", threads: 1, bfloat16: true };
+
+export function makeBenchmarks({ folder, officeModel, classicModel, threads, bfloat16 }: Places): Benchmark[] {
   const onlyWithBfloat16 = <T>(all: readonly T[]): readonly T[] => (bfloat16 ? all : []);
   const models: Program = { script: "ours/models.ts", args: [folder] };
   const batch = `${folder}/rollouts.json`;
@@ -165,7 +170,7 @@ export function makeBenchmarks({ folder, officeModel, threads, bfloat16 }: Place
     const works = [
       { work: "single", name: "step-trl", target: { atLeast: 3 }, own: [`${folder}/words`, threads, "words"], command: [] },
       {
-        ...{ work: "tools", name: "step-trl-tools", target: { atLeast: 4 }, own: [officeModel, threads, "office"] },
+        ...{ work: "tools", name: "step-trl-tools", target: { atLeast: 4 }, own: [classicModel, threads, "office"] },
         command: nodeCommand("ours/office-server.ts"),
       },
     ] as const;
@@ -295,7 +300,7 @@ export function makeBenchmarks({ folder, officeModel, threads, bfloat16 }: Place
       prepare: [],
       sides: {
         "slow tools": { script: "ours/slow-tools.ts", args: [officeModel, threads] },
-        forks: { script: "ours/forks.ts", args: [officeModel] },
+        forks: { script: "ours/forks.ts", args: [classicModel] },
       },
       entries: [
         busy(0),

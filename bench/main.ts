@@ -4,7 +4,7 @@ import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { modelFolder } from "../src/sdk/model.ts";
-import { makeBenchmarks } from "./benchmarks.ts";
+import { makeBenchmarks, nowhere } from "./benchmarks.ts";
 import { type Measured, measure, type Result } from "./measure.ts";
 import { findPython } from "./python.ts";
 import { hasBfloat16, RateMeter } from "./rate.ts";
@@ -22,7 +22,7 @@ interface Options {
 /** Of the last minute; what setting up leaves behind is less. */
 const busyLoad = 1;
 
-const names = makeBenchmarks({ folder: "", officeModel: "", threads: 1, bfloat16: true }).map(({ name }) => name);
+const names = makeBenchmarks(nowhere).map(({ name }) => name);
 const program = new Command("npm run bench --")
   .description("Measures the local engine, and in the same invocation its peers: rounds alternate, medians are compared.")
   .option(
@@ -47,7 +47,9 @@ try {
 async function main({ json, only, runs, threads }: Options): Promise<void> {
   if (python === undefined)
     console.log("No Python with torch and transformers: ours alone. Name one with --python or RETROGRADE_PYTHON.");
-  const officeModel = await modelFolder({ model: "default", environment: { name: "office-classic" } });
+  const [officeModel, classicModel] = await Promise.all(
+    ["office", "office-classic"].map((name) => modelFolder({ model: "default", environment: { name } })),
+  );
   const machine = `${cpus().length} × ${cpus()[0].model}, ${threads} threads, node ${process.versions.node}`;
   console.log(`${machine}; median of rounds (lowest–highest), ${runs} of each`);
   // PyTorch's threads wait for each other without sleeping: on a busy machine it slows down far more than ONNX Runtime does.
@@ -58,7 +60,7 @@ async function main({ json, only, runs, threads }: Options): Promise<void> {
   const meter = await RateMeter.open(threads);
   const results: Result[] = [];
   const prepared = new Set<string>();
-  for (const { prepare, ...benchmark } of makeBenchmarks({ folder, officeModel, threads, bfloat16 })) {
+  for (const { prepare, ...benchmark } of makeBenchmarks({ folder, officeModel, classicModel, threads, bfloat16 })) {
     if (only !== undefined && !only.includes(benchmark.name)) continue;
     for (const each of prepare) await once(each, prepared);
     const started = performance.now();

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { makeBenchmarks, meets, type Target } from "./benchmarks.ts";
+import { makeBenchmarks, meets, nowhere, type Target } from "./benchmarks.ts";
 import { figure, median, spread } from "./statistics.ts";
 
 const known = z.number().nullable();
@@ -23,9 +23,7 @@ const fileSchema = z.strictObject({ machine: z.string(), results: z.array(result
 const parsed = process.argv.slice(2).map((file) => fileSchema.parse(JSON.parse(readFileSync(file, "utf8"))));
 const files = parsed.map(({ results }) => results);
 for (const machine of new Set(parsed.map(({ machine }) => machine))) console.log(`Machine: ${machine}\n`);
-const entries = makeBenchmarks({ folder: "", officeModel: "", threads: 1, bfloat16: true }).flatMap(
-  (benchmark) => benchmark.entries,
-);
+const entries = makeBenchmarks(nowhere).flatMap((benchmark) => benchmark.entries);
 
 console.log("| measurement | unit | ours | peer | limit | ours / peer | target | GFLOP/s beside | peer is |");
 console.log("|---|---|---|---|---|---|---|---|---|");
