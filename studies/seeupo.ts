@@ -141,7 +141,7 @@ export default {
     ["grpo", "grpo-steps"],
   ],
   limitations: [
-    "The study is not finished. In W0 all arms have run, eleven of them with one tuning seed and three reported seeds, the others with two and five, of ten. Arms with three seeds have other tasks on average than arms with five, so only paired comparisons are fair. In W2 and W3, the worlds in which the paper's mechanism could show, three arms have run, at two rates with one tuning seed, and three (W2) and two (W3) reported seeds of five. W1 has not run.",
+    "The study is not finished. In W0 all arms have run: twelve with one tuning seed (one of them with two for most rates) and three reported seeds, ten with two and five, of ten. Arms with three seeds have other tasks on average than arms with five, so only paired comparisons are fair. In W2 and W3, the worlds in which the paper's mechanism could show, three arms have run, at two rates with one tuning seed, and three (W2) and two (W3) reported seeds of five. W1 has not run.",
     "In W2 and W3 the best rate of some arms is the smallest that was tried there, 1e-4; a smaller one may be better.",
     "With one optimiser step a batch GSPO and GRPO are the same algorithm: at the only step all ratios are 1. Their runs are equal to the last digit.",
     "One small model (1 M parameters), one start, small worlds: nothing here says what a 14 B model does in AppWorld.",

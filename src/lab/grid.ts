@@ -158,6 +158,12 @@ export interface GridPart {
   readonly parts: number;
 }
 
+/** Deals families out forth and back, 0 1 1 0 for two parts: neighbours differ in one kind of work, which would else be one part's. */
+function dealtTo(family: number, parts: number): number {
+  const place = family % (2 * parts);
+  return Math.min(place, 2 * parts - 1 - place);
+}
+
 /**
  * Every cell of the grid or of a part of it, in the order of the grid.
  * @example
@@ -176,7 +182,7 @@ export function runGrid(
     // REINFORCE's levels may be one.
     const family = [advantage, update, update === "reinforce" ? "" : level, optimise, knows].join();
     if (!families.has(family)) families.set(family, families.size);
-    return (families.get(family) ?? 0) % parts === part;
+    return dealtTo(families.get(family) ?? 0, parts) === part;
   });
   return cells.map((cell, i) => {
     const result = judge(cell, lab);
