@@ -3,6 +3,7 @@ import type { Environment } from "../environments/environment.ts";
 import { serveOpenenv } from "../server/environments/openenv.ts";
 import { serveOrs } from "../server/environments/ors.ts";
 import type { EnvironmentServerOptions, RunningEnvironmentServer } from "../server/environments/settings.ts";
+import { resolveConfig } from "../training/config.ts";
 
 const wires = { openenv: serveOpenenv, ors: serveOrs };
 
@@ -11,17 +12,14 @@ export type EnvironmentWire = keyof typeof wires;
 
 export const environmentWires = Object.keys(wires) as EnvironmentWire[];
 
-const defaults: Omit<EnvironmentServerOptions, "environment"> = {
+/** The limits of a server that says nothing else. Those of episodes, and the seed, are a configuration's. */
+export const serverDefaults = {
   host: "127.0.0.1",
   port: 8766,
-  keys: [],
   sessions: 256,
   sessionMs: 900_000,
   maxBytes: 16 * 2 ** 20,
-  seed: 0,
-  episodeTimeoutMs: 120_000,
-  maxTurns: 20,
-};
+} as const satisfies Partial<EnvironmentServerOptions>;
 
 /** An environment, its protocol, and what differs from the defaults of `retrograde serve --env`. */
 export interface ServeEnvironmentOptions extends Partial<Omit<EnvironmentServerOptions, "environment">> {
@@ -48,7 +46,9 @@ export async function serveEnvironment({
   ...options
 }: ServeEnvironmentOptions): Promise<RunningEnvironmentServer> {
   if (!Object.hasOwn(wires, as)) throw new ConfigError("as", as, { expected: environmentWires });
-  const settings = { ...defaults, ...options };
+  const { seed, rollout } = resolveConfig({});
+  const { episodeTimeoutMs, maxTurns } = rollout;
+  const settings = { ...serverDefaults, keys: [], seed, episodeTimeoutMs, maxTurns, ...options };
   const sessions = Math.min(settings.sessions, environment.concurrency ?? settings.sessions);
   await environment.open?.();
   const server = await wires[as]({ ...settings, environment, sessions }).catch(async (error: unknown) => {

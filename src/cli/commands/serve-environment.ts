@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ConfigError } from "../../core/errors.ts";
 import { environmentOf } from "../../sdk/run-environment.ts";
-import { environmentWires, serveEnvironment } from "../../sdk/serve-environment.ts";
+import { environmentWires, serveEnvironment, serverDefaults } from "../../sdk/serve-environment.ts";
 import type { RunningEnvironmentServer } from "../../server/environments/settings.ts";
 import { resolveConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
@@ -14,12 +14,12 @@ const count = (least: number) => z.coerce.number().int().min(least);
 const flagsSchema = z.looseObject({
   as: z.string().optional(),
   config: z.string().optional(),
-  host: z.string().default("127.0.0.1"),
-  port: count(0).max(65_535).default(8766),
+  host: z.string().default(serverDefaults.host),
+  port: count(0).max(65_535).default(serverDefaults.port),
   key: z.array(z.string().min(1)).default([]),
-  maxSessions: count(1).default(256),
-  maxBody: count(1).default(16),
-  sessionTimeout: count(1).default(900),
+  maxSessions: count(1).default(serverDefaults.sessions),
+  maxBody: count(1).default(serverDefaults.maxBytes / 2 ** 20),
+  sessionTimeout: count(1).default(serverDefaults.sessionMs / 1000),
 });
 
 /**
