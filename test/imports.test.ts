@@ -161,7 +161,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "cli/screen.ts": screenParts,
   "cli/printable.ts": ["core"],
   "cli/paint.ts": [],
-  "cli/format.ts": [],
+  "cli/format.ts": ["statistics"],
   "cli/wrap.ts": [],
   "cli/invocation.ts": [],
   "cli/interrupt.ts": [],

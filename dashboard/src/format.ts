@@ -1,5 +1,7 @@
 /** Numbers as a person reads them. */
 
+import { outwards } from "../../src/statistics/outwards.ts";
+
 export function percent(share: number | null | undefined): string {
   return share === null || share === undefined || Number.isNaN(share) ? "–" : `${(share * 100).toFixed(1)} %`;
 }
@@ -7,6 +9,14 @@ export function percent(share: number | null | undefined): string {
 /** A success in per cent; a reward as a number. */
 export function scoreText(value: number | null, { measure }: { readonly measure: "success" | "reward" }): string {
   return measure === "reward" ? number(value) : percent(value);
+}
+
+/** "83.6 to 92.1 %", of a success or of a reward. */
+export function intervalText(
+  { low, high }: { readonly low: number; readonly high: number },
+  { measure }: { readonly measure: "success" | "reward" },
+): string {
+  return measure === "reward" ? `${number(low)} to ${number(high)}` : `${outwards({ low, high }).join(" to ")} %`;
 }
 
 export function count(value: number): string {

@@ -1,5 +1,7 @@
 /** Numbers as a person reads them. */
 
+import { outwards } from "../statistics/outwards.ts";
+
 export function percent(share: number): string {
   return `${(share * 100).toFixed(1)} %`;
 }
@@ -12,7 +14,7 @@ interface Interval {
 
 /** "41.2 %  [38.0, 44.5]". The ends are rounded outwards, so that an interval below 100 % never reads as 100. */
 export function interval({ mean, low, high }: Interval): string {
-  return `${percent(mean)}  [${outwards(low, Math.floor)}, ${outwards(high, Math.ceil)}]`;
+  return `${percent(mean)}  [${outwards({ low, high }).join(", ")}]`;
 }
 
 /** Returns what a comparison could have shown: "5.1 points would have been seen". Shares cannot differ by more than 100 points. */
@@ -23,14 +25,7 @@ export function detectable(smallest: number, shares: boolean): string {
 
 /** "+12.5 points  [8.1, 17.0]", of a difference of shares. */
 export function points({ mean, low, high }: Interval): string {
-  return `${mean < 0 ? "−" : "+"}${Math.abs(mean * 100).toFixed(1)} points  [${outwards(low, Math.floor)}, ${outwards(high, Math.ceil)}]`;
-}
-
-function outwards(share: number, round: (value: number) => number): string {
-  // What is a rounding error away from a tenth is that tenth.
-  const tenths = Math.round(share * 1000);
-  const rounded = Math.abs(share * 1000 - tenths) < 1e-6 ? tenths : round(share * 1000);
-  return (rounded / 10).toFixed(1).replace("-", "−");
+  return `${mean < 0 ? "−" : "+"}${Math.abs(mean * 100).toFixed(1)} points  [${outwards({ low, high }).join(", ")}]`;
 }
 
 /** "p = 0.032", "p < 0.0001". */

@@ -1,5 +1,5 @@
 import type { RunDetail } from "../api.ts";
-import { scoreText } from "../format.ts";
+import { intervalText, scoreText } from "../format.ts";
 import { Stat } from "./bits.tsx";
 import type { Series } from "./chart.tsx";
 
@@ -35,8 +35,7 @@ export function EvaluationStats({ run }: { readonly run: RunDetail }) {
     const [first, second] = found;
     if (first === undefined) return null;
     const words = (one: Evaluation) => scoreText(scoreOf(one, run).mean, run.row);
-    const { low, high } = scoreOf(first.last, run);
-    const interval = `${scoreText(low, run.row)} to ${scoreText(high, run.row)}`;
+    const interval = intervalText(scoreOf(first.last, run), run.row);
     const from = ({ before, after }: typeof first) =>
       before !== undefined && after !== undefined ? [`from ${words(before)}`] : after === undefined ? ["before training"] : [];
     const greedy =
