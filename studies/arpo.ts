@@ -74,8 +74,8 @@ export default {
     ["arpo", "arpo-8"],
   ],
   limitations: [
-    "The study is not finished: five of ten arms, three of four rates with one tuning seed, three reported seeds. The tuning values of neighbouring rates are so close that another seed may choose another rate.",
-    "One small model (1 M parameters) and one small world, in which a question needs two calls: a tree cannot save more than about a fourth of them.",
+    "The study is not finished: all ten arms have run at three of four rates, with one tuning seed of two and three reported seeds of ten. The tuning values of neighbouring rates are so close that another seed may choose another rate.",
+    "One small model (2 M parameters) and one small world, in which a question needs two calls: a tree cannot save more than about a fourth of them.",
     "Areas are taken up to what every run has spent, so that over tool calls the arms with the fewest calls decide how far.",
   ],
 } satisfies StudyDefinition;

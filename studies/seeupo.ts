@@ -141,10 +141,10 @@ export default {
     ["grpo", "grpo-steps"],
   ],
   limitations: [
-    "The study is not finished. In W0 all arms have run: twelve with one tuning seed (one of them with two for most rates) and three reported seeds, ten with two and five, of ten. Arms with three seeds have other tasks on average than arms with five, so only paired comparisons are fair. In W2 and W3, the worlds in which the paper's mechanism could show, three arms have run, at two rates with one tuning seed, and three (W2) and two (W3) reported seeds of five. W1 has not run.",
+    "The study is not finished. In W0 all arms have run: twelve with one tuning seed (one of them with two for most rates) and three reported seeds, ten with two and five, of ten. Arms with three seeds have other tasks on average than arms with five, so only paired comparisons are fair. In W2 and W3, the worlds in which the paper's mechanism could show, three arms have run, at two rates with one tuning seed, and three (W2) and two (W3) reported seeds of five. W1 has not run. The start models of W2 and W3 were made from the office's model as it was before its last stage.",
     "In W2 and W3 the best rate of some arms is the smallest that was tried there, 1e-4; a smaller one may be better.",
     "With one optimiser step a batch GSPO and GRPO are the same algorithm: at the only step all ratios are 1. Their runs are equal to the last digit.",
-    "One small model (1 M parameters), one start, small worlds: nothing here says what a 14 B model does in AppWorld.",
+    "One small model (2 M parameters), one start, small worlds: nothing here says what a 14 B model does in AppWorld.",
     "“As many steps” are equal in number and not in kind: a mini-batch has all turns of an eighth of the tasks, a visit has one turn of all of them. The measured numbers of steps are in the table.",
     "Held-out curves have 64 tasks with one attempt each, so a fall of 10 points between two points of a curve has a chance of some per cent without any change of the policy.",
   ],
