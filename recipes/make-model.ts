@@ -1,6 +1,6 @@
 /**
  * Makes the default model of a world from nothing: a tokenizer learned from the world, a Qwen3-shaped model with random weights, and
- * supervised fine-tuning on demonstrations by an expert with bad habits. Half an hour on two cores, the office forty minutes:
+ * supervised fine-tuning on demonstrations by an expert with bad habits. About half an hour on two cores, longer for the office:
  *
  *   npm run make-model              the office
  *   npm run make-model office-classic
