@@ -89,9 +89,9 @@ export function makeBenchmarks({ folder, officeModel, classicModel, threads, bfl
   const recorded: Program = { script: "ours/record-rollouts.ts", args: [officeModel, threads, batch] };
 
   /** Rows of unrelated tokens: no prefix is shared, nothing is padded. */
-  const denseTraining = (name: string, model: string, size: readonly number[], peerRounds?: number): Benchmark => {
+  const denseTraining = (name: string, model: string, size: readonly number[]): Benchmark => {
     const args = [`${folder}/${model}`, threads, ...size];
-    const peer = (mode: string) => ({ script: "peers/dense.py", args: [...args, mode], rounds: peerRounds });
+    const peer = (mode: string) => ({ script: "peers/dense.py", args: [...args, mode] });
     const limit = trainingLimit(model, size[1]);
     const entry = { unit: "tokens/s", request: "", ours: { side: "ours", of: "tokensPerSecond" }, limit };
     return {
@@ -184,7 +184,7 @@ export function makeBenchmarks({ folder, officeModel, classicModel, threads, bfl
           ...kinds.map((kind) => {
             const [model, count, task] = own;
             const args = [model, count, ...kind.split(" "), task, ...command];
-            return [`trl ${work} ${kind}`, { script: "peers/step.py", args, rounds: work === "single" ? 1 : undefined }] as const;
+            return [`trl ${work} ${kind}`, { script: "peers/step.py", args }] as const;
           }),
         ]),
       ),
@@ -335,7 +335,7 @@ export function makeBenchmarks({ folder, officeModel, classicModel, threads, bfl
 
   return [
     denseTraining("training-dense", "5m", [8, 512]),
-    denseTraining("training-dense-27m", "27m", [8, 512], 1),
+    denseTraining("training-dense-27m", "27m", [8, 512]),
     rolloutTraining(),
     trees(),
     updates(),

@@ -11,6 +11,11 @@ export function scoreText(value: number | null, { measure }: { readonly measure:
   return measure === "reward" ? number(value) : percent(value);
 }
 
+/** "+12.5 points", of a difference of shares. */
+export function pointsText(difference: number): string {
+  return `${difference < 0 ? "−" : "+"}${Math.abs(difference * 100).toFixed(1)} points`;
+}
+
 /** "83.6 to 92.1 %", of a success or of a reward. */
 export function intervalText(
   { low, high }: { readonly low: number; readonly high: number },

@@ -1,5 +1,6 @@
+import { outwards } from "../../../src/statistics/outwards.ts";
 import { ask, type ComparisonView, type RunList, useAsked } from "../api.ts";
-import { percent, signed } from "../format.ts";
+import { percent, pointsText, signed } from "../format.ts";
 import { Columns, Empty, Problem, Scroll } from "../parts/bits.tsx";
 import { link, type Route, setQuery } from "../router.ts";
 
@@ -43,10 +44,10 @@ export function ComparePage({ route }: { readonly route: Route }) {
             <p class="lead">
               A {percent(meanA)} <span class="muted">after step {stepA}</span> · B {percent(meanB)}{" "}
               <span class="muted">after step {stepB}</span> · difference{" "}
-              <b class={difference.low > 0 ? "win" : difference.high < 0 ? "loss" : ""}>{signed(difference.mean * 100)} points</b>{" "}
+              <b class={difference.low > 0 ? "win" : difference.high < 0 ? "loss" : ""}>{pointsText(difference.mean)}</b>{" "}
               <span class="muted">
-                95 % interval {signed(difference.low * 100)} to {signed(difference.high * 100)}, paired over tasks. A difference
-                of {(smallest * 100).toFixed(1)} points would have been detected in four of five such comparisons.
+                95 % interval {outwards(difference).join(" to ")}, paired over tasks. A difference of{" "}
+                {(smallest * 100).toFixed(1)} points would have been detected in four of five such comparisons.
               </span>
             </p>
             <Scroll label={`Tasks of ${split}, ${decoding}, that differ`}>
