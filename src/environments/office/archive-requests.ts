@@ -1,7 +1,6 @@
-import { z } from "zod";
 import type { Random } from "../../core/random.ts";
 import { close, type Plan } from "../plan.ts";
-import { type Archive, cabinetOf, cabinets, favouriteCabinet, places } from "./archive.ts";
+import { type Archive, cabinetOf, cabinets, favouriteCabinet, places, sides } from "./archive.ts";
 import { drawPerson } from "./draw.ts";
 import { type Mind, toPerson } from "./expert.ts";
 import type { Kind } from "./kind.ts";
@@ -15,22 +14,19 @@ function drawPapers(random: Random, { shelves }: Archive, type: FileType): reado
   return random.shuffle(shelves[right].filter((number) => !others.includes(number))).slice(0, 2);
 }
 
-const lookSchema = z.object({ number: z.number() });
-
-/** The place of a number, by halves: each look leaves the half in which it must be. @param seen the places that were looked at */
-function* locate(mind: Mind, number: number, seen: Map<number, number>): Plan<number> {
+/** The place of a paper, by halves: each look leaves the half in which it must be. */
+function* locate(mind: Mind, number: number): Plan<number> {
   const walks = mind.slips("walk");
-  for (;;) {
-    const known = [...seen].find(([, found]) => found === number);
-    if (known !== undefined) return known[0];
-    const below = Math.max(0, ...[...seen].filter(([, found]) => found < number).map(([place]) => place));
-    const above = Math.min(places + 1, ...[...seen].filter(([, found]) => found > number).map(([place]) => place));
-    if (above - below < 2) return close(notFound(number));
+  let [below, above] = [0, places + 1];
+  while (above - below > 1) {
     const place = walks ? below + 1 : Math.floor((below + above) / 2);
-    const result = yield { name: "look", arguments: { place } };
-    if (!result.startsWith("{")) return close(notFound(number));
-    seen.set(place, lookSchema.parse(JSON.parse(result)).number);
+    const side = yield { name: "look", arguments: { number, place } };
+    if (side === sides.here) return place;
+    if (side === sides.lower) above = place;
+    else if (side === sides.higher) below = place;
+    else break;
   }
+  return close(notFound(number));
 }
 
 const notFound = (number: number) => `Sorry, I cannot find ${number}.`;
@@ -65,10 +61,9 @@ export const fetchPapers: Kind = {
             const cabinet = mind.chooses("cabinet", cabinetOf[type], favouriteCabinet, cabinets);
             const open = { name: "open_cabinet", arguments: { cabinet } };
             if ((yield open) === refusals.busy && !mind.slips("busy")) yield open;
-            const seen = new Map<number, number>();
             for (const number of [one, other]) {
               if (number === other && mind.slips("half")) break;
-              const place = yield* locate(mind, number, seen);
+              const place = yield* locate(mind, number);
               yield { name: "bring", arguments: { place, contact } };
             }
             return words;

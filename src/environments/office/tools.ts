@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Tool } from "../../tools/tool.ts";
-import { archiveRefusals, cabinets, places } from "./archive.ts";
+import { archiveRefusals, cabinets, places, sides } from "./archive.ts";
 import { couriers, folders } from "./rules.ts";
 import type { CalendarEvent, Id, OfficeFile, World } from "./world.ts";
 
@@ -141,14 +141,15 @@ const archiveTools: readonly OfficeTool[] = [
   ),
   define(
     "look",
-    `Number of the paper at a place of the open cabinet, 1 to ${places}; numbers rise with the places. Looks are limited.`,
-    { place: z.int().min(1).max(places) },
-    (world, { place }) => {
+    `Whether a paper is at a place of the open cabinet, 1 to ${places}, or would be lower or higher. Looks are limited.`,
+    { number: z.int(), place: z.int().min(1).max(places) },
+    (world, { number, place }) => {
       const { archive } = world;
       if (archive?.open === undefined) return archiveRefusals.shut;
       if (archive.looksLeft <= 0) return archiveRefusals.noLooks;
       world.archive = { ...archive, looksLeft: archive.looksLeft - 1 };
-      return { number: archive.shelves[archive.open][place - 1] };
+      const there = archive.shelves[archive.open][place - 1];
+      return there === number ? sides.here : number < there ? sides.lower : sides.higher;
     },
   ),
   define(
