@@ -38,7 +38,7 @@ export const archiveRefusals = {
   noLooks: "no looks left",
 } as const;
 
-/** What a look answers: where the paper is, or would be, seen from the place. */
+/** Answers of a look: where the paper is, or would be, seen from the place. */
 export const sides = { here: "here", lower: "lower", higher: "higher" } as const;
 
 /** @param looks the number of looks that an episode has */
