@@ -35,6 +35,23 @@ export default {
       },
       secondsPerRun: 300,
     },
+    w1: {
+      title: "W1, a long search",
+      about: "`office`, scenario `search`: 12 to 16 turns, so that a tree can save more than in the knowledge world.",
+      config: {
+        model: "models/office-search",
+        environment: { name: "office", settings: { scenario: "search" } },
+        rollout: { tasksPerStep: 8, groupSize: leaves },
+        steps: 40,
+        optimizer: { schedule: "constant" },
+        engine: { threads: 1 },
+        evaluation: { tasks: 128, k: 1, greedy: false, during: { every: 8, tasks: 64 } },
+        record: { credits: false, after: 0 },
+        checkpoint: { every: 10, keep: 1 },
+      },
+      secondsPerRun: 900,
+      seeds: [1, 2, 3, 4, 5],
+    },
   },
   arms: {
     arpo: { title: "ARPO, published rule", config: { algorithm: arpo, rollout: { branching: { rule: { kind: "reference" } } } } },
@@ -74,7 +91,7 @@ export default {
     ["arpo", "arpo-8"],
   ],
   limitations: [
-    "The study is not finished: all ten arms have run at three of four rates, with one tuning seed of two and three reported seeds of ten. The tuning values of neighbouring rates are so close that another seed may choose another rate.",
+    "The study is not finished: W1 has not run. In the knowledge world all ten arms have run at three of four rates, with one tuning seed of two and three reported seeds of ten. The tuning values of neighbouring rates are so close that another seed may choose another rate.",
     "One small model (2 M parameters) and one small world, in which a question needs two calls: a tree cannot save more than about a fourth of them.",
     "Areas are taken up to what every run has spent, so that over tool calls the arms with the fewest calls decide how far.",
   ],
