@@ -75,7 +75,7 @@ test("what is missing is said: planned runs, rates, arms, and runs at a rate tha
   expect(page).toContain("Not tried at any arm: the learning rates 0.001.");
   expect(page).toContain("Without any run: B.");
   expect(page).toContain("1 more ran at rates that are no longer the chosen ones; they are not counted.");
-  expect(page).toContain("Not started: it has no model. 0 of 15 planned runs are done");
+  expect(page).toContain("Not started: it has no model. 0 of 21 planned runs are done");
   expect(page).toContain("No pair of arms shares two seeds yet.");
 });
 

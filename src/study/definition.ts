@@ -6,6 +6,7 @@ const name = z.string().regex(/^[a-z0-9][a-z0-9-]*$/, "a name of small letters, 
 const settings = z.record(z.string(), z.unknown());
 const texts = z.array(z.string()).default([]);
 const seeds = z.array(z.int()).min(1);
+const rates = z.array(z.number().positive()).min(1);
 const firstSeed = 1;
 
 const world = z.strictObject({
@@ -18,6 +19,8 @@ const world = z.strictObject({
   secondsPerRun: z.number().positive(),
   /** Reported seeds, where the world is too slow for all of the study's. */
   seeds: seeds.optional(),
+  /** Learning rates of its own, where the study's do not fit the length of its episodes. */
+  rates: rates.optional(),
   /** Why no run of it can start yet. Its runs are planned and listed, and none is started. */
   pending: z.string().optional(),
 });
@@ -48,7 +51,7 @@ const studySchema = z
     worlds: z.record(name, world),
     arms: z.record(name, arm),
     /** Learning rates that every arm is tried at. */
-    rates: z.array(z.number().positive()).min(1),
+    rates,
     /** Seeds of the runs by which each arm's rate is chosen, on the split `validation`. */
     tuningSeeds: seeds.default([101, 102]),
     /** Seeds of the runs that are reported, on the split `test`. */
@@ -88,7 +91,7 @@ export type StudyDefinition = Omit<z.input<typeof studySchema>, "worlds" | "arms
 export function parseStudy(id: string, exported: unknown): Study {
   const study = { name: id, ...parseSettings(studySchema, exported) };
   for (const world of Object.keys(study.worlds))
-    for (const arm of armsOf(study, world)) configOf(study, { world, arm, rate: study.rates[0], seed: study.seeds[0] });
+    for (const arm of armsOf(study, world)) configOf(study, { world, arm, rate: ratesOf(study, world)[0], seed: study.seeds[0] });
   return study;
 }
 
@@ -103,6 +106,11 @@ export interface RunKey {
 /** Returns the arms that run in a world, in the order of the study. */
 export function armsOf(study: Study, world: string): string[] {
   return Object.keys(study.arms).filter((arm) => study.arms[arm].worlds?.includes(world) ?? true);
+}
+
+/** Returns the learning rates that every arm is tried at in a world. */
+export function ratesOf(study: Study, world: string): readonly number[] {
+  return study.worlds[world].rates ?? study.rates;
 }
 
 /** Returns the reported seeds of a world. */

@@ -1,5 +1,5 @@
 import { mean } from "../core/mean.ts";
-import { armsOf, type Study, seedsOf } from "./definition.ts";
+import { armsOf, ratesOf, type Study, seedsOf } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
 import { type Part, plannedRuns, remaining } from "./plan.ts";
 
@@ -24,7 +24,7 @@ export function estimateLines(study: Study, outcomes: readonly RunOutcome[], par
     const arms = armsOf(study, world);
     const done = outcomes.filter((run) => run.world === world).length;
     const seconds = secondsPerRun(study, world, outcomes);
-    const sizes = `${study.rates.length} rates × ${study.tuningSeeds.length} tuning seeds + ${seedsOf(study, world).length} seeds`;
+    const sizes = `${ratesOf(study, world).length} rates (${ratesOf(study, world).join(", ")}) × ${study.tuningSeeds.length} tuning seeds + ${seedsOf(study, world).length} seeds`;
     return [
       `${world}  ${title}`,
       `  ${arms.length} arms × (${sizes}) = ${tuning + reported} runs; ${done} done; ${hours((tuning + reported) * seconds)} of one core in all, ` +
@@ -40,7 +40,6 @@ export function estimateLines(study: Study, outcomes: readonly RunOutcome[], par
       ([arm, { title, config }]) => `  ${arm.padEnd(24)} ${title.padEnd(36)} ${JSON.stringify(config)}`,
     ),
     "",
-    `RATES  ${study.rates.join(", ")}`,
     `SEEDS  tuning ${study.tuningSeeds.join(", ")} on validation; reported ${study.seeds.join(", ")} on test`,
     "",
     "WORLDS",

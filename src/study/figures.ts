@@ -1,6 +1,6 @@
 import { legend, polyline, round, svg, text } from "../plot/svg.ts";
 import { type ArmResult, axisWords, type WorldResult } from "./analysis.ts";
-import type { Axis, Study } from "./definition.ts";
+import { type Axis, ratesOf, type Study } from "./definition.ts";
 
 const colours = [
   "#1b6ca8",
@@ -45,13 +45,14 @@ export function curvesSvg(study: Study, { title, arms }: WorldResult, axis: Axis
 }
 
 /** The value at the end of the tuning runs over learning rates, on a logarithmic axis. A ring marks rates at which not all runs survived. */
-export function ratesSvg(study: Study, { title, arms }: WorldResult): string {
+export function ratesSvg(study: Study, { world, title, arms }: WorldResult): string {
+  const all = ratesOf(study, world);
   const drawn = arms.filter(({ rates }) => rates.length > 0);
-  const [low, high] = [Math.log(Math.min(...study.rates)), Math.log(Math.max(...study.rates))];
+  const [low, high] = [Math.log(Math.min(...all)), Math.log(Math.max(...all))];
   const x = (rate: number) => left + 20 + (high > low ? (Math.log(rate) - low) / (high - low) : 0.5) * (plotWidth - 40);
   const y = scaleOf(drawn.flatMap(({ rates }) => rates.map(({ final }) => final)));
   return frame(`${title}: ${study.measure} at the end of tuning runs`, drawn, y, "learning rate; rings: not all runs survived", [
-    ...study.rates.map((rate) => text(x(rate), top + plotHeight + 18, String(rate), "middle")),
+    ...all.map((rate) => text(x(rate), top + plotHeight + 18, String(rate), "middle")),
     ...drawn.flatMap(({ rates }, i) => [
       polyline(
         rates.map(({ rate, final }) => [x(rate), y.at(final)] as const),

@@ -1,6 +1,6 @@
 import type { Estimate } from "../statistics/estimate.ts";
 import { type ArmResult, axisWords, type Comparison, type WorldResult } from "./analysis.ts";
-import type { Study } from "./definition.ts";
+import { ratesOf, type Study } from "./definition.ts";
 import { fallOf, goodWithin } from "./tuning.ts";
 
 export interface PageParts {
@@ -50,7 +50,7 @@ export function pageLines({ study, worlds, results, figures, command }: PagePart
 function stateOf(study: Study, { world, title, planned, done, atOtherRates, arms }: WorldResult): string {
   const { about, pending } = study.worlds[world];
   const rates = new Set(arms.flatMap((arm) => arm.rates.map(({ rate }) => rate)));
-  const untried = study.rates.filter((rate) => !rates.has(rate));
+  const untried = ratesOf(study, world).filter((rate) => !rates.has(rate));
   const empty = arms.filter(({ rates }) => rates.length === 0).map(({ title }) => title);
   return [
     `**${title}.** ${about}`,
@@ -75,7 +75,7 @@ function worldLines(study: Study, world: WorldResult, figures: readonly string[]
     ...targetTables(study, reported),
     "### Learning rates",
     "",
-    ...rateTable(study, world.arms),
+    ...rateTable(ratesOf(study, world.world), world.arms),
     "",
     "### Comparisons",
     "",
@@ -121,13 +121,13 @@ function targetTables(study: Study, arms: readonly ArmResult[]): string[] {
   ]);
 }
 
-function rateTable(study: Study, arms: readonly ArmResult[]): string[] {
+function rateTable(all: readonly number[], arms: readonly ArmResult[]): string[] {
   const tried = arms.filter(({ rates }) => rates.length > 0);
   return table([
-    ["arm", ...study.rates.map(String), "good range", "largest rate at which all survive"],
+    ["arm", ...all.map(String), "good range", "largest rate at which all survive"],
     ...tried.map(({ title, rates, rate, stability }) => [
       title,
-      ...study.rates.map((wanted) => {
+      ...all.map((wanted) => {
         const result = rates.find((one) => one.rate === wanted);
         if (result === undefined) return "–";
         const cell = `${points(result.final)}, ${result.survived} of ${result.runs}`;

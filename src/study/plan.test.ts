@@ -31,7 +31,7 @@ test("an arm waits for its own tuning runs alone, and no longer than for those o
 });
 
 test("worlds that cannot start yet are planned and have no open run", () => {
-  expect(plannedRuns(study, "far")).toEqual({ tuning: 12, reported: 3 });
+  expect(plannedRuns(study, "far")).toEqual({ tuning: 18, reported: 3 });
   expect(openRuns(study, [], { worlds: ["far"] })).toEqual([]);
 });
 

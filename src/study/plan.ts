@@ -1,5 +1,5 @@
 import { ConfigError } from "../core/errors.ts";
-import { armsOf, isTuning, type RunKey, type Study, seedsOf } from "./definition.ts";
+import { armsOf, isTuning, type RunKey, ratesOf, type Study, seedsOf } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
 import { chosenRate } from "./tuning.ts";
 
@@ -17,7 +17,7 @@ export interface Part {
 export function plannedRuns(study: Study, world: string): { readonly tuning: number; readonly reported: number } {
   const arms = armsOf(study, world).length;
   return {
-    tuning: arms * study.rates.length * study.tuningSeeds.length,
+    tuning: arms * ratesOf(study, world).length * study.tuningSeeds.length,
     reported: arms * seedsOf(study, world).length,
   };
 }
@@ -29,7 +29,7 @@ export function checkPart(study: Study, { worlds = [], arms = [], rates = [] }: 
   };
   check("--worlds", worlds, Object.keys(study.worlds));
   check("--arms", arms, Object.keys(study.arms));
-  check("--rates", rates, study.rates);
+  check("--rates", rates, [...new Set(Object.keys(study.worlds).flatMap((world) => ratesOf(study, world)))]);
 }
 
 /**
@@ -83,7 +83,7 @@ export function runId({ world, arm, rate, seed }: RunKey): string {
 export function runOf(study: Study, id: string): RunKey {
   for (const world of Object.keys(study.worlds))
     for (const arm of armsOf(study, world))
-      for (const rate of study.rates)
+      for (const rate of ratesOf(study, world))
         for (const seed of [...study.tuningSeeds, ...seedsOf(study, world)]) {
           const key = { world, arm, rate, seed };
           if (runId(key) === id) return key;
@@ -99,7 +99,7 @@ function worldsOf(study: Study, { worlds }: Part): string[] {
 
 function tuningRuns(study: Study, world: string, arm: string, { rates, tuningSeeds }: Part): RunKey[] {
   const seeds = study.tuningSeeds.slice(0, tuningSeeds);
-  return study.rates
+  return ratesOf(study, world)
     .filter((rate) => rates?.includes(rate) ?? true)
     .flatMap((rate) => seeds.map((seed) => ({ world, arm, rate, seed })))
     .filter((key) => isTuning(study, key));

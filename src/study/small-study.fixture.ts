@@ -19,7 +19,15 @@ export const smallDefinition = {
       },
       secondsPerRun: 36,
     },
-    far: { title: "Far", about: "Not there yet.", config: {}, secondsPerRun: 360, seeds: [1], pending: "it has no model." },
+    far: {
+      title: "Far",
+      about: "Not there yet.",
+      config: {},
+      secondsPerRun: 360,
+      seeds: [1],
+      rates: [1e-5, 1e-4, 1e-3],
+      pending: "it has no model.",
+    },
   },
   arms: {
     a: { title: "A", config: { algorithm: "grpo" } },

@@ -75,7 +75,7 @@ test("--dry-run says arms, runs and hours, from measured seconds once there are 
   const study = smallStudy();
   const lines = estimateLines(study, [], {}, 2).join("\n");
   expect(lines).toContain(
-    "2 arms × (2 rates × 2 tuning seeds + 3 seeds) = 14 runs; 0 done; 0.1 h of one core in all, 36 s a run",
+    "2 arms × (2 rates (0.0001, 0.001) × 2 tuning seeds + 3 seeds) = 14 runs; 0 done; 0.1 h of one core in all, 36 s a run",
   );
   expect(lines).toContain("cannot start: it has no model.");
   expect(lines).toContain("Nothing was started.");

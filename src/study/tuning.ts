@@ -1,5 +1,5 @@
 import { mean } from "../core/mean.ts";
-import type { RunKey, Study } from "./definition.ts";
+import { type RunKey, ratesOf, type Study } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
 
 /** A run falls where its held-out value is this much lower than at an earlier evaluation. */
@@ -42,7 +42,7 @@ export function rateCurve(
   outcomes: readonly RunOutcome[],
 ): RateResult[] {
   const tuning = outcomes.filter((run) => run.world === world && run.arm === arm && study.tuningSeeds.includes(run.seed));
-  return study.rates
+  return ratesOf(study, world)
     .toSorted((a, b) => a - b)
     .map((rate) => tuning.filter((run) => run.rate === rate))
     .filter((runs) => runs.length > 0)
