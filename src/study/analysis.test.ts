@@ -79,6 +79,13 @@ test("what is missing is said: planned runs, rates, arms, and runs at a rate tha
   expect(page).toContain("No pair of arms shares two seeds yet.");
 });
 
+test("where no rate survives the page has no good range", () => {
+  const lost = study.rates.map((rate) => outcome(study, { arm: "a", seed: 11, rate }, [0.3, 0.1, 0]));
+  const worlds = [analyse(study, "near", lost)];
+  const page = pageLines({ study, worlds, results: "small", figures: new Map(), command: "x" }).join("\n");
+  expect(page).toContain("| A | **0.0, 0 of 1** | 0.0, 0 of 1 | – | none |");
+});
+
 test("beside every difference that was not shown is the smallest that would have been", () => {
   const random = [0.1, -0.2, 0.3, 0, 0.2, -0.1, 0.15, -0.3, 0.05, 0.1, -0.05, 0.2];
   const noisy = outcomes(0).map((run, i) => {

@@ -133,7 +133,7 @@ function rateTable(all: readonly number[], arms: readonly ArmResult[]): string[]
         const cell = `${points(result.final)}, ${result.survived} of ${result.runs}`;
         return wanted === rate ? `**${cell}**` : cell;
       }),
-      stability === undefined
+      stability?.largestSurviving === undefined
         ? "–"
         : `${stability.openBelow ? "≤ " : ""}${stability.goodFrom} to ${stability.openAbove ? "≥ " : ""}${stability.goodTo}: ` +
           `× ${stability.openBelow || stability.openAbove ? "≥ " : ""}${Number((stability.goodTo / stability.goodFrom).toPrecision(2))}`,
