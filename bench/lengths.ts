@@ -104,11 +104,13 @@ function draw(file: string, picture: string): void {
   const { title: subject, unit, places } = curves[over];
   const values = (side: Point["side"], at: number, of: (point: Point) => number) =>
     points.filter((point) => point.side === side && point.at === at).map(of);
+  const sides = (["ours", "peer"] as const).filter((side) => points.some((point) => point.side === side));
   const [speed, memory] = [(point: Point) => point.tokensPerSecond, (point: Point) => point.megabytes];
   console.log(`| ${unit} | ours, tokens/s | PyTorch | ratio | ours, MB | PyTorch | ratio |\n|---|---|---|---|---|---|---|`);
   for (const { at, label } of places) {
     const cells = [speed, memory].flatMap((of) => {
       const [ours, peer] = [values("ours", at, of), values("peer", at, of)];
+      if (peer.length === 0) return [spread(ours), "–", "–"];
       return [spread(ours), spread(peer), median(ours.map((value, round) => value / peer[round])).toFixed(2)];
     });
     console.log(`| ${[label, ...cells].join(" | ")} |`);
@@ -126,7 +128,7 @@ function draw(file: string, picture: string): void {
       text(edge, top - 12, title),
       ...[0, 0.25, 0.5, 0.75, 1].map((share) => text(edge - 6, y(share * most) + 4, (share * most).toFixed(0), "end")),
       ...places.map(({ at, label }) => text(x(at), top + height + 18, label, "middle")),
-      ...(["ours", "peer"] as const).map((side) =>
+      ...sides.map((side) =>
         polyline(
           places.map(({ at }) => [x(at), y(median(values(side, at, of)))] as const),
           colours[side],
