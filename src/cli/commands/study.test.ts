@@ -30,7 +30,7 @@ test("--dry-run prints arms, runs and hours of the part that is asked for, and s
   expect(out).toContain(
     'b                        B                                    {"algorithm":{"kind":"grpo","miniBatches":2}}',
   );
-  expect(out).toContain("2 arms × (2 rates × 2 tuning seeds + 3 seeds) = 14 runs; 0 done");
+  expect(out).toContain("2 arms × (2 rates (0.0001, 0.001) × 2 tuning seeds + 3 seeds) = 14 runs; 0 done");
   expect(out).toContain("5 runs left of what is asked for");
   expect(out).toContain("with 2 processes on idle cores.\nNothing was started.");
 });
@@ -45,7 +45,7 @@ test("--report writes a page beside the study that says that nothing has run", a
 test.each([
   [["nowhere", "--dry-run"], 'study is "nowhere"; expected the name of a file in'],
   [["FILE", "--dry-run", "--arms", "a,z"], '--arms is "z"; expected "a", "b" or "c".'],
-  [["FILE", "--dry-run", "--rates", "0.5"], "--rates is 0.5; expected 0.0001 or 0.001."],
+  [["FILE", "--dry-run", "--rates", "0.5"], "--rates is 0.5; expected 0.0001, 0.001 or 0.00001."],
   [["FILE", "--worlds", "moon"], '--worlds is "moon"; expected "near" or "far".'],
   [["FILE", "--jobs", "0"], '--jobs is "0"; expected a whole number.'],
   [["FILE", "--run", "near.a.0.5.1"], "expected WORLD.ARM.RATE.SEED of the study's plan."],
