@@ -2,7 +2,7 @@ import type { Random } from "../core/random.ts";
 import type { Cell } from "./cell.ts";
 import { chancesFor, type Layout, leafProbabilities, type Policy } from "./policy.ts";
 import type { Problem } from "./problem.ts";
-import { placeAfter, placeBefore, valuesOf } from "./values.ts";
+import { spanAfter, spanBefore, valuesOf } from "./values.ts";
 
 /** Trajectories with their weights: all of them with their probabilities, or a sampled few with equal weights. Weights sum to 1. */
 export interface Batch {
@@ -22,19 +22,30 @@ export function exactBatch(
   policy: Policy,
   probabilities: Float64Array = leafProbabilities(layout, policy, chancesFor(problem)),
 ): Batch {
-  const { spreads, means, size } = problem;
+  const { count, ...trajectories } = everyTrajectory(problem, layout);
+  const copies = count / probabilities.length;
+  const weights = new Float64Array(count);
+  for (let i = 0; i < count; i++) weights[i] = probabilities[Math.floor(i / copies)] / problem.size.contexts / copies;
+  return { count, ...trajectories, weights, groupSize: undefined };
+}
+
+const known = new WeakMap<Problem, Omit<Batch, "weights" | "groupSize">>();
+
+/** The part of an exact batch that no policy changes, made once for each problem. */
+function everyTrajectory(problem: Problem, { leaves }: Layout): Omit<Batch, "weights" | "groupSize"> {
+  const before = known.get(problem);
+  if (before !== undefined) return before;
+  const { spreads, means } = problem;
   const noisy = spreads.some((spread) => spread > 0);
-  const copies = noisy ? 2 : 1;
-  const count = probabilities.length * copies;
-  const batch = emptyBatch(count, undefined);
-  for (let i = 0; i < count; i++) {
-    const entry = Math.floor(i / copies);
-    batch.contexts[i] = Math.floor(entry / layout.leaves);
-    batch.leaves[i] = entry % layout.leaves;
-    batch.rewards[i] = means[entry] + (noisy ? (i % 2 === 0 ? 1 : -1) * spreads[entry] : 0);
-    batch.weights[i] = probabilities[entry] / size.contexts / copies;
-  }
-  return batch;
+  const entries = noisy ? Array.from(means, (_, entry) => [entry, entry]).flat() : [...means.keys()];
+  const made = {
+    count: entries.length,
+    contexts: Int32Array.from(entries, (entry) => Math.floor(entry / leaves)),
+    leaves: Int32Array.from(entries, (entry) => entry % leaves),
+    rewards: Float64Array.from(entries, (entry, i) => means[entry] + (i % 2 === 0 ? 1 : -1) * (noisy ? spreads[entry] : 0)),
+  };
+  known.set(problem, made);
+  return made;
 }
 
 /** One group of G trajectories for every context, sampled from a policy. */
@@ -130,7 +141,7 @@ function groupAdvantages(divide: boolean, problem: Problem, batch: Batch, units:
     first[batch.contexts[i]] += batch.weights[i] * batch.rewards[i];
   }
   for (let x = 0; x < contexts; x++) first[x] /= mass[x];
-  for (let i = 0; i < batch.count; i++)
+  for (let i = 0; divide && i < batch.count; i++)
     second[batch.contexts[i]] += batch.weights[i] * (batch.rewards[i] - first[batch.contexts[i]]) ** 2;
   // In a group the deviation is the sample's, with G − 1, as the presets compute it; the exact one is that of the whole distribution.
   const members = batch.groupSize;
@@ -152,13 +163,15 @@ function criticAdvantages(problem: Problem, layout: Layout, policy: Policy, batc
   const { size } = problem;
   const tokens = decisions / units;
   const result = new Float64Array(batch.count * units);
-  for (let i = 0; i < batch.count; i++)
-    for (let u = 0; u < units; u++) {
+  for (let u = 0; u < units; u++) {
+    const [start, end] = [u * tokens, (u + 1) * tokens];
+    const [spanStart, spanEnd] = [spanBefore(size, start), spanAfter(size, end)];
+    const drawn = u === units - 1 && batch.groupSize !== undefined;
+    for (let i = 0; i < batch.count; i++) {
       const leaf = batch.contexts[i] * leaves + batch.leaves[i];
-      const [start, end] = [u * tokens, (u + 1) * tokens];
-      const drawn = u === units - 1 && batch.groupSize !== undefined;
-      const next = drawn ? batch.rewards[i] : after[end][placeAfter(size, end, leaf)];
-      result[i * units + u] = next - before[start][placeBefore(size, start, leaf)];
+      const next = drawn ? batch.rewards[i] : after[end][Math.floor(leaf / spanEnd)];
+      result[i * units + u] = next - before[start][Math.floor(leaf / spanStart)];
     }
+  }
   return result;
 }

@@ -40,7 +40,7 @@ export function unitRanges(level: Cell["level"], layout: Layout, turns: readonly
  * @returns the value; the gradient is written into `gradient`, rows × vocabulary
  */
 export function objective(
-  cell: Pick<Cell, "update" | "level">,
+  { update, level }: Pick<Cell, "update" | "level">,
   layout: Layout,
   policy: Policy,
   { ranges, batch, advantages, carried, old }: Visit,
@@ -49,31 +49,36 @@ export function objective(
 ): number {
   const { decisions, leaves, cellOf, rows } = layout;
   const { vocabulary } = layout.size;
-  const units = unitsOf(cell.level, layout);
+  const units = unitsOf(level, layout);
   gradient.fill(0);
   let value = 0;
-  for (let i = 0; i < batch.count; i++) {
-    const weight = batch.weights[i] * carried[i];
-    if (weight === 0) continue;
-    const base = (batch.contexts[i] * leaves + batch.leaves[i]) * decisions;
-    for (let r = 0; r < ranges.length; r++) {
-      const [unit, from, to] = ranges[r];
+  const ppu = update === "ppu";
+  for (let r = 0; r < ranges.length; r++) {
+    const [unit, from, to] = ranges[r];
+    const length = ratio === "normalised" ? to - from : 1;
+    // Neighbours in an exact batch are one trajectory with two rewards.
+    let [last, product, rho] = [-1, 1, 1];
+    for (let i = 0; i < batch.count; i++) {
       const advantage = advantages[i * units + unit];
-      let coefficient = weight * advantage;
-      let product = 1;
-      for (let k = from; k < to; k++) {
-        const at = cellOf[base + k];
-        product *= cell.update === "ppu" ? policy[at] / old[at] : policy[at];
-      }
-      if (cell.update === "ppu") {
-        const length = ratio === "normalised" ? to - from : 1;
-        const rho = length === 1 ? product : product ** (1 / length);
-        const bounded = Math.min(1 + clip, Math.max(1 - clip, rho));
-        value += coefficient * (advantage > 0 ? Math.min(rho, bounded) : Math.max(rho, bounded));
-        const moves = advantage > 0 ? rho <= 1 + clip : rho >= 1 - clip;
-        coefficient = moves ? (coefficient * rho) / length : 0;
-      } else value += coefficient * Math.log(product);
+      let coefficient = batch.weights[i] * carried[i] * advantage;
       if (coefficient === 0) continue;
+      const base = (batch.contexts[i] * leaves + batch.leaves[i]) * decisions;
+      if (base !== last) {
+        [last, product] = [base, 1];
+        for (let k = from; k < to; k++) {
+          const at = cellOf[base + k];
+          product *= ppu ? policy[at] / old[at] : policy[at];
+        }
+        if (ppu) rho = length === 1 ? product : length === 2 ? Math.sqrt(product) : product ** (1 / length);
+      }
+      if (!ppu) value += coefficient * Math.log(product);
+      else if (advantage > 0 ? rho > 1 + clip : rho < 1 - clip) {
+        value += coefficient * (advantage > 0 ? 1 + clip : 1 - clip);
+        continue;
+      } else {
+        value += coefficient * rho;
+        coefficient = (coefficient * rho) / length;
+      }
       for (let k = from; k < to; k++) gradient[cellOf[base + k]] += coefficient;
     }
   }

@@ -97,7 +97,7 @@ function climbed(cell: Cell, layout: Layout, visit: Visit, rules: LabRules): Pol
     objective(cell, layout, policy, visit, rules, gradient);
     // A softmax cannot reach 0: its logits are finite. What underflows stays at the smallest number.
     for (let i = 0; i < policy.length; i++)
-      policy[i] = Math.max(1e-300, policy[i] * Math.exp(Math.min(500, rules.stepSize * gradient[i])));
+      if (gradient[i] !== 0) policy[i] = Math.max(1e-300, policy[i] * Math.exp(Math.min(500, rules.stepSize * gradient[i])));
     normalise(policy, layout.size.vocabulary);
   }
   return policy;

@@ -9,22 +9,13 @@ export interface Values {
   readonly after: readonly Float64Array[];
 }
 
-/** Returns the place of a trajectory's beginning in `before[k]`. @param i context · leaves + leaf */
-export function placeBefore(size: Size, k: number, i: number): number {
-  return Math.floor(i / spanBefore(size, k));
-}
-
-/** Returns the place of a trajectory's beginning in `after[k]`. */
-export function placeAfter(size: Size, k: number, i: number): number {
-  return Math.floor(i / spanAfter(size, k));
-}
-
-/** Leaves below a beginning that ends before token k. */
-function spanBefore(size: Size, k: number): number {
+/** Leaves below a beginning that ends before token k: its place in `before[k]` is that of any of them, context · leaves + leaf, over this. */
+export function spanBefore(size: Size, k: number): number {
   return leavesFrom(size, Math.floor(k / size.tokens)) / size.vocabulary ** (k % size.tokens);
 }
 
-function spanAfter(size: Size, k: number): number {
+/** Leaves below a beginning of k tokens, whose answer is not known yet: for places in `after[k]`. */
+export function spanAfter(size: Size, k: number): number {
   if (k === size.turns * size.tokens) return 1;
   return k % size.tokens === 0 ? answersOf(size) * leavesFrom(size, k / size.tokens) : spanBefore(size, k);
 }
