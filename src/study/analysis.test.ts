@@ -4,7 +4,7 @@ import { analyse, areas, firstReached } from "./analysis.ts";
 import type { RunOutcome } from "./outcome.ts";
 import { pageLines } from "./page.ts";
 import { outcome, smallStudy } from "./small-study.fixture.ts";
-import { fell, stabilityOf, survived } from "./tuning.ts";
+import { fell, rivalRate, stabilityOf, survived } from "./tuning.ts";
 
 const study = smallStudy();
 
@@ -25,6 +25,20 @@ test("the good range is around the best rate, without a gap, and open where it r
   expect(stabilityOf(curve.slice(0, 4))).toMatchObject({ openAbove: true });
   expect(stabilityOf([rate(1, 0.5, 0)])).toEqual({ goodFrom: 1, goodTo: 1, openBelow: true, openAbove: true });
   expect(stabilityOf([])).toBeUndefined();
+});
+
+test("a rate has a rival where another one is at most 5 points behind, and the page names both", () => {
+  const rate = (rate: number, final: number) => ({ rate, final, survived: 2, runs: 2 });
+  expect(rivalRate([rate(1, 0.5), rate(3, 0.2), rate(9, 0.48), rate(27, 0.52)])).toEqual({ rate: 1, behind: 0.52 - 0.5 });
+  expect(rivalRate([rate(1, 0.4), rate(3, 0.5)])).toBeUndefined();
+  expect(rivalRate([rate(1, 0.5)])).toBeUndefined();
+  const tuned = (final: number, rate: number) => outcome(study, { arm: "b", seed: 11, rate }, [0.1, 0.2, final]);
+  const page = (worse: number) => {
+    const worlds = [analyse(study, "near", [tuned(0.5, 1e-4), tuned(worse, 1e-3)])];
+    return pageLines({ study, worlds, results: "small", figures: new Map(), command: "x" }).join("\n");
+  };
+  expect(page(0.48)).toContain("by at most 5.0 points: B: 0.0001 before 0.001 by 2.0.");
+  expect(page(0.4)).not.toContain("hardly tells apart");
 });
 
 test("the area is the mean height up to a common amount, on straight lines between evaluations", () => {

@@ -1,7 +1,7 @@
 import type { Estimate } from "../statistics/estimate.ts";
 import { type ArmResult, axisWords, type Comparison, type WorldResult } from "./analysis.ts";
 import { ratesOf, type Study } from "./definition.ts";
-import { fallOf, goodWithin } from "./tuning.ts";
+import { fallOf, goodWithin, rivalRate } from "./tuning.ts";
 
 export interface PageParts {
   readonly study: Study;
@@ -77,6 +77,7 @@ function worldLines(study: Study, world: WorldResult, figures: readonly string[]
     "",
     ...rateTable(ratesOf(study, world.world), world.arms),
     "",
+    ...rivalLines(world.arms),
     "### Comparisons",
     "",
     ...comparisonLines(study, world),
@@ -140,6 +141,20 @@ function rateTable(all: readonly number[], arms: readonly ArmResult[]): string[]
       String(stability?.largestSurviving ?? "none"),
     ]),
   ]);
+}
+
+/** Says which arms might have got another rate: what is found of them below may be a finding on the rate. */
+function rivalLines(arms: readonly ArmResult[]): string[] {
+  const close = arms.flatMap(({ title, rates, rate }) => {
+    const rival = rivalRate(rates);
+    return rival === undefined ? [] : [`${title}: ${rate} before ${rival.rate} by ${points(rival.behind)}`];
+  });
+  if (close.length === 0) return [];
+  return [
+    `**Rates that tuning hardly tells apart**, by at most ${points(goodWithin)} points: ${close.join("; ")}. Other tuning seeds may choose the other rate, ` +
+      "so a difference of such an arm may be one of rates.",
+    "",
+  ];
 }
 
 function comparisonLines(study: Study, { comparisons }: WorldResult): string[] {

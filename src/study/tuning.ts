@@ -61,6 +61,13 @@ export function chosenRate(study: Study, world: string, arm: string, outcomes: r
   return curve.find(({ final }) => final === best)?.rate;
 }
 
+/** Returns the best other rate where tuning hardly tells it from the chosen one; undefined if there is none. @param curve smallest rate first */
+export function rivalRate(curve: readonly RateResult[]): { readonly rate: number; readonly behind: number } | undefined {
+  const [best, second] = curve.toSorted((a, b) => b.final - a.final || a.rate - b.rate);
+  if (second === undefined || second.final < best.final - goodWithin) return undefined;
+  return { rate: second.rate, behind: best.final - second.final };
+}
+
 export interface Stability {
   /** Undefined if all seeds survive at no rate. */
   readonly largestSurviving?: number;
