@@ -38,7 +38,7 @@ test("a rate has a rival where another one is at most 5 points behind, and the p
     return pageLines({ study, worlds, results: "small", figures: new Map(), command: "x" }).join("\n");
   };
   expect(page(0.48)).toContain("by at most 5.0 points: B: 0.0001 before 0.001 by 2.0.");
-  expect(page(0.4)).not.toContain("hardly tells apart");
+  expect(page(0.4)).not.toContain("hardly distinguishes");
 });
 
 test("the area is the mean height up to a common amount, on straight lines between evaluations", () => {

@@ -151,7 +151,7 @@ function rivalLines(arms: readonly ArmResult[]): string[] {
   });
   if (close.length === 0) return [];
   return [
-    `**Rates that tuning hardly tells apart**, by at most ${points(goodWithin)} points: ${close.join("; ")}. Other tuning seeds may choose the other rate, ` +
+    `**Rates that tuning hardly distinguishes**, by at most ${points(goodWithin)} points: ${close.join("; ")}. Other tuning seeds may choose the other rate, ` +
       "so a difference of such an arm may be one of rates.",
     "",
   ];

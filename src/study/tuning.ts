@@ -61,7 +61,7 @@ export function chosenRate(study: Study, world: string, arm: string, outcomes: r
   return curve.find(({ final }) => final === best)?.rate;
 }
 
-/** Returns the best other rate where tuning hardly tells it from the chosen one; undefined if there is none. @param curve smallest rate first */
+/** Returns the best other rate where tuning hardly distinguishes it from the chosen one; undefined if there is none. @param curve smallest rate first */
 export function rivalRate(curve: readonly RateResult[]): { readonly rate: number; readonly behind: number } | undefined {
   const [best, second] = curve.toSorted((a, b) => b.final - a.final || a.rate - b.rate);
   if (second === undefined || second.final < best.final - goodWithin) return undefined;
