@@ -5,14 +5,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "vitest";
-import type { CallAnswer, Environment, Episode } from "../src/environments/environment.ts";
+import { type CallAnswer, type Environment, type Episode, splitsOf } from "../src/environments/environment.ts";
 import { createEnvironment } from "../src/environments/registry.ts";
 import { rollout } from "../src/rollouts/rollout.ts";
 import { openModel } from "../src/sdk/model.ts";
+import { serveEnvironment } from "../src/sdk/serve-environment.ts";
 import { serveOpenenv } from "../src/server/environments/openenv.ts";
 import { serveOrs } from "../src/server/environments/ors.ts";
 import { resolveConfig } from "../src/training/config.ts";
 import { counting } from "./environments/counting.ts";
+import { expertPlans } from "./environments/expert-plans.ts";
 
 /**
  * The packages of other people's environments, each in a virtual environment of its own: those in the folder that
@@ -20,6 +22,9 @@ import { counting } from "./environments/counting.ts";
  */
 const folder = process.env.RETROGRADE_ENVIRONMENT_SDKS ?? "";
 const pythonOf = (name: string) => join(folder, name, "bin", "python");
+
+/** Tasks of each split that experts play; 400 is all that an evaluation uses. */
+const expertTasks = Number(process.env.RETROGRADE_EXPERT_TASKS ?? 10);
 
 /** A test that needs a package; without it the test is skipped and says so. */
 function withPackage(name: "openenv" | "ors" | "verifiers" | "nemo-gym", what: string, run: () => Promise<void>): void {
@@ -156,7 +161,7 @@ withPackage("openenv", "openenv 0.10's own clients play an environment of ours",
   await server.close();
   expect(said).toEqual({
     ...{ prompt: "Count.\n\nCount to 3.", task: "train/1", result: "The counter is 3.", reward: -0.1, error: "tool_not_found" },
-    ...{ end: [true, 1], steps: 2, tools: ["add", "send_message"], called: "The counter is 2.", refused: true },
+    ...{ end: [true, 1], steps: 2, tools: ["add", "message_to_user"], called: "The counter is 2.", refused: true },
   });
 });
 
@@ -193,10 +198,25 @@ withPackage("ors", "ors-sdk 0.1's own client plays an environment of ours", asyn
       task: { id: "train/1", split: "train", index: 1 },
       prompt: ["Count.", "Count to 3."],
     },
-    ...{ tools: ["add", "send_message"], first: ["The counter is 3.", -0.1, false], refused: true, end: [true, 0] },
+    ...{ tools: ["add", "message_to_user"], first: ["The counter is 3.", -0.1, false], refused: true, end: [true, 0] },
     wide: ` ${"wide  \n".repeat(2500)}`,
   });
 });
+
+for (const world of ["office", "office-classic", "knowledge"])
+  for (const [as, client] of [
+    ["openenv", "openenv_experts.py"],
+    ["ors", "ors_experts.py"],
+  ] as const)
+    withPackage(as, `${world}'s expert solves every task through the client of ${as}`, async () => {
+      const environment = createEnvironment(world, {});
+      const plans = await expertPlans(environment, expertTasks, splitsOf(environment));
+      const server = await serveEnvironment({ environment, as, port: 0 });
+      const said = await output(pythonOf(as), [script(client), server.baseUrl, plans, world]);
+      await server.close();
+      expect(said).toMatchObject({ right: said.episodes, wrong: [] });
+      expect(said.episodes).toBeGreaterThanOrEqual(expertTasks);
+    });
 
 withPackage(
   "verifiers",

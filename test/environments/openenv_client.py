@@ -18,7 +18,7 @@ with GenericEnvClient(base_url=url).sync() as env:
     said["reward"] = step.reward
     wrong = env.step({"type": "call_tool", "tool_name": "fly", "arguments": {}})
     said["error"] = wrong.observation["error"]["error_type"]
-    end = env.step({"type": "call_tool", "tool_name": "send_message", "arguments": {"content": "3"}})
+    end = env.step({"type": "call_tool", "tool_name": "message_to_user", "arguments": {"content": "3"}})
     said["end"] = [end.done, end.reward]
     said["steps"] = env.state()["step_count"]
 

@@ -20,6 +20,6 @@ with env.session(task=task) as session:
     # The environment gives this turn a reward, so it is an output and no error.
     wrong = session.call_tool("add", {"by": "many"})
     said["refused"] = "wrong arguments" in wrong.blocks[0].text
-    end = session.call_tool("send_message", {"content": "3"})
+    end = session.call_tool("message_to_user", {"content": "3"})
     said["end"] = [end.finished, end.reward]
 print(json.dumps(said))

@@ -1,10 +1,13 @@
 import { afterEach, expect, test } from "vitest";
 import { WebSocket } from "ws";
+import { z } from "zod";
 import { closed, counting } from "../../../test/environments/counting.ts";
+import { defineEnvironment } from "../../environments/define.ts";
 import type { CallAnswer, Episode } from "../../environments/environment.ts";
 import { createEnvironment } from "../../environments/registry.ts";
 import { RemoteEnvError } from "../../environments/remote/problem.ts";
 import { serveEnvironment } from "../../sdk/serve-environment.ts";
+import { defineTool } from "../../tools/tool.ts";
 import { messageTool } from "./hosted.ts";
 import { serveOpenenv } from "./openenv.ts";
 import { serveOrs } from "./ors.ts";
@@ -249,6 +252,31 @@ test("ORS's documents are those of its own server, and an answer can be asked fo
   });
   expect((await post("/delete", {})).status).toBe(200);
   expect(closed).toEqual(["2"]);
+});
+
+test.each(both)("over %s no tool of the environment's is hidden by the server's own", async (as) => {
+  const heard: string[] = [];
+  const environment = defineEnvironment({
+    name: "mail",
+    tasks: { train: [{ prompt: "Write." }] },
+    start: () => ({
+      tools: [messageTool, "send_message"].map((name) =>
+        defineTool({
+          ...{ name, description: "Writes a letter.", parameters: z.object({ to: z.string() }) },
+          execute: ({ to }) => `${heard.push(`${name} ${to}`)}`,
+        }),
+      ),
+      reply: ({ content }) => void heard.push(content),
+      reward: () => 1,
+    }),
+  });
+  const episode = await start(await serve(as, { environment }));
+  expect(episode.tools.map(({ name }) => name)).toEqual([messageTool, "send_message", `${messageTool}_2`]);
+  await call(episode, messageTool, { to: "Ana" });
+  await call(episode, "send_message", { to: "Bo" });
+  expect(await call(episode, `${messageTool}_2`, { content: "Done." })).toMatchObject({ done: true });
+  expect(heard).toEqual([`${messageTool} Ana`, "send_message Bo", "Done."]);
+  await episode.close?.();
 });
 
 test("an environment with a protocol in plain text is played by messages", async () => {

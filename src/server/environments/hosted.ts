@@ -10,7 +10,12 @@ import type { RolloutOptions } from "../../rollouts/options.ts";
 import { type JsonSchema, parametersAsJsonSchema } from "../../tools/tool.ts";
 
 /** The tool by which clients write a message instead of calling one of the environment's tools. */
-export const messageTool = "send_message";
+export const messageTool = "message_to_user";
+
+/** The name of that tool beside an environment's own tools, which keep theirs: a number makes it another one where it is taken. */
+export function messageToolBeside(taken: readonly string[]): string {
+  for (let n = 2, name = messageTool; ; name = `${messageTool}_${n++}`) if (!taken.includes(name)) return name;
+}
 
 export interface HostLimits {
   /** Longest wait for one answer of the environment, in milliseconds. */
@@ -83,18 +88,24 @@ export class HostedEpisode {
     return this.#turns;
   }
 
+  get #messageTool(): string {
+    const { tools, episode } = this.#live;
+    return messageToolBeside(episode.protocol === undefined ? tools.map(({ name }) => name) : []);
+  }
+
   /** The episode's tools at the moment, and the one that writes a message. Protocols in plain text have that one alone. */
   get tools(): ShownTool[] {
     const { tools, episode } = this.#live;
     const own = episode.protocol === undefined ? tools : [];
+    const what =
+      episode.protocol === undefined
+        ? "Writes a message to the user of this episode: a question, or the answer."
+        : "Writes the response's next part, as the instructions describe it.";
     return [
       ...own.map((tool) => ({ name: tool.name, description: tool.description, parameters: parametersAsJsonSchema(tool) })),
       {
-        name: messageTool,
-        description:
-          episode.protocol === undefined
-            ? "Writes a message to the user: a question, or the answer."
-            : "Writes the response's next part, as the instructions describe it.",
+        name: this.#messageTool,
+        description: `${what} This tool is the server's; all others are the environment's.`,
         parameters: {
           type: "object",
           properties: { content: { type: "string" } },
@@ -120,11 +131,11 @@ export class HostedEpisode {
         done: false,
         error: "unknown-tool",
       };
-    if (name !== messageTool)
+    if (name !== this.#messageTool)
       return this.#act(messageOf("", [{ name, arguments: args, ...(argumentsText === undefined ? {} : { argumentsText }) }]));
     const { content } = args;
     if (typeof content !== "string")
-      return { text: `${messageTool} needs content, a text.`, reward: undefined, done: false, error: "invalid" };
+      return { text: `${name} needs content, a text.`, reward: undefined, done: false, error: "invalid" };
     const { protocol } = this.#live.episode;
     return this.#act(
       protocol === undefined
