@@ -41,11 +41,17 @@ export function hasKernel(provider: Provider, kernel: Kernel): boolean {
   return !lacking[provider].includes(kernel);
 }
 
+/**
+ * Threads sleep between the nodes that they share. Each session has threads of its own, and those that wait by spinning take the processor from the
+ * session that has work, and from other programs.
+ */
+const sleeping = { intra_op: { allow_spinning: "0" }, inter_op: { allow_spinning: "0" } };
+
 /** Returns the options of ONNX Runtime for the provider. Away from the CPU, no operator may fall back to it in silence. */
 export function providerOptions(provider: Provider) {
   return provider === "cpu" || provider === "openvino"
-    ? { executionProviders: ["cpu"] }
-    : { executionProviders: [provider], extra: { session: { disable_cpu_ep_fallback: "1" } } };
+    ? { executionProviders: ["cpu"], extra: { session: sleeping } }
+    : { executionProviders: [provider], extra: { session: { ...sleeping, disable_cpu_ep_fallback: "1" } } };
 }
 
 /** Whether a session could not be opened because the provider lacks an operator of its graph. */
