@@ -149,3 +149,102 @@ test("what would make the recorded log-probs those of another distribution is re
   expect(played[0]).toMatchObject({ reward: 0, stopReason: "environment-error" });
   expect(played[0].error).toMatch(/temperature is 0.7; expected 1, the run's own.*rollout.temperature/);
 });
+
+/** Plays one episode of an agent, with little time. */
+async function playedBy(run: (model: AgentModel) => Promise<number>, signal?: AbortSignal, episodeTimeoutMs = 300) {
+  const strange = agentEnvironment({ name: "strange", tasks: { train: [{ prompt: "ab" }] }, run: (_, model) => run(model) });
+  await strange.open?.();
+  try {
+    const options = { name: "s", seed: 1, groupSize: 1, concurrency: 1, maxTurns: 8, maxTokens: 6, episodeTimeoutMs };
+    const tasks = [await strange.task("train", 0)];
+    const [group] = await rolloutGroups(engine, chat, strange, tasks, {
+      ...options,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    return group.trajectories[0];
+  } finally {
+    await strange.close?.();
+  }
+}
+const forever = () => new Promise<number>(() => {});
+
+test.each([
+  ["before its first request", forever, 0],
+  ["after a request", (model: AgentModel) => ask(model, [user("ab")]).then(forever), 1],
+])("an agent that hangs %s is a counted fault after rollout.episodeTimeoutMs", async (_, run, requests) => {
+  const { stopReason, error, reward, turns } = await playedBy(run);
+  expect({ stopReason, reward, turns: turns.length }).toEqual({
+    stopReason: "environment-timeout",
+    reward: 0,
+    turns: requests,
+  });
+  expect(error).toMatch(/play: no answer within 300 ms/);
+});
+
+test("an agent that asks without end, and hears each time that it may not, is ended too", async () => {
+  const { turns, stopReason } = await playedBy(async (model) => {
+    for (;;) await ask(model, [user("ab")]).catch(() => new Promise((go) => setTimeout(go, 20)));
+  });
+  expect({ turns: turns.length, stopReason }).toEqual({ turns: 8, stopReason: "environment-timeout" });
+});
+
+test("the time of the model's own answers does not count", async () => {
+  const { stopReason } = await playedBy(async (model) => {
+    for (let i = 0; i < 6; i++) {
+      await ask(model, [user(`${i}`)]);
+      await new Promise((go) => setTimeout(go, 100));
+    }
+    return 1;
+  });
+  expect(stopReason).toMatch(/done|max-tokens/);
+});
+
+test("an interrupted run does not wait for an agent that hangs", async () => {
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(new Error("Ctrl-C")), 50);
+  const started = performance.now();
+  await playedBy(forever, stop.signal, 60_000).catch(() => {});
+  expect(performance.now() - started).toBeLessThan(3000);
+});
+
+test("what an agent asks when its episode is over is refused, and changes no turn", async () => {
+  let late: Promise<unknown> | undefined;
+  const { turns, stopReason } = await playedBy(async (model) => {
+    await ask(model, [user("ab")]);
+    late = new Promise((go) => setTimeout(go, 500)).then(() => model.converse({ messages: [{ role: "user", content: "cd" }] }));
+    late.catch(() => {});
+    return forever();
+  });
+  expect({ turns: turns.length, stopReason }).toEqual({ turns: 1, stopReason: "environment-timeout" });
+  await expect(late).rejects.toThrow("no answer within 300 ms");
+  expect(turns).toHaveLength(1);
+});
+
+test("a run of an agent is not reached by another one's key", async () => {
+  let other: AgentModel | undefined;
+  const opened = agentEnvironment({
+    name: "two",
+    tasks: { train: [{ prompt: "victim" }, { prompt: "attacker" }] },
+    run: async ({ prompt }, model) => {
+      if (prompt === "victim") {
+        other = model;
+        await ask(model, [user("own")]);
+        await new Promise((go) => setTimeout(go, 300));
+        return 1;
+      }
+      while (other === undefined) await new Promise((go) => setTimeout(go, 5));
+      await ask(model, [user("own")]);
+      await expect(ask({ ...model, name: other.name }, [user("injected")])).rejects.toThrow("expected");
+      return 1;
+    },
+  });
+  await opened.open?.();
+  const tasks = await Promise.all([0, 1].map((index) => opened.task("train", index)));
+  const options = { name: "s", seed: 1, groupSize: 1, concurrency: 2, maxTurns: 8, maxTokens: 6, episodeTimeoutMs: 60_000 };
+  const both = await rolloutGroups(engine, chat, opened, tasks, options);
+  await opened.close?.();
+  expect(both.flatMap((group) => group.trajectories.map(({ turns, error }) => [turns.length, error]))).toEqual([
+    [1, undefined],
+    [1, undefined],
+  ]);
+});

@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -240,6 +241,32 @@ describe("bad clients", () => {
       // Nothing of that was taken for request 1.
       expect((await post("forward_backward", pass(id, 1))).status).toBe(200);
     });
+  });
+
+  test("what lies outside of the store is not listed, downloaded or deleted, however its path is written", async () => {
+    const outside = join(folder, "outside/weights/secret");
+    await mkdir(join(outside, "weights"), { recursive: true });
+    await writeFile(join(outside, "weights/model.safetensors"), "secret");
+    const record = { baseModel: "tiny", trained: "full", step: 1, savedAt: new Date(0).toISOString(), optimizer: false };
+    await writeFile(join(outside, "checkpoint.json"), JSON.stringify(record));
+    const ups = ["..", "%2e%2e", "..%2f..", ".", "x%2f..", "..%5c", "%00", "..%2foutside%00"];
+    const models = ["..%2foutside", "..%2Foutside", "%2e%2e%2foutside", "x%2f..%2f..%2foutside", "..%5coutside", ...ups];
+    const rests = ["", "/weights/secret/download", "/weights/secret/archive", "/weights/secret", "/secret/download"];
+    const named = ups.flatMap((up) => [`m/checkpoints/weights/${up}/download`, `m/checkpoints/weights/${up}%2fsecret`]);
+    const paths = [...models.flatMap((model) => rests.map((rest) => `${model}/checkpoints${rest}`)), ...named];
+    for (const path of paths)
+      for (const method of ["GET", "DELETE"]) {
+        const status = await new Promise<number | undefined>((resolve, reject) => {
+          const url = new URL(server.baseUrl);
+          // As it is written: URL and fetch would resolve the dots.
+          const asked = { host: url.hostname, port: url.port, path: `/api/v1/training_runs/${path}`, method };
+          httpRequest(asked, (response) => resolve(response.resume().statusCode))
+            .on("error", reject)
+            .end();
+        });
+        expect([method, path, status]).toEqual([method, path, expect.toSatisfy((of: number) => of === 404 || of === 422)]);
+      }
+    expect(existsSync(join(outside, "weights/model.safetensors"))).toBe(true);
   });
 
   test("gaps wait for what is missing, repeats are applied once, reuse is a 409", async () => {

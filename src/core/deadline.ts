@@ -9,6 +9,7 @@ export class DeadlineError extends Error {
 /**
  * Runs work that may take too long. Work that answers at once costs no timer, and so never waits for the event loop.
  * @param work is given a signal that is aborted when the answer is no longer awaited
+ * @param milliseconds Infinity for no limit but the signal
  * @throws DeadlineError when the time is over, the signal's reason when it is aborted, and what `work` throws
  */
 export async function withinTime<T>(
@@ -27,8 +28,10 @@ export async function withinTime<T>(
     controller.abort(reason);
   };
   const cancel = () => stop(signal?.reason);
-  const timer = setTimeout(() => stop(new DeadlineError(milliseconds)), milliseconds);
+  const timer =
+    milliseconds === Number.POSITIVE_INFINITY ? undefined : setTimeout(() => stop(new DeadlineError(milliseconds)), milliseconds);
   signal?.addEventListener("abort", cancel);
+  if (signal?.aborted) cancel(); // by the work itself
   try {
     return await Promise.race([answer, interrupted]);
   } finally {
@@ -47,6 +50,44 @@ function withReject(): { promise: Promise<never>; reject: (reason: unknown) => v
     reject = rejectPromise;
   });
   return { promise, reject };
+}
+
+/** A limit of the time in which somebody else is waited for. It stands still while they wait for us. */
+export interface IdleLimit {
+  /** Aborted with a DeadlineError when the time is over. */
+  readonly signal: AbortSignal;
+  /** Does work of ours, which costs no time. Once it has succeeded the whole time is there again. */
+  pausedFor<T>(work: () => Promise<T>): Promise<T>;
+  end(): void;
+}
+
+export function idleLimit(milliseconds: number): IdleLimit {
+  const controller = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let [left, since, paused, ended] = [milliseconds, 0, 0, false];
+  const count = () => {
+    since = performance.now();
+    timer = setTimeout(() => controller.abort(new DeadlineError(milliseconds)), left);
+  };
+  count();
+  return {
+    signal: controller.signal,
+    pausedFor: async (work) => {
+      clearTimeout(timer);
+      if (paused++ === 0) left -= performance.now() - since;
+      try {
+        const result = await work();
+        left = milliseconds;
+        return result;
+      } finally {
+        if (--paused === 0 && !ended && !controller.signal.aborted) count();
+      }
+    },
+    end: () => {
+      ended = true;
+      clearTimeout(timer);
+    },
+  };
 }
 
 /**

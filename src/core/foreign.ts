@@ -1,3 +1,5 @@
+import { withinTime } from "./deadline.ts";
+
 /**
  * Other people's code: tools, schemas and environments. It is called under a name, so that what it does wrong outside of any `await` (a
  * promise that nobody waits for, an exception in a timer, an endless loop) can be reported with that name.
@@ -19,7 +21,28 @@ const hooks = globalThis.process?.getBuiltinModule?.("node:async_hooks");
 const names = hooks === undefined ? undefined : new hooks.AsyncLocalStorage<string>();
 const observers = new Set<ForeignObserver>();
 
-/** Calls foreign code under a name. @throws what it throws */
+/** How long foreign code is waited for. */
+export interface ForeignLimits {
+  /** In milliseconds. */
+  readonly timeoutMs: number;
+  /** Ends the wait too. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Calls foreign code under a name, and waits for its answer no longer than the limits say. An answer that comes later is dropped.
+ * @param work is given a signal that is aborted when its answer is no longer awaited
+ * @throws DeadlineError when the time is over, the signal's reason when it is aborted, and what the code throws
+ */
+export function callForeign<T>(
+  name: string,
+  work: (signal: AbortSignal) => T | PromiseLike<T>,
+  { timeoutMs, signal }: ForeignLimits,
+): Promise<T> {
+  return withinTime((given) => asForeign(name, () => work(given)), timeoutMs, signal);
+}
+
+/** Calls foreign code under a name, without a limit of time. @throws what it throws */
 export function asForeign<T>(name: string, work: () => T): T {
   if (observers.size === 0) return work();
   for (const observer of observers) observer.entered(name);

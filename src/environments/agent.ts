@@ -18,6 +18,7 @@ export interface AgentDefinition<T extends Request> extends Pick<EnvironmentDefi
 export interface AgentModel {
   /** An address of the chat-completions protocol, with `/v1`, for any client of the OpenAI interface. */
   readonly baseUrl: string;
+  /** The key of this run alone. */
   readonly apiKey: string;
   /** The model's name in requests: it belongs to this run alone. */
   readonly name: string;
@@ -46,7 +47,6 @@ export interface AgentModel {
 export function agentEnvironment<T extends Request>(definition: AgentDefinition<T>): Environment<DefinedTask<T>> {
   const { name, concurrency } = definition;
   const models = new Map<string, InferenceModel>();
-  const key = randomBytes(24).toString("base64url");
   let server: RunningInference | undefined;
   let count = 0;
   return {
@@ -54,7 +54,7 @@ export function agentEnvironment<T extends Request>(definition: AgentDefinition<
     ...tasksOf(definition.tasks),
     ...(concurrency === undefined ? {} : { concurrency }),
     open: async () => {
-      server = await serveInference({ host: "127.0.0.1", port: 0, keys: [key], maxBytes: 2 ** 26, models });
+      server = await serveInference({ host: "127.0.0.1", port: 0, keys: [], maxBytes: 2 ** 26, models });
       await definition.open?.();
     },
     close: async () => {
@@ -71,13 +71,16 @@ export function agentEnvironment<T extends Request>(definition: AgentDefinition<
     play: async ({ request }, policy) => {
       if (server === undefined) throw new EnvError(`"${name}"`, "not open", { expected: "open() before the first episode" });
       const model = `run-${count++}`;
+      const key = randomBytes(24).toString("base64url");
       let messages: readonly Message[] = [];
       const converse = async (asked: ConversationRequest) => {
         const reply = await policy.converse(asked);
         messages = [...asked.messages, reply.message];
         return reply;
       };
-      models.set(model, servedPolicy(policy, converse));
+      models.set(model, { ...servedPolicy(policy, converse), key });
+      // An agent that does not end is left behind: what it asks from then on is refused.
+      policy.signal.addEventListener("abort", () => models.delete(model), { once: true });
       try {
         const reached = { baseUrl: `${server.baseUrl}/v1`, apiKey: key, name: model, signal: policy.signal, converse };
         const score = await definition.run(request, reached);

@@ -1,4 +1,6 @@
+import { DeadlineError, idleLimit } from "../core/deadline.ts";
 import { EngineError, reasonOf } from "../core/errors.ts";
+import { callForeign } from "../core/foreign.ts";
 import type { Trajectory, Turn } from "../core/trajectory.ts";
 import type { Environment, Task } from "../environments/environment.ts";
 import type { Actor } from "./actors/actor.ts";
@@ -7,7 +9,8 @@ import { EpisodeStop, type RolloutOptions } from "./options.ts";
 
 /**
  * Plays one episode of an environment that plays by itself: it asks the actor's policy for actions. A fault of it is recorded on the
- * trajectory, whose reward is then 0.
+ * trajectory, whose reward is then 0. It has `episodeTimeoutMs` to its first action, from each action to the next, and from the last to its
+ * end. What it asks or answers after that is refused.
  * @throws EngineError if the actor has no tokens; what its sampler throws
  */
 export async function playedBySelf<T extends Task>(
@@ -17,13 +20,12 @@ export async function playedBySelf<T extends Task>(
   task: T,
   options: RolloutOptions,
 ): Promise<Trajectory> {
-  const { id, group, signal } = options;
+  const { id, group, signal, episodeTimeoutMs } = options;
   const turns: Turn[] = [];
-  const stop = new AbortController();
-  const cancel = () => stop.abort(signal?.reason);
-  if (signal?.aborted) cancel();
-  signal?.addEventListener("abort", cancel);
-  const policy = actor.policy?.(options, turns, stop.signal);
+  const over = new AbortController();
+  const idle = idleLimit(episodeTimeoutMs);
+  const stop = AbortSignal.any([over.signal, idle.signal, ...(signal === undefined ? [] : [signal])]);
+  const policy = actor.policy?.(options, turns, stop);
   if (policy === undefined)
     throw new EngineError(`the environment "${environment.name}"`, "a chat endpoint", {
       expected: "an engine that samples tokens",
@@ -32,22 +34,29 @@ export async function playedBySelf<T extends Task>(
   const trajectory = { id, group, task: task.id, ...(task.kind === undefined ? {} : { kind: task.kind }), turns };
   let limit: EpisodeStop | undefined;
   let broken: unknown;
-  const sample: typeof policy.sample = async (request) => {
-    try {
-      return await policy.sample(request);
-    } catch (error) {
-      // The program that plays may hide the error, so it is remembered here.
-      if (error instanceof EpisodeStop) limit ??= error;
-      else broken ??= error;
-      throw error;
-    }
+  // The program that plays may hide an error, so it is remembered here.
+  const asked = <Asked, Given>(ask: (request: Asked) => Promise<Given>, breaks: (error: unknown) => boolean) => {
+    return async (request: Asked): Promise<Given> => {
+      try {
+        return await idle.pausedFor(() => ask(request));
+      } catch (error) {
+        if (error instanceof EpisodeStop) limit ??= error;
+        else if (!stop.aborted && breaks(error)) broken ??= error;
+        throw error;
+      }
+    };
   };
+  const sample = asked(policy.sample, () => true);
+  // A conversation that the template refuses is the program's fault.
+  const converse = asked(policy.converse, (error) => error instanceof EngineError);
   const failed = (stopReason: Trajectory["stopReason"], error?: string): Trajectory => ({
     ...{ ...trajectory, messages: [], reward: 0, scores: {}, stopReason },
     ...(error === undefined ? {} : { error }),
   });
   try {
-    const { messages, score } = await play.call(environment, task, { ...policy, sample });
+    const begin = () => play.call(environment, task, { ...policy, sample, converse });
+    const limits = { timeoutMs: Number.POSITIVE_INFINITY, signal: stop };
+    const { messages, score } = await callForeign(`play() of "${environment.name}"`, begin, limits);
     if (broken !== undefined) throw broken;
     const checked = checkedScore(score);
     if (turns.length === 0) throw new EpisodeStop("environment-error", "play ended without asking for an action");
@@ -58,10 +67,15 @@ export async function playedBySelf<T extends Task>(
     // A sampler that breaks ends the run, whatever the program made of it.
     if (broken !== undefined) throw broken;
     if (error instanceof EpisodeStop) return failed(error.reason, error.message);
+    if (error instanceof DeadlineError)
+      return failed(
+        "environment-timeout",
+        `play: ${error.message} (rollout.episodeTimeoutMs, between two requests to the model)`,
+      );
     return failed(limit?.reason ?? "environment-error", `play: ${reasonOf(error)}`);
   } finally {
-    stop.abort();
-    signal?.removeEventListener("abort", cancel);
+    idle.end();
+    over.abort(new EpisodeStop("done", "the episode is over"));
     actor.release(id);
   }
 }

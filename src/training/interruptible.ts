@@ -1,3 +1,4 @@
+import { withinTime } from "../core/deadline.ts";
 import type { Policy } from "../core/policy.ts";
 
 /**
@@ -16,7 +17,7 @@ export function interruptible(
     signal.throwIfAborted();
     const answer = call();
     pending = answer.catch(() => {});
-    return orAborted(answer, signal);
+    return withinTime(() => answer, Number.POSITIVE_INFINITY, signal);
   };
   const { critic, passAndStep: together } = policy;
   return {
@@ -50,17 +51,4 @@ export function interruptible(
       await pending;
     },
   };
-}
-
-async function orAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
-  let cancel = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    cancel = () => reject(signal.reason);
-  });
-  signal.addEventListener("abort", cancel);
-  try {
-    return await Promise.race([answer, aborted]);
-  } finally {
-    signal.removeEventListener("abort", cancel);
-  }
 }

@@ -37,7 +37,7 @@ export function tokenPolicy(
     // Requests of one episode may overlap, where several agents play; a row of the cache belongs to one at a time.
     const cacheKey = inFlight++ === 0 ? { cacheKey: id } : {};
     try {
-      return await sampler.sample({
+      const action = await sampler.sample({
         context,
         maxTokens: Math.min(maxTokens, request.maxTokens, maxLength - context.length),
         stopTokens,
@@ -45,6 +45,8 @@ export function tokenPolicy(
         seed: seedOf(seed, "sample", draws?.id ?? id, index),
         ...{ temperature, topP, topK, signal, ...cacheKey },
       });
+      signal.throwIfAborted(); // the episode is over: an answer would be one of its turns no more
+      return action;
     } finally {
       inFlight--;
     }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage } from "node:http";
 import type { Chat } from "../../chat/chat.ts";
-import { type Reply, readBody } from "../http/http.ts";
+import { hasKey, type Reply, readBody } from "../http/http.ts";
 import { type Access, answer, listen, requireKeys } from "../http/listen.ts";
 import { Refusal } from "../http/refusal.ts";
 import {
@@ -20,6 +20,8 @@ export interface InferenceModel {
   /** Longest sequence, context and action together. */
   readonly maxLength: number;
   readonly vocabularySize: number;
+  /** The key of its requests, where it is not one of the server's. Others do not learn that there is such a model. */
+  readonly key?: string;
   /** Its template and tokenizer, for requests in messages. Without it the model takes token ids alone. */
   readonly chat?: Chat;
   /** Answers a conversation, whose tokens it keeps itself. Chat completions come here instead of `chat` and `sample`. */
@@ -75,9 +77,10 @@ export async function serveInference(options: InferenceOptions): Promise<Running
 async function route(
   request: IncomingMessage,
   path: string,
-  { models, maxBytes }: InferenceOptions,
+  { models: all, maxBytes }: InferenceOptions,
   signal: AbortSignal,
 ): Promise<Reply> {
+  const models = new Map([...all].filter(([, { key }]) => key === undefined || hasKey(request, [key])));
   if (request.method === "GET" && path === "/health") return { json: {} };
   if (request.method === "GET" && path === "/v1/models")
     return { json: { object: "list", data: [...models].map(([name, { maxLength }]) => modelCard(name, maxLength)) } };

@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { CheckpointStore } from "./checkpoints.ts";
+import { CheckpointStore, parseCheckpointName, parseCheckpointPath, parseModelId } from "./checkpoints.ts";
 import { saveForSamplerSchema, saveWeightsSchema } from "./requests.ts";
 
 test("a checkpoint is gone once its time is over, and takes its folder with it", async () => {
@@ -11,7 +11,8 @@ test("a checkpoint is gone once its time is over, and takes its folder with it",
   const store = new CheckpointStore(root, [], new Map());
   const record = { baseModel: "tiny", trained: "full" as const, step: 1, savedAt: new Date().toISOString(), optimizer: false };
   const fill = async ({ weights }: { readonly weights: string }) => void (await mkdir(weights));
-  const at = (name: string) => ({ model: "m", kind: "weights" as const, name });
+  const m = parseModelId("m");
+  const at = (name: string) => ({ model: m, kind: "weights" as const, name: parseCheckpointName(name) });
   await store.write(at("kept"), { ...record, expiresAt: new Date(Date.now() + 60_000).toISOString() }, fill);
   await store.write(at("for-ever"), record, fill);
   const over = { ...record, expiresAt: new Date(Date.now() + 1_000).toISOString() };
@@ -19,8 +20,17 @@ test("a checkpoint is gone once its time is over, and takes its folder with it",
   await new Promise((resolve) => setTimeout(resolve, 1_050));
   await expect(store.find(at("over"))).rejects.toThrow(/expired at .*; expected a saved checkpoint/);
   expect(existsSync(join(root, "m/weights/over"))).toBe(false);
-  expect((await store.list("m")).map(({ path }) => path.name).sort()).toEqual(["for-ever", "kept"]);
+  expect((await store.list(m)).map(({ path }) => path.name).sort()).toEqual(["for-ever", "kept"]);
 });
+
+test.each(["..", "../outside", "a/b", "..%2foutside", "a\\b", "C:", ".hidden", "a.partial", "", "a\0b", "é", "a".repeat(256)])(
+  "what could be a path is neither a model's id nor a checkpoint's name: %j",
+  (text) => {
+    expect(() => parseCheckpointName(text)).toThrow("name of a checkpoint");
+    if (text !== "C:") expect(() => parseModelId(text)).toThrow("id of a model");
+    expect(() => parseCheckpointPath(`tinker://m/weights/${text}`, "weights")).toThrow("path of a checkpoint");
+  },
+);
 
 test("times of less than a second and of centuries are refused", () => {
   const request = (ttl_seconds: unknown) => ({ model_id: "m", ttl_seconds });

@@ -27,11 +27,38 @@ const recordSchema = z.object({
 });
 export type CheckpointRecord = z.output<typeof recordSchema>;
 
+const modelIdSchema = z
+  .string()
+  .regex(/^[\w:-]{1,255}$/)
+  .brand<"model id">();
+const checkpointNameSchema = z
+  .string()
+  .regex(/^[\w-]{1,255}$/)
+  .brand<"checkpoint name">();
+/** The id of a model, which is part of a folder's name: letters, digits, - _ and :, so it holds no path. Only `parseModelId` makes one. */
+export type ModelId = z.output<typeof modelIdSchema>;
+/** The name of a checkpoint, which is a folder's: letters, digits, - and _, so it holds no path. Only `parseCheckpointName` makes one. */
+export type CheckpointName = z.output<typeof checkpointNameSchema>;
+
+/** @throws Refusal (422) */
+export function parseModelId(text: string): ModelId {
+  const parsed = modelIdSchema.safeParse(text);
+  if (parsed.success) return parsed.data;
+  throw new Refusal(422, "id of a model", text, { expected: "1 to 255 letters, digits, -, _ and :" });
+}
+
+/** @throws Refusal (422) */
+export function parseCheckpointName(text: string): CheckpointName {
+  const parsed = checkpointNameSchema.safeParse(text);
+  if (parsed.success) return parsed.data;
+  throw new Refusal(422, "name of a checkpoint", text, { expected: "1 to 255 letters, digits, - and _" });
+}
+
 /** Where a checkpoint is: `tinker://MODEL/weights/NAME` or `tinker://MODEL/sampler_weights/NAME`. */
 export interface CheckpointPath {
-  readonly model: string;
+  readonly model: ModelId;
   readonly kind: CheckpointKind;
-  readonly name: string;
+  readonly name: CheckpointName;
 }
 
 export interface Checkpoint {
@@ -44,32 +71,23 @@ export interface Checkpoint {
 }
 
 const recordName = "checkpoint.json";
-const partSchema = z
-  .string()
-  .regex(/^[a-zA-Z0-9_:.-]{1,255}$/)
-  .refine((part) => !/^\.+$/.test(part));
 
 /** @param bare the kind of a path without one, as in `tinker://MODEL/NAME` */
 export function parseCheckpointPath(text: string, bare: CheckpointKind): CheckpointPath {
   const parts = text.startsWith("tinker://") ? text.slice("tinker://".length).split("/") : [];
   const [model, kind, name] = parts.length === 2 ? [parts[0], bare, parts[1]] : parts;
   const known = checkpointKinds.find((each) => each === kind);
-  if (parts.length < 2 || parts.length > 3 || known === undefined || !isPart(model) || !isPart(name)) {
+  const [parsedModel, parsedName] = [modelIdSchema.safeParse(model), checkpointNameSchema.safeParse(name)];
+  if (parts.length < 2 || parts.length > 3 || known === undefined || !parsedModel.success || !parsedName.success) {
     throw new Refusal(422, "path of a checkpoint", text, {
       expected: "tinker://MODEL/weights/NAME or tinker://MODEL/sampler_weights/NAME",
     });
   }
-  return { model, kind: known, name };
+  return { model: parsedModel.data, kind: known, name: parsedName.data };
 }
 
 export function formatCheckpointPath({ model, kind, name }: CheckpointPath): string {
   return `tinker://${model}/${kind}/${name}`;
-}
-
-/** @throws Refusal for a name that is no file's */
-export function requireName(name: string): void {
-  if (!/^[a-zA-Z0-9_-]{1,255}$/.test(name))
-    throw new Refusal(422, "name of a checkpoint", name, { expected: "1 to 255 letters, digits, - and _" });
 }
 
 /** Checkpoints of all models in one folder: `MODEL/weights/NAME/` and `MODEL/sampler_weights/NAME/`. A checkpoint is there whole or not at all. */
@@ -141,11 +159,11 @@ export class CheckpointStore {
   }
 
   /** Returns the checkpoints of one model, oldest first. */
-  async list(model: string): Promise<(Checkpoint & { readonly bytes: number })[]> {
+  async list(model: ModelId): Promise<(Checkpoint & { readonly bytes: number })[]> {
     const all = await Promise.all(
       checkpointKinds.map(async (kind) => {
         const names = await readdir(join(this.#root, folderName(model), kind)).catch(() => []);
-        const found = names.filter((name) => isPart(name) && !name.endsWith(".partial"));
+        const found = names.flatMap((name) => checkpointNameSchema.safeParse(name).data ?? []); // no .partial
         return Promise.all(found.map((name) => this.find({ model, kind, name }).catch(() => undefined)));
       }),
     );
@@ -185,12 +203,8 @@ export class CheckpointStore {
 
 const importModel = "import";
 
-function isPart(part: string | undefined): part is string {
-  return partSchema.safeParse(part).success;
-}
-
 /** Windows has no colons in names. */
-function folderName(model: string): string {
+function folderName(model: ModelId): string {
   return model.replaceAll(":", "-");
 }
 

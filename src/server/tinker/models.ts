@@ -1,6 +1,6 @@
 import { Room } from "../../core/room.ts";
 import { Refusal } from "../http/refusal.ts";
-import { type Checkpoint, formatCheckpointPath } from "./checkpoints.ts";
+import { type Checkpoint, formatCheckpointPath, type ModelId } from "./checkpoints.ts";
 import type { Samplers } from "./samplers.ts";
 import type { ServedModel, Trained } from "./served-model.ts";
 import type { Sessions } from "./sessions.ts";
@@ -70,7 +70,7 @@ export class Models {
 
   /** Opens a model in the place that was reserved, with the weights of a checkpoint where one is given. */
   async open(
-    identity: { readonly id: string; readonly session: string; readonly base: ServedModel; readonly trained: Trained },
+    identity: { readonly id: ModelId; readonly session: string; readonly base: ServedModel; readonly trained: Trained },
     from?: { readonly checkpoint: Checkpoint; readonly optimizer: boolean },
   ): Promise<TrainedModel> {
     try {

@@ -1,6 +1,14 @@
 import type { Reply } from "../http/http.ts";
 import { Refusal } from "../http/refusal.ts";
-import { type Checkpoint, type CheckpointKind, checkpointKinds, formatCheckpointPath } from "./checkpoints.ts";
+import {
+  type Checkpoint,
+  type CheckpointKind,
+  checkpointKinds,
+  formatCheckpointPath,
+  type ModelId,
+  parseCheckpointName,
+  parseModelId,
+} from "./checkpoints.ts";
 import type { Service } from "./service.ts";
 import { archive } from "./tar.ts";
 import type { TrainedModel } from "./trained-model.ts";
@@ -18,7 +26,7 @@ export async function read(service: Service, parts: readonly string[]): Promise<
   if (first === "sessions" && parts.length === 2) return { json: session(service, second) };
   if (first === "training_runs" && parts.length === 1) return { json: await runs(service) };
   if (first === "training_runs" && parts.length === 2) return { json: await run(service, service.models.find(second)) };
-  if (first === "training_runs" && third === "checkpoints") return checkpointsOf(service, second, rest);
+  if (first === "training_runs" && third === "checkpoints") return checkpointsOf(service, parseModelId(second), rest);
   return undefined;
 }
 
@@ -26,7 +34,7 @@ export async function read(service: Service, parts: readonly string[]): Promise<
 export async function remove(service: Service, parts: readonly string[]): Promise<Reply | undefined> {
   const [first, model, third, kind, name] = parts;
   if (first !== "training_runs" || third !== "checkpoints" || parts.length !== 5) return undefined;
-  const path = { model, kind: kindOf(kind), name };
+  const path = { model: parseModelId(model), kind: kindOf(kind), name: parseCheckpointName(name) };
   await service.store.remove(path);
   await service.samplers.drop(formatCheckpointPath(path));
   return { status: 204 };
@@ -75,13 +83,13 @@ async function run({ store }: Service, { identity, lastUsed }: TrainedModel): Pr
   };
 }
 
-async function checkpointsOf(service: Service, model: string, rest: readonly string[]): Promise<Reply | undefined> {
+async function checkpointsOf(service: Service, model: ModelId, rest: readonly string[]): Promise<Reply | undefined> {
   if (rest.length === 0) return { json: { checkpoints: (await service.store.list(model)).map(checkpointReply) } };
   const action = rest[rest.length - 1];
   const named = rest.slice(0, -1);
   if (named.length < 1 || named.length > 2 || (action !== "archive" && action !== "download")) return undefined;
-  const [kind, name]: [CheckpointKind, string] =
-    named.length === 1 ? ["sampler_weights", named[0]] : [kindOf(named[0]), named[1]];
+  const kind = named.length === 1 ? "sampler_weights" : kindOf(named[0]);
+  const name = parseCheckpointName(named[named.length - 1]);
   if (action === "archive") {
     await service.store.find({ model, kind, name });
     return { location: `/api/v1/training_runs/${model}/checkpoints/${kind}/${name}/download` };

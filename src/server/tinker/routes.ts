@@ -8,7 +8,13 @@ import {
 import { encodeSamples } from "../../tinker/wire/samples.ts";
 import { parseBody, type Reply } from "../http/http.ts";
 import { Refusal } from "../http/refusal.ts";
-import { type CheckpointPath, formatCheckpointPath, parseCheckpointPath } from "./checkpoints.ts";
+import {
+  type CheckpointPath,
+  formatCheckpointPath,
+  parseCheckpointName,
+  parseCheckpointPath,
+  parseModelId,
+} from "./checkpoints.ts";
 import { requireFit } from "./models.ts";
 import { requirePass } from "./passes.ts";
 import * as schemas from "./requests.ts";
@@ -51,7 +57,7 @@ export const postRoutes: Readonly<Record<string, Route>> = {
     const { session_id, model_seq_id, base_model, lora_config } = parseBody(body, schemas.createModelSchema);
     const session = service.sessions.find(session_id);
     const base = service.samplers.base(base_model);
-    const id = `${session.id}:train:${model_seq_id ?? session.count++}`;
+    const id = parseModelId(`${session.id}:train:${model_seq_id ?? session.count++}`);
     const trained = trainedBy(lora_config, base);
     return acknowledged(service.createModel(id, session.id, base, trained), modelReply(id, base, trained));
   },
@@ -96,7 +102,7 @@ export const postRoutes: Readonly<Record<string, Route>> = {
     const check = () => requirePass(request, model.identity.base);
     const backward = !request.forwardOnly;
     return acknowledged(
-      service.inOrder(model, request.seqId, fingerprintOf("forward_backward", body), work, { check, backward }),
+      service.inOrder(model, request.seqId, fingerprintOf("forward_backward", body), check, work, { backward }),
       { model_id: request.modelId },
     );
   },
@@ -112,27 +118,25 @@ export const postRoutes: Readonly<Record<string, Route>> = {
       weightDecay: adam.weight_decay,
       clipNorm: adam.grad_clip_norm === 0 ? Number.POSITIVE_INFINITY : adam.grad_clip_norm,
     };
+    const check = () => {};
     const work = async () => {
       const { gradientNorm, learningRate } = await model.step(options);
       return { json: { metrics: { grad_norm: gradientNorm, learning_rate: learningRate } } };
     };
-    return acknowledged(service.inOrder(model, seq_id, fingerprintOf("optim_step", body), work), { model_id });
+    return acknowledged(service.inOrder(model, seq_id, fingerprintOf("optim_step", body), check, work), { model_id });
   },
 
   save_weights: (service, { body }) => {
     const { model_id, seq_id, path: name, overwrite, ttl_seconds } = parseBody(body, schemas.saveWeightsSchema);
     const model = service.models.find(model_id);
-    const path: CheckpointPath = {
-      model: model_id,
-      kind: "weights",
-      name: name ?? `step-${model.steps}-${randomUUID().slice(0, 8)}`,
-    };
-    const work = async () => {
+    const given = name ?? `step-${model.steps}-${randomUUID().slice(0, 8)}`;
+    const check = () =>
+      service.takeName({ model: model.identity.id, kind: "weights", name: parseCheckpointName(given) }, overwrite);
+    const work = async (path: CheckpointPath) => {
       await model.save(service.store, path, true, ttl_seconds).finally(() => service.store.release(path));
       return { json: { type: "save_weights", path: formatCheckpointPath(path) } };
     };
-    const check = () => service.takeName(path, overwrite);
-    return acknowledged(service.inOrder(model, seq_id, fingerprintOf("save_weights", body), work, { check }), { model_id });
+    return acknowledged(service.inOrder(model, seq_id, fingerprintOf("save_weights", body), check, work), { model_id });
   },
 
   save_weights_for_sampler: (service, { body }) => {
@@ -140,8 +144,9 @@ export const postRoutes: Readonly<Record<string, Route>> = {
     const model = service.models.find(model_id);
     const { session, base } = model.identity;
     const name = given ?? `session-${sampling_session_seq_id ?? 0}-${randomUUID().slice(0, 8)}`;
-    const path: CheckpointPath = { model: model_id, kind: "sampler_weights", name };
-    const work = async () => {
+    const check = () =>
+      service.takeName({ model: model.identity.id, kind: "sampler_weights", name: parseCheckpointName(name) }, false);
+    const work = async (path: CheckpointPath) => {
       await model.saveForSampler(service.store, service.samplers, path, ttl_seconds).finally(() => service.store.release(path));
       const saved = { type: "save_weights_for_sampler", path: formatCheckpointPath(path), sampling_session_id: null };
       if (given != null) return { json: saved };
@@ -149,8 +154,7 @@ export const postRoutes: Readonly<Record<string, Route>> = {
       service.sessions.addSampling({ id, session, base: base.name, path: formatCheckpointPath(path) });
       return { json: { ...saved, path: null, sampling_session_id: id } };
     };
-    const check = () => service.takeName(path, false);
-    return acknowledged(service.inOrder(model, seq_id, fingerprintOf("save_for_sampler", body), work, { check }), { model_id });
+    return acknowledged(service.inOrder(model, seq_id, fingerprintOf("save_for_sampler", body), check, work), { model_id });
   },
 
   load_weights: async (service, { body }) => {
@@ -160,7 +164,7 @@ export const postRoutes: Readonly<Record<string, Route>> = {
       if (session_id == null)
         throw new Refusal(422, "model_id", undefined, { expected: "model_id, or session_id with model_seq_id" });
       const session = service.sessions.find(session_id);
-      const id = `${session.id}:train:${model_seq_id ?? session.count++}`;
+      const id = parseModelId(`${session.id}:train:${model_seq_id ?? session.count++}`);
       return acknowledged(await service.createFromCheckpoint(id, session.id, path, optimizer, base_model), { model_id: id });
     }
     const model = service.models.find(model_id);
@@ -178,7 +182,7 @@ export const postRoutes: Readonly<Record<string, Route>> = {
       await model.load(checkpoint, optimizer);
       return { json: { type: "load_weights", path } };
     };
-    return acknowledged(service.inOrder(model, seq_id, fingerprint, work, { check }), { model_id });
+    return acknowledged(service.inOrder(model, seq_id, fingerprint, check, work), { model_id });
   },
 
   create_sampling_session: async (service, { body }) => {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { Refusal } from "../http/refusal.ts";
-import { type CheckpointPath, CheckpointStore, formatCheckpointPath, parseCheckpointPath, requireName } from "./checkpoints.ts";
+import { type CheckpointPath, CheckpointStore, formatCheckpointPath, type ModelId, parseCheckpointPath } from "./checkpoints.ts";
 import { Futures, type Outcome } from "./futures.ts";
 import { Models, requireFit } from "./models.ts";
 import { Samplers } from "./samplers.ts";
@@ -71,33 +71,35 @@ export class Service {
   /**
    * Makes a future of a request of a model, in the order of its number.
    * @param fingerprint says whether a repeat is one
-   * @param check refuses the request before it is accepted; its number is then free again
+   * @param check gives what the work needs, or refuses the request before it is accepted; its number is then free again
    * @param backward whether a step behind the request needs it
    */
-  inOrder(
+  inOrder<Checked>(
     model: TrainedModel,
     seqId: number | null | undefined,
     fingerprint: string,
-    work: () => Promise<Outcome>,
-    { check, backward = false }: { readonly check?: () => void; readonly backward?: boolean } = {},
+    check: () => Checked,
+    work: (checked: Checked) => Promise<Outcome>,
+    { backward = false }: { readonly backward?: boolean } = {},
   ): string {
     const { sequencer } = model;
     const number = sequencer.numberOf(seqId);
     const known = sequencer.repeated(number, fingerprint);
     if (known !== undefined) return known;
     this.requireRoom();
+    let checked: Checked;
     try {
-      check?.();
+      checked = check();
     } catch (error) {
       sequencer.refuse(number, () => backward && model.passFailed(error));
       throw error;
     }
-    const run = () => this.models.compute(work);
+    const run = () => this.models.compute(() => work(checked));
     return sequencer.accept(number, fingerprint, run, (result) => this.futures.add(result));
   }
 
   /** Begins to create a model. @returns the id of the future */
-  createModel(id: string, session: string, base: ServedModel, trained: Trained): string {
+  createModel(id: ModelId, session: string, base: ServedModel, trained: Trained): string {
     if (this.models.has(id)) throw new Refusal(422, "model_seq_id", id, { expected: "a number that was not used" });
     this.models.reserve(id, base, trained);
     return this.later(async () => {
@@ -108,7 +110,7 @@ export class Service {
 
   /** Begins to create a model from a checkpoint. */
   async createFromCheckpoint(
-    id: string,
+    id: ModelId,
     session: string,
     path: string,
     optimizer: boolean,
@@ -129,13 +131,13 @@ export class Service {
   }
 
   /** Takes a name for a checkpoint. @throws Refusal if it is used, unless it may be overwritten */
-  takeName(path: CheckpointPath, overwrite: boolean): void {
-    requireName(path.name);
+  takeName(path: CheckpointPath, overwrite: boolean): CheckpointPath {
     if (this.store.taken(path) && !overwrite) {
       const hint = "Names of checkpoints are used once: number them with the step.";
       throw new Refusal(422, formatCheckpointPath(path), "already exists", { hint });
     }
     this.store.reserve(path);
+    return path;
   }
 }
 

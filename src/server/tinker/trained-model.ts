@@ -3,7 +3,7 @@ import type { StepReport } from "../../core/policy.ts";
 import type { StepOptions } from "../../engines/engine.ts";
 import type { ForwardBackwardResult } from "../../tinker/data.ts";
 import { Refusal } from "../http/refusal.ts";
-import { type Checkpoint, type CheckpointPath, type CheckpointStore, formatCheckpointPath } from "./checkpoints.ts";
+import { type Checkpoint, type CheckpointPath, type CheckpointStore, formatCheckpointPath, type ModelId } from "./checkpoints.ts";
 import { type Pass, runPass } from "./passes.ts";
 import type { Samplers } from "./samplers.ts";
 import { Sequencer } from "./sequencer.ts";
@@ -13,7 +13,7 @@ import type { OpenedModel, ServedModel, Trained } from "./served-model.ts";
 const gapMs = 60_000;
 
 export interface ModelIdentity {
-  readonly id: string;
+  readonly id: ModelId;
   readonly session: string;
   readonly base: ServedModel;
   readonly trained: Trained;
