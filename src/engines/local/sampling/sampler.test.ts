@@ -298,6 +298,17 @@ describe("a shared prompt is computed once", () => {
     expect(sampler.takeStats()).toMatchObject({ prefilledTokens: 20, sampledTokens: 64 });
   });
 
+  test("for requests that end with their first token, the one that computes it included", async () => {
+    const sampler = makeSampler();
+    const group = Array.from({ length: 8 }, (_, seed) =>
+      request({ context: randomTokens(20, "group"), seed, maxTokens: 1, topLogprobs: 2 }),
+    );
+    const actions = await all(sampler, group);
+    expect(sampler.takeStats()).toMatchObject({ prefilledTokens: 20, sampledTokens: 8 });
+    const alone = await Promise.all(group.map((each) => makeSampler().sample(each)));
+    expectSame(actions, alone);
+  });
+
   test("for requests that continue it differently", async () => {
     const sampler = makeSampler();
     const requests = Array.from({ length: 8 }, (_, i) =>

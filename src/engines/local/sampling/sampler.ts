@@ -223,11 +223,16 @@ export class LocalSampler {
         end++;
       }
       const some = leaders.slice(start, end);
-      await this.#feed(graph, some, Math.min(this.#chunkOf(some), leaders[end - 1].pending.length));
+      const share = (row: Row) => this.#share(row, followers);
+      await this.#feed(graph, some, Math.min(this.#chunkOf(some), leaders[end - 1].pending.length), share);
       start = end;
     }
-    for (const { row, leader } of followers) {
-      if (!this.#rows.has(row) || !this.#rows.has(leader)) continue; // cancelled, or ended with its first token: the row feeds its prompt itself
+  }
+
+  /** Gives a row's followers what it has cached of their prompts. */
+  #share(leader: Row, followers: readonly { readonly row: Row; readonly leader: Row }[]): void {
+    for (const { row } of followers.filter((follower) => follower.leader === leader)) {
+      if (!this.#rows.has(row)) continue; // cancelled
       const shared = Math.min(sharedWith(row, leader.tokens), leader.tokens.length);
       if (shared <= row.tokens.length) continue;
       this.#rows.copy(leader, row, shared);
@@ -242,8 +247,11 @@ export class LocalSampler {
     return Math.max(16, Math.min(prefillTokens, Math.floor(most / (longest + prefillTokens))));
   }
 
-  /** One run over the next tokens of some rows, at most `chunk` each. Rows that have nothing left to feed draw a token. */
-  async #feed(graph: SamplingGraph, rows: readonly Row[], chunk: number): Promise<void> {
+  /**
+   * One run over the next tokens of some rows, at most `chunk` each. Rows that have nothing left to feed draw a token.
+   * @param share called with each row when its tokens are cached: a row whose first token ends it is gone after that
+   */
+  async #feed(graph: SamplingGraph, rows: readonly Row[], chunk: number, share: (row: Row) => void): Promise<void> {
     const present = rows.filter((row) => this.#rows.has(row)); // others were cancelled during an earlier run
     if (present.length === 0) return;
     const longest = Math.max(1, ...present.map((row) => row.tokens.length));
@@ -254,7 +262,7 @@ export class LocalSampler {
       : { capacity: longest, ...this.#rows.gather(present, longest, this.#scratch.cache) };
     const outputs = await this.#rows.reading(() => this.#step(graph, present, chunk, cachedTokens, cache));
     this.#stats.prefilledTokens += present.reduce((sum, row) => sum + Math.min(chunk, row.pending.length), 0);
-    this.#advance(present, chunk, outputs);
+    this.#advance(present, chunk, outputs, share);
   }
 
   /** One token for every row that has one pending token; rows with more keep their place and wait. Each class of lengths is a run. */
@@ -304,13 +312,14 @@ export class LocalSampler {
   }
 
   /** Caches what was fed, and draws a token for every row that has nothing left to feed. */
-  #advance(rows: readonly Row[], chunk: number, outputs: StepOutputs): void {
+  #advance(rows: readonly Row[], chunk: number, outputs: StepOutputs, share: (row: Row) => void = () => {}): void {
     rows.forEach((row, r) => {
       const waits = chunk === 1 && row.pending.length > 1;
       if (waits || !this.#rows.has(row)) return; // a prompt that a decoding step passed by; or cancelled meanwhile
       const count = Math.min(chunk, row.pending.length);
       this.#rows.append(row, { row: r, chunk, count, keys: outputs.keys, values: outputs.values });
       markCached(row, row.tokens.length + count);
+      share(row);
       if (row.pending.length > 0) return;
       const finish = drawToken(row, r, outputs, this.#config.vocabSize, this.#parameters);
       this.#stats.sampledTokens++;
