@@ -7,14 +7,14 @@
 import { createServer } from "node:http";
 import { Command } from "commander";
 import { z } from "zod";
-import { backends } from "../src/environments/bfcl/backends/backends.ts";
-import { documentsAt, readDocuments } from "../src/environments/bfcl/documents.ts";
-import { defaultFolder } from "../src/environments/bfcl/files.ts";
-import { evaluate } from "../src/environments/bfcl/python/evaluate.ts";
-import { parseExpression } from "../src/environments/bfcl/python/syntax.ts";
-import { jsonText } from "../src/environments/bfcl/python/text.ts";
-import { Dict } from "../src/environments/bfcl/python/values.ts";
-import { type BfclTask, categories, readTasks } from "../src/environments/bfcl/tasks.ts";
+import { backends } from "../extensions/bfcl/backends/backends.ts";
+import { documentsAt, readDocuments } from "../extensions/bfcl/documents.ts";
+import { defaultFolder } from "../extensions/bfcl/files.ts";
+import { evaluate } from "../extensions/bfcl/python/evaluate.ts";
+import { parseExpression } from "../extensions/bfcl/python/syntax.ts";
+import { jsonText } from "../extensions/bfcl/python/text.ts";
+import { Dict } from "../extensions/bfcl/python/values.ts";
+import { type BfclTask, categories, readTasks } from "../extensions/bfcl/tasks.ts";
 
 const options = new Command("bfcl-endpoint")
   .option("--data <folder>", "the tasks", defaultFolder())

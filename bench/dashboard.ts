@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startDashboard } from "../src/server/dashboard/server.ts";
+import { startDashboard } from "../extensions/dashboard/server/server.ts";
 import { launchBrowser, withoutBrowser } from "../test/browser.ts";
 import { makeLargeRun } from "./large-run.ts";
 

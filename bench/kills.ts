@@ -35,7 +35,7 @@ const { values } = parseArgs({
     seed: { type: "string", default: "1" },
   },
 });
-const program = join(import.meta.dirname, "../dist/cli/main.js");
+const program = join(import.meta.dirname, "../dist/entries/main.js");
 const root = mkdtempSync(join(tmpdir(), "retrograde-kills-"));
 let failed = false;
 

@@ -1,5 +1,5 @@
+import { createEnvironment } from "../entries/environments.ts";
 import type { Environment } from "../src/environments/environment.ts";
-import { createEnvironment } from "../src/environments/registry.ts";
 
 /**
  * The embedded environment with one request an episode, which ends with the first message that calls no tool: TRL's tool loop knows no

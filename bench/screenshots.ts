@@ -1,6 +1,6 @@
 import { mkdirSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { startDashboard } from "../src/server/dashboard/server.ts";
+import { startDashboard } from "../extensions/dashboard/server/server.ts";
 import { launchBrowser, withoutBrowser } from "../test/browser.ts";
 
 /**

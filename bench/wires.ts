@@ -7,11 +7,11 @@ import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { Command } from "commander";
 import { z } from "zod";
+import { createEnvironment } from "../entries/environments.ts";
+import { serveOpenenv } from "../extensions/remote/server/openenv.ts";
+import { serveOrs } from "../extensions/remote/server/ors.ts";
 import { defineEnvironment } from "../src/environments/define.ts";
 import type { Environment, Episode } from "../src/environments/environment.ts";
-import { createEnvironment } from "../src/environments/registry.ts";
-import { serveOpenenv } from "../src/server/environments/openenv.ts";
-import { serveOrs } from "../src/server/environments/ors.ts";
 import { defineTool } from "../src/tools/tool.ts";
 
 const servers = { openenv: serveOpenenv, ors: serveOrs };

@@ -4,7 +4,7 @@
  *   npx jiti examples/own-environment.ts [MODEL FOLDER] [STEPS]
  */
 import { z } from "zod";
-import { defineEnvironment, defineTool, train } from "../src/index.ts"; // In a project of your own: from "retrograde-rl".
+import { defineEnvironment, defineTool, train } from "../entries/index.ts"; // In a project of your own: from "retrograde-rl".
 
 const parameters = z.object({ title: z.string() });
 const calendar = defineEnvironment({

@@ -3,7 +3,7 @@
  *
  *   npx jiti examples/python-tool.ts [MODEL FOLDER] [STEPS]
  */
-import { createPython, defineEnvironment, train, withLimits } from "../src/index.ts"; // In a project of your own: from "retrograde-rl".
+import { createPython, defineEnvironment, train, withLimits } from "../entries/index.ts"; // In a project of your own: from "retrograde-rl".
 
 const python = createPython({ timeoutMs: 2000, memoryMb: 128 });
 const tools = [withLimits(python.tool, { concurrency: 8 })];

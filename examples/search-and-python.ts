@@ -11,7 +11,7 @@ import {
   researchReward,
   searchTool,
   train,
-} from "../src/index.ts"; // In a project of your own: from "retrograde-rl".
+} from "../entries/index.ts"; // In a project of your own: from "retrograde-rl".
 
 const peaks = ["Owl", "Fox", "Otter", "Raven"].map((animal, i) => ({ name: `${animal} Peak`, height: 412 + 97 * i }));
 const documents = peaks.map(({ name, height }) => ({ title: name, text: `${name} is ${height} m high.`, url: "" }));

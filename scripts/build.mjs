@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Compiles src/ to dist/, and the dashboard's page to dist/dashboard/.
+// Compiles src/, extensions/ and entries/ to dist/, and the dashboard's page to dist/dashboard/.
 import { existsSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { argv } from "node:process";
@@ -8,9 +8,9 @@ import { run } from "./run.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
-const program = join(dist, "cli/main.js");
+const program = join(dist, "entries/main.js");
 
-const sources = ["src", "dashboard", "package.json", "tsconfig.json", "tsconfig.build.json"];
+const sources = ["src", "extensions", "entries", "dashboard", "package.json", "tsconfig.json", "tsconfig.build.json"];
 
 /** True if dist/ is younger than all that it is made from. */
 export function isBuilt() {
@@ -26,14 +26,14 @@ export function build() {
   try {
     run([process.execPath, "node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json", "--outDir", fresh], {
       cwd: root,
-      hint: "The messages above say where src/ does not compile.",
+      hint: "The messages above say where it does not compile.",
     });
     run([process.execPath, "node_modules/vite/bin/vite.js", "build", "dashboard", "--outDir", join(fresh, "dashboard")], {
       cwd: root,
       hint: "The messages above say where dashboard/ does not compile.",
     });
     // What changes while the compiler runs is newer than this, and compiled next time.
-    utimesSync(join(fresh, "cli/main.js"), started, started);
+    utimesSync(join(fresh, "entries/main.js"), started, started);
     if (existsSync(dist)) renameSync(dist, old);
     renameSync(fresh, dist);
   } finally {

@@ -1,14 +1,14 @@
 /** `npx jiti scripts/scale-page.ts` writes the generated parts of docs/scale.md; `test/scale.test.ts` requires that they are as written. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { planCommand } from "../src/cli/commands/plan.ts";
-import { createScreen } from "../src/cli/screen.ts";
+import { calibrations } from "../extensions/plan/calibration.ts";
+import { planCommand } from "../extensions/plan/cli/plan.ts";
+import { calibrationRows } from "../extensions/plan/lines.ts";
+import { tinkerCapabilities } from "../extensions/tinker/engine/capabilities.ts";
+import { capabilitiesOf, probedServers } from "../extensions/tinker/engine/servers.ts";
 import { capabilities, capabilityMeanings } from "../src/core/policy.ts";
 import { localCapabilities } from "../src/engines/local/capabilities.ts";
-import { tinkerCapabilities } from "../src/engines/tinker/capabilities.ts";
-import { capabilitiesOf, probedServers } from "../src/engines/tinker/servers.ts";
-import { calibrations } from "../src/plan/calibration.ts";
-import { calibrationRows } from "../src/plan/lines.ts";
+import { createScreen } from "../src/terminal/screen.ts";
 
 export const page = join(import.meta.dirname, "../docs/scale.md");
 

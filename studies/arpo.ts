@@ -1,4 +1,4 @@
-import type { StudyDefinition } from "../src/study/definition.ts";
+import type { StudyDefinition } from "../extensions/study/definition.ts";
 
 /** M, the leaves of a task in full. */
 const leaves = 16;

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import type { StudyDefinition } from "../src/study/definition.ts";
+import type { StudyDefinition } from "../extensions/study/definition.ts";
 
 /** As many optimiser steps a batch as SeeUPO has visits, about: one for each of the eight tasks. */
 const asManySteps = { miniBatches: 8 } as const;

@@ -6,12 +6,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { appworldEnvironment } from "../extensions/appworld/appworld.ts";
+import { serverProgram } from "../extensions/appworld/process.ts";
 import { evalCommand } from "../src/cli/commands/eval.ts";
-import { createScreen } from "../src/cli/screen.ts";
 import type { Message } from "../src/core/messages.ts";
-import { appworldEnvironment } from "../src/environments/appworld/appworld.ts";
-import { serverProgram } from "../src/environments/appworld/process.ts";
 import type { Episode } from "../src/environments/environment.ts";
+import { createScreen } from "../src/terminal/screen.ts";
 
 /** A Python with AppWorld and its unpacked apps: the one that RETROGRADE_APPWORLD_PYTHON names (.ci/appworld makes one). */
 const python = process.env.RETROGRADE_APPWORLD_PYTHON ?? "";

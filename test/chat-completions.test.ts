@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { startInference } from "../extensions/serve/cli/serve.ts";
 import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
 import { evalCommand } from "../src/cli/commands/eval.ts";
-import { startInference } from "../src/cli/commands/serve.ts";
-import { createScreen } from "../src/cli/screen.ts";
-import type { RunningInference } from "../src/server/inference/server.ts";
+import type { RunningInference } from "../src/inference/server.ts";
+import { createScreen } from "../src/terminal/screen.ts";
 
 const folder = fileURLToPath(new URL("../models/office", import.meta.url));
 const silent = createScreen({ write: () => true });

@@ -37,7 +37,7 @@ function retrograde(
   args: string,
   { onLine = () => {}, input = "" }: { onLine?: (line: string, child: ChildProcess) => void; input?: string } = {},
 ) {
-  const child = spawn(process.execPath, [join(root, "dist/cli/main.js"), ...args.split(" ")], {
+  const child = spawn(process.execPath, [join(root, "dist/entries/main.js"), ...args.split(" ")], {
     cwd: folder,
     // Nothing of npm's: the program would take itself for one of its scripts.
     env: { PATH: process.env.PATH, NO_COLOR: "1" },

@@ -1,4 +1,4 @@
-import { main } from "../src/cli/program.ts";
+import { main } from "../entries/program.ts";
 
 /** Runs the command line in this process, without a terminal. */
 export async function invoke(...args: readonly string[]) {

@@ -2,13 +2,13 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { deepResearchSettingsSchema } from "../extensions/benchmarks/settings.ts";
+import { bfclSettingsSchema } from "../extensions/bfcl/settings.ts";
+import { knowledgeSettingsSchema } from "../extensions/knowledge/settings.ts";
+import { officeSettingsSchema as officeClassicSettingsSchema } from "../extensions/office-classic/settings.ts";
 import { algorithmConfigSchema } from "../src/algorithms/settings/config.ts";
 import { architectures } from "../src/engines/local/model/architectures.ts";
-import { bfclSettingsSchema } from "../src/environments/bfcl/settings.ts";
-import { deepResearchSettingsSchema } from "../src/environments/deep-research/settings.ts";
-import { knowledgeSettingsSchema } from "../src/environments/knowledge/settings.ts";
 import { officeSettingsSchema } from "../src/environments/office/settings.ts";
-import { officeSettingsSchema as officeClassicSettingsSchema } from "../src/environments/office-classic/settings.ts";
 import { rewardConfigSchema } from "../src/rewards/config.ts";
 import { trainingConfigSchema } from "../src/training/config.ts";
 
@@ -75,7 +75,21 @@ function markdownIn(folder: string): string[] {
 const elsewhere = /^(?:docs\/about\/performance-summary\.md|node_modules\/.*)$/;
 
 test("pages and docstrings name files that exist", () => {
-  const files = ["src", "test", "bench", "docs", "examples", "recipes", "scripts", "studies", "dashboard", "lab", "templates"]
+  const files = [
+    "src",
+    "extensions",
+    "entries",
+    "test",
+    "bench",
+    "docs",
+    "examples",
+    "recipes",
+    "scripts",
+    "studies",
+    "dashboard",
+    "lab",
+    "templates",
+  ]
     .filter((folder) => existsSync(join(root, folder)))
     .flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((name) => join(folder, name)),
@@ -90,7 +104,9 @@ test("pages and docstrings name files that exist", () => {
       .filter((name) => !elsewhere.test(name) && !exists(name, from))
       .map((name) => `${from}: ${name}`);
   const pages = ["README.md", "CHANGELOG.md", ...markdownIn("docs")];
-  const sources = files.filter((file) => /^src\/.*\.ts$/.test(file) && !/\.(?:test|fixture|test-d)\.ts$/.test(file));
+  const sources = files.filter(
+    (file) => /^(?:src|extensions|entries)\/.*\.ts$/.test(file) && !/\.(?:test|fixture|test-d)\.ts$/.test(file),
+  );
   const found = [
     ...pages.flatMap((page) => missing(page, read(page).replace(/```[\s\S]*?```/g, ""))),
     ...sources.flatMap((file) => (read(file).match(/\/\*\*[\s\S]*?\*\//g) ?? []).flatMap((text) => missing(file, text))),

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { expect, test } from "vitest";
+import { wrapMarkdown } from "../extensions/study/wrap.ts";
 import { pages } from "../scripts/wrap-pages.ts";
-import { wrapMarkdown } from "../src/study/wrap.ts";
 
 /** Prose is read by engineers for whom English is a second language: some words and openings are not used in pages and docstrings. */
 
@@ -87,7 +87,8 @@ test("sentences are counted without code and tables", () => {
   ]);
 });
 
-const sources = filesBelow("src", (name) => name.endsWith(".ts") && !/\.(?:test|fixture|test-d)\.ts$/.test(name));
+const isSource = (name: string) => name.endsWith(".ts") && !/\.(?:test|fixture|test-d)\.ts$/.test(name);
+const sources = ["src", "extensions", "entries"].flatMap((folder) => filesBelow(folder, isSource));
 
 function docstringsOf(file: string): { readonly text: string; readonly at: number; readonly whole: string }[] {
   const whole = readFileSync(file, "utf8");

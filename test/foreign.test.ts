@@ -76,7 +76,7 @@ async function command(fault: string, ...args: readonly string[]): Promise<{ out
       evaluation: { tasks: 4, k: 1 },
     };`,
   );
-  const [loader, program] = [import.meta.resolve("jiti/register"), join(import.meta.dirname, "../src/cli/main.ts")];
+  const [loader, program] = [import.meta.resolve("jiti/register"), join(import.meta.dirname, "../entries/main.ts")];
   const child = spawn(process.execPath, ["--import", loader, program, ...args], { cwd: project });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (data: Buffer) => (output += data.toString()));

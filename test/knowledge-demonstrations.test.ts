@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { demonstrations } from "../extensions/knowledge/demonstrations.ts";
+import { knowledgeEnvironment } from "../extensions/knowledge/knowledge.ts";
 import { makeChat } from "../src/chat/chat.ts";
 import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
-import { demonstrations } from "../src/environments/knowledge/demonstrations.ts";
-import { knowledgeEnvironment } from "../src/environments/knowledge/knowledge.ts";
 import { encodeDemonstration } from "../src/rollouts/demonstration.ts";
 import { rollout } from "../src/rollouts/rollout.ts";
 import { repeating } from "./repeating-sampler.ts";

@@ -1,8 +1,5 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { Context } from "../src/core/context.ts";
-import { ConfigError } from "../src/core/errors.ts";
-import { createEnvironment } from "../src/environments/registry.ts";
 import {
   type AssistantMessage,
   defineEnvironment,
@@ -13,7 +10,9 @@ import {
   type Message,
   type Score,
   type Tool,
-} from "../src/index.ts";
+} from "../entries/index.ts";
+import { Context } from "../src/core/context.ts";
+import { ConfigError } from "../src/core/errors.ts";
 import { type RolloutOptions, rollout } from "../src/rollouts/rollout.ts";
 import { planRun } from "../src/sdk/train.ts";
 import { resolveConfig, type UserConfig } from "../src/training/config.ts";
@@ -128,14 +127,6 @@ test("a group of one, two engines at once and an own environment's default model
   expect(message(() => resolveConfig({ threads: 1, engine: { threads: 2 } }))).toContain('"threads" has moved into "engine"');
   await expect(planRun({ environment: calendar })).rejects.toThrow(/bundled:office-classic/);
 });
-
-test.each([{ busy: 0.4 }, { kinds: ["pay", "add_contact"] }])(
-  "settings %j of the office of 0.1 name its present name",
-  (settings) => {
-    expect(createEnvironment("office-classic", settings).name).toBe("office-classic");
-    expect(message(() => createEnvironment("office", settings))).toContain('whose name is "office-classic" now');
-  },
-);
 
 /** The example of version 0.1, as its users have it. */
 const parameters = z.object({ title: z.string() });

@@ -1,9 +1,11 @@
+import "../extensions/install.ts";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
+import { RunSources } from "../extensions/dashboard/server/run-source.ts";
+import { runDetail, runList } from "../extensions/dashboard/server/run-views.ts";
 import { runsCommand, showRunCommand } from "../src/cli/commands/runs.ts";
-import { createScreen } from "../src/cli/screen.ts";
 import { RetrogradeError } from "../src/core/errors.ts";
 import { type Random, randomStream } from "../src/core/random.ts";
 import { loadModel } from "../src/engines/local/model/model-folder.ts";
@@ -13,8 +15,7 @@ import { addStep, newRun, trajectoryOf } from "../src/runs/store.fixture.ts";
 import { reopenRun, requireSameRun } from "../src/runs/write.ts";
 import { openChat } from "../src/sdk/model.ts";
 import { recordedConfig } from "../src/sdk/run-environment.ts";
-import { RunSources } from "../src/server/dashboard/run-source.ts";
-import { runDetail, runList } from "../src/server/dashboard/run-views.ts";
+import { createScreen } from "../src/terminal/screen.ts";
 import { resolveConfig, type UserConfig } from "../src/training/config.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 

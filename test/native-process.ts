@@ -1,6 +1,7 @@
 /** A process that listens for Ctrl-C as commands do, in native computations without an end, as the passes of a large model are. */
-import { listenForInterrupt } from "../src/cli/interrupt.ts";
+
 import { measurePeak } from "../src/engines/local/peak.ts";
+import { listenForInterrupt } from "../src/terminal/interrupt.ts";
 
 listenForInterrupt(() => console.log("interrupted"));
 console.log("computing");

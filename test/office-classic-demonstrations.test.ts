@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
+import { demonstrate } from "../extensions/office-classic/demonstrations.ts";
+import { officeClassicEnvironment } from "../extensions/office-classic/office-classic.ts";
 import { officeClassic as office } from "../recipes/office-classic.ts";
 import { trainTokenizer } from "../recipes/tokenizer.ts";
 import { makeChat } from "../src/chat/chat.ts";
 import { makeTokenizer } from "../src/chat/tokenizer.ts";
 import { randomStream } from "../src/core/random.ts";
-import { demonstrate } from "../src/environments/office-classic/demonstrations.ts";
-import { officeClassicEnvironment } from "../src/environments/office-classic/office-classic.ts";
 import { encodeDemonstration } from "../src/rollouts/demonstration.ts";
 import { rollout } from "../src/rollouts/rollout.ts";
 import { repeating } from "./repeating-sampler.ts";

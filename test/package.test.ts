@@ -21,7 +21,15 @@ beforeAll(() => {
 test("the tarball holds the program, the default model and the pages, and none of the sources", () => {
   const paths = tarball.files.map(({ path }) => path);
   const wanted = [
-    ...["dist/cli/main.js", "dist/index.js", "dist/index.d.ts", "LICENSE", "README.md", "CHANGELOG.md", "docs/cli.md"],
+    ...[
+      "dist/entries/main.js",
+      "dist/entries/index.js",
+      "dist/entries/index.d.ts",
+      "LICENSE",
+      "README.md",
+      "CHANGELOG.md",
+      "docs/cli.md",
+    ],
     ...["office", "office-classic", "knowledge"].flatMap((world) =>
       ["config.json", "model.safetensors", "tokenizer.json"].map((file) => `models/${world}/${file}`),
     ),
@@ -30,7 +38,7 @@ test("the tarball holds the program, the default model and the pages, and none o
   expect(paths.filter((path) => path.startsWith("scripts/"))).toEqual(["scripts/slim.mjs"]);
   // The test of the task that `retrograde init` writes is a template, not one of ours.
   const own = paths.filter((path) => !path.startsWith("templates/"));
-  expect(own.filter((path) => /^(src|test|bench|recipes|runs)\/|\.test\.|tsbuildinfo/.test(path))).toEqual([]);
+  expect(own.filter((path) => /^(src|extensions|entries|test|bench|recipes|runs)\/|\.test\.|tsbuildinfo/.test(path))).toEqual([]);
 });
 
 test("the tarball is small enough for npx", () => {
@@ -54,8 +62,8 @@ test.each([
 });
 
 test("the built program runs without its sources' loader", () => {
-  expect(existsSync(join(root, "dist/cli/main.js"))).toBe(true);
-  expect(run("node", ["dist/cli/main.js", "--help"])).toContain("Usage: retrograde");
+  expect(existsSync(join(root, "dist/entries/main.js"))).toBe(true);
+  expect(run("node", ["dist/entries/main.js", "--help"])).toContain("Usage: retrograde");
 });
 
 test("what ONNX Runtime brings for other platforms can be removed, and nothing else", () => {

@@ -1,14 +1,14 @@
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { appworldSettingsSchema } from "../extensions/appworld/settings.ts";
+import { deepResearchSettingsSchema } from "../extensions/benchmarks/settings.ts";
+import { bfclSettingsSchema } from "../extensions/bfcl/settings.ts";
 import { dryRunLines } from "../src/cli/dry-run.ts";
-import { appworldSettingsSchema } from "../src/environments/appworld/settings.ts";
-import { bfclSettingsSchema } from "../src/environments/bfcl/settings.ts";
-import { deepResearchSettingsSchema } from "../src/environments/deep-research/settings.ts";
 import { resolveConfig, type TrainingConfig } from "../src/training/config.ts";
 import { loadConfigFile, loadConfigNotes } from "../src/training/config-file.ts";
 
-const folder = fileURLToPath(new URL("../recipes/papers/", import.meta.url));
+const folder = fileURLToPath(new URL("../recipes/papers", import.meta.url));
 const files = readdirSync(folder).filter((name) => name.endsWith(".ts"));
 
 test("SeeUPO's ten set-ups on each world and ARPO's five are there", () => {

@@ -11,10 +11,10 @@ const exportsSchema = z.record(z.string(), z.object({ types: z.string() }));
 const packageSchema = z.object({ name: z.string(), exports: exportsSchema });
 const { name: packageName, exports: entries } = packageSchema.parse(JSON.parse(readFileSync(join(root, "package.json"), "utf8")));
 
-/** Sources by the name that users import: "retrograde-rl/lab" → src/exports/lab.ts. */
+/** Sources by the name that users import: "retrograde-rl/lab" → entries/lab.ts. */
 const entryFiles = Object.entries(entries).map(([path, { types }]) => ({
   specifier: join(packageName, path),
-  file: join(root, types.replace("./dist/", "src/").replace(/\.d\.ts$/, ".ts")),
+  file: join(root, types.replace("./dist/", "").replace(/\.d\.ts$/, ".ts")),
 }));
 
 interface Public {

@@ -1,10 +1,10 @@
 import { expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import * as algorithms from "../src/exports/algorithms.ts";
-import * as engine from "../src/exports/engine.ts";
-import * as environments from "../src/exports/environments.ts";
-import * as lab from "../src/exports/lab.ts";
-import { defineConfig, type UserConfig } from "../src/index.ts";
+import * as algorithms from "../entries/algorithms.ts";
+import * as engine from "../entries/engine.ts";
+import * as environments from "../entries/environments.ts";
+import { defineConfig, type UserConfig } from "../entries/index.ts";
+import * as lab from "../entries/lab.ts";
 
 // The compiler checks these: `npm run typecheck` fails where what is inferred changes.
 

@@ -93,7 +93,7 @@ test.skipIf(!existsSync(join(duckDb, "node_modules/@duckdb/node-api")))(
   "SQL over runs gives what their files have (needs RETROGRADE_DUCKDB)",
   () => {
     const query = (sql: string) =>
-      execFileSync(process.execPath, [join(import.meta.dirname, "../dist/cli/main.js"), "sql", sql, "--in", root, "--json"], {
+      execFileSync(process.execPath, [join(import.meta.dirname, "../dist/entries/main.js"), "sql", sql, "--in", root, "--json"], {
         cwd: duckDb,
         encoding: "utf8",
       })

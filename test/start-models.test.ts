@@ -1,5 +1,6 @@
+import "../extensions/install.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { checkEnvironment, type EnvironmentReport } from "../src/check/check.ts";
+import { checkEnvironment, type EnvironmentReport } from "../extensions/check/check.ts";
 import { createEnvironment } from "../src/environments/registry.ts";
 import { type Model, modelFolder, openModel } from "../src/sdk/model.ts";
 import { resolveConfig } from "../src/training/config.ts";

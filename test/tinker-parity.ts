@@ -1,12 +1,12 @@
 import { join } from "node:path";
+import type { TinkerEngine } from "../extensions/tinker/engine/engine.ts";
+import type { ServedModel } from "../extensions/tinker/server/served-model.ts";
 import { resolveAlgorithm } from "../src/algorithms/settings/config.ts";
 import { runUpdate } from "../src/algorithms/update.ts";
 import type { Policy } from "../src/core/policy.ts";
 import { randomStream } from "../src/core/random.ts";
 import type { Group } from "../src/core/trajectory.ts";
 import type { Engine, StepOptions } from "../src/engines/engine.ts";
-import type { TinkerEngine } from "../src/engines/tinker/engine.ts";
-import type { ServedModel } from "../src/server/tinker/served-model.ts";
 import { enginePolicy } from "../src/training/engine-policy.ts";
 import { groupOf } from "./algorithms/table-policy.ts";
 import { distance } from "./engine-fixtures.ts";

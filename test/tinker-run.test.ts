@@ -1,14 +1,15 @@
+import "../extensions/install.ts";
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { serverLine } from "../src/cli/progress.ts";
+import { serveModel } from "../extensions/serve/served-model.ts";
+import { type RunningServer, startTinkerServer } from "../extensions/tinker/server/server.ts";
 import { layout } from "../src/runs/layout.ts";
 import { readTimings } from "../src/runs/read.ts";
 import type { TimingRecord } from "../src/runs/records.ts";
-import { serveModel } from "../src/sdk/served-model.ts";
 import { planRun, runPlan } from "../src/sdk/train.ts";
-import { type RunningServer, startTinkerServer } from "../src/server/tinker/server.ts";
+import { serverLine } from "../src/terminal/progress.ts";
 import type { UserConfig } from "../src/training/config.ts";
 import { lettersEnvironment, moreLettersTokenizer } from "./letters.ts";
 import { writeTinyModel } from "./tiny-model.ts";

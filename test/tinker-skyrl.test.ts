@@ -1,13 +1,14 @@
+import "../extensions/install.ts";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
-import { createTinkerEngine } from "../src/engines/tinker/engine.ts";
-import type { Findings } from "../src/engines/tinker/probe.ts";
-import { probedServers } from "../src/engines/tinker/servers.ts";
+import { serveModel } from "../extensions/serve/served-model.ts";
+import { createTinkerEngine } from "../extensions/tinker/engine/engine.ts";
+import type { Findings } from "../extensions/tinker/engine/probe.ts";
+import { probedServers } from "../extensions/tinker/engine/servers.ts";
 import { readMetrics, readTimings } from "../src/runs/read.ts";
-import { serveModel } from "../src/sdk/served-model.ts";
 import { planRun, runPlan } from "../src/sdk/train.ts";
 import type { UserConfig } from "../src/training/config.ts";
 import { adamW, distance, plain, samples, someWeights } from "./engine-fixtures.ts";

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
 const loader = join(import.meta.dirname, "../node_modules/jiti/lib/jiti-register.mjs");
-const index = join(import.meta.dirname, "../src/index.ts");
+const index = join(import.meta.dirname, "../entries/index.ts");
 const run = promisify(execFile);
 
 test("a program that used Python ends without closing it", async () => {

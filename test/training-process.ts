@@ -1,3 +1,4 @@
+import "../extensions/install.ts";
 /** One process of a training run, to be killed by the test that started it: `training-process.ts MODEL FOLDER AHEAD [resume]`. */
 import { planRun, runPlan } from "../src/sdk/train.ts";
 import { lettersEnvironment } from "./letters.ts";

@@ -1,7 +1,7 @@
 /** Rollouts that branch beside rollouts that do not, 16 tasks × 16 leaves: branching.ts MODEL THREADS */
 
+import { createEnvironment } from "../../entries/environments.ts";
 import type { Group } from "../../src/core/trajectory.ts";
-import { createEnvironment } from "../../src/environments/registry.ts";
 import { rolloutTrees } from "../../src/rollouts/branching/trees.ts";
 import { rolloutGroups } from "../../src/rollouts/rollout.ts";
 import { openModel } from "../../src/sdk/model.ts";

@@ -3,8 +3,8 @@
  * record-rollouts.ts MODEL THREADS FILE
  */
 
+import { createEnvironment } from "../../entries/environments.ts";
 import { seedOf } from "../../src/core/random.ts";
-import { createEnvironment } from "../../src/environments/registry.ts";
 import { rolloutGroups } from "../../src/rollouts/rollout.ts";
 import { openModel } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config.ts";

@@ -3,8 +3,8 @@
  * record-trees.ts MODEL THREADS FILE
  */
 
+import { createEnvironment } from "../../entries/environments.ts";
 import { seedOf } from "../../src/core/random.ts";
-import { createEnvironment } from "../../src/environments/registry.ts";
 import { rolloutTrees } from "../../src/rollouts/branching/trees.ts";
 import { openModel } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config.ts";

@@ -1,6 +1,6 @@
 /** What calls of tools cost, in milliseconds: tools.ts; a request names what is measured, as in `measurements`. */
 import { fileURLToPath } from "node:url";
-import { connectMcp, createPython, localSearch } from "../../src/index.ts";
+import { connectMcp, createPython, localSearch } from "../../entries/index.ts";
 import { median } from "../statistics.ts";
 import { answerRounds } from "./rounds.ts";
 

@@ -1,5 +1,5 @@
 import { createServer } from "node:http";
-import { encodeSamples } from "../../src/tinker/wire/samples.ts";
+import { encodeSamples } from "../../extensions/tinker/client/wire/samples.ts";
 
 /** A Tinker server that computes nothing: what a client costs beside it is the client's own. It prints its port. */
 const tokens = Array.from({ length: 64 }, (_, i) => i + 1);

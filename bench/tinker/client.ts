@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { TinkerClient } from "../../src/tinker/index.ts";
+import { TinkerClient } from "../../extensions/tinker/client/index.ts";
 
 const total = Number(process.argv[2] ?? 10_000);
 const inFlight = 200;

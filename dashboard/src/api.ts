@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 
-export type * from "../../src/server/dashboard/api.ts";
+export type * from "../../extensions/dashboard/server/api.ts";
 
 /** Asks the server. @throws Error with the server's words where it refuses */
 export async function ask<T>(path: string, query: Readonly<Record<string, string | number | undefined>> = {}): Promise<T> {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Trajectory } from "../core/trajectory.ts";
+import { plain } from "../terminal/paint.ts";
 import { episodeLines, messageLines } from "./conversation.ts";
-import { plain } from "./paint.ts";
 
 const episode: Trajectory = {
   id: "step-1/0/0",

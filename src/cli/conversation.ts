@@ -1,9 +1,9 @@
 import type { Message, ToolCall } from "../core/messages.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import { plural } from "./format.ts";
-import type { Paint } from "./paint.ts";
-import { printable } from "./printable.ts";
-import { wrap } from "./wrap.ts";
+import { plural } from "../terminal/format.ts";
+import type { Paint } from "../terminal/paint.ts";
+import { printable } from "../terminal/printable.ts";
+import { wrap } from "../terminal/wrap.ts";
 
 /** A message as lines: the role on the left, text and tool calls beside it, wrapped to the width. */
 export function messageLines(message: Message, paint: Paint, width: number): string[] {

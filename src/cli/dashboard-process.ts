@@ -13,7 +13,7 @@ export const besideTraining = "RETROGRADE_DASHBOARD_BESIDE_TRAINING";
  * @returns ends it
  */
 export function startDashboardBeside(folder: string, onAddress: (url: string) => void): () => void {
-  const program = fileURLToPath(new URL("./main.js", import.meta.url));
+  const program = fileURLToPath(new URL("../../entries/main.js", import.meta.url));
   // A program that runs from its sources has no other to start.
   if (!existsSync(program)) return () => {};
   const run = resolve(folder);

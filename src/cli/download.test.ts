@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { createScreen } from "../terminal/screen.ts";
 import { downloadLine, showDownload } from "./download.ts";
-import { createScreen } from "./screen.ts";
 
 test("a download's line tells how much, how fast and how long", () => {
   expect(downloadLine("a/b", { done: 310e6, total: 988e6 }, 121e6, 10)).toBe(

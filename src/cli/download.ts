@@ -1,6 +1,6 @@
 import type { HubEvent } from "../hub/model.ts";
-import { bar, duration } from "./format.ts";
-import type { Screen } from "./screen.ts";
+import { bar, duration } from "../terminal/format.ts";
+import type { Screen } from "../terminal/screen.ts";
 
 /** Without a terminal a line so often. */
 const secondsBetweenLines = 15;

@@ -1,8 +1,7 @@
 import type { Capability } from "../core/policy.ts";
 import { localCapabilities } from "../engines/local/capabilities.ts";
 import type { EngineConfig } from "../engines/settings.ts";
-import { tinkerCapabilities } from "../engines/tinker/capabilities.ts";
-import { refusedEndpoint } from "../sdk/engine.ts";
+import { refusedEndpoint, remoteEngine } from "../sdk/engine.ts";
 import { type Need, unmetNeeds } from "../training/capabilities.ts";
 import { resolveConfig, type UserConfig } from "../training/config.ts";
 
@@ -61,10 +60,7 @@ function capabilityRange(engine: EngineConfig): { certain: readonly Capability[]
     case "openai":
       throw refusedEndpoint();
     case "tinker":
-      return {
-        certain: tinkerCapabilities({ accumulates: false, adam: false, clips: false, topLogprobs: false }),
-        possible: tinkerCapabilities({ accumulates: true, adam: true, clips: true, topLogprobs: true }),
-      };
+      return remoteEngine();
   }
 }
 

@@ -1,10 +1,10 @@
 import type { Trajectory } from "../core/trajectory.ts";
 import type { Breakdown, EvaluationRecord } from "../runs/records.ts";
+import { bar, count, duration, interval, percent, plural, table } from "../terminal/format.ts";
+import type { Paint } from "../terminal/paint.ts";
+import { measures } from "../terminal/progress.ts";
 import { judgeUsage } from "../training/evaluation/cost.ts";
 import type { EvaluationReport } from "../training/evaluation/folder.ts";
-import { bar, count, duration, interval, percent, plural, table } from "./format.ts";
-import type { Paint } from "./paint.ts";
-import { measures } from "./progress.ts";
 import { byTurns } from "./report.ts";
 
 /** One way of decoding, on the screen. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { EvaluationRecord } from "../runs/records.ts";
-import { detectable } from "./format.ts";
-import { plain } from "./paint.ts";
+import { detectable } from "../terminal/format.ts";
+import { plain } from "../terminal/paint.ts";
 import { behaviourLines, byTurns, reportLines } from "./report.ts";
 
 function evaluation(when: "before" | "after", mean: number, change: Partial<EvaluationRecord> = {}): EvaluationRecord {

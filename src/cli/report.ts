@@ -1,10 +1,10 @@
 import type { Trajectory } from "../core/trajectory.ts";
 import type { Behaviour, Breakdown, Difference, EvaluationRecord, Summary } from "../runs/records.ts";
+import { bar, count, detectable, duration, interval, percent, plural, points, pText, table } from "../terminal/format.ts";
+import type { Paint } from "../terminal/paint.ts";
+import { rewardText } from "../terminal/progress.ts";
 import { measureOf } from "../training/evaluation/run-evaluations.ts";
 import { episodeLines } from "./conversation.ts";
-import { bar, count, detectable, duration, interval, percent, plural, points, pText, table } from "./format.ts";
-import type { Paint } from "./paint.ts";
-import { rewardText } from "./progress.ts";
 
 /** The content of the last screen of a run shows. */
 export interface Report {

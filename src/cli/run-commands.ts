@@ -1,18 +1,9 @@
 import type { Command } from "commander";
 import { runsFolder } from "../runs/layout.ts";
-import type { Screen } from "./screen.ts";
-
-export interface Surroundings {
-  readonly screen: Screen;
-  /** Sets the exit code. */
-  readonly exit: (code: number) => void;
-  /** Adds the options that every command has. */
-  readonly debuggable: (command: Command) => Command;
-  readonly examples: (...lines: readonly string[]) => string;
-}
+import { type CommandTools, debuggable } from "./command-tools.ts";
 
 /** Adds the commands that read runs, or steer one. */
-export function addRunCommands(program: Command, { screen, exit, debuggable, examples }: Surroundings): void {
+export function addRunCommands(program: Command, { screen, exit, examples }: CommandTools): void {
   const runs = debuggable(program.command("runs"))
     .summary("list runs, show one")
     .description("Lists the runs of a folder, newest first.")
@@ -146,21 +137,5 @@ export function addRunCommands(program: Command, { screen, exit, debuggable, exa
     .action(async (folder, flags) => {
       const { exportCommand } = await import("./commands/run-tools.ts");
       await exportCommand(folder, flags, screen);
-    });
-
-  debuggable(program.command("dashboard"))
-    .summary("look at runs in a browser")
-    .description(
-      "Serves the dashboard until Ctrl-C: curves while a run is trained, its episodes, and why each of their tokens moved.\n" +
-        "Only this machine reaches it, unless --host names another address: then a token is required.",
-    )
-    .argument("[folder]", `a folder of runs, or of one run (default: ${runsFolder})`)
-    .option("--port <n>", "default: 4747; 0 for any that is free")
-    .option("--host <address>", "where to listen (default: 127.0.0.1)")
-    .option("--open", "open it in the browser")
-    .addHelpText("after", examples("dashboard", "dashboard runs --open", "dashboard runs/office-seeupo-1 --port 0"))
-    .action(async (folder, flags) => {
-      const { dashboardCommand } = await import("./commands/dashboard.ts");
-      await dashboardCommand(folder, flags, screen);
     });
 }

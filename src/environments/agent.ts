@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { EnvError } from "../core/errors.ts";
 import type { Message } from "../core/messages.ts";
-import { Refusal } from "../server/http/refusal.ts";
-import { type InferenceModel, type RunningInference, serveInference } from "../server/inference/server.ts";
+import { Refusal } from "../http/refusal.ts";
+import { type InferenceModel, type RunningInference, serveInference } from "../inference/server.ts";
 import { type DefinedTask, type EnvironmentDefinition, type Request, tasksOf } from "./define.ts";
 import type { ConversationReply, ConversationRequest, Environment, Score, TokenPolicy } from "./environment.ts";
 

@@ -3,6 +3,7 @@ import { dirname, join, relative } from "node:path";
 import { RunError } from "../core/errors.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { isUnfinished } from "../files/atomic.ts";
+import { packageFolder } from "../files/package-folder.ts";
 import { newestWhole } from "./checkpoints.ts";
 import { appendLine, writeFileAtomic, writeFolderAtomic } from "./files.ts";
 import { indexLine, readIndexLines } from "./index-file.ts";
@@ -205,7 +206,7 @@ function keepLines(path: string, records: readonly { readonly step: number }[], 
 }
 
 export function packageVersion(): string {
-  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  const text = readFileSync(join(packageFolder, "package.json"), "utf8");
   return (JSON.parse(text) as { version: string }).version;
 }
 

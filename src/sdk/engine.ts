@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Tokenizer } from "../chat/tokenizer.ts";
 import { ConfigError } from "../core/errors.ts";
+import type { Capability } from "../core/policy.ts";
 import type { TokenId } from "../core/trajectory.ts";
 import type { Engine } from "../engines/engine.ts";
 import { chooseProvider } from "../engines/local/device-choice.ts";
@@ -9,7 +10,6 @@ import { availableMemory } from "../engines/local/machine/memory-available.ts";
 import { type MemoryUse, requireMemory } from "../engines/local/memory.ts";
 import { readModelConfig } from "../engines/local/model/model-folder.ts";
 import type { EngineConfig, LocalEngineConfig, TinkerEngineConfig } from "../engines/settings.ts";
-import { createTinkerEngine } from "../engines/tinker/engine.ts";
 
 export interface EnginePurpose {
   /** The use that the model is for: whether the machine's memory suffices is then checked before anything is loaded. */
@@ -19,7 +19,7 @@ export interface EnginePurpose {
 }
 
 /** The parts of the model that an engine is given, besides its settings. */
-interface ModelParts {
+export interface ModelParts {
   readonly folder: string;
   readonly tokenizer: Tokenizer;
 }
@@ -30,13 +30,39 @@ export interface OpenedEngine {
   readonly device: string;
 }
 
+/** An engine on another machine, which an extension brings. */
+export interface RemoteEngine {
+  readonly open: (config: TinkerEngineConfig, model: ModelParts, purpose: EnginePurpose) => Promise<OpenedEngine>;
+  /** Capabilities that it surely has, before a server was asked. */
+  readonly certain: readonly Capability[];
+  /** Capabilities that it may have. */
+  readonly possible: readonly Capability[];
+}
+
+let remote: RemoteEngine | undefined;
+
+/** Adds the engine of the kind "tinker". */
+export function addEngine(engine: RemoteEngine): void {
+  remote = engine;
+}
+
+/** @throws ConfigError if no extension has brought the engine */
+export function remoteEngine(): RemoteEngine {
+  if (remote === undefined)
+    throw new ConfigError("engine.kind", "tinker", {
+      expected: ["local"],
+      hint: 'This program did not load the engine: import "retrograde-rl" itself, which adds it.',
+    });
+  return remote;
+}
+
 /** Opens the engine of a configuration. The one place that knows every kind. */
 export function openEngine(config: EngineConfig, model: ModelParts, purpose: EnginePurpose): Promise<OpenedEngine> {
   switch (config.kind) {
     case "local":
       return openLocal(config, model, purpose);
     case "tinker":
-      return openTinker(config, model, purpose);
+      return remoteEngine().open(config, model, purpose);
     case "openai":
       throw refusedEndpoint();
     default:
@@ -83,22 +109,4 @@ async function openLocal(
 /** Returns the bytes of the cache from a local engine's settings; undefined where they do not set it. */
 export function cacheBytesOf(sampling: LocalEngineConfig["sampling"]): number | undefined {
   return sampling && sampling.cacheGib * 2 ** 30;
-}
-
-async function openTinker(
-  { url, model, rank, maxLength, inFlight, adam }: TinkerEngineConfig,
-  { tokenizer }: ModelParts,
-  { seed = 0 }: EnginePurpose,
-): Promise<OpenedEngine> {
-  const engine = await createTinkerEngine({
-    ...{ baseUrl: url, model, rank, maxLength, inFlight, seed, tags: ["retrograde"] },
-    vocabularySize: tokenizer.size,
-    fixedAdam: adam,
-    decode: (tokens: readonly TokenId[]) => tokenizer.decode(tokens),
-  });
-  const { form, logprobGap, bfloat16 } = engine.findings;
-  const gap = logprobGap.toExponential(1);
-  const rounded = bfloat16 ? ", log-probs in bfloat16" : "";
-  const own = engine.findings.adam ? "" : ", with Adam's settings and clipping of its own";
-  return { engine, device: `Tinker server ${url}: ${form.name}, sampler within ${gap} nats of the trainer${rounded}${own}` };
 }

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { needs } from "../algorithms/settings/questions.ts";
 import { type Chat, makeChat } from "../chat/chat.ts";
 import type { ChatSettings } from "../chat/settings.ts";
@@ -12,6 +12,7 @@ import { availableMemory } from "../engines/local/machine/memory-available.ts";
 import { type MemoryUse, requireMemory } from "../engines/local/memory.ts";
 import { readModelConfig } from "../engines/local/model/model-folder.ts";
 import type { EngineConfig } from "../engines/settings.ts";
+import { packageFolder } from "../files/package-folder.ts";
 import { fetchModel, type HubEvent } from "../hub/model.ts";
 import { formatHubName, type HubName, parseHubName } from "../hub/name.ts";
 import { layout } from "../runs/layout.ts";
@@ -19,7 +20,7 @@ import { readRun } from "../runs/read.ts";
 import type { TrainingConfig } from "../training/config.ts";
 import { cacheBytesOf, computesHere, type EnginePurpose, openEngine, refusedEndpoint, requireRoom } from "./engine.ts";
 
-const defaultModels = new URL("../../models/", import.meta.url);
+const defaultModels = pathToFileURL(join(packageFolder, "models/"));
 
 /** Names of the environments with a bundled model, which has learned their texts and tools. */
 export function bundledModels(): string[] {

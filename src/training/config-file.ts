@@ -53,7 +53,7 @@ export async function loadConfigNotes(path?: string, folder = process.cwd()): Pr
 }
 
 /** This package: a configuration finds it also where it is not installed, as with npx. */
-const self = fileURLToPath(new URL(`../index${extname(fileURLToPath(import.meta.url))}`, import.meta.url));
+const self = fileURLToPath(new URL(`../../entries/index${extname(fileURLToPath(import.meta.url))}`, import.meta.url));
 
 /** The same copy of zod as here, so that the schemas of its tools are known as schemas. */
 const zod = createRequire(import.meta.url).resolve("zod");

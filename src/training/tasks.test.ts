@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { officeClassicEnvironment } from "../../extensions/office-classic/office-classic.ts";
 import { lettersEnvironment } from "../../test/letters.ts";
 import { ConfigError, EnvError } from "../core/errors.ts";
 import type { Environment } from "../environments/environment.ts";
-import { officeClassicEnvironment } from "../environments/office-classic/office-classic.ts";
 import { resolveConfig } from "./config.ts";
 import { checkSplit, checkSplits, evaluationTasks, trainingTasks } from "./tasks.ts";
 

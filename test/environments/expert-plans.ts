@@ -1,8 +1,8 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { messageToolBeside } from "../../extensions/remote/server/hosted.ts";
 import type { Environment } from "../../src/environments/environment.ts";
-import { messageToolBeside } from "../../src/server/environments/hosted.ts";
 
 /** What an expert does in an episode, for clients that act by tools alone, and the reward that it is given for it. */
 interface ExpertPlan {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { writeTinyModel } from "../../../test/tiny-model.ts";
-import { createScreen } from "../screen.ts";
+import { createScreen } from "../../terminal/screen.ts";
 import { chatCommand } from "./chat.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "retrograde-chat-"));

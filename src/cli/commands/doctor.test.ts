@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, test, vi } from "vitest";
 import { z } from "zod";
+import { main } from "../../../entries/program.ts";
 import { startHub } from "../../../test/hub-server.ts";
 import { writeTinyModel } from "../../../test/tiny-model.ts";
-import { main } from "../program.ts";
 
 const model = mkdtempSync(join(tmpdir(), "retrograde-doctor-"));
 await writeTinyModel(model);

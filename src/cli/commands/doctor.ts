@@ -13,20 +13,20 @@ import { readModelConfig } from "../../engines/local/model/model-folder.ts";
 import { measurePeak } from "../../engines/local/peak.ts";
 import type { EngineConfig } from "../../engines/settings.ts";
 import type { Diagnosis } from "../../environments/environment.ts";
+import { guarded } from "../../guard/guarded.ts";
 import { type Cost, measureCost } from "../../sdk/cost.ts";
 import { computesHere } from "../../sdk/engine.ts";
-import { guarded } from "../../sdk/guarded.ts";
 import { type Model, modelFolder, openModel, samplingUse, trainingUse } from "../../sdk/model.ts";
 import { environmentOf, withRunEnvironment } from "../../sdk/run-environment.ts";
 import { checkShownTools } from "../../sdk/shown-tools.ts";
+import { count, duration } from "../../terminal/format.ts";
+import { commandPrefix } from "../../terminal/invocation.ts";
+import type { Screen } from "../../terminal/screen.ts";
 import { walls } from "../../tools/python/sandbox.ts";
 import { resolveConfig, type TrainingConfig, type UserConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import { firstPrompt, requireFirstPrompt } from "../../training/first-prompt.ts";
 import { showDownload } from "../download.ts";
-import { count, duration } from "../format.ts";
-import { commandPrefix } from "../invocation.ts";
-import type { Screen } from "../screen.ts";
 import { doctorFlags, type SettingValues, settingsOf } from "../settings.ts";
 
 interface Finding {

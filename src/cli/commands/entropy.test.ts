@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { main } from "../../../entries/program.ts";
 import type { Trajectory, Turn } from "../../core/trajectory.ts";
 import { createRun, writeStep } from "../../runs/write.ts";
 import { resolveConfig } from "../../training/config.ts";
-import { main } from "../program.ts";
 
 const turn = (entropies: readonly number[], toolCalls: number): Turn => ({
   ...{

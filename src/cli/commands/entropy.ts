@@ -5,8 +5,8 @@ import { type EntropyPoint, entropyAround, type Occasion } from "../../runs/entr
 import { entropySvg } from "../../runs/entropy-svg.ts";
 import { layout } from "../../runs/layout.ts";
 import { readRun, readTrajectories, trajectorySteps } from "../../runs/read.ts";
-import { count, number, sparkline, table } from "../format.ts";
-import type { Screen } from "../screen.ts";
+import { count, number, sparkline, table } from "../../terminal/format.ts";
+import type { Screen } from "../../terminal/screen.ts";
 
 const names: Readonly<Record<Occasion, string>> = { start: "the first action", tool: "a tool result", user: "a user's message" };
 

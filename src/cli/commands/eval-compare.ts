@@ -3,6 +3,10 @@ import { ConfigError } from "../../core/errors.ts";
 import { layout } from "../../runs/layout.ts";
 import { readRun } from "../../runs/read.ts";
 import { resolvePlayed } from "../../sdk/run-environment.ts";
+import { count, detectable, plural, points, pText } from "../../terminal/format.ts";
+import { interruptedExitCode } from "../../terminal/interrupt.ts";
+import { rewardText } from "../../terminal/progress.ts";
+import type { Screen } from "../../terminal/screen.ts";
 import type { UserConfig } from "../../training/config.ts";
 import { compareOutcomes, type OutcomeComparison, outcomesOf } from "../../training/evaluation/compare.ts";
 import { requireComparable } from "../../training/evaluation/differing.ts";
@@ -17,10 +21,6 @@ import {
 } from "../../training/evaluation/folder.ts";
 import { measureOf } from "../../training/evaluation/run-evaluations.ts";
 import { evaluationLines } from "../evaluation-lines.ts";
-import { count, detectable, plural, points, pText } from "../format.ts";
-import { interruptedExitCode } from "../interrupt.ts";
-import { rewardText } from "../progress.ts";
-import type { Screen } from "../screen.ts";
 import { evaluationFlags, settingsOf } from "../settings.ts";
 import { type EvalFlags, measure } from "./eval.ts";
 

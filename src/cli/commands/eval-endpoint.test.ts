@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { ConfigError } from "../../core/errors.ts";
 import { planRun } from "../../sdk/train.ts";
-import { createScreen } from "../screen.ts";
+import { createScreen } from "../../terminal/screen.ts";
 import { evalCommand } from "./eval.ts";
 import { compareCommand } from "./eval-compare.ts";
 

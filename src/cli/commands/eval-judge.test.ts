@@ -1,10 +1,11 @@
+import "../../../extensions/install.ts";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { createScreen } from "../screen.ts";
+import { createScreen } from "../../terminal/screen.ts";
 import { evalCommand } from "./eval.ts";
 
 const servers: Server[] = [];

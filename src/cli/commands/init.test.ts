@@ -6,11 +6,11 @@ import { makeChat } from "../../chat/chat.ts";
 import { loadTokenizer } from "../../chat/tokenizer-folder.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { encodeDemonstration } from "../../rollouts/demonstration.ts";
+import { createScreen } from "../../terminal/screen.ts";
 import { isEnvironment, resolveConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import { readConversations } from "../../training/supervised/conversations.ts";
 import { packageSource } from "../own-package.ts";
-import { createScreen } from "../screen.ts";
 import { initCommand } from "./init.ts";
 
 const screen = createScreen({ write: () => true });

@@ -1,12 +1,12 @@
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { ConfigError } from "../../core/errors.ts";
-import { quoted } from "../invocation.ts";
+import { packageFolder } from "../../files/package-folder.ts";
+import { quoted } from "../../terminal/invocation.ts";
+import type { Screen } from "../../terminal/screen.ts";
 import { packageSource } from "../own-package.ts";
-import type { Screen } from "../screen.ts";
 
-const template = fileURLToPath(new URL("../../../templates/own-task/", import.meta.url));
+const template = join(packageFolder, "templates/own-task");
 
 /**
  * Writes a folder with a task of one's own that runs: environment, configuration, test.

@@ -7,9 +7,9 @@ import { readIndex } from "../../runs/index-file.ts";
 import { readLive } from "../../runs/live.ts";
 import { readMetrics, readRun } from "../../runs/read.ts";
 import { queryRuns } from "../../runs/sql.ts";
-import { bar, number, percent, plural, points, pText, sparkline, table } from "../format.ts";
-import { printable } from "../printable.ts";
-import type { Screen } from "../screen.ts";
+import { bar, number, percent, plural, points, pText, sparkline, table } from "../../terminal/format.ts";
+import { printable } from "../../terminal/printable.ts";
+import type { Screen } from "../../terminal/screen.ts";
 
 /** Two runs side by side: their curves, and their last evaluations task by task. */
 export function compareCommand(a: string, b: string, screen: Screen): void {

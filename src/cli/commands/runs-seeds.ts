@@ -1,6 +1,6 @@
+import { interval, percent, plural, points, table } from "../../terminal/format.ts";
+import type { Screen } from "../../terminal/screen.ts";
 import { type AgainstReport, type SeedsChange, seedsAgainst, seedsReport } from "../../training/evaluation/seeds.ts";
-import { interval, percent, plural, points, table } from "../format.ts";
-import type { Screen } from "../screen.ts";
 
 /** Several training seeds of one configuration as means with intervals; with `against` the same seeds of another beside them. */
 export function runsSeedsCommand(

@@ -13,12 +13,12 @@ import {
   trajectorySteps,
 } from "../../runs/read.ts";
 import type { RunRecord, StepRecord } from "../../runs/records.ts";
+import { count, number, percent, sparkline, table } from "../../terminal/format.ts";
+import { commandPrefix, quoted } from "../../terminal/invocation.ts";
+import { evaluationLine, stepHeading, stepLine } from "../../terminal/progress.ts";
+import type { Screen } from "../../terminal/screen.ts";
+import { wrap } from "../../terminal/wrap.ts";
 import { episodeLines } from "../conversation.ts";
-import { count, number, percent, sparkline, table } from "../format.ts";
-import { commandPrefix, quoted } from "../invocation.ts";
-import { evaluationLine, stepHeading, stepLine } from "../progress.ts";
-import type { Screen } from "../screen.ts";
-import { wrap } from "../wrap.ts";
 
 /** Every run under a folder, newest first. */
 export function runsCommand({ in: root = runsFolder }: { readonly in?: string }, screen: Screen): void {

@@ -6,11 +6,11 @@ import { readMetrics } from "../../runs/read.ts";
 import { tokenizerFolder } from "../../runs/tokenizer-files.ts";
 import { openChat } from "../../sdk/model.ts";
 import { environmentOf, recordedConfig } from "../../sdk/run-environment.ts";
+import { plural } from "../../terminal/format.ts";
+import type { Screen } from "../../terminal/screen.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import { type Origin, type ReplayDifference, replayEpisode } from "../../training/replay.ts";
 import { episodeLines } from "../conversation.ts";
-import { plural } from "../format.ts";
-import type { Screen } from "../screen.ts";
 import type { TrajectoryFlags } from "./trajectory.ts";
 
 /** Plays an episode once more in its environment, with the recorded actions. @returns the exit code: 1 if it differs from the record */

@@ -7,8 +7,8 @@ import { tokenizerFolder } from "../../runs/tokenizer-files.ts";
 import { lookSince } from "../../sdk/look.ts";
 import { openChat } from "../../sdk/model.ts";
 import { recordedConfig } from "../../sdk/run-environment.ts";
-import { number, table } from "../format.ts";
-import type { Screen } from "../screen.ts";
+import { number, table } from "../../terminal/format.ts";
+import type { Screen } from "../../terminal/screen.ts";
 
 /** Says how the log-probs of an episode have changed since an earlier step, and keeps them for the dashboard. @returns the exit code */
 export async function sinceCommand(

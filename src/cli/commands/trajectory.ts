@@ -5,9 +5,9 @@ import { findPlace, type Place } from "../../runs/filter.ts";
 import { readIndex, TrajectoryReader } from "../../runs/index-file.ts";
 import { summedWeights } from "../../runs/phrases.ts";
 import { readRun } from "../../runs/read.ts";
+import { bar, number, table } from "../../terminal/format.ts";
+import type { Screen } from "../../terminal/screen.ts";
 import { episodeLines } from "../conversation.ts";
-import { bar, number, table } from "../format.ts";
-import type { Screen } from "../screen.ts";
 
 export interface TrajectoryFlags {
   readonly json?: boolean;

@@ -1,9 +1,9 @@
 import { createServer, type Server } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import { z } from "zod";
+import { researchProtocol } from "../../../extensions/arpo-protocol/protocol.ts";
 import { fencedCode } from "../../actions/fenced-code.ts";
 import { EngineError } from "../../core/errors.ts";
-import { researchProtocol } from "../../environments/arpo-protocol/protocol.ts";
 import type { Environment, Episode } from "../../environments/environment.ts";
 import { newMessages } from "../../environments/protocol.ts";
 import { defineTool } from "../../tools/tool.ts";

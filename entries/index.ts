@@ -1,0 +1,80 @@
+import "../extensions/install.ts";
+
+export { type ProtocolOptions, researchProtocol } from "../extensions/arpo-protocol/protocol.ts";
+export { type ResearchReward, researchReward } from "../extensions/arpo-protocol/reward.ts";
+export { deepResearchEnvironment } from "../extensions/benchmarks/deep-research.ts";
+export { type CheckOptions, checkEnvironment, type EnvironmentReport } from "../extensions/check/check.ts";
+export { officeClassicEnvironment } from "../extensions/office-classic/office-classic.ts";
+export type { ActionFormat, ReadAction } from "../src/actions/action.ts";
+export { type FencedCodeOptions, fencedCode } from "../src/actions/fenced-code.ts";
+export { pythonCalls } from "../src/actions/python-calls.ts";
+export {
+  ConfigError,
+  EngineError,
+  EnvError,
+  ModelError,
+  RetrogradeError,
+  RunError,
+  ShapeError,
+  ToolError,
+} from "../src/core/errors.ts";
+export type { AssistantMessage, Message, ToolCall } from "../src/core/messages.ts";
+export type { Trajectory } from "../src/core/trajectory.ts";
+export { type AgentDefinition, type AgentModel, agentEnvironment } from "../src/environments/agent.ts";
+export {
+  type DefinedEpisode,
+  defineEnvironment,
+  type EnvironmentDefinition,
+  type EpisodeEnd,
+} from "../src/environments/define.ts";
+export type {
+  CallAnswer,
+  ConversationReply,
+  ConversationRequest,
+  Environment,
+  Episode,
+  EpisodeLimits,
+  Expert,
+  Reply,
+  Score,
+  Split,
+  Step,
+  Task,
+} from "../src/environments/environment.ts";
+export { officeEnvironment } from "../src/environments/office/office.ts";
+export { newMessages, oneMessage, type TextProtocol } from "../src/environments/protocol.ts";
+export { defineReward, type FinishedEpisode, type Reward, RewardError } from "../src/rewards/reward.ts";
+export { type EndpointActorSettings, endpointActor } from "../src/rollouts/actors/endpoint-actor.ts";
+export type { Summary } from "../src/runs/records.ts";
+export { type QueryResult, queryRuns } from "../src/runs/sql.ts";
+export {
+  type CodeOptions,
+  type PlanOptions,
+  type SftConfig,
+  sft,
+  type TrainedRun,
+  type TrainOptions,
+  train,
+} from "../src/sdk/train.ts";
+export { type AiSdkTool, fromAiSdk } from "../src/tools/ai-sdk.ts";
+export { createPageReader, type FetchSettings, fetchTool, type ReadPage } from "../src/tools/fetch/fetch.ts";
+export { type LimitSettings, withLimits } from "../src/tools/limits.ts";
+export type { McpServer } from "../src/tools/mcp/connection.ts";
+export { connectMcp, type Mcp, type McpSettings } from "../src/tools/mcp/mcp.ts";
+export {
+  createPython,
+  type Python,
+  type PythonResult,
+  type PythonSession,
+  type PythonSettings,
+} from "../src/tools/python/python.ts";
+export { type CacheOptions, cachedSearch } from "../src/tools/search/cached.ts";
+export type { Document } from "../src/tools/search/corpus.ts";
+export { localSearch, readLocalSearch } from "../src/tools/search/local.ts";
+export type { SearchOptions, SearchProvider, SearchResult } from "../src/tools/search/provider.ts";
+export { readRecordedSearch, recordedSearch } from "../src/tools/search/recorded.ts";
+export { type SearchToolOptions, searchTool } from "../src/tools/search/search.ts";
+export { braveSearch, searxngSearch, serperSearch, tavilySearch } from "../src/tools/search/web.ts";
+export { defineTool, type JsonSchema, type Tool, type ToolContext } from "../src/tools/tool.ts";
+export { defineConfig, type UserConfig } from "../src/training/config.ts";
+export type { OnEvent, TrainingEvent } from "../src/training/events.ts";

@@ -1,0 +1,197 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { EnvError } from "../../src/core/errors.ts";
+import { WorldClient, WorldError } from "./client.ts";
+import { WorldProcess } from "./process.ts";
+
+export interface PoolOptions {
+  readonly python: string;
+  readonly root: string;
+  readonly servers: number;
+  readonly urls: readonly string[] | undefined;
+  readonly port: number | undefined;
+  readonly startTimeoutMs: number;
+  readonly timeoutMs: number;
+}
+
+/** A server that plays one episode at a time. */
+interface Place {
+  readonly index: number;
+  /** Outputs of two servers under one name would delete each other. */
+  readonly experiment: string;
+  process: WorldProcess | undefined;
+  client: WorldClient | undefined;
+  /** True after a failure: its state is not known. */
+  suspect: boolean;
+}
+
+/** A world that is open: one task on one server, until it is released. */
+export interface World {
+  execute(code: string, signal?: AbortSignal): Promise<string>;
+  completed(): Promise<boolean>;
+  evaluate(): ReturnType<WorldClient["evaluate"]>;
+  release(): void;
+}
+
+/**
+ * A fixed number of AppWorld servers, each a supervised process or one that is running elsewhere. A server is started when it is first needed, and
+ * started again after a failure. Who finds none free waits.
+ */
+export class WorldPool {
+  readonly #options: PoolOptions;
+  readonly #places: Place[];
+  readonly #free: Place[];
+  readonly #waiting: { readonly take: (place: Place) => void; readonly fail: (error: Error) => void }[] = [];
+  #closed = false;
+
+  constructor(options: PoolOptions) {
+    const { urls, servers } = options;
+    this.#options = options;
+    this.#places = Array.from({ length: urls?.length ?? servers }, (_, index) => ({
+      index,
+      experiment: `retrograde-${process.pid}-${index}`,
+      process: undefined,
+      client: urls === undefined ? undefined : new WorldClient(urls[index], options.timeoutMs),
+      suspect: false,
+    }));
+    this.#free = [...this.#places].reverse();
+  }
+
+  get size(): number {
+    return this.#places.length;
+  }
+
+  /** Starts the first server, or asks those that run elsewhere, so that what is missing is said before an episode begins. @throws EnvError */
+  async open(): Promise<void> {
+    this.#closed = false;
+    if (this.#options.urls === undefined) {
+      await this.#ready(this.#places[0]);
+      return;
+    }
+    for (const { client } of this.#places) {
+      try {
+        await client?.hello(Math.min(10_000, this.#options.timeoutMs));
+      } catch (cause) {
+        throw new EnvError("environment.settings.urls", client?.url, {
+          expected: `a running \`appworld serve environment\` (${(cause as Error).message})`,
+          hint: "Start it there, or leave urls out: then servers are started here.",
+          cause,
+        });
+      }
+    }
+  }
+
+  /** Opens a task's world on a free server. @throws EnvError if no server can be started, or the world not opened */
+  async world(task: string): Promise<World> {
+    const place = await this.#take();
+    try {
+      await this.#initialize(place, task);
+    } catch (error) {
+      place.suspect = true;
+      this.#give(place);
+      throw error;
+    }
+    let released = false;
+    return {
+      execute: (code, signal) => this.#guarded(place, (client) => client.execute(task, code, signal), signal),
+      completed: () => this.#guarded(place, (client) => client.completed(task)),
+      evaluate: () => this.#guarded(place, (client) => client.evaluate(task)),
+      release: () => {
+        if (!released) this.#give(place);
+        released = true;
+      },
+    };
+  }
+
+  /** Stops all servers and removes what they wrote. Those that run elsewhere stay. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const closed = new EnvError("the pool of AppWorld servers", "closed", { expected: "an open one" });
+    for (const { fail } of this.#waiting.splice(0)) fail(closed);
+    const started = this.#places.filter(({ process }) => process !== undefined);
+    await Promise.all(started.map(({ process }) => process?.stop()));
+    const outputs = join(this.#options.root, "experiments", "outputs");
+    for (const place of started) {
+      place.process = undefined;
+      place.client = undefined;
+      await rm(join(outputs, place.experiment), { recursive: true, force: true });
+    }
+  }
+
+  async #take(): Promise<Place> {
+    if (this.#closed) throw new EnvError("the pool of AppWorld servers", "closed", { expected: "an open one" });
+    const free = this.#free.pop();
+    return free ?? new Promise<Place>((take, fail) => this.#waiting.push({ take, fail }));
+  }
+
+  #give(place: Place): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#free.push(place);
+    else next.take(place);
+  }
+
+  /** A world that does not open is tried once more on a fresh server: a server that was left in a bad state refuses all of them. */
+  async #initialize(place: Place, task: string): Promise<void> {
+    try {
+      const client = await this.#ready(place);
+      await client.initialize(task, place.experiment);
+    } catch (error) {
+      if (!(error instanceof WorldError)) throw error;
+      place.suspect = true;
+      if (place.process === undefined) throw this.#failed(place, `the world of ${task}`, error);
+      try {
+        const client = await this.#ready(place);
+        await client.initialize(task, place.experiment);
+      } catch (again) {
+        throw again instanceof WorldError ? this.#failed(place, `the world of ${task}`, again) : again;
+      }
+    }
+  }
+
+  async #ready(place: Place): Promise<WorldClient> {
+    const { python, root, port, startTimeoutMs, timeoutMs, urls } = this.#options;
+    if (urls !== undefined) {
+      place.suspect = false;
+      if (place.client !== undefined) return place.client;
+    }
+    if (place.process !== undefined && (place.suspect || !place.process.alive)) {
+      await place.process.stop();
+      place.process = undefined;
+    }
+    place.process ??= await WorldProcess.start({
+      ...{ python, root, startTimeoutMs, timeoutMs },
+      ...(port === undefined ? {} : { port: port + place.index }),
+    });
+    place.suspect = false;
+    return place.process.client;
+  }
+
+  async #guarded<T>(place: Place, ask: (client: WorldClient) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const client = place.process?.client ?? place.client;
+    if (client === undefined) throw new EnvError("the pool of AppWorld servers", "closed", { expected: "an open one" });
+    try {
+      return await ask(client);
+    } catch (error) {
+      // Whoever stopped waiting left a cell running.
+      place.suspect = true;
+      signal?.throwIfAborted();
+      if (error instanceof WorldError) throw this.#failed(place, "an AppWorld server", error);
+      throw error;
+    }
+  }
+
+  #failed(place: Place, what: string, error: WorldError): EnvError {
+    const reason = place.process?.reason() ?? "";
+    return new LostWorld(what, reason === "" ? error.message : `${error.message} (${reason})`, error);
+  }
+}
+
+/** A world whose server failed. It can be made again by repeating its cells. */
+export class LostWorld extends EnvError {
+  /** True if the process ended by itself. */
+  readonly lost: boolean;
+  constructor(what: string, value: string, cause: WorldError) {
+    super(what, value, { expected: "an answer", cause });
+    this.lost = cause.lost;
+  }
+}

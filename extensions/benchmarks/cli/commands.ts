@@ -1,0 +1,71 @@
+import { type AddCommands, debuggable } from "../../../src/cli/command-tools.ts";
+
+const questionBenchmarks =
+  "aime24, aime25, math500, gsm8k, math, webwalker, hotpotqa, 2wiki, musique, bamboogle, gaia, hle, xbench, simpleqa";
+
+/** Adds the commands for published benchmarks' data and scores. */
+export const benchmarkCommands: AddCommands = (program, { screen, errorScreen, exit, examples }) => {
+  debuggable(program.command("replay"))
+    .summary("execute call sequences of a benchmark")
+    .description(
+      "Executes the tool calls of a JSONL file and prints results and final states as lines of JSON (docs/environments/bfcl.md).",
+    )
+    .argument("<name>", "the benchmark: bfcl")
+    .argument("<file>", "a JSONL file, one call sequence a line; .gz is unpacked")
+    .addHelpText("after", examples("replay bfcl sequences.jsonl"))
+    .action(async (name, file, flags) => {
+      const { replayCommand } = await import("./benchmarks.ts");
+      exit(await replayCommand(name, file, flags, screen, errorScreen));
+    });
+
+  debuggable(program.command("score"))
+    .summary("score predictions of a benchmark")
+    .description("Scores predictions that were made anywhere and prints the verdicts as lines of JSON.")
+    .argument("<name>", `the benchmark: bfcl, ${questionBenchmarks}, or arpo-reward`)
+    .argument("<file>", "a JSONL file, one prediction a line; .gz is unpacked")
+    .option("--data <folder>", "the folder with the benchmark's data (default: the one that `data` downloads to)")
+    .option("--math <kind>", "of mathematics: rules, the published code's, or symbolic (default: rules)")
+    .option("--any-version", "of questions: read a file of another version than the known ones too")
+    .option("--judge-endpoint <url>", "of questions: a server of the chat-completions protocol that decides what is right")
+    .option("--judge-model <name>", "the judge's model there")
+    .option("--judge-key-env <variable>", "the environment variable with its API key")
+    .option("--judge-concurrency <n>", "answers that it is asked about at a time (default: 8)")
+    .addHelpText("after", examples("score bfcl predictions.jsonl --data bfcl-data"))
+    .action(async (name, file, flags) => {
+      const { scoreCommand } = await import("./benchmarks.ts");
+      exit(await scoreCommand(name, file, flags, screen, errorScreen));
+    });
+
+  const data = program.command("data");
+  debuggable(data)
+    .summary("download a benchmark's data")
+    .description(
+      "Downloads tasks from their public source at a pinned revision, and verifies their checksums. GAIA and HLE need a token in HF_TOKEN\n" +
+        "of an account that has accepted their terms.",
+    )
+    .argument("<name>", `the benchmark: bfcl, ${questionBenchmarks}`)
+    .option("--data <folder>", "where to put it (default: the user's cache)")
+    .option("--source <name>", "of questions: arpo, the files of ARPO's evaluation, or hub, the whole data set of its authors")
+    .option("--from <address>", "another address with the same files")
+    .addHelpText("after", examples("data bfcl", "data hotpotqa", "data hle"))
+    .action(async (name, flags) => {
+      const { dataCommand } = await import("./benchmarks.ts");
+      exit(await dataCommand(name, flags, screen));
+    });
+  debuggable(data.command("check"))
+    .summary("look for a benchmark's questions in training data")
+    .description(
+      "Reports which questions of benchmarks are in training data: the same up to case and punctuation, or by sequences of words.",
+    )
+    .requiredOption("--train <files...>", "training data: .jsonl, .jsonl.gz or .parquet with questions")
+    .option("--against <names...>", "benchmarks (default: all whose files are there)")
+    .option("--data <folder>", "the folder with the benchmarks' files (default: the one that `data` downloads to)")
+    .option("--ngram <n>", "words of a sequence (default: 8)")
+    .option("--json", "print the report as JSON, with all places")
+    .addHelpText("after", examples("data check --train train_10k.parquet --against hotpotqa simpleqa"))
+    .action(async (_flags, command) => {
+      const { dataCheckCommand } = await import("./data-check.ts");
+      // --data is a flag of `data` too, which reads it first.
+      exit(await dataCheckCommand(command.optsWithGlobals(), screen));
+    });
+};

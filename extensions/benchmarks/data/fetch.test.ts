@@ -1,0 +1,199 @@
+import { createHash } from "node:crypto";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parquetWriteBuffer } from "hyparquet-writer";
+import { expect, onTestFinished, test } from "vitest";
+import { ConfigError, EnvError, ModelError } from "../../../src/core/errors.ts";
+import { type HubOptions, type HubRequest, startHub } from "../../../test/hub-server.ts";
+import { type BenchmarkName, benchmarkEnvironment, benchmarks } from "../benchmarks.ts";
+import { openQuestions } from "../questions.ts";
+import { readCsv } from "./csv.ts";
+import { fetchBenchmark } from "./fetch.ts";
+import { selections } from "./selections.ts";
+import { arpoAddress, sources } from "./sources.ts";
+import { verifyQuestions } from "./verify.ts";
+
+const newFolder = () => mkdtempSync(join(tmpdir(), "questions-"));
+const text = (data: readonly (string | number)[], name: string) => ({ name, data: [...data] });
+const parquet = (columns: Readonly<Record<string, readonly (string | number)[]>>) =>
+  Buffer.from(parquetWriteBuffer({ columnData: Object.entries(columns).map(([name, data]) => text(data, name)) }));
+const jsonl = (...rows: object[]) => rows.map((row) => JSON.stringify(row)).join("\n");
+const read = async (file: string) =>
+  (await openQuestions(file, "data").read()).map(({ question, golds }) => [question, ...golds]);
+
+/** A Hub that has a benchmark's data set at its pinned commit, with files of our own. */
+async function hubOf(name: BenchmarkName, files: HubOptions["files"], trouble?: HubOptions["trouble"]) {
+  const { repo = "", revision = "" } = sources[name].hub ?? {};
+  const commit = revision === "main" ? {} : { commit: revision };
+  const hub = await startHub(undefined, { repo, kind: "dataset", ...commit, files, ...(trouble && { trouble }) });
+  const env = { HF_ENDPOINT: hub.endpoint, HF_HOME: newFolder() };
+  const folder = newFolder();
+  return { hub, folder, fetch: (more = {}) => fetchBenchmark({ name, folder, source: "hub", env: { ...env, ...more } }) };
+}
+
+test("MATH: seven Parquet files of the Hub become one file of questions, with boxes as answers", async () => {
+  const files = Object.fromEntries(
+    Object.keys(sources.math.hub?.files ?? {}).map((path, i) => [
+      path,
+      parquet({ problem: [`What is $${i}$?`], level: ["Level 1"], type: ["x"], solution: [`It is $\\boxed{\\frac{${i}}{2}}$.`] }),
+    ]),
+  );
+  const { folder, fetch, hub } = await hubOf("math", files);
+  const { file, origin } = await fetch();
+  expect(await read(file)).toEqual(Array.from({ length: 7 }, (_, i) => [`What is $${i}$?`, `\\frac{${i}}{2}`]));
+  expect(origin).toMatchObject({ benchmark: "math", source: "hub", revision: sources.math.hub?.revision, questions: 7 });
+  expect(Object.keys(origin.files)).toEqual(Object.keys(files));
+  // What it wrote is a known version of MATH now, and no other benchmark's.
+  expect(verifyQuestions("math", file)).toEqual(origin);
+  expect(
+    await benchmarkEnvironment("math", { data: folder, search: { kind: "searxng", url: "http://localhost:1" } }).size("test"),
+  ).toBe(7);
+  expect(() => verifyQuestions("aime24", file)).toThrow(EnvError);
+  // The cache that the Hub's own tools share has the files: nothing is fetched a second time.
+  const asked = hub.requests.length;
+  await fetch();
+  expect(hub.requests).toHaveLength(asked);
+  writeFileSync(file, `${readFileSync(file, "utf8")}{"question":"q","answer":"a"}\n`);
+  expect(() => verifyQuestions("math", file)).toThrow(
+    /SHA-256 of .*math\.jsonl is "[0-9a-f]{64}"; expected 9ef33348.*anyVersion/,
+  );
+});
+
+test("FlashRAG's JSONL: a list of answers, any of which is right", async () => {
+  const row = { id: "dev_0", question: "Who?", golden_answers: ["Ada", "A. L."], metadata: { supporting_facts: {} } };
+  const { fetch } = await hubOf("musique", { "musique/dev.jsonl": jsonl(row) });
+  expect(await read((await fetch()).file)).toEqual([["Who?", "Ada", "A. L."]]);
+});
+
+test("a branch is resolved to its commit, which is kept", async () => {
+  const { fetch } = await hubOf("webwalker", {
+    "data/main-00000-of-00001.jsonl": jsonl({ question: "Where?", answer: "here", root_url: "https://example.org", info: {} }),
+  });
+  const { file, origin } = await fetch();
+  expect(await read(file)).toEqual([["Where?", "here"]]);
+  expect(origin.revision).toMatch(/^c0ffee0{34}$/);
+});
+
+test("a data set of another version is refused with its SHA-256, and nothing is written", async () => {
+  const bytes = parquet({ question: ["1 + 1?"], answer: ["two\n#### 2"] });
+  const { fetch, folder } = await hubOf("gsm8k", { "main/test-00000-of-00001.parquet": bytes });
+  const digest = createHash("sha256").update(bytes).digest("hex");
+  const error = await fetch().catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(EnvError);
+  expect(error).toMatchObject({ value: digest, expected: expect.stringContaining("ee7b8da9e381") });
+  expect(existsSync(join(folder, "gsm8k.jsonl"))).toBe(false);
+});
+
+test("records in another form name the record, the field and what was expected", async () => {
+  const files = Object.fromEntries(
+    Object.keys(sources.math.hub?.files ?? {}).map((path) => [path, parquet({ problem: ["What?"], solution: ["No box."] })]),
+  );
+  const { fetch } = await hubOf("math", files);
+  await expect(fetch()).rejects.toThrow(/test-00000-of-00001\.parquet, row 0: solution.*boxed\{answer\}/);
+});
+
+test("a gated data set says where to accept its terms and which variable holds the token", async () => {
+  const gated = (request: HubRequest) =>
+    // The second server, which has the large files, is never shown the token.
+    !request.storage && request.path.includes("/resolve/") && request.authorization !== "Bearer hf_right"
+      ? { status: 401, code: "GatedRepo" }
+      : undefined;
+  const ids = ["not", "in the", "selection"];
+  const { fetch, hub } = await hubOf(
+    "gaia",
+    { "2023/validation/metadata.parquet": parquet({ task_id: ids, Question: ids, "Final answer": ids, Level: [1, 2, 3] }) },
+    gated,
+  );
+  const refused = fetch();
+  await expect(refused).rejects.toThrow(ConfigError);
+  await expect(refused).rejects.toThrow(
+    `Accept its terms at ${hub.endpoint}/datasets/gaia-benchmark/GAIA, and put a token of your account into HF_TOKEN.`,
+  );
+  await expect(fetch({ HF_TOKEN: "hf_wrong" })).rejects.toThrow("give the token in HF_TOKEN the right to read it");
+  // With the right it is read; these are other questions than ARPO's 103.
+  await expect(fetch({ HF_TOKEN: "hf_right" })).rejects.toThrow(/questions of gaia is "0 of 103"/);
+});
+
+test("a file that the commit lacks is named with those that it has", async () => {
+  const { fetch } = await hubOf("webwalker", { "data/other.jsonl": "{}" });
+  await expect(fetch()).rejects.toThrow(ModelError);
+  await expect(fetch()).rejects.toThrow(
+    /data\/main-00000-of-00001\.jsonl in dataset callanwu\/WebWalkerQA.*It has data\/other\.jsonl/,
+  );
+});
+
+test("xbench is decrypted with each record's key", () => {
+  const key = "k1-日本";
+  const secret = (plain: string) => {
+    const bytes = Buffer.from(key);
+    return Buffer.from(Buffer.from(plain).map((byte, i) => byte ^ bytes[i % bytes.length])).toString("base64");
+  };
+  const path = join(newFolder(), "DeepSearch.csv");
+  writeFileSync(
+    path,
+    `\uFEFFid,prompt,answer,reference_steps,canary\r\n1,${secret("谁?")},${secret('"A", B')},"a ""b"",\nc",${key}\r\n`,
+  );
+  const records = readCsv(path);
+  expect(records).toMatchObject([{ value: { reference_steps: 'a "b",\nc' } }]);
+  expect(records.map((record, i) => sources.xbench.hub?.convert(record, i))).toEqual([
+    { id: "1", question: "谁?", answer: '"A", B' },
+  ]);
+  writeFileSync(path, "id,prompt\n1,2,3\n");
+  expect(() => readCsv(path)).toThrow(/row 0.*2 fields/);
+});
+
+async function serve(answer: (path: string) => Buffer | undefined): Promise<string> {
+  const server = createServer((request, response) => {
+    const body = answer(request.url ?? "");
+    response.writeHead(body === undefined ? 404 : 200).end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const shared = join(import.meta.dirname, "../../../../shared/benchmarks/eval");
+
+test.skipIf(!existsSync(shared))(
+  "the files of ARPO's evaluation are fetched, verified and read (../shared/benchmarks)",
+  async () => {
+    const from = await serve((path) => {
+      const file = join(shared, `${path.split("/")[1]}.jsonl`);
+      return existsSync(file) ? readFileSync(file) : undefined;
+    });
+    const folder = newFolder();
+    const { origin } = await fetchBenchmark({ name: "hotpotqa", folder, from });
+    expect(origin).toMatchObject({ source: "arpo", questions: 200, revision: expect.stringMatching(/^e257337/) });
+    expect(
+      await benchmarkEnvironment("hotpotqa", { data: folder, search: { kind: "searxng", url: "http://localhost:1" } }).size(
+        "test",
+      ),
+    ).toBe(200);
+    await expect(fetchBenchmark({ name: "gsm8k", folder, from })).rejects.toThrow(/status of .*gsm8k/);
+  },
+);
+
+test.skipIf(!existsSync(shared))("every file of ARPO's evaluation is one of the known versions (../shared/benchmarks)", () => {
+  for (const [name, { files }] of Object.entries(benchmarks) as [BenchmarkName, { files: readonly string[] }][]) {
+    const file = files.map((each) => join(shared, each)).find((path) => existsSync(path));
+    if (file !== undefined) expect(verifyQuestions(name, file), name).toBe("arpo");
+  }
+});
+
+test("another file than the pinned one is refused by its checksum", async () => {
+  const from = await serve(() => Buffer.from(jsonl({ question: "q", answer: "a" })));
+  const folder = newFolder();
+  await expect(fetchBenchmark({ name: "aime24", folder, from })).rejects.toThrow(/^SHA-256 of http.*expected af2b8bd2/);
+  await expect(fetchBenchmark({ name: "math", folder, from })).rejects.toThrow(/^git SHA-1 of http.*expected 9ef33348/);
+  expect(existsSync(join(folder, "aime24.jsonl"))).toBe(false);
+});
+
+test("questions that are not to be shared in the clear come from their authors alone", async () => {
+  await expect(fetchBenchmark({ name: "hle", folder: newFolder(), source: "arpo" })).rejects.toThrow(/--source.*"hub"/);
+  expect(arpoAddress).toContain("dongguanting/ARPO/e257337");
+  expect(selections.gaia.length / 8).toBe(103);
+  expect(selections.hle.length / 8).toBe(500);
+});

@@ -1,0 +1,199 @@
+import "../install.ts";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { parquetWriteFile } from "hyparquet-writer";
+import { afterAll, expect, test } from "vitest";
+import { ConfigError, EnvError } from "../../src/core/errors.ts";
+import { createEnvironment } from "../../src/environments/registry.ts";
+import { deepResearchEnvironment } from "./deep-research.ts";
+import { openQuestions } from "./questions.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "questions-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const path = (name: string) => join(folder, name);
+const write = (name: string, content: string | Uint8Array) => {
+  writeFileSync(path(name), content);
+  return path(name);
+};
+const jsonl = (name: string, ...rows: unknown[]) => write(name, rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+const recorded = write("recorded.json", "{}");
+
+test("questions and answers as they come: strings, numbers, lists, other names, solutions of GSM8K", async () => {
+  const file = openQuestions(
+    jsonl(
+      "many.jsonl",
+      { question: "q1", answer: "a" },
+      { problem: "q2", answer: 204, id: 1 },
+      { Question: "q3", answer: ["a", "b"] },
+      { question: "q4", golden_answers: [1, "two"] },
+      { question: "q5", problem: "other", answer: "So 35,000 + 35,000.\n#### 70,000" },
+    ),
+    "data",
+  );
+  expect(file.count).toBe(5);
+  const questions = await file.read();
+  expect(questions.map(({ question, golds }) => [question, golds])).toEqual([
+    ["q1", ["a"]],
+    ["q2", ["204"]],
+    ["q3", ["a", "b"]],
+    ["q4", ["1", "two"]],
+    ["q5", ["70000"]],
+  ]);
+});
+
+/** As ARPO's training data: `\boxed` with a broken escape, the gold answer as the rule's. */
+const verl = {
+  data_source: "made up",
+  prompt: [
+    { role: "system", content: "Put it into \boxed{}, as in \\[ \boxed{answer} \\]." },
+    { role: "user", content: "How many owls?" },
+  ],
+  ability: "math",
+  reward_model: { ground_truth: "3", style: "rule" },
+  extra_info: { index: 0, question: "How many owls?" },
+  metadata: null,
+};
+
+test("rows of verl, from JSONL, gzipped JSONL and Parquet alike: their prompt is kept, and its escapes repaired", async () => {
+  const gz = write("verl.jsonl.gz", gzipSync(`${JSON.stringify(verl)}\n\n`));
+  const columns = ["prompt", "ability", "reward_model", "extra_info"] as const;
+  parquetWriteFile({
+    filename: path("verl.parquet"),
+    columnData: columns.map((name) => ({
+      name,
+      data: [verl[name]],
+      type: name === "ability" ? ("STRING" as const) : ("JSON" as const),
+    })),
+  });
+  const expected = {
+    question: "How many owls?",
+    golds: ["3"],
+    ability: "math",
+    prompt: [{ role: "system", content: "Put it into \\boxed{}, as in \\[ \\boxed{answer} \\]." }, verl.prompt[1]],
+  };
+  for (const file of [jsonl("verl.jsonl", verl), gz, path("verl.parquet")])
+    expect(await openQuestions(file, "data").read()).toEqual([expected]);
+
+  const environment = deepResearchEnvironment({ data: { train: path("verl.parquet") }, recorded });
+  const task = await environment.task("train", 0);
+  expect(task).toMatchObject({ id: "train/0", kind: "math" });
+  expect((await environment.start(task, 0)).messages).toEqual(expected.prompt);
+});
+
+parquetWriteFile({ filename: path("other.parquet"), columnData: [{ name: "name", data: ["x"], type: "STRING" }] });
+write("empty.jsonl", "\n");
+write("broken.jsonl", '{"question": "q", "answer": "a"}\n{oops\n');
+write("broken.jsonl.gz", "not gzipped");
+write("broken.parquet", "not Parquet");
+write("data.csv", "question,answer\n");
+jsonl("columns.jsonl", { question: "q", answer: "a" }, { question: "q" });
+jsonl("list.jsonl", { question: "q", answer: [] });
+jsonl("text.jsonl", "just a text");
+
+test.each([
+  ["missing.jsonl", 'missing.jsonl"; expected a .jsonl, .jsonl.gz or .parquet file'],
+  ["data.csv", 'data.csv"; expected a .jsonl, .jsonl.gz or .parquet file'],
+  ["empty.jsonl", 'empty.jsonl"; expected at least one question in the file'],
+  ["broken.jsonl", 'broken.jsonl:2"; expected a JSON object'],
+  ["broken.jsonl.gz", 'broken.jsonl.gz"; expected a gzipped file'],
+  ["broken.parquet", 'broken.parquet"; expected a Parquet file'],
+  ["columns.jsonl", 'columns.jsonl:2"; expected a question (question, problem, Question or extra_info.question) and its answer'],
+  ["list.jsonl", 'list.jsonl:1"; expected a question'],
+  ["text.jsonl", 'text.jsonl:1"; expected a question'],
+  ["other.parquet", "The file has the columns name."],
+])("a file that is something else is named before anything is loaded: %s", (name, message) => {
+  const make = () => createEnvironment("deep-research", { data: { test: ["columns.jsonl", name].slice(1).map(path) }, recorded });
+  expect(make).toThrow(ConfigError);
+  expect(make).toThrow("environment.settings.data.test is ");
+  expect(make).toThrow(message);
+});
+
+const questions = jsonl("questions.jsonl", { question: "Who, then?", answer: "a" }, { question: "When?", answer: "b" });
+
+test.each([
+  [{}, "environment.settings.data is missing"],
+  [{ data: { trian: questions } }, 'Did you mean "train"?'],
+  [{ data: { train: [] } }, "environment.settings.data.train"],
+  [{ data: { train: questions } }, "environment.settings.search is missing; expected what is searched"],
+  [{ data: {}, recorded: path("no.json") }, "There is no such file"],
+  [{ data: {}, search: { kind: "local", path: path("no") } }, "environment.settings.search.path is"],
+  [{ data: {}, search: { kind: "brave" } }, 'environment.settings.search.keyEnv is "BRAVE_API_KEY"'],
+  [{ data: {}, search: { kind: "bing" } }, "environment.settings.search"],
+  [{ data: {}, recorded, limits: { calls: 0 } }, "environment.settings.limits.calls is 0; expected at least 1"],
+  [{ data: {}, recorded, grader: "judge" }, "environment.settings.grader"],
+])("settings are checked: %j", (settings, message) => {
+  const make = () => deepResearchEnvironment(settings, {});
+  expect(make).toThrow(ConfigError);
+  expect(make).toThrow(message);
+});
+
+test("splits are their files, one after the other; a split without one has no tasks", async () => {
+  const environment = deepResearchEnvironment({
+    data: { test: [questions, jsonl("third.jsonl", { question: "Why?", answer: "c" })] },
+    recorded,
+  });
+  expect(["train", "test"].map((split) => environment.size(split === "test" ? "test" : "train"))).toEqual([0, 3]);
+  const asked = await Promise.all([0, 1, 2].map(async (index) => (await environment.task("test", index)).question.question));
+  expect(asked).toEqual(["Who, then?", "When?", "Why?"]);
+  await expect(environment.task("train", 0)).rejects.toThrow(EnvError);
+});
+
+test("questions of other splits are not trained on, whatever their case and punctuation", async () => {
+  const test = jsonl("test.jsonl", { question: "who then", answer: "a" });
+  const environment = deepResearchEnvironment({ data: { train: questions, test }, recorded });
+  expect(environment.size("train")).toBe(2);
+  const asked = await Promise.all([0, 1].map(async (index) => (await environment.task("train", index)).question.question));
+  expect(asked).toEqual(["When?", "When?"]);
+  const nothingLeft = deepResearchEnvironment({ data: { train: questions, validation: questions }, recorded });
+  await expect(nothingLeft.task("train", 0)).rejects.toThrow(/some that are in no other split/);
+});
+
+test("a local corpus is searched with its titles, what is recorded first; keys come from the environment", async () => {
+  const corpus = jsonl(
+    "corpus.jsonl",
+    { title: "Owl Peak", text: "It is 421 m high." },
+    { title: "Owls", text: "Owls are birds." },
+  );
+  const records = write("some.json", JSON.stringify({ peak: "Page 1: recorded" }));
+  const search = { kind: "local", path: corpus };
+  const found = async (settings: object, query: string) => {
+    const environment = deepResearchEnvironment({ data: { train: questions }, ...settings }, { KEY: "k" });
+    const { tools } = await environment.start(await environment.task("train", 0), 0);
+    return tools[0].execute({ query }, { signal: new AbortController().signal });
+  };
+  expect(await found({ search }, "peak")).toBe("Page 1: Owl Peak\nIt is 421 m high.");
+  expect(await found({ search }, "birds")).toBe("Page 1: Owls are birds.");
+  expect(await found({ search, recorded: records }, "peak")).toBe("Page 1: recorded");
+  expect(await found({ search, recorded: records }, "birds")).toBe("Page 1: Owls are birds.");
+  expect(() => deepResearchEnvironment({ data: {}, search: { kind: "brave", keyEnv: "KEY" } }, { KEY: "k" })).not.toThrow();
+});
+
+test("answers of a web service are kept in its folder, for other runs too", async () => {
+  let requests = 0;
+  const server = createServer((request, response) => {
+    requests++;
+    const asked = new URL(request.url ?? "", "http://localhost").searchParams.get("q");
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ results: [{ title: "t", url: "u", content: `about ${asked}` }] }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    const { port } = server.address() as AddressInfo;
+    const ask = async (folder: object) => {
+      const search = { kind: "searxng", url: `http://127.0.0.1:${port}`, ...folder };
+      const environment = deepResearchEnvironment({ data: { train: questions }, search });
+      const { tools } = await environment.start(await environment.task("train", 0), 0);
+      return tools[0].execute({ query: 'the "owl"' }, { signal: new AbortController().signal });
+    };
+    const kept = { folder: path("kept") };
+    expect([await ask(kept), await ask(kept), requests]).toEqual(["Page 1: about the owl", "Page 1: about the owl", 1]);
+    expect([await ask({}), requests]).toEqual(["Page 1: about the owl", 2]);
+  } finally {
+    server.close();
+  }
+});

@@ -1,0 +1,46 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fetchWithPatience } from "../../src/environments/fetch-file.ts";
+import { checksums, publicSource, verifyBytes } from "./files.ts";
+
+export interface DataDownload {
+  readonly folder: string;
+  /** The address that the files' names follow. Default the public repository at the pinned revision. */
+  readonly source?: string;
+  readonly onFile?: (name: string, outcome: "downloaded" | "was there") => void;
+}
+
+/** No file is larger than a tenth of it. */
+const mostBytes = 20_000_000;
+
+/**
+ * Downloads the files of BFCL's multi-turn categories and verifies them. Files that are there and right are kept; a file appears whole and
+ * verified, or not at all.
+ * @throws EnvError if the source does not answer, or has another version
+ */
+export async function downloadData({ folder, source = publicSource, onFile = () => {} }: DataDownload): Promise<void> {
+  for (const name of Object.keys(checksums)) {
+    const path = join(folder, name);
+    if (isRight(path, name)) {
+      onFile(name, "was there");
+      continue;
+    }
+    const url = `${source.replace(/\/+$/, "")}/${name}`;
+    const bytes = await fetchWithPatience(url, mostBytes);
+    verifyBytes(url, name, bytes);
+    mkdirSync(dirname(path), { recursive: true });
+    const partial = `${path}.${process.pid}.incomplete`;
+    writeFileSync(partial, bytes);
+    renameSync(partial, path);
+    onFile(name, "downloaded");
+  }
+}
+
+function isRight(path: string, name: string): boolean {
+  try {
+    verifyBytes(path, name, readFileSync(path));
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,92 @@
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { createGunzip } from "node:zlib";
+import { ConfigError, EnvError } from "../../src/core/errors.ts";
+import { JsonSyntaxError, parseJson } from "./python/json.ts";
+import { repr } from "./python/text.ts";
+import { Dict, type Value } from "./python/values.ts";
+
+/** An object of a JSONL file, which reads its fields with errors that name the line. */
+export class JsonRecord {
+  readonly value: Dict;
+  private readonly where: string;
+
+  constructor(value: Dict, where: string) {
+    this.value = value;
+    this.where = where;
+  }
+
+  /** @throws EnvError naming line, field, value and what was expected */
+  wrong(field: string, value: Value | undefined, expected: string, hint?: string): EnvError {
+    const shown = value === undefined ? undefined : shortened(typeof value === "string" ? value : repr(value));
+    return new EnvError(`${this.where}: ${field}`, shown, { expected, hint });
+  }
+
+  text(field: string): string {
+    const value = this.value.get(field);
+    if (typeof value !== "string") throw this.wrong(field, value, "a text");
+    return value;
+  }
+
+  optionalText(field: string): string | undefined {
+    return this.value.has(field) ? this.text(field) : undefined;
+  }
+
+  dict(field: string): Dict {
+    const value = this.value.get(field);
+    if (!(value instanceof Dict)) throw this.wrong(field, value, "an object");
+    return value;
+  }
+
+  list(field: string): readonly Value[] {
+    const value = this.value.get(field);
+    if (!Array.isArray(value)) throw this.wrong(field, value, "a list");
+    return value;
+  }
+
+  texts(field: string): readonly string[] {
+    return this.list(field).map((item, i) => {
+      if (typeof item !== "string") throw this.wrong(`${field}[${i}]`, item, "a text");
+      return item;
+    });
+  }
+}
+
+function shortened(text: string): string {
+  return text.length > 120 ? `${text.slice(0, 120)}…` : text;
+}
+
+/**
+ * Reads the objects of a JSONL file, line by line; one whose name ends in .gz is unpacked. Empty lines are skipped.
+ * @throws ConfigError if the file cannot be read; EnvError naming the line that is no JSON object
+ */
+export async function* readRecords(file: string): AsyncGenerator<JsonRecord> {
+  const raw = createReadStream(file);
+  const failed = new Promise<never>((_, reject) => {
+    raw.once("error", (cause) => reject(new ConfigError("file", file, { expected: "a JSONL file that can be read", cause })));
+  });
+  failed.catch(() => {});
+  const packed = file.endsWith(".gz") ? createGunzip() : undefined;
+  packed?.on("error", () => raw.destroy(new Error(`${file} is not gzip`)));
+  const lines = createInterface({ input: packed === undefined ? raw : raw.pipe(packed), crlfDelay: Number.POSITIVE_INFINITY });
+  const iterator = lines[Symbol.asyncIterator]();
+  for (let number = 1; ; number++) {
+    const next = await Promise.race([iterator.next(), failed]);
+    if (next.done === true) break;
+    if (next.value.trim() !== "") yield parseRecord(next.value, `${file} line ${number}`);
+  }
+  // An error of the file ends the lines too; it is thrown here at the latest.
+  await Promise.race([failed, Promise.resolve()]);
+}
+
+export function parseRecord(line: string, where: string): JsonRecord {
+  let value: Value;
+  try {
+    value = parseJson(line);
+  } catch (cause) {
+    if (!(cause instanceof JsonSyntaxError)) throw cause;
+    throw new EnvError(where, shortened(line), { expected: "one JSON object", hint: `The reader ${cause.message}.`, cause });
+  }
+  if (!(value instanceof Dict)) throw new EnvError(where, shortened(line), { expected: "one JSON object" });
+  return new JsonRecord(value, where);
+}

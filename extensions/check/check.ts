@@ -1,0 +1,225 @@
+import type { Chat } from "../../src/chat/chat.ts";
+import { mean } from "../../src/core/mean.ts";
+import type { Engine } from "../../src/engines/engine.ts";
+import {
+  type Environment,
+  type Performance,
+  type Split,
+  splits,
+  splitsOf,
+  type Task,
+} from "../../src/environments/environment.ts";
+import { rolloutGroups } from "../../src/rollouts/rollout.ts";
+import type { Estimate } from "../../src/statistics/estimate.ts";
+import { meanInterval } from "../../src/statistics/intervals.ts";
+import type { TrainingConfig } from "../../src/training/config.ts";
+import { succeeded } from "../../src/training/rollout-metrics.ts";
+import { evaluationTasks, trainingTasks } from "../../src/training/tasks.ts";
+import { type Copying, measureCopying } from "./copying.ts";
+import { measureOverlap, type Overlap } from "./overlap.ts";
+import { playScript } from "./play.ts";
+import { blindPolicies, type DegeneratePolicy, saying, talkingPolicies, toolOrder } from "./policies.ts";
+
+export interface CheckOptions {
+  readonly seed: number;
+  /** Tasks that policies and the model are measured on. */
+  readonly tasks: number;
+  /** Tasks of the training stream whose texts are compared with the other splits'. */
+  readonly trainingTasks: number;
+  readonly rollout: TrainingConfig["rollout"];
+  /** The model before training; without it nothing is said about one. */
+  readonly model?: { readonly engine: Engine; readonly chat: Chat };
+  /** Says what is being measured. */
+  readonly onProgress?: (what: string) => void;
+}
+
+/** The facts that `retrograde env check` finds out about an environment. */
+export interface EnvironmentReport {
+  readonly environment: string;
+  /** Number of tasks of each split; null for splits without end. */
+  readonly sizes: Readonly<Record<string, number | null>>;
+  /** The split that policies were measured on. */
+  readonly split: Split;
+  readonly tasks: number;
+  /** Success of the scripted expert. */
+  readonly expert?: Estimate;
+  /** The behaviours that tasks call for: in which share of them, and what a policy reaches that does everything else. */
+  readonly behaviours: readonly { readonly name: string; readonly tasks: number; readonly ceiling: Estimate }[];
+  /** Success of policies that understand nothing. */
+  readonly policies: readonly { readonly name: string; readonly success: Estimate }[];
+  readonly overlap: readonly Overlap[];
+  readonly model?: ModelReport;
+  /** The checks that could not be made, and why. */
+  readonly unchecked: readonly string[];
+}
+
+export interface ModelReport {
+  readonly greedy: Estimate;
+  readonly sampled: Estimate;
+  readonly attempts: number;
+  /** The share of the groups of a training step whose rewards are not all equal. */
+  readonly signal: Estimate;
+  readonly groupSize: number;
+  readonly copying: readonly Copying[];
+}
+
+/**
+ * Measures what an environment asks for, what it gives away, and what a model can do in it before training.
+ * @example
+ * const report = await checkEnvironment(officeEnvironment(), { seed: 1, tasks: 100, trainingTasks: 1000, rollout });
+ * report.expert?.mean; // the success of the scripted expert
+ */
+export async function checkEnvironment(environment: Environment, options: CheckOptions): Promise<EnvironmentReport> {
+  const { seed, tasks: wanted, onProgress = () => {} } = options;
+  const unchecked: string[] = [];
+  const names = splitsOf(environment);
+  const sizes = new Map(await Promise.all(names.map(async (name) => [name, await environment.size(name)] as const)));
+  const has = (split: Split) => (sizes.get(split) ?? 0) > 0;
+  for (const split of new Set([...splits, ...names])) if (!has(split)) unchecked.push(`There is no ${split} split.`);
+  const split = ["test", "validation", "train", ...names].find(has);
+  if (split === undefined) throw new RangeError(`the environment "${environment.name}" has no tasks`);
+  const tasks = await evaluationTasks(environment, split, wanted);
+  const { expert } = environment;
+  const share = (values: readonly number[]) => meanInterval(values, { seed });
+  const estimate = async (policy: DegeneratePolicy, on: readonly Task[], played: readonly Performance[]) => {
+    const rewards: number[] = [];
+    for (const [i, task] of on.entries())
+      rewards.push(successOf(await playScript(environment, task, policy.script(task.id, played[i]?.messages ?? []))));
+    return rewards;
+  };
+
+  onProgress("the expert");
+  const played = tasks.map((task) => expert?.play(task)).filter((performance) => performance !== undefined);
+  if (expert === undefined) {
+    unchecked.push(
+      "The environment has no expert (Environment.expert), so its success, what each behaviour is worth, policies that act as the expert and copying are not known.",
+    );
+  }
+  const behaviours = (expert?.behaviours ?? []).map((name) => ({
+    name,
+    tasks: mean(played.map(({ score }) => Number(name in (score.behaviours ?? {})))),
+    ceiling: share(tasks.map((task) => successOf((expert as NonNullable<typeof expert>).play(task, name).score))),
+  }));
+
+  onProgress("policies that understand nothing");
+  const policies: { name: string; success: Estimate }[] = [];
+  for (const policy of [...blindPolicies, ...(expert === undefined ? [] : talkingPolicies)])
+    policies.push({ name: policy.name, success: share(await estimate(policy, tasks, played)) });
+
+  onProgress("the best of many fixed policies");
+  if (has("train")) {
+    const training = await trainingTasks(environment, 0, searchTasks, seed);
+    const shown = training.map((task) => expert?.play(task)).filter((performance) => performance !== undefined);
+    const search = async (candidates: readonly DegeneratePolicy[]) => {
+      const scored: { policy: DegeneratePolicy; success: number }[] = [];
+      for (const policy of candidates) scored.push({ policy, success: mean(await estimate(policy, training, shown)) });
+      return scored.sort((a, b) => b.success - a.success);
+    };
+    if (expert !== undefined) {
+      const [best] = await search(commonClosings(shown).map((words) => saying(JSON.stringify(words), () => words)));
+      if (best !== undefined)
+        policies.push({
+          name: `acts as the expert, best of ${closingCandidates} fixed closings: ${best.policy.name}`,
+          success: share(await estimate(best.policy, tasks, played)),
+        });
+    }
+    const episode = await environment.start(training[0], 0);
+    const tools = episode.protocol === undefined ? episode.tools.map(({ name }) => name) : [];
+    await episode.close?.();
+    let orders: string[][] = [[]];
+    let bestOrder: { policy: DegeneratePolicy; success: number } | undefined;
+    for (let length = 1; length <= 3 && tools.length > 0; length++) {
+      const candidates = orders.flatMap((order) => tools.map((name) => [...order, name]));
+      const found = await search(candidates.map(toolOrder));
+      if (bestOrder === undefined || found[0].success > bestOrder.success) bestOrder = found[0];
+      orders = found.slice(0, 4).map(({ policy }) => policy.name.split(", "));
+    }
+    if (bestOrder !== undefined)
+      policies.push({
+        name: `best of many tool orders: ${bestOrder.policy.name}`,
+        success: share(await estimate(bestOrder.policy, tasks, played)),
+      });
+  } else unchecked.push("Without a training split no fixed policies were searched for.");
+
+  onProgress("overlap of the splits");
+  const overlap =
+    has("train") && names.some((other) => other !== "train" && has(other))
+      ? await measureOverlap(environment, seed, { train: options.trainingTasks, others: wanted })
+      : [];
+  if (overlap.length === 0) unchecked.push("The overlap of splits needs a training split and another one.");
+  else if (expert === undefined)
+    unchecked.push("Overlap is of the first messages only: later ones of the user are not known without an expert.");
+
+  if (options.model === undefined) unchecked.push("No model was measured.");
+  const model = options.model && (await checkModel(environment, tasks, played, options, options.model));
+  return {
+    environment: environment.name,
+    sizes: Object.fromEntries([...sizes].map(([name, size]) => [name, Number.isFinite(size) ? size : null])),
+    split,
+    tasks: tasks.length,
+    ...(expert === undefined ? {} : { expert: share(played.map(({ score }) => successOf(score))) }),
+    behaviours,
+    policies,
+    overlap,
+    ...(model === undefined ? {} : { model }),
+    unchecked,
+  };
+}
+
+/** Groups of which it is counted how many have a signal: as many as four steps have. */
+const signalTasks = 64;
+
+/** Tasks on which fixed policies are searched. */
+const searchTasks = 40;
+const closingCandidates = 40;
+
+/** The commonest last words of the expert. */
+function commonClosings(performances: readonly Performance[]): string[] {
+  const counts = new Map<string, number>();
+  for (const { messages } of performances)
+    for (const message of messages)
+      if (message.role === "assistant" && !message.toolCalls?.length)
+        counts.set(message.content, (counts.get(message.content) ?? 0) + 1);
+  return [...counts]
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, closingCandidates)
+    .map(([words]) => words);
+}
+
+function successOf({ reward, scores }: Performance["score"]): number {
+  return (scores?.success ?? reward) >= 1 ? 1 : 0;
+}
+
+async function checkModel(
+  environment: Environment,
+  tasks: readonly Task[],
+  played: readonly Performance[],
+  { seed, rollout, onProgress = () => {} }: CheckOptions,
+  { engine, chat }: NonNullable<CheckOptions["model"]>,
+): Promise<ModelReport> {
+  const groupsOf = (on: readonly Task[], name: string, groupSize: number, temperature: number) =>
+    rolloutGroups(engine, chat, environment, on, { ...rollout, name, groupSize, temperature, seed });
+  const shares = (groups: Awaited<ReturnType<typeof groupsOf>>) =>
+    meanInterval(
+      groups.map(({ trajectories }) => mean(trajectories.map((trajectory) => Number(succeeded(trajectory))))),
+      { seed },
+    );
+  onProgress("the model at temperature 0");
+  const greedy = shares(await groupsOf(tasks, "check-greedy", 1, 0));
+  onProgress("the model at temperature 1");
+  const attempts = 4;
+  const sampled = shares(await groupsOf(tasks, "check-sampled", attempts, 1));
+  onProgress("groups of a training step");
+  const source =
+    (await environment.size("train")) > 0
+      ? await trainingTasks(environment, 0, Math.min(tasks.length, signalTasks), seed)
+      : tasks;
+  const groups = await groupsOf(source, "check-signal", rollout.groupSize, rollout.temperature);
+  const hasSignal = groups.map(({ trajectories }) => Number(new Set(trajectories.map(({ reward }) => reward)).size > 1));
+  onProgress("copying");
+  const episode = await environment.start(tasks[0], 0);
+  const performances = played.slice(0, 100).map((performance) => ({ ...performance, tools: episode.tools }));
+  const copying = await measureCopying(engine, chat, performances);
+  await episode.close?.();
+  return { greedy, sampled, attempts, signal: meanInterval(hasSignal, { seed }), groupSize: rollout.groupSize, copying };
+}

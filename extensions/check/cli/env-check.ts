@@ -1,0 +1,125 @@
+import { showDownload } from "../../../src/cli/download.ts";
+import { environmentCheckFlags, type SettingValues, settingsOf } from "../../../src/cli/settings.ts";
+import { whileOpen } from "../../../src/environments/lifetime.ts";
+import { guarded } from "../../../src/guard/guarded.ts";
+import { modelFolder, openModel, samplingUse } from "../../../src/sdk/model.ts";
+import { environmentOf } from "../../../src/sdk/run-environment.ts";
+import { count, interval, percent, plural, table } from "../../../src/terminal/format.ts";
+import type { Screen } from "../../../src/terminal/screen.ts";
+import { resolveConfig, type UserConfig } from "../../../src/training/config.ts";
+import { loadConfigFile } from "../../../src/training/config-file.ts";
+import { checkEnvironment, type EnvironmentReport } from "../check.ts";
+
+export interface EnvironmentCheckFlags extends SettingValues {
+  readonly json?: boolean;
+  /** False for `--no-sampling`. */
+  readonly sampling?: boolean;
+  readonly trainingTasks?: string;
+}
+
+/**
+ * Prints what can be known about an environment before training in it.
+ * @param name of the environment; that of the configuration file if left out
+ */
+export async function environmentCheckCommand(
+  name: string | undefined,
+  { json, sampling = true, trainingTasks = "2000", ...flags }: EnvironmentCheckFlags,
+  screen: Screen,
+): Promise<void> {
+  const user = await loadConfigFile(flags.config);
+  const config = resolveConfig(user, named(settingsOf(environmentCheckFlags, flags), name));
+  const environment = environmentOf(config, user);
+  const options = {
+    seed: config.seed,
+    tasks: config.evaluation.tasks,
+    trainingTasks: Number(trainingTasks),
+    rollout: config.rollout,
+    onProgress: (what: string) => screen.status(`Measuring ${what}`),
+  };
+  const guards = {
+    limitMs: config.rollout.episodeTimeoutMs,
+    subject: "env check",
+    advice: "Mend the code, then start again.",
+    warn: (message: string) => screen.line(`warning: ${message}`),
+  };
+  const report = await guarded(guards, () =>
+    whileOpen(environment, () =>
+      sampling
+        ? withModel(config, screen, (model) => checkEnvironment(environment, { ...options, model }))
+        : checkEnvironment(environment, options),
+    ),
+  );
+  screen.clear();
+  if (json) screen.line(JSON.stringify(report, null, 1));
+  else for (const line of checkLines(report)) screen.line(line);
+}
+
+/** Flags with the environment that is named, and its settings if they are given. */
+function named(asked: UserConfig, name: string | undefined): UserConfig {
+  if (name === undefined) return asked;
+  const { environment } = asked;
+  const settings = typeof environment === "object" && "settings" in environment ? { settings: environment.settings } : {};
+  return { ...asked, environment: { name, ...settings } };
+}
+
+async function withModel<T>(
+  config: ReturnType<typeof resolveConfig>,
+  screen: Screen,
+  use: (model: Awaited<ReturnType<typeof openModel>>) => Promise<T>,
+): Promise<T> {
+  const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, samplingUse(config)));
+  const model = await openModel(folder, config.engine, { use: samplingUse(config), seed: config.seed });
+  try {
+    return await use(model);
+  } finally {
+    await model.engine.dispose();
+  }
+}
+
+/** The report as it is printed. */
+export function checkLines({
+  environment,
+  split,
+  tasks,
+  expert,
+  behaviours,
+  policies,
+  overlap,
+  model,
+  unchecked,
+}: EnvironmentReport): string[] {
+  const section = (title: string, lines: readonly string[]) =>
+    lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  ${line}`)];
+  return [
+    `The environment "${environment}", on ${plural(tasks, `${split} task`)}; success with 95 % intervals`,
+    ...section("Scripted policies", [
+      ...(expert === undefined ? [] : [`${interval(expert)}  the expert`]),
+      ...policies.map(({ name, success }) => `${interval(success)}  ${name}`),
+    ]),
+    ...section(
+      "What a perfect policy reaches without one behaviour",
+      behaviours.map(({ name, tasks, ceiling }) => `${interval(ceiling)}  ${name} (in ${percent(tasks)} of the tasks)`),
+    ),
+    ...section(
+      "Texts of users that training has too",
+      overlap.map(({ split, texts, shared }) => `${count(shared)} of ${count(texts)}  ${split}`),
+    ),
+    ...(model === undefined
+      ? []
+      : section("The model before training", [
+          `${interval(model.greedy)}  at temperature 0`,
+          `${interval(model.sampled)}  at temperature 1, ${plural(model.attempts, "attempt")} each`,
+          `${interval(model.signal)}  of groups of ${model.groupSize} have different rewards`,
+        ])),
+    ...(model === undefined || model.copying.length === 0
+      ? []
+      : section(
+          "Copying: values that the model writes as the expert does",
+          table([
+            ["place", "copied", "values"],
+            ...model.copying.map(({ place, copied, values }) => [place, percent(copied), count(values)]),
+          ]),
+        )),
+    ...section("Not checked", unchecked),
+  ];
+}

@@ -1,0 +1,60 @@
+import { asForeign } from "../../src/core/foreign.ts";
+import type { AssistantMessage, Message, ToolMessage } from "../../src/core/messages.ts";
+import type { Environment, Episode, Score, Task } from "../../src/environments/environment.ts";
+import { callTool } from "../../src/rollouts/call-tool.ts";
+import type { Tool } from "../../src/tools/tool.ts";
+
+/** The view that a scripted policy has before it acts. */
+export interface View {
+  readonly conversation: readonly Message[];
+  readonly tools: readonly Tool[];
+}
+
+/** A policy by a script, for one episode. */
+export type Script = (view: View) => AssistantMessage;
+
+export const words = (content: string): AssistantMessage => ({ role: "assistant", content });
+
+/** More than any task of the embedded worlds needs. */
+const maxTurns = 60;
+
+/**
+ * Plays a task by a script, as a rollout plays it by a model.
+ * @returns the environment's score; 0 where the script does not come to an end
+ */
+export async function playScript<T extends Task>(environment: Environment<T>, task: T, script: Script): Promise<Score> {
+  const episode = await asForeign(`start() of "${environment.name}"`, () => environment.start(task, 0));
+  try {
+    const conversation = [...episode.messages];
+    for (let turn = 0; turn < maxTurns; turn++) {
+      const { message, answers, done } = await act(episode, conversation, script({ conversation, tools: episode.tools }));
+      conversation.push(message, ...answers);
+      if (done) return await asForeign("score() of the environment", () => episode.score(conversation));
+    }
+    return { reward: 0 };
+  } finally {
+    await episode.close?.();
+  }
+}
+
+interface Acted {
+  readonly message: AssistantMessage;
+  readonly answers: readonly Message[];
+  readonly done: boolean;
+}
+
+async function act(episode: Episode, conversation: readonly Message[], written: AssistantMessage): Promise<Acted> {
+  const read = episode.protocol?.actions.read(written.content, conversation);
+  const message = read?.message ?? written;
+  const calls = read?.calls ?? written.toolCalls ?? [];
+  if (calls.length > 0) {
+    const answers: ToolMessage[] = [];
+    for (const call of calls) {
+      const outcome = "error" in call ? { content: `Error: ${call.error}` } : await callTool(episode.tools, call);
+      answers.push({ role: "tool", name: "error" in call ? "tool_call" : call.name, content: outcome.content });
+    }
+    return { message, answers, done: false };
+  }
+  const reply = await asForeign("reply() of the environment", () => episode.reply(message));
+  return { message, answers: reply.done ? [] : reply.messages, done: reply.done };
+}

@@ -1,0 +1,143 @@
+import type { AssistantMessage, Message, ToolCall } from "../../src/core/messages.ts";
+import { type Random, randomStream } from "../../src/core/random.ts";
+import { parametersAsJsonSchema, type Tool } from "../../src/tools/tool.ts";
+import { type Script, type View, words } from "./play.ts";
+
+/** A policy that needs no understanding. A world in which one succeeds has a hole. */
+export interface DegeneratePolicy {
+  readonly name: string;
+  /** @param expert what the expert wrote in this task, in order; empty without an expert */
+  script(task: string, expert: readonly Message[]): Script;
+  /** True for a policy that does what the expert does and says something else. */
+  readonly needsExpert?: true;
+}
+
+const lastUserText = ({ conversation }: View) => conversation.findLast(({ role }) => role === "user")?.content ?? "";
+
+function always(name: string, content: (view: View) => string): DegeneratePolicy {
+  return { name, script: () => (view) => words(content(view)) };
+}
+
+/** Policies without an expert. */
+export const blindPolicies: readonly DegeneratePolicy[] = [
+  always("does nothing and says nothing", () => ""),
+  always('does nothing, always "Done."', () => "Done."),
+  always("always asks", () => "Which one?"),
+  always("always apologises", () => "Sorry, I cannot."),
+  always("always refuses by name", (view) => `Sorry, I cannot find ${namesIn(lastUserText(view)).join(" ")}.`),
+  always("repeats what the user says", lastUserText),
+  { name: "random calls and words", script: (task) => randomScript(randomStream(0, "random-policy", task)) },
+];
+
+/** Policies that act as the expert does, and say what needs no understanding. */
+export const talkingPolicies: readonly DegeneratePolicy[] = [
+  saying('acts as the expert, always closes with "Done."', () => "Done."),
+  saying("acts as the expert, always apologises", () => "Sorry, I cannot."),
+  saying('acts as the expert, always "Done. Sorry, I cannot."', () => "Done. Sorry, I cannot."),
+  saying("acts as the expert, says nothing", () => ""),
+  saying("acts as the expert, repeats the request", lastUserText),
+  {
+    name: "acts as the expert, asks before everything",
+    needsExpert: true,
+    script: (_, expert) => {
+      const next = following(expert);
+      let asked = "";
+      return (view) => {
+        const last = view.conversation.at(-1);
+        const isNew = last?.role === "user" && last.content !== asked && view.conversation.at(-2)?.content !== "Which one?";
+        if (!isNew) return next();
+        asked = last.content;
+        return words("Which one?");
+      };
+    },
+  },
+  {
+    name: "says what the expert says, does nothing",
+    needsExpert: true,
+    script: (_, expert) => following(expert.filter((message) => message.role === "assistant" && !message.toolCalls?.length)),
+  },
+];
+
+/** Acts as the expert and ends each request with other words. */
+export function saying(name: string, content: (view: View) => string): DegeneratePolicy {
+  return {
+    name,
+    needsExpert: true,
+    script: (_, expert) => {
+      const next = following(expert);
+      return (view) => {
+        const message = next();
+        return message.toolCalls?.length || message.content.includes("?") ? message : words(content(view));
+      };
+    },
+  };
+}
+
+/** Calls the same tools in the same order for every request, with arguments that fit the schema, and repeats the request. */
+export function toolOrder(names: readonly string[]): DegeneratePolicy {
+  return {
+    name: names.length === 0 ? "no tools" : names.join(", "),
+    script: () => {
+      let at = 0;
+      return (view) => {
+        if (view.conversation.at(-1)?.role === "user") at = 0;
+        const tool = view.tools.find(({ name }) => name === names[at]);
+        at++;
+        return tool === undefined ? words(lastUserText(view)) : calling(guessedCall(tool, view.conversation));
+      };
+    },
+  };
+}
+
+/** The expert's messages one after the other, then nothing more. */
+function following(expert: readonly Message[]): () => AssistantMessage {
+  const messages = expert.filter((message): message is AssistantMessage => message.role === "assistant");
+  let at = 0;
+  return () => messages[at++] ?? words("");
+}
+
+function randomScript(random: Random): Script {
+  return (view) => {
+    if (view.tools.length > 0 && random.chance(0.7))
+      return calling(guessedCall(random.pick(view.tools), view.conversation, random));
+    return words(random.pick(["Done.", "Sorry, I cannot.", "Which one?", lastUserText(view)]));
+  };
+}
+
+const calling = (call: ToolCall): AssistantMessage => ({ role: "assistant", content: "", toolCalls: [call] });
+
+/** Arguments from what was said: ids of the last results, names and numbers of the request, the first of several choices. */
+function guessedCall(tool: Tool, conversation: readonly Message[], random?: Random): ToolCall {
+  const { properties = {} } = parametersAsJsonSchema(tool) as {
+    properties?: Record<string, { type?: string; enum?: unknown[] }>;
+  };
+  const pick = <Item>(items: readonly Item[], fallback: Item): Item =>
+    random ? random.pick([...items, fallback]) : (items[0] ?? fallback);
+  const request = conversation.findLast(({ role }) => role === "user")?.content ?? "";
+  const results = conversation
+    .filter(({ role }) => role === "tool")
+    .map(({ content }) => content)
+    .reverse()
+    .join(" ");
+  const value = (key: string, schema: { type?: string; enum?: unknown[] }): unknown => {
+    if (schema.enum !== undefined) return pick(schema.enum, schema.enum[0]);
+    if (schema.type === "integer" || schema.type === "number") return Number(pick(request.match(/\d+/g) ?? [], "1"));
+    if (/\bid$|contact/i.test(key))
+      return pick(
+        [...results.matchAll(/"id":"([^"]+)"/g)].map(([, id]) => id),
+        "a1",
+      );
+    return pick([...(request.match(/\d\d:\d\d/g) ?? []).filter(() => key === "time"), ...namesIn(request)], request);
+  };
+  return {
+    name: tool.name,
+    arguments: Object.fromEntries(Object.entries(properties).map(([key, schema]) => [key, value(key, schema)])),
+  };
+}
+
+/** Capitalised words that do not begin the text, or the first one if there is no other. */
+function namesIn(text: string): string[] {
+  const all = text.match(/[A-Z][a-z]+/g) ?? [];
+  const inner = all.filter((name) => !text.startsWith(name));
+  return inner.length > 0 ? inner : all;
+}

@@ -1,0 +1,19 @@
+import type { AddCommands } from "../src/cli/command-tools.ts";
+import { benchmarkCommands } from "./benchmarks/cli/commands.ts";
+import { checkCommands } from "./check/cli/commands.ts";
+import { dashboardCommands } from "./dashboard/cli/commands.ts";
+import { labCommands } from "./lab/cli/commands.ts";
+import { planCommands } from "./plan/cli/commands.ts";
+import { serveCommands } from "./serve/cli/commands.ts";
+import { studyCommands } from "./study/cli/commands.ts";
+
+/** The commands of this package's extensions, in the order of the help. Their own modules are loaded when they are called. */
+export const extensionCommands: readonly AddCommands[] = [
+  dashboardCommands,
+  checkCommands,
+  serveCommands,
+  benchmarkCommands,
+  labCommands,
+  planCommands,
+  studyCommands,
+];

@@ -1,0 +1,158 @@
+import type { IncomingMessage } from "node:http";
+import { z } from "zod";
+import { RunError } from "../../../src/core/errors.ts";
+import { behaviourSchema, countBehaviours, suggestedBehaviours } from "../../../src/runs/behaviours.ts";
+import { compareRuns } from "../../../src/runs/compare.ts";
+import { controlRequestSchema, requestControl } from "../../../src/runs/control.ts";
+import { differingSettings } from "../../../src/runs/differing-settings.ts";
+import type { IndexLine } from "../../../src/runs/index-file.ts";
+import { pushedPhrases } from "../../../src/runs/phrases.ts";
+import { watchIndex, watchStep } from "../../../src/runs/watchers.ts";
+import type { BehaviourSeries, ComparisonView, FindingList, PhraseList } from "./api.ts";
+import { NotFound, readJsonBody } from "./http.ts";
+import type { Reports } from "./reports.ts";
+import type { RunSource, RunSources } from "./run-source.ts";
+import { runDetail, runList } from "./run-views.ts";
+import { trajectoryPage, trajectoryView, treeView } from "./trajectory-views.ts";
+
+export interface Api {
+  readonly sources: RunSources;
+  readonly reports: Reports;
+}
+
+type Answer = (api: Api, query: URLSearchParams, request: IncomingMessage) => unknown;
+
+const count = z.coerce.number().int().min(0);
+const pageQuery = z.object({
+  offset: count.default(0),
+  limit: count.max(500).default(50),
+  source: z.string().optional(),
+  split: z.string().optional(),
+  fromStep: count.optional(),
+  toStep: count.optional(),
+  task: z.string().optional(),
+  kind: z.string().optional(),
+  group: z.string().optional(),
+  stop: z.string().optional(),
+  minReward: z.coerce.number().optional(),
+  maxReward: z.coerce.number().optional(),
+  success: z.stringbool().optional(),
+  minTurns: count.optional(),
+  text: z.string().max(500).optional(),
+});
+
+/** Points in a series of behaviours: more steps than these are thinned out evenly. */
+const behaviourPoints = 40;
+
+/** All that the page can ask, by method and path. The path of a run's parts is `/api/run/…?run=ID`. */
+export const routes: Readonly<Record<string, Answer>> = {
+  "GET /api/runs": ({ sources }) => runList(sources),
+  "GET /api/run": (api, query) => runDetail(runOf(api, query)),
+  "GET /api/run/trajectories": (api, query) => trajectoryPage(runOf(api, query), parsed(pageQuery, given(query))),
+  "GET /api/run/trajectory": (api, query) => trajectoryView(runOf(api, query), required(query, "id")),
+  "GET /api/run/raw": (api, query) => rawTrajectory(runOf(api, query), required(query, "id")),
+  "GET /api/run/tree": (api, query) =>
+    treeView(runOf(api, query), parsed(count, required(query, "step")), query.get("group") ?? undefined),
+  "GET /api/run/phrases": (api, query) => phraseList(runOf(api, query), parsed(count, required(query, "step"))),
+  "GET /api/run/watchers": (api, query) => findingList(runOf(api, query)),
+  "GET /api/run/behaviours/suggested": (api, query) => {
+    const source = runOf(api, query);
+    const last = source.index().findLast((line) => line.source === "train");
+    return last === undefined ? [] : suggestedBehaviours(source.all(last));
+  },
+  "POST /api/run/behaviours": async (api, query, request) =>
+    behaviourSeries(runOf(api, query), parsed(z.array(behaviourSchema).max(24), await readJsonBody(request))),
+  "GET /api/compare": ({ sources }, query) => {
+    const [a, b] = [required(query, "a"), required(query, "b")].map((id) => found(sources.find(id), id));
+    return {
+      comparisons: compareRuns({ record: a.record, index: a.index() }, { record: b.record, index: b.index() }),
+      settings: differingSettings(a.record.config, b.record.config),
+    } satisfies ComparisonView;
+  },
+  "GET /api/reports": ({ reports }) => reports.list(),
+  "GET /api/report": ({ reports }, query) => ({ text: reports.text(required(query, "path")) }),
+  "POST /api/run/control": async (api, query, request) => {
+    requestControl(runOf(api, query).folder, parsed(controlRequestSchema, await readJsonBody(request)));
+    return { accepted: true };
+  },
+};
+
+function runOf({ sources }: Api, query: URLSearchParams): RunSource {
+  const id = required(query, "run");
+  return found(sources.find(id), id);
+}
+
+function found(source: RunSource | undefined, id: string): RunSource {
+  if (source === undefined) throw new NotFound(`There is no run "${id}".`);
+  return source;
+}
+
+function required(query: URLSearchParams, name: string): string {
+  const value = query.get(name);
+  if (value === null || value === "") throw new RunError(`the query's ${name}`, undefined, { expected: "a value" });
+  return value;
+}
+
+/** Parameters that were left empty are left out. */
+function given(query: URLSearchParams): Record<string, string> {
+  return Object.fromEntries([...query].filter(([, value]) => value !== ""));
+}
+
+function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw new RunError("the request", z.prettifyError(result.error));
+}
+
+function rawTrajectory(source: RunSource, id: string): unknown {
+  for (const line of source.index().toReversed()) {
+    const at = line.id.indexOf(id);
+    if (at >= 0) return source.trajectory({ line, at });
+  }
+  throw new NotFound(`This run has no trajectory "${id}".`);
+}
+
+async function phraseList(source: RunSource, step: number): Promise<PhraseList> {
+  const line = source.index().find((of) => of.source === "train" && of.step === step);
+  const credits = await source.credits(step);
+  if (line === undefined || credits === undefined) return { step, up: [], down: [] };
+  const texts = source.texts();
+  return { step, ...pushedPhrases(source.all(line), credits, (ids) => texts.of(ids)) };
+}
+
+/** Returns what the watchers see in the whole run's index, and in the texts of its last step. */
+function findingList(source: RunSource): FindingList {
+  const index = source.index();
+  const last = index.findLast((line) => line.source === "train");
+  const seen =
+    last === undefined ? { value: [], problems: [] } : readable([last], (line) => watchStep(line.step, source.all(line)));
+  return { findings: [...watchIndex(index), ...seen.value.flat()], problems: seen.problems };
+}
+
+/** Returns what holds for each line whose file can be read, and what is wrong with the others: one damaged file hides no other. */
+function readable<T>(lines: readonly IndexLine[], of: (line: IndexLine) => T): { value: T[]; problems: string[] } {
+  const value: T[] = [];
+  const problems: string[] = [];
+  for (const line of lines)
+    try {
+      value.push(of(line));
+    } catch (error) {
+      if (!(error instanceof RunError)) throw error;
+      problems.push(error.message);
+    }
+  return { value, problems };
+}
+
+function behaviourSeries(source: RunSource, behaviours: Parameters<typeof countBehaviours>[1]): BehaviourSeries {
+  const training = source.index().filter((line) => line.source === "train");
+  const stride = Math.max(1, training.length / behaviourPoints);
+  const shown = Array.from({ length: Math.min(behaviourPoints, training.length) }, (_, i) => training[Math.floor(i * stride)]);
+  const last = training.at(-1);
+  if (last !== undefined && shown.at(-1) !== last) shown.push(last);
+  const { value, problems } = readable(shown, (line) => ({ line, trajectories: source.all(line) }));
+  return {
+    steps: value.map(({ line }) => line.step),
+    counts: value.map(({ trajectories }) => countBehaviours(trajectories, behaviours)),
+    problems,
+  };
+}

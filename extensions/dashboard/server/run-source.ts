@@ -1,0 +1,195 @@
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { loadTokenizer } from "../../../src/chat/tokenizer-folder.ts";
+import { reasonOf } from "../../../src/core/errors.ts";
+import type { Trajectory } from "../../../src/core/trajectory.ts";
+import { controlRecordSchema } from "../../../src/runs/control.ts";
+import { type RecordedCredit, readCredits } from "../../../src/runs/credits.ts";
+import type { Place } from "../../../src/runs/filter.ts";
+import { GrowingFile } from "../../../src/runs/incremental.ts";
+import { type IndexLine, indexLineSchema, readIndex, TrajectoryReader, trajectoryFiles } from "../../../src/runs/index-file.ts";
+import { layout, stepOf } from "../../../src/runs/layout.ts";
+import { type Live, readLive, runMessageSchema } from "../../../src/runs/live.ts";
+import { type Look, readLooks } from "../../../src/runs/looks.ts";
+import { checkpointSteps, finishedNames, readEvaluations, readRun, readSummary } from "../../../src/runs/read.ts";
+import {
+  type EvaluationRecord,
+  type RunRecord,
+  type Summary,
+  stepRecordSchema,
+  timingRecordSchema,
+} from "../../../src/runs/records.ts";
+import { tokenizerFolder } from "../../../src/runs/tokenizer-files.ts";
+import { TokenTexts } from "./token-texts.ts";
+
+/** A run's folder as the dashboard reads it: what grows is read from where the last look ended. It never writes. */
+export class RunSource {
+  readonly id: string;
+  readonly folder: string;
+  readonly record: RunRecord;
+  readonly #metrics;
+  readonly #timings;
+  readonly #messages;
+  readonly #control;
+  readonly #index;
+  readonly #trajectories: TrajectoryReader;
+  readonly #credits = new Map<number, Promise<RecordedCredit[] | undefined>>();
+  #texts: TokenTexts | undefined;
+  #rebuilt: { readonly files: string; readonly lines: readonly IndexLine[] } | undefined;
+
+  constructor(id: string, folder: string) {
+    this.id = id;
+    this.folder = folder;
+    this.record = readRun(folder);
+    this.#metrics = new GrowingFile(layout.metrics(folder), stepRecordSchema);
+    this.#timings = new GrowingFile(layout.timing(folder), timingRecordSchema);
+    this.#messages = new GrowingFile(layout.messages(folder), runMessageSchema);
+    this.#control = new GrowingFile(layout.control(folder), controlRecordSchema);
+    this.#index = new GrowingFile(layout.index(folder), indexLineSchema);
+    this.#trajectories = new TrajectoryReader(folder);
+  }
+
+  steps() {
+    return this.#metrics.lines();
+  }
+  timings() {
+    return this.#timings.lines();
+  }
+  messages() {
+    return this.#messages.lines();
+  }
+  control() {
+    return this.#control.lines();
+  }
+  evaluations(): EvaluationRecord[] {
+    return readEvaluations(this.folder);
+  }
+  summary(): Summary | undefined {
+    return readSummary(this.folder);
+  }
+  live(): Live | undefined {
+    return readLive(this.folder);
+  }
+
+  /** The index as it is; where files have no line in it, as in runs of version 0.1, these are read once. */
+  index(): readonly IndexLine[] {
+    const lines = new Map(this.#index.lines().map((line) => [line.file, line]));
+    const files = trajectoryFiles(this.folder);
+    if (files.every(({ file }) => lines.has(file))) return files.flatMap(({ file }) => lines.get(file) ?? []);
+    const names = files.map(({ file }) => file).join("\n");
+    if (this.#rebuilt?.files !== names) this.#rebuilt = { files: names, lines: readIndex(this.folder) };
+    return this.#rebuilt.lines;
+  }
+
+  trajectory({ line, at }: Place): Trajectory {
+    return this.#trajectories.read(line, at);
+  }
+
+  /** The stored text of a trajectory, for a search. */
+  line({ line, at }: Place): string {
+    return this.#trajectories.line(line, at);
+  }
+
+  /** All trajectories of a file. */
+  all(line: IndexLine): Trajectory[] {
+    return [...line.id.keys()].map((at) => this.trajectory({ line, at }));
+  }
+
+  /** Log-probs of a trajectory under the weights of other steps, where these were computed. */
+  looks(trajectory: string): Look[] {
+    return readLooks(this.folder, trajectory);
+  }
+
+  checkpoints(): number[] {
+    return checkpointSteps(this.folder);
+  }
+
+  creditSteps(): number[] {
+    return finishedNames(layout.creditFolder(this.folder))
+      .filter((name) => name.endsWith("-turns.parquet"))
+      .map(stepOf)
+      .filter((step) => step !== undefined);
+  }
+
+  /** Credits of a step; those of the steps that were asked last are kept. */
+  credits(step: number): Promise<RecordedCredit[] | undefined> {
+    const known = this.#credits.get(step);
+    if (known !== undefined) return known;
+    const read = readCredits(this.folder, step);
+    this.#credits.set(step, read);
+    read.then(
+      (credits) => credits === undefined && this.#credits.delete(step),
+      () => this.#credits.delete(step),
+    );
+    const oldest = this.#credits.keys().next().value;
+    if (this.#credits.size > 4 && oldest !== undefined) this.#credits.delete(oldest);
+    return read;
+  }
+
+  hasText(): boolean {
+    return tokenizerFolder(this.folder) !== undefined;
+  }
+
+  /** Text of tokens; their numbers where the run has no tokenizer. */
+  texts(): TokenTexts {
+    if (this.#texts !== undefined) return this.#texts;
+    const folder = tokenizerFolder(this.folder);
+    const texts = new TokenTexts(folder === undefined ? undefined : loadTokenizer(folder));
+    if (folder !== undefined) this.#texts = texts;
+    return texts;
+  }
+}
+
+/** The runs below a folder, by the names of their folders. A damaged one is listed with what is wrong and harms no other. */
+export class RunSources {
+  readonly root: string;
+  readonly #known = new Map<string, { readonly source: RunSource; readonly changed: number }>();
+
+  constructor(root: string) {
+    this.root = resolve(root);
+  }
+
+  list(): { readonly sources: readonly RunSource[]; readonly broken: readonly { id: string; folder: string; error: string }[] } {
+    const sources: RunSource[] = [];
+    const broken: { id: string; folder: string; error: string }[] = [];
+    for (const id of this.#ids()) {
+      try {
+        sources.push(this.#open(id));
+      } catch (error) {
+        broken.push({ id, folder: this.#folder(id), error: reasonOf(error) });
+      }
+    }
+    sources.sort((a, b) => b.record.created.localeCompare(a.record.created));
+    return { sources, broken };
+  }
+
+  /** Undefined where there is no run of that name: a name is looked up, never joined to a path. */
+  find(id: string): RunSource | undefined {
+    return this.#ids().includes(id) ? this.#open(id) : undefined;
+  }
+
+  /** Names of the folders with a run; of the root itself where it is one. */
+  #ids(): string[] {
+    if (existsSync(layout.run(this.root))) return [basename(this.root)];
+    if (!existsSync(this.root)) return [];
+    return readdirSync(this.root, { withFileTypes: true })
+      .filter(
+        (entry) => entry.isDirectory() && !entry.name.startsWith(".") && existsSync(layout.run(join(this.root, entry.name))),
+      )
+      .map(({ name }) => name);
+  }
+
+  #folder(id: string): string {
+    return existsSync(layout.run(this.root)) ? this.root : join(this.root, id);
+  }
+
+  #open(id: string): RunSource {
+    const folder = this.#folder(id);
+    const changed = statSync(layout.run(folder)).mtimeMs;
+    const known = this.#known.get(id);
+    if (known?.changed === changed) return known.source;
+    const source = new RunSource(id, folder);
+    this.#known.set(id, { source, changed });
+    return source;
+  }
+}

@@ -1,0 +1,223 @@
+import { appendFileSync, mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { basename, dirname, join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readControl, takeRequests } from "../../../src/runs/control.ts";
+import { CreditWriter } from "../../../src/runs/credits.ts";
+import { layout } from "../../../src/runs/layout.ts";
+import { writeLook } from "../../../src/runs/looks.ts";
+import { addStep, newRun, trajectoryOf } from "../../../src/runs/store.fixture.ts";
+import { createRun } from "../../../src/runs/write.ts";
+import { type Dashboard, startDashboard } from "./server.ts";
+import { TokenTexts } from "./token-texts.ts";
+
+let folder: string;
+let dashboard: Dashboard;
+let port: number;
+
+beforeAll(async () => {
+  folder = newRun("my run");
+  addStep(folder, 1, [trajectoryOf("step-1/0/0"), trajectoryOf("step-1/0/1", { reward: 0 })], { success: 0.5 });
+  const writer = new CreditWriter(folder);
+  const credit = { visit: 0, trajectory: "step-1/0/0", turn: 0, learningRate: 0.1, advantage: 1, weights: [1, 2, 3] };
+  writer.write(1, [{ ...credit, before: [-1, -1, -1], old: [-1, -1, -1], after: [-0.5, -1, -1] }]);
+  await writer.flush();
+  mkdirSync(join(dirname(folder), "broken"));
+  writeFileSync(join(dirname(folder), "broken", "run.json"), "{");
+  dashboard = await startDashboard({ runs: dirname(folder), port: 0 });
+  port = Number(new URL(dashboard.url).port);
+});
+afterAll(() => dashboard.close());
+
+interface Asked {
+  readonly headers?: Record<string, string>;
+  readonly method?: string;
+  readonly body?: string;
+  readonly to?: number;
+}
+
+function ask(
+  path: string,
+  { headers = {}, method = "GET", body, to = port }: Asked = {},
+): Promise<{ status: number; json: Record<string, unknown>; headers: Record<string, unknown> }> {
+  return new Promise((answered, failed) => {
+    const sent = request(
+      { host: "127.0.0.1", port: to, path, method, headers: { host: `127.0.0.1:${to}`, ...headers } },
+      async (response) => {
+        const chunks: Buffer[] = [];
+        for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+        const text = Buffer.concat(chunks).toString();
+        const json = String(response.headers["content-type"]).startsWith("application/json") ? JSON.parse(text) : { text };
+        answered({ status: response.statusCode ?? 0, json, headers: response.headers });
+      },
+    );
+    sent.on("error", failed);
+    sent.end(body);
+  });
+}
+
+test("runs are listed, and a damaged one is named and harms no other", async () => {
+  const { json } = await ask("/api/runs");
+  expect(json).toMatchObject({
+    runs: [{ id: "my run", state: "stopped", stepsDone: 1, success: 0.5 }],
+    broken: [{ id: "broken" }],
+  });
+});
+
+test("a trajectory comes with its credits and its group", async () => {
+  const { json } = await ask("/api/run/trajectory?run=my%20run&id=step-1/0/0");
+  expect(json).toMatchObject({
+    groupMean: 0.5,
+    hasCredits: true,
+    messages: [{ role: "user" }, { turn: 0 }, { role: "tool" }, { turn: 1 }],
+  });
+  const [first] = json.turns as { visits: unknown[]; texts: string[] }[];
+  expect(first.visits).toMatchObject([{ advantage: 1, factor: null, weights: [1, 2, 3], after: [-0.5, -1, -1] }]);
+  expect(first.texts).toEqual(["⟨3⟩", "⟨4⟩", "⟨5⟩"]);
+});
+
+test("filters, searches and their mistakes are answered", async () => {
+  const rows = async (query: string) =>
+    ((await ask(`/api/run/trajectories?run=my%20run&${query}`)).json.rows as { id: string }[]).map(({ id }) => id);
+  expect(await rows("success=false")).toEqual(["step-1/0/1"]);
+  expect(await rows("text=number%20is")).toHaveLength(2);
+  expect(await rows("text=nowhere")).toEqual([]);
+  expect((await ask("/api/run/trajectories?run=my%20run&fromStep=x")).status).toBe(422);
+  expect((await ask("/api/run?run=..%2F..")).status).toBe(404);
+  expect((await ask("/assets/..%2f..%2fpackage.json")).status).toBe(404);
+});
+
+test("a trajectory has its log-probs under the weights of other steps, and a damaged file of them is named", async () => {
+  writeLook(folder, "step-1/0/0", { since: 3, logprobs: [[-1, -2, -3], []] });
+  writeLook(folder, "step-1/0/0", { since: 0, logprobs: [[-4, -5, -6], []] });
+  const { turns } = (await ask("/api/run/trajectory?run=my%20run&id=step-1/0/0")).json as { turns: { looks: unknown }[] };
+  expect(turns[0].looks).toEqual([
+    { since: 0, logprobs: [-4, -5, -6] },
+    { since: 3, logprobs: [-1, -2, -3] },
+  ]);
+  writeFileSync(layout.look(folder, 3, "step-1/0/0"), "half a fi");
+  const { status, json } = await ask("/api/run/trajectory?run=my%20run&id=step-1/0/0");
+  expect([status, json.error]).toEqual([422, expect.stringContaining("since-000003")]);
+  rmSync(layout.lookFolder(folder), { recursive: true });
+});
+
+test("pages of studies and evaluations beside the runs are reports, and a link leads nowhere", async () => {
+  const root = dirname(dirname(folder));
+  const made = join(root, "studies", `of-${basename(dirname(folder))}`);
+  mkdirSync(made, { recursive: true });
+  writeFileSync(join(made, "README.md"), "# Which rate?\n\n<b>text</b>");
+  writeFileSync(join(made, "curve.svg"), "<svg/>");
+  symlinkSync("/etc/passwd", join(made, "passwd.md"));
+  const path = `own/studies/${basename(made)}/README.md`;
+  const listed = (await ask("/api/reports")).json as unknown as { path: string }[];
+  expect(listed).toContainEqual({ path, title: `Which rate? (studies/${basename(made)})`, section: "Made here" });
+  expect(listed.filter(({ path: one }) => one.includes("passwd"))).toEqual([]);
+  expect((await ask(`/api/report?path=${path}`)).json.text).toContain("<b>text</b>");
+  expect((await ask(`/api/report?path=${path.replace("README", "passwd")}`)).status).toBe(404);
+  expect((await ask("/api/report?path=own/../../../etc/passwd.md")).status).toBe(404);
+  expect((await ask(`/api/report-picture?path=own/studies/${basename(made)}/curve.svg`)).status).toBe(200);
+  rmSync(made, { recursive: true });
+});
+
+test("one damaged file of trajectories hides no other: searches, behaviours and watchers name it", async () => {
+  const damaged = join(dirname(folder), "damaged");
+  createRun(damaged, { seed: 1, steps: 9, algorithm: { kind: "grpo" }, environment: { name: "office" } });
+  for (const step of [1, 2]) addStep(damaged, step, [trajectoryOf(`step-${step}/0/0`)]);
+  truncateSync(layout.trajectories(damaged, 2), 60);
+  const named = [expect.stringContaining("step-000002.jsonl.gz")];
+  const found = await ask("/api/run/trajectories?run=damaged&text=number");
+  expect(found.json).toMatchObject({ total: 1, rows: [{ id: "step-1/0/0" }], problems: named });
+  expect((await ask("/api/run/watchers?run=damaged")).json).toMatchObject({ findings: [], problems: named });
+  const headers = { "content-type": "application/json", "x-retrograde": "1" };
+  const body = JSON.stringify([{ name: "find", kind: "tool", tool: "find" }]);
+  const counted = await ask("/api/run/behaviours?run=damaged", { method: "POST", headers, body });
+  expect(counted.json).toMatchObject({ steps: [1], counts: [[{ share: 1 }]], problems: named });
+  // What is read by itself is an error with the file's name.
+  for (const path of ["trajectory?run=damaged&id=step-2/0/0", "tree?run=damaged&step=2"])
+    expect(await ask(`/api/run/${path}`)).toMatchObject({ status: 422, json: { error: named[0] } });
+  rmSync(damaged, { recursive: true });
+});
+
+test("what a run adds between the page's question and its stream is sent, and a file that breaks meanwhile is named", async () => {
+  const name = "watched";
+  const watched = join(dirname(folder), name);
+  createRun(watched, { seed: 1, steps: 9, algorithm: { kind: "grpo" }, environment: { name: "office" } });
+  addStep(watched, 1, [trajectoryOf("step-1/0/0")]);
+  addStep(watched, 2, [trajectoryOf("step-2/0/0")]);
+  const events = await fetch(`${dashboard.url}api/run/events?run=${name}&steps=1`);
+  const reader = (events.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+  const next = async () => JSON.parse(((await reader.read()).value ?? "").replace(/^data: /, ""));
+  expect(await next()).toMatchObject({ steps: [{ step: 2 }], timings: [{ step: 2 }], row: { stepsDone: 2 } });
+  expect(await next()).toMatchObject({ steps: [] });
+  appendFileSync(layout.metrics(watched), "not JSON\n");
+  expect(await next()).toEqual({ problem: expect.stringContaining("metrics.jsonl") });
+  await reader.cancel();
+  rmSync(watched, { recursive: true });
+});
+
+test.each([
+  ["a name that was pointed at this machine", { host: "evil.example" }, 421],
+  ["another port's name", { host: "127.0.0.1:1" }, 421],
+  ["another page, as browsers mark it", { "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" }, 403],
+  ["a page of a neighbouring site", { "sec-fetch-site": "same-site" }, 403],
+  ["another origin", { origin: "https://evil.example" }, 403],
+] as const)("%s is refused", async (_, headers, status) => {
+  const { status: got, json } = await ask("/api/runs", { headers: { ...headers } });
+  expect(got).toBe(status);
+  expect(json).not.toHaveProperty("runs");
+});
+
+test("a request reaches the trainer only as JSON with the header that no form can send", async () => {
+  const path = "/api/run/control?run=my%20run";
+  const body = JSON.stringify({ action: "learning-rate", value: 0.5 });
+  const json = { "content-type": "application/json" };
+  expect((await ask(path, { method: "POST", body, headers: json })).status).toBe(403);
+  expect((await ask(path, { method: "POST", body, headers: { "content-type": "text/plain", "x-retrograde": "1" } })).status).toBe(
+    403,
+  );
+  expect((await ask(path, { method: "PUT", body, headers: { ...json, "x-retrograde": "1" } })).status).toBe(405);
+  expect(
+    (await ask(path, { method: "POST", body: '{"action":"delete"}', headers: { ...json, "x-retrograde": "1" } })).status,
+  ).toBe(422);
+  expect((await ask(path, { method: "POST", body, headers: { ...json, "x-retrograde": "1" } })).status).toBe(200);
+  takeRequests(folder, 2, () => {});
+  expect(readControl(folder)).toMatchObject([{ step: 2, request: { action: "learning-rate", value: 0.5 } }]);
+});
+
+test("nothing but the page's own files may run, and the page is in no frame", async () => {
+  const policy = String((await ask("/")).headers["content-security-policy"]);
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).toContain("frame-ancestors 'none'");
+  expect(policy).not.toMatch(/unsafe/);
+});
+
+test("where other machines reach it, nothing is answered without the token", async () => {
+  const open = await startDashboard({ runs: dirname(folder), host: "0.0.0.0", port: 0 });
+  const { port: to, searchParams } = new URL(open.url);
+  const token = searchParams.get("token") ?? "";
+  expect(token.length).toBeGreaterThan(20);
+  const asked = (path: string, headers = {}) => ask(path, { to: Number(to), headers });
+  expect((await asked("/api/runs")).status).toBe(401);
+  expect((await asked("/")).status).toBe(401);
+  expect((await asked("/?token=wrong")).status).toBe(401);
+  const first = await asked(`/?token=${token}`);
+  expect(first.status).toBe(200);
+  const cookie = String(first.headers["set-cookie"]).split(";")[0];
+  expect(String(first.headers["set-cookie"])).toMatch(/HttpOnly; SameSite=Strict/);
+  expect((await asked("/api/runs", { cookie })).status).toBe(200);
+  await open.close();
+});
+
+test("a character of several tokens is given to the first; bytes that are no character stay themselves", () => {
+  const bytes = new Map([
+    [1, [0xe2]],
+    [2, [0x82]],
+    [3, [0xac]],
+    [4, [0x61]],
+  ]);
+  const texts = new TokenTexts({
+    decode: (ids) => new TextDecoder().decode(Uint8Array.from(ids.flatMap((id) => bytes.get(id) ?? []))),
+  });
+  expect(texts.of([4, 1, 2, 3, 4])).toEqual(["a", "€", "", "", "a"]);
+  expect(texts.of([1, 4])).toEqual(["\ufffd", "a"]);
+});

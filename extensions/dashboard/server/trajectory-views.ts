@@ -1,0 +1,204 @@
+import { Context, commonPrefix } from "../../../src/core/context.ts";
+import { RunError } from "../../../src/core/errors.ts";
+import type { Message } from "../../../src/core/messages.ts";
+import type { Trajectory, Turn } from "../../../src/core/trajectory.ts";
+import type { RecordedCredit } from "../../../src/runs/credits.ts";
+import { entryAt, facetsOf, filterIndex, findPlace, type Place, type TrajectoryFilter } from "../../../src/runs/filter.ts";
+import type { Look } from "../../../src/runs/looks.ts";
+import { treeOf } from "../../../src/runs/tree.ts";
+import type { MessageView, TrajectoryPage, TrajectoryView, TreeView, TurnView, VisitView } from "./api.ts";
+import { NotFound } from "./http.ts";
+import type { RunSource } from "./run-source.ts";
+import type { TokenTexts } from "./token-texts.ts";
+
+/** A search of text ends after this time, in milliseconds, with what it has found. */
+const searchMs = 800;
+
+export interface PageRequest extends TrajectoryFilter {
+  readonly text?: string;
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/** One page of the trajectories that pass, the newest steps first. A text is searched in the files of those that pass the rest. */
+export function trajectoryPage(source: RunSource, { text, offset, limit, ...filter }: PageRequest): TrajectoryPage {
+  const started = performance.now();
+  const index = source.index();
+  const passing = filterIndex(index, filter).reverse();
+  const searched = text === undefined || text === "" ? undefined : search(source, passing, text);
+  const places = searched?.found ?? passing;
+  return {
+    facets: facetsOf(index),
+    total: places.length,
+    rows: places.slice(offset, offset + limit).map(entryAt),
+    took: performance.now() - started,
+    ...(searched === undefined ? {} : { searched: searched.looked }),
+    problems: [...(searched?.problems ?? [])],
+  };
+}
+
+function search(
+  source: RunSource,
+  places: readonly Place[],
+  text: string,
+): { found: Place[]; looked: number; problems: ReadonlySet<string> } {
+  // In the stored line a text is as JSON writes it.
+  const wanted = JSON.stringify(text).slice(1, -1).toLowerCase();
+  const deadline = performance.now() + searchMs;
+  const found: Place[] = [];
+  const problems = new Set<string>();
+  let looked = 0;
+  for (const place of places) {
+    if (performance.now() > deadline) break;
+    looked++;
+    try {
+      if (messagesOf(source.line(place)).toLowerCase().includes(wanted)) found.push(place);
+    } catch (error) {
+      if (!(error instanceof RunError)) throw error;
+      problems.add(error.message);
+    }
+  }
+  return { found, looked, problems };
+}
+
+/** The part of a stored line that people read. */
+function messagesOf(line: string): string {
+  const from = line.indexOf('"messages":');
+  const to = line.indexOf(',"turns":');
+  return from < 0 ? line : line.slice(from, to < from ? undefined : to);
+}
+
+/** @throws NotFound where the run has no trajectory of that id */
+export async function trajectoryView(source: RunSource, id: string): Promise<TrajectoryView> {
+  const index = source.index();
+  const place = findPlace(index, id);
+  if (place === undefined) throw new NotFound(`This run has no trajectory "${id}".`);
+  const trajectory = source.trajectory(place);
+  const entry = entryAt(place);
+  const credits = place.line.source === "train" ? await source.credits(entry.step) : undefined;
+  const own = (credits ?? []).filter((credit) => credit.trajectory === id);
+  const group = filterIndex([place.line], { group: entry.group }).map(entryAt);
+  const { branch, error, scores, stopReason } = trajectory;
+  return {
+    entry,
+    scores,
+    stop: stopReason,
+    ...(error === undefined ? {} : { error }),
+    ...(branch === undefined ? {} : { branch: { from: branch.from, turn: branch.turn } }),
+    messages: messageViews(trajectory),
+    turns: turnViews(trajectory, own, source.looks(id), source.texts()),
+    group,
+    groupMean: group.reduce((sum, { reward }) => sum + reward, 0) / Math.max(1, group.length),
+    hasCredits: credits !== undefined,
+  };
+}
+
+/** Assistant messages are given to turns from the last one back: examples in a prompt belong to none. */
+function messageViews({ messages, turns }: Trajectory): MessageView[] {
+  const written = messages.filter(({ role }) => role === "assistant").length;
+  let next = written < turns.length ? Number.NaN : turns.length - written;
+  return messages.map((message) => {
+    const view = messageView(message);
+    if (message.role !== "assistant") return view;
+    const turn = next++;
+    return turn >= 0 ? { ...view, turn } : view;
+  });
+}
+
+function messageView(message: Message): MessageView {
+  switch (message.role) {
+    case "assistant":
+      return {
+        role: "assistant",
+        content: message.content,
+        ...(message.reasoning === undefined ? {} : { reasoning: message.reasoning }),
+        calls: (message.toolCalls ?? []).map(({ name, arguments: args }) => ({ name, arguments: JSON.stringify(args) })),
+      };
+    case "tool":
+      return { role: "tool", name: message.name, content: message.content };
+    default:
+      return { role: message.role, content: message.content };
+  }
+}
+
+function turnViews(
+  { turns }: Trajectory,
+  credits: readonly RecordedCredit[],
+  looks: readonly Look[],
+  texts: TokenTexts,
+): TurnView[] {
+  let previous: Context | undefined;
+  return turns.map((turn) => {
+    const shared = previous === undefined ? 0 : commonPrefix(previous, turn.context);
+    previous = Context.from(turn.context).extend(turn.action);
+    return {
+      turn: turn.turn,
+      shared,
+      context: texts.join(turn.context.slice(shared)),
+      texts: texts.of(turn.action),
+      ids: turn.action,
+      logprobs: turn.samplerLogprobs,
+      entropies: turn.entropies,
+      weightVersion: turn.weightVersion,
+      truncated: turn.truncated,
+      rewritten: turn.rewritten,
+      toolCalls: turn.toolCalls,
+      invalidToolCalls: turn.invalidToolCalls,
+      ...branchingOf(turn),
+      visits: credits.filter((credit) => credit.turn === turn.turn).map(visitView),
+      looks: looks.map(({ since, logprobs }) => ({ since, logprobs: logprobs[turn.turn] ?? [] })),
+    };
+  });
+}
+
+function branchingOf({ branching }: Turn): { rise?: number; forks?: number } {
+  return branching === undefined ? {} : { rise: branching.rise, forks: branching.forks };
+}
+
+function visitView(credit: RecordedCredit): VisitView {
+  const { visit, advantage, factor, ratio, learningRate, rateShare, weights, before, after, ratios } = credit;
+  return {
+    visit,
+    advantage: known(advantage),
+    factor: known(factor),
+    ratio: known(ratio),
+    learningRate,
+    rateShare,
+    weights,
+    before: before.map(known),
+    after: after.map(known),
+    ratios: ratios.map(known),
+  };
+}
+
+/** JSON has no NaN. */
+function known(value: number): number | null {
+  return Number.isFinite(value) ? value : null;
+}
+
+/** The tree of a group; of the step's first branched group, else its first, where none is named. */
+export function treeView(source: RunSource, step: number, wanted: string | undefined): TreeView {
+  const line = source.index().find((of) => of.source === "train" && of.step === step);
+  if (line === undefined) throw new NotFound(`Step ${step} has no trajectories.`);
+  const trajectories = source.all(line);
+  const groups = line.groups.map((group) => {
+    const members = trajectories.filter((trajectory) => trajectory.group === group);
+    return {
+      group,
+      task: members[0]?.task ?? "",
+      reward: members.reduce((sum, { reward }) => sum + reward, 0) / Math.max(1, members.length),
+      branched: members.some(({ branch }) => branch !== undefined),
+      members,
+    };
+  });
+  const shown =
+    groups.find(({ group }) => group === wanted) ?? groups.find(({ branched }) => branched) ?? groups.find(() => true);
+  if (shown === undefined) throw new NotFound(`Step ${step} has no groups.`);
+  return {
+    group: shown.group,
+    step,
+    task: shown.task,
+    root: treeOf(shown.members),
+    groups: groups.map(({ members: _, ...rest }) => rest),
+  };
+}

@@ -1,0 +1,25 @@
+import type { Extension } from "../src/extension.ts";
+import { appworldEnvironment } from "./appworld/appworld.ts";
+import { type BenchmarkName, benchmarkEnvironment, benchmarks } from "./benchmarks/benchmarks.ts";
+import { deepResearchEnvironment } from "./benchmarks/deep-research.ts";
+import { bfclEnvironment } from "./bfcl/bfcl.ts";
+import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
+import { officeClassicEnvironment } from "./office-classic/office-classic.ts";
+import { remoteEnvironments } from "./remote/remote.ts";
+import { tinkerEngine } from "./tinker/engine/open.ts";
+
+/** The extensions of this package: what each brings to a configuration. */
+export const extensions: readonly Extension[] = [
+  { environments: { "office-classic": officeClassicEnvironment } },
+  { environments: { knowledge: knowledgeEnvironment } },
+  { environments: { bfcl: bfclEnvironment } },
+  { environments: { appworld: appworldEnvironment } },
+  { environments: { "deep-research": (settings) => deepResearchEnvironment(settings) } },
+  {
+    environments: Object.fromEntries(
+      (Object.keys(benchmarks) as BenchmarkName[]).map((name) => [name, (settings) => benchmarkEnvironment(name, settings)]),
+    ),
+  },
+  { wires: remoteEnvironments },
+  { engine: tinkerEngine },
+];

@@ -1,0 +1,4 @@
+import { useExtensions } from "../src/extension.ts";
+import { extensions } from "./extensions.ts";
+
+useExtensions(extensions);

@@ -1,0 +1,91 @@
+import fc from "fast-check";
+import { afterAll, expect, test } from "vitest";
+import { real } from "../../test/reals.ts";
+import { pythonTool } from "../arpo-protocol/tools.ts";
+import { evaluate } from "./calculator.ts";
+
+test.each([
+  ["1 + 2 * 3", "7"],
+  ["(1 + 2) * 3", "9"],
+  ["10 - 4 - 3", "3"],
+  ["2 * -3", "-6"],
+  ["print(12 * 12)", "144"],
+  ["7 / 2", "3.5"],
+  ["8 / 4", "2.0"],
+  ["-7 // 2", "-4"],
+  ["-7 % 3", "2"],
+  ["7 % -3", "-2"],
+  ["1_000 + 1", "1001"],
+  ["1e16", "1e+16"],
+  ["1 / 100000", "1e-05"],
+  ["99999999999999999999 * 99999999999999999999", "9999999999999999999800000000000000000001"],
+  ["1e300 * 1e300", "inf"],
+])("%s is %s, as in Python", (code, result) => {
+  expect(evaluate(code)).toBe(result);
+});
+
+test.each([
+  ["", /nothing to calculate/],
+  ["1 +", /not complete/],
+  ["(1 + 2", /not complete/],
+  ["1 2", /unexpected 2/],
+  ["1 + )", /unexpected \)/],
+  ["2 ** 3", /cannot calculate "\*\*": write numbers, \+ - \* \/ \/\/ % and \( \)/],
+  ["coins + 1", /cannot calculate "c"/],
+  ["1 / 0", /ZeroDivisionError: division by zero/],
+  ["1 // 0", /ZeroDivisionError/],
+  ["1 % 0.0", /ZeroDivisionError/],
+  ["01 + 1", /leading zeros/],
+  ["9007199254740993 / 3", /use \/\//],
+  [`${"9".repeat(400)} * 1.5`, /OverflowError/],
+  ["(".repeat(400), /too many nested parentheses/],
+  ["1 + ".repeat(400), /at most 1000 characters/],
+])("what is no calculation is answered in words: %s", (code, message) => {
+  expect(evaluate(code)).toMatch(message);
+});
+
+test("whatever is written, there is an answer", () => {
+  const text = fc.oneof(
+    fc.string(),
+    fc.array(fc.constantFrom(..."0123456789.+-*/%() e_")).map((all) => all.join("")),
+  );
+  fc.assert(
+    fc.property(text, (code) => {
+      expect(evaluate(code)).toMatch(/^-?(\d+(\.\d+)?(e[+-]\d+)?|inf|nan)$|^[A-Za-z]+Error: ./);
+    }),
+  );
+});
+
+const never = new AbortController();
+afterAll(() => never.abort());
+
+test("Python answers the same", async () => {
+  const number = fc.oneof(
+    fc.nat(9999).map(String),
+    fc.bigInt({ min: 0n, max: 10n ** 30n }).map(String),
+    real(0, 1e20).map((value) => (Number.isInteger(value) ? `${value}.0` : String(value))),
+  );
+  const { expression } = fc.letrec<{ expression: string }>((tie) => ({
+    expression: fc.oneof(
+      { depthSize: "small", withCrossShrink: true },
+      number,
+      fc.tuple(tie("expression"), fc.constantFrom("+", "-", "*", "/", "//", "%"), tie("expression")).map((all) => all.join(" ")),
+      tie("expression").map((inner) => `(${inner})`),
+      tie("expression").map((inner) => `-${inner}`),
+    ),
+  }));
+  const sampled = fc.sample(expression, { numRuns: 400, seed: 1 }).filter((code) => code.length < 200);
+  // One call for all of them: what fails is told by the name of its error.
+  const code = `
+for code in ${JSON.stringify(sampled)}:
+    try:
+        print(eval(code))
+    except Exception as error:
+        print(type(error).__name__)`;
+  const python = pythonTool({ limits: {}, python: { interpreters: 1, timeoutMs: 60_000, memoryMb: 256 } });
+  const answers = String(await python.execute({ code }, { signal: never.signal })).split("\n");
+  const own = sampled.map((expression) => evaluate(expression).replace(/:.*/s, ""));
+  const compared = own.map((answer, i) => [sampled[i], answer, answers[i]]).filter(([, answer]) => answer !== "OverflowError");
+  expect(compared.length).toBeGreaterThan(250);
+  expect(compared.filter(([, answer, pythons]) => answer !== pythons)).toEqual([]);
+}, 120_000);

@@ -1,0 +1,13 @@
+import { z } from "zod";
+import { remoteSettingsShape } from "../shared/settings.ts";
+
+const { rewards: _, executionErrors: __, sameStart: ___, ...shared } = remoteSettingsShape;
+
+/** Settings of `nemo-gym:` environments. */
+export const nemoGymSettingsSchema = z.strictObject({
+  ...shared,
+  /** Files of rows in JSONL, one for each split, as the resource server's `data` folder has them. */
+  tasks: z.record(z.string(), z.string().min(1)),
+});
+
+export type NemoGymSettings = z.output<typeof nemoGymSettingsSchema>;

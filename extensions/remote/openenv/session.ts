@@ -1,0 +1,219 @@
+import { WebSocket } from "ws";
+import { DeadlineError, withinTime } from "../../../src/core/deadline.ts";
+import { RemoteEnvError } from "../shared/problem.ts";
+import { type Answer, answerSchema, type Observation } from "./wire.ts";
+
+export interface SessionOptions {
+  /** The address of the WebSocket `/ws`. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly connectTimeoutMs: number;
+  readonly timeoutMs: number;
+  /** Largest message, in bytes. */
+  readonly maxBytes: number;
+}
+
+interface Waiting {
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * One session of an OpenEnv server: a WebSocket with an environment of its own. Requests are answered in their order, so there is one at a
+ * time; after an answer that is late the socket is closed, since the next answer would belong to the request before.
+ */
+export class OpenenvSession {
+  readonly #socket: WebSocket;
+  readonly #options: SessionOptions;
+  readonly #host: string;
+  #waiting: Waiting | undefined;
+  /** An answer that came before it was asked for: a server at its capacity says so and closes. */
+  #early: Answer | undefined;
+  #failure: RemoteEnvError | undefined;
+
+  private constructor(socket: WebSocket, options: SessionOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    this.#host = new URL(options.url).host;
+    socket.on("message", (data) => this.#receive(String(data)));
+    socket.on("error", (error) => this.#fail(this.#problemOf(error)));
+    socket.on("close", (code, reason) => this.#fail(this.#closed(code, reason.toString())));
+  }
+
+  /** @throws RemoteEnvError if there is no connection in time; the signal's reason */
+  static async open(options: SessionOptions, signal?: AbortSignal): Promise<OpenenvSession> {
+    signal?.throwIfAborted();
+    const { url, headers, connectTimeoutMs, maxBytes } = options;
+    const socket = new WebSocket(url, {
+      headers: { ...headers },
+      handshakeTimeout: connectTimeoutMs,
+      maxPayload: maxBytes,
+      perMessageDeflate: false,
+    });
+    const session = new OpenenvSession(socket, options);
+    const abort = () => socket.terminate();
+    signal?.addEventListener("abort", abort);
+    try {
+      await new Promise<void>((resolve, reject) => {
+        socket.once("open", resolve);
+        socket.once("close", () => reject(session.#failure));
+        socket.once("error", () => reject(session.#failure));
+      });
+      return session;
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw error;
+    } finally {
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+
+  /** @param parameters of `reset` */
+  async reset(parameters: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<Observation> {
+    return this.#observation("reset", await this.#ask(`{"type":"reset","data":${JSON.stringify(parameters)}}`, "reset", signal));
+  }
+
+  /** @param action as JSON text, so that numbers stay as the model wrote them */
+  async step(action: string, signal?: AbortSignal): Promise<Observation> {
+    return this.#observation("step", await this.#ask(`{"type":"step","data":${action}}`, "step", signal));
+  }
+
+  /** Ends the session on both sides. */
+  close(): void {
+    if (this.#socket.readyState === WebSocket.OPEN) {
+      this.#socket.send('{"type":"close"}');
+      this.#socket.close();
+      // A server that does not answer the close holds the socket for as long as the library waits.
+      setTimeout(() => this.#socket.terminate(), 1000).unref();
+    } else this.#socket.terminate();
+  }
+
+  #observation(what: string, answer: Answer): Observation {
+    if (answer.type === "observation") return answer.data;
+    if (answer.type !== "error") throw this.#malformed(what, answer.type);
+    const { code, message, errors, max_sessions: most } = answer.data;
+    if (code === "CAPACITY_REACHED")
+      throw new RemoteEnvError("capacity", `sessions of ${this.#host}`, `${most ?? "as many as it allows"} are open`, {
+        expected: "a free session",
+        hint: `Set environment.settings.concurrency to ${most ?? "less"}, or start the server with more (max_concurrent_envs).`,
+      });
+    throw new RefusedStep(
+      code,
+      `${what} at ${this.#host}`,
+      `${code}: ${[message, ...errors.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`)].join("; ")}`,
+      {
+        expected: "an observation",
+      },
+    );
+  }
+
+  async #ask(text: string, what: string, signal?: AbortSignal): Promise<Answer> {
+    signal?.throwIfAborted();
+    const early = this.#early;
+    this.#early = undefined;
+    if (early !== undefined) return early;
+    if (this.#failure !== undefined) throw this.#failure;
+    const { timeoutMs } = this.#options;
+    const answered = new Promise<Answer>((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+    });
+    answered.catch(() => {}); // it may come after the time
+    this.#socket.send(text);
+    try {
+      return await withinTime(() => answered, timeoutMs, signal);
+    } catch (error) {
+      const isLate = error instanceof DeadlineError;
+      if (!isLate && !signal?.aborted) throw error;
+      const ending = isLate
+        ? new RemoteEnvError("timeout", `the answer of ${this.#host} to ${what}`, undefined, {
+            expected: `an answer within ${timeoutMs} ms`,
+            hint: "A longer wait is environment.settings.timeoutMs.",
+          })
+        : new RemoteEnvError("expired", `session at ${this.#host}`, "cancelled");
+      this.#fail(ending);
+      this.#socket.terminate();
+      throw ending;
+    } finally {
+      this.#waiting = undefined;
+    }
+  }
+
+  #receive(text: string): void {
+    const answer = this.#read(text);
+    if (answer instanceof RemoteEnvError) {
+      this.#fail(answer);
+      this.#socket.terminate();
+    } else if (this.#waiting === undefined) {
+      if (answer.type === "error") this.#early = answer;
+      else {
+        this.#fail(this.#malformed("nothing", "an answer that was not asked for"));
+        this.#socket.terminate();
+      }
+    } else this.#waiting.resolve(answer);
+  }
+
+  #read(text: string): Answer | RemoteEnvError {
+    try {
+      const parsed = answerSchema.safeParse(JSON.parse(text));
+      return parsed.success ? parsed.data : this.#malformed("a request", text.slice(0, 200));
+    } catch {
+      // Python writes NaN and Infinity as bare words.
+      return this.#malformed("a request", text.slice(0, 200));
+    }
+  }
+
+  #malformed(what: string, value: string): RemoteEnvError {
+    return new RemoteEnvError("malformed", `the answer of ${this.#host} to ${what}`, value, {
+      expected: 'JSON of OpenEnv\'s WebSocket protocol: {"type": "observation", "data": …} or {"type": "error", …}',
+      hint: "Is this an OpenEnv server of version 0.2 to 0.10, and are all rewards finite numbers?",
+    });
+  }
+
+  /** Keeps the first failure: what comes after it is its consequence. */
+  #fail(error: RemoteEnvError): void {
+    this.#failure ??= error;
+    this.#waiting?.reject(this.#failure);
+  }
+
+  #problemOf(error: Error & { readonly code?: string }): RemoteEnvError {
+    if (error.code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH")
+      return new RemoteEnvError("too-large", `a message of ${this.#host}`, `more than ${this.#options.maxBytes} bytes`, {
+        expected: "less than environment.settings.maxAnswer",
+      });
+    const timedOut = error.message.includes("handshake has timed out");
+    return new RemoteEnvError(
+      timedOut ? "timeout" : "unreachable",
+      `connection to ${this.#options.url}`,
+      error.message || error.code,
+      {
+        expected: timedOut ? `a connection within ${this.#options.connectTimeoutMs} ms` : "an OpenEnv server",
+        hint: timedOut
+          ? "A server that is busy with others may take longer: environment.settings.connectTimeoutMs."
+          : "Is the server running, and its address right?",
+        cause: error,
+      },
+    );
+  }
+
+  #closed(code: number, reason: string): RemoteEnvError {
+    return new RemoteEnvError(
+      "expired",
+      `session at ${this.#host}`,
+      `closed by the server (${code}${reason === "" ? "" : ` ${reason}`})`,
+      {
+        expected: "an open session",
+        hint: "Servers close sessions that are idle (session_timeout), and when they end.",
+      },
+    );
+  }
+}
+
+/** The server's own refusal of a request. The session continues. */
+export class RefusedStep extends RemoteEnvError {
+  readonly code: string;
+
+  constructor(code: string, subject: string, value: string, details: { readonly expected: string }) {
+    super("refused", subject, value, details);
+    this.code = code;
+  }
+}

@@ -1,0 +1,224 @@
+import { randomUUID } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { z } from "zod";
+import { EnvError, reasonOf } from "../../../src/core/errors.ts";
+import { splitWithTasks } from "../../../src/environments/environment.ts";
+import { parseBody, type Reply, readBody } from "../../../src/http/http.ts";
+import { answer, listen, requireKeys } from "../../../src/http/listen.ts";
+import { Refusal } from "../../../src/http/refusal.ts";
+import { HostedEpisode, type Outcome, type ShownTool, taskAt } from "./hosted.ts";
+import { eventText, OrsCalls } from "./ors-calls.ts";
+import type { EnvironmentServerOptions, RunningEnvironmentServer } from "./settings.ts";
+import { taskRoute } from "./tasks.ts";
+
+/**
+ * Serves an environment over ORS, the protocol of ors-sdk 0.1 and OpenReward.
+ * @throws ConfigError if the port is taken, or other machines reach it without a key
+ */
+export async function serveOrs(options: EnvironmentServerOptions): Promise<RunningEnvironmentServer> {
+  requireKeys(options, "play its episodes");
+  const host = new OrsHost(options);
+  const server = createServer((request, response) => void host.answer(request, response));
+  // As ORS's own server: clients reuse a connection for as long.
+  server.keepAliveTimeout = 60_000;
+  const baseUrl = await listen(server, options.host, options.port);
+  return {
+    baseUrl,
+    sessions: () => host.size,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await host.close();
+    },
+  };
+}
+
+interface OrsServerSession {
+  readonly episode: Promise<HostedEpisode>;
+  /** When the client was last heard, in milliseconds of `performance.now()`. */
+  heardAt: number;
+  /** Calls are made one after the other. */
+  queue: Promise<unknown>;
+}
+
+const specSchema = z.object({ split: z.string(), index: z.int().min(0) });
+const createSchema = z.object({
+  env_name: z.string().nullish(),
+  task_spec: specSchema.nullish(),
+  split: z.string().nullish(),
+  index: z.int().min(0).nullish(),
+});
+const callSchema = z.object({ name: z.string(), input: z.record(z.string(), z.unknown()), task_id: z.string().nullish() });
+
+const rootRoutes = ["health", "ping", "list_environments", "create", "create_session", "delete", "delete_session"];
+
+class OrsHost {
+  readonly #options: EnvironmentServerOptions;
+  readonly #name: string;
+  readonly #sessions = new Map<string, OrsServerSession>();
+  readonly #calls = new OrsCalls();
+  readonly #reaper: NodeJS.Timeout;
+
+  constructor(options: EnvironmentServerOptions) {
+    this.#options = options;
+    this.#name = options.environment.name.toLowerCase().replaceAll("/", "_");
+    this.#reaper = setInterval(() => this.#reap(), Math.max(50, options.sessionMs / 4));
+    this.#reaper.unref();
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    return answer(request, response, this.#options, () => this.#route(request, response));
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#reaper);
+    await Promise.all([...this.#sessions.keys()].map((id) => this.#remove(id)));
+  }
+
+  /** @returns undefined if the answer was sent */
+  async #route(request: IncomingMessage, response: ServerResponse): Promise<Reply | undefined> {
+    const { environment, maxBytes } = this.#options;
+    const method = request.method ?? "GET";
+    const path = decodeURIComponent((request.url ?? "/").split("?")[0]);
+    const body = () => readBody(request, maxBytes);
+    const [, first = "", second] = path.split("/");
+    if (rootRoutes.includes(first)) {
+      const reply = await this.#root(request, response, first, body);
+      if (reply !== "unknown") return reply;
+    }
+    // Without a name in the path the first environment answers, which is the only one.
+    const route = first.toLowerCase() === this.#name ? second : second === undefined ? first : undefined;
+    const unknown = new Refusal(404, "route", `${method} ${path}`, {
+      expected: `one of ORS's interface; the environment is ${this.#name}`,
+    });
+    if (route === undefined) throw unknown;
+    if (method === "GET" && route === "tools") return { json: { tools: listed(await this.#anyTools()) } };
+    if (method === "GET" && route === "task_tools") return { json: { tools: listed((await this.#episodeOf(request)).tools) } };
+    if (method === "GET" && route === "prompt") {
+      const { opening } = await this.#episodeOf(request);
+      return { json: opening.map(({ content }) => ({ type: "text", text: content, detail: null })) };
+    }
+    if (method === "POST" && route === "call") return this.#call(request, response, parseBody(await body(), callSchema));
+    const reply = await taskRoute(environment, method, route, body);
+    if (reply === undefined) throw unknown;
+    return reply;
+  }
+
+  async #root(
+    request: IncomingMessage,
+    response: ServerResponse,
+    route: string,
+    body: () => Promise<Buffer>,
+  ): Promise<Reply | undefined | "unknown"> {
+    if (request.method === "GET") {
+      if (route === "health") return { json: { status: "ok" } };
+      return route === "list_environments" ? { json: [this.#name] } : "unknown";
+    }
+    if (request.method !== "POST") return "unknown";
+    if (route === "create_session") {
+      response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
+      return void response.end(eventText("task_id", randomUUID()) + eventText("end", ""));
+    }
+    const id = idOf(request);
+    if (route === "ping") {
+      this.#find(id).heardAt = performance.now();
+      return { json: { status: "ok" } };
+    }
+    if (route === "create") return { json: await this.#create(id, parseBody(await body(), createSchema)) };
+    if (route === "delete" || route === "delete_session") {
+      if (route === "delete") await this.#remove(id);
+      return { json: { sid: id } };
+    }
+    return "unknown";
+  }
+
+  async #create(id: string, asked: z.output<typeof createSchema>): Promise<object> {
+    const { environment, sessions, seed } = this.#options;
+    if (this.#sessions.has(id)) throw new Refusal(400, "session", id, { expected: "a new one: Session already exists" });
+    if (this.size >= sessions)
+      throw new Refusal(503, "sessions", `${this.size} are open`, { expected: `at most ${sessions}`, retryAfter: 1 });
+    const { env_name: name, task_spec: spec, split, index } = asked;
+    if (typeof name === "string" && name.toLowerCase() !== this.#name)
+      throw new Refusal(404, "environment", name, { expected: [this.#name] });
+    const place = spec ?? specSchema.safeParse({ split, index }).data;
+    if (place === undefined) throw new Refusal(422, "task", asked, { expected: "task_spec, or split and index" });
+    const task = await taskAt(environment, place).catch((error: unknown) => {
+      throw error instanceof EnvError ? new Refusal(400, "task", reasonOf(error)) : error;
+    });
+    // Episodes of a task begin alike: the client's groups are compared with themselves.
+    const episode = HostedEpisode.start(environment, task, seed, this.#options);
+    episode.catch(() => {});
+    this.#sessions.set(id, { episode, heardAt: performance.now(), queue: Promise.resolve() });
+    return { sid: id };
+  }
+
+  #call(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { name, input, task_id: id }: z.output<typeof callSchema>,
+  ): undefined {
+    const session = this.#find(idOf(request));
+    session.heardAt = performance.now();
+    void this.#calls.send(response, id ?? undefined, () => {
+      const done = session.queue.then(async () => JSON.stringify(output(await (await session.episode).call(name, input))));
+      session.queue = done.catch(() => {});
+      return done;
+    });
+  }
+
+  async #episodeOf(request: IncomingMessage): Promise<HostedEpisode> {
+    const session = this.#find(idOf(request));
+    session.heardAt = performance.now();
+    return session.episode;
+  }
+
+  /** The tools of the first task, for clients that ask before they have a session. */
+  async #anyTools(): Promise<readonly ShownTool[]> {
+    const { environment, seed } = this.#options;
+    const split = await splitWithTasks(environment, "train");
+    const episode = await HostedEpisode.start(environment, await taskAt(environment, { split, index: 0 }), seed, this.#options);
+    await episode.close();
+    return episode.tools;
+  }
+
+  #find(id: string): OrsServerSession {
+    const session = this.#sessions.get(id);
+    if (session === undefined)
+      throw new Refusal(404, "session", id, { expected: "an open session: Active environment not found" });
+    return session;
+  }
+
+  async #remove(id: string): Promise<void> {
+    const session = this.#sessions.get(id);
+    this.#sessions.delete(id);
+    const episode = await session?.episode.catch(() => undefined);
+    await session?.queue;
+    await episode?.close();
+  }
+
+  #reap(): void {
+    const limit = performance.now() - this.#options.sessionMs;
+    for (const [id, { heardAt }] of this.#sessions) if (heardAt < limit) void this.#remove(id);
+  }
+}
+
+function idOf({ headers }: IncomingMessage): string {
+  const id = headers["x-session-id"];
+  if (typeof id === "string" && id.trim() !== "") return id.trim();
+  throw new Refusal(400, "X-Session-ID", undefined, { expected: "the header of a session" });
+}
+
+function listed(tools: readonly ShownTool[]): object[] {
+  return tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }));
+}
+
+/** An outcome as ORS has it: what did not reach the tool is an error, what the tool said is its output. */
+function output({ text, reward, done, error, scores }: Outcome): object {
+  if ((error === "unknown-tool" || error === "invalid") && !done && reward === undefined) return { ok: false, error: text };
+  const blocks = [{ type: "text", text, detail: null }];
+  return { ok: true, output: { blocks, metadata: scores ?? null, reward: reward ?? null, finished: done } };
+}

@@ -1,0 +1,63 @@
+import { ConfigError } from "../../../src/core/errors.ts";
+import type { Environment } from "../../../src/environments/environment.ts";
+import { resolveConfig } from "../../../src/training/config.ts";
+import { serveOpenenv } from "./openenv.ts";
+import { serveOrs } from "./ors.ts";
+import type { EnvironmentServerOptions, RunningEnvironmentServer } from "./settings.ts";
+
+const wires = { openenv: serveOpenenv, ors: serveOrs };
+
+/** The protocols that an environment can be served in: OpenEnv 0.10, and the Open Reward Standard. */
+export type EnvironmentWire = keyof typeof wires;
+
+export const environmentWires = Object.keys(wires) as EnvironmentWire[];
+
+/** The limits of a server that says nothing else. Those of episodes, and the seed, are a configuration's. */
+export const serverDefaults = {
+  host: "127.0.0.1",
+  port: 8766,
+  sessions: 256,
+  sessionMs: 900_000,
+  maxBytes: 16 * 2 ** 20,
+} as const satisfies Partial<EnvironmentServerOptions>;
+
+/** An environment, its protocol, and what differs from the defaults of `retrograde serve --env`. */
+export interface ServeEnvironmentOptions extends Partial<Omit<EnvironmentServerOptions, "environment">> {
+  readonly environment: Environment;
+  readonly as: EnvironmentWire;
+}
+
+/**
+ * Serves an environment of yours to clients of another protocol, such as Python trainers. It is opened before and closed after.
+ * @throws ConfigError if there is no such protocol, the port is taken, or other machines reach the server without a key
+ * @example
+ * const environment = defineEnvironment({
+ *   name: "capitals",
+ *   tasks: { train: [{ prompt: "The capital of France?", answer: "Paris" }] },
+ *   start: ({ answer }) => ({ tools: [], reward: ({ response }) => (response.includes(answer) ? 1 : 0) }),
+ * });
+ * const server = await serveEnvironment({ environment, as: "openenv", port: 0 });
+ * console.log(server.baseUrl);
+ * await server.close();
+ */
+export async function serveEnvironment({
+  environment,
+  as,
+  ...options
+}: ServeEnvironmentOptions): Promise<RunningEnvironmentServer> {
+  if (!Object.hasOwn(wires, as)) throw new ConfigError("as", as, { expected: environmentWires });
+  const { seed, rollout } = resolveConfig({});
+  const { episodeTimeoutMs, maxTurns } = rollout;
+  const settings = { ...serverDefaults, keys: [], seed, episodeTimeoutMs, maxTurns, ...options };
+  const sessions = Math.min(settings.sessions, environment.concurrency ?? settings.sessions);
+  await environment.open?.();
+  const server = await wires[as]({ ...settings, environment, sessions }).catch(async (error: unknown) => {
+    await environment.close?.();
+    throw error;
+  });
+  const close = async () => {
+    await server.close();
+    await environment.close?.();
+  };
+  return { ...server, close };
+}

@@ -1,0 +1,25 @@
+import type { Environment } from "../../../src/environments/environment.ts";
+import type { Access } from "../../../src/http/listen.ts";
+import type { HostLimits } from "./hosted.ts";
+
+/** Settings of a server of one environment. */
+export interface EnvironmentServerOptions extends Access, HostLimits {
+  readonly environment: Environment;
+  /** 0 takes any free one. */
+  readonly port: number;
+  /** Most sessions at a time. */
+  readonly sessions: number;
+  /** Time after which a silent session is closed, in milliseconds. */
+  readonly sessionMs: number;
+  /** Largest request, in bytes. */
+  readonly maxBytes: number;
+  /** Decides the draws of episodes whose client gives no seed. */
+  readonly seed: number;
+}
+
+export interface RunningEnvironmentServer {
+  readonly baseUrl: string;
+  /** Sessions that are open. */
+  sessions(): number;
+  close(): Promise<void>;
+}

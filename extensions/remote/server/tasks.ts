@@ -1,0 +1,75 @@
+import { z } from "zod";
+import { type Environment, type Split, splitsOf } from "../../../src/environments/environment.ts";
+import { parseBody, type Reply } from "../../../src/http/http.ts";
+import { Refusal } from "../../../src/http/refusal.ts";
+
+/** Most tasks that one answer lists: an environment that makes its tasks up has no end of them. */
+const mostListed = 10_000;
+
+const splitSchema = z.object({ split: z.string() });
+const indexSchema = z.object({ split: z.string(), index: z.int() });
+const rangeSchema = z.object({ split: z.string(), start: z.int().nullish(), stop: z.int().nullish() });
+
+/** Returns what a client learns of a task: its place. It is sent back to start the task. */
+function placeOf(split: Split, index: number): object {
+  return { id: `${split}/${index}`, split, index };
+}
+
+/** The names that clients know of splits; others count as validation. */
+const splitTypes = ["train", "validation", "test"];
+
+/** Task routes, which ORS and OpenEnv have in common. @returns undefined for other routes. @throws Refusal (400) for a split that is none */
+export async function taskRoute(
+  environment: Environment,
+  method: string,
+  route: string,
+  body: () => Promise<Buffer>,
+): Promise<Reply | undefined> {
+  if (method === "GET") {
+    if (route !== "splits") return undefined;
+    const json = await Promise.all(
+      splitsOf(environment).map(async (name) => {
+        const type = splitTypes.includes(name) ? name : "validation";
+        return (await environment.size(name)) > 0 ? [{ name, type }] : [];
+      }),
+    );
+    return { json: json.flat() };
+  }
+  if (route === "num_tasks") {
+    const { split } = parseBody(await body(), splitSchema);
+    const size = await sizeOf(environment, split);
+    // JSON has no infinity; the largest index that all clients can hold is the end.
+    return { json: { num_tasks: Number.isFinite(size) ? size : 2 ** 31 - 1 } };
+  }
+  if (route === "tasks") {
+    const { split } = parseBody(await body(), splitSchema);
+    const size = await sizeOf(environment, split);
+    if (size > mostListed)
+      throw new Refusal(400, `tasks of "${split}"`, size, {
+        expected: `at most ${mostListed} to list them`,
+        hint: "Use num_tasks and task, or task_range.",
+      });
+    return { json: { tasks: Array.from({ length: size }, (_, index) => placeOf(split, index)), env_name: environment.name } };
+  }
+  if (route === "task") {
+    const { split, index } = parseBody(await body(), indexSchema);
+    const size = await sizeOf(environment, split);
+    if (index < 0 || index >= size) throw new Refusal(400, "index", index, { expected: `0 to ${size - 1}` });
+    return { json: { task: placeOf(split, index) } };
+  }
+  if (route !== "task_range") return undefined;
+  const { split, start, stop } = parseBody(await body(), rangeSchema);
+  const size = await sizeOf(environment, split);
+  // As Python slices: negative places count from the end, and what is outside is left out.
+  const at = (place: number) => Math.min(place < 0 ? Math.max(size + place, 0) : place, size);
+  const [from, to] = [at(start ?? 0), at(stop ?? size)];
+  if (to - from > mostListed) throw new Refusal(400, "task_range", to - from, { expected: `at most ${mostListed} tasks` });
+  const tasks = Array.from({ length: Math.max(0, to - from) }, (_, i) => placeOf(split, from + i));
+  return { json: { tasks } };
+}
+
+async function sizeOf(environment: Environment, split: Split): Promise<number> {
+  const size = splitsOf(environment).includes(split) ? await environment.size(split) : 0;
+  if (size > 0) return size;
+  throw new Refusal(400, "split", split, { expected: splitsOf(environment) });
+}

@@ -1,0 +1,35 @@
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+import { ConfigError } from "../../../src/core/errors.ts";
+
+export type Row = Readonly<Record<string, unknown>>;
+const rowSchema = z.record(z.string(), z.unknown());
+
+/**
+ * Reads tasks that the client brings, one JSON object in each line, by their split.
+ * @throws ConfigError naming file and line
+ */
+export function readRows(files: Readonly<Record<string, string>>): ReadonlyMap<string, readonly Row[]> {
+  return new Map(Object.entries(files).map(([split, file]) => [split, readFile(file, `environment.settings.tasks.${split}`)]));
+}
+
+function readFile(file: string, setting: string): Row[] {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new ConfigError(setting, file, {
+      expected: "a file of tasks in JSONL",
+      hint: "docs/environments/remote.md tells where such files are from.",
+      cause,
+    });
+  }
+  return text.split("\n").flatMap((line, i) => {
+    if (line.trim() === "") return [];
+    try {
+      return [rowSchema.parse(JSON.parse(line))];
+    } catch (cause) {
+      throw new ConfigError(`${setting}, ${file} line ${i + 1}`, line.slice(0, 80), { expected: "a JSON object", cause });
+    }
+  });
+}

@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { ConfigError } from "../../../src/core/errors.ts";
+import { longestTimer } from "../../../src/core/timer.ts";
+
+/** Settings of every environment on another server. */
+export const remoteSettingsShape = {
+  /** Longest wait for one answer, in milliseconds. `rollout.episodeTimeoutMs` is above it. */
+  timeoutMs: z.int().min(1).max(longestTimer).default(60_000),
+  /** Largest answer, in MiB. A larger one ends the episode as a fault of the environment. */
+  maxAnswer: z.number().positive().default(16),
+  /** Characters of an answer that the model reads. */
+  maxOutput: z.int().min(1).default(20_000),
+  /** Most sessions at a time. Default `rollout.concurrency`, and less where the server refuses more. */
+  concurrency: z.int().min(1).optional(),
+  /** Name of the environment variable that holds the server's key. The key itself is never recorded. */
+  keyVariable: z.string().min(1).optional(),
+  /** System message before the environment's own prompt. */
+  system: z.string().optional(),
+  /**
+   * "return" adds all rewards up to the return of the episode. "turns" leaves each with its turn, for algorithms that use rewards of turns.
+   */
+  rewards: z.enum(["return", "turns"]).default("return"),
+  /**
+   * "require" ends an episode whose first messages differ from those of an earlier episode of the same task: a group of rollouts is compared
+   * with itself, so it has to begin alike. "ignore" leaves that to the server.
+   */
+  sameStart: z.enum(["require", "ignore"]).default("require"),
+  /**
+   * The treatment of an error that the environment raises during a step: "fault", it is a fault of the environment; "tell", the
+   * model reads it.
+   */
+  executionErrors: z.enum(["fault", "tell"]).default("fault"),
+  /** True if the same calls in the same order give the same answers in a new session: rollouts may then branch by repeating calls. */
+  replayable: z.boolean().default(false),
+};
+
+export type RemoteSettings = z.output<z.ZodObject<typeof remoteSettingsShape>>;
+
+/** The server's key. @throws ConfigError if the variable is named and empty */
+export function keyOf({ keyVariable }: Pick<RemoteSettings, "keyVariable">, variables = process.env): string | undefined {
+  if (keyVariable === undefined) return undefined;
+  const key = variables[keyVariable];
+  if (key !== undefined && key !== "") return key;
+  throw new ConfigError("environment.settings.keyVariable", keyVariable, {
+    expected: "the name of an environment variable that is set",
+    hint: `Set it before the command: ${keyVariable}=… retrograde …`,
+  });
+}

@@ -1,0 +1,122 @@
+import { z } from "zod";
+import type { Message } from "../../../src/core/messages.ts";
+
+/** Episodes of verifiers as they stream: the parts of their traces that are read here. Source: verifiers/v1/serve/delta.py, graph.py. */
+
+const textSchema = z
+  .union([z.string(), z.null(), z.undefined(), z.array(z.looseObject({ text: z.string().optional() }))])
+  .transform((content) => (typeof content === "string" ? content : (content ?? []).map(({ text }) => text ?? "").join("\n")));
+
+const messageSchema = z.looseObject({
+  role: z.enum(["system", "user", "assistant", "tool"]),
+  content: textSchema,
+  reasoning_content: z.string().nullish(),
+  tool_call_id: z.string().nullish(),
+  name: z.string().nullish(),
+  tool_calls: z.array(z.looseObject({ id: z.string(), name: z.string(), arguments: z.string() })).nullish(),
+});
+
+const nodeSchema = z.looseObject({ parent: z.int().nullish(), message: messageSchema });
+const rewardSchema = z.object({ score: z.number(), weight: z.number().default(1) });
+
+const scalarsSchema = z.looseObject({
+  rewards: z.record(z.string(), rewardSchema.nullable()).optional(),
+  metrics: z.record(z.string(), z.number().nullable()).optional(),
+  ok: z.boolean().optional(),
+  stop_condition: z.string().nullish(),
+});
+
+const errorSchema = z.looseObject({ type: z.string(), message: z.string() });
+
+const deltaSchema = z.looseObject({
+  trace: z.string(),
+  discard: z.boolean().optional(),
+  nodes: z.array(nodeSchema).optional(),
+  errors: z.array(errorSchema).optional(),
+  set: scalarsSchema.optional(),
+});
+
+export const headSchema = z.looseObject({
+  head: z.looseObject({ errors: z.array(errorSchema).default([]) }).nullish(),
+  traces: z.array(z.looseObject({ id: z.string(), nodes: z.int() })).default([]),
+});
+
+export interface Trace {
+  readonly nodes: z.output<typeof nodeSchema>[];
+  readonly errors: z.output<typeof errorSchema>[];
+  scalars: z.output<typeof scalarsSchema>;
+}
+
+/** The traces of an episode, put together as they arrive. */
+export class Assembly {
+  readonly #traces = new Map<string, Trace>();
+
+  /** @throws ZodError for a delta of another form */
+  apply(value: unknown): void {
+    const { trace: id, discard, nodes = [], errors = [], set = {} } = deltaSchema.parse(value);
+    if (discard) return void this.#traces.delete(id);
+    const trace = this.#traces.get(id) ?? { nodes: [], errors: [], scalars: {} };
+    this.#traces.set(id, trace);
+    trace.nodes.push(...nodes);
+    trace.errors.push(...errors);
+    trace.scalars = { ...trace.scalars, ...set };
+  }
+
+  /** @returns the traces in the server's order. @throws Error if one is missing or lacks nodes */
+  finish({ traces }: z.output<typeof headSchema>): Trace[] {
+    return traces.map(({ id, nodes }) => {
+      const trace = this.#traces.get(id);
+      if (trace?.nodes.length === nodes) return trace;
+      throw new Error(`trace ${id} has ${trace?.nodes.length ?? 0} of ${nodes} messages`);
+    });
+  }
+}
+
+/** The sum of the weighted rewards. A reward that was not computed counts nothing. */
+export function rewardOf({ scalars: { rewards = {} } }: Trace): number {
+  return Object.values(rewards).reduce((sum, reward) => sum + (reward === null ? 0 : reward.score * reward.weight), 0);
+}
+
+/** Rewards and metrics by their names. */
+export function scoresOf({ scalars: { rewards = {}, metrics = {} } }: Trace): Record<string, number> {
+  const all = [...Object.entries(rewards).map(([name, reward]) => [name, reward?.score] as const), ...Object.entries(metrics)];
+  return Object.fromEntries(all.filter((entry): entry is [string, number] => typeof entry[1] === "number"));
+}
+
+/** The conversation that ends in the last node, root first. */
+export function conversationOf({ nodes }: Trace): Message[] {
+  const path: Message[] = [];
+  for (let at: number | undefined | null = nodes.length - 1; at !== undefined && at !== null && at >= 0; at = nodes[at]?.parent)
+    path.unshift(messageOf(nodes[at].message));
+  return path;
+}
+
+function messageOf({
+  role,
+  content,
+  reasoning_content,
+  tool_call_id,
+  name,
+  tool_calls,
+}: z.output<typeof messageSchema>): Message {
+  if (role === "tool") return { role, name: name ?? "tool", content, ...(tool_call_id ? { callId: tool_call_id } : {}) };
+  if (role !== "assistant") return { role, content };
+  const calls = (tool_calls ?? []).map(({ id, name: tool, arguments: text }) => ({ id, name: tool, ...argumentsOf(text) }));
+  return {
+    role,
+    content,
+    ...(reasoning_content ? { reasoning: reasoning_content } : {}),
+    ...(calls.length === 0 ? {} : { toolCalls: calls }),
+  };
+}
+
+function argumentsOf(text: string): { readonly arguments: Record<string, unknown>; readonly argumentsText: string } {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      return { arguments: value as Record<string, unknown>, argumentsText: text };
+  } catch {
+    // What the model wrote is kept as text.
+  }
+  return { arguments: {}, argumentsText: text };
+}

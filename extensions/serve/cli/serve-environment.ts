@@ -1,0 +1,69 @@
+import { z } from "zod";
+import { serveEnvironmentFlags, settingsOf } from "../../../src/cli/settings.ts";
+import { ConfigError } from "../../../src/core/errors.ts";
+import { environmentOf } from "../../../src/sdk/run-environment.ts";
+import type { Screen } from "../../../src/terminal/screen.ts";
+import { resolveConfig } from "../../../src/training/config.ts";
+import { loadConfigFile } from "../../../src/training/config-file.ts";
+import { environmentWires, serveEnvironment, serverDefaults } from "../../remote/server/serve-environment.ts";
+import type { RunningEnvironmentServer } from "../../remote/server/settings.ts";
+
+const count = (least: number) => z.coerce.number().int().min(least);
+
+/** Flags of `retrograde serve --env`, checked. The rest belongs to settings. */
+const flagsSchema = z.looseObject({
+  as: z.string().optional(),
+  config: z.string().optional(),
+  host: z.string().default(serverDefaults.host),
+  port: count(0).max(65_535).default(serverDefaults.port),
+  key: z.array(z.string().min(1)).default([]),
+  maxSessions: count(1).default(serverDefaults.sessions),
+  maxBody: count(1).default(serverDefaults.maxBytes / 2 ** 20),
+  sessionTimeout: count(1).default(serverDefaults.sessionMs / 1000),
+});
+
+/**
+ * Serves an environment, a configuration file's own included, to clients of another protocol.
+ * @param keys besides those of the flags
+ * @throws ConfigError for a wire or an environment that does not exist
+ */
+export async function startEnvironmentServer(
+  flags: unknown,
+  keys: readonly string[],
+  screen: Screen,
+): Promise<RunningEnvironmentServer> {
+  const parsed = flagsSchema.safeParse(flags);
+  if (!parsed.success) {
+    const { path, message } = parsed.error.issues[0];
+    throw new ConfigError(`--${String(path[0]).replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`, undefined, {
+      expected: message,
+    });
+  }
+  const { as, host, port, key, maxSessions, maxBody, sessionTimeout } = parsed.data;
+  const wire = environmentWires.find((name) => name === as);
+  if (wire === undefined)
+    throw new ConfigError("--as", as, {
+      expected: environmentWires,
+      hint: "Say how it is served: serve --env office --as openenv.",
+    });
+  const user = await loadConfigFile(parsed.data.config);
+  const config = resolveConfig(user, settingsOf(serveEnvironmentFlags, parsed.data as Parameters<typeof settingsOf>[1]));
+  const environment = environmentOf(config, user);
+  const server = await serveEnvironment({
+    environment,
+    as: wire,
+    host,
+    port,
+    keys: [...key, ...keys],
+    sessions: maxSessions,
+    sessionMs: sessionTimeout * 1000,
+    maxBytes: maxBody * 2 ** 20,
+    seed: config.seed,
+    episodeTimeoutMs: config.rollout.episodeTimeoutMs,
+    maxTurns: config.rollout.maxTurns,
+  });
+  const shown = wire === "openenv" ? server.baseUrl.replace(/^http/, "ws") : server.baseUrl;
+  screen.line(`Environment ${environment.name} at ${server.baseUrl} (${wire}, up to ${maxSessions} sessions)`);
+  screen.line(`  here: --env ${wire}:${shown}`);
+  return server;
+}

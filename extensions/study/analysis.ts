@@ -1,0 +1,232 @@
+import { mean } from "../../src/core/mean.ts";
+import { crossedTest, pairedBySeed, type SeedsByTasks, seedsAndTasksInterval } from "../../src/statistics/clustered.ts";
+import type { Estimate } from "../../src/statistics/estimate.ts";
+import { holm } from "../../src/statistics/multiple.ts";
+import { type Axis, armsOf, type Study, seedsOf } from "./definition.ts";
+import type { CurvePoint, RunOutcome } from "./outcome.ts";
+import { plannedRuns } from "./plan.ts";
+import { chosenRate, fell, type RateResult, rateCurve, type Stability, stabilityOf, survived } from "./tuning.ts";
+
+/** Decides the random numbers of simulated intervals. */
+const intervalSeed = 1;
+
+export interface AxisResult {
+  readonly axis: Axis;
+  /** Height of the held-out curve: its area over the axis up to what every run of the world has spent, divided by that. */
+  readonly area: Estimate;
+  /** The amount that had been spent when the mean curve first reached each target; undefined if it never did. */
+  readonly targets: readonly { readonly target: number; readonly spent?: number }[];
+}
+
+/** The results of the reported runs of an arm. */
+export interface ArmResult {
+  readonly arm: string;
+  readonly title: string;
+  readonly rates: readonly RateResult[];
+  readonly rate?: number;
+  readonly stability?: Stability;
+  /** The reported seeds that have run at the rate. The rest is absent if there are none. */
+  readonly seeds: readonly number[];
+  readonly sampled?: Estimate;
+  readonly greedy?: Estimate;
+  readonly perSeed?: readonly number[];
+  readonly axes?: readonly AxisResult[];
+  readonly fell?: number;
+  readonly survived?: number;
+  readonly optimiserSteps?: number;
+  readonly toolCalls?: number;
+  readonly sampledTokens?: number;
+  /** The mean curve. */
+  readonly curve?: readonly (Record<Axis, number> & { readonly value: Estimate })[];
+}
+
+/** Second less first, on the same seeds and tasks. */
+export interface Comparison {
+  readonly first: string;
+  readonly second: string;
+  readonly outcome: string;
+  readonly seeds: number;
+  readonly tasks: number;
+  readonly difference: Estimate;
+  readonly pValue: number;
+  /** Corrected by Holm's method for all comparisons of the world. */
+  readonly corrected: number;
+  /** The smallest difference that four of five such studies would have seen, by the uncorrected test. */
+  readonly smallest: number;
+}
+
+export interface WorldResult {
+  readonly world: string;
+  readonly title: string;
+  readonly planned: { readonly tuning: number; readonly reported: number };
+  readonly done: { readonly tuning: number; readonly reported: number };
+  /** Reported runs at a rate that later tuning runs have replaced. They are kept and not counted. */
+  readonly atOtherRates: number;
+  readonly arms: readonly ArmResult[];
+  readonly comparisons: readonly Comparison[];
+}
+
+/** Computes everything that the page says of a world. */
+export function analyse(study: Study, world: string, outcomes: readonly RunOutcome[]): WorldResult {
+  const own = outcomes.filter((run) => run.world === world);
+  const tuning = own.filter(({ seed }) => study.tuningSeeds.includes(seed));
+  const reportedOf = (arm: string) => {
+    const rate = chosenRate(study, world, arm, own);
+    const seeds = seedsOf(study, world);
+    return own.filter((run) => run.arm === arm && run.rate === rate && seeds.includes(run.seed)).sort((a, b) => a.seed - b.seed);
+  };
+  const runs = new Map(armsOf(study, world).map((arm) => [arm, reportedOf(arm)]));
+  const reported = [...runs.values()].flat();
+  const common = new Map(
+    study.axes.map((axis) => [axis, Math.min(...reported.map(({ curve }) => curve[curve.length - 1][axis]))]),
+  );
+  const measured = outcomesOf(study, common);
+  return {
+    ...{ world, title: study.worlds[world].title, planned: plannedRuns(study, world) },
+    done: { tuning: tuning.length, reported: reported.length },
+    atOtherRates: own.length - tuning.length - reported.length,
+    arms: [...runs].map(([arm, own]) => armResult(study, { world, arm }, tuning, own, common)),
+    comparisons: corrected(
+      study.comparisons.flatMap(([first, second]) =>
+        measured.flatMap(({ outcome, table }) => compare(first, second, outcome, runs.get(first), runs.get(second), table)),
+      ),
+    ),
+  };
+}
+
+interface Measured {
+  readonly outcome: string;
+  /** Values of a run's tasks; undefined where it was not measured. */
+  readonly table: (run: RunOutcome) => readonly number[] | undefined;
+}
+
+/** Returns the outcomes by which arms are compared: fixed, so that the correction is of all of it. */
+function outcomesOf(study: Study, common: ReadonlyMap<Axis, number>): Measured[] {
+  return [
+    { outcome: "sampled at the end", table: ({ final }) => final.sampled },
+    { outcome: "greedy at the end", table: ({ final }) => final.greedy },
+    ...study.axes.map((axis) => ({
+      outcome: `area over ${axisWords[axis]}`,
+      table: ({ curve }: RunOutcome) => areas(curve, axis, common.get(axis) ?? 0),
+    })),
+  ];
+}
+
+export const axisWords: Readonly<Record<Axis, string>> = {
+  episodes: "episodes",
+  toolCalls: "tool calls",
+  steps: "steps",
+  sampledTokens: "sampled tokens",
+};
+
+function armResult(
+  study: Study,
+  { world, arm }: { readonly world: string; readonly arm: string },
+  tuning: readonly RunOutcome[],
+  runs: readonly RunOutcome[],
+  common: ReadonlyMap<Axis, number>,
+): ArmResult {
+  const rates = rateCurve(study, { world, arm }, tuning);
+  const result = {
+    ...{ arm, title: study.arms[arm].title, rates },
+    ...{ rate: chosenRate(study, world, arm, tuning), stability: stabilityOf(rates), seeds: runs.map(({ seed }) => seed) },
+  };
+  if (runs.length === 0) return result;
+  const tables = (of: (run: RunOutcome) => readonly number[]) => estimateOf(study, runs.map(of));
+  const greedy = runs.flatMap(({ final }) => (final.greedy === undefined ? [] : [final.greedy]));
+  const points = Math.min(...runs.map(({ curve }) => curve.length));
+  const curve = Array.from({ length: points }, (_, i) => ({
+    ...spent(runs.map((run) => run.curve[i])),
+    value: tables((run) => run.curve[i].values),
+  }));
+  const last = spent(runs.map((run) => run.curve[run.curve.length - 1]));
+  return {
+    ...result,
+    ...{ sampled: tables(({ final }) => final.sampled), perSeed: runs.map(({ final }) => mean(final.sampled)), curve },
+    ...(greedy.length === runs.length ? { greedy: estimateOf(study, greedy) } : {}),
+    axes: study.axes.map((axis) => ({
+      axis,
+      area: tables((run) => areas(run.curve, axis, common.get(axis) ?? 0)),
+      targets: study.targets.map((target) => ({ target, spent: firstReached(curve, axis, target) })),
+    })),
+    ...{ fell: runs.filter(fell).length, survived: runs.filter(survived).length },
+    optimiserSteps: mean(runs.map((run) => run.optimiserSteps / run.curve[run.curve.length - 1].steps)),
+    ...{ toolCalls: last.toolCalls, sampledTokens: last.sampledTokens },
+  };
+}
+
+function spent(points: readonly CurvePoint[]): Record<Axis, number> {
+  const of = (axis: Axis) => mean(points.map((point) => point[axis]));
+  return { steps: of("steps"), episodes: of("episodes"), toolCalls: of("toolCalls"), sampledTokens: of("sampledTokens") };
+}
+
+function estimateOf({ measure }: Study, table: SeedsByTasks): Estimate {
+  return seedsAndTasksInterval(table, { seed: intervalSeed, ...(measure === "success" ? { range: [0, 1] as const } : {}) });
+}
+
+/**
+ * Returns, for each task, the mean height of its curve over an axis: trapezia between evaluations, up to an amount that every run has spent.
+ * @param until > 0; the curve is cut there, on a straight line between evaluations
+ */
+export function areas(curve: readonly CurvePoint[], axis: Axis, until: number): number[] {
+  return curve[0].values.map((_, task) => {
+    let area = 0;
+    for (let i = 1; i < curve.length; i++) {
+      const [from, to] = [curve[i - 1], curve[i]];
+      const width = to[axis] - from[axis];
+      const share = width > 0 ? Math.min(1, Math.max(0, (until - from[axis]) / width)) : 0;
+      const reached = from.values[task] + share * (to.values[task] - from.values[task]);
+      area += (share * width * (from.values[task] + reached)) / 2;
+    }
+    return until > 0 ? area / until : curve[0].values[task];
+  });
+}
+
+/** Returns what was spent where a curve first reaches a value, on straight lines between its points. */
+export function firstReached(
+  curve: readonly (Record<Axis, number> & { readonly value: Estimate })[],
+  axis: Axis,
+  target: number,
+): number | undefined {
+  const at = curve.findIndex(({ value }) => value.mean >= target);
+  if (at <= 0) return at === 0 ? curve[0][axis] : undefined;
+  const [from, to] = [curve[at - 1], curve[at]];
+  const share = (target - from.value.mean) / (to.value.mean - from.value.mean);
+  return from[axis] + share * (to[axis] - from[axis]);
+}
+
+/** Compares two arms on the seeds that both have; nothing where they share fewer than two. */
+function compare(
+  first: string,
+  second: string,
+  outcome: string,
+  a: readonly RunOutcome[] = [],
+  b: readonly RunOutcome[] = [],
+  table: Measured["table"],
+): Omit<Comparison, "corrected">[] {
+  const pairs = a.flatMap((run) => {
+    const other = b.find(({ seed }) => seed === run.seed);
+    const [from, to] = [table(run), other && table(other)];
+    return from === undefined || to === undefined ? [] : [[from, to] as const];
+  });
+  if (pairs.length < 2) return [];
+  const differences = pairedBySeed(
+    pairs.map(([from]) => from),
+    pairs.map(([, to]) => to),
+  );
+  const { difference, pValue, smallest } = crossedTest(differences);
+  // Student's t with a degree of freedom or two reaches beyond what values can differ by.
+  const bound = Math.max(1, ...differences.flat().map(Math.abs));
+  return [
+    {
+      ...{ first, second, outcome, seeds: pairs.length, tasks: differences[0].length, pValue },
+      difference: { ...difference, low: Math.max(-bound, difference.low), high: Math.min(bound, difference.high) },
+      smallest: Math.min(bound, smallest),
+    },
+  ];
+}
+
+function corrected(comparisons: readonly Omit<Comparison, "corrected">[]): Comparison[] {
+  const adjusted = holm(comparisons.map(({ pValue }) => pValue));
+  return comparisons.map((comparison, i) => ({ ...comparison, corrected: adjusted[i] }));
+}

@@ -1,0 +1,157 @@
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { ConfigError } from "../../../src/core/errors.ts";
+import { mean } from "../../../src/core/mean.ts";
+import { withLock } from "../../../src/files/lock.ts";
+import { count, duration, percent } from "../../../src/terminal/format.ts";
+import { interruptedExitCode, listenForInterrupt } from "../../../src/terminal/interrupt.ts";
+import type { Screen } from "../../../src/terminal/screen.ts";
+import { loadModule } from "../../../src/training/config-file.ts";
+import { parseStudy, type RunKey, type Study } from "../definition.ts";
+import { estimate, estimateLines } from "../estimate.ts";
+import { executeRun } from "../execute.ts";
+import type { RunOutcome } from "../outcome.ts";
+import { checkPart, openRuns, type Part, remaining, runId, runOf } from "../plan.ts";
+import { readOutcomes } from "../store.ts";
+import { writeStudy } from "../write.ts";
+
+export interface StudyFlags {
+  readonly dryRun?: boolean;
+  readonly report?: boolean;
+  readonly keep?: boolean;
+  readonly out?: string;
+  readonly jobs?: string;
+  readonly worlds?: string;
+  readonly arms?: string;
+  readonly rates?: string;
+  readonly seeds?: string;
+  readonly tuningSeeds?: string;
+  /** One run, in this process: how a study starts its processes. */
+  readonly run?: string;
+}
+
+/** Does what is left of a study, or of the part that is asked for, and writes its results. @returns the exit code */
+export async function studyCommand(name: string, flags: StudyFlags, screen: Screen): Promise<number> {
+  const { file, id } = fileOf(name);
+  const study = parseStudy(id, await loadModule(resolve(file)));
+  const folder = flags.out ?? file.replace(/\.[cm]?[jt]s$/, "");
+  const part = partOf(flags);
+  checkPart(study, part);
+  if (flags.run !== undefined) return oneRun(study, runOf(study, flags.run), folder, flags, screen);
+  const jobs = wholeNumber("--jobs", flags.jobs) ?? 1;
+  if (flags.dryRun === true) {
+    for (const line of estimateLines(study, readOutcomes(study, folder), part, jobs)) screen.line(line);
+    return 0;
+  }
+  if (flags.report !== true) {
+    const lock = join(folder, ".lock");
+    const busy = () => screen.line(`Another process works on ${folder}; waiting for it.`);
+    const finished = await withLock(lock, busy, () =>
+      allRuns(study, { file, folder, part, jobs, keep: flags.keep === true }, screen),
+    );
+    if (!finished) return interruptedExitCode;
+  }
+  for (const path of writeStudy(study, folder, `npx retrograde study ${name}`)) screen.line(path);
+  return 0;
+}
+
+async function oneRun(study: Study, key: RunKey, folder: string, { keep }: StudyFlags, screen: Screen): Promise<number> {
+  const interrupt = listenForInterrupt(() => {});
+  try {
+    const outcome = await executeRun(study, key, folder, { keep, signal: interrupt.signal });
+    screen.line(`${runId(key).padEnd(40)} ${outcomeWords(outcome)}`);
+    return 0;
+  } catch (error) {
+    if (interrupt.signal.aborted) return interruptedExitCode;
+    throw error;
+  } finally {
+    interrupt.release();
+  }
+}
+
+function outcomeWords({ curve, final, cpuSeconds, collapsed }: RunOutcome): string {
+  if (collapsed !== undefined) return `collapsed: ${collapsed}`;
+  return `${curve.map(({ values }) => percent(mean(values))).join("  ")}   end ${percent(mean(final.sampled))}   ${duration(cpuSeconds)}`;
+}
+
+interface Work {
+  readonly file: string;
+  readonly folder: string;
+  readonly part: Part;
+  readonly jobs: number;
+  readonly keep: boolean;
+}
+
+/** Keeps `work.jobs` processes at work until nothing of the part is left. @returns false if it was interrupted */
+async function allRuns(study: Study, work: Work, screen: Screen): Promise<boolean> {
+  const interrupt = listenForInterrupt(() => screen.line("Stopping: finished steps are kept. The same command continues."));
+  const running = new Map<string, Promise<void>>();
+  try {
+    for (;;) {
+      const outcomes = readOutcomes(study, work.folder);
+      const left = remaining(study, outcomes, work.part).reduce((sum, { runs }) => sum + runs, 0);
+      const next = openRuns(study, outcomes, work.part).find((key) => !running.has(runId(key)));
+      if (running.size < work.jobs && next !== undefined && !interrupt.signal.aborted) {
+        const id = runId(next);
+        screen.line(`${count(left)} runs left, about ${duration(estimate(study, outcomes, work.part, work.jobs))}: ${id}`);
+        running.set(
+          id,
+          start(id, work, interrupt.signal).finally(() => running.delete(id)),
+        );
+      } else if (running.size > 0) await Promise.race(running.values());
+      else return !interrupt.signal.aborted;
+    }
+  } finally {
+    await Promise.allSettled(running.values());
+    interrupt.release();
+  }
+}
+
+/** A process of its own for each run: memory is given back, and runs cannot disturb each other. */
+function start(id: string, { file, folder, keep }: Work, signal: AbortSignal): Promise<void> {
+  const args = [process.argv[1], "study", file, "--run", id, "--out", folder, ...(keep ? ["--keep"] : [])];
+  const child = spawn(process.execPath, [...process.execArgv, ...args], { stdio: "inherit" });
+  const stop = () => child.kill("SIGINT");
+  signal.addEventListener("abort", stop);
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("exit", (code) => {
+      signal.removeEventListener("abort", stop);
+      if (code === 0 || signal.aborted) resolve();
+      else reject(new Error(`The run ${id} ended with exit code ${code}. What other runs have finished is kept.`));
+    });
+  });
+}
+
+/** A study by its name in `studies/`, or by its file. */
+function fileOf(name: string): { readonly file: string; readonly id: string } {
+  const candidates = /\.[cm]?[jt]s$/.test(name)
+    ? [name]
+    : ["ts", "mts", "js", "mjs"].map((end) => join("studies", `${name}.${end}`));
+  const file = candidates.find((path) => existsSync(path));
+  if (file === undefined)
+    throw new ConfigError("study", name, {
+      expected: `the name of a file in ${resolve("studies")}, or the path of one`,
+      hint: "Run it in the folder that has studies/.",
+    });
+  return { file, id: basename(file).replace(/\.[cm]?[jt]s$/, "") };
+}
+
+function partOf({ worlds, arms, rates, seeds, tuningSeeds }: StudyFlags): Part {
+  return {
+    worlds: worlds?.split(","),
+    arms: arms?.split(","),
+    rates: rates?.split(",").map(Number),
+    seeds: wholeNumber("--seeds", seeds),
+    tuningSeeds: wholeNumber("--tuning-seeds", tuningSeeds),
+  };
+}
+
+function wholeNumber(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 0 || (flag === "--jobs" && value < 1))
+    throw new ConfigError(flag, text, { expected: "a whole number" });
+  return value;
+}

@@ -1,0 +1,153 @@
+import { z } from "zod";
+import { parseSettings } from "../../src/core/settings.ts";
+import { resolveConfig, type TrainingConfig, type UserConfig } from "../../src/training/config.ts";
+
+const name = z.string().regex(/^[a-z0-9][a-z0-9-]*$/, "a name of small letters, digits and hyphens");
+const settings = z.record(z.string(), z.unknown());
+const texts = z.array(z.string()).default([]);
+const seeds = z.array(z.int()).min(1);
+const rates = z.array(z.number().positive()).min(1);
+const firstSeed = 1;
+
+const world = z.strictObject({
+  title: z.string(),
+  /** The purpose of the world, in a sentence or two. */
+  about: z.string(),
+  /** Settings of every run in it. */
+  config: settings,
+  /** Seconds that one run takes on one idle core, as measured. Decides the estimate of `--dry-run` alone. */
+  secondsPerRun: z.number().positive(),
+  /** Reported seeds, where the world is too slow for all of the study's. */
+  seeds: seeds.optional(),
+  /** Learning rates of its own, where the study's do not fit the length of its episodes. */
+  rates: rates.optional(),
+  /** Why no run of it can start yet. Its runs are planned and listed, and none is started. */
+  pending: z.string().optional(),
+});
+
+const arm = z.strictObject({
+  title: z.string(),
+  /** Settings above those of the world. */
+  config: settings,
+  /** Worlds that it runs in. Default: all. */
+  worlds: z.array(name).min(1).optional(),
+});
+
+/** Sums that a curve can be drawn over: what training had spent when it was evaluated. */
+export const axes = ["episodes", "toolCalls", "steps", "sampledTokens"] as const;
+export type Axis = (typeof axes)[number];
+
+const studySchema = z
+  .strictObject({
+    title: z.string(),
+    /** The question that the study asks, fixed before the first run. */
+    question: z.string(),
+    /** Paragraphs of the page, above the results. */
+    about: texts,
+    /** The things that the study cannot say. */
+    limitations: texts,
+    /** The page, from the folder that the command runs in. Default: README.md beside the results. */
+    page: z.string().optional(),
+    worlds: z.record(name, world),
+    arms: z.record(name, arm),
+    /** Learning rates that every arm is tried at. */
+    rates,
+    /** Seeds of the runs by which each arm's rate is chosen, on the split `validation`. */
+    tuningSeeds: seeds.default([101, 102]),
+    /** Seeds of the runs that are reported, on the split `test`. */
+    seeds: seeds.default(Array.from({ length: 10 }, (_, i) => firstSeed + i)),
+    /** The measure of an episode that is its held-out value. */
+    measure: z.enum(["success", "reward"]).default("success"),
+    /** The axes over which curves are drawn and their areas taken. */
+    axes: z.array(z.enum(axes)).min(1).default(["episodes"]),
+    /** Values whose first crossing on a curve is reported, all of them. */
+    targets: z.array(z.number()).default([]),
+    /** Pairs of arms that are compared, the second less the first. The p-values of all of a world are corrected together. */
+    comparisons: z.array(z.tuple([name, name])).min(1),
+  })
+  .superRefine((study, context) => {
+    const wrong = (path: (string | number)[], message: string) => context.addIssue({ code: "custom", path, message });
+    const shared = study.seeds.filter((seed) => study.tuningSeeds.includes(seed));
+    if (shared.length > 0) wrong(["tuningSeeds"], `none of the reported seeds (${shared.join(", ")} is both)`);
+    for (const [i, pair] of study.comparisons.entries())
+      for (const [j, id] of pair.entries()) if (!(id in study.arms)) wrong(["comparisons", i, j], "the name of an arm");
+    for (const [id, { worlds = [] }] of Object.entries(study.arms))
+      for (const [i, known] of worlds.entries())
+        if (!(known in study.worlds)) wrong(["arms", id, "worlds", i], "the name of a world");
+  });
+
+export type Study = z.output<typeof studySchema> & { readonly name: string };
+
+/** The default export of a file in `studies/`: its worlds and arms with settings as a configuration file has them. */
+export type StudyDefinition = Omit<z.input<typeof studySchema>, "worlds" | "arms"> & {
+  readonly worlds: Readonly<Record<string, Omit<z.input<typeof world>, "config"> & { readonly config: UserConfig }>>;
+  readonly arms: Readonly<Record<string, Omit<z.input<typeof arm>, "config"> & { readonly config: UserConfig }>>;
+};
+
+/**
+ * Checks a study: its own form, and the configuration of every arm in every world.
+ * @throws ConfigError naming the first setting that is wrong
+ */
+export function parseStudy(id: string, exported: unknown): Study {
+  const study = { name: id, ...parseSettings(studySchema, exported) };
+  for (const world of Object.keys(study.worlds))
+    for (const arm of armsOf(study, world)) configOf(study, { world, arm, rate: ratesOf(study, world)[0], seed: study.seeds[0] });
+  return study;
+}
+
+/** The properties that distinguish the runs of a study. */
+export interface RunKey {
+  readonly world: string;
+  readonly arm: string;
+  readonly rate: number;
+  readonly seed: number;
+}
+
+/** Returns the arms that run in a world, in the order of the study. */
+export function armsOf(study: Study, world: string): string[] {
+  return Object.keys(study.arms).filter((arm) => study.arms[arm].worlds?.includes(world) ?? true);
+}
+
+/** Returns the learning rates that every arm is tried at in a world. */
+export function ratesOf(study: Study, world: string): readonly number[] {
+  return study.worlds[world].rates ?? study.rates;
+}
+
+/** Returns the reported seeds of a world. */
+export function seedsOf(study: Study, world: string): readonly number[] {
+  return study.worlds[world].seeds ?? study.seeds;
+}
+
+/** True if a run serves to choose a rate. */
+export function isTuning(study: Study, { seed }: Pick<RunKey, "seed">): boolean {
+  return study.tuningSeeds.includes(seed);
+}
+
+/**
+ * Returns the settings of a run as they were written: the world's, the arm's above them, then rate, seed and the split that it is measured on.
+ * Tuning runs are evaluated on `validation` without greedy attempts, reported ones on `test`.
+ */
+export function settingsOf(study: Study, key: RunKey): readonly [UserConfig, UserConfig] {
+  const split = isTuning(study, key) ? "validation" : "test";
+  const own = {
+    seed: key.seed,
+    optimizer: { learningRate: key.rate },
+    evaluation: { split, during: { split }, ...(isTuning(study, key) ? { greedy: false } : {}) },
+  };
+  return [study.worlds[key.world].config as UserConfig, merged(study.arms[key.arm].config, own) as UserConfig];
+}
+
+/** Returns the resolved configuration of a run, without its folder. @throws ConfigError naming the first setting that is wrong */
+export function configOf(study: Study, key: RunKey): TrainingConfig {
+  return resolveConfig(...settingsOf(study, key));
+}
+
+function merged(below: unknown, above: unknown): unknown {
+  if (!isRecord(below) || !isRecord(above)) return above ?? below;
+  const keys = new Set([...Object.keys(below), ...Object.keys(above)]);
+  return Object.fromEntries([...keys].map((key) => [key, merged(below[key], above[key])]));
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

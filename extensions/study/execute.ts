@@ -1,0 +1,52 @@
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { EngineError } from "../../src/core/errors.ts";
+import { layout, runsFolder } from "../../src/runs/layout.ts";
+import { packageVersion, requireSameRun } from "../../src/runs/write.ts";
+import { planRun, runPlan, type TrainOptions } from "../../src/sdk/train.ts";
+import { resolveConfig } from "../../src/training/config.ts";
+import { configOf, type RunKey, type Study, settingsOf } from "./definition.ts";
+import { outcomeOf, type RunOutcome } from "./outcome.ts";
+import { runId } from "./plan.ts";
+import { planHash, writeOutcome } from "./store.ts";
+
+/** Where the runs of a study train: outside of its results, since their trajectories are large. */
+export function trainingFolder(study: Study, key: RunKey): string {
+  return join(runsFolder, `study-${study.name}`, runId(key));
+}
+
+/**
+ * Trains one run of a study, or continues it where it was interrupted, and keeps its outcome. The run's folder is removed then.
+ * @param folder of the study's results
+ * @param keep leaves the run's folder, with its trajectories and its model
+ * @throws RunError when interrupted. An EngineError is an outcome: the run collapsed.
+ */
+export async function executeRun(
+  study: Study,
+  key: RunKey,
+  folder: string,
+  { keep = false, ...options }: TrainOptions & { readonly keep?: boolean } = {},
+): Promise<RunOutcome> {
+  const out = trainingFolder(study, key);
+  const resume = existsSync(layout.run(out));
+  const [below, above] = settingsOf(study, key);
+  if (resume) requireSameRun(out, resolveConfig(below, { ...above, out }));
+  const plan = await planRun(resume ? { out } : below, resume ? { resume } : { flags: { ...above, out } });
+  const started = process.cpuUsage();
+  let collapsed: string | undefined;
+  try {
+    await runPlan(plan, options);
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    collapsed = error.message;
+  }
+  const { user, system } = process.cpuUsage(started);
+  const outcome = outcomeOf(out, {
+    ...{ study, key, plan: planHash(study, key), version: packageVersion(), steps: configOf(study, key).steps },
+    cpuSeconds: (user + system) / 1e6,
+    ...(collapsed === undefined ? {} : { collapsed }),
+  });
+  writeOutcome(folder, outcome);
+  if (!keep) rmSync(out, { recursive: true, force: true });
+  return outcome;
+}

@@ -1,0 +1,98 @@
+import { legend, polyline, round, svg, text } from "../../src/plot/svg.ts";
+import { type ArmResult, axisWords, type WorldResult } from "./analysis.ts";
+import { type Axis, ratesOf, type Study } from "./definition.ts";
+
+const colours = [
+  "#1b6ca8",
+  "#d9822b",
+  "#444444",
+  "#2a9d5c",
+  "#8e44ad",
+  "#c0392b",
+  "#16a085",
+  "#999999",
+  "#b8860b",
+  "#e377c2",
+  "#17becf",
+];
+const [left, top, plotWidth, plotHeight] = [50, 40, 460, 300];
+
+/** Held-out value over what training has spent: the mean over seeds, and in a lighter colour its interval. */
+export function curvesSvg(study: Study, { title, arms }: WorldResult, axis: Axis): string {
+  const drawn = arms.filter(({ curve }) => curve !== undefined);
+  const most = Math.max(1, ...drawn.flatMap(({ curve = [] }) => curve.map((point) => point[axis])));
+  const x = (spent: number) => left + (spent / most) * plotWidth;
+  const y = scaleOf(drawn.flatMap(({ curve = [] }) => curve.map(({ value }) => value.high)));
+  const words = `${title}: held-out ${study.measure} over ${axisWords[axis]}`;
+  return frame(words, drawn, y, `${axisWords[axis]}; bands: 95 % over seeds and tasks`, [
+    ...[0, 0.25, 0.5, 0.75, 1].map((share) =>
+      text(x(share * most), top + plotHeight + 18, Math.round(share * most).toLocaleString("en-US"), "middle"),
+    ),
+    ...drawn.map(({ curve = [] }, i) => {
+      const edge = [
+        ...curve.map((point) => `${round(x(point[axis]))},${round(y.at(point.value.high))}`),
+        ...curve.toReversed().map((point) => `${round(x(point[axis]))},${round(y.at(point.value.low))}`),
+      ];
+      return `<polygon points="${edge.join(" ")}" fill="${colourOf(i)}" fill-opacity="0.1"/>`;
+    }),
+    ...drawn.map(({ curve = [] }, i) =>
+      polyline(
+        curve.map((point) => [x(point[axis]), y.at(point.value.mean)] as const),
+        colourOf(i),
+      ),
+    ),
+  ]);
+}
+
+/** The value at the end of the tuning runs over learning rates, on a logarithmic axis. A ring marks rates at which not all runs survived. */
+export function ratesSvg(study: Study, { world, title, arms }: WorldResult): string {
+  const all = ratesOf(study, world);
+  const drawn = arms.filter(({ rates }) => rates.length > 0);
+  const [low, high] = [Math.log(Math.min(...all)), Math.log(Math.max(...all))];
+  const x = (rate: number) => left + 20 + (high > low ? (Math.log(rate) - low) / (high - low) : 0.5) * (plotWidth - 40);
+  const y = scaleOf(drawn.flatMap(({ rates }) => rates.map(({ final }) => final)));
+  return frame(`${title}: ${study.measure} at the end of tuning runs`, drawn, y, "learning rate; rings: not all runs survived", [
+    ...all.map((rate) => text(x(rate), top + plotHeight + 18, String(rate), "middle")),
+    ...drawn.flatMap(({ rates }, i) => [
+      polyline(
+        rates.map(({ rate, final }) => [x(rate), y.at(final)] as const),
+        colourOf(i),
+      ),
+      ...rates.map(({ rate, final, survived, runs }) => {
+        const fill = survived === runs ? colourOf(i) : "#ffffff";
+        return `<circle cx="${round(x(rate))}" cy="${round(y.at(final))}" r="4" fill="${fill}" stroke="${colourOf(i)}" stroke-width="2"/>`;
+      }),
+    ]),
+  ]);
+}
+
+interface Scale {
+  readonly ticks: readonly number[];
+  at(value: number): number;
+}
+
+function scaleOf(values: readonly number[]): Scale {
+  const highest = Math.max(0.1, Math.ceil(Math.max(0, ...values) * 10) / 10);
+  return {
+    ticks: Array.from({ length: Math.round(highest * 10) + 1 }, (_, i) => i / 10),
+    at: (value) => top + plotHeight * (1 - Math.max(0, value) / highest),
+  };
+}
+
+function frame(title: string, arms: readonly ArmResult[], y: Scale, below: string, parts: readonly string[]): string {
+  const height = Math.max(top + plotHeight + 60, top + arms.length * 22 + 20);
+  return svg(left + plotWidth + 270, height, title, [
+    text(left, 22, title),
+    ...y.ticks.flatMap((tick) => [
+      `<line x1="${left}" x2="${left + plotWidth}" y1="${round(y.at(tick))}" y2="${round(y.at(tick))}" stroke="#dddddd"/>`,
+      text(left - 8, y.at(tick) + 4, tick.toFixed(1), "end"),
+    ]),
+    text(left, top + plotHeight + 40, below),
+    ...parts,
+    ...arms.map(({ title }, i) => legend(left + plotWidth + 20, top + i * 22, colourOf(i), title)),
+  ]);
+}
+
+function colourOf(i: number): string {
+  return colours[i % colours.length];
+}

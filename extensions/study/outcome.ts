@@ -1,0 +1,105 @@
+import { z } from "zod";
+import type { Trajectory } from "../../src/core/trajectory.ts";
+import { readEpisodes, readEvaluations, readMetrics, readSummary, readTimings } from "../../src/runs/read.ts";
+import type { EvaluationRecord } from "../../src/runs/records.ts";
+import { outcomesOf } from "../../src/training/evaluation/compare.ts";
+import type { Axis, RunKey, Study } from "./definition.ts";
+
+/** Values of tasks, in the order of the tasks: the mean over the attempts at each. */
+const values = z.array(z.number());
+
+const pointSchema = z.object({
+  /** The spending of training by then: steps, episodes, tool calls and sampled tokens. */
+  steps: z.int(),
+  episodes: z.int(),
+  toolCalls: z.number(),
+  sampledTokens: z.number(),
+  /** Sampled attempts, one at each task, at the first tasks of the split: the same number at every point of all runs. */
+  values,
+});
+
+/** The record that is kept of a run: one small file each, from which everything else is computed. */
+export const runOutcomeSchema = z.object({
+  world: z.string(),
+  arm: z.string(),
+  rate: z.number(),
+  seed: z.int(),
+  /** SHA-256 of the settings as they were written: an outcome of other settings is not of this plan. */
+  plan: z.string(),
+  /** The version of the package, and of Node. */
+  version: z.string(),
+  node: z.string(),
+  /** The held-out curve, from the start to the end. */
+  curve: z.array(pointSchema),
+  /** At the end, of all tasks. Tuning runs have no greedy attempts. */
+  final: z.object({ sampled: values, greedy: values.optional() }),
+  /** Optimiser steps in all. */
+  optimiserSteps: z.number(),
+  /** Processor time of the process that trained, in seconds; it covers the last process only where a run was continued. */
+  cpuSeconds: z.number(),
+  /** The engine's error where the run ended by one, as by numbers that are not finite. It then counts as 0 at all tasks from there on. */
+  collapsed: z.string().optional(),
+});
+export type RunOutcome = z.infer<typeof runOutcomeSchema>;
+export type CurvePoint = z.infer<typeof pointSchema>;
+
+export interface OutcomeContext {
+  readonly study: Study;
+  readonly key: RunKey;
+  readonly plan: string;
+  readonly version: string;
+  readonly cpuSeconds: number;
+  /** Steps and tasks that the configuration asks for. */
+  readonly steps: number;
+  readonly collapsed?: string;
+}
+
+/**
+ * Reads what a run folder says. A run that collapsed has 0 at all tasks from its last step on.
+ * @throws RunError where a file of it is damaged
+ */
+export function outcomeOf(folder: string, { study, key, steps, cpuSeconds, ...context }: OutcomeContext): RunOutcome {
+  const spent = spending(folder);
+  const evaluations = readEvaluations(folder);
+  const valuesOf = (record: EvaluationRecord) => taskValues(readEpisodes(folder, record), study.measure);
+  const sampled = evaluations.filter(({ decoding }) => decoding === "sampled").sort((a, b) => a.step - b.step);
+  const curveTasks = Math.min(...sampled.map(({ tasks }) => tasks));
+  const points = sampled.map((record) => ({ ...spent(record.step), values: valuesOf(record).slice(0, curveTasks) }));
+  const nothing = { ...spent(steps), steps, values: new Array<number>(curveTasks).fill(0) };
+  const finalOf = (decoding: EvaluationRecord["decoding"]) => {
+    const of = (when: EvaluationRecord["when"]) => evaluations.find((one) => one.when === when && one.decoding === decoding);
+    const [before, after] = [of("before"), of("after")];
+    return after !== undefined ? valuesOf(after) : before && valuesOf(before).map(() => 0);
+  };
+  const greedy = finalOf("greedy");
+  return {
+    ...key,
+    ...context,
+    node: process.versions.node,
+    curve: readSummary(folder) !== undefined ? points : [...points, nothing],
+    final: { sampled: finalOf("sampled") ?? [], ...(greedy === undefined ? {} : { greedy }) },
+    optimiserSteps: total(readMetrics(folder).map(({ metrics }) => metrics.optimiserSteps)),
+    cpuSeconds: Math.round(cpuSeconds * 10) / 10,
+  };
+}
+
+/** Returns a function from a number of steps to what training had spent after them, evaluations left out. */
+function spending(folder: string): (steps: number) => Record<Axis, number> {
+  const metrics = readMetrics(folder).map((record) => record.metrics);
+  const timings = readTimings(folder);
+  return (steps) => ({
+    steps,
+    episodes: total(metrics.slice(0, steps).map(({ episodes }) => episodes)),
+    toolCalls: total(metrics.slice(0, steps).map(({ toolCalls }) => toolCalls)),
+    sampledTokens: total(timings.slice(0, steps).map(({ sampledTokens }) => sampledTokens)),
+  });
+}
+
+function total(counts: readonly (number | null | undefined)[]): number {
+  return counts.reduce<number>((sum, count) => sum + (count ?? 0), 0);
+}
+
+/** The mean of each task's attempts, tasks in the order in which they were played, to four digits. */
+function taskValues(episodes: readonly Trajectory[], measure: Study["measure"]): number[] {
+  return outcomesOf(episodes)[measure].map((value) => Math.round(value * 1e4) / 1e4);
+}

@@ -1,0 +1,215 @@
+import type { Estimate } from "../../src/statistics/estimate.ts";
+import { type ArmResult, axisWords, type Comparison, type WorldResult } from "./analysis.ts";
+import { ratesOf, type Study } from "./definition.ts";
+import { fallOf, goodWithin, rivalRate } from "./tuning.ts";
+
+export interface PageParts {
+  readonly study: Study;
+  readonly worlds: readonly WorldResult[];
+  /** Links from the page: of the folder with the results, and of each world's figures. */
+  readonly results: string;
+  readonly figures: ReadonlyMap<string, readonly string[]>;
+  /** The command that does what is missing. */
+  readonly command: string;
+}
+
+/** Writes a study's page. Every number in it is computed from the outcomes, so that text and results cannot part. */
+export function pageLines({ study, worlds, results, figures, command }: PageParts): string[] {
+  return [
+    `# ${study.title}`,
+    "",
+    `*Written by \`${command} --report\` from the runs in [\`${results}\`](${results}). Edits are lost.*`,
+    "",
+    study.question,
+    "",
+    ...study.about.flatMap((paragraph) => [paragraph, ""]),
+    "## State",
+    "",
+    ...worlds.map((world) => `- ${stateOf(study, world)}`),
+    "",
+    ...worlds.filter(({ done }) => done.tuning > 0).flatMap((world) => worldLines(study, world, figures.get(world.world) ?? [])),
+    "## How to read the tables",
+    "",
+    ...explanations(study).map((line) => `- ${line}`),
+    "",
+    "## Limitations",
+    "",
+    ...study.limitations.map((line) => `- ${line}`),
+    "",
+    "## How to reproduce",
+    "",
+    `    ${command} --dry-run     # arms, runs, hours`,
+    `    ${command}               # what is missing; the same command continues`,
+    `    ${command} --report      # this page from the runs that are there`,
+    "",
+    `Data: \`${results}/outcomes\` has a file for each run with the value of every task, \`runs.csv\` a line for each, \`results.json\` what this page says.`,
+    "",
+  ];
+}
+
+function stateOf(study: Study, { world, title, planned, done, atOtherRates, arms }: WorldResult): string {
+  const { about, pending } = study.worlds[world];
+  const rates = new Set(arms.flatMap((arm) => arm.rates.map(({ rate }) => rate)));
+  const untried = ratesOf(study, world).filter((rate) => !rates.has(rate));
+  const empty = arms.filter(({ rates }) => rates.length === 0).map(({ title }) => title);
+  return [
+    `**${title}.** ${about}`,
+    pending === undefined ? "" : `${done.tuning + done.reported === 0 ? "Not started" : "No more can start"}: ${pending}`,
+    `${done.tuning + done.reported} of ${planned.tuning + planned.reported} planned runs are done: ` +
+      `${done.tuning} of ${planned.tuning} that choose rates, ${done.reported} of ${planned.reported} that are reported.`,
+    done.tuning > 0 && untried.length > 0 ? `Not tried at any arm: the learning rates ${untried.join(", ")}.` : "",
+    done.tuning > 0 && empty.length > 0 ? `Without any run: ${empty.join("; ")}.` : "",
+    atOtherRates > 0 ? `${atOtherRates} more ran at rates that are no longer the chosen ones; they are not counted.` : "",
+  ]
+    .filter((sentence) => sentence !== "")
+    .join(" ");
+}
+
+function worldLines(study: Study, world: WorldResult, figures: readonly string[]): string[] {
+  const reported = world.arms.filter(({ sampled }) => sampled !== undefined);
+  return [
+    `## Results in ${world.title}`,
+    "",
+    ...figures.flatMap((figure) => [`![${world.title}](${figure})`, ""]),
+    ...(reported.length === 0 ? ["No reported run is done.", ""] : [...armTable(study, reported), ""]),
+    ...targetTables(study, reported),
+    "### Learning rates",
+    "",
+    ...rateTable(ratesOf(study, world.world), world.arms),
+    "",
+    ...rivalLines(world.arms),
+    "### Comparisons",
+    "",
+    ...comparisonLines(study, world),
+    "",
+  ];
+}
+
+function armTable(study: Study, arms: readonly ArmResult[]): string[] {
+  const areas = study.axes.map((axis) => `area over ${axisWords[axis]}`);
+  return table([
+    ["arm", "rate", "seeds", "at the start", "sampled", "greedy", ...areas, "fell", "survived", "optimiser steps a batch"],
+    ...arms.map((arm) => [
+      arm.title,
+      String(arm.rate),
+      String(arm.seeds.length),
+      interval(arm.curve?.[0].value),
+      interval(arm.sampled),
+      interval(arm.greedy),
+      ...(arm.axes ?? []).map(({ area }) => interval(area)),
+      `${arm.fell} of ${arm.seeds.length}`,
+      `${arm.survived} of ${arm.seeds.length}`,
+      (arm.optimiserSteps ?? 0).toFixed(1),
+    ]),
+  ]);
+}
+
+function targetTables(study: Study, arms: readonly ArmResult[]): string[] {
+  if (study.targets.length === 0 || arms.length === 0) return [];
+  return study.axes.flatMap((axis) => [
+    `### ${capital(axisWords[axis])} until a held-out value`,
+    "",
+    ...table([
+      ["arm", ...study.targets.map(String)],
+      ...arms.map((arm) => [
+        arm.title,
+        ...(arm.axes?.find((result) => result.axis === axis)?.targets ?? []).map(({ spent }) =>
+          spent === undefined ? "never" : Math.round(spent).toLocaleString("en-US"),
+        ),
+      ]),
+    ]),
+    "",
+  ]);
+}
+
+function rateTable(all: readonly number[], arms: readonly ArmResult[]): string[] {
+  const tried = arms.filter(({ rates }) => rates.length > 0);
+  return table([
+    ["arm", ...all.map(String), "good range", "largest rate at which all survive"],
+    ...tried.map(({ title, rates, rate, stability }) => [
+      title,
+      ...all.map((wanted) => {
+        const result = rates.find((one) => one.rate === wanted);
+        if (result === undefined) return "–";
+        const cell = `${points(result.final)}, ${result.survived} of ${result.runs}`;
+        return wanted === rate ? `**${cell}**` : cell;
+      }),
+      stability?.largestSurviving === undefined
+        ? "–"
+        : `${stability.openBelow ? "≤ " : ""}${stability.goodFrom} to ${stability.openAbove ? "≥ " : ""}${stability.goodTo}: ` +
+          `× ${stability.openBelow || stability.openAbove ? "≥ " : ""}${Number((stability.goodTo / stability.goodFrom).toPrecision(2))}`,
+      String(stability?.largestSurviving ?? "none"),
+    ]),
+  ]);
+}
+
+/** Says which arms might have got another rate: what is found of them below may be a finding on the rate. */
+function rivalLines(arms: readonly ArmResult[]): string[] {
+  const close = arms.flatMap(({ title, rates, rate }) => {
+    const rival = rivalRate(rates);
+    return rival === undefined ? [] : [`${title}: ${rate} before ${rival.rate} by ${points(rival.behind)}`];
+  });
+  if (close.length === 0) return [];
+  return [
+    `**Rates that tuning hardly distinguishes**, by at most ${points(goodWithin)} points: ${close.join("; ")}. Other tuning seeds may choose the other rate, ` +
+      "so a difference of such an arm may be one of rates.",
+    "",
+  ];
+}
+
+function comparisonLines(study: Study, { comparisons }: WorldResult): string[] {
+  if (comparisons.length === 0) return ["No pair of arms shares two seeds yet."];
+  const name = (arm: string) => study.arms[arm].title;
+  return table([
+    ["second − first", "measured", "seeds", "difference, points", "p, corrected", "in words"],
+    ...comparisons.map((comparison) => [
+      `${name(comparison.second)} − ${name(comparison.first)}`,
+      comparison.outcome,
+      String(comparison.seeds),
+      interval(comparison.difference),
+      comparison.corrected < 0.001 ? "< 0.001" : comparison.corrected.toFixed(3),
+      verdict(comparison),
+    ]),
+  ]);
+}
+
+/** Says what a comparison shows; where it shows nothing, how large a difference could have stayed hidden. */
+export function verdict({ difference, corrected, smallest }: Comparison): string {
+  if (corrected < 0.05) return difference.mean > 0 ? "the second is better" : "the first is better";
+  return `no difference shown; below ${points(smallest)} points it would not have been seen`;
+}
+
+function explanations({ measure, rates, tuningSeeds }: Study): string[] {
+  const value = measure === "success" ? "success, in per cent" : "reward × 100";
+  return [
+    `Values are ${value}; brackets are 95 % intervals over seeds and tasks together (crossed, two-way variance; never narrower than over tasks alone). With one seed they are over its tasks alone, and say nothing of other seeds: they are then too narrow.`,
+    `Rates are chosen by the mean sampled value at the end of tuning runs on validation tasks, of which ${tuningSeeds.length} a rate are planned. The rate table has this value for each of the ${rates.length} rates, ` +
+      "and how many of its runs survived; the chosen rate is bold. An arm whose best rate is the first or last one tried may have a better one outside.",
+    `A run *fell* if a point of its held-out curve is more than ${points(fallOf)} points below an earlier one. It *survived* if it ended by itself, did not fall and ended no lower than it began. ` +
+      "A run that the engine stopped counts as 0 from there on.",
+    `The good range has the rates around the best one whose value is within ${points(goodWithin)} points of it; ≤ and ≥ mark a range that reaches the last rate that was tried.`,
+    "*Area* is the mean height of the held-out curve up to what every run has spent. The curve, and what it has at the start, is of sampled attempts at the first tasks of the split.",
+    "Comparisons are paired by seed and task. p-values are corrected by Holm's method over all comparisons of the world, and intervals are not. The smallest difference is the one that four of five such " +
+      "studies would have seen without the correction.",
+  ];
+}
+
+/** A table in Markdown. */
+function table(rows: readonly (readonly string[])[]): string[] {
+  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  return [line(rows[0]), line(rows[0].map(() => "---")), ...rows.slice(1).map(line)];
+}
+
+function interval(estimate: Estimate | undefined): string {
+  if (estimate === undefined) return "–";
+  return `${points(estimate.mean)} [${points(estimate.low)}, ${points(estimate.high)}]`;
+}
+
+/** 0.123 as "12.3", with a true minus. */
+function points(share: number): string {
+  return (share * 100).toFixed(1).replace("-", "−");
+}
+
+function capital(words: string): string {
+  return words[0].toUpperCase() + words.slice(1);
+}

@@ -1,0 +1,97 @@
+import { mean } from "../../src/core/mean.ts";
+import { type RunKey, ratesOf, type Study } from "./definition.ts";
+import type { RunOutcome } from "./outcome.ts";
+
+/** A run falls where its held-out value is this much lower than at an earlier evaluation. */
+export const fallOf = 0.1;
+
+/** Rates are good where the mean of the tuning runs is at most this much below that of the best rate. */
+export const goodWithin = 0.05;
+
+/** The results of the tuning runs of an arm for one learning rate. */
+export interface RateResult {
+  readonly rate: number;
+  /** Tuning runs, and how many of them survived. */
+  readonly runs: number;
+  readonly survived: number;
+  /** Held-out value at the end, mean over tasks and runs. */
+  readonly final: number;
+}
+
+/** True if a run fell from a value that it had. Values are those of its curve. */
+export function fell(outcome: Pick<RunOutcome, "curve">): boolean {
+  let best = Number.NEGATIVE_INFINITY;
+  for (const point of outcome.curve) {
+    const value = mean(point.values);
+    if (value < best - fallOf) return true;
+    best = Math.max(best, value);
+  }
+  return false;
+}
+
+/** True if a run ended by itself, and neither fell nor ended lower than it began. */
+export function survived(outcome: RunOutcome): boolean {
+  const [first, last] = [outcome.curve[0], outcome.curve[outcome.curve.length - 1]];
+  return outcome.collapsed === undefined && !fell(outcome) && mean(last.values) >= mean(first.values);
+}
+
+/** Returns what the tuning runs say of each rate that has any, the smallest first. */
+export function rateCurve(
+  study: Study,
+  { world, arm }: Pick<RunKey, "world" | "arm">,
+  outcomes: readonly RunOutcome[],
+): RateResult[] {
+  const tuning = outcomes.filter((run) => run.world === world && run.arm === arm && study.tuningSeeds.includes(run.seed));
+  return ratesOf(study, world)
+    .toSorted((a, b) => a - b)
+    .map((rate) => tuning.filter((run) => run.rate === rate))
+    .filter((runs) => runs.length > 0)
+    .map((runs) => ({
+      rate: runs[0].rate,
+      runs: runs.length,
+      survived: runs.filter(survived).length,
+      final: mean(runs.map(({ final }) => mean(final.sampled))),
+    }));
+}
+
+/** Returns the rate with the best mean at the end of the tuning runs, the smaller one of equals; undefined if there are none. */
+export function chosenRate(study: Study, world: string, arm: string, outcomes: readonly RunOutcome[]): number | undefined {
+  const curve = rateCurve(study, { world, arm }, outcomes);
+  const best = Math.max(...curve.map(({ final }) => final));
+  return curve.find(({ final }) => final === best)?.rate;
+}
+
+/** Returns the best other rate where tuning hardly distinguishes it from the chosen one; undefined if there is none. @param curve smallest rate first */
+export function rivalRate(curve: readonly RateResult[]): { readonly rate: number; readonly behind: number } | undefined {
+  const [best, second] = curve.toSorted((a, b) => b.final - a.final || a.rate - b.rate);
+  if (second === undefined || second.final < best.final - goodWithin) return undefined;
+  return { rate: second.rate, behind: best.final - second.final };
+}
+
+export interface Stability {
+  /** Undefined if all seeds survive at no rate. */
+  readonly largestSurviving?: number;
+  /** The rates around the best one that are good, without a gap. */
+  readonly goodFrom: number;
+  readonly goodTo: number;
+  /** True where the good range reaches the last rate that was tried, so that it may be wider. */
+  readonly openBelow: boolean;
+  readonly openAbove: boolean;
+}
+
+/** Reads a rate curve; undefined if it is empty. @param curve smallest rate first */
+export function stabilityOf(curve: readonly RateResult[]): Stability | undefined {
+  if (curve.length === 0) return undefined;
+  const best = Math.max(...curve.map(({ final }) => final));
+  const good = ({ final }: RateResult) => final >= best - goodWithin;
+  const top = curve.findIndex(({ final }) => final === best);
+  let [from, to] = [top, top];
+  while (from > 0 && good(curve[from - 1])) from--;
+  while (to < curve.length - 1 && good(curve[to + 1])) to++;
+  const largestSurviving = curve.findLast(({ runs, survived }) => survived === runs)?.rate;
+  return {
+    ...(largestSurviving === undefined ? {} : { largestSurviving }),
+    ...{ goodFrom: curve[from].rate, goodTo: curve[to].rate },
+    ...{ openBelow: from === 0, openAbove: to === curve.length - 1 },
+  };
+}

@@ -1,0 +1,84 @@
+import { dirname, join, relative } from "node:path";
+import { mean } from "../../src/core/mean.ts";
+import { writeFileAtomic } from "../../src/runs/files.ts";
+import { analyse } from "./analysis.ts";
+import { isTuning, type Study } from "./definition.ts";
+import { curvesSvg, ratesSvg } from "./figures.ts";
+import type { RunOutcome } from "./outcome.ts";
+import { pageLines } from "./page.ts";
+import { readOutcomes, studyLayout } from "./store.ts";
+import { fell, survived } from "./tuning.ts";
+import { wrapMarkdown } from "./wrap.ts";
+
+/**
+ * Writes what the outcomes say: the table, the results, figures and the page.
+ * @param command that runs the study, for the page
+ * @returns the paths that were written
+ * @throws RunError where an outcome is damaged or of another plan
+ */
+export function writeStudy(study: Study, folder: string, command: string): string[] {
+  const outcomes = readOutcomes(study, folder);
+  const worlds = Object.keys(study.worlds).map((world) => analyse(study, world, outcomes));
+  const page = study.page ?? join(folder, "README.md");
+  const figureFolder = study.page === undefined ? folder : page.replace(/\.md$/, "");
+  const figures = worlds
+    .filter(({ done }) => done.tuning > 0)
+    .map((world) => ({
+      world: world.world,
+      files: [
+        ...study.axes.map((axis) => ({
+          path: join(figureFolder, `${world.world}-${axis}.svg`),
+          content: curvesSvg(study, world, axis),
+        })),
+        { path: join(figureFolder, `${world.world}-rates.svg`), content: ratesSvg(study, world) },
+      ],
+    }));
+  const fromPage = (path: string) => relative(dirname(page), path).replaceAll("\\", "/");
+  const lines = pageLines({
+    ...{ study, worlds, command, results: fromPage(folder) || "." },
+    figures: new Map(figures.map(({ world, files }) => [world, files.map(({ path }) => fromPage(path))])),
+  });
+  const files = [
+    { path: studyLayout.table(folder), content: tableOf(study, outcomes) },
+    { path: studyLayout.results(folder), content: `${JSON.stringify({ study: study.name, worlds }, rounded, 1)}\n` },
+    ...figures.flatMap(({ files }) => files),
+    { path: page, content: wrapMarkdown(lines.join("\n")) },
+  ];
+  for (const { path, content } of files) writeFileAtomic(path, content);
+  return files.map(({ path }) => path);
+}
+
+/** A line for each run, to be read by any program. */
+export function tableOf(study: Study, outcomes: readonly RunOutcome[]): string {
+  const columns: readonly (readonly [string, (run: RunOutcome) => string | number])[] = [
+    ["world", ({ world }) => world],
+    ["arm", ({ arm }) => arm],
+    ["rate", ({ rate }) => rate],
+    ["seed", ({ seed }) => seed],
+    ["purpose", (run) => (isTuning(study, run) ? "tuning" : "reported")],
+    ["steps", (run) => last(run).steps],
+    ["episodes", (run) => last(run).episodes],
+    ["tool_calls", (run) => last(run).toolCalls],
+    ["sampled_tokens", (run) => last(run).sampledTokens],
+    ["optimiser_steps", ({ optimiserSteps }) => optimiserSteps],
+    ["start", ({ curve }) => mean(curve[0].values).toFixed(4)],
+    ["sampled", ({ final }) => mean(final.sampled).toFixed(4)],
+    ["greedy", ({ final }) => (final.greedy === undefined ? "" : mean(final.greedy).toFixed(4))],
+    ["fell", (run) => Number(fell(run))],
+    ["survived", (run) => Number(survived(run))],
+    ["collapsed", ({ collapsed }) => Number(collapsed !== undefined)],
+    ["cpu_seconds", ({ cpuSeconds }) => cpuSeconds],
+  ];
+  return `${[columns.map(([name]) => name), ...outcomes.map((run) => columns.map(([, of]) => of(run)))]
+    .map((row) => row.join(","))
+    .join("\n")}\n`;
+}
+
+function last({ curve }: RunOutcome): RunOutcome["curve"][number] {
+  return curve[curve.length - 1];
+}
+
+/** Six digits are more than is known. */
+function rounded(_: string, value: unknown): unknown {
+  return typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(6)) : value;
+}

@@ -1,0 +1,116 @@
+import { EngineError } from "../../../src/core/errors.ts";
+import type { TokenId } from "../../../src/core/trajectory.ts";
+import {
+  type EngineInfo,
+  missingCapability,
+  requireCapability,
+  type SampledAction,
+  type SampleRequest,
+} from "../../../src/engines/engine.ts";
+import type { SampleCall, SampledSequence, TinkerSampler } from "../client/index.ts";
+import { uniqueName } from "./names.ts";
+import type { Recovering } from "./recovering.ts";
+import { stopAfter } from "./stop-at.ts";
+import type { Tally } from "./tally.ts";
+
+type Decode = (tokens: readonly TokenId[]) => string;
+
+/** A request that the server can honour. */
+interface Wanted {
+  readonly call: SampleCall;
+  readonly greedy: boolean;
+  readonly stopStrings: readonly string[];
+  readonly decode: Decode;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** @throws EngineError for what the engine lacks */
+export function requestOf(request: SampleRequest, info: EngineInfo, wideSeeds: boolean, decode: Decode | undefined): Wanted {
+  const { temperature = 1, topP = 1, topK = 0, context, stopTokens, stopStrings = [], signal, seed } = request;
+  const greedy = temperature === 0;
+  // Servers report log-probs of the model, not of a distribution that temperature, top-k and top-p have changed.
+  if (!greedy && (temperature !== 1 || topP !== 1 || topK !== 0)) throw missingCapability(info, "tempered-logprobs");
+  if (request.topLogprobs) requireCapability(info, "top-logprobs");
+  if (stopStrings.length > 0 && decode === undefined)
+    throw new EngineError("stopStrings", stopStrings, { expected: "an engine made with `decode`" });
+  const call = {
+    prompt: context,
+    maxTokens: Math.min(request.maxTokens, info.maxLength - context.length),
+    temperature,
+    seed: wideSeeds ? seed >>> 0 : seed & 0x7fffffff,
+    stop: stopTokens,
+    topLogprobs: request.topLogprobs,
+  };
+  return { call, greedy, stopStrings, decode: decode ?? (() => ""), signal };
+}
+
+/** Samples the weights of now: they are saved under a new name when the first action of a version is drawn. */
+export class RemoteSampling {
+  readonly #remote: Recovering;
+  readonly #tally: Tally;
+  /** The sampler of the present weights, on the present model. */
+  #sampler: { readonly generation: number; readonly opened: Promise<TinkerSampler> } | undefined;
+  #inFlight = 0;
+
+  constructor(remote: Recovering, tally: Tally) {
+    this.#remote = remote;
+    this.#tally = tally;
+  }
+
+  /** Actions that are being drawn. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** The weights are others now, or a name was saved after the sampler's: sampling it again would load it over them on some servers. */
+  outdate(): void {
+    this.#sampler = undefined;
+  }
+
+  /** Draws one action. @param version of the weights */
+  async sample({ call, greedy, stopStrings, decode, signal }: Wanted, version: number): Promise<SampledAction> {
+    this.#inFlight++;
+    const start = performance.now();
+    try {
+      const { sequences } = await this.#remote.run(async (_, generation) =>
+        (await this.#samplerOf(generation, version)).sample(call, { signal }),
+      );
+      const [sequence] = sequences;
+      const end = stopAfter(sequence.tokens, stopStrings, decode) ?? sequence.tokens.length;
+      this.#tally.sampled(end, call.prompt.length);
+      return { ...actionOf(sequence, end, greedy), weightVersion: version };
+    } finally {
+      this.#inFlight--;
+      this.#tally.sampledSince(start);
+    }
+  }
+
+  #samplerOf(generation: number, version: number): Promise<TinkerSampler> {
+    if (this.#sampler?.generation !== generation) {
+      const opened = this.#remote.current.saveForSampler(uniqueName(`sample-${version}`));
+      opened.catch(() => {
+        this.#sampler = undefined;
+      });
+      this.#sampler = { generation, opened };
+    }
+    return this.#sampler.opened;
+  }
+}
+
+/** The first `end` tokens of what the server sent. A greedy choice is certain: its log-probs are 0. */
+function actionOf(
+  { tokens, logprobs, stopReason, topLogprobs }: SampledSequence,
+  end: number,
+  greedy: boolean,
+): Omit<SampledAction, "weightVersion"> {
+  const modelLogprobs = logprobs.slice(0, end);
+  const top = topLogprobs?.slice(0, end);
+  return {
+    tokens: tokens.slice(0, end),
+    logprobs: greedy ? modelLogprobs.map(() => 0) : modelLogprobs,
+    modelLogprobs,
+    entropies: [],
+    ...(top && { topLogprobs: top.map((each) => each.logprobs), topTokens: top.map((each) => each.tokens) }),
+    finish: end < tokens.length ? "stop" : stopReason,
+  };
+}

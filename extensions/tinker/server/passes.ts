@@ -1,0 +1,116 @@
+import type { Weights } from "../../../src/core/policy.ts";
+import type { ActionInContext, TokenId } from "../../../src/core/trajectory.ts";
+import type { Engine } from "../../../src/engines/engine.ts";
+import { Refusal } from "../../../src/http/refusal.ts";
+import type { Datum, ForwardBackwardResult } from "../client/data.ts";
+import { evaluateLoss, isLinear, requireLoss } from "./losses.ts";
+import type { ServedModel } from "./served-model.ts";
+
+/** A pass as a client asked for it. */
+export interface Pass {
+  readonly data: readonly Datum[];
+  readonly lossFn: string;
+  readonly config: Readonly<Record<string, number>>;
+  readonly forwardOnly: boolean;
+}
+
+/** Context tokens of a pass, repeated for every run of targets: more would not fit in memory. */
+const mostContextTokens = 2e7;
+
+/** @throws Refusal naming the first thing that this server does not compute */
+export function requirePass({ data, lossFn, config }: Pass, { vocabularySize, maxLength }: ServedModel): void {
+  if (data.length === 0) throw new Refusal(422, "data", "empty", { expected: "at least one datum" });
+  requireLoss(
+    lossFn,
+    config,
+    data.map(({ inputs = {} }) => inputs),
+  );
+  data.forEach(({ tokens, targets, inputs = {} }, i) => {
+    const refuse = (what: string, value: unknown, expected: string) => {
+      throw new Refusal(422, `${what} of datum ${i}`, value, { expected });
+    };
+    if (tokens.length === 0) refuse("model_input", "empty", "at least one token");
+    if (tokens.length >= maxLength) refuse("length", tokens.length, `less than ${maxLength} tokens, the model's length`);
+    if (targets.length === 0 || targets.length % tokens.length !== 0)
+      refuse("number of target_tokens", targets.length, `${tokens.length}, one a token, or a multiple of it`);
+    for (const [name, ids] of [["model_input", tokens] as const, ["target_tokens", targets] as const]) {
+      const bad = ids.find((id) => !(id >= 0 && id < vocabularySize));
+      if (bad !== undefined) refuse(`a token in ${name}`, bad, `0 to ${vocabularySize - 1}`);
+    }
+    for (const [name, values] of Object.entries(inputs)) {
+      if (values.length !== targets.length) refuse(`number of ${name}`, values.length, `${targets.length}, one a target`);
+      const bad = values.find((value) => !Number.isFinite(value));
+      if (bad !== undefined) refuse(`a number in ${name}`, bad, "finite numbers");
+    }
+  });
+  const context = data.reduce((sum, { tokens, targets }) => sum + runsOf(tokens, targets).reduce((s, { at }) => s + at[0], 0), 0);
+  if (context > mostContextTokens)
+    throw new Refusal(422, "targets that are not the next token", context, { expected: "shorter or fewer data" });
+}
+
+/** Runs a pass on an engine. @returns log-probs of the targets in the shape of the request, and the summed loss */
+export async function runPass(engine: Engine, { data, lossFn, config, forwardOnly }: Pass): Promise<ForwardBackwardResult> {
+  const runs = data.map(({ tokens, targets }) => runsOf(tokens, targets));
+  const samples = runs.flatMap((ofDatum, i) => ofDatum.map((run, j) => sampleOf(data[i], run, `${i}`, j)));
+  /** From numbers of each run to numbers of each datum, and back. */
+  const gather = (rows: readonly (readonly number[])[]) => {
+    let next = 0;
+    return runs.map((ofDatum, i) => {
+      const values = new Array<number>(data[i].targets.length);
+      for (const { at } of ofDatum) for (const [j, value] of rows[next++].entries()) values[at[j]] = value;
+      return values;
+    });
+  };
+  const scatter = (rows: Weights) => runs.flatMap((ofDatum, i) => ofDatum.map(({ at }) => at.map((t) => rows[i][t])));
+
+  let loss = 0;
+  const weigh = (logprobs: readonly (readonly number[])[]): Weights => {
+    const evaluated = data.map(({ inputs = {} }, i) => evaluateLoss(lossFn, { logprobs: logprobs[i], inputs, config }));
+    loss = evaluated.reduce((sum, each) => sum + each.loss, 0);
+    return evaluated.map(({ weights }) => weights);
+  };
+  const options = { temperature: 1 };
+  if (forwardOnly) {
+    const logprobs = gather(await engine.logprobs(samples, options));
+    weigh(logprobs);
+    return { fields: { logprobs }, metrics: { "loss:sum": loss } };
+  }
+  const known = isLinear(lossFn) ? scatter(weigh(data.map(({ targets }) => targets.map(() => 0)))) : undefined;
+  const decide = known ?? ((rows: readonly (readonly number[])[]) => scatter(weigh(gather(rows))));
+  const logprobs = gather(await engine.forwardBackward(samples, decide, options));
+  if (known !== undefined) weigh(logprobs);
+  return { fields: { logprobs }, metrics: { "loss:sum": loss } };
+}
+
+/** Targets that follow each other in the text, so that one sequence scores them. `at`: their places in the datum's targets. */
+interface Run {
+  /** Tokens before the first target. */
+  readonly before: number;
+  readonly targets: readonly TokenId[];
+  readonly at: readonly number[];
+}
+
+/**
+ * Cuts a datum into runs. Where targets are the tokens shifted by one, as in text, there is one run. A target that is not the next token
+ * ends a run. Of several targets a token, the first may go on, and each of the others is a run of its own.
+ */
+function runsOf(tokens: readonly TokenId[], targets: readonly TokenId[]): Run[] {
+  const width = targets.length / tokens.length;
+  const runs: { before: number; targets: TokenId[]; at: number[] }[] = [];
+  let open: (typeof runs)[number] | undefined;
+  for (let t = 0; t < tokens.length; t++) {
+    for (let k = 0; k < width; k++) {
+      const at = t * width + k;
+      const run = k === 0 && open !== undefined ? open : { before: t + 1, targets: [], at: [] };
+      if (run !== open) runs.push(run);
+      run.targets.push(targets[at]);
+      run.at.push(at);
+      if (k === 0) open = targets[at] === tokens[t + 1] ? run : undefined;
+    }
+  }
+  return runs;
+}
+
+function sampleOf({ tokens }: Datum, { before, targets }: Run, trajectory: string, turn: number): ActionInContext {
+  return { trajectory, turn, context: tokens.slice(0, before), action: targets };
+}

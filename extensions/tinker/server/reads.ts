@@ -1,0 +1,118 @@
+import type { Reply } from "../../../src/http/http.ts";
+import { Refusal } from "../../../src/http/refusal.ts";
+import {
+  type Checkpoint,
+  type CheckpointKind,
+  checkpointKinds,
+  formatCheckpointPath,
+  type ModelId,
+  parseCheckpointName,
+  parseModelId,
+} from "./checkpoints.ts";
+import type { Service } from "./service.ts";
+import { archive } from "./tar.ts";
+import type { TrainedModel } from "./trained-model.ts";
+
+/** Returns what clients read: models that are served, sessions, models in training ("training runs") and their checkpoints. */
+export async function read(service: Service, parts: readonly string[]): Promise<Reply | undefined> {
+  const [first, second, third, ...rest] = parts;
+  if (parts.length === 1 && first === "healthz") return { json: { status: "ok" } };
+  if (parts.length === 1 && first === "get_server_capabilities") return { json: capabilities(service) };
+  if (first === "samplers" && parts.length === 2) {
+    const { id, base, path } = service.sessions.sampling(second);
+    return { json: { sampler_id: id, base_model: base, model_path: path ?? null } };
+  }
+  if (first === "sessions" && parts.length === 1) return { json: { sessions: service.sessions.list().map(({ id }) => id) } };
+  if (first === "sessions" && parts.length === 2) return { json: session(service, second) };
+  if (first === "training_runs" && parts.length === 1) return { json: await runs(service) };
+  if (first === "training_runs" && parts.length === 2) return { json: await run(service, service.models.find(second)) };
+  if (first === "training_runs" && third === "checkpoints") return checkpointsOf(service, parseModelId(second), rest);
+  return undefined;
+}
+
+/** @returns whether there is such a route */
+export async function remove(service: Service, parts: readonly string[]): Promise<Reply | undefined> {
+  const [first, model, third, kind, name] = parts;
+  if (first !== "training_runs" || third !== "checkpoints" || parts.length !== 5) return undefined;
+  const path = { model: parseModelId(model), kind: kindOf(kind), name: parseCheckpointName(name) };
+  await service.store.remove(path);
+  await service.samplers.drop(formatCheckpointPath(path));
+  return { status: 204 };
+}
+
+function capabilities({ options }: Service): object {
+  const supported_models = options.models.map(({ name, maxLength }) => ({
+    model_name: name,
+    max_context_length: maxLength,
+    trainable: true,
+    sampleable: true,
+  }));
+  return { supported_models };
+}
+
+function session({ sessions, models }: Service, id: string): object {
+  sessions.find(id);
+  const ids = models.list().filter(({ identity }) => identity.session === id);
+  return { training_run_ids: ids.map(({ identity }) => identity.id), sampler_ids: [] };
+}
+
+async function runs(service: Service): Promise<object> {
+  const training_runs = await Promise.all(service.models.list().map((model) => run(service, model)));
+  return { training_runs, cursor: { offset: 0, limit: training_runs.length, total_count: training_runs.length } };
+}
+
+async function run({ store }: Service, { identity, lastUsed }: TrainedModel): Promise<object> {
+  const { id, base, trained } = identity;
+  const saved = await store.list(id);
+  const newest = (kind: CheckpointKind) =>
+    saved
+      .filter(({ path }) => path.kind === kind)
+      .map(checkpointReply)
+      .at(-1) ?? null;
+  return {
+    training_run_id: id,
+    base_model: base.name,
+    model_owner: "local",
+    is_lora: trained !== "full",
+    lora_rank: trained === "full" ? null : trained.rank,
+    corrupted: false,
+    last_request_time: new Date(lastUsed).toISOString(),
+    last_checkpoint: newest("weights"),
+    last_sampler_checkpoint: newest("sampler_weights"),
+    user_metadata: null,
+  };
+}
+
+async function checkpointsOf(service: Service, model: ModelId, rest: readonly string[]): Promise<Reply | undefined> {
+  if (rest.length === 0) return { json: { checkpoints: (await service.store.list(model)).map(checkpointReply) } };
+  const action = rest[rest.length - 1];
+  const named = rest.slice(0, -1);
+  if (named.length < 1 || named.length > 2 || (action !== "archive" && action !== "download")) return undefined;
+  const kind = named.length === 1 ? "sampler_weights" : kindOf(named[0]);
+  const name = parseCheckpointName(named[named.length - 1]);
+  if (action === "archive") {
+    await service.store.find({ model, kind, name });
+    return { location: `/api/v1/training_runs/${model}/checkpoints/${kind}/${name}/download` };
+  }
+  const { folder } = await service.store.find({ model, kind, name });
+  const fileName = `${model.replaceAll(":", "-")}_${name}.tar.gz`;
+  return { bytes: await archive(folder), type: "application/octet-stream", fileName };
+}
+
+function checkpointReply({ path, record, bytes }: Checkpoint & { readonly bytes: number }): object {
+  return {
+    checkpoint_id: `${path.kind}/${path.name}`,
+    checkpoint_type: path.kind === "weights" ? "training" : "sampler",
+    time: record.savedAt,
+    tinker_path: formatCheckpointPath(path),
+    size_bytes: bytes,
+    public: false,
+    expires_at: null,
+  };
+}
+
+function kindOf(text: string): CheckpointKind {
+  const kind = checkpointKinds.find((each) => each === text);
+  if (kind === undefined) throw new Refusal(422, "kind of a checkpoint", text, { expected: checkpointKinds });
+  return kind;
+}

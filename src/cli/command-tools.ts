@@ -1,0 +1,44 @@
+import type { Command } from "commander";
+import type { Screen } from "../terminal/screen.ts";
+import { resolveConfig, type UserConfig } from "../training/config.ts";
+import type { SettingFlag } from "./settings.ts";
+
+/** The parts that every command is given. */
+export interface CommandTools {
+  readonly screen: Screen;
+  /** Where progress goes when the screen carries data. */
+  readonly errorScreen: Screen;
+  /** Sets the exit code. */
+  readonly exit: (code: number) => void;
+  readonly examples: (...lines: readonly string[]) => string;
+}
+
+/** Adds commands to the program. They are loaded when they are called: help and mistakes need no engine. */
+export type AddCommands = (program: Command, tools: CommandTools) => void;
+
+/** Flags for settings, with their defaults in the help, and those that reach all others. */
+export function withSettings(command: Command, flags: readonly SettingFlag[], algorithm?: UserConfig["algorithm"]): Command {
+  const defaults = resolveConfig({ algorithm });
+  for (const { flag, path, description } of flags) {
+    const value = path
+      .split(".")
+      .reduce<unknown>((parent, key) => (parent as Record<string, unknown> | undefined)?.[key], defaults);
+    command.option(flag, value === undefined || value === false ? description : `${description} (default: ${String(value)})`);
+  }
+  return debuggable(command)
+    .option("--config <file>", "settings (default: retrograde.config.ts, if it is there)")
+    .option("--set <path=value>", "any other setting, by its path; may be repeated", (value, all: string[] = []) => [
+      ...all,
+      value,
+    ]);
+}
+
+/** Adds the option that every command has. */
+export function debuggable(command: Command): Command {
+  return command.option("--debug", "show where an error comes from");
+}
+
+/** Collects an option that may be repeated. */
+export function repeated(value: string, all: string[] = []): string[] {
+  return [...all, value];
+}

@@ -1,0 +1,57 @@
+import { ConfigError } from "../core/errors.ts";
+import type { JudgeSettings } from "../rewards/judge/answers.ts";
+import type { Prices } from "../training/evaluation/cost.ts";
+
+export interface JudgeFlags {
+  /** Address of a server of the chat-completions protocol. */
+  readonly judgeEndpoint?: string;
+  readonly judgeModel?: string;
+  /** Environment variable of its key. */
+  readonly judgeKeyEnv?: string;
+  readonly judgeConcurrency?: string;
+  /** "input,output" or "input,output,currency", for a million tokens. */
+  readonly judgePrices?: string;
+}
+
+/** A judge, and what its tokens cost where that is known. */
+export interface PricedJudge extends JudgeSettings {
+  readonly prices?: Prices;
+}
+
+const flagNames = {
+  judgeModel: "--judge-model",
+  judgeKeyEnv: "--judge-key-env",
+  judgeConcurrency: "--judge-concurrency",
+  judgePrices: "--judge-prices",
+} as const;
+
+/** The judge of the flags; undefined if there is none. @throws ConfigError naming the flag that is missing or wrong */
+export function judgeOf(flags: JudgeFlags, env: NodeJS.ProcessEnv): PricedJudge | undefined {
+  const { judgeEndpoint: baseUrl, judgeModel: model, judgeKeyEnv, judgeConcurrency } = flags;
+  if (baseUrl === undefined) {
+    const [stray] = Object.entries(flagNames).filter(([key]) => flags[key as keyof typeof flagNames] !== undefined);
+    if (stray === undefined) return undefined;
+    throw new ConfigError("--judge-endpoint", undefined, { expected: `the address of the server that ${stray[1]} belongs to` });
+  }
+  if (!/^https?:\/\//.test(baseUrl)) throw new ConfigError("--judge-endpoint", baseUrl, { expected: "an http or https URL" });
+  if (model === undefined) throw new ConfigError("--judge-model", undefined, { expected: `the name of a model at ${baseUrl}` });
+  const apiKey = judgeKeyEnv === undefined ? undefined : env[judgeKeyEnv]?.trim();
+  if (judgeKeyEnv !== undefined && !apiKey)
+    throw new ConfigError(`environment variable ${judgeKeyEnv}`, undefined, { expected: `the API key of ${baseUrl}` });
+  const concurrency = Number(judgeConcurrency ?? 8);
+  if (!Number.isInteger(concurrency) || concurrency < 1)
+    throw new ConfigError("--judge-concurrency", judgeConcurrency, { expected: "a whole number from 1 on" });
+  const prices = flags.judgePrices === undefined ? {} : { prices: pricesOf(flags.judgePrices) };
+  return { baseUrl, model, concurrency, ...(apiKey ? { apiKey } : {}), ...prices };
+}
+
+function pricesOf(text: string): Prices {
+  const [input, output, currency = "USD", ...more] = text.split(",").map((part) => part.trim());
+  const price = (part: string | undefined) => (part !== undefined && /^\d+(\.\d+)?$/.test(part) ? Number(part) : undefined);
+  const [ofInput, ofOutput] = [price(input), price(output)];
+  if (ofInput === undefined || ofOutput === undefined || currency === "" || more.length > 0)
+    throw new ConfigError("--judge-prices", text, {
+      expected: 'the prices of a million prompt and completion tokens, such as "0.4,1.6" or "0.4,1.6,EUR"',
+    });
+  return { input: ofInput, output: ofOutput, currency };
+}

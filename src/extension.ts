@@ -1,0 +1,19 @@
+import { addEnvironments, type CreateEnvironment, type CreateRemoteEnvironment } from "./environments/registry.ts";
+import { addEngine, type RemoteEngine } from "./sdk/engine.ts";
+
+/** A part that the core does not know: it brings what a configuration can name. Its commands are listed in extensions/commands.ts. */
+export interface Extension {
+  readonly environments?: Readonly<Record<string, CreateEnvironment>>;
+  /** Environments on other servers, by the prefix of their names (`PREFIX:ADDRESS`). */
+  readonly wires?: Readonly<Record<string, CreateRemoteEnvironment>>;
+  /** The engine of the kind "tinker". */
+  readonly engine?: RemoteEngine;
+}
+
+/** Adds what extensions bring. Adding one again changes nothing. */
+export function useExtensions(extensions: readonly Extension[]): void {
+  for (const { environments, wires, engine } of extensions) {
+    addEnvironments(environments, wires);
+    if (engine !== undefined) addEngine(engine);
+  }
+}

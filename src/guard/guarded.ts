@@ -1,0 +1,37 @@
+import { watchStray } from "./stray.ts";
+import { startWatchdog } from "./watchdog.ts";
+
+export interface GuardOptions {
+  /** The time that other people's code may keep the event loop to itself, in milliseconds: `rollout.episodeTimeoutMs`. */
+  readonly limitMs: number;
+  /** The name of the work in errors: a run's folder, or a command. */
+  readonly subject: string;
+  /** The next step after the process was ended, in words for the user. */
+  readonly advice: string;
+  /** The run's file of messages, if it has one. */
+  readonly messages?: string;
+  readonly warn: (message: string) => void;
+  /** Ends the work cleanly; the signal that the work is given includes it. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Does work that calls other people's code: tools, environments, rewards. A rejected promise that nobody awaits is a warning. An exception that nobody
+ * can catch aborts the work's signal and is thrown. An endless loop ends the process. Each names the code.
+ * @throws what the work throws; ToolError or RunError for an exception outside of it
+ */
+export async function guarded<T>(
+  { limitMs, subject, advice, messages, warn, signal }: GuardOptions,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const stray = watchStray(subject, advice, warn);
+  const endWatchdog = startWatchdog({ limitMs, advice, messages });
+  try {
+    const result = await work(signal === undefined ? stray.signal : AbortSignal.any([signal, stray.signal]));
+    stray.signal.throwIfAborted();
+    return result;
+  } finally {
+    endWatchdog();
+    stray.release();
+  }
+}

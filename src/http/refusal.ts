@@ -1,0 +1,26 @@
+import { type ErrorDetails, RetrogradeError } from "../core/errors.ts";
+
+export interface RefusalDetails extends ErrorDetails {
+  /** Seconds after which the same request may succeed. */
+  readonly retryAfter?: number;
+}
+
+/**
+ * A request that is not carried out, with its HTTP status. What is wrong with a request is 422: the official SDK takes 400 for a fault of a
+ * proxy, and 409 for a lock, and sends such requests again for five minutes.
+ */
+export class Refusal extends RetrogradeError {
+  readonly status: number;
+  readonly retryAfter: number | undefined;
+
+  constructor(status: number, subject: string, value: unknown, { retryAfter, ...details }: RefusalDetails = {}) {
+    super(subject, value, details);
+    this.status = status;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** Whose fault a failure is: the request's, or the server's. */
+export function isUserError(error: unknown): boolean {
+  return error instanceof RetrogradeError;
+}

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { errorText } from "../cli/program.ts";
+import { printable, printableLine } from "./printable.ts";
+import { createScreen } from "./screen.ts";
+
+const attack = "a\x1b]0;title\x07b\x1b[2Jc\x9b1md\re\u202ef";
+
+test("what steers a terminal is shown as a dot, text and new lines stay", () => {
+  expect(printable(attack)).toBe("a·]0;title·b·[2Jc·1md·e·f");
+  expect(printable("tab\tline\né 😀 日本")).toBe("tab\tline\né 😀 日本");
+  expect(printable("\ud800")).toBe("·");
+});
+
+test("lines keep the program's colours and lose everything else", () => {
+  expect(printableLine(`\x1b[33mwarning: ${attack}\x1b[39m`)).toBe(`\x1b[33mwarning: ${printable(attack)}\x1b[39m`);
+});
+
+test("nothing of it reaches a terminal: not by a line, a status, nor an error", () => {
+  const written: string[] = [];
+  const screen = createScreen({ isTTY: true, columns: 80, write: (text) => written.push(text) });
+  screen.line(attack);
+  screen.status(attack);
+  written.push(errorText(new Error(attack), false), errorText(new Error(attack), true));
+  for (const text of written)
+    for (const code of ["\x1b]", "\x07", "\x1b[2J", "\x9b", "\u202e"]) expect(text.includes(code)).toBe(false);
+});

@@ -1,0 +1,328 @@
+import { join } from "node:path";
+
+/** A part of the house: a folder, or a file that stands alone. */
+export interface Part {
+  /** Relative to the project's folder. */
+  readonly path: string;
+  readonly holds: string;
+  /** The parts that it may import, all of them above it in the list: so no arrow leads back up. */
+  readonly knows: readonly string[];
+}
+
+const seam = ["src/engines/engine.ts"];
+const worlds = ["src/core", "src/tools", "src/environments"];
+
+/** The parts, from the ground up. test/imports.test.ts holds the imports to it; docs/architecture.md shows it (`npx jiti scripts/house-page.ts`). */
+export const parts: readonly Part[] = [
+  {
+    path: "src/core",
+    holds:
+      "the vocabulary: messages, contexts as a tree, trajectories, stop reasons, errors, seeded random numbers, checked settings",
+    knows: [],
+  },
+  { path: "src/plot", holds: "pictures as SVG", knows: [] },
+  { path: "src/files", holds: "files that are whole or absent, the lock of a folder, the package's own folder", knows: [] },
+  {
+    path: "src/statistics",
+    holds: "intervals that cover, paired exact tests, seeds and tasks together, corrections ([evaluation.md](evaluation.md))",
+    knows: ["src/core"],
+  },
+  {
+    path: "src/algorithms",
+    holds:
+      "advantages, objectives and their compositions, SeeUPO, SFT: arithmetic on log-probs ([algorithms](algorithms/README.md))",
+    knows: ["src/core"],
+  },
+  {
+    path: "src/hub",
+    holds: "models by name: downloaded, verified, kept in a cache ([models.md](models.md))",
+    knows: ["src/core", "src/files"],
+  },
+  { path: "src/http", holds: "what HTTP servers share", knows: ["src/core"] },
+  {
+    path: "src/completions",
+    holds: "a client of the chat-completions protocol ([evaluation.md](evaluation.md#chat-endpoints))",
+    knows: ["src/core"],
+  },
+  { path: "src/engines/call-order.ts", holds: "calls of an engine take effect in their order", knows: [] },
+  { path: "src/engines/engine.ts", holds: "the seam: what an engine can do", knows: ["src/core"] },
+  { path: "src/engines/settings.ts", holds: "the engines that a configuration can choose", knows: ["src/core"] },
+  {
+    path: "src/engines/local",
+    holds:
+      "the engine on this machine: tensor graph, differentiation, ONNX Runtime, sampler, AdamW, model folders ([engine.md](engine.md))",
+    knows: ["src/core", "src/files", "src/engines/call-order.ts", ...seam],
+  },
+  { path: "src/actions", holds: "how a text is read as an action: its calls, and where sampling stops", knows: ["src/core"] },
+  { path: "src/tools", holds: "what a model can call ([tools.md](tools.md))", knows: ["src/core"] },
+  {
+    path: "src/chat",
+    holds: "tokenizers, chat templates to ids, tool calls from text",
+    knows: ["src/core", "src/tools", "src/actions"],
+  },
+  {
+    path: "src/inference",
+    holds: "models behind HTTP, in token ids and in messages",
+    knows: ["src/core", "src/chat", "src/tools", "src/http", ...seam],
+  },
+  {
+    path: "src/environments",
+    holds: "tasks, episodes and rewards: the interface, `defineEnvironment`, agents that others wrote",
+    knows: ["src/core", "src/tools", "src/actions", "src/http", "src/inference"],
+  },
+  {
+    path: "src/environments/office",
+    holds: "the default world ([environments/office.md](environments/office.md))",
+    knows: worlds,
+  },
+  {
+    path: "src/environments/registry.ts",
+    holds: "environments by name; extensions add theirs",
+    knows: ["src/core", "src/environments", "src/environments/office"],
+  },
+  {
+    path: "src/rollouts",
+    holds: "episodes and groups of them, trees of them in `branching/` ([rollouts.md](rollouts.md))",
+    knows: ["src/core", "src/completions", "src/tools", "src/actions", "src/chat", "src/environments", ...seam],
+  },
+  {
+    path: "src/runs",
+    holds: "the run folder: schemas, atomic writing, reading, filters ([runs.md](runs.md))",
+    knows: ["src/core", "src/files", "src/statistics", "src/plot"],
+  },
+  { path: "src/guard", holds: "what watches a run that others' code could stop", knows: ["src/core", "src/runs"] },
+  {
+    path: "src/rewards",
+    holds: "composable rewards, and the judge behind an endpoint ([rewards.md](rewards.md))",
+    knows: ["src/core", "src/completions", "src/environments", "src/runs"],
+  },
+  {
+    path: "src/training",
+    holds: "configuration, the trainer, evaluation, checkpoints",
+    knows: [
+      "src/core",
+      "src/statistics",
+      "src/algorithms",
+      "src/engines/settings.ts",
+      "src/environments",
+      "src/tools",
+      "src/chat",
+      "src/rollouts",
+      "src/runs",
+      "src/rewards",
+      ...seam,
+    ],
+  },
+  {
+    path: "src/terminal",
+    holds: "how a run shows itself in a terminal, from the command and from code",
+    knows: ["src/core", "src/statistics", "src/runs", "src/training"],
+  },
+  {
+    path: "src/sdk",
+    holds: "from a configuration to parts: environment, model, engine, run folder, then the trainer",
+    knows: [
+      "src/core",
+      "src/files",
+      "src/algorithms",
+      "src/hub",
+      "src/engines/settings.ts",
+      "src/engines/local",
+      "src/environments",
+      "src/environments/registry.ts",
+      "src/chat",
+      "src/rollouts",
+      "src/runs",
+      "src/guard",
+      "src/rewards",
+      "src/training",
+      "src/terminal",
+      ...seam,
+    ],
+  },
+  {
+    path: "src/extension.ts",
+    holds: "what an extension brings: environments, an engine",
+    knows: ["src/environments/registry.ts", "src/sdk"],
+  },
+  {
+    path: "src/cli",
+    holds: "the core's commands ([cli.md](cli.md))",
+    knows: [
+      "src/core",
+      "src/files",
+      "src/actions",
+      "src/chat",
+      "src/completions",
+      "src/engines/local",
+      "src/engines/settings.ts",
+      "src/environments",
+      "src/guard",
+      "src/hub",
+      "src/rewards",
+      "src/rollouts",
+      "src/runs",
+      "src/sdk",
+      "src/terminal",
+      "src/tools",
+      "src/training",
+    ],
+  },
+  { path: "extensions/office-classic", holds: "the office of before", knows: worlds },
+  { path: "extensions/arpo-protocol", holds: "ARPO's protocol, tools and reward", knows: [...worlds, "src/actions"] },
+  {
+    path: "extensions/knowledge",
+    holds: "questions to search and calculate for ([environments/knowledge.md](environments/knowledge.md))",
+    knows: [...worlds, "extensions/arpo-protocol"],
+  },
+  { path: "extensions/bfcl", holds: "BFCL v4 multi-turn ([environments/bfcl.md](environments/bfcl.md))", knows: worlds },
+  {
+    path: "extensions/benchmarks",
+    holds: "ARPO's thirteen benchmarks: data, scores, commands ([environments/benchmarks.md](environments/benchmarks.md))",
+    knows: [
+      ...worlds,
+      "src/completions",
+      "src/files",
+      "src/hub",
+      "src/rewards",
+      "src/statistics",
+      "src/terminal",
+      "src/cli",
+      "extensions/arpo-protocol",
+      "extensions/bfcl",
+    ],
+  },
+  {
+    path: "extensions/appworld",
+    holds: "AppWorld's own servers, supervised ([environments/appworld.md](environments/appworld.md))",
+    knows: [...worlds, "src/actions"],
+  },
+  { path: "extensions/remote/shared", holds: "what clients of environments on other servers share", knows: ["src/core"] },
+  {
+    path: "extensions/remote/openenv",
+    holds: "a client of OpenEnv ([environments/remote.md](environments/remote.md))",
+    knows: [...worlds, "extensions/remote/shared"],
+  },
+  { path: "extensions/remote/ors", holds: "a client of ORS", knows: [...worlds, "extensions/remote/shared"] },
+  { path: "extensions/remote/nemo-gym", holds: "a client of NeMo Gym", knows: [...worlds, "extensions/remote/shared"] },
+  {
+    path: "extensions/remote/verifiers",
+    holds: "a client of verifiers",
+    knows: ["src/core", "src/environments", "src/http", "src/inference", "extensions/remote/shared"],
+  },
+  {
+    path: "extensions/remote/remote.ts",
+    holds: "those environments by their wire",
+    knows: [
+      "src/environments/registry.ts",
+      "extensions/remote/shared",
+      "extensions/remote/openenv",
+      "extensions/remote/ors",
+      "extensions/remote/nemo-gym",
+      "extensions/remote/verifiers",
+    ],
+  },
+  {
+    path: "extensions/remote/server",
+    holds: "an environment served to clients of OpenEnv and ORS",
+    knows: [...worlds, "src/actions", "src/http", "src/rollouts", "src/training"],
+  },
+  {
+    path: "extensions/tinker/client",
+    holds: "a client of Tinker servers, usable alone as `retrograde-rl/tinker` ([tinker.md](tinker.md))",
+    knows: ["src/core"],
+  },
+  {
+    path: "extensions/tinker/engine",
+    holds: "the engine on a Tinker server: the probe of its losses, packing of turns, recovery",
+    knows: ["src/core", "src/engines/call-order.ts", "src/sdk", "extensions/tinker/client", ...seam],
+  },
+  {
+    path: "extensions/tinker/server",
+    holds: "the Tinker interface over engines",
+    knows: ["src/core", "src/http", "extensions/tinker/client", ...seam],
+  },
+  {
+    path: "extensions/serve",
+    holds: "the command that serves engines and environments",
+    knows: [
+      "src/core",
+      "src/chat",
+      "src/engines/local",
+      "src/inference",
+      "src/sdk",
+      "src/terminal",
+      "src/training",
+      "src/cli",
+      "extensions/remote/server",
+      "extensions/tinker/server",
+    ],
+  },
+  {
+    path: "extensions/dashboard",
+    holds:
+      "the dashboard's server: reads runs, answers the page ([dashboard.md](dashboard.md)); the page itself is in `dashboard/`",
+    knows: ["src/core", "src/files", "src/chat", "src/runs", "src/http", "src/terminal", "src/cli"],
+  },
+  {
+    path: "extensions/lab",
+    holds: "the theory lab: exact updates, verdicts on every combination ([lab.md](lab.md))",
+    knows: ["src/core", "src/algorithms", "src/plot", "src/terminal", "src/cli"],
+  },
+  {
+    path: "extensions/plan",
+    holds: "estimates of a step on a cluster ([scale.md](scale.md))",
+    knows: ["src/core", "src/training", "src/terminal", "src/cli"],
+  },
+  {
+    path: "extensions/check",
+    holds: "what an environment asks for and gives away ([environments/check.md](environments/check.md))",
+    knows: [
+      ...worlds,
+      "src/statistics",
+      "src/chat",
+      "src/guard",
+      "src/rollouts",
+      "src/training",
+      "src/sdk",
+      "src/terminal",
+      "src/cli",
+      ...seam,
+    ],
+  },
+  {
+    path: "extensions/study",
+    holds: "studies: plan, tuning, one record a run, page and figures ([studies.md](studies.md))",
+    knows: [
+      "src/core",
+      "src/files",
+      "src/statistics",
+      "src/plot",
+      "src/runs",
+      "src/training",
+      "src/sdk",
+      "src/terminal",
+      "src/cli",
+    ],
+  },
+  { path: "extensions/extensions.ts", holds: "the list of what extensions bring", knows: ["anything"] },
+  { path: "extensions/install.ts", holds: "adds the list to the core", knows: ["anything"] },
+  { path: "extensions/commands.ts", holds: "the list of their commands", knows: ["anything"] },
+  { path: "entries", holds: "what the package exports, and the program", knows: ["anything"] },
+];
+
+/** Returns the part of a module: the longest path that it starts with. Undefined if there is none. */
+export function partOf(module: string): Part | undefined {
+  const around = parts.filter(({ path }) => module === path || module.startsWith(`${path}/`));
+  return around.sort((a, b) => b.path.length - a.path.length)[0];
+}
+
+export const root = join(import.meta.dirname, "..");
+
+/** Returns the table of the page, as Markdown. */
+export function houseTable(): string {
+  const rows = parts.map(
+    ({ path, holds, knows }) => `| \`${path}\` | ${holds} | ${knows.length === 0 ? "nothing" : knows.join(", ")} |`,
+  );
+  return ["| part | what is in it | knows |", "|---|---|---|", ...rows].join("\n");
+}
