@@ -47,10 +47,40 @@ export function messageOf(content: string, calls: ReadAction["calls"], reasoning
   };
 }
 
-/** Generation prompts may have opened the reasoning already, so the opening tag may be missing; without a closing tag all is reasoning. */
-export function splitReasoning(text: string, [open, close]: readonly [string, string] = ["<think>", "</think>"]) {
-  const start = text.trimStart().startsWith(open) ? text.indexOf(open) + open.length : 0;
-  const end = text.indexOf(close, start);
-  if (end !== -1) return { reasoning: text.slice(start, end).trim(), answer: text.slice(end + close.length) };
-  return start === 0 ? { answer: text } : { reasoning: text.slice(start).trim(), answer: "" };
+/** The content and the calls of an answer, without the reasoning before it. */
+export interface ReadAnswer {
+  readonly content: string;
+  readonly calls: ReadAction["calls"];
+}
+
+const thinking = ["<think>", "</think>"] as const;
+/** A character of private use, so that no text has it. */
+const place = "\ue002";
+
+/**
+ * Reads a text as reasoning and an answer. Generation prompts may have opened the reasoning already, so the opening tag may be missing.
+ * Without a closing tag all is reasoning. A closing tag inside an argument of a readable call is part of that argument.
+ */
+export function readReasoned(
+  text: string,
+  readAnswer: (answer: string) => ReadAnswer,
+  [open, close]: readonly [string, string] = thinking,
+): ReadAction {
+  const isOpened = text.trimStart().startsWith(open);
+  const start = isOpened ? text.indexOf(open) + open.length : 0;
+  let end = text.indexOf(close, start);
+  while (end !== -1 && !isOpened && isArgument(text, end, close.length, readAnswer)) end = text.indexOf(close, end + 1);
+  if (end === -1 && !isOpened) return read(readAnswer(text));
+  const reasoning = text.slice(start, end === -1 ? text.length : end).trim();
+  return read(end === -1 ? { content: "", calls: [] } : readAnswer(text.slice(end + close.length)), reasoning);
+}
+
+function read({ content, calls }: ReadAnswer, reasoning?: string): ReadAction {
+  return messageOf(content, calls, reasoning);
+}
+
+/** Returns whether the characters at this place are read as part of an argument. */
+function isArgument(text: string, at: number, length: number, readAnswer: (answer: string) => ReadAnswer): boolean {
+  const { calls } = readAnswer(text.slice(0, at) + place + text.slice(at + length));
+  return calls.some((call) => "name" in call && JSON.stringify(call.arguments).includes(place));
 }

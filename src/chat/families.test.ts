@@ -18,6 +18,9 @@ const calling: AssistantMessage = { role: "assistant", content: "", toolCalls: [
 const result: Message = { role: "tool", name: "pay", content: "paid" };
 const closing: AssistantMessage = { role: "assistant", content: "Done." };
 
+const payTypes = { properties: { to: { type: "string" }, amount: { type: "number" }, notes: { type: "object" } } };
+const numberTypes = { properties: { amount: { type: "number" }, count: { type: "integer" }, text: { type: "string" } } };
+
 describe.each(Object.entries(families))("%s", (_, family) => {
   const chat = familyChat(family);
 
@@ -26,7 +29,7 @@ describe.each(Object.entries(families))("%s", (_, family) => {
   });
 
   test("a conversation with a call is read back, and each context continues the one before it", () => {
-    const schemaOf = () => ({ properties: { to: { type: "string" } } });
+    const schemaOf = () => payTypes;
     let context = chat.open([request], [pay]);
     for (const [message, answers] of [
       [calling, [result]],
@@ -55,7 +58,7 @@ describe.each(Object.entries(families))("%s", (_, family) => {
     });
     expect(text).toMatch(/[^"']5\.0[^"']/);
     expect(text).toContain("12345678901234567890");
-    const { calls, message } = read(text, [], () => ({ properties: { text: { type: "string" } } }));
+    const { calls, message } = read(text, [], () => numberTypes);
     expect(calls).toEqual([{ name: "f", arguments: arguments_, argumentsText: expect.any(String) }]);
     const [made] = message.toolCalls ?? [];
     expect(made.argumentsText?.replace(/\s/g, "")).toBe(exact.replace(/\s/g, ""));
@@ -73,7 +76,7 @@ describe.each(Object.entries(families))("%s", (_, family) => {
       toolCalls: [call, { name: "list_all", arguments: {} }, { name: "pay", arguments: { to: "Bo", amount: -1.5, notes: {} } }],
     };
     const { write, read } = chat.calls();
-    const schemaOf = () => ({ properties: { to: { type: "string" } } });
+    const schemaOf = () => payTypes;
     expect(read(write(several), [], schemaOf).message).toEqual(several);
   });
 
@@ -81,11 +84,15 @@ describe.each(Object.entries(families))("%s", (_, family) => {
     const { write, read } = chat.calls();
     const text = write(calling);
     for (let end = 0; end < text.length; end++) {
-      const { calls } = read(text.slice(0, end), [], () => ({ properties: { to: { type: "string" } } }));
+      const { calls } = read(text.slice(0, end), [], () => payTypes);
       for (const made of calls) {
         if ("error" in made) expect(made.error).toMatch(/Write /);
-        // Formats without quotes cannot tell where a value was cut.
-        else if (!["qwen3-coder", "glm"].includes(family.format)) expect([{}, call.arguments]).toContainEqual(made.arguments);
+        else {
+          expect(made.name).toBe("pay");
+          // Calls of the first two may miss their closing tags. An empty body is gpt-oss's call without arguments.
+          if (["qwen3-coder", "glm"].includes(family.format)) expect(call.arguments).toMatchObject(made.arguments);
+          else expect(family.format === "gpt-oss" ? [{}, call.arguments] : [call.arguments]).toContainEqual(made.arguments);
+        }
       }
     }
   });

@@ -4,6 +4,7 @@ import { jsonText, markedArguments, unmarked } from "../actions/json.ts";
 import { ModelError, reasonOf } from "../core/errors.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import { parametersAsJsonSchema, type Tool } from "../tools/tool.ts";
+import { printAsPython, pythonFunctions } from "./python-text.ts";
 
 /**
  * A chat template's text for a conversation, with the prompt for the assistant's next message at its end if it `awaitsAssistant`.
@@ -36,7 +37,9 @@ export function compileTemplate(
   namedTokens: Readonly<Record<string, string>>,
   { style = "objects", format, variables = {}, quote = (text) => text }: TemplateOptions = {},
 ): Render {
-  const template = refusals("chat template", () => new Template(source));
+  const template = refusals("chat template", () => new Template(source.replaceAll("\r\n", "\n")));
+  const isLoop = isPlainLoop(template.parsed.body);
+  printAsPython(template.parsed);
   const describedTools = new WeakMap<readonly Tool[], unknown>();
   const toolsForTemplate = (tools: readonly Tool[]): unknown => {
     const described = describedTools.get(tools) ?? quotedStrings(describeTools(tools), quote);
@@ -49,13 +52,14 @@ export function compileTemplate(
         template.render({
           ...namedTokens,
           ...variables,
+          ...pythonFunctions,
           messages: describeMessages(messages, { style, format, quote }),
           tools: tools.length === 0 ? undefined : toolsForTemplate(tools),
           add_generation_prompt: awaitsAssistant,
         }),
       ),
     );
-  return isPlainLoop(template.parsed.body) ? renderEachOnce(render) : render;
+  return isLoop ? renderEachOnce(render) : render;
 }
 
 const rememberedMessages = 20_000;

@@ -1,5 +1,5 @@
 import type { ToolCall } from "../../core/messages.ts";
-import { messageOf, type ReadAction, splitReasoning, type UnreadableCall } from "../action.ts";
+import { type ReadAnswer, readReasoned, type UnreadableCall } from "../action.ts";
 import { callOf, jsonText } from "../json.ts";
 import { type CallFormat, thought } from "./format.ts";
 
@@ -8,28 +8,29 @@ const [callBegin, callEnd, separator] = ["<｜tool▁call▁begin｜>", "<｜too
 const example = `${callsBegin}${callBegin}NAME${separator}{…}${callEnd}${callsEnd}`;
 
 /** Reads DeepSeek's calls: V3 and R1 write `function`, the name and a fenced block, V3.1 and later the name and the arguments. */
-function read(text: string): ReadAction {
-  const { reasoning, answer } = splitReasoning(text);
+function readAnswer(answer: string): ReadAnswer {
   const [before, ...blocks] = answer.split(callBegin);
   const calls = blocks.map((block): ToolCall | UnreadableCall => {
+    const isClosed = block.includes(callEnd);
     const [head, ...rest] = block.split(callEnd)[0].split(callsEnd)[0].split(separator);
     const body = rest.join(separator);
     const old = /^\s*([^\n`]*)\n\s*```(?:json)?\s*([\s\S]*?)\s*(?:```\s*)?$/.exec(body);
     const [name, args] = head.trim() === "function" || old !== null ? [old?.[1] ?? "", old?.[2] ?? ""] : [head, body];
     if (name.trim() === "") return { error: `This tool call has no name. Write ${example}.` };
+    if (args.trim() === "" && !isClosed) return { error: `The call of ${name.trim()} has no arguments. Write ${example}.` };
     return callOf(name.trim(), args, example);
   });
   const content = blocks.length === 0 ? answer : before;
   const behind = answer.includes(callsEnd) ? answer.slice(answer.lastIndexOf(callsEnd) + callsEnd.length) : "";
   const unreadable = calls.some((call) => "error" in call);
-  return messageOf(unreadable ? answer : content.replace(callsBegin, "") + behind, calls, reasoning);
+  return { content: unreadable ? answer : content.replace(callsBegin, "") + behind, calls };
 }
 
 export const deepseekV3: CallFormat = {
   name: "deepseek-v3",
   models: "DeepSeek V3 and R1",
   marks: /<｜tool▁call▁begin｜>function<｜tool▁sep｜>/,
-  read,
+  read: (text) => readReasoned(text, readAnswer),
   write: (message) => {
     const calls = (message.toolCalls ?? []).map(
       (call) => `${callBegin}function${separator}${call.name}\n\`\`\`json\n${jsonText(call)}\n\`\`\`${callEnd}`,
@@ -42,7 +43,7 @@ export const deepseek: CallFormat = {
   name: "deepseek",
   models: "DeepSeek V3.1 and later",
   marks: /<｜tool▁call▁begin｜>(?!function<)/,
-  read,
+  read: (text) => readReasoned(text, readAnswer),
   write: (message) => {
     const calls = (message.toolCalls ?? []).map((call) => `${callBegin}${call.name}${separator}${jsonText(call)}${callEnd}`);
     return `${thought(message) ?? ""}${message.content}${calls.length === 0 ? "" : `${callsBegin}${calls.join("")}${callsEnd}`}`;

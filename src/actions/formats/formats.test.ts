@@ -10,6 +10,7 @@ const read = (name: string, text: string, schema?: object): ReadAction => {
   return format.read(text, [], () => schema as never);
 };
 const weather = { name: "get_weather", arguments: { city: "Paris", days: 3 } };
+const weatherSchema = { properties: { city: { type: "string" }, days: { type: "integer" } } };
 const time = { name: "get_time", arguments: {} };
 
 /** Answers as models of these families write them. */
@@ -87,15 +88,82 @@ test.each([
     [weather],
   ],
   [
+    "gemma4",
+    '<|channel>thought\nthe weather\n<channel|><|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|><|tool_response>',
+    [weather],
+  ],
+  [
     "function-gemma",
     "<start_function_call>call:get_weather{days:3,city:<escape>Paris<escape>}<end_function_call><start_function_call>call:get_time{}<end_function_call>",
     [weather, time],
   ],
 ])("%s: %s", (name, text, calls) => {
-  const action = read(name, text);
+  const action = read(name, text, weatherSchema);
   expect(action.calls).toEqual(calls);
   expect(action.message.toolCalls).toEqual(calls);
   expect(action.message.content).not.toMatch(/get_weather|<\|?(?:start|tool|call|python)|\[TOOL/);
+});
+
+const thinkTag = { name: "note", arguments: { text: "a </think> b </think>", tags: ["</think>"] } };
+const thinkSchema = { properties: { text: { type: "string" }, tags: { type: "array" } } };
+
+test.each(callFormats.map((format) => [format.name, format] as const))(
+  "%s: an argument that names the end of reasoning is part of its call, with reasoning before it or without",
+  (name, format) => {
+    const written = format.write({ role: "assistant", content: "", toolCalls: [thinkTag] });
+    expect(read(name, written, thinkSchema).message).toEqual({ role: "assistant", content: "", toolCalls: [thinkTag] });
+    if (name === "gpt-oss" || name === "gemma4") return; // Their reasoning has tags of its own.
+    for (const opening of ["<think>\n", ""]) {
+      const { message, calls } = read(name, `${opening}why\n</think>\n\n${written}`, thinkSchema);
+      expect(message).toEqual({ role: "assistant", content: "", reasoning: "why", toolCalls: [thinkTag] });
+      expect(calls).toEqual([thinkTag]);
+    }
+  },
+);
+
+test("a call that is begun in reasoning and never ends does not swallow the end of reasoning", () => {
+  const thought = "I could write <tool_call>\n<function=f>\n<parameter=a>\nx";
+  for (const name of ["hermes", "qwen3-coder", "glm"])
+    expect(read(name, `${thought}</think>No.`)).toEqual({
+      message: { role: "assistant", content: "No.", reasoning: thought },
+      calls: [],
+    });
+});
+
+test("qwen3-coder: closing tags may be missing, all but the last argument's, and nothing of the call becomes content", () => {
+  const whole = "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n<parameter=days>\n3\n</parameter>";
+  for (const end of ["", "\n", "\n</function>", "\n</function>\n</tool_call>"])
+    expect(read("qwen3-coder", `I look.\n${whole}${end}`, weatherSchema).message).toEqual({
+      role: "assistant",
+      content: "I look.",
+      toolCalls: [weather],
+    });
+  const first = "<function=get_weather>\n<parameter=city>\nParis\n<parameter=days>\n3\n</function>";
+  expect(read("qwen3-coder", first, weatherSchema).calls).toEqual([weather]);
+  const cut = "<function=get_weather>\n<parameter=city>\nPar";
+  expect(read("qwen3-coder", cut, weatherSchema).calls).toEqual([
+    { error: expect.stringMatching(/An argument of get_weather has/) },
+  ]);
+});
+
+test.each([
+  ["function-gemma", "<start_function_call>call:get_wea"],
+  ["gemma4", "<|tool_call>call:get_wea"],
+  ["glm", "<tool_call>get_wea"],
+  ["deepseek", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_wea"],
+  ["deepseek-v3", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_wea"],
+  ["qwen3-coder", "<tool_call>\n<function=get_wea"],
+  ["gpt-oss", "<|channel|>commentary to=functions.get_wea"],
+  ["mistral-args", "[TOOL_CALLS]get_wea"],
+  ["lfm2", "<|tool_call_start|>[get_wea"],
+  ["hermes", '<tool_call>\n{"name": "get_wea'],
+  ["smollm2", '<tool_call>[{"name": "get_wea'],
+  ["llama3", '{"name": "get_wea'],
+  ["mistral", '[TOOL_CALLS] [{"name": "get_wea'],
+])("%s: a name that is cut off is no call: %s", (name, text) => {
+  const { calls, message } = read(name, text);
+  expect(calls).toEqual([{ error: expect.stringMatching(/Write /) }]);
+  expect(message.toolCalls).toBeUndefined();
 });
 
 test("reasoning and text around calls are kept apart", () => {
@@ -120,7 +188,19 @@ test("values without quotes are of the type that the tool's schema has", () => {
   const schema = {
     properties: { a: { type: "string" }, b: { type: "integer" }, c: { anyOf: [{ type: "boolean" }, { type: "null" }] } },
   };
-  expect(read("qwen3-coder", text, schema).calls).toEqual([{ name: "f", arguments: { a: "5", b: 5, c: true, d: { x: [1] } } }]);
+  const typed = { a: "5", b: 5, c: true };
+  // What has no type is text under Qwen3-Coder and JSON under GLM, as servers of both read it (vLLM's parsers).
+  expect(read("qwen3-coder", text, schema).calls).toEqual([{ name: "f", arguments: { ...typed, d: '{"x": [1]}' } }]);
+  expect(read("qwen3-coder", text).calls).toEqual([{ name: "f", arguments: { a: "5", b: "5", c: "True", d: '{"x": [1]}' } }]);
+  const glm = `<tool_call>f${["a", "b", "c", "d"].map((key, i) => `<arg_key>${key}</arg_key><arg_value>${["5", "5", "True", '{"x": [1]}'][i]}</arg_value>`).join("")}</tool_call>`;
+  expect(read("glm", glm, schema).calls).toEqual([{ name: "f", arguments: { ...typed, d: { x: [1] } } }]);
+  const nothing = {
+    properties: { a: { type: ["string", "null"] }, b: { anyOf: [{ type: "string" }, { type: "null" }] }, c: { type: "string" } },
+  };
+  const nulls = ["a", "b", "c"].map((key) => `<parameter=${key}>\nNone\n</parameter>\n`).join("");
+  expect(read("qwen3-coder", `<function=f>\n${nulls}</function>`, nothing).calls).toEqual([
+    { name: "f", arguments: { a: null, b: null, c: "None" } },
+  ]);
   const multiline = "<function=f>\n<parameter=a>\nline 1\n\n  line 2\n</parameter>\n</function>";
   expect(read("qwen3-coder", multiline, schema).calls).toEqual([{ name: "f", arguments: { a: "line 1\n\n  line 2" } }]);
 });
@@ -256,7 +336,7 @@ describe("strange arguments", () => {
       "glm",
       "<tool_call>pay\n<arg_key>id</arg_key>\n<arg_value>c1</arg_value>\n<arg_key>amount</arg_key>\n<arg_val",
     );
-    expect(calls).toEqual([{ error: expect.stringMatching(/An argument of pay has no end/) }]);
+    expect(calls).toEqual([{ error: expect.stringMatching(/The call of pay has no end/) }]);
     expect(message.toolCalls).toBeUndefined();
   });
 });

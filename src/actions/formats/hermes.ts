@@ -1,4 +1,4 @@
-import { messageOf, type ReadAction, splitReasoning } from "../action.ts";
+import { type ReadAction, type ReadAnswer, readReasoned } from "../action.ts";
 import { callsOfJson, jsonEnd, jsonText } from "../json.ts";
 import { type CallFormat, stacked, thought } from "./format.ts";
 
@@ -12,8 +12,7 @@ const example = '<tool_call>{"name": "…", "arguments": {…}}</tool_call>';
  * Tolerated: white space, code fences, a missing closing tag, "parameters" for "arguments", arguments as a JSON string or left out,
  * a comma too many before a closing bracket. Errors: not JSON, no name, arguments that are not an object.
  */
-function read(text: string): ReadAction {
-  const { reasoning, answer } = splitReasoning(text);
+function readAnswer(answer: string): ReadAnswer {
   const content: string[] = [];
   const calls: ReadAction["calls"][number][] = [];
   let at = 0;
@@ -30,7 +29,7 @@ function read(text: string): ReadAction {
     if (!isReadable(block.calls)) content.push(answer.slice(start, block.end));
     at = block.end;
   }
-  return messageOf(content.join("") + answer.slice(at), calls, reasoning);
+  return { content: content.join("") + answer.slice(at), calls };
 }
 
 const isReadable = (calls: ReadAction["calls"]) => !calls.some((call) => "error" in call);
@@ -49,7 +48,7 @@ export const hermes: CallFormat = {
   name: "hermes",
   models: "Hermes, Qwen2.5, Qwen3, SmolLM3",
   marks: /<tool_call>\s*\{/,
-  read,
+  read: (text) => readReasoned(text, readAnswer),
   write: (message) =>
     stacked(
       thought(message),
@@ -65,7 +64,7 @@ export const smollm2: CallFormat = {
   name: "smollm2",
   models: "SmolLM2",
   marks: /<tool_call>\s*\[/,
-  read,
+  read: (text) => readReasoned(text, readAnswer),
   write: (message) => {
     const calls = (message.toolCalls ?? []).map(
       (call) => `{"name": ${JSON.stringify(call.name)}, "arguments": ${jsonText(call)}}`,

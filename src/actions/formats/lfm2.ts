@@ -1,4 +1,4 @@
-import { messageOf, type ReadAction, splitReasoning } from "../action.ts";
+import { type ReadAction, type ReadAnswer, readReasoned } from "../action.ts";
 import { unmarked } from "../json.ts";
 import { parsePythonCalls, pythonText } from "../python-calls.ts";
 import { type CallFormat, stacked, thought } from "./format.ts";
@@ -8,8 +8,7 @@ const closing = "<|tool_call_end|>";
 const example = `${opening}[f(argument="text")]${closing}`;
 
 /** Reads LFM2: a list of Python calls between two tokens. */
-function read(text: string): ReadAction {
-  const { reasoning, answer } = splitReasoning(text);
+function readAnswer(answer: string): ReadAnswer {
   const [before, ...blocks] = answer.split(opening);
   const content = [before];
   const calls = blocks.flatMap((block): ReadAction["calls"][number][] => {
@@ -22,14 +21,14 @@ function read(text: string): ReadAction {
       ? [{ error: `This tool call cannot be read: ${error}. Write ${example}.` }]
       : parsed.calls;
   });
-  return messageOf(content.join(""), calls, reasoning);
+  return { content: content.join(""), calls };
 }
 
 export const lfm2: CallFormat = {
   name: "lfm2",
   models: "LFM2",
   marks: /<\|tool_call_start\|>\s*\[/,
-  read,
+  read: (text) => readReasoned(text, readAnswer),
   write: (message) => {
     const { content, toolCalls = [] } = message;
     return stacked(

@@ -1,5 +1,5 @@
 import type { ToolCall } from "../../core/messages.ts";
-import { messageOf, type ReadAction, splitReasoning, type UnreadableCall } from "../action.ts";
+import { type ReadAnswer, readReasoned, type UnreadableCall } from "../action.ts";
 import { callsOfJson, jsonEnd, jsonText } from "../json.ts";
 import { parsePythonCalls } from "../python-calls.ts";
 import { type CallFormat, stacked } from "./format.ts";
@@ -11,15 +11,14 @@ const example = '{"name": "…", "parameters": {…}}';
  * Reads Llama 3.1 to 3.3: a JSON object with a name and parameters, several behind each other or separated by semicolons, with or without
  * `<|python_tag|>` before them. Behind the tag, `tool.call(query="…")` calls a built-in tool.
  */
-function read(text: string): ReadAction {
-  const { reasoning, answer } = splitReasoning(text);
+function readAnswer(answer: string): ReadAnswer {
   const found = answer.indexOf(tag);
   const brace = answer.indexOf("{");
   // A text in a call's JSON may name the tag.
   const isInside = brace !== -1 && brace < found && (jsonEnd(answer, brace) ?? 0) > found;
   const tagged = isInside ? -1 : found;
   const whole = (isInside ? answer : answer.replaceAll(tag, "")).replaceAll("<|eom_id|>", "");
-  if (tagged !== -1 && !/^\s*\{/.test(answer.slice(tagged + tag.length))) return behindTag(answer, tagged, reasoning);
+  if (tagged !== -1 && !/^\s*\{/.test(answer.slice(tagged + tag.length))) return behindTag(answer, tagged);
   const calls: (ToolCall | UnreadableCall)[] = [];
   const content: string[] = [];
   let at = 0;
@@ -36,7 +35,7 @@ function read(text: string): ReadAction {
     } else content.push(object);
   }
   const rest = whole.slice(at);
-  return messageOf(content.join("") + (calls.length > 0 && onlySeparators.test(rest) ? "" : rest), calls, reasoning);
+  return { content: content.join("") + (calls.length > 0 && onlySeparators.test(rest) ? "" : rest), calls };
 }
 
 const onlySeparators = /^[\s;,]*$/;
@@ -49,7 +48,7 @@ function looksLikeCall(object: string): boolean {
   );
 }
 
-function behindTag(answer: string, at: number, reasoning: string | undefined): ReadAction {
+function behindTag(answer: string, at: number): ReadAnswer {
   const code = answer
     .slice(at + tag.length)
     .replace("<|eom_id|>", "")
@@ -58,7 +57,7 @@ function behindTag(answer: string, at: number, reasoning: string | undefined): R
   const calls = parsePythonCalls(builtIn);
   // Anything else is code for the interpreter.
   const made = builtIn === code || "error" in calls ? [{ name: "python", arguments: { code } }] : calls.calls;
-  return messageOf(answer.slice(0, at), made, reasoning);
+  return { content: answer.slice(0, at), calls: made };
 }
 
 export const llama3: CallFormat = {
@@ -66,7 +65,7 @@ export const llama3: CallFormat = {
   models: "Llama 3.1 to 3.3",
   marks: /\{\s*"name"\s*:\s*"[^"]*"\s*,\s*"parameters"\s*:/,
   stopStrings: ["<|eom_id|>"],
-  read,
+  read: (text) => readReasoned(text, readAnswer),
   write: ({ content, toolCalls = [] }) =>
     stacked(
       content,

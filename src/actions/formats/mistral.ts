@@ -1,5 +1,5 @@
 import type { ToolCall } from "../../core/messages.ts";
-import { messageOf, type ReadAction, splitReasoning, type UnreadableCall } from "../action.ts";
+import { type ReadAction, type ReadAnswer, readReasoned, type UnreadableCall } from "../action.ts";
 import { callOf, callsOfJson, jsonEnd, jsonText } from "../json.ts";
 import { type CallFormat, stacked } from "./format.ts";
 
@@ -11,8 +11,7 @@ const thinking = ["[THINK]", "[/THINK]"] as const;
  * Reads Mistral's two forms: `[TOOL_CALLS] [{"name": …, "arguments": {…}}, …]`, and since 2025 `[TOOL_CALLS]name[ARGS]{…}` for each call,
  * with `[CALL_ID]…` between or without.
  */
-function read(text: string): ReadAction {
-  const { reasoning, answer } = text.trimStart().startsWith(thinking[0]) ? splitReasoning(text, thinking) : splitReasoning(text);
+function readAnswer(answer: string): ReadAnswer {
   const [before, ...blocks] = answer.split(tag);
   const content = [before];
   const calls = blocks.flatMap((block): (ToolCall | UnreadableCall)[] => {
@@ -24,7 +23,11 @@ function read(text: string): ReadAction {
     content.push(made.some((call) => "error" in call) ? tag + block : json.slice(end));
     return made;
   });
-  return messageOf(content.join(""), calls, reasoning);
+  return { content: content.join(""), calls };
+}
+
+function read(text: string): ReadAction {
+  return readReasoned(text, readAnswer, text.trimStart().startsWith(thinking[0]) ? thinking : undefined);
 }
 
 export const mistral: CallFormat = {

@@ -1,6 +1,6 @@
 import { deepseek, deepseekV3 } from "./deepseek.ts";
 import type { CallFormat } from "./format.ts";
-import { functionGemma } from "./function-gemma.ts";
+import { functionGemma, gemma4 } from "./gemma.ts";
 import { gptOss } from "./gpt-oss.ts";
 import { hermes, smollm2 } from "./hermes.ts";
 import { lfm2 } from "./lfm2.ts";
@@ -21,6 +21,7 @@ export const callFormats: readonly CallFormat[] = [
   deepseekV3,
   deepseek,
   functionGemma,
+  gemma4,
   llama3,
 ];
 

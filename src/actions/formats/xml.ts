@@ -1,5 +1,5 @@
 import type { ToolCall } from "../../core/messages.ts";
-import { messageOf, type ReadAction, type SchemaOf, splitReasoning, type UnreadableCall } from "../action.ts";
+import { type ReadAnswer, readReasoned, type SchemaOf, type UnreadableCall } from "../action.ts";
 import { callOf, dumps, markedArguments, unmarked } from "../json.ts";
 import { typedJson } from "../typed.ts";
 import { type CallFormat, stacked, thought } from "./format.ts";
@@ -10,48 +10,62 @@ function plain(value: unknown): string {
 }
 
 type Pairs = readonly (readonly [string, string])[];
+/** The JSON text of a value that is written without quotes. */
+type TypeValue = (tool: string, argument: string, value: string) => string;
 
-function callOfPairs(name: string, pairs: Pairs, schemaOf: SchemaOf | undefined, example: string): ToolCall | UnreadableCall {
-  const members = pairs.map(([key, value]) => `${JSON.stringify(key)}: ${typedJson(value, name, key, schemaOf)}`);
+/** Types values by their schema. @param untyped what a value is whose schema has no type */
+function typedBy(schemaOf: SchemaOf | undefined, untyped: "text" | "json"): TypeValue {
+  return (tool, argument, value) => {
+    const properties = schemaOf?.(tool)?.properties;
+    const isRecord = typeof properties === "object" && properties !== null;
+    return typedJson(value, isRecord ? (properties as Record<string, unknown>)[argument] : undefined, untyped);
+  };
+}
+
+function callOfPairs(name: string, pairs: Pairs, typed: TypeValue, example: string): ToolCall | UnreadableCall {
+  const members = pairs.map(([key, value]) => `${JSON.stringify(key)}: ${typed(name, key, value)}`);
   return callOf(name, `{${members.join(", ")}}`, example);
 }
 
 const qwenExample = "<tool_call>\n<function=NAME>\n<parameter=ARGUMENT>\nVALUE\n</parameter>\n</function>\n</tool_call>";
 
-/** Reads Qwen3-Coder and Qwen3.5: `<function=name>` with a `<parameter=…>` for each argument; the tags around may be missing. */
-function readQwen(text: string, schemaOf?: SchemaOf): ReadAction {
-  const { reasoning, answer } = splitReasoning(text);
+/**
+ * Reads Qwen3-Coder and Qwen3.5: `<function=name>` with a `<parameter=…>` for each argument. The tags around may be missing, and the
+ * closing tags of all but a last argument.
+ */
+function readQwen(answer: string, typed: TypeValue): ReadAnswer {
   const start = answer.search(/<tool_call>|<function=/);
-  if (start === -1) return messageOf(answer, [], reasoning);
-  const body = answer.slice(start);
-  const functions = body.split("<function=").slice(1);
+  if (start === -1) return { content: answer, calls: [] };
+  const [, ...functions] = answer.slice(start).split("<function=");
   if (functions.length === 0)
-    return messageOf(answer, [{ error: `This tool call has no function. Write ${qwenExample}.` }], reasoning);
+    return { content: answer, calls: [{ error: `This tool call has no function. Write ${qwenExample}.` }] };
+  const content = [answer.slice(0, start)];
   const calls = functions.map((block) => {
     // A value may name the closing tags: the last ones end it.
     const end = block.indexOf("</function>", block.lastIndexOf("</parameter>") + 1);
-    const [, name = "", rest = ""] = /^([^>\s]*)\s*>([\s\S]*)$/.exec(end === -1 ? block : block.slice(0, end)) ?? [];
-    if (name === "") return { error: `This tool call has no name. Write ${qwenExample}.` };
-    const pairs = rest
-      .split("<parameter=")
-      .slice(1)
-      .flatMap((part): Pairs => {
-        const [, key, value] = /^([^>]*)>([\s\S]*)<\/parameter>/.exec(part) ?? /^([^>]*)>([\s\S]*)$/.exec(part) ?? [];
-        return key === undefined ? [] : [[key.trim(), value.replace(/^\n/, "").replace(/\n$/, "")]];
-      });
-    return callOfPairs(name, pairs, schemaOf, qwenExample);
+    const isClosed = end !== -1;
+    if (isClosed) content.push(block.slice(end + "</function>".length).replace(/<\/?tool_call>/g, ""));
+    const [, name, rest = ""] = /^([^>\s]*)\s*>([\s\S]*)$/.exec(isClosed ? block.slice(0, end) : block) ?? [];
+    if (!name) return { error: `This tool call has no name. Write ${qwenExample}.` };
+    const [, ...parts] = rest.split("<parameter=");
+    const pairs: (readonly [string, string])[] = [];
+    for (const [i, part] of parts.entries()) {
+      const [, key, value, closing] = /^([^>]*)>([\s\S]*)(<\/parameter>)/.exec(part) ?? /^([^>]*)>([\s\S]*)$/.exec(part) ?? [];
+      const isLast = i === parts.length - 1;
+      if (key === undefined || (closing === undefined && isLast && !isClosed))
+        return { error: `An argument of ${name} has no end. Write ${qwenExample}.` };
+      pairs.push([key.trim(), value.replace(/^\n/, "").replace(/\n$/, "")]);
+    }
+    return callOfPairs(name, pairs, typed, qwenExample);
   });
-  const behind = body.slice(Math.max(body.lastIndexOf("</function>"), body.lastIndexOf("</tool_call>")));
-  const content =
-    answer.slice(0, start) + behind.replace(/^<\/function>\s*|<\/?tool_call>/g, "").replace(/^<function=[\s\S]*/, "");
-  return messageOf(calls.some((call) => "error" in call) ? answer : content, calls, reasoning);
+  return { content: calls.some((call) => "error" in call) ? answer : content.join(""), calls };
 }
 
 export const qwen3Coder: CallFormat = {
   name: "qwen3-coder",
   models: "Qwen3-Coder, Qwen3.5",
   marks: /<function=[^>]+>/,
-  read: (text, _, schemaOf) => readQwen(text, schemaOf),
+  read: (text, _, schemaOf) => readReasoned(text, (answer) => readQwen(answer, typedBy(schemaOf, "text"))),
   write: (message) =>
     stacked(
       thought(message),
@@ -68,8 +82,7 @@ export const qwen3Coder: CallFormat = {
 const glmExample = "<tool_call>NAME\n<arg_key>ARGUMENT</arg_key>\n<arg_value>VALUE</arg_value>\n</tool_call>";
 
 /** Reads GLM 4.5 and later: the name, then a key and a value for each argument. */
-function readGlm(text: string, schemaOf?: SchemaOf): ReadAction {
-  const { reasoning, answer } = splitReasoning(text);
+function readGlm(answer: string, typed: TypeValue): ReadAnswer {
   const [before, ...blocks] = answer.split("<tool_call>");
   const content = [before];
   const calls = blocks.map((block): ToolCall | UnreadableCall => {
@@ -80,23 +93,23 @@ function readGlm(text: string, schemaOf?: SchemaOf): ReadAction {
     const pairs = [...body.matchAll(/<arg_key>([\s\S]*?)<\/arg_key>\s*<arg_value>([\s\S]*?)<\/arg_value>/g)];
     content.push(behind);
     if (name === "" || /\s/.test(name)) return { error: `This tool call has no name. Write ${glmExample}.` };
-    if (body.split("<arg_key>").length - 1 > pairs.length)
-      return { error: `An argument of ${name} has no end. Write ${glmExample}.` };
+    if (body.split("<arg_key>").length - 1 > pairs.length || (pairs.length === 0 && end === -1))
+      return { error: `The call of ${name} has no end. Write ${glmExample}.` };
     return callOfPairs(
       name,
       pairs.map(([, key, value]) => [key.trim(), value] as const),
-      schemaOf,
+      typed,
       glmExample,
     );
   });
-  return messageOf(calls.some((call) => "error" in call) ? answer : content.join(""), calls, reasoning);
+  return { content: calls.some((call) => "error" in call) ? answer : content.join(""), calls };
 }
 
 export const glm: CallFormat = {
   name: "glm",
   models: "GLM 4.5 and later",
   marks: /<tool_call>[^<{[]+<arg_key>/,
-  read: (text, _, schemaOf) => readGlm(text, schemaOf),
+  read: (text, _, schemaOf) => readReasoned(text, (answer) => readGlm(answer, typedBy(schemaOf, "json"))),
   write: (message) =>
     stacked(
       thought(message),

@@ -1,0 +1,216 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { jsonText } from "../src/actions/json.ts";
+import { type Chat, makeChat } from "../src/chat/chat.ts";
+import { makeTokenizer } from "../src/chat/tokenizer.ts";
+import type { AssistantMessage, Message } from "../src/core/messages.ts";
+import type { Tool } from "../src/tools/tool.ts";
+
+// Published chat templates, rendered by this project and by transformers. With the folder of .ci/chat-templates only.
+const published = process.env.RETROGRADE_CHAT_TEMPLATES ?? "";
+const folder = join(published, "trl/chat_templates");
+
+/** The table of docs/models.md: a format, or a dash, and the templates that call so. */
+const documented = new Map(
+  [...readFileSync("docs/models.md", "utf8").matchAll(/^\| (?:`([\w-]+)`|refused[^|]*) \| ((?:`\w+\.jinja`,? ?)+) \|/gm)].flatMap(
+    ([, format, files]) => [...files.matchAll(/\w+\.jinja/g)].map(([file]) => [file, format as string | undefined] as const),
+  ),
+);
+
+const values: Readonly<Record<string, readonly [value: unknown, schema: object]>> = {
+  text: ["plain", { type: "string" }],
+  null: [null, { anyOf: [{ type: "string" }, { type: "null" }] }],
+  "null by a list of types": [null, { type: ["string", "null"] }],
+  true: [true, { type: "boolean" }],
+  false: [false, { type: "boolean" }],
+  "an integer": [-5, { type: "integer" }],
+  "a number": [2.5, { type: "number" }],
+  "a list": [["a", 1, null, true, 'it\'s "b"'], { type: "array", items: { type: ["string", "null"] } }],
+  "an empty list": [[], { type: "array" }],
+  "nested objects": [{ a: { list: [1, { deep: null }], yes: true }, z: "\\ \n" }, { type: "object" }],
+  "an empty object": [{}, { type: "object" }],
+  "an empty text": ["", { type: "string" }],
+  "the end of reasoning": ["a </think> b", { type: "string" }],
+  "quotes and lines": ['it\'s "so"\n\\n', { type: "string" }],
+  "other scripts": ["é ключ 😀", { type: "string" }],
+};
+
+/** Every token that a template names; those that end a turn come first. */
+function tokensOf(template: string): string[] {
+  const ends = ["<|im_end|>", "<|eot_id|>", "<turn|>", "<|return|>", "<｜end▁of▁sentence｜>", "<|user|>", "<|observation|>"];
+  const named = template.match(/<\|[^|<>\s]+\|>|<\|[a-z_"]+\|?>|<[a-z_]+\|>|<｜[^｜]+｜>|<\/?tool_call>|<\/?think>/g) ?? [];
+  return [...new Set([...ends.filter((end) => template.includes(end)), ...named, "</s>"])];
+}
+
+const scratch = mkdtempSync(join(tmpdir(), "retrograde-chat-templates-"));
+afterAll(() => rmSync(scratch, { recursive: true }));
+const named = { bos_token: "<s>", eos_token: "</s>", pad_token: "<pad>", unk_token: "<unk>" };
+
+function chatOf(file: string): { readonly chat: Chat; readonly tokenizerFile: string } {
+  const office = z
+    .looseObject({
+      added_tokens: z.array(z.looseObject({ id: z.number(), content: z.string() })),
+      model: z.looseObject({ vocab: z.record(z.string(), z.number()) }),
+    })
+    .parse(JSON.parse(readFileSync("models/office/tokenizer.json", "utf8")));
+  const template = readFileSync(join(folder, file), "utf8");
+  const tokens = tokensOf(template);
+  const first = 1 + Math.max(...office.added_tokens.map(({ id }) => id), ...Object.values(office.model.vocab));
+  const missing = tokens.filter((token) => !office.added_tokens.some(({ content }) => content === token));
+  const added = missing.map((content, i) => ({ ...office.added_tokens[0], id: first + i, content, special: true }));
+  const tokenizer = { ...office, added_tokens: [...office.added_tokens, ...added] };
+  const tokenizerFile = join(scratch, `${file}.json`);
+  writeFileSync(tokenizerFile, JSON.stringify(tokenizer));
+  const config = { ...named, eos_token: tokens[0], chat_template: template };
+  return { chat: makeChat(makeTokenizer({ tokenizer, config })), tokenizerFile };
+}
+
+const question: Message = { role: "user", content: "Change the note." };
+const id = "abcdefghi";
+const result: Message = { role: "tool", name: "update", content: "done", callId: id };
+const calling = (note: unknown): AssistantMessage => ({
+  role: "assistant",
+  content: "",
+  toolCalls: [{ id, name: "update", arguments: { note, count: 1 } }],
+});
+const toolOf = (schema: object): Tool => ({
+  name: "update",
+  description: "Updates a note.",
+  parameters: { type: "object", properties: { note: schema, count: { type: "integer" } }, required: ["note"] },
+  execute: () => "",
+});
+
+/** The conversation in the form that transformers takes. The original template of DeepSeek-V3 takes arguments as text. */
+function forTransformers(
+  file: string,
+  tokenizer: string,
+  eos_token: string,
+  messages: readonly Message[],
+  { execute: _, ...tool }: Tool,
+) {
+  const isText = file === "deepseekv3.jinja";
+  return {
+    template: join(folder, file),
+    tokenizer,
+    variables: { ...named, eos_token },
+    tools: [{ type: "function", function: tool }],
+    messages: messages.map((message) => {
+      if (message.role === "tool")
+        return { role: "tool", name: message.name, content: message.content, tool_call_id: message.callId };
+      if (message.role !== "assistant") return message;
+      const tool_calls = (message.toolCalls ?? []).map((call) => ({
+        type: "function",
+        id: call.id,
+        function: { name: call.name, arguments: isText ? jsonText(call) : call.arguments },
+      }));
+      return { role: "assistant", content: message.content, tool_calls };
+    }),
+  };
+}
+
+const files =
+  published === ""
+    ? []
+    : readdirSync(folder).filter(
+        (file) => file.endsWith(".jinja") && readFileSync(join(folder, file), "utf8").includes("tool_calls"),
+      );
+const readable = files.filter((file) => documented.get(file) !== undefined);
+
+describe.skipIf(published === "")("published chat templates (set RETROGRADE_CHAT_TEMPLATES, see .ci/chat-templates)", () => {
+  test("docs/models.md names every template with calls", () => {
+    expect(files.filter((file) => !file.includes("_training")).length).toBe(29);
+    expect([...documented.keys()].sort()).toEqual([...files].sort());
+  });
+
+  test.each(files)("%s: its format is the documented one, or it is refused with what it shows", (file) => {
+    const format = documented.get(file);
+    const { chat } = chatOf(file);
+    if (format === undefined) expect(() => chat.calls()).toThrow(/no calls at all|in an unknown format/);
+    else expect(chat.calls().name).toBe(format);
+  });
+
+  const rendered = (() => {
+    const chats = readable.map((file) => ({ file, ...chatOf(file) }));
+    const cases = chats.flatMap(({ file, chat, tokenizerFile }) =>
+      Object.entries(values).map(([what, [note, schema]]) => ({
+        file,
+        what,
+        chat,
+        tokenizerFile,
+        note,
+        tool: toolOf(schema),
+        schema,
+      })),
+    );
+    const input = cases
+      .map(({ file, chat, tokenizerFile, note, tool }) =>
+        JSON.stringify(
+          forTransformers(file, tokenizerFile, chat.tokenizer.namedTokens.eos_token, [question, calling(note), result], tool),
+        ),
+      )
+      .join("\n");
+    if (input === "") return [];
+    const python = join(published, "venv/bin/python");
+    const output = execFileSync(python, ["test/chat-templates/render.py"], {
+      input,
+      maxBuffer: 2 ** 28,
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    const lines = output.toString().trim().split("\n");
+    return cases.map((one, i) => ({ ...one, theirs: JSON.parse(lines[i]) as { text?: string; ids?: number[]; error?: string } }));
+  })();
+
+  test.each(readable)("%s: arguments of every JSON type are rendered as transformers renders them, text and ids", (file) => {
+    for (const { what, chat, note, tool, theirs } of rendered.filter((one) => one.file === file)) {
+      const { text, ids } = chat.open([question, calling(note), result], [tool]);
+      expect({ what, text, ids: [...ids] }).toEqual({ what, ...theirs });
+    }
+  });
+
+  test.each(readable)("%s: arguments of every JSON type are read from an action, and the next context continues it", (file) => {
+    for (const { what, chat, note, tool, theirs, schema } of rendered.filter((one) => one.file === file)) {
+      const context = chat.open([question], [tool]);
+      const written = chat.calls().write(calling(note));
+      // Where a format has an end of its own for calls, the model ends them so.
+      const end = chat.stopStrings?.flatMap((stop) => chat.tokenizer.idOf(stop) ?? [])[0] ?? chat.tokenizer.stopTokens[0];
+      const action = [...chat.tokenizer.encode(written), end];
+      const schemaOf = () => ({ properties: { note: schema, count: { type: "integer" } } });
+      const { calls, message } = chat.read(chat.actionText(action), [question], schemaOf);
+      expect({ what, calls }).toEqual({ what, calls: [{ name: "update", arguments: { note, count: 1 } }] });
+      const said = { ...message, toolCalls: message.toolCalls?.map((call) => ({ ...call, id })) };
+      const next = chat.extend(context, action, said, [result]);
+      expect({ what, text: next.text }).toEqual({ what, text: theirs.text });
+      // Templates that prompt for reasoning show history without it: a new context.
+      expect({ what, rewritten: next.rewritten }).toEqual({ what, rewritten: !theirs.text?.startsWith(context.text) });
+      if (next.rewritten) expect([...next.ids]).toEqual(theirs.ids);
+      else expect(next.ids.slice(0, context.ids.length + action.length)).toEqual([...context.ids, ...action]);
+      if (theirs.text?.startsWith(context.text + written + chat.tokenizer.decode([end])))
+        expect({ what, ids: [...next.ids] }).toEqual({ what, ids: theirs.ids });
+    }
+  });
+
+  // Templates that prompt for reasoning show no action behind the prompt.
+  const showing = readable.filter((file) => !/^(?:deepseekv3|glm4moe|nemotron)/.test(file));
+
+  test.each(showing)("%s: its own text of a call is read back, and no beginning of it calls anything else", (file) => {
+    for (const { what, chat, note, tool, schema } of rendered.filter((one) => one.file === file)) {
+      // LFM2.5's templates do not escape quotes.
+      if (file.startsWith("lfm2_2_5") && what === "quotes and lines") continue;
+      const schemaOf = () => ({ properties: { note: schema, count: { type: "integer" } } });
+      const context = chat.open([question], [tool]);
+      const shown = chat.actionText(chat.tokenizer.encode(chat.action(context, calling(note))));
+      expect({ what, calls: chat.read(shown, [], schemaOf).calls }).toEqual({
+        what,
+        calls: [{ name: "update", arguments: { note, count: 1 } }],
+      });
+      for (let end = 0; end < shown.length; end++) {
+        for (const call of chat.read(shown.slice(0, end), [], schemaOf).calls)
+          if ("name" in call) expect({ note, count: 1 }).toMatchObject(call.arguments);
+      }
+    }
+  });
+});

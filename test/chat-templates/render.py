@@ -1,0 +1,28 @@
+"""Renders conversations with published chat templates as transformers does: JSON lines in, one line with text and ids for each out."""
+
+import json
+import sys
+
+from transformers import PreTrainedTokenizerFast
+from transformers.utils.chat_template_utils import render_jinja_template
+
+tokenizers = {}
+for line in sys.stdin:
+    case = json.loads(line)
+    path = case["tokenizer"]
+    if path not in tokenizers:
+        tokenizers[path] = PreTrainedTokenizerFast(tokenizer_file=path)
+    with open(case["template"], encoding="utf-8") as file:
+        template = file.read()
+    try:
+        texts, _ = render_jinja_template(
+            [case["messages"]],
+            chat_template=template,
+            tools=case["tools"],
+            add_generation_prompt=True,
+            **case["variables"],
+        )
+        ids = tokenizers[path].encode(texts[0], add_special_tokens=False)
+        print(json.dumps({"text": texts[0], "ids": ids}))
+    except Exception as error:
+        print(json.dumps({"error": f"{type(error).__name__}: {error}"}))
