@@ -4,7 +4,7 @@ import type { LabRules } from "./config.ts";
 import type { Layout, Policy } from "./policy.ts";
 
 /** The objective that a visit optimises. `carried` has M for every trajectory of the batch. */
-export interface Visit {
+export interface TurnUpdate {
   readonly turns: readonly number[];
   /** The units of these turns. */
   readonly ranges: readonly UnitRange[];
@@ -43,7 +43,7 @@ export function objective(
   { update, level }: Pick<Cell, "update" | "level">,
   layout: Layout,
   policy: Policy,
-  { ranges, batch, advantages, carried, old }: Visit,
+  { ranges, batch, advantages, carried, old }: TurnUpdate,
   { clip, ratio }: Pick<LabRules, "clip" | "ratio">,
   gradient: Float64Array,
 ): number {

@@ -4,7 +4,7 @@ import { advantagesOf, type Batch, unitsOf } from "./batch.ts";
 import type { Cell } from "./cell.ts";
 import type { LabRules } from "./config.ts";
 import { maximiseClipped } from "./maximise.ts";
-import { objective, unitRanges, type Visit } from "./objective.ts";
+import { objective, type TurnUpdate, unitRanges } from "./objective.ts";
 import { actionProbabilities, type Layout, leafProbabilities, normalise, type Policy, setActionProbabilities } from "./policy.ts";
 import { answersOf, type Problem } from "./problem.ts";
 
@@ -51,7 +51,7 @@ export function update(
   return now;
 }
 
-function optimised(cell: Cell, layout: Layout, visit: Visit, rules: LabRules): Policy {
+function optimised(cell: Cell, layout: Layout, visit: TurnUpdate, rules: LabRules): Policy {
   const { clip, floor } = rules;
   switch (cell.optimise) {
     case "respond":
@@ -74,7 +74,7 @@ export function isProduct({ level, sees }: Pick<Cell, "level" | "sees">, { size 
 }
 
 /** M ← M · π_new(a_t)/π_old(a_t), exactly or as SeeUPO clips it. */
-function carry(how: "exact" | "clipped", layout: Layout, visit: Visit, next: Policy, { carryClip }: LabRules): void {
+function carry(how: "exact" | "clipped", layout: Layout, visit: TurnUpdate, next: Policy, { carryClip }: LabRules): void {
   const { turns, batch, carried, old } = visit;
   const range = { low: carryClip, high: carryClip };
   const { decisions, leaves, cellOf } = layout;
@@ -90,7 +90,7 @@ function carry(how: "exact" | "clipped", layout: Layout, visit: Visit, next: Pol
 }
 
 /** Gradient steps on the logits. */
-function climbed(cell: Cell, layout: Layout, visit: Visit, rules: LabRules): Policy {
+function climbed(cell: Cell, layout: Layout, visit: TurnUpdate, rules: LabRules): Policy {
   const policy = visit.old.slice();
   const gradient = new Float64Array(policy.length);
   for (let step = 0; step < rules.steps; step++) {
@@ -110,7 +110,7 @@ const [ascentSteps, halvings] = [12, 8];
  * An ascent of the clipped objective of whole trajectories, with plain ratios: a step that does not raise it is halved. Where tables are shared it
  * finds no certain maximum. It needs none: with exact advantages R − J, any policy whose objective is not below that of the old one has no lower J.
  */
-function climbedToRest(cell: Cell, layout: Layout, visit: Visit, rules: LabRules): Policy {
+function climbedToRest(cell: Cell, layout: Layout, visit: TurnUpdate, rules: LabRules): Policy {
   const plain = { clip: rules.clip, ratio: "plain" } as const;
   const { vocabulary } = layout.size;
   let policy = visit.old.slice();
@@ -141,7 +141,7 @@ interface ClipOptions {
 }
 
 /** The policy that maximises the clipped objective of the visited turns, simplex by simplex. */
-function maximised(cell: Cell, layout: Layout, visit: Visit, { low, high, floor }: ClipOptions): Policy {
+function maximised(cell: Cell, layout: Layout, visit: TurnUpdate, { low, high, floor }: ClipOptions): Policy {
   const { ranges, batch, advantages, carried, old } = visit;
   const policy = old.slice();
   const { level } = cell;

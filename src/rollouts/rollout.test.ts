@@ -311,7 +311,7 @@ test("groups are in the order of their tasks, whatever ends first, and start ali
   expect(new Set(requests.map(({ seed }) => seed)).size).toBe(9);
 });
 
-test("no more episodes are in flight than allowed", async () => {
+test("no more episodes are in jobs than allowed", async () => {
   let running = 0;
   let most = 0;
   const environment = environmentOf({

@@ -6,10 +6,10 @@ import type { Actor } from "./actors/actor.ts";
 import { tokenActor } from "./actors/token-actor.ts";
 import { opened } from "./answers.ts";
 import { startEpisode } from "./ask.ts";
-import { allLanded, Flight } from "./flight.ts";
 import type { RolloutOptions } from "./options.ts";
 import { playOut } from "./play.ts";
 import { playedBySelf } from "./self-played.ts";
+import { allSettled, TaskGroup } from "./task-group.ts";
 import { withinLimit } from "./within-limit.ts";
 
 export type { RolloutOptions } from "./options.ts";
@@ -51,7 +51,7 @@ export interface GroupsOptions extends Omit<RolloutOptions, "id" | "group" | "dr
   readonly played?: ReadonlyMap<string, Trajectory>;
   /** Rollouts of each task. */
   readonly groupSize: number;
-  /** Episodes in flight. */
+  /** Episodes in jobs. */
   readonly concurrency: number;
   /** Called as each episode ends. */
   readonly onTrajectory?: (trajectory: Trajectory) => void;
@@ -79,21 +79,21 @@ export async function rolloutGroupsBy<T extends Task>(
   tasks: readonly T[],
   { name, drawName = name, played, groupSize, concurrency, onTrajectory, signal, ...options }: GroupsOptions,
 ): Promise<Group[]> {
-  const flight = new Flight(concurrency, signal);
+  const jobs = new TaskGroup(concurrency, signal);
   const groups = tasks.map(async (task, index) => {
     const id = `${name}/${index}`;
     const places = Array.from({ length: groupSize }, (_, place) => {
       const known = played?.get(`${id}/${place}`);
       if (known !== undefined) return Promise.resolve(known);
-      return flight.run(async () => {
+      return jobs.run(async () => {
         const names = { id: `${drawName}/${index}/${place}`, group: `${drawName}/${index}` };
-        const identity = { id: `${id}/${place}`, group: id, draws: names, signal: flight.signal };
+        const identity = { id: `${id}/${place}`, group: id, draws: names, signal: jobs.signal };
         const trajectory = await rolloutBy(actor, environment, task, { ...options, ...identity });
         onTrajectory?.(trajectory);
         return trajectory;
       });
     });
-    return { id, trajectories: await allLanded(places) };
+    return { id, trajectories: await allSettled(places) };
   });
-  return allLanded(groups);
+  return allSettled(groups);
 }

@@ -1,6 +1,6 @@
-import { Room } from "../core/room.ts";
+import { Semaphore } from "../core/semaphore.ts";
 
-const rooms = new WeakMap<object, Room>();
+const rooms = new WeakMap<object, Semaphore>();
 
 /**
  * Plays an episode within the environment's own limit of open episodes, which all rollouts of the process share. No job waits for another
@@ -8,7 +8,7 @@ const rooms = new WeakMap<object, Room>();
  */
 export function withinLimit<T>(environment: { readonly concurrency?: number }, play: () => Promise<T>): Promise<T> {
   if (environment.concurrency === undefined) return play();
-  const room = rooms.get(environment) ?? new Room(environment.concurrency);
+  const room = rooms.get(environment) ?? new Semaphore(environment.concurrency);
   rooms.set(environment, room);
   return room.run(play);
 }

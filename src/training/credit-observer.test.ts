@@ -27,7 +27,7 @@ async function updated(algorithm: object, observe: boolean) {
   const policy = new TablePolicy(table, 0.5, new TableCritic([0.1, 0.2, 0.3, 0.4], 0.5));
   const observed = observe ? observeCredits(policy) : undefined;
   const metrics = await runUpdate(observed?.policy ?? policy, groups, resolveAlgorithm(algorithm), randomStream(5));
-  await observed?.lookAgain(groups);
+  await observed?.rescore(groups);
   return { policy, metrics, credits: observed?.credits() ?? [] };
 }
 

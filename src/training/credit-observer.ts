@@ -7,13 +7,13 @@ type Visited = { -readonly [Key in keyof TurnCredit]: TurnCredit[Key] };
 export interface ObservedPolicy {
   readonly policy: Policy;
   /** Computes the log-probs of groups once more, after the update: one forward pass over their turns that have credits. */
-  lookAgain(groups: readonly Group[]): Promise<void>;
+  rescore(groups: readonly Group[]): Promise<void>;
   credits(): readonly TurnCredit[];
 }
 
 /**
  * A policy whose optimiser steps are recorded: the weights that were back-propagated, the algorithm's reasons for them, and the log-probs
- * that it saw anyway. It changes no call and adds none: `after` is of the first time that the algorithm, or `lookAgain`, looks at a turn again.
+ * that it saw anyway. It changes no call and adds none: `after` is of the first time that the algorithm, or `rescore`, looks at a turn again.
  */
 export function observeCredits(policy: Policy): ObservedPolicy {
   const credits: Visited[] = [];
@@ -96,7 +96,7 @@ export function observeCredits(policy: Policy): ObservedPolicy {
         }
       },
     },
-    lookAgain: async (groups) => {
+    rescore: async (groups) => {
       const moved = groups.flatMap(({ trajectories }) => trajectories.flatMap(({ turns }) => turns));
       const samples = moved.filter(({ trajectory, turn }) => latest.has(`${trajectory}/${turn}`));
       if (samples.length > 0) seen(samples, await policy.logprobs(samples));

@@ -95,7 +95,7 @@ export async function trainingStep(
   const { training, remote: trainedRemotely } = engine.takeStats();
   const { computedTokens, denseTokens } = training;
   const updateSeconds = (performance.now() - started) / 1000;
-  await observed?.lookAgain(trained.slice(0, record.after));
+  await observed?.rescore(trained.slice(0, record.after));
   engine.takeStats(); // what was looked at again is no training
 
   return {

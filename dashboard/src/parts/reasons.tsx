@@ -71,7 +71,7 @@ export function TokenReasons({
             </dd>
           </>
         )}
-        {turn.looks.map(({ since, logprobs }) => (
+        {turn.rescored.map(({ since, logprobs }) => (
           <>
             <dt key={`t${since}`}>{since === 0 ? "At the start of the run" : `After step ${since}`}</dt>
             <dd key={`d${since}`}>

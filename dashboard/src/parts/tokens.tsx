@@ -13,12 +13,15 @@ export type Mode = (typeof modes)[number][0] | `since-${number}`;
 
 /** The changes that can be shown of an episode, one for each step whose weights looked at it. */
 export function sinceModes(turns: readonly TurnView[]): (readonly [Mode, string])[] {
-  return (turns[0]?.looks ?? []).map(({ since }) => [`since-${since}`, since === 0 ? "since the start" : `since step ${since}`]);
+  return (turns[0]?.rescored ?? []).map(({ since }) => [
+    `since-${since}`,
+    since === 0 ? "since the start" : `since step ${since}`,
+  ]);
 }
 
 /** log-prob when it was sampled less log-prob under the weights of another step. */
-function changesSince({ looks, logprobs }: TurnView, mode: Mode): (number | null)[] {
-  const then = looks.find(({ since }) => mode === `since-${since}`)?.logprobs;
+function changesSince({ rescored, logprobs }: TurnView, mode: Mode): (number | null)[] {
+  const then = rescored.find(({ since }) => mode === `since-${since}`)?.logprobs;
   return logprobs.map((now, t) => (then?.[t] === undefined ? null : now - then[t]));
 }
 

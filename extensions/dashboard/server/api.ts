@@ -42,7 +42,7 @@ export interface RunRow {
   readonly warnings: number;
 }
 
-/** A folder that looks like a run and cannot be read. */
+/** A folder that rescored like a run and cannot be read. */
 export interface BrokenRun {
   readonly id: string;
   readonly folder: string;
@@ -143,7 +143,7 @@ export interface TurnView {
   readonly forks?: number;
   readonly visits: readonly VisitView[];
   /** Log-probs of the action under the weights of other steps: `retrograde trajectory … --since STEP` computes them. */
-  readonly looks: readonly { readonly since: number; readonly logprobs: readonly number[] }[];
+  readonly rescored: readonly { readonly since: number; readonly logprobs: readonly number[] }[];
 }
 
 export interface MessageView {

@@ -10,7 +10,6 @@ import { GrowingFile } from "../../../src/runs/incremental.ts";
 import { type IndexLine, indexLineSchema, readIndex, TrajectoryReader, trajectoryFiles } from "../../../src/runs/index-file.ts";
 import { layout, stepOf } from "../../../src/runs/layout.ts";
 import { type Live, readLive, runMessageSchema } from "../../../src/runs/live.ts";
-import { type Look, readLooks } from "../../../src/runs/looks.ts";
 import { checkpointSteps, finishedNames, readEvaluations, readRun, readSummary } from "../../../src/runs/read.ts";
 import {
   type EvaluationRecord,
@@ -19,6 +18,7 @@ import {
   stepRecordSchema,
   timingRecordSchema,
 } from "../../../src/runs/records.ts";
+import { type RescoredLogprobs, readRescored } from "../../../src/runs/rescored.ts";
 import { tokenizerFolder } from "../../../src/runs/tokenizer-files.ts";
 import { TokenTexts } from "./token-texts.ts";
 
@@ -96,8 +96,8 @@ export class RunSource {
   }
 
   /** Log-probs of a trajectory under the weights of other steps, where these were computed. */
-  looks(trajectory: string): Look[] {
-    return readLooks(this.folder, trajectory);
+  rescored(trajectory: string): RescoredLogprobs[] {
+    return readRescored(this.folder, trajectory);
   }
 
   checkpoints(): number[] {

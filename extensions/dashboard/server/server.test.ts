@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { readControl, takeRequests } from "../../../src/runs/control.ts";
 import { CreditWriter } from "../../../src/runs/credits.ts";
 import { layout } from "../../../src/runs/layout.ts";
-import { writeLook } from "../../../src/runs/looks.ts";
+import { writeRescored } from "../../../src/runs/rescored.ts";
 import { addStep, newRun, trajectoryOf } from "../../../src/runs/store.fixture.ts";
 import { createRun } from "../../../src/runs/write.ts";
 import { type Dashboard, startDashboard } from "./server.ts";
@@ -88,17 +88,17 @@ test("filters, searches and their mistakes are answered", async () => {
 });
 
 test("a trajectory has its log-probs under the weights of other steps, and a damaged file of them is named", async () => {
-  writeLook(folder, "step-1/0/0", { since: 3, logprobs: [[-1, -2, -3], []] });
-  writeLook(folder, "step-1/0/0", { since: 0, logprobs: [[-4, -5, -6], []] });
-  const { turns } = (await ask("/api/run/trajectory?run=my%20run&id=step-1/0/0")).json as { turns: { looks: unknown }[] };
-  expect(turns[0].looks).toEqual([
+  writeRescored(folder, "step-1/0/0", { since: 3, logprobs: [[-1, -2, -3], []] });
+  writeRescored(folder, "step-1/0/0", { since: 0, logprobs: [[-4, -5, -6], []] });
+  const { turns } = (await ask("/api/run/trajectory?run=my%20run&id=step-1/0/0")).json as { turns: { rescored: unknown }[] };
+  expect(turns[0].rescored).toEqual([
     { since: 0, logprobs: [-4, -5, -6] },
     { since: 3, logprobs: [-1, -2, -3] },
   ]);
-  writeFileSync(layout.look(folder, 3, "step-1/0/0"), "half a fi");
+  writeFileSync(layout.rescored(folder, 3, "step-1/0/0"), "half a fi");
   const { status, json } = await ask("/api/run/trajectory?run=my%20run&id=step-1/0/0");
   expect([status, json.error]).toEqual([422, expect.stringContaining("since-000003")]);
-  rmSync(layout.lookFolder(folder), { recursive: true });
+  rmSync(layout.rescoredFolder(folder), { recursive: true });
 });
 
 test("pages of studies and evaluations beside the runs are reports, and a link leads nowhere", async () => {

@@ -4,7 +4,7 @@ import type { Message } from "../../../src/core/messages.ts";
 import type { Trajectory, Turn } from "../../../src/core/trajectory.ts";
 import type { RecordedCredit } from "../../../src/runs/credits.ts";
 import { entryAt, facetsOf, filterIndex, findPlace, type Place, type TrajectoryFilter } from "../../../src/runs/filter.ts";
-import type { Look } from "../../../src/runs/looks.ts";
+import type { RescoredLogprobs } from "../../../src/runs/rescored.ts";
 import { treeOf } from "../../../src/runs/tree.ts";
 import type { MessageView, TrajectoryPage, TrajectoryView, TreeView, TurnView, VisitView } from "./api.ts";
 import { NotFound } from "./http.ts";
@@ -86,7 +86,7 @@ export async function trajectoryView(source: RunSource, id: string): Promise<Tra
     ...(error === undefined ? {} : { error }),
     ...(branch === undefined ? {} : { branch: { from: branch.from, turn: branch.turn } }),
     messages: messageViews(trajectory),
-    turns: turnViews(trajectory, own, source.looks(id), source.texts()),
+    turns: turnViews(trajectory, own, source.rescored(id), source.texts()),
     group,
     groupMean: group.reduce((sum, { reward }) => sum + reward, 0) / Math.max(1, group.length),
     hasCredits: credits !== undefined,
@@ -124,7 +124,7 @@ function messageView(message: Message): MessageView {
 function turnViews(
   { turns }: Trajectory,
   credits: readonly RecordedCredit[],
-  looks: readonly Look[],
+  rescored: readonly RescoredLogprobs[],
   texts: TokenTexts,
 ): TurnView[] {
   let previous: Context | undefined;
@@ -146,7 +146,7 @@ function turnViews(
       invalidToolCalls: turn.invalidToolCalls,
       ...branchingOf(turn),
       visits: credits.filter((credit) => credit.turn === turn.turn).map(visitView),
-      looks: looks.map(({ since, logprobs }) => ({ since, logprobs: logprobs[turn.turn] ?? [] })),
+      rescored: rescored.map(({ since, logprobs }) => ({ since, logprobs: logprobs[turn.turn] ?? [] })),
     };
   });
 }

@@ -32,7 +32,7 @@ async function serving(call: Answer, change: Record<string, Answer> = {}) {
     "/create_session": (_, __, response) => void response.end(`: hello\n\n${event("task_id", "s-1")}${event("end", "")}`),
     "/create": () => ({ sid: "s-1" }),
     "/world/prompt": () => [
-      { type: "text", text: "Look." },
+      { type: "text", text: "RescoredLogprobs." },
       { type: "image", data: "AAAA", mimeType: "image/png" },
     ],
     "/world/task_tools": () => ({ tools: [{ name: "act", description: "Acts.", input_schema: null }] }),
@@ -78,7 +78,7 @@ test("a session, its prompt, its tools and its rewards", async () => {
     response.end(event("task_id", "t") + event("chunk", text.slice(0, 20)) + event("end", text.slice(20)));
   });
   const episode = await start(url);
-  expect(episode.messages).toEqual([{ role: "user", content: "Look.\n[image/png, 4 characters: not shown]" }]);
+  expect(episode.messages).toEqual([{ role: "user", content: "RescoredLogprobs.\n[image/png, 4 characters: not shown]" }]);
   expect(episode.tools).toMatchObject([{ name: "act", parameters: { type: "object", properties: {} } }]);
   expect(await act(episode, '{"a": 5.0}')).toEqual({ content: "seen", done: false });
   expect(await act(episode)).toEqual({ content: "seen", done: true });

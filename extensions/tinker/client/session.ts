@@ -1,4 +1,4 @@
-import { Room } from "../../../src/core/room.ts";
+import { Semaphore } from "../../../src/core/semaphore.ts";
 import type { ChunkLimits } from "./chunks.ts";
 import { TinkerError } from "./errors.ts";
 import type { Transport } from "./transport.ts";
@@ -18,7 +18,7 @@ export interface Connection {
 
 /** A limiter whose waiting tasks can be cancelled. */
 export function limiter(inFlight: number): Connection["limit"] {
-  const room = new Room(inFlight);
+  const room = new Semaphore(inFlight);
   return (task, signal) => {
     if (signal === undefined) return room.run(task);
     return new Promise((resolve, reject) => {

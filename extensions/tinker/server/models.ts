@@ -1,4 +1,4 @@
-import { Room } from "../../../src/core/room.ts";
+import { Semaphore } from "../../../src/core/semaphore.ts";
 import { Refusal } from "../../../src/http/refusal.ts";
 import { type Checkpoint, formatCheckpointPath, type ModelId } from "./checkpoints.ts";
 import type { Samplers } from "./samplers.ts";
@@ -21,7 +21,7 @@ export class Models {
   readonly #samplers: Samplers;
   readonly #sessions: Sessions;
   readonly #limits: ModelLimits;
-  readonly #oneAtATime = new Room(1);
+  readonly #oneAtATime = new Semaphore(1);
 
   constructor(samplers: Samplers, sessions: Sessions, limits: ModelLimits) {
     this.#samplers = samplers;

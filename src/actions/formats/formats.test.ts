@@ -303,14 +303,18 @@ describe("strange arguments", () => {
     "%s: %s reads back what it writes, beside a second call and text",
     (_, __, format, args, argumentsText) => {
       const first = { name: "f", arguments: args, ...(argumentsText === undefined ? {} : { argumentsText }) };
-      const written = format.write({ role: "assistant", content: "Look.", toolCalls: [first, { name: "g", arguments: {} }] });
+      const written = format.write({
+        role: "assistant",
+        content: "RescoredLogprobs.",
+        toolCalls: [first, { name: "g", arguments: {} }],
+      });
       const { calls, message } = format.read(written, [], () => typesOf(args));
       expect(calls).toMatchObject([
         { name: "f", arguments: args },
         { name: "g", arguments: {} },
       ]);
       expect(Object.keys(message.toolCalls?.[0].arguments ?? {})).toEqual(Object.keys(args));
-      expect(message.content).toBe("Look.");
+      expect(message.content).toBe("RescoredLogprobs.");
       for (const number of argumentsText?.match(/-?\d[\d.e-]+/g) ?? [])
         expect(message.toolCalls?.[0].argumentsText).toContain(number);
     },

@@ -62,7 +62,7 @@ export async function policyGradientUpdate(
   const turns = turnsOf(estimated.episodes);
   const advantages = fixedRows(turns, estimated.advantages);
   const returns = estimated.returns && fixedRows(turns, estimated.returns);
-  const moves = movers(estimated, composition, oneStep);
+  const moves = hasGradient(estimated, composition, oneStep);
   const moving = turns.filter(moves);
   const refLogprobs = klInLoss ? fixedLogprobs(moving, await policy.referenceLogprobs(moving)) : undefined;
   const importance =
@@ -131,7 +131,7 @@ function returnsOf(groups: readonly Group[], { overlong }: Composition, tally: M
 }
 
 /** Which turns the loss depends on. Where a ratio is taken over a trajectory, all of its turns or none. */
-function movers(
+function hasGradient(
   { episodes, advantages }: Estimate,
   { klCoef, klIn, entropyCoef, update }: Composition,
   oneStep: boolean,

@@ -7,7 +7,7 @@ import { reasonOf } from "../../core/errors.ts";
 import { seedOf } from "../../core/random.ts";
 import { chooseProvider, type Device } from "../../engines/local/device-choice.ts";
 import { availableMemory } from "../../engines/local/machine/memory-available.ts";
-import { estimateMemory, gibibytes, parameterText, totalBytes, whatFits } from "../../engines/local/memory.ts";
+import { estimateMemory, gibibytes, memoryAdvice, parameterText, totalBytes } from "../../engines/local/memory.ts";
 import { parameterCount } from "../../engines/local/model/model-config.ts";
 import { readModelConfig } from "../../engines/local/model/model-folder.ts";
 import { measurePeak } from "../../engines/local/peak.ts";
@@ -299,7 +299,7 @@ async function checkMemoryNeeded(folder: string, config: TrainingConfig): Promis
     ...(fits
       ? {}
       : {
-          advice: `${gibibytes(available)} are available. ${whatFits(model, { ...trainingUse(config), length: uses[0].length }, available)}`,
+          advice: `${gibibytes(available)} are available. ${memoryAdvice(model, { ...trainingUse(config), length: uses[0].length }, available)}`,
         }),
     values: { concurrency: config.rollout.concurrency, estimates: uses },
   };

@@ -2,10 +2,10 @@ import { RunError } from "../../core/errors.ts";
 import { mean } from "../../core/mean.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import type { Place } from "../../runs/filter.ts";
-import type { Look } from "../../runs/looks.ts";
+import type { RescoredLogprobs } from "../../runs/rescored.ts";
 import { tokenizerFolder } from "../../runs/tokenizer-files.ts";
-import { lookSince } from "../../sdk/look.ts";
 import { openChat } from "../../sdk/model.ts";
+import { rescoreSince } from "../../sdk/rescore.ts";
 import { recordedConfig } from "../../sdk/run-environment.ts";
 import { number, table } from "../../terminal/format.ts";
 import type { Screen } from "../../terminal/screen.ts";
@@ -33,7 +33,7 @@ export async function sinceCommand(
       expected: "1 and 0",
       hint: "Recorded log-probs are of the distribution that was sampled, which these settings cut off.",
     });
-  const [look] = await lookSince(folder, [episode], since, temperature);
+  const [look] = await rescoreSince(folder, [episode], since, temperature);
   const now = source === "train" ? `before step ${step}` : `after step ${step}`;
   const then = since === 0 ? "the model that the run started from" : `the weights after step ${since}`;
   screen.line(`log π of the weights ${now}, less log π of ${then}`);
@@ -49,7 +49,7 @@ function textOf(folder: string): (id: number) => string {
 }
 
 /** A line a turn: mean change of its tokens, and those that changed most, up and down. */
-export function changeLines({ turns }: Trajectory, { logprobs }: Look, decode: (id: number) => string): string[] {
+export function changeLines({ turns }: Trajectory, { logprobs }: RescoredLogprobs, decode: (id: number) => string): string[] {
   const rows = turns.map(({ turn, action, samplerLogprobs }) => {
     const changes = samplerLogprobs.map((now, t) => ({ token: action[t], change: now - logprobs[turn][t] }));
     const sorted = changes.toSorted((a, b) => b.change - a.change);

@@ -253,7 +253,7 @@ export function requireMemory(model: string, config: ModelConfig, use: MemoryUse
   if (needed <= available) return;
   throw new EngineError(`memory for ${use.training ? "training" : "sampling"} ${model}`, gibibytes(available), {
     expected: `about ${gibibytes(needed)} for ${parameterText(parameterCount(config))} parameters`,
-    hint: `${whatFits(config, use, available)} ${memoryVariable} says how much may be taken, in GiB, if this machine has more than it tells.`,
+    hint: `${memoryAdvice(config, use, available)} ${memoryVariable} says how much may be taken, in GiB, if this machine has more than it tells.`,
   });
 }
 
@@ -270,7 +270,7 @@ const plainAdapter: LoraSettings = { rank: 32, alpha: 32, targets: "all-linear" 
  * Returns what to do where memory is too little: the least change of the settings with which this model fits, or the size of one
  * that does.
  */
-export function whatFits(config: ModelConfig, use: MemoryUse, available: number): string {
+export function memoryAdvice(config: ModelConfig, use: MemoryUse, available: number): string {
   const length = longestThatFits(config, use, available);
   const advice = leastChange(config, use, available);
   return length === undefined ? advice : `${advice} As it is, sequences of at most ${length} tokens would fit.`;

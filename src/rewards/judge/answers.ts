@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { complete, type EndpointSettings } from "../../completions/client.ts";
-import { Room } from "../../core/room.ts";
+import { Semaphore } from "../../core/semaphore.ts";
 import type { QuestionAnswer } from "../../environments/environment.ts";
 import { added, type Ledger, noUsage, type Usage } from "./ledger.ts";
 
@@ -35,7 +35,7 @@ export type AnswerJudge = (answer: AskedAnswer, signal?: AbortSignal) => Promise
  * @param ledger keeps verdicts and what they cost: what is in it is not asked again, unusable replies excepted
  */
 export function openJudge(settings: JudgeSettings, ledger?: Ledger): AnswerJudge {
-  const room = new Room(settings.concurrency ?? 8);
+  const room = new Semaphore(settings.concurrency ?? 8);
   const asking = new Map<string, Promise<Judgement>>();
   return (answer, signal) => {
     const key = createHash("sha256")

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { CompletionError } from "../../completions/errors.ts";
-import { Room } from "../../core/room.ts";
+import { Semaphore } from "../../core/semaphore.ts";
 import type { RewardOf } from "../config.ts";
 import { type PartScores, RewardError, type RewardPart, type ScoredGroup, type ScoringContext } from "../reward.ts";
 import { type Answer, readAnswer } from "./answer.ts";
@@ -35,7 +35,7 @@ interface Verdict {
  */
 export function judgePart({ name, config, ledger, budget, openEndpoint }: JudgeParts): RewardPart {
   const shared = config.cache === undefined ? undefined : new Ledger(join(config.cache, `${name}.jsonl`));
-  const room = new Room(config.concurrency);
+  const room = new Semaphore(config.concurrency);
   const inFlight = new Map<string, Promise<LedgerEntry>>();
   let endpoint: Endpoint | undefined;
 

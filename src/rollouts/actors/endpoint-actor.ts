@@ -105,7 +105,7 @@ class EndpointSpeaker implements Speaker {
   }
 
   async act({ episode: { protocol }, tools }: Live, turns: readonly Turn[], messages: readonly Message[]) {
-    const maxTokens = this.#room();
+    const maxTokens = this.#semaphore();
     if (maxTokens < 1) return undefined;
     const stopStrings = protocol?.actions.stopStrings ?? [];
     const body = this.#request(maxTokens, protocol === undefined ? tools : [], stopStrings, turns.length);
@@ -166,7 +166,7 @@ class EndpointSpeaker implements Speaker {
   }
 
   /** Tokens that the next action may have. */
-  #room(): number {
+  #semaphore(): number {
     const { maxTokens } = this.#options;
     const limit = this.#continuation?.kind === "one-message" ? this.#continuation.maxResponseTokens : undefined;
     if (limit === undefined) return maxTokens;

@@ -11,7 +11,7 @@ import type { Actor, Speaker } from "./actor.ts";
 import { tokenPolicy } from "./token-policy.ts";
 
 /** Where an episode is before its next action. Never changed, so that more than one can continue from it. */
-export interface Standing {
+export interface EpisodeState {
   readonly context: ChatContext;
   readonly turns: readonly Turn[];
   /** The conversation so far. */
@@ -19,18 +19,18 @@ export interface Standing {
 }
 
 /** A sampled action, before anything is called or reported: the environment is still as it was when the action was chosen. */
-export interface Moment {
+export interface PendingAction {
   readonly live: Live;
-  readonly standing: Standing;
+  readonly state: EpisodeState;
   readonly action: SampledAction;
 }
 
 /** Looks at every action; its decision is kept with the turn. */
-export type OnAction = (moment: Moment) => BranchDecision | undefined | Promise<BranchDecision | undefined>;
+export type OnAction = (pending: PendingAction) => BranchDecision | undefined | Promise<BranchDecision | undefined>;
 
 export interface TokenActorOptions {
   /** Where a fork continues. Default: the episode's first messages. */
-  readonly from?: Standing;
+  readonly from?: EpisodeState;
   readonly onAction?: OnAction;
 }
 
@@ -57,7 +57,7 @@ class TokenSpeaker implements Speaker {
     chat: Chat,
     { episode, tools }: Live,
     options: RolloutOptions,
-    from: Standing | undefined,
+    from: EpisodeState | undefined,
     onAction: OnAction | undefined,
   ) {
     this.#sampler = sampler;
@@ -93,7 +93,7 @@ class TokenSpeaker implements Speaker {
       signal: options.signal,
     });
     const { tokens, logprobs, entropies, finish, weightVersion } = action;
-    const decided = this.#onAction?.({ live, standing: { context, turns: [...turns], messages: [...messages] }, action });
+    const decided = this.#onAction?.({ live, state: { context, turns: [...turns], messages: [...messages] }, action });
     const branching = decided instanceof Promise ? await decided : decided;
     return {
       read: this.#dialogue.read(this.#chat.actionText(tokens), messages, live.tools),

@@ -2,7 +2,7 @@ import type { Chat } from "../../chat/chat.ts";
 import { reasonOf } from "../../core/errors.ts";
 import { asForeign } from "../../core/foreign.ts";
 import type { Environment, Episode, Task } from "../../environments/environment.ts";
-import type { Standing } from "../actors/token-actor.ts";
+import type { EpisodeState } from "../actors/token-actor.ts";
 import { answersTo, type Live, opened } from "../answers.ts";
 import { close, startEpisode } from "../ask.ts";
 import { dialogueOf } from "../dialogue.ts";
@@ -53,7 +53,7 @@ export async function replay<T extends Task>(
   environment: Environment<T>,
   task: T,
   chat: Chat,
-  { messages, turns }: Standing,
+  { messages, turns }: EpisodeState,
   options: RolloutOptions,
 ): Promise<Live> {
   const episode = await startEpisode(environment, task, options);

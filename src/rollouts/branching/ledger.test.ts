@@ -7,29 +7,29 @@ test("wishes of a turn are granted in the order of the paths, once all have pass
   ledger.passed(2, 1, "c1");
   ledger.passed(0, 0);
   ledger.passed(0, 1, "a1");
-  expect(ledger.settle()).toEqual([]);
+  expect(ledger.grant()).toEqual([]);
   ledger.ended(1);
-  expect(ledger.settle()).toEqual([
-    { wish: "a1", forks: [3] },
-    { wish: "c1", forks: [4] },
+  expect(ledger.grant()).toEqual([
+    { request: "a1", forks: [3] },
+    { request: "c1", forks: [4] },
   ]);
   expect(ledger.full).toBe(true);
   ledger.passed(0, 2, "a2");
-  expect(ledger.settle()).toEqual([{ wish: "a2", forks: [] }]);
+  expect(ledger.grant()).toEqual([{ request: "a2", forks: [] }]);
 });
 
 test("a later turn waits for the forks of the earlier ones", () => {
   const ledger = new LeafLedger<string>({ budget: 4, firstRollouts: 1, beam: 3 });
   ledger.passed(0, 1, "a1");
-  expect(ledger.settle()).toEqual([{ wish: "a1", forks: [1, 2] }]);
+  expect(ledger.grant()).toEqual([{ request: "a1", forks: [1, 2] }]);
   ledger.passed(0, 2, "a2");
   ledger.passed(1, 1);
-  expect(ledger.settle()).toEqual([]);
+  expect(ledger.grant()).toEqual([]);
   ledger.passed(1, 2, "b2");
   ledger.ended(2);
-  expect(ledger.settle()).toEqual([
-    { wish: "a2", forks: [3] },
-    { wish: "b2", forks: [] },
+  expect(ledger.grant()).toEqual([
+    { request: "a2", forks: [3] },
+    { request: "b2", forks: [] },
   ]);
 });
 
@@ -39,8 +39,8 @@ test("what is left is rolled out from the root once all have ended", () => {
   ledger.ended(1);
   expect(ledger.refill()).toEqual([]);
   ledger.ended(0);
-  expect(ledger.refill()).toEqual([]); // a wish is open
-  expect(ledger.settle()).toEqual([{ wish: "b1", forks: [2] }]);
+  expect(ledger.refill()).toEqual([]); // a request is open
+  expect(ledger.grant()).toEqual([{ request: "b1", forks: [2] }]);
   expect(ledger.refill()).toEqual([]);
   ledger.ended(2);
   expect(ledger.refill()).toEqual([3, 4]);
@@ -71,10 +71,10 @@ function grown(
       at.set(path, turn + 1);
       ledger.passed(path, turn, wishes[turn] ? { path, turn } : undefined);
     }
-    for (const settled of ledger.settle())
+    for (const settled of ledger.grant())
       for (const fork of settled.forks) {
-        forks.push(`${settled.wish.path}@${settled.wish.turn} → ${fork}`);
-        at.set(fork, settled.wish.turn + 1);
+        forks.push(`${settled.request.path}@${settled.request.turn} → ${fork}`);
+        at.set(fork, settled.request.turn + 1);
       }
     for (const root of ledger.refill()) {
       forks.push(`→ ${root}`);

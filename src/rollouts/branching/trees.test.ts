@@ -356,7 +356,7 @@ test("whatever answers first, the tree is the same; it has as many leaves as the
   );
 });
 
-test("no more paths are in flight than allowed, and a fork keeps what the cache holds of its parent until it has begun", async () => {
+test("no more paths run at once than allowed, and a fork keeps what the cache holds of its parent until it has begun", async () => {
   const { sampler, log } = scripted(
     looking(2, (_, turn) => turn / 10),
     () => 1,

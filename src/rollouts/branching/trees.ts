@@ -3,13 +3,13 @@ import { randomStream } from "../../core/random.ts";
 import type { BranchDecision, Group, Trajectory, TrajectoryId } from "../../core/trajectory.ts";
 import type { Sampler } from "../../engines/engine.ts";
 import type { Environment, Task } from "../../environments/environment.ts";
-import { type Moment, type Standing, tokenActor } from "../actors/token-actor.ts";
+import { type EpisodeState, type PendingAction, tokenActor } from "../actors/token-actor.ts";
 import { opened } from "../answers.ts";
 import { close, startEpisode } from "../ask.ts";
-import { allLanded, Flight } from "../flight.ts";
 import type { RolloutOptions } from "../options.ts";
 import { type Beginning, playOut } from "../play.ts";
 import type { GroupsOptions } from "../rollout.ts";
+import { allSettled, TaskGroup } from "../task-group.ts";
 import { withinLimit } from "../within-limit.ts";
 import { candidates, entropyOf } from "./entropy.ts";
 import { type Copy, copied, copyOf, forkingOf, replay } from "./fork.ts";
@@ -38,34 +38,34 @@ export async function rolloutTrees<T extends Task>(
   tasks: readonly T[],
   { name, concurrency, signal, ...options }: TreesOptions,
 ): Promise<Group[]> {
-  const flight = new Flight(concurrency, signal);
-  const parts = { sampler, chat, environment, flight, options };
-  return allLanded(tasks.map((task, index) => new Tree(parts, task, `${name}/${index}`).grow()));
+  const taskGroup = new TaskGroup(concurrency, signal);
+  const parts = { sampler, chat, environment, taskGroup, options };
+  return allSettled(tasks.map((task, index) => new Tree(parts, task, `${name}/${index}`).grow()));
 }
 
 interface Parts<T extends Task> {
   readonly sampler: Sampler;
   readonly chat: Chat;
   readonly environment: Environment<T>;
-  readonly flight: Flight;
+  readonly taskGroup: TaskGroup;
   readonly options: Omit<TreesOptions, "name" | "concurrency" | "signal">;
 }
 
 /** A leaf in the making. */
 interface Path {
-  readonly place: number;
+  readonly index: number;
   readonly id: TrajectoryId;
   /** H_0, from its first action on. */
   initialEntropy: number | undefined;
-  /** Wishes and forks that will need what the sampler's cache holds of it. */
+  /** Requests and forks that will need what the sampler's cache holds of it. */
   readers: number;
   ended: boolean;
 }
 
-/** A place where a path would branch. */
-interface Wish {
+/** A path that would branch, and the state from which its forks would continue. */
+interface ForkRequest {
   readonly path: Path;
-  readonly standing: Standing;
+  readonly state: EpisodeState;
   /** The decision in the path's turn: how many forks it was granted is written there. */
   readonly decision: { -readonly [Key in keyof BranchDecision]: BranchDecision[Key] };
   readonly by: "clone" | "replay";
@@ -78,7 +78,7 @@ class Tree<T extends Task> {
   readonly #parts: Parts<T>;
   readonly #task: T;
   readonly #id: string;
-  readonly #ledger: LeafLedger<Wish>;
+  readonly #ledger: LeafLedger<ForkRequest>;
   readonly #firstRollouts: number;
   readonly #jobs: Promise<Trajectory>[] = [];
   readonly #closing: Promise<void>[] = [];
@@ -93,28 +93,28 @@ class Tree<T extends Task> {
   }
 
   async grow(): Promise<Group> {
-    for (let place = 0; place < this.#firstRollouts; place++) this.#root(place);
+    for (let index = 0; index < this.#firstRollouts; index++) this.#root(index);
     // Paths begin others while they are awaited, at the latest when they end.
-    for (let landed = 0; landed < this.#jobs.length; landed++) await Promise.allSettled([this.#jobs[landed]]);
+    for (let settled = 0; settled < this.#jobs.length; settled++) await Promise.allSettled([this.#jobs[settled]]);
     await Promise.all(this.#closing);
-    return { id: this.#id, trajectories: await allLanded(this.#jobs) };
+    return { id: this.#id, trajectories: await allSettled(this.#jobs) };
   }
 
-  #root(place: number): void {
+  #root(index: number): void {
     const { environment } = this.#parts;
-    this.#begin(this.#path(place), (options) => ({
+    this.#begin(this.#path(index), (options) => ({
       open: async () => opened(await startEpisode(environment, this.#task, options)),
     }));
   }
 
-  #path(place: number, initialEntropy?: number): Path {
-    return { place, id: `${this.#id}/${place}`, initialEntropy, readers: 0, ended: false };
+  #path(index: number, initialEntropy?: number): Path {
+    return { index, id: `${this.#id}/${index}`, initialEntropy, readers: 0, ended: false };
   }
 
-  #begin(path: Path, beginning: (options: RolloutOptions) => Beginning, parent?: Wish): void {
-    const { chat, environment, flight, options } = this.#parts;
-    const whole = { ...options, id: path.id, group: this.#id, signal: flight.signal };
-    const forked = parent && { from: parent.path.id, turn: parent.standing.turns.length, by: parent.by };
+  #begin(path: Path, beginning: (options: RolloutOptions) => Beginning, parent?: ForkRequest): void {
+    const { chat, environment, taskGroup, options } = this.#parts;
+    const whole = { ...options, id: path.id, group: this.#id, signal: taskGroup.signal };
+    const forked = parent && { from: parent.path.id, turn: parent.state.turns.length, by: parent.by };
     let reads = parent?.path;
     const begun = () => {
       if (reads !== undefined) this.#read(reads, -1);
@@ -122,8 +122,8 @@ class Tree<T extends Task> {
     };
     const job = async () => {
       const ownSampler = this.#samplerOf(path, begun);
-      const onAction = (moment: Moment) => this.#decide(path, moment, forked?.turn);
-      const actor = tokenActor(ownSampler, chat, { from: parent?.standing, onAction });
+      const onAction = (pending: PendingAction) => this.#decide(path, pending, forked?.turn);
+      const actor = tokenActor(ownSampler, chat, { from: parent?.state, onAction });
       const from = beginning(whole);
       try {
         const played = await withinLimit(environment, () => playOut(actor, this.#task, from, whole));
@@ -134,13 +134,13 @@ class Tree<T extends Task> {
         begun();
         path.ended = true;
         this.#read(path, 0);
-        this.#ledger.ended(path.place);
-        this.#settle();
+        this.#ledger.ended(path.index);
+        this.#grant();
       }
     };
-    const running = flight.run(job, { urgent: parent !== undefined });
+    const running = taskGroup.run(job, { urgent: parent !== undefined });
     running.catch(() => {}); // `grow` throws it, once all have ended
-    this.#jobs[path.place] = running;
+    this.#jobs[path.index] = running;
   }
 
   /** The sampler as a path sees it. Its cache is kept as long as forks are to begin with it. */
@@ -168,22 +168,22 @@ class Tree<T extends Task> {
 
   #decide(
     path: Path,
-    { live, standing, action }: Moment,
+    { live, state, action }: PendingAction,
     forkedAt: number | undefined,
   ): BranchDecision | undefined | Promise<BranchDecision | undefined> {
     const { sampler, environment, options } = this.#parts;
     const { tokens, entropy: kind, rule } = options.branching;
-    const turn = standing.turns.length;
+    const turn = state.turns.length;
     const entropy = () => entropyOf(action, kind, { tokens, vocabularySize: sampler.info.vocabularySize });
     path.initialEntropy ??= entropy();
-    const before = standing.turns.at(-1);
+    const before = state.turns.at(-1);
     const afterTools = before !== undefined && before.toolCalls + before.invalidToolCalls > 0;
-    const passed = (decision?: Wish["decision"], wish?: Omit<Wish, "path" | "standing" | "decision">) => {
-      if (decision !== undefined && wish !== undefined) {
+    const passed = (decision?: ForkRequest["decision"], request?: Omit<ForkRequest, "path" | "state" | "decision">) => {
+      if (decision !== undefined && request !== undefined) {
         this.#read(path, 1);
-        this.#ledger.passed(path.place, turn, { path, standing, decision, ...wish });
-      } else this.#ledger.passed(path.place, turn);
-      this.#settle();
+        this.#ledger.passed(path.index, turn, { path, state, decision, ...request });
+      } else this.#ledger.passed(path.index, turn);
+      this.#grant();
       return decision;
     };
     if (!afterTools || turn === forkedAt) return passed();
@@ -199,26 +199,26 @@ class Tree<T extends Task> {
     return snapshot.then((copy) => passed(decision, { by: "clone", snapshot: copy }));
   }
 
-  #settle(): void {
+  #grant(): void {
     const { environment, chat, options } = this.#parts;
-    for (const { wish, forks } of this.#ledger.settle()) {
-      const { path, standing, snapshot } = wish;
-      wish.decision.forks = forks.length;
+    for (const { request, forks } of this.#ledger.grant()) {
+      const { path, state, snapshot } = request;
+      request.decision.forks = forks.length;
       const states = snapshot === undefined ? [] : copiesFor(snapshot, forks.length);
-      for (const [i, place] of forks.entries()) {
+      for (const [i, index] of forks.entries()) {
         const open = async (own: RolloutOptions) => {
-          if (snapshot === undefined) return replay(environment, this.#task, chat, standing, own);
+          if (snapshot === undefined) return replay(environment, this.#task, chat, state, own);
           if (states.some((state) => state instanceof Promise)) await Promise.all(states);
           return copied(await states[i]);
         };
         this.#read(path, 1);
-        this.#begin(this.#path(place, path.initialEntropy), (own) => ({ from: standing, open: () => open(own) }), wish);
+        this.#begin(this.#path(index, path.initialEntropy), (own) => ({ from: state, open: () => open(own) }), request);
       }
       if (forks.length === 0 && snapshot !== undefined && "episode" in snapshot)
         this.#closing.push(close(snapshot.episode, options));
       this.#read(path, -1);
     }
-    for (const place of this.#ledger.refill()) this.#root(place);
+    for (const index of this.#ledger.refill()) this.#root(index);
   }
 }
 

@@ -25,7 +25,7 @@ export interface RunEvaluationsArguments {
   readonly signal?: AbortSignal;
 }
 
-type Moment = EvaluationRecord["when"];
+type EvaluationTime = EvaluationRecord["when"];
 
 /** The evaluations of a run. Each is written once, and read back by a run that continues. */
 export class RunEvaluations {
@@ -75,7 +75,7 @@ export class RunEvaluations {
     return challenge && split !== "challenge" ? [split, "challenge"] : [split];
   }
 
-  async #round(when: Moment, step: number, split: Split, tasks: number, k: number, onlyKnown = false): Promise<void> {
+  async #round(when: EvaluationTime, step: number, split: Split, tasks: number, k: number, onlyKnown = false): Promise<void> {
     const { folder, config } = this.#args;
     for (const plan of decodingPlans(config.evaluation, k)) {
       const known = readEvaluation(folder, { when, step, split, decoding: plan.decoding });
@@ -85,7 +85,7 @@ export class RunEvaluations {
   }
 
   async #once(
-    when: Moment,
+    when: EvaluationTime,
     step: number,
     split: Split,
     tasks: number,
@@ -127,7 +127,7 @@ export class RunEvaluations {
   }
 }
 
-function whereOf(when: Moment): string {
+function whereOf(when: EvaluationTime): string {
   return `evaluation ${when} training`;
 }
 

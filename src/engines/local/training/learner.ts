@@ -301,6 +301,9 @@ function checkWeights(samples: readonly ActionInContext[], weights: Weights): vo
       throw new EngineError(where, weights[i]?.length, { expected: `${action.length} numbers, one a token` });
     const bad = weights[i].find((w) => !Number.isFinite(w));
     if (bad !== undefined)
-      throw new EngineError(where, bad, { expected: "finite numbers", hint: "Look at the rewards and log-probs of this step." });
+      throw new EngineError(where, bad, {
+        expected: "finite numbers",
+        hint: "RescoredLogprobs at the rewards and log-probs of this step.",
+      });
   });
 }

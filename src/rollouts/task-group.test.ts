@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { allLanded, Flight } from "./flight.ts";
+import { allSettled, TaskGroup } from "./task-group.ts";
 
 /** A job that ends when it is told to. */
 function held(log: string[], name: string) {
@@ -17,37 +17,37 @@ function held(log: string[], name: string) {
 
 test("jobs run in their order, so many at a time, urgent ones before those that wait", async () => {
   const log: string[] = [];
-  const flight = new Flight(2);
+  const taskGroup = new TaskGroup(2);
   const jobs = ["a", "b", "c", "d", "urgent"].map((name) => ({ name, ...held(log, name) }));
-  const running = jobs.map(({ name, job }) => flight.run(job, { urgent: name === "urgent" }));
+  const running = jobs.map(({ name, job }) => taskGroup.run(job, { urgent: name === "urgent" }));
   expect(log).toEqual(["a", "b"]);
   jobs[0].end();
   await running[0];
   expect(log).toEqual(["a", "b", "urgent"]);
   for (const { end } of jobs) end();
-  expect(await allLanded(running)).toEqual(["a", "b", "c", "d", "urgent"]);
+  expect(await allSettled(running)).toEqual(["a", "b", "c", "d", "urgent"]);
   expect(log).toEqual(["a", "b", "urgent", "c", "d"]);
 });
 
 test("the first failure aborts the signal, and is thrown once all have ended", async () => {
-  const flight = new Flight(2);
+  const taskGroup = new TaskGroup(2);
   let ended = 0;
-  const failing = flight.run(async () => {
+  const failing = taskGroup.run(async () => {
     throw new Error("first");
   });
-  const patient = flight.run(async () => {
+  const patient = taskGroup.run(async () => {
     await new Promise((resolve) => setTimeout(resolve, 5));
     ended++;
   });
-  await expect(allLanded([failing, patient])).rejects.toThrow("first");
+  await expect(allSettled([failing, patient])).rejects.toThrow("first");
   expect(ended).toBe(1);
-  expect(flight.signal.aborted).toBe(true);
-  expect(flight.signal.reason).toEqual(new Error("first"));
+  expect(taskGroup.signal.aborted).toBe(true);
+  expect(taskGroup.signal.reason).toEqual(new Error("first"));
 });
 
 test("a signal from outside is passed on", () => {
   const controller = new AbortController();
-  const { signal } = new Flight(1, controller.signal);
+  const { signal } = new TaskGroup(1, controller.signal);
   controller.abort();
   expect(signal.aborted).toBe(true);
 });

@@ -7,8 +7,8 @@ import { layout } from "./layout.ts";
 import { finishedNames, readJson } from "./read.ts";
 import { schemaVersion, versionSchema } from "./schema.ts";
 
-/** `looks/since-000002/ID.json`: log-probs of an episode's action tokens under the weights after that step. */
-const lookSchema = z.object({
+/** `rescored/since-000002/ID.json`: log-probs of an episode's action tokens under the weights after that step. */
+const rescoredSchema = z.object({
   schema: versionSchema,
   trajectory: z.string(),
   /** One list a turn, one log-prob in nats a token. */
@@ -16,26 +16,26 @@ const lookSchema = z.object({
 });
 
 /** The log-probs of one episode under the weights of another step than the one that sampled it. */
-export interface Look {
+export interface RescoredLogprobs {
   /** Training steps that the weights had seen; 0 is the model that the run started from. */
   readonly since: number;
   readonly logprobs: readonly (readonly number[])[];
 }
 
 /** Keeps what was computed of an episode beside the run, for the dashboard. */
-export function writeLook(folder: string, trajectory: TrajectoryId, { since, logprobs }: Look): void {
-  const path = layout.look(folder, since, trajectory);
+export function writeRescored(folder: string, trajectory: TrajectoryId, { since, logprobs }: RescoredLogprobs): void {
+  const path = layout.rescored(folder, since, trajectory);
   mkdirSync(dirname(path), { recursive: true });
   writeFileAtomic(path, `${JSON.stringify({ schema: schemaVersion, trajectory, logprobs })}\n`);
 }
 
-/** Reads every look at an episode, the earliest weights first. @throws RunError where a file is damaged */
-export function readLooks(folder: string, trajectory: TrajectoryId): Look[] {
-  return finishedNames(layout.lookFolder(folder))
+/** Reads what was rescored of an episode, the earliest weights first. @throws RunError where a file is damaged */
+export function readRescored(folder: string, trajectory: TrajectoryId): RescoredLogprobs[] {
+  return finishedNames(layout.rescoredFolder(folder))
     .flatMap((name) => {
       const since = Number(/^since-(\d+)$/.exec(name)?.[1] ?? Number.NaN);
-      const path = layout.look(folder, since, trajectory);
-      return existsSync(path) ? [{ since, logprobs: readJson(path, lookSchema).logprobs }] : [];
+      const path = layout.rescored(folder, since, trajectory);
+      return existsSync(path) ? [{ since, logprobs: readJson(path, rescoredSchema).logprobs }] : [];
     })
     .sort((a, b) => a.since - b.since);
 }

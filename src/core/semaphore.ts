@@ -1,17 +1,17 @@
 /** A limiter: runs a limited number of jobs at a time. */
-export class Room {
-  readonly #places: number;
+export class Semaphore {
+  readonly #limit: number;
   #taken = 0;
   readonly #urgent: (() => void)[] = [];
   readonly #waiting: (() => void)[] = [];
 
-  constructor(places: number) {
-    this.#places = places;
+  constructor(limit: number) {
+    this.#limit = limit;
   }
 
-  /** Runs a job as soon as there is a place: in their order, urgent ones before others. */
+  /** Runs a job as soon as one may start: in their order, urgent ones before others. */
   async run<T>(job: () => Promise<T>, { urgent = false } = {}): Promise<T> {
-    if (this.#taken < this.#places) this.#taken++;
+    if (this.#taken < this.#limit) this.#taken++;
     else await new Promise<void>((resolve) => (urgent ? this.#urgent : this.#waiting).push(resolve));
     try {
       return await job();

@@ -1,8 +1,8 @@
 import { RunError } from "../core/errors.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { engineStateFolder } from "../runs/checkpoints.ts";
-import { type Look, writeLook } from "../runs/looks.ts";
 import { checkpointSteps } from "../runs/read.ts";
+import { type RescoredLogprobs, writeRescored } from "../runs/rescored.ts";
 import { modelFolder, openModel, samplingUse } from "./model.ts";
 import { recordedConfig } from "./run-environment.ts";
 
@@ -13,12 +13,12 @@ import { recordedConfig } from "./run-environment.ts";
  * @param temperature at which the episodes were sampled
  * @throws RunError if there is no checkpoint of that step; ConfigError, ModelError or EngineError if the model cannot be opened
  */
-export async function lookSince(
+export async function rescoreSince(
   run: string,
   episodes: readonly Trajectory[],
   since: number,
   temperature: number,
-): Promise<Look[]> {
+): Promise<RescoredLogprobs[]> {
   const steps = [0, ...checkpointSteps(run)];
   if (!steps.includes(since))
     throw new RunError(`the checkpoint of step ${since}`, "not kept", {
@@ -34,9 +34,9 @@ export async function lookSince(
     const logprobs = await engine.logprobs(turns, { temperature });
     let next = 0;
     return episodes.map((episode) => {
-      const look = { since, logprobs: episode.turns.map(() => [...logprobs[next++]]) };
-      writeLook(run, episode.id, look);
-      return look;
+      const rescored = { since, logprobs: episode.turns.map(() => [...logprobs[next++]]) };
+      writeRescored(run, episode.id, rescored);
+      return rescored;
     });
   } finally {
     await engine.dispose();
