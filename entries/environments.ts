@@ -1,6 +1,7 @@
 /** `retrograde-rl/environments`: the embedded worlds, and what an environment of your own is made of. */
 import "../extensions/install.ts";
 
+export { orsGroupScores } from "../extensions/remote/ors/ors.ts";
 export {
   type EnvironmentWire,
   type ServeEnvironmentOptions,

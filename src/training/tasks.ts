@@ -67,6 +67,8 @@ export async function checkSplits(environment: Environment, { rollout, evaluatio
 
 /** @param setting the one that asks for the split */
 export async function checkSplit(environment: Environment, setting: string, split: Split): Promise<void> {
+  // Environments on other servers know their splits once they were asked for a size.
+  await sizeOf(environment, splitsOf(environment)[0] ?? split);
   const names = splitsOf(environment);
   if (names.includes(split) && (await sizeOf(environment, split)) > 0) return;
   const sizes = await Promise.all(names.map((name) => sizeOf(environment, name)));

@@ -32,6 +32,7 @@ export function nemoGymEnvironment(name: string, url: string, userSettings: unkn
   const rows = readRows(settings.tasks);
   const key = keyOf(settings);
   const http = new HttpClient({
+    spoken: "NeMo Gym 0.4",
     base: url,
     timeoutMs: settings.timeoutMs,
     maxBytes: settings.maxAnswer * 2 ** 20,

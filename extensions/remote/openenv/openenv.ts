@@ -71,6 +71,7 @@ class OpenenvEnvironment implements Environment<OpenenvTask> {
     const base = url.replace(/\/ws$/, "");
     this.#socketUrl = `${base.replace(/^http/, "ws")}/ws`;
     this.#http = new HttpClient({
+      spoken: "OpenEnv 0.10",
       base: base.replace(/^ws/, "http"),
       timeoutMs: settings.timeoutMs,
       maxBytes: settings.maxAnswer * 2 ** 20,

@@ -6,6 +6,7 @@ import type { CallAnswer, Episode } from "../../../src/environments/environment.
 import { RemoteEnvError } from "../shared/problem.ts";
 import { EventReader } from "./events.ts";
 import { orsEnvironment } from "./ors.ts";
+import { messagesOf, messagesSchema, wireMessages } from "./wire.ts";
 
 let server: Server | undefined;
 afterEach(() => {
@@ -90,6 +91,120 @@ test("a session, its prompt, its tools and its rewards", async () => {
   ]);
   await episode.close?.();
   expect(seen.slice(-2)).toEqual(["/delete", "/delete_session"]);
+});
+
+const listedTools = { tools: [{ name: "act", description: "Acts.", input_schema: null }] };
+
+test("the last message goes to the tool that grades it, which the model is not shown", async () => {
+  let terminal: unknown = { name: "finish", arg: "message" };
+  let graded: object = { ok: false, error: "no text" };
+  const { url, bodies } = await serving(
+    (_, __, response) => void response.end(event("task_id", "t") + event("end", JSON.stringify(graded))),
+    {
+      "/version": () => ({ version: "0.1.167", build_sha: null }),
+      "/world/task_tools": () => ({
+        ...listedTools,
+        terminal_tool: terminal,
+        supports_score_group: false,
+        message_block_types: [],
+      }),
+    },
+  );
+  const last = { role: "assistant", content: "It is done." } as const;
+  await expect((await start(url)).reply(last)).rejects.toThrow(/terminal tool finish.*"no text"/);
+  graded = JSON.parse(output("", { reward: 0.5, finished: true }));
+  const episode = await start(url);
+  expect(episode.tools.map(({ name }) => name)).toEqual(["act"]);
+  expect(await episode.reply(last)).toEqual({ done: true });
+  expect(await episode.score([])).toEqual({ reward: 0.5 });
+  terminal = { name: "finish", arg: null };
+  expect(await (await start(url, { rewards: "turns" })).reply(last)).toEqual({ done: true, reward: 0.5 });
+  expect(bodies.filter((body) => body.includes("finish"))).toEqual([
+    ...['{"name":"finish","input":{"message":"It is done."}}', '{"name":"finish","input":{"message":"It is done."}}'],
+    '{"name":"finish","input":{}}',
+  ]);
+  terminal = { name: "finish" };
+  await expect(start(url)).rejects.toThrow(/terminal_tool\.arg.*version 0\.1\.167/);
+});
+
+test("a conversation as a prompt: roles, reasoning, calls and their results", async () => {
+  const text = (said: string) => ({ type: "text", text: said });
+  const given = [
+    { role: "system", blocks: [text("Be brief.")] },
+    { role: "user", blocks: [text("Look."), { type: "image", data: "AAAA", mimeType: "image/png" }] },
+    {
+      role: "assistant",
+      blocks: [{ type: "reasoning", text: "Hm." }, text("So."), { type: "tool_call", id: "c1", name: "act", input: { a: 1 } }],
+    },
+    {
+      role: "user",
+      blocks: [{ type: "tool_result", tool_call_id: "c1", blocks: [text("seen")], is_error: false }, text("And?")],
+    },
+  ];
+  const { url } = await serving(() => undefined, { "/world/messages": () => given });
+  const { messages } = await start(url, { system: "Play." });
+  expect(messages).toEqual([
+    { role: "system", content: "Play.\n\nBe brief." },
+    { role: "user", content: "Look.\n[image/png, 4 characters: not shown]" },
+    { role: "assistant", content: "So.", reasoning: "Hm.", toolCalls: [{ id: "c1", name: "act", arguments: { a: 1 } }] },
+    { role: "tool", name: "act", callId: "c1", content: "seen" },
+    { role: "user", content: "And?" },
+  ]);
+  const there = wireMessages(messages, true);
+  expect(messagesOf(messagesSchema.parse(there))).toEqual(messages);
+  expect(wireMessages(messages, false)).toHaveLength(4);
+});
+
+test.each<[string, Record<string, Answer>, RegExp]>([
+  ["a newer wire", { "/version": () => ({ version: "0.2.0" }) }, /version of the server .* "0\.2\.0".*0\.1\.167/],
+  [
+    "another environment's tasks",
+    { "/world/task": () => ({ task: {}, env_name: "other" }) },
+    /env_name of POST \/world\/task is "other".*world/,
+  ],
+  [
+    "a field that is not known",
+    { "/version": () => ({ version: "0.1.190" }), "/world/task_tools": () => ({ ...listedTools, grader_tool: { name: "x" } }) },
+    /grader_tool.*version 0\.1\.190/,
+  ],
+  [
+    "a block that is not known",
+    { "/world/messages": () => [{ role: "user", blocks: [{ type: "video" }] }] },
+    /0\.blocks\.0\.type/,
+  ],
+])("%s is refused by name", async (_, routes, message) => {
+  const { url } = await serving(() => undefined, routes);
+  await expect(start(url)).rejects.toThrow(message);
+});
+
+test("a reward that is no number is a fault that names the field, and never a 0", async () => {
+  const { url } = await serving(
+    (_, __, response) => void response.end(event("task_id", "t") + event("end", output("", { reward: "1.0" }))),
+  );
+  await expect(act(await start(url))).rejects.toThrow(/output\.reward/);
+});
+
+test("an environment that is still being set up is waited for, and secrets go where the version reads them", async () => {
+  let asked = 0;
+  const headers: unknown[] = [];
+  const change: Record<string, Answer> = {
+    "/create": (request) => ({ sid: `s-${headers.push(request.headers["x-secrets"])}` }),
+    "/world/messages": (_, __, response) => {
+      if (++asked > 1) return [{ role: "user", blocks: [{ type: "text", text: "Ready." }] }];
+      response.writeHead(503).end('{"detail":"Environment still starting."}');
+    },
+  };
+  process.env.WIRES_SECRET = "s3cret";
+  const older = await serving(() => undefined, change);
+  const settings = { secretVariables: { key: "WIRES_SECRET" } };
+  expect((await start(older.url, settings)).messages).toEqual([{ role: "user", content: "Ready." }]);
+  server?.close();
+  const newer = await serving(() => undefined, { ...change, "/version": () => ({ version: "0.1.167" }) });
+  await start(newer.url, settings);
+  delete process.env.WIRES_SECRET;
+  expect(older.bodies[0]).toContain('"secrets":{"key":"s3cret"}');
+  expect(newer.bodies[0]).not.toContain("secrets");
+  expect(JSON.parse(Buffer.from(String(headers[1]), "base64").toString())).toMatchObject({ key: { value: "s3cret" } });
 });
 
 test("a stream that breaks is read again by its id, and the call is made once", async () => {

@@ -1,4 +1,5 @@
-import type { Message, ToolCall } from "../../../src/core/messages.ts";
+import { ConfigError } from "../../../src/core/errors.ts";
+import type { AssistantMessage, Message, ToolCall } from "../../../src/core/messages.ts";
 import { parseSettings } from "../../../src/core/settings.ts";
 import {
   type CallAnswer,
@@ -11,13 +12,25 @@ import {
 } from "../../../src/environments/environment.ts";
 import { cut } from "../../../src/tools/cut.ts";
 import type { Tool } from "../../../src/tools/tool.ts";
+import { parseRemoteName } from "../shared/address.ts";
 import { HttpClient } from "../shared/http.ts";
+import { RemoteEnvError } from "../shared/problem.ts";
 import { SameStart } from "../shared/same-start.ts";
 import { keyOf } from "../shared/settings.ts";
 import { errorText, notCalled } from "../shared/tool.ts";
 import { OrsSession, ToolRaised } from "./session.ts";
 import { type OrsSettings, orsSettingsSchema } from "./settings.ts";
-import { blocksText, countSchema, namesSchema, splitsSchema } from "./wire.ts";
+import {
+  blocksText,
+  countSchema,
+  namesSchema,
+  placedSchema,
+  splitsSchema,
+  spoken,
+  type ToolList,
+  versionSchema,
+  wireMessages,
+} from "./wire.ts";
 
 interface OrsTask extends Task {
   readonly split: Split;
@@ -37,6 +50,32 @@ interface Described {
  */
 export function orsEnvironment(name: string, url: string, userSettings: unknown): Environment<OrsTask> {
   return new OrsEnvironment(name, url, parseSettings(orsSettingsSchema, userSettings ?? {}, "environment.settings"));
+}
+
+/** An episode that is compared with others of its task. */
+interface Candidate {
+  readonly task: Task;
+  readonly conversation: readonly Message[];
+}
+
+/**
+ * The comparison of a group's episodes by the environment itself, where its server offers `score_group` (openreward since 0.1.157).
+ * @param name the environment's, such as `ors:https://example.org`; its tasks are those of the run
+ * @returns what `compare` of `defineReward` takes
+ * @throws ConfigError for wrong settings
+ * @example
+ * const judged = defineReward({ name: "judged", compare: orsGroupScores("ors:http://127.0.0.1:8080") });
+ */
+export function orsGroupScores(
+  name: string,
+  settings: unknown = {},
+): (group: readonly Candidate[], options?: { readonly signal?: AbortSignal }) => Promise<readonly number[]> {
+  const environment = new OrsEnvironment(
+    name,
+    parseRemoteName(name).url,
+    parseSettings(orsSettingsSchema, settings, "environment.settings"),
+  );
+  return (group, { signal } = {}) => environment.scoreGroup(group, signal);
 }
 
 class OrsEnvironment implements Environment<OrsTask> {
@@ -63,6 +102,7 @@ class OrsEnvironment implements Environment<OrsTask> {
     );
     this.#http = new HttpClient({
       base: url,
+      spoken,
       timeoutMs: settings.timeoutMs,
       maxBytes: settings.maxAnswer * 2 ** 20,
       ...(key === undefined ? {} : { headers: { "x-api-key": key }, secret: key }),
@@ -87,18 +127,13 @@ class OrsEnvironment implements Environment<OrsTask> {
   }
 
   async start({ id, split, index }: OrsTask): Promise<OrsEpisode> {
-    const { name } = await this.#describedOnce();
-    const { system, sameStart, pingMs, maxOutput, replayable } = this.#settings;
-    const secrets = Object.keys(this.#secrets).length === 0 ? {} : { secrets: this.#secrets };
-    const session = await OrsSession.open(this.#http, { environment: name, split, index, pingMs, ...secrets });
+    const { system, sameStart, maxOutput, replayable } = this.#settings;
+    const session = await this.#session({ split, index });
     try {
-      const prompt = cut(blocksText(await session.prompt()), maxOutput);
-      const messages: Message[] = [
-        ...(system === undefined ? [] : [{ role: "system" as const, content: system }]),
-        { role: "user", content: prompt === "" ? "Begin." : prompt },
-      ];
+      const messages = openingOf(await session.opening(), system, maxOutput);
       if (sameStart === "require") this.#sameStart.check(id, messages);
-      const tools = (await session.tools()).map(
+      const { tools: listed, terminal_tool: terminal } = await session.tools();
+      const tools = listed.map(
         ({ name: tool, description, input_schema }): Tool => ({
           name: tool,
           description,
@@ -107,11 +142,38 @@ class OrsEnvironment implements Environment<OrsTask> {
           execute: notCalled,
         }),
       );
-      return new OrsEpisode(session, messages, tools, this.#settings);
+      return new OrsEpisode(session, { messages, tools, ...(terminal ? { terminal } : {}) }, this.#settings);
     } catch (error) {
       await session.close();
       throw error;
     }
+  }
+
+  /** Scores episodes of one task against each other. @throws RemoteEnvError if the server does not offer it, or its judge failed */
+  async scoreGroup(group: readonly Candidate[], signal?: AbortSignal): Promise<readonly number[]> {
+    const [{ id }] = group.map(({ task }) => task);
+    const at = id.lastIndexOf("/");
+    const session = await this.#session({ split: id.slice(0, at), index: Number(id.slice(at + 1)) });
+    try {
+      const { supports_score_group: supported, message_block_types: types } = await session.tools();
+      if (supported !== true)
+        throw new RemoteEnvError("refused", "supports_score_group of the tools", supported, {
+          expected: "true: an environment that compares episodes",
+          hint: `The server is of version ${this.#http.serverVersion ?? "unknown"}; openreward has it since 0.1.157.`,
+        });
+      const rich = types?.includes("tool_call") === true;
+      const candidates = group.map(({ conversation }) => ({ messages: wireMessages(conversation, rich), metadata: null }));
+      return await session.scoreGroup(JSON.stringify(candidates), group.length, signal);
+    } finally {
+      await session.close();
+    }
+  }
+
+  async #session({ split, index }: Pick<OrsTask, "split" | "index">): Promise<OrsSession> {
+    const { name } = await this.#describedOnce();
+    const { pingMs, setupMs } = this.#settings;
+    const secrets = Object.keys(this.#secrets).length === 0 ? {} : { secrets: this.#secrets };
+    return OrsSession.open(this.#http, { environment: name, split, index, pingMs, setupMs, ...secrets });
   }
 
   /** The server's first environment, or the one of the settings. It is asked once; after a failure again. */
@@ -124,19 +186,70 @@ class OrsEnvironment implements Environment<OrsTask> {
   }
 
   async #describe(): Promise<Described> {
-    const [first] = await this.#http.json(namesSchema, { path: "/list_environments" });
-    const name = this.#settings.environment ?? first;
+    await this.#recognise();
+    const names = await this.#http.json(namesSchema, { path: "/list_environments" });
+    const name = this.#settings.environment ?? names[0];
+    if (!names.some((known) => known.toLowerCase() === name.toLowerCase()))
+      throw new ConfigError("environment.settings.environment", name, { expected: names });
     const path = `/${encodeURIComponent(name)}`;
-    const names = (await this.#http.json(splitsSchema, { path: `${path}/splits` })).map((split) => split.name);
+    const splitNames = (await this.#http.json(splitsSchema, { path: `${path}/splits` })).map((split) => split.name);
     const sizes = await Promise.all(
-      names.map(async (split) => {
+      splitNames.map(async (split) => {
         const { num_tasks } = await this.#http.json(countSchema, { method: "POST", path: `${path}/num_tasks`, body: { split } });
         return [split, num_tasks] as const;
       }),
     );
-    this.#splits = names;
+    const full = sizes.find(([, size]) => size > 0);
+    if (full !== undefined) await this.#requireNamed(name, full[0]);
+    this.#splits = splitNames;
     return { name, sizes: new Map(sizes) };
   }
+
+  /** Finds out what the server speaks. @throws RemoteEnvError for a version of openreward that is not known here */
+  async #recognise(): Promise<void> {
+    const answer = await this.#http.ask({ path: "/version" });
+    if (answer.status !== 200) return;
+    const { version } = this.#http.read(versionSchema, answer.text, "version");
+    this.#http.serverVersion = version;
+    const [major, minor] = version.split(".").map(Number);
+    if (major === 0 && minor === 1) return;
+    throw new RemoteEnvError("malformed", "version of the server at /version", version, {
+      expected: spoken,
+      hint: "A server of another version may mean other things by the same names, so it is not played.",
+    });
+  }
+
+  /** A server whose tasks are another environment's would be trained on unnoticed. Servers before openreward 0.1.157 may not say whose they are. */
+  async #requireNamed(name: string, split: Split): Promise<void> {
+    const path = `/${encodeURIComponent(name)}/task`;
+    const answer = await this.#http.ask({ method: "POST", path, body: { split, index: 0 } });
+    if (answer.status !== 200) return;
+    const { env_name } = this.#http.read(placedSchema, answer.text, path);
+    if (env_name === null || env_name === undefined || env_name.toLowerCase() === name.toLowerCase()) return;
+    throw new RemoteEnvError("malformed", `env_name of POST ${path}`, env_name, {
+      expected: `${name}, which was asked for`,
+      hint: `The server ${this.#http.serverVersion ?? "of an unknown version"} answers with another environment's tasks.`,
+    });
+  }
+}
+
+/** The first messages, cut to what the model reads, with the settings' system message before all. */
+function openingOf(given: readonly Message[], system: string | undefined, maxOutput: number): Message[] {
+  const own = given.map((message) => ({ ...message, content: cut(message.content, maxOutput) }));
+  const shown = own.length === 1 && own[0].role === "user" && own[0].content === "" ? [{ ...own[0], content: "Begin." }] : own;
+  if (system === undefined) return shown;
+  const [first] = shown;
+  if (first?.role !== "system") return [{ role: "system", content: system }, ...shown];
+  return [{ ...first, content: `${system}\n\n${first.content}` }, ...shown.slice(1)];
+}
+
+type TerminalTool = NonNullable<ToolList["terminal_tool"]>;
+
+/** What an episode begins with. */
+interface OrsOpening {
+  readonly messages: readonly Message[];
+  readonly tools: readonly Tool[];
+  readonly terminal?: TerminalTool;
 }
 
 /** One episode on a session. */
@@ -144,19 +257,21 @@ class OrsEpisode implements Episode {
   readonly messages: readonly Message[];
   readonly tools: readonly Tool[];
   readonly #session: OrsSession;
+  readonly #terminal: TerminalTool | undefined;
   readonly #settings: OrsSettings;
   #return = 0;
 
-  constructor(session: OrsSession, messages: readonly Message[], tools: readonly Tool[], settings: OrsSettings) {
+  constructor(session: OrsSession, { messages, tools, terminal }: OrsOpening, settings: OrsSettings) {
     this.#session = session;
     this.messages = messages;
     this.tools = tools;
+    this.#terminal = terminal;
     this.#settings = settings;
   }
 
   async call(call: ToolCall, { signal }: { readonly signal: AbortSignal }): Promise<CallAnswer | undefined> {
     if (!this.tools.some(({ name }) => name === call.name)) return undefined;
-    const { maxOutput, rewards, executionErrors } = this.#settings;
+    const { maxOutput, executionErrors } = this.#settings;
     const wrong = (message: string): CallAnswer => ({
       content: cut(errorText(message), maxOutput),
       valid: false,
@@ -166,18 +281,28 @@ class OrsEpisode implements Episode {
       const answer = await this.#session.call(call.name, call.argumentsText ?? JSON.stringify(call.arguments), signal);
       if (!answer.ok) return wrong(answer.error);
       const { blocks, reward, finished } = answer.output;
-      this.#return += reward ?? 0;
-      const given = rewards === "turns" && typeof reward === "number" ? { reward } : {};
-      return { content: cut(blocksText(blocks), maxOutput), done: finished, ...given };
+      return { content: cut(blocksText(blocks), maxOutput), done: finished, ...this.#given(reward) };
     } catch (error) {
       if (error instanceof ToolRaised && executionErrors === "tell") return wrong(String(error.value));
       throw error;
     }
   }
 
-  /** Everything happens through tools: a message without a call is the end. */
-  reply(): Reply {
-    return { done: true };
+  /** A message without a call is the end. Where the environment has a tool that grades it, the message goes there. */
+  async reply({ content }: AssistantMessage): Promise<Reply> {
+    if (this.#terminal === undefined) return { done: true };
+    const { name, arg } = this.#terminal;
+    const answer = await this.#session.call(name, arg === null ? "{}" : JSON.stringify({ [arg]: content }));
+    if (answer.ok) return { done: true, ...this.#given(answer.output.reward) };
+    throw new RemoteEnvError("refused", `the message for the terminal tool ${name}, as its argument ${arg}`, answer.error, {
+      expected: "a grade",
+      hint: "The environment does not take the model's last message as it is. This is no reward of 0.",
+    });
+  }
+
+  #given(reward: number | null | undefined): { readonly reward?: number } {
+    this.#return += reward ?? 0;
+    return this.#settings.rewards === "turns" && typeof reward === "number" ? { reward } : {};
   }
 
   score(): { readonly reward: number } {

@@ -1,7 +1,19 @@
-import type { HttpClient } from "../shared/http.ts";
+import type { z } from "zod";
+import type { Message } from "../../../src/core/messages.ts";
+import type { HttpAnswer, HttpClient } from "../shared/http.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
 import { EventReader, type ServerEvent } from "./events.ts";
-import { type Blocks, blocksSchema, type ToolOutput, toolOutputSchema, toolsSchema } from "./wire.ts";
+import {
+  blocksSchema,
+  blocksText,
+  groupScoresSchema,
+  messagesOf,
+  messagesSchema,
+  type ToolList,
+  type ToolOutput,
+  toolOutputSchema,
+  toolsSchema,
+} from "./wire.ts";
 
 /** Further attempts to read an answer whose stream broke. The server keeps it for a minute. */
 const resumptions = 3;
@@ -13,17 +25,24 @@ export interface SessionRequest {
   readonly index: number;
   readonly secrets?: Readonly<Record<string, string>>;
   readonly pingMs: number;
+  /** Longest wait for the environment to be set up. */
+  readonly setupMs: number;
 }
+
+/** Time between two questions whether an environment is set up. */
+const setupPollMs = 1000;
 
 /** One session of an ORS server. A timer keeps it alive until it is closed. */
 export class OrsSession {
   readonly #http: HttpClient;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #path: string;
+  readonly #setupMs: number;
   readonly #pings: NodeJS.Timeout;
 
-  private constructor(http: HttpClient, id: string, { environment, pingMs }: SessionRequest) {
+  private constructor(http: HttpClient, id: string, { environment, pingMs, setupMs }: SessionRequest) {
     this.#http = http;
+    this.#setupMs = setupMs;
     this.#headers = { "x-session-id": id };
     this.#path = `/${encodeURIComponent(environment)}`;
     // A session that died is found out by its next call.
@@ -43,7 +62,11 @@ export class OrsSession {
     const session = new OrsSession(http, id, request);
     try {
       const { environment, split, index, secrets } = request;
-      await session.#post("/create", { env_name: environment, split, index, ...(secrets === undefined ? {} : { secrets }) });
+      // ors-sdk reads secrets in the body, openreward in a header.
+      const inBody = secrets !== undefined && http.serverVersion === undefined;
+      const inHeader = secrets !== undefined && !inBody;
+      const body = { env_name: environment, split, index, ...(inBody ? { secrets } : {}) };
+      await session.#post("/create", body, inHeader ? { "x-secrets": secretsHeader(secrets) } : {});
       return session;
     } catch (error) {
       await session.close();
@@ -51,18 +74,38 @@ export class OrsSession {
     }
   }
 
-  prompt(): Promise<Blocks> {
-    return this.#http.json(blocksSchema, { path: `${this.#path}/prompt`, headers: this.#headers });
+  /** The first messages. Servers before openreward 0.1.157 know a prompt of the user alone. */
+  async opening(): Promise<Message[]> {
+    const messages = await this.#onceSetUp("messages");
+    if (messages.status !== 404) return messagesOf(this.#read(messagesSchema, messages, "messages"));
+    const prompt = this.#read(blocksSchema, await this.#onceSetUp("prompt"), "prompt");
+    return [{ role: "user", content: blocksText(prompt) }];
+  }
+
+  /** Asks for what there is once the environment is set up: a server says "still starting" until then. */
+  async #onceSetUp(route: string): Promise<HttpAnswer> {
+    const until = performance.now() + this.#setupMs;
+    for (;;) {
+      const answer = await this.#http.ask({ path: `${this.#path}/${route}`, headers: this.#headers });
+      if (answer.status !== 503 || !answer.text.includes("still starting")) return answer;
+      if (performance.now() >= until)
+        throw new RemoteEnvError("timeout", "the setup of the environment", `not done after ${this.#setupMs} ms`, {
+          expected: "an environment that is set up within environment.settings.setupMs",
+        });
+      await new Promise((resolve) => setTimeout(resolve, setupPollMs));
+    }
+  }
+
+  #read<T>(schema: z.ZodType<T>, answer: HttpAnswer, what: string): T {
+    if (answer.status !== 200) throw this.#http.refusal(`GET ${what}`, answer);
+    return this.#http.read(schema, answer.text, what);
   }
 
   /** The tools of the task, or those that all tasks share where the server knows no others. */
-  async tools() {
+  async tools(): Promise<ToolList> {
     const answer = await this.#http.ask({ path: `${this.#path}/task_tools`, headers: this.#headers });
-    if (answer.status !== 404) {
-      if (answer.status !== 200) throw this.#http.refusal("GET task_tools", answer);
-      return this.#http.read(toolsSchema, answer.text, "task_tools").tools;
-    }
-    return (await this.#http.json(toolsSchema, { path: `${this.#path}/tools`, headers: this.#headers })).tools;
+    if (answer.status !== 404) return this.#read(toolsSchema, answer, "task_tools");
+    return this.#http.json(toolsSchema, { path: `${this.#path}/tools`, headers: this.#headers });
   }
 
   /**
@@ -71,17 +114,41 @@ export class OrsSession {
    * @throws ToolRaised if the environment raised an error
    */
   async call(name: string, input: string, signal?: AbortSignal): Promise<ToolOutput> {
+    const what = `call of ${name}`;
+    return this.#http.read(
+      toolOutputSchema,
+      await this.#answerOf("call", `"name":${JSON.stringify(name)},"input":${input}`, what, signal),
+      what,
+    );
+  }
+
+  /**
+   * Scores conversations of this session's task against each other.
+   * @param candidates as JSON text
+   * @returns one number for each
+   * @throws ToolRaised if the environment's judge failed
+   */
+  async scoreGroup(candidates: string, count: number, signal?: AbortSignal): Promise<number[]> {
+    const text = await this.#answerOf("score_group", `"candidates":${candidates}`, "score_group", signal);
+    const { scores } = this.#http.read(groupScoresSchema, text, "score_group");
+    if (scores.length === count) return scores.map(({ reward }) => reward);
+    throw new RemoteEnvError("malformed", "scores of score_group", scores.length, {
+      expected: `one for each of ${count} candidates`,
+    });
+  }
+
+  /** An answer in parts. One whose stream breaks is asked for again. @param fields of the request, as JSON text */
+  async #answerOf(route: string, fields: string, what: string, signal: AbortSignal | undefined): Promise<string> {
     let task: string | undefined;
     for (let attempt = 0; ; attempt++) {
       let text = "";
       let ended = false;
-      const resumed = task === undefined ? "" : `,"task_id":${JSON.stringify(task)}`;
-      const body = `{"name":${JSON.stringify(name)},"input":${input}${resumed}}`;
+      const body = `{${fields}${task === undefined ? "" : `,"task_id":${JSON.stringify(task)}`}}`;
       try {
-        await events(this.#http, { path: `${this.#path}/call`, body, headers: this.#headers, signal }, ({ event, data }) => {
+        await events(this.#http, { path: `${this.#path}/${route}`, body, headers: this.#headers, signal }, ({ event, data }) => {
           if (event === "task_id") task = data.trim();
           else if (event === "chunk" || event === "end") text += data;
-          else if (event === "error") throw new ToolRaised(name, data);
+          else if (event === "error") throw new ToolRaised(what, data);
           ended = event === "end";
           return ended;
         });
@@ -90,9 +157,9 @@ export class OrsSession {
         if (!broke || task === undefined || attempt >= resumptions) throw error;
         continue;
       }
-      if (ended) return this.#http.read(toolOutputSchema, text, `call of ${name}`);
+      if (ended) return text;
       if (task === undefined || attempt >= resumptions)
-        throw new RemoteEnvError("malformed", `the answer to the call of ${name}`, "a stream that ends early", {
+        throw new RemoteEnvError("malformed", `the answer to the ${what}`, "a stream that ends early", {
           expected: "an event end",
         });
     }
@@ -104,17 +171,23 @@ export class OrsSession {
     for (const path of ["/delete", "/delete_session"]) await this.#post(path, {}).catch(() => {});
   }
 
-  async #post(path: string, body: object): Promise<void> {
-    const answer = await this.#http.ask({ method: "POST", path, body, headers: this.#headers });
+  async #post(path: string, body: object, headers: Readonly<Record<string, string>> = {}): Promise<void> {
+    const answer = await this.#http.ask({ method: "POST", path, body, headers: { ...this.#headers, ...headers } });
     if (answer.status < 200 || answer.status >= 300) throw this.#http.refusal(`POST ${path}`, answer);
   }
 }
 
 /** An error that the environment raised while it answered a call. */
 export class ToolRaised extends RemoteEnvError {
-  constructor(tool: string, message: string) {
-    super("refused", `the environment's tool ${tool}`, message, { expected: "an answer" });
+  constructor(what: string, message: string) {
+    super("refused", `the environment's answer to the ${what}`, message, { expected: "no error" });
   }
+}
+
+/** Secrets as openreward reads them. No domains are allowed: the environment's own sandbox decides where they go. */
+function secretsHeader(secrets: Readonly<Record<string, string>>): string {
+  const entries = Object.entries(secrets).map(([name, value]) => [name, { value, allowed_domains: [] }]);
+  return Buffer.from(JSON.stringify(Object.fromEntries(entries))).toString("base64");
 }
 
 interface EventRequest {

@@ -11,6 +11,8 @@ export const orsSettingsSchema = z.strictObject({
   secretVariables: z.record(z.string(), z.string().min(1)).default({}),
   /** Time between two signs of life of an open session, in milliseconds. Servers delete sessions that are silent for 900 s. */
   pingMs: z.int().min(1).max(longestTimer).default(60_000),
+  /** Longest setup of a session, in milliseconds: some environments start a sandbox first. */
+  setupMs: z.int().min(1).max(longestTimer).default(600_000),
 });
 
 export type OrsSettings = z.output<typeof orsSettingsSchema>;

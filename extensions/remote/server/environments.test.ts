@@ -219,6 +219,10 @@ test("ORS's documents are those of its own server, and an answer can be asked fo
       { id: "train/1", split: "train", index: 1 },
       { id: "train/2", split: "train", index: 2 },
     ],
+    env_name: "counting",
+  });
+  expect(await (await post("/counting/task", { split: "hard", index: 0 })).json()).toEqual({
+    ...{ task: { id: "hard/0", split: "hard", index: 0 }, env_name: "counting" },
   });
   expect((await post("/counting/tasks", { split: "none" })).status).toBe(400);
   expect((await post("/create", { split: "train", index: 0, task_spec: undefined })).status).toBe(200);
@@ -249,8 +253,10 @@ test("ORS's documents are those of its own server, and an answer can be asked fo
     /^event: error\r\ndata: unknown task_id/,
   );
   expect(JSON.parse((await (await post("/counting/call", { name: "fly", input: {} })).text()).split("data: ")[2])).toMatchObject({
-    ok: false,
+    ...{ ok: false, reason: "not_found" },
   });
+  await post("/counting/call", { name: messageTool, input: { content: "2" } });
+  expect(await (await post("/counting/call", { name: "add", input: { by: 2 } })).text()).toMatch(/"reason":"episode_finished"/);
   expect((await post("/delete", {})).status).toBe(200);
   expect(closed).toEqual(["2"]);
 });

@@ -124,7 +124,7 @@ class OpenenvHost {
     if (method === "POST" && (path === "/reset" || path === "/step")) return { json: await this.#once(path, await body()) };
     const [, first, route] = path.split("/");
     if (first?.toLowerCase() === name.toLowerCase() && route !== undefined) {
-      const reply = await taskRoute(environment, method, route, body);
+      const reply = await taskRoute(environment, name, method, route, body);
       if (reply !== undefined) return reply;
     }
     throw new Refusal(404, "route", `${method} ${path}`, { expected: "one of OpenEnv's interface" });

@@ -6,13 +6,14 @@ import { splitWithTasks } from "../../../src/environments/environment.ts";
 import { parseBody, type Reply, readBody } from "../../../src/http/http.ts";
 import { answer, listen, requireKeys } from "../../../src/http/listen.ts";
 import { Refusal } from "../../../src/http/refusal.ts";
+import { messageBlockTypes, wireMessages } from "../ors/wire.ts";
 import { HostedEpisode, type Outcome, type ShownTool, taskAt } from "./hosted.ts";
 import { eventText, OrsCalls } from "./ors-calls.ts";
 import type { EnvironmentServerOptions, RunningEnvironmentServer } from "./settings.ts";
 import { taskRoute } from "./tasks.ts";
 
 /**
- * Serves an environment over ORS, the protocol of ors-sdk 0.1 and OpenReward.
+ * Serves an environment over ORS, as ors-sdk 0.1 and openreward 0.1.167 speak it.
  * @throws ConfigError if the port is taken, or other machines reach it without a key
  */
 export async function serveOrs(options: EnvironmentServerOptions): Promise<RunningEnvironmentServer> {
@@ -47,10 +48,14 @@ const createSchema = z.object({
   task_spec: specSchema.nullish(),
   split: z.string().nullish(),
   index: z.int().min(0).nullish(),
+  toolset_name: z.string().nullish(),
 });
 const callSchema = z.object({ name: z.string(), input: z.record(z.string(), z.unknown()), task_id: z.string().nullish() });
 
-const rootRoutes = ["health", "ping", "list_environments", "create", "create_session", "delete", "delete_session"];
+/** The version of openreward whose documents are served; those of ors-sdk 0.1 are among them. */
+const wireVersion = "0.1.167";
+
+const rootRoutes = ["health", "version", "ping", "list_environments", "create", "create_session", "delete", "delete_session"];
 
 class OrsHost {
   readonly #options: EnvironmentServerOptions;
@@ -96,14 +101,15 @@ class OrsHost {
       expected: `one of ORS's interface; the environment is ${this.#name}`,
     });
     if (route === undefined) throw unknown;
-    if (method === "GET" && route === "tools") return { json: { tools: listed(await this.#anyTools()) } };
-    if (method === "GET" && route === "task_tools") return { json: { tools: listed((await this.#episodeOf(request)).tools) } };
+    if (method === "GET" && route === "tools") return { json: listed(await this.#anyTools()) };
+    if (method === "GET" && route === "task_tools") return { json: listed((await this.#episodeOf(request)).tools) };
     if (method === "GET" && route === "prompt") {
       const { opening } = await this.#episodeOf(request);
       return { json: opening.map(({ content }) => ({ type: "text", text: content, detail: null })) };
     }
+    if (method === "GET" && route === "messages") return { json: wireMessages((await this.#episodeOf(request)).opening, true) };
     if (method === "POST" && route === "call") return this.#call(request, response, parseBody(await body(), callSchema));
-    const reply = await taskRoute(environment, method, route, body);
+    const reply = await taskRoute(environment, this.#name, method, route, body);
     if (reply === undefined) throw unknown;
     return reply;
   }
@@ -116,6 +122,7 @@ class OrsHost {
   ): Promise<Reply | undefined | "unknown"> {
     if (request.method === "GET") {
       if (route === "health") return { json: { status: "ok" } };
+      if (route === "version") return { json: { version: wireVersion, build_sha: null } };
       return route === "list_environments" ? { json: [this.#name] } : "unknown";
     }
     if (request.method !== "POST") return "unknown";
@@ -141,7 +148,9 @@ class OrsHost {
     if (this.#sessions.has(id)) throw new Refusal(400, "session", id, { expected: "a new one: Session already exists" });
     if (this.size >= sessions)
       throw new Refusal(503, "sessions", `${this.size} are open`, { expected: `at most ${sessions}`, retryAfter: 1 });
-    const { env_name: name, task_spec: spec, split, index } = asked;
+    const { env_name: name, task_spec: spec, split, index, toolset_name: toolset } = asked;
+    if (typeof toolset === "string")
+      throw new Refusal(400, "toolset_name", toolset, { expected: "none: no toolsets are served" });
     if (typeof name === "string" && name.toLowerCase() !== this.#name)
       throw new Refusal(404, "environment", name, { expected: [this.#name] });
     const place = spec ?? specSchema.safeParse({ split, index }).data;
@@ -164,7 +173,10 @@ class OrsHost {
     const session = this.#find(idOf(request));
     session.heardAt = performance.now();
     void this.#calls.send(response, id ?? undefined, () => {
-      const done = session.queue.then(async () => JSON.stringify(output(await (await session.episode).call(name, input))));
+      const done = session.queue.then(async () => {
+        const episode = await session.episode;
+        return JSON.stringify(episode.done ? over : output(await episode.call(name, input)));
+      });
       session.queue = done.catch(() => {});
       return done;
     });
@@ -212,13 +224,22 @@ function idOf({ headers }: IncomingMessage): string {
   throw new Refusal(400, "X-Session-ID", undefined, { expected: "the header of a session" });
 }
 
-function listed(tools: readonly ShownTool[]): object[] {
-  return tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }));
+/** No message ends an episode by itself, as replies may follow, and no group is compared: there is neither a terminal tool nor scores of groups. */
+function listed(tools: readonly ShownTool[]): object {
+  return {
+    tools: tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters })),
+    terminal_tool: null,
+    supports_score_group: false,
+    message_block_types: messageBlockTypes,
+  };
 }
 
 /** An outcome as ORS has it: what did not reach the tool is an error, what the tool said is its output. */
 function output({ text, reward, done, error, scores }: Outcome): object {
-  if ((error === "unknown-tool" || error === "invalid") && !done && reward === undefined) return { ok: false, error: text };
+  if ((error === "unknown-tool" || error === "invalid") && !done && reward === undefined)
+    return { ok: false, error: text, reason: error === "invalid" ? "input_validation" : "not_found" };
   const blocks = [{ type: "text", text, detail: null }];
   return { ok: true, output: { blocks, metadata: scores ?? null, reward: reward ?? null, finished: done } };
 }
+
+const over = { ok: false, error: "the episode has finished: no further calls are made", reason: "episode_finished" };

@@ -18,9 +18,15 @@ function placeOf(split: Split, index: number): object {
 /** The names that clients know of splits; others count as validation. */
 const splitTypes = ["train", "validation", "test"];
 
-/** Task routes, which ORS and OpenEnv have in common. @returns undefined for other routes. @throws Refusal (400) for a split that is none */
+/**
+ * Task routes, which ORS and OpenEnv have in common.
+ * @param name the environment's, as clients know it
+ * @returns undefined for other routes
+ * @throws Refusal (400) for a split that is none
+ */
 export async function taskRoute(
   environment: Environment,
+  name: string,
   method: string,
   route: string,
   body: () => Promise<Buffer>,
@@ -28,9 +34,9 @@ export async function taskRoute(
   if (method === "GET") {
     if (route !== "splits") return undefined;
     const json = await Promise.all(
-      splitsOf(environment).map(async (name) => {
-        const type = splitTypes.includes(name) ? name : "validation";
-        return (await environment.size(name)) > 0 ? [{ name, type }] : [];
+      splitsOf(environment).map(async (split) => {
+        const type = splitTypes.includes(split) ? split : "validation";
+        return (await environment.size(split)) > 0 ? [{ name: split, type }] : [];
       }),
     );
     return { json: json.flat() };
@@ -49,13 +55,13 @@ export async function taskRoute(
         expected: `at most ${mostListed} to list them`,
         hint: "Use num_tasks and task, or task_range.",
       });
-    return { json: { tasks: Array.from({ length: size }, (_, index) => placeOf(split, index)), env_name: environment.name } };
+    return { json: { tasks: Array.from({ length: size }, (_, index) => placeOf(split, index)), env_name: name } };
   }
   if (route === "task") {
     const { split, index } = parseBody(await body(), indexSchema);
     const size = await sizeOf(environment, split);
     if (index < 0 || index >= size) throw new Refusal(400, "index", index, { expected: `0 to ${size - 1}` });
-    return { json: { task: placeOf(split, index) } };
+    return { json: { task: placeOf(split, index), env_name: name } };
   }
   if (route !== "task_range") return undefined;
   const { split, start, stop } = parseBody(await body(), rangeSchema);
@@ -65,7 +71,7 @@ export async function taskRoute(
   const [from, to] = [at(start ?? 0), at(stop ?? size)];
   if (to - from > mostListed) throw new Refusal(400, "task_range", to - from, { expected: `at most ${mostListed} tasks` });
   const tasks = Array.from({ length: Math.max(0, to - from) }, (_, i) => placeOf(split, from + i));
-  return { json: { tasks } };
+  return { json: { tasks, env_name: name } };
 }
 
 async function sizeOf(environment: Environment, split: Split): Promise<number> {

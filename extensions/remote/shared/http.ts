@@ -4,6 +4,8 @@ import { RemoteEnvError } from "./problem.ts";
 
 export interface HttpOptions {
   readonly base: string;
+  /** The protocol and its versions, for the errors of answers in another form. */
+  readonly spoken: string;
   readonly timeoutMs: number;
   /** Largest answer, in bytes. */
   readonly maxBytes: number;
@@ -30,9 +32,6 @@ export interface HttpAnswer {
   readonly text: string;
 }
 
-const otherProtocol =
-  "Is this the address of a server of this protocol, and of a version that docs/environments/remote.md names?";
-
 const hints = {
   expired: "The session is gone, or the address is not that of such a server.",
   capacity: "Let the server have more sessions, or play fewer at a time: environment.settings.concurrency.",
@@ -48,6 +47,8 @@ function formProblems({ issues }: z.ZodError): string {
 /** Asks a server for small documents, within limits of time and size. */
 export class HttpClient {
   readonly #options: HttpOptions;
+  /** As the server says it, where it does. */
+  serverVersion?: string;
 
   constructor(options: HttpOptions) {
     this.#options = options;
@@ -122,7 +123,7 @@ export class HttpClient {
     } catch (cause) {
       throw new RemoteEnvError("malformed", `the answer to ${what}`, this.#shown(text.slice(0, 200)), {
         expected: "JSON",
-        hint: otherProtocol,
+        hint: this.#otherProtocol(),
         cause,
       });
     }
@@ -130,7 +131,7 @@ export class HttpClient {
     if (parsed.success) return parsed.data;
     throw new RemoteEnvError("malformed", `the answer to ${what}`, this.#shown(text.slice(0, 200)), {
       expected: `another form (${formProblems(parsed.error)})`,
-      hint: otherProtocol,
+      hint: this.#otherProtocol(),
     });
   }
 
@@ -140,6 +141,12 @@ export class HttpClient {
     const hint =
       status === 401 || status === 403 ? "Name the variable of its key: environment.settings.keyVariable." : hints[problem];
     return new RemoteEnvError(problem, what, `${status} ${this.#shown(text.slice(0, 300))}`, { expected: "status 2xx", hint });
+  }
+
+  #otherProtocol(): string {
+    const server =
+      this.serverVersion === undefined ? "The server does not say its version" : `The server is of version ${this.serverVersion}`;
+    return `Spoken here is ${this.#options.spoken}. ${server}. Is this the address of such a server?`;
   }
 
   #shown(text: string): string {

@@ -1,0 +1,47 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect } from "vitest";
+
+/** What was played over a wire with somebody else's published package. */
+export interface Played {
+  readonly wire: string;
+  /** The package and its version. */
+  readonly package: string;
+  /** A published environment that a client of ours played, or the client that played a world of ours. */
+  readonly what: string;
+  /** Of all that the package has. */
+  readonly episodes: number;
+  readonly result: string;
+}
+
+const file = fileURLToPath(new URL("played.json", import.meta.url));
+export const rows = (): Played[] => (existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Played[]) : []);
+
+const key = (row: Played) => `${row.wire} ${row.package} ${row.what}`;
+
+/**
+ * Records what a test played. With RETROGRADE_PLAY=all everything is played, and the record is written; else a sample is, whose result has to
+ * be the recorded one.
+ */
+export function played(row: Played): void {
+  const others = rows().filter((one) => key(one) !== key(row));
+  if (process.env.RETROGRADE_PLAY === "all") {
+    const sorted = [...others, row].sort((a, b) => (key(a) < key(b) ? -1 : 1));
+    writeFileSync(file, `${JSON.stringify(sorted, null, 2)}\n`);
+    return;
+  }
+  const recorded = rows().find((one) => key(one) === key(row));
+  expect(recorded, `no record of ${key(row)}: play all of it with RETROGRADE_PLAY=all`).toMatchObject({ result: row.result });
+  expect(recorded?.episodes).toBeGreaterThanOrEqual(row.episodes);
+}
+
+/** The records as a table of Markdown. */
+export function table(): string {
+  const line = (cells: readonly (string | number)[]) => `| ${cells.join(" | ")} |`;
+  const lines = rows().map((row) => line([row.wire, row.package, row.what, row.episodes, row.result]));
+  return [
+    line(["wire", "package", "what was played", "episodes", "result"]),
+    line(["---", "---", "---", "---:", "---"]),
+    ...lines,
+  ].join("\n");
+}
