@@ -245,7 +245,7 @@ function openingOf(given: readonly Message[], system: string | undefined, maxOut
 
 type TerminalTool = NonNullable<ToolList["terminal_tool"]>;
 
-/** What an episode begins with. */
+/** The beginning of an episode. */
 interface OrsOpening {
   readonly messages: readonly Message[];
   readonly tools: readonly Tool[];
