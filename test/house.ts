@@ -225,7 +225,7 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/remote/server",
     holds: "an environment served to clients of OpenEnv and ORS",
-    knows: [...worlds, "src/actions", "src/http", "src/rollouts", "src/training"],
+    knows: [...worlds, "src/actions", "src/http", "src/rollouts", "src/training", "extensions/remote/ors"],
   },
   {
     path: "extensions/tinker/client",
