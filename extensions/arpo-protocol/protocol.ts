@@ -121,5 +121,5 @@ function refusalOf(call: ToolCall, conversation: readonly Message[], limits: Cal
 function repetitionOf({ name, arguments: { query } }: ToolCall, conversation: readonly Message[]): string | undefined {
   const earlier = conversation.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []));
   if (name !== "search" || !earlier.some((call) => call.name === "search" && call.arguments.query === query)) return undefined;
-  return "This query was searched before. RescoredLogprobs at its result above, or ask something else.";
+  return "This query was searched before. Look at its result above, or ask something else.";
 }

@@ -158,7 +158,7 @@ test("the evaluation's protocol: results without spaces, limits for each tool an
   const { response, turns, stopReason, reward } = await played(evaluation, `${searches}${answer} and more`);
   expect(response).toBe(
     `${asked("owl peak")}<result>Page 1: The Owl Peak is 421 m high.\nPage 2: Owls.</result>` +
-      `${asked("owl peak")}<result>Error: This query was searched before. RescoredLogprobs at its result above, or ask something else.</result>` +
+      `${asked("owl peak")}<result>Error: This query was searched before. Look at its result above, or ask something else.</result>` +
       `${asked("peaks")}<result>Page 1: Many.</result>` +
       `${asked("more")}<result>Error: The limit of 2 search calls is reached. Go on without it.</result>${answer}`,
   );

@@ -8,7 +8,7 @@ import { ask, callAnswerSchema, replySchema, requireFinite, stepSchema } from ".
 import { callTool } from "./call-tool.ts";
 import type { RolloutOptions } from "./options.ts";
 
-/** An episode and the tools that it has at the pending. */
+/** An episode and the tools that it has at the moment. */
 export interface Live {
   readonly episode: Episode;
   readonly tools: readonly Tool[];

@@ -148,7 +148,7 @@ function unreadResults(step: number, trajectories: readonly Trajectory[]): Findi
             watcher: "unread-results" as const,
             step,
             message: `Of ${read + unread} results of ${name}, ${unread} are never used: nothing of them occurs in a later message.`,
-            hint: "The model calls the tool out of habit, or the answer does not need it. RescoredLogprobs at what the reward pays for.",
+            hint: "The model calls the tool out of habit, or the answer does not need it. Look at what the reward pays for.",
             examples,
           },
         ],

@@ -42,7 +42,7 @@ export interface RunRow {
   readonly warnings: number;
 }
 
-/** A folder that rescored like a run and cannot be read. */
+/** A folder that looks like a run and cannot be read. */
 export interface BrokenRun {
   readonly id: string;
   readonly folder: string;

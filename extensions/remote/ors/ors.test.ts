@@ -33,7 +33,7 @@ async function serving(call: Answer, change: Record<string, Answer> = {}) {
     "/create_session": (_, __, response) => void response.end(`: hello\n\n${event("task_id", "s-1")}${event("end", "")}`),
     "/create": () => ({ sid: "s-1" }),
     "/world/prompt": () => [
-      { type: "text", text: "RescoredLogprobs." },
+      { type: "text", text: "Look." },
       { type: "image", data: "AAAA", mimeType: "image/png" },
     ],
     "/world/task_tools": () => ({ tools: [{ name: "act", description: "Acts.", input_schema: null }] }),

@@ -305,7 +305,7 @@ describe("strange arguments", () => {
       const first = { name: "f", arguments: args, ...(argumentsText === undefined ? {} : { argumentsText }) };
       const written = format.write({
         role: "assistant",
-        content: "RescoredLogprobs.",
+        content: "Look.",
         toolCalls: [first, { name: "g", arguments: {} }],
       });
       const { calls, message } = format.read(written, [], () => typesOf(args));
@@ -314,7 +314,7 @@ describe("strange arguments", () => {
         { name: "g", arguments: {} },
       ]);
       expect(Object.keys(message.toolCalls?.[0].arguments ?? {})).toEqual(Object.keys(args));
-      expect(message.content).toBe("RescoredLogprobs.");
+      expect(message.content).toBe("Look.");
       for (const number of argumentsText?.match(/-?\d[\d.e-]+/g) ?? [])
         expect(message.toolCalls?.[0].argumentsText).toContain(number);
     },

@@ -24,7 +24,7 @@ test("the question about two attempts", () => {
   const call: Message = {
     role: "assistant",
     content: "",
-    reasoning: "RescoredLogprobs.",
+    reasoning: "Look.",
     toolCalls: [{ name: "find", arguments: { title: "Demo" } }],
   };
   const found: Message = { role: "tool", name: "find", content: "Friday" };
@@ -36,7 +36,7 @@ test("the question about two attempts", () => {
   );
   expect(question.attempts).toBe(2);
   expect(question.system).toContain("What counts:\nBe right.\n");
-  const long = `{"role":"assistant","content":"","reasoning":"RescoredLogprobs.","toolCalls":[{"name":"find","arguments":{"title":"Demo"}}]}
+  const long = `{"role":"assistant","content":"","reasoning":"Look.","toolCalls":[{"name":"find","arguments":{"title":"Demo"}}]}
 {"role":"tool","name":"find","content":"Friday"}
 {"role":"assistant","content":"Friday."}
 {"ended":"done"}`;

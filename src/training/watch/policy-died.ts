@@ -33,7 +33,7 @@ export const policyDied: Rule<StepFacts> = ({ record, history, trajectories }) =
     return {
       cause: `The policy died: its gradient is 0 for ${deadSteps} steps although rewards differ.`,
       example,
-      next: "RescoredLogprobs at clipFraction: if it is 1, lower optimizer.learningRate or widen the clip range.",
+      next: "Look at clipFraction: if it is 1, lower optimizer.learningRate or widen the clip range.",
     };
   return undefined;
 };

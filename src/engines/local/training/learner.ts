@@ -303,7 +303,7 @@ function checkWeights(samples: readonly ActionInContext[], weights: Weights): vo
     if (bad !== undefined)
       throw new EngineError(where, bad, {
         expected: "finite numbers",
-        hint: "RescoredLogprobs at the rewards and log-probs of this step.",
+        hint: "Look at the rewards and log-probs of this step.",
       });
   });
 }
