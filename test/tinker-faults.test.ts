@@ -23,7 +23,7 @@ async function start(port = 0): Promise<RunningServer> {
     models: [await serveModel("tiny", join(folder, "tiny"), 1)],
     store: join(folder, "store"),
     imports: new Map(),
-    limits: { models: 32, bytes: 2 ** 40, queue: 1024, body: 2 ** 26, samplers: 4 },
+    limits: { models: 32, bytes: 2 ** 40, queue: 1024, samplers: 4 },
     ...{ sessionMs: 60_000, port, keys: [] },
   });
 }

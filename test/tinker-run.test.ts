@@ -26,7 +26,7 @@ beforeAll(async () => {
     models: [await serveModel("tiny", model, 1)],
     store: join(folder, "store"),
     imports: new Map(),
-    limits: { models: 8, bytes: 2 ** 40, queue: 1024, body: 2 ** 26, samplers: 4 },
+    limits: { models: 8, bytes: 2 ** 40, queue: 1024, samplers: 4 },
     sessionMs: 60_000,
     port: 0,
     keys: [],

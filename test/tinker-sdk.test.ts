@@ -33,7 +33,7 @@ beforeAll(async () => {
     models: [await serveModel("tiny", join(folder, "tiny"), 1)],
     store: join(folder, "store"),
     imports: new Map(),
-    limits: { models: 32, bytes: 2 ** 40, queue: 1024, body: 2 ** 26, samplers: 4 },
+    limits: { models: 32, bytes: 2 ** 40, queue: 1024, samplers: 4 },
     sessionMs: 60_000,
     port: 0,
     keys: [],

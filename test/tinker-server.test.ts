@@ -19,7 +19,7 @@ let base: ServedModel;
 let server: RunningServer;
 let client: TinkerClient;
 
-const limits = { models: 3, bytes: 2 ** 40, queue: 64, body: 2 ** 20, samplers: 2 };
+const limits = { models: 3, bytes: 2 ** 40, queue: 64, samplers: 2 };
 async function start(changes: Partial<ServerOptions> = {}): Promise<RunningServer> {
   return startTinkerServer({
     ...{ models: [base], store: join(folder, "store"), imports: new Map(), limits, sessionMs: 60_000, port: 0, keys: [] },

@@ -54,7 +54,7 @@ export function agentEnvironment<T extends Request>(definition: AgentDefinition<
     ...tasksOf(definition.tasks),
     ...(concurrency === undefined ? {} : { concurrency }),
     open: async () => {
-      server = await serveInference({ host: "127.0.0.1", port: 0, keys: [], maxBytes: 2 ** 26, models });
+      server = await serveInference({ host: "127.0.0.1", port: 0, keys: [], limits: { maxBytes: 2 ** 26 }, models });
       await definition.open?.();
     },
     close: async () => {

@@ -2,7 +2,8 @@ import { z } from "zod";
 import type { Chat } from "../chat/chat.ts";
 import { ModelError } from "../core/errors.ts";
 import type { AssistantMessage, Message, ToolCall } from "../core/messages.ts";
-import { parseBody } from "../http/http.ts";
+
+import { parseBody } from "../http/body.ts";
 import { Refusal } from "../http/refusal.ts";
 import type { JsonSchema, Tool } from "../tools/tool.ts";
 import type { Generated, GenerateRequest } from "./generate.ts";

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { TokenId } from "../core/trajectory.ts";
-import { parseBody } from "../http/http.ts";
+
+import { parseBody } from "../http/body.ts";
 import { Refusal } from "../http/refusal.ts";
 
 /**

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { createServer, type IncomingMessage } from "node:http";
 import type { Chat } from "../chat/chat.ts";
-import { hasKey, type Reply, readBody } from "../http/http.ts";
-import { type Access, answer, listen, requireKeys } from "../http/listen.ts";
+
+import { type Access, guard, hasKey, requireKeys } from "../http/access.ts";
 import { Refusal } from "../http/refusal.ts";
+import { type HttpLimits, type HttpRequest, type Reply, type RunningHttp, startHttp } from "../http/server.ts";
 import {
   type Answered,
   type Conversation,
@@ -33,59 +33,38 @@ export interface InferenceModel {
 export interface InferenceOptions extends Access {
   /** 0 takes any free one. */
   readonly port: number;
-  /** Largest request, in bytes. */
-  readonly maxBytes: number;
+  readonly limits?: Partial<HttpLimits>;
   /** Models by the names that clients ask for. It may change while the server runs. */
   readonly models: ReadonlyMap<string, InferenceModel>;
   readonly log?: (entry: { readonly path: string; readonly status: number; readonly ms: number }) => void;
 }
 
-export interface RunningInference {
-  /** Without `/v1`. */
-  readonly baseUrl: string;
-  close(): Promise<void>;
-}
+/** Its `baseUrl` is without `/v1`. */
+export type RunningInference = RunningHttp;
 
 /**
  * Serves models: in token ids by `POST /inference/v1/generate`, in messages by `POST /v1/chat/completions`, and `GET /v1/models`.
  * @throws ConfigError if the port is taken, or other machines reach it without a key
  */
 export async function serveInference(options: InferenceOptions): Promise<RunningInference> {
+  const { host, port, models, limits, log } = options;
   requireKeys(options, "sample its models");
-  const server = createServer(async (request, response) => {
-    const start = performance.now();
-    const path = (request.url ?? "/").split("?")[0];
-    // A client that is gone needs no answer: its row is freed.
-    const gone = new AbortController();
-    response.on("close", () => {
-      gone.abort();
-      options.log?.({ path, status: response.statusCode, ms: performance.now() - start });
-    });
-    await answer(request, response, options, () => route(request, path, options, gone.signal));
+  return startHttp({
+    ...{ host, port, limits, log },
+    keepAliveMs: 75_000,
+    guard: (request) => guard(request, options),
+    route: (request) => route(request, models),
   });
-  server.keepAliveTimeout = 75_000;
-  const baseUrl = await listen(server, options.host, options.port);
-  return {
-    baseUrl,
-    close: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
 }
 
-async function route(
-  request: IncomingMessage,
-  path: string,
-  { models: all, maxBytes }: InferenceOptions,
-  signal: AbortSignal,
-): Promise<Reply> {
+async function route(request: HttpRequest, all: ReadonlyMap<string, InferenceModel>): Promise<Reply> {
+  const { method, path, signal } = request;
   const models = new Map([...all].filter(([, { key }]) => key === undefined || hasKey(request, [key])));
-  if (request.method === "GET" && path === "/health") return { json: {} };
-  if (request.method === "GET" && path === "/v1/models")
+  if (method === "GET" && path === "/health") return { json: {} };
+  if (method === "GET" && path === "/v1/models")
     return { json: { object: "list", data: [...models].map(([name, { maxLength }]) => modelCard(name, maxLength)) } };
-  if (request.method === "POST" && path === "/v1/chat/completions") {
-    const asked = readChat(await readBody(request, maxBytes));
+  if (method === "POST" && path === "/v1/chat/completions") {
+    const asked = readChat(await request.body());
     const model = modelOf(asked.model, models);
     const id = `chatcmpl-${randomUUID()}`;
     if (model.converse !== undefined)
@@ -96,11 +75,11 @@ async function route(
     requireRoom(prompt, model, "messages");
     return { json: writeChat(id, asked, prompt, await model.sample(prompt, signal), model.chat) };
   }
-  if (request.method !== "POST" || path !== "/inference/v1/generate")
-    throw new Refusal(404, "route", `${request.method} ${path}`, {
+  if (method !== "POST" || path !== "/inference/v1/generate")
+    throw new Refusal(404, "route", `${method} ${path}`, {
       expected: "POST /v1/chat/completions, POST /inference/v1/generate or GET /v1/models",
     });
-  const asked = readGenerate(await readBody(request, maxBytes));
+  const asked = readGenerate(await request.body());
   const model = modelOf(asked.model, models);
   const { context } = asked;
   const strange = context.find((id) => id >= model.vocabularySize);

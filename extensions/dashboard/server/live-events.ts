@@ -1,7 +1,7 @@
-import type { ServerResponse } from "node:http";
+import { pause } from "../../../src/core/deadline.ts";
 import { reasonOf } from "../../../src/core/errors.ts";
+import type { Reply } from "../../../src/http/server.ts";
 import type { RunUpdate, StreamProblem } from "./api.ts";
-import { beginEvents } from "./http.ts";
 import type { RunSource } from "./run-source.ts";
 import { rowOf } from "./run-views.ts";
 
@@ -15,9 +15,18 @@ const looksInVain = 4;
  * Sends what a run adds, as server-sent events, until the page goes away. Looks at the files instead of watching them: that works on every
  * file system, and the trainer may be on another machine.
  * @param steps that the page has
+ * @param gone aborted when the page is
  */
-export function streamRun(response: ServerResponse, source: RunSource, steps: number): void {
-  const push = beginEvents(response);
+export function runEvents(source: RunSource, steps: number, gone: AbortSignal): Reply {
+  return { events: (write) => watch(source, steps, (update) => write(`data: ${JSON.stringify(update)}\n\n`), gone) };
+}
+
+async function watch(
+  source: RunSource,
+  steps: number,
+  push: (update: RunUpdate | StreamProblem) => void,
+  gone: AbortSignal,
+): Promise<void> {
   // What was added between the page's first question and this stream, or while the two were apart, is sent too.
   let sent = { steps, timings: steps, evaluations: 0, messages: 0, control: 0, creditSteps: 0 };
   let last = "";
@@ -47,9 +56,10 @@ export function streamRun(response: ServerResponse, source: RunSource, steps: nu
       if (++failed === looksInVain) push({ problem: reasonOf(error) } satisfies StreamProblem);
     }
   };
-  look();
-  const timer = setInterval(look, everyMs);
-  response.on("close", () => clearInterval(timer));
+  while (!gone.aborted) {
+    look();
+    await pause(everyMs, gone).catch(() => {});
+  }
 }
 
 function countsOf(source: RunSource) {

@@ -1,6 +1,7 @@
-import type { IncomingMessage } from "node:http";
 import { z } from "zod";
 import { RunError } from "../../../src/core/errors.ts";
+import { parseBody } from "../../../src/http/body.ts";
+import type { HttpRequest } from "../../../src/http/server.ts";
 import { behaviourSchema, countBehaviours, suggestedBehaviours } from "../../../src/runs/behaviours.ts";
 import { compareRuns } from "../../../src/runs/compare.ts";
 import { controlRequestSchema, requestControl } from "../../../src/runs/control.ts";
@@ -9,7 +10,7 @@ import type { IndexLine } from "../../../src/runs/index-file.ts";
 import { pushedPhrases } from "../../../src/runs/phrases.ts";
 import { watchIndex, watchStep } from "../../../src/runs/watchers.ts";
 import type { BehaviourSeries, ComparisonView, FindingList, PhraseList } from "./api.ts";
-import { NotFound, readJsonBody } from "./http.ts";
+import { NotFound } from "./http.ts";
 import type { Reports } from "./reports.ts";
 import type { RunSource, RunSources } from "./run-source.ts";
 import { runDetail, runList } from "./run-views.ts";
@@ -20,7 +21,7 @@ export interface Api {
   readonly reports: Reports;
 }
 
-type Answer = (api: Api, query: URLSearchParams, request: IncomingMessage) => unknown;
+type Answer = (api: Api, query: URLSearchParams, request: HttpRequest) => unknown;
 
 const count = z.coerce.number().int().min(0);
 const pageQuery = z.object({
@@ -61,7 +62,7 @@ export const routes: Readonly<Record<string, Answer>> = {
     return last === undefined ? [] : suggestedBehaviours(source.all(last));
   },
   "POST /api/run/behaviours": async (api, query, request) =>
-    behaviourSeries(runOf(api, query), parsed(z.array(behaviourSchema).max(24), await readJsonBody(request))),
+    behaviourSeries(runOf(api, query), parseBody(await request.body(), z.array(behaviourSchema).max(24))),
   "GET /api/compare": ({ sources }, query) => {
     const [a, b] = [required(query, "a"), required(query, "b")].map((id) => found(sources.find(id), id));
     return {
@@ -72,7 +73,7 @@ export const routes: Readonly<Record<string, Answer>> = {
   "GET /api/reports": ({ reports }) => reports.list(),
   "GET /api/report": ({ reports }, query) => ({ text: reports.text(required(query, "path")) }),
   "POST /api/run/control": async (api, query, request) => {
-    requestControl(runOf(api, query).folder, parsed(controlRequestSchema, await readJsonBody(request)));
+    requestControl(runOf(api, query).folder, parseBody(await request.body(), controlRequestSchema));
     return { accepted: true };
   },
 };

@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { dirname, extname, join, resolve } from "node:path";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { packageFolder } from "../../../src/files/package-folder.ts";
-import { isLoopback } from "../../../src/http/http.ts";
+import { isLoopback } from "../../../src/http/access.ts";
+import { type HttpRequest, type Reply, startHttp } from "../../../src/http/server.ts";
 import { layout } from "../../../src/runs/layout.ts";
-import { type Guard, refusal, tokenCookie } from "./guard.ts";
-import { NotFound, send, sendError, sendJson } from "./http.ts";
-import { streamRun } from "./live-events.ts";
+import { type Guard, requireOwn, tokenCookie } from "./guard.ts";
+import { NotFound, pageHeaders, problem } from "./http.ts";
+import { runEvents } from "./live-events.ts";
 import { Reports } from "./reports.ts";
 import { type Api, routes } from "./routes.ts";
 import { RunSources } from "./run-source.ts";
@@ -42,60 +42,49 @@ export async function startDashboard({ runs, host = "127.0.0.1", port = defaultP
   };
   const token = isLoopback(host) ? undefined : randomBytes(24).toString("base64url");
   let guard: Guard = { host, port, token };
-  const server = createServer((request, response) => {
-    answer(request, response, guard, api, page).catch((error: unknown) => sendError(response, error));
+  const server = await startHttp({
+    ...{ host, port, headers: pageHeaders, problem, limits: { maxBytes: largestBody } },
+    guard: (request) => requireOwn(request, guard),
+    route: (request) => route(request, guard, api, page),
   });
-  await new Promise<void>((listening, failed) => {
-    server.once("error", (cause) => failed(portError(port, host, cause)));
-    server.listen(port, host, listening);
-  });
-  const address = server.address();
-  guard = { ...guard, port: typeof address === "object" && address !== null ? address.port : port };
+  const listening = Number(new URL(server.baseUrl).port);
+  guard = { ...guard, port: listening };
   const shown = host.includes(":") ? `[${host}]` : host;
-  return {
-    url: `http://${shown}:${guard.port}/${token === undefined ? "" : `?token=${token}`}`,
-    close: () =>
-      new Promise((closed) => {
-        server.close(() => closed());
-        server.closeAllConnections();
-      }),
-  };
+  return { url: `http://${shown}:${listening}/${token === undefined ? "" : `?token=${token}`}`, close: server.close };
 }
+
+/** Of a question: the page sends small ones. */
+const largestBody = 64 * 1024;
 
 /** The folder in which the folder of runs is. @param runs a folder of runs, or the folder of one */
 function besideRuns(runs: string): string {
   return dirname(existsSync(layout.run(runs)) ? dirname(runs) : runs);
 }
 
-async function answer(
-  request: IncomingMessage,
-  response: ServerResponse,
-  guard: Guard,
-  api: Api,
-  page: ReadonlyMap<string, Uint8Array>,
-): Promise<void> {
-  const refused = refusal(request, guard);
-  if (refused !== undefined) {
-    request.resume();
-    return sendJson(response, { error: refused.reason }, refused.status);
-  }
-  const { pathname, searchParams } = new URL(request.url ?? "/", "http://dashboard");
-  if (guard.token !== undefined && searchParams.get("token") === guard.token)
-    response.setHeader("set-cookie", `${tokenCookie}=${guard.token}; HttpOnly; SameSite=Strict; Path=/`);
-  if (pathname === "/api/run/events")
-    return streamRun(response, runOf(api, searchParams), Number(searchParams.get("steps") ?? 0) || 0);
-  if (pathname === "/api/report-picture") {
-    const picture = api.reports.picture(searchParams.get("path") ?? "");
+async function route(request: HttpRequest, { token }: Guard, api: Api, page: ReadonlyMap<string, Uint8Array>): Promise<Reply> {
+  const reply = await replyOf(request, api, page);
+  if (token === undefined || request.query.get("token") !== token) return reply;
+  const cookie = `${tokenCookie}=${token}; HttpOnly; SameSite=Strict; Path=/`;
+  return { ...reply, headers: { ...reply.headers, "set-cookie": cookie } };
+}
+
+async function replyOf(request: HttpRequest, api: Api, page: ReadonlyMap<string, Uint8Array>): Promise<Reply> {
+  const { method, path, query } = request;
+  if (path === "/api/run/events") return runEvents(runOf(api, query), Number(query.get("steps") ?? 0) || 0, request.signal);
+  if (path === "/api/report-picture") {
+    const picture = api.reports.picture(query.get("path") ?? "");
     if (picture === undefined) throw new NotFound("There is no such picture.");
-    return send(response, 200, picture.type, picture.bytes);
+    return picture;
   }
-  const route = routes[`${request.method} ${pathname}`];
-  if (route !== undefined) return sendJson(response, await route(api, searchParams, request));
-  const name = pathname === "/" ? "index.html" : pathname.slice(1);
-  const file = page.get(name);
-  if (file === undefined || request.method !== "GET") throw new NotFound("There is nothing here.");
-  const cache = name.startsWith("assets/") ? "max-age=31536000, immutable" : "no-store";
-  send(response, 200, types[extname(name)] ?? "application/octet-stream", file, cache);
+  const answer = routes[`${method} ${path}`];
+  if (answer !== undefined) return { json: await answer(api, query, request) };
+  const name = path === "/" ? "index.html" : path.slice(1);
+  const bytes = page.get(name);
+  if (bytes === undefined || method !== "GET") throw new NotFound("There is nothing here.");
+  const type = types[extname(name)] ?? "application/octet-stream";
+  return name.startsWith("assets/")
+    ? { bytes, type, headers: { "cache-control": "max-age=31536000, immutable" } }
+    : { bytes, type };
 }
 
 function runOf({ sources }: Api, query: URLSearchParams) {
@@ -123,10 +112,4 @@ function readPage(): ReadonlyMap<string, Uint8Array> {
       .map((entry) => join(entry.parentPath, entry.name))
       .map((path) => [path.slice(folder.length + 1).replaceAll("\\", "/"), readFileSync(path)]),
   );
-}
-
-function portError(port: number, host: string, cause: NodeJS.ErrnoException): ConfigError {
-  return cause.code === "EADDRINUSE"
-    ? new ConfigError("--port", port, { expected: "a free port", hint: "Choose another one, or 0 for any.", cause })
-    : new ConfigError("--host", host, { expected: "an address of this machine", cause });
 }

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type WebSocket, WebSocketServer } from "ws";
 import { z } from "zod";
 import { reasonOf } from "../../../src/core/errors.ts";
-import { type Reply, readBody } from "../../../src/http/http.ts";
-import { answer, guard, listen, requireKeys } from "../../../src/http/listen.ts";
+import { guard, requireKeys } from "../../../src/http/access.ts";
+import { parseBody } from "../../../src/http/body.ts";
 import { Refusal } from "../../../src/http/refusal.ts";
+import { type HttpRequest, type Reply, startHttp } from "../../../src/http/server.ts";
 import { OpenenvServerSession } from "./openenv-session.ts";
 import { failure, rpcError, rpcResult, rpcSchema, schemas } from "./openenv-wire.ts";
 import type { EnvironmentServerOptions, RunningEnvironmentServer } from "./settings.ts";
@@ -18,26 +18,22 @@ import { taskRoute } from "./tasks.ts";
 export async function serveOpenenv(options: EnvironmentServerOptions): Promise<RunningEnvironmentServer> {
   requireKeys(options, "play its episodes");
   const host = new OpenenvHost(options);
-  const server = createServer((request, response) => void host.answer(request, response));
   const sockets = new WebSocketServer({ noServer: true, maxPayload: options.maxBytes, perMessageDeflate: false });
-  server.on("upgrade", (request, socket, head) => {
-    try {
-      guard(request, options);
-    } catch (error) {
-      const { status } = error as Refusal;
-      return void socket.end(`HTTP/1.1 ${status} ${reasonOf(error)}\r\nconnection: close\r\n\r\n`);
-    }
-    if (new URL(request.url ?? "/", "http://x").pathname !== "/ws") return void socket.end("HTTP/1.1 404 Not Found\r\n\r\n");
-    sockets.handleUpgrade(request, socket, head, (webSocket) => void host.talk(webSocket, request));
+  const server = await startHttp({
+    ...{ host: options.host, port: options.port, limits: options },
+    guard: (request) => guard(request, options),
+    route: (request) => host.route(request),
+    upgrade: (request, { path, query }, socket, head) => {
+      if (path !== "/ws") throw new Refusal(404, "route", path, { expected: "/ws" });
+      sockets.handleUpgrade(request, socket, head, (webSocket) => host.talk(webSocket, query.get("session_id")));
+    },
   });
-  const baseUrl = await listen(server, options.host, options.port);
   return {
-    baseUrl,
+    baseUrl: server.baseUrl,
     sessions: () => host.size,
     close: async () => {
       for (const socket of sockets.clients) socket.terminate();
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await server.close();
       await host.close();
     },
   };
@@ -61,10 +57,11 @@ class OpenenvHost {
     return this.#sessions.size;
   }
 
-  /** Plays the session of one WebSocket: its own, or one that was made over HTTP. */
-  async talk(socket: WebSocket, request: IncomingMessage): Promise<void> {
+  /** Plays the session of one WebSocket: its own, or one that was made over HTTP and is asked for by its id. */
+  talk(socket: WebSocket, asked: string | null): void {
+    // A frame that is malformed or too large closes the socket; its error has been told to the client.
+    socket.on("error", () => {});
     const write = (message: object) => socket.send(JSON.stringify(message));
-    const asked = new URL(request.url ?? "/", "http://x").searchParams.get("session_id");
     const session = asked === null ? this.#create() : this.#sessions.get(asked);
     if (session === undefined || (asked !== null && this.#attached.has(asked))) {
       const { sessions: most } = this.#options;
@@ -77,7 +74,8 @@ class OpenenvHost {
               session === undefined ? `Unknown session_id: ${asked}` : `Session ${asked} already has a WebSocket`,
             ),
       );
-      return socket.close();
+      socket.close();
+      return;
     }
     if (asked !== null) this.#attached.add(asked);
     socket.on("message", async (data) => {
@@ -86,8 +84,6 @@ class OpenenvHost {
       else if (socket.readyState === socket.OPEN) write(answer);
       if (!this.#sessions.has(session.id)) socket.close();
     });
-    // A message that is too large closes the socket; its error has been told to the client.
-    socket.on("error", () => {});
     socket.on("close", () => {
       if (asked === null) void this.#remove(session);
       else this.#attached.delete(asked);
@@ -97,20 +93,14 @@ class OpenenvHost {
 
   readonly #closers = new Map<string, () => void>();
 
-  answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    return answer(request, response, this.#options, () => this.#route(request));
-  }
-
   async close(): Promise<void> {
     clearInterval(this.#reaper);
     await Promise.all([...this.#sessions.values()].map((session) => this.#remove(session)));
   }
 
-  async #route(request: IncomingMessage): Promise<Reply> {
+  async route(request: HttpRequest): Promise<Reply> {
     const { environment } = this.#options;
-    const method = request.method ?? "GET";
-    const path = decodeURIComponent((request.url ?? "/").split("?")[0]);
-    const body = () => readBody(request, this.#options.maxBytes);
+    const { method, path, parts, body } = request;
     const name = environmentName(environment.name);
     if (method === "GET") {
       if (path === "/health") return { json: { status: "healthy" } };
@@ -122,9 +112,9 @@ class OpenenvHost {
     }
     if (method === "POST" && path === "/mcp") return { json: await this.#mcp(await body()) };
     if (method === "POST" && (path === "/reset" || path === "/step")) return { json: await this.#once(path, await body()) };
-    const [, first, route] = path.split("/");
+    const [first, route] = parts;
     if (first?.toLowerCase() === name.toLowerCase() && route !== undefined) {
-      const reply = await taskRoute(environment, name, method, route, body);
+      const reply = await taskRoute(environment, name, route, request);
       if (reply !== undefined) return reply;
     }
     throw new Refusal(404, "route", `${method} ${path}`, { expected: "one of OpenEnv's interface" });
@@ -132,11 +122,10 @@ class OpenenvHost {
 
   /** The stateless routes: an episode for one request, which is what OpenEnv's own server does. */
   async #once(path: string, body: Buffer): Promise<object> {
-    const given = bodySchema.safeParse(body.length === 0 ? {} : JSON.parse(body.toString("utf8")));
-    if (!given.success) throw new Refusal(422, "body", "not accepted", { expected: z.prettifyError(given.error) });
+    const given = parseBody(body, bodySchema);
     const session = new OpenenvServerSession(randomUUID(), this.#options);
     try {
-      const message = path === "/reset" ? { type: "reset", data: given.data } : { type: "step", data: given.data.action ?? {} };
+      const message = path === "/reset" ? { type: "reset", data: given } : { type: "step", data: given.action ?? {} };
       const answer = (await session.answer(JSON.stringify(message))) as {
         type: string;
         data: { message?: string; code?: string };

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
-import type { ServerResponse } from "node:http";
 import { reasonOf } from "../../../src/core/errors.ts";
+
+import type { Reply } from "../../../src/http/server.ts";
 
 /** How long an answer is kept for a client whose connection broke. */
 const lingerMs = 60_000;
@@ -14,25 +15,27 @@ export class OrsCalls {
   readonly #answers = new Map<string, Promise<string>>();
 
   /**
-   * Sends an answer as server-sent events: its id, then the text in chunks, the last of which is the end.
+   * The reply of a call: server-sent events with its id, then the text in chunks, the last of which is the end.
    * @param id of an answer that was begun earlier
    * @param work computes the answer, where no id is given
    */
-  async send(response: ServerResponse, id: string | undefined, work: () => Promise<string>): Promise<void> {
-    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache", "x-accel-buffering": "no" });
+  reply(id: string | undefined, work: () => Promise<string>): Reply {
     const begun = id === undefined ? this.#begin(work) : { id, answer: this.#answers.get(id) };
-    if (begun.answer === undefined) return void response.end(eventText("error", "unknown task_id"));
-    response.write(eventText("task_id", begun.id));
-    const heart = setInterval(() => response.write(": ping\r\n\r\n"), heartbeatMs);
-    try {
-      const text = await begun.answer;
-      const chunks = chunksOf(text);
-      response.end(chunks.map((chunk, i) => eventText(i === chunks.length - 1 ? "end" : "chunk", chunk)).join(""));
-    } catch (error) {
-      response.end(eventText("error", reasonOf(error)));
-    } finally {
-      clearInterval(heart);
-    }
+    return {
+      events: async (write) => {
+        if (begun.answer === undefined) return write(eventText("error", "unknown task_id"));
+        write(eventText("task_id", begun.id));
+        const heart = setInterval(() => write(": ping\r\n\r\n"), heartbeatMs);
+        try {
+          const chunks = chunksOf(await begun.answer);
+          write(chunks.map((chunk, i) => eventText(i === chunks.length - 1 ? "end" : "chunk", chunk)).join(""));
+        } catch (error) {
+          write(eventText("error", reasonOf(error)));
+        } finally {
+          clearInterval(heart);
+        }
+      },
+    };
   }
 
   #begin(work: () => Promise<string>): { readonly id: string; readonly answer: Promise<string> } {

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { z } from "zod";
 import { EnvError, reasonOf } from "../../../src/core/errors.ts";
 import { splitWithTasks } from "../../../src/environments/environment.ts";
-import { parseBody, type Reply, readBody } from "../../../src/http/http.ts";
-import { answer, listen, requireKeys } from "../../../src/http/listen.ts";
+import { guard, requireKeys } from "../../../src/http/access.ts";
+import { parseBody } from "../../../src/http/body.ts";
 import { Refusal } from "../../../src/http/refusal.ts";
+import { type HttpRequest, type Reply, startHttp } from "../../../src/http/server.ts";
 import { messageBlockTypes, wireMessages } from "../ors/wire.ts";
 import { HostedEpisode, type Outcome, type ShownTool, taskAt } from "./hosted.ts";
 import { eventText, OrsCalls } from "./ors-calls.ts";
@@ -19,16 +19,18 @@ import { taskRoute } from "./tasks.ts";
 export async function serveOrs(options: EnvironmentServerOptions): Promise<RunningEnvironmentServer> {
   requireKeys(options, "play its episodes");
   const host = new OrsHost(options);
-  const server = createServer((request, response) => void host.answer(request, response));
-  // As ORS's own server: clients reuse a connection for as long.
-  server.keepAliveTimeout = 60_000;
-  const baseUrl = await listen(server, options.host, options.port);
+  const server = await startHttp({
+    ...{ host: options.host, port: options.port, limits: options },
+    // As ORS's own server: clients reuse a connection for as long.
+    keepAliveMs: 60_000,
+    guard: (request) => guard(request, options),
+    route: (request) => host.route(request),
+  });
   return {
-    baseUrl,
+    baseUrl: server.baseUrl,
     sessions: () => host.size,
     close: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await server.close();
       await host.close();
     },
   };
@@ -75,25 +77,18 @@ class OrsHost {
     return this.#sessions.size;
   }
 
-  answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    return answer(request, response, this.#options, () => this.#route(request, response));
-  }
-
   async close(): Promise<void> {
     clearInterval(this.#reaper);
     await Promise.all([...this.#sessions.keys()].map((id) => this.#remove(id)));
   }
 
-  /** @returns undefined if the answer was sent */
-  async #route(request: IncomingMessage, response: ServerResponse): Promise<Reply | undefined> {
-    const { environment, maxBytes } = this.#options;
-    const method = request.method ?? "GET";
-    const path = decodeURIComponent((request.url ?? "/").split("?")[0]);
-    const body = () => readBody(request, maxBytes);
-    const [, first = "", second] = path.split("/");
+  async route(request: HttpRequest): Promise<Reply> {
+    const { environment } = this.#options;
+    const { method, path, parts, body } = request;
+    const [first = "", second] = parts;
     if (rootRoutes.includes(first)) {
-      const reply = await this.#root(request, response, first, body);
-      if (reply !== "unknown") return reply;
+      const reply = await this.#root(request, first);
+      if (reply !== undefined) return reply;
     }
     // Without a name in the path the first environment answers, which is the only one.
     const route = first.toLowerCase() === this.#name ? second : second === undefined ? first : undefined;
@@ -108,39 +103,32 @@ class OrsHost {
       return { json: opening.map(({ content }) => ({ type: "text", text: content, detail: null })) };
     }
     if (method === "GET" && route === "messages") return { json: wireMessages((await this.#episodeOf(request)).opening, true) };
-    if (method === "POST" && route === "call") return this.#call(request, response, parseBody(await body(), callSchema));
-    const reply = await taskRoute(environment, this.#name, method, route, body);
+    if (method === "POST" && route === "call") return this.#call(request, parseBody(await body(), callSchema));
+    const reply = await taskRoute(environment, this.#name, route, request);
     if (reply === undefined) throw unknown;
     return reply;
   }
 
-  async #root(
-    request: IncomingMessage,
-    response: ServerResponse,
-    route: string,
-    body: () => Promise<Buffer>,
-  ): Promise<Reply | undefined | "unknown"> {
+  async #root(request: HttpRequest, route: string): Promise<Reply | undefined> {
     if (request.method === "GET") {
       if (route === "health") return { json: { status: "ok" } };
       if (route === "version") return { json: { version: wireVersion, build_sha: null } };
-      return route === "list_environments" ? { json: [this.#name] } : "unknown";
+      return route === "list_environments" ? { json: [this.#name] } : undefined;
     }
-    if (request.method !== "POST") return "unknown";
-    if (route === "create_session") {
-      response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
-      return void response.end(eventText("task_id", randomUUID()) + eventText("end", ""));
-    }
+    if (request.method !== "POST") return undefined;
+    if (route === "create_session")
+      return { events: async (write) => write(eventText("task_id", randomUUID()) + eventText("end", "")) };
     const id = idOf(request);
     if (route === "ping") {
       this.#find(id).heardAt = performance.now();
       return { json: { status: "ok" } };
     }
-    if (route === "create") return { json: await this.#create(id, parseBody(await body(), createSchema)) };
+    if (route === "create") return { json: await this.#create(id, parseBody(await request.body(), createSchema)) };
     if (route === "delete" || route === "delete_session") {
       if (route === "delete") await this.#remove(id);
       return { json: { sid: id } };
     }
-    return "unknown";
+    return undefined;
   }
 
   async #create(id: string, asked: z.output<typeof createSchema>): Promise<object> {
@@ -165,14 +153,10 @@ class OrsHost {
     return { sid: id };
   }
 
-  #call(
-    request: IncomingMessage,
-    response: ServerResponse,
-    { name, input, task_id: id }: z.output<typeof callSchema>,
-  ): undefined {
+  #call(request: HttpRequest, { name, input, task_id: id }: z.output<typeof callSchema>): Reply {
     const session = this.#find(idOf(request));
     session.heardAt = performance.now();
-    void this.#calls.send(response, id ?? undefined, () => {
+    return this.#calls.reply(id ?? undefined, () => {
       const done = session.queue.then(async () => {
         const episode = await session.episode;
         return JSON.stringify(episode.done ? over : output(await episode.call(name, input)));
@@ -182,7 +166,7 @@ class OrsHost {
     });
   }
 
-  async #episodeOf(request: IncomingMessage): Promise<HostedEpisode> {
+  async #episodeOf(request: HttpRequest): Promise<HostedEpisode> {
     const session = this.#find(idOf(request));
     session.heardAt = performance.now();
     return session.episode;
@@ -218,7 +202,7 @@ class OrsHost {
   }
 }
 
-function idOf({ headers }: IncomingMessage): string {
+function idOf({ headers }: HttpRequest): string {
   const id = headers["x-session-id"];
   if (typeof id === "string" && id.trim() !== "") return id.trim();
   throw new Refusal(400, "X-Session-ID", undefined, { expected: "the header of a session" });

@@ -18,7 +18,6 @@ export const serverDefaults = {
   port: 8766,
   sessions: 256,
   sessionMs: 900_000,
-  maxBytes: 16 * 2 ** 20,
 } as const satisfies Partial<EnvironmentServerOptions>;
 
 /** An environment, its protocol, and what differs from the defaults of `retrograde serve --env`. */

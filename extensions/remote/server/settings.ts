@@ -1,9 +1,11 @@
 import type { Environment } from "../../../src/environments/environment.ts";
-import type { Access } from "../../../src/http/listen.ts";
+
+import type { Access } from "../../../src/http/access.ts";
+import type { HttpLimits } from "../../../src/http/server.ts";
 import type { HostLimits } from "./hosted.ts";
 
 /** Settings of a server of one environment. */
-export interface EnvironmentServerOptions extends Access, HostLimits {
+export interface EnvironmentServerOptions extends Access, HostLimits, Partial<HttpLimits> {
   readonly environment: Environment;
   /** 0 takes any free one. */
   readonly port: number;
@@ -11,8 +13,6 @@ export interface EnvironmentServerOptions extends Access, HostLimits {
   readonly sessions: number;
   /** Time after which a silent session is closed, in milliseconds. */
   readonly sessionMs: number;
-  /** Largest request, in bytes. */
-  readonly maxBytes: number;
   /** Decides the draws of episodes whose client gives no seed. */
   readonly seed: number;
 }

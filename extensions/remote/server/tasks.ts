@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { type Environment, type Split, splitsOf } from "../../../src/environments/environment.ts";
-import { parseBody, type Reply } from "../../../src/http/http.ts";
+import { parseBody } from "../../../src/http/body.ts";
 import { Refusal } from "../../../src/http/refusal.ts";
+import type { HttpRequest, Reply } from "../../../src/http/server.ts";
 
 /** Most tasks that one answer lists: an environment that makes its tasks up has no end of them. */
 const mostListed = 10_000;
@@ -27,9 +28,8 @@ const splitTypes = ["train", "validation", "test"];
 export async function taskRoute(
   environment: Environment,
   name: string,
-  method: string,
   route: string,
-  body: () => Promise<Buffer>,
+  { method, body }: Pick<HttpRequest, "method" | "body">,
 ): Promise<Reply | undefined> {
   if (method === "GET") {
     if (route !== "splits") return undefined;

@@ -56,7 +56,7 @@ class VerifiersEnvironment implements Environment<VerifiersTask> {
     await this.#client.health(connectTimeoutMs);
     this.#inference = await serveInference({
       ...{ host: listen, port, keys: [this.#key], models: this.#models },
-      maxBytes: 2 ** 26,
+      limits: { maxBytes: 2 ** 26 },
     });
   }
 

@@ -32,7 +32,9 @@ export const serveCommands: AddCommands = (program, { screen, exit, examples }) 
     .option("--memory <GiB>", "memory of all models together (default: 0.8 of what is free)")
     .option("--max-queue <n>", "requests that may wait; beyond them clients are asked to come back (default: 1024)")
     .option("--max-body <MiB>", "size of one request (default: 64, an environment's 16)")
-    .option("--max-sessions <n>", "sessions of an environment at a time (default: 256)")
+    .option("--max-connections <n>", "open connections; further ones are closed at once (default: 1024)")
+    .option("--request-timeout <s>", "time in which a request must have arrived whole (default: 300)")
+    .option("--max-sessions <n>", "sessions at a time (default: 1024, an environment's 256)")
     .option(
       "--session-timeout <s>",
       "a client that is silent for so long loses its models (default: 300), or its session of an environment (default: 900)",

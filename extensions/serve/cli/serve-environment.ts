@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { serveEnvironmentFlags, settingsOf } from "../../../src/cli/settings.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
+import { httpDefaults } from "../../../src/http/server.ts";
 import { environmentOf } from "../../../src/sdk/run-environment.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { resolveConfig } from "../../../src/training/config.ts";
@@ -18,7 +19,9 @@ const flagsSchema = z.looseObject({
   port: count(0).max(65_535).default(serverDefaults.port),
   key: z.array(z.string().min(1)).default([]),
   maxSessions: count(1).default(serverDefaults.sessions),
-  maxBody: count(1).default(serverDefaults.maxBytes / 2 ** 20),
+  maxBody: count(1).default(httpDefaults.maxBytes / 2 ** 20),
+  maxConnections: count(1).default(httpDefaults.connections),
+  requestTimeout: count(1).default(httpDefaults.requestMs / 1000),
   sessionTimeout: count(1).default(serverDefaults.sessionMs / 1000),
 });
 
@@ -39,7 +42,7 @@ export async function startEnvironmentServer(
       expected: message,
     });
   }
-  const { as, host, port, key, maxSessions, maxBody, sessionTimeout } = parsed.data;
+  const { as, host, port, key, maxSessions, maxBody, maxConnections, requestTimeout, sessionTimeout } = parsed.data;
   const wire = environmentWires.find((name) => name === as);
   if (wire === undefined)
     throw new ConfigError("--as", as, {
@@ -58,6 +61,8 @@ export async function startEnvironmentServer(
     sessions: maxSessions,
     sessionMs: sessionTimeout * 1000,
     maxBytes: maxBody * 2 ** 20,
+    connections: maxConnections,
+    requestMs: requestTimeout * 1000,
     seed: config.seed,
     episodeTimeoutMs: config.rollout.episodeTimeoutMs,
     maxTurns: config.rollout.maxTurns,

@@ -7,6 +7,7 @@ import { loadTokenizer } from "../../../src/chat/tokenizer-folder.ts";
 import { showDownload } from "../../../src/cli/download.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { availableMemory } from "../../../src/engines/local/machine/memory-available.ts";
+import { type HttpLimits, httpDefaults } from "../../../src/http/server.ts";
 import { engineModel } from "../../../src/inference/engine-model.ts";
 import { type RunningInference, serveInference } from "../../../src/inference/server.ts";
 import { modelFolder } from "../../../src/sdk/model.ts";
@@ -37,6 +38,9 @@ const flagsSchema = z.object({
   maxQueue: count(1).default(1024),
   memory: z.coerce.number().positive().optional(),
   maxBody: count(1).default(64),
+  maxConnections: count(1).default(httpDefaults.connections),
+  requestTimeout: count(1).default(httpDefaults.requestMs / 1000),
+  maxSessions: count(1).default(1024),
   sessionTimeout: count(1).default(300),
   verbose: z.boolean().default(false),
 });
@@ -80,11 +84,11 @@ function ownKeys(): string[] {
 
 /** Serves models in token ids. @throws as `startServer` */
 export async function startInference(flags: unknown, screen: Screen): Promise<RunningInference> {
-  const { model, host, port, key, threads, maxBody, verbose } = parsedFlags(flags);
+  const { model, host, port, key, threads, verbose, ...limits } = parsedFlags(flags);
   const models = await openModels(model.length === 0 ? [{ name: undefined, what: "default" }] : model, threads, screen);
   const opened = await Promise.all(models.map(async (each) => [each.name, (await each.open("full", undefined)).engine] as const));
   const server = await serveInference({
-    ...{ host, port, keys: [...key, ...ownKeys()], maxBytes: maxBody * 2 ** 20 },
+    ...{ host, port, keys: [...key, ...ownKeys()], limits: httpLimits(limits) },
     models: new Map(opened.map(([name, engine], i) => [name, engineModel(engine, chatOf(models[i].folder))])),
     ...(verbose
       ? {
@@ -102,6 +106,14 @@ export async function startInference(flags: unknown, screen: Screen): Promise<Ru
       await Promise.all(opened.map(([, engine]) => engine.dispose()));
     },
   };
+}
+
+function httpLimits({
+  maxBody,
+  maxConnections,
+  requestTimeout,
+}: Pick<z.output<typeof flagsSchema>, "maxBody" | "maxConnections" | "requestTimeout">): HttpLimits {
+  return { maxBytes: maxBody * 2 ** 20, connections: maxConnections, requestMs: requestTimeout * 1000 };
 }
 
 /** The chat side of a model folder; undefined for base models, which have no template. */
@@ -137,11 +149,12 @@ export async function startServer(flags: unknown, screen: Screen): Promise<Runni
     port,
     keys: [...key, ...ownKeys()],
     store: resolve(store),
+    http: httpLimits(limits),
     limits: {
       models: limits.maxModels,
+      sessions: limits.maxSessions,
       samplers: limits.maxSamplers,
       queue: limits.maxQueue,
-      body: limits.maxBody * 2 ** 20,
       bytes: limits.memory === undefined ? 0.8 * availableMemory() : limits.memory * 2 ** 30,
     },
     sessionMs: limits.sessionTimeout * 1000,

@@ -1,5 +1,6 @@
-import type { Reply } from "../../../src/http/http.ts";
 import { Refusal } from "../../../src/http/refusal.ts";
+
+import type { Reply } from "../../../src/http/server.ts";
 import {
   type Checkpoint,
   type CheckpointKind,
@@ -95,8 +96,8 @@ async function checkpointsOf(service: Service, model: ModelId, rest: readonly st
     return { location: `/api/v1/training_runs/${model}/checkpoints/${kind}/${name}/download` };
   }
   const { folder } = await service.store.find({ model, kind, name });
-  const fileName = `${model.replaceAll(":", "-")}_${name}.tar.gz`;
-  return { bytes: await archive(folder), type: "application/octet-stream", fileName };
+  const headers = { "content-disposition": `attachment; filename="${model.replaceAll(":", "-")}_${name}.tar.gz"` };
+  return { bytes: await archive(folder), type: "application/octet-stream", headers };
 }
 
 function checkpointReply({ path, record, bytes }: Checkpoint & { readonly bytes: number }): object {

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { ShapeError } from "../../../src/core/errors.ts";
-import { parseBody, type Reply } from "../../../src/http/http.ts";
+import { parseBody } from "../../../src/http/body.ts";
 import { Refusal } from "../../../src/http/refusal.ts";
+import type { Reply } from "../../../src/http/server.ts";
 import {
   decodeForwardBackward,
   encodeForwardBackwardResult,

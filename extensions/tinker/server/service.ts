@@ -17,12 +17,12 @@ export interface ServiceOptions {
   readonly limits: {
     /** Models in memory at once. */
     readonly models: number;
+    /** Sessions at a time. Default 1024. */
+    readonly sessions?: number;
     /** Bytes of all models together. */
     readonly bytes: number;
     /** Requests that were acknowledged and are not done. Beyond it clients get 429. */
     readonly queue: number;
-    /** Bytes of one request's body. */
-    readonly body: number;
     /** Samplers in memory at once. */
     readonly samplers: number;
   };
@@ -45,7 +45,9 @@ export class Service {
     this.options = options;
     this.store = new CheckpointStore(options.store, options.models, options.imports);
     this.samplers = new Samplers(options.models, this.store, options.limits.samplers);
-    this.sessions = new Sessions(options.sessionMs, (session) => this.models.unloadSession(session));
+    this.sessions = new Sessions(options.sessionMs, options.limits.sessions ?? 1024, (session) =>
+      this.models.unloadSession(session),
+    );
     this.models = new Models(this.samplers, this.sessions, options.limits);
   }
 

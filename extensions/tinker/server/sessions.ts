@@ -19,22 +19,35 @@ export interface SamplingSession {
   readonly path: string | undefined;
 }
 
+/** Samplers that a session may name: one for each checkpoint that it samples. */
+const samplersOfSession = 10_000;
+
 /** Sessions of clients. One that is silent for a time is over, and what it holds is freed. */
 export class Sessions {
   readonly #sessions = new Map<string, Session>();
   readonly #samplings = new Map<string, SamplingSession>();
   readonly #silentMs: number;
+  readonly #most: number;
   readonly #onEnd: (session: string) => Promise<void>;
   readonly #sweep: NodeJS.Timeout;
 
-  constructor(silentMs: number, onEnd: (session: string) => Promise<void>) {
+  /** @param most at a time */
+  constructor(silentMs: number, most: number, onEnd: (session: string) => Promise<void>) {
     this.#silentMs = silentMs;
+    this.#most = most;
     this.#onEnd = onEnd;
     this.#sweep = setInterval(() => void this.#endSilent(), Math.min(10_000, silentMs));
     this.#sweep.unref();
   }
 
+  /** @throws Refusal (429) if there are as many as there may be */
   create(tags: readonly string[]): Session {
+    if (this.#sessions.size >= this.#most)
+      throw new Refusal(429, "sessions", this.#sessions.size + 1, {
+        expected: `at most ${this.#most}`,
+        hint: "Let a session end, or start the server with a larger --max-sessions.",
+        retryAfter: 10,
+      });
     const session = { id: `session-${randomUUID()}`, createdAt: new Date(), tags, lastSeen: Date.now(), count: 0 };
     this.#sessions.set(session.id, session);
     return session;
@@ -63,7 +76,11 @@ export class Sessions {
     if (session !== undefined) session.lastSeen = Date.now();
   }
 
+  /** @throws Refusal (422) if the session has named as many as it may */
   addSampling(sampling: SamplingSession): SamplingSession {
+    const ofSession = [...this.#samplings.values()].filter(({ session }) => session === sampling.session).length;
+    if (ofSession >= samplersOfSession)
+      throw new Refusal(422, "sampling sessions", ofSession + 1, { expected: `at most ${samplersOfSession} of a session` });
     this.#samplings.set(sampling.id, sampling);
     return sampling;
   }

@@ -1,0 +1,43 @@
+import { timingSafeEqual } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { ConfigError } from "../core/errors.ts";
+import { Refusal } from "./refusal.ts";
+
+/** Who may ask a server. */
+export interface Access {
+  readonly host: string;
+  /** Keys of clients. Without one everybody who reaches the server may ask, so that is refused beyond this machine. */
+  readonly keys: readonly string[];
+}
+
+/** @param could what whoever reaches the server could do. @throws ConfigError for a server that other machines reach without a key */
+export function requireKeys({ host, keys }: Access, could: string): void {
+  if (keys.length > 0 || isLoopback(host)) return;
+  throw new ConfigError("keys of the server", "none", {
+    expected: `one, because ${host} is reached from other machines`,
+    hint: `Give --key, or set RETROGRADE_SERVER_KEY: whoever reaches the server could ${could}.`,
+  });
+}
+
+/** @throws Refusal for requests of other pages' scripts, under foreign names, and without a key */
+export function guard(request: IncomingMessage, { host, keys }: Access): void {
+  const { origin, host: named = "" } = request.headers;
+  if (origin !== undefined) throw new Refusal(403, "origin", origin, { expected: "a client, not a web page" });
+  // A name that someone else pointed at this machine would let a web page reach it.
+  if (isLoopback(host) && !isLoopback(named.replace(/:\d+$/, "").replace(/^\[|\]$/g, "")))
+    throw new Refusal(421, "host", named, { expected: "localhost" });
+  if (!hasKey(request, keys)) throw new Refusal(401, "X-API-Key", "[hidden]", { expected: "a key of this server" });
+}
+
+/** Whether a request has one of the keys, in X-API-Key or as a bearer token. Without keys, everyone may ask. */
+export function hasKey({ headers }: Pick<IncomingMessage, "headers">, keys: readonly string[]): boolean {
+  if (keys.length === 0) return true;
+  const given = headers["x-api-key"] ?? headers.authorization?.replace(/^Bearer /, "") ?? "";
+  const text = Buffer.from(Array.isArray(given) ? given[0] : given);
+  return keys.map((key) => Buffer.from(key)).some((key) => key.length === text.length && timingSafeEqual(key, text));
+}
+
+/** True for an address that only this machine reaches. A name such as 127.0.0.1.example.com is none. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
+}

@@ -1,0 +1,200 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { ConfigError, reasonOf } from "../core/errors.ts";
+import { readBody } from "./body.ts";
+import { Refusal } from "./refusal.ts";
+
+/** Limits that every server of the package has. */
+export interface HttpLimits {
+  /** Open connections. Further ones are closed at once. */
+  readonly connections: number;
+  /** Time in which a request must have arrived, in milliseconds. */
+  readonly requestMs: number;
+  /** Largest body of a request, in bytes. */
+  readonly maxBytes: number;
+}
+
+export const httpDefaults = {
+  connections: 1024,
+  requestMs: 300_000,
+  maxBytes: 16 * 2 ** 20,
+} as const satisfies HttpLimits;
+
+/** A request, as routes see it. */
+export interface HttpRequest {
+  readonly method: string;
+  /** Its path without the query, each part decoded. "/a/b" has the parts "a" and "b". */
+  readonly path: string;
+  readonly parts: readonly string[];
+  readonly query: URLSearchParams;
+  readonly headers: IncomingMessage["headers"];
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+  /** @throws Refusal beyond `HttpLimits.maxBytes` */
+  body(): Promise<Buffer>;
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+/** The answer of a route. */
+export type Reply = { readonly headers?: Headers } & (
+  | { readonly status?: number; readonly json: unknown }
+  | { readonly bytes: Uint8Array; readonly type: string }
+  | { readonly location: string }
+  | { readonly status: 204 }
+  /** Server-sent events, as `write` is given their text. The stream ends with the promise. */
+  | { readonly events: (write: (text: string) => void) => Promise<void> }
+);
+
+export interface HttpService {
+  readonly host: string;
+  /** 0 takes any free one. */
+  readonly port: number;
+  /** Default `httpDefaults`. */
+  readonly limits?: Partial<HttpLimits>;
+  /** How long a connection without a request is kept, in milliseconds. Default Node's. */
+  readonly keepAliveMs?: number;
+  /** Headers of every answer. */
+  readonly headers?: Headers;
+  /** @throws Refusal for a request that may not be made. It holds for upgrades too. */
+  guard(request: IncomingMessage): void;
+  route(request: HttpRequest): Reply | Promise<Reply>;
+  /** Answers a request to speak another protocol. Without it such a request is like any other. @throws Refusal */
+  upgrade?(request: IncomingMessage, target: Target, socket: Duplex, head: Buffer): void;
+  /** The body of an error's answer. Default Tinker's: `{ detail }`. */
+  problem?(error: unknown): { readonly status: number; readonly json: object };
+  log?(entry: { readonly method: string; readonly path: string; readonly status: number; readonly ms: number }): void;
+}
+
+export interface RunningHttp {
+  readonly baseUrl: string;
+  close(): Promise<void>;
+}
+
+type Target = Pick<HttpRequest, "path" | "parts" | "query">;
+
+/**
+ * Starts a server. No request, upgrade or broken connection can end its process: what `guard`, `route` and `upgrade` throw is an answer, and
+ * the errors of all sockets are handled here.
+ * @throws ConfigError if the port is taken
+ */
+export async function startHttp(service: HttpService): Promise<RunningHttp> {
+  const { host, port, limits = {}, keepAliveMs, upgrade } = service;
+  const server = createServer((request, response) => void answer(service, request, response));
+  server.maxConnections = limits.connections ?? httpDefaults.connections;
+  server.requestTimeout = limits.requestMs ?? httpDefaults.requestMs;
+  if (keepAliveMs !== undefined) server.keepAliveTimeout = keepAliveMs;
+  if (upgrade !== undefined)
+    server.on("upgrade", (request, socket, head) => {
+      socket.on("error", () => socket.destroy());
+      try {
+        service.guard(request);
+        upgrade(request, targetOf(request), socket, head);
+      } catch (error) {
+        const { status } = (service.problem ?? problemOf)(error);
+        const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`;
+        socket.end(head, () => socket.destroy());
+      }
+    });
+  const baseUrl = await listen(server, host, port);
+  return {
+    baseUrl,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+async function answer(service: HttpService, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { limits = {}, headers, log, problem = problemOf } = service;
+  const start = performance.now();
+  const gone = new AbortController();
+  const method = request.method ?? "GET";
+  response.on("close", () => {
+    gone.abort();
+    const path = (request.url ?? "/").split("?")[0];
+    log?.({ method, path, status: response.statusCode, ms: performance.now() - start });
+  });
+  response.on("error", () => {}); // the client is gone
+  try {
+    service.guard(request);
+    const body = () => readBody(request, limits.maxBytes ?? httpDefaults.maxBytes);
+    const asked = { method, ...targetOf(request), headers: request.headers, signal: gone.signal, body };
+    await send(response, await service.route(asked), headers);
+  } catch (error) {
+    if (response.headersSent) response.end();
+    else {
+      if (!request.complete) response.setHeader("connection", "close");
+      const { retryAfter } = error instanceof Refusal ? error : {};
+      if (retryAfter !== undefined) response.setHeader("retry-after", String(retryAfter));
+      await send(response, problem(error), headers);
+    }
+    drain(request);
+  }
+}
+
+async function send(response: ServerResponse, reply: Reply, always: Headers = {}): Promise<void> {
+  const begin = (status: number, own: Headers = {}) =>
+    response.writeHead(status, { "x-content-type-options": "nosniff", ...always, ...own, ...reply.headers });
+  if ("json" in reply) begin(reply.status ?? 200, { "content-type": "application/json" }).end(JSON.stringify(reply.json));
+  else if ("location" in reply) begin(302, { location: reply.location }).end();
+  else if ("bytes" in reply) begin(200, { "content-type": reply.type }).end(reply.bytes);
+  else if ("events" in reply) {
+    begin(200, { "content-type": "text/event-stream", "cache-control": "no-cache", "x-accel-buffering": "no" });
+    await reply.events((text) => void response.write(text));
+    response.end();
+  } else begin(reply.status).end();
+}
+
+/** An error as Tinker's servers write it. What is no refusal is the server's own fault. */
+function problemOf(error: unknown): { readonly status: number; readonly json: object } {
+  return error instanceof Refusal
+    ? { status: error.status, json: { detail: error.message } }
+    : { status: 500, json: { detail: reasonOf(error) } };
+}
+
+/** @throws Refusal (400) for a path that is not in UTF-8 */
+function targetOf({ url = "/" }: IncomingMessage): Target {
+  const [path, query] = [url.split("?", 1)[0], url.slice(url.indexOf("?") + 1 || url.length)];
+  try {
+    const parts = path.split("/").slice(1).map(decodeURIComponent);
+    return { path: `/${parts.join("/")}`, parts, query: new URLSearchParams(query) };
+  } catch (cause) {
+    throw new Refusal(400, "path of the request", path, { expected: "percent-encoded UTF-8", cause });
+  }
+}
+
+/** @returns the address for clients. @throws ConfigError if the port is taken */
+async function listen(server: Server, host: string, port: number): Promise<string> {
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(port, host, () => {
+        server.off("error", reject);
+        resolve();
+      });
+    });
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw ["EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"].includes(code ?? "")
+      ? new ConfigError("--host", host, { expected: "an address of this machine", cause })
+      : new ConfigError("--port", port, { expected: "a free port", hint: reasonOf(cause), cause });
+  }
+  server.on("error", () => {}); // a connection that could not be accepted, as without free descriptors
+  const address = server.address() as AddressInfo;
+  const name = address.family === "IPv6" ? `[${address.address}]` : address.address;
+  return `http://${name}:${address.port}`;
+}
+
+/** Longest that the rest of a body that is too large is read, so that the client sees why it was refused. */
+const drainMs = 10_000;
+
+/** Reads what is left of a body and forgets it, for a while. */
+function drain(request: IncomingMessage): void {
+  if (request.complete) return;
+  const timer = setTimeout(() => request.destroy(), drainMs);
+  request.on("close", () => clearTimeout(timer));
+  request.resume();
+}
