@@ -126,7 +126,6 @@ async function answer(service: HttpService, request: IncomingMessage, response: 
   } catch (error) {
     if (response.headersSent) response.end();
     else {
-      if (!request.complete) response.setHeader("connection", "close");
       const { retryAfter } = error instanceof Refusal ? error : {};
       if (retryAfter !== undefined) response.setHeader("retry-after", String(retryAfter));
       await send(response, problem(error), headers);
@@ -191,7 +190,7 @@ async function listen(server: Server, host: string, port: number): Promise<strin
 /** Longest that the rest of a body that is too large is read, so that the client sees why it was refused. */
 const drainMs = 10_000;
 
-/** Reads what is left of a body and forgets it, for a while. */
+/** Reads what is left of a body and forgets it, for a while. A connection that were closed at once would take the answer with it. */
 function drain(request: IncomingMessage): void {
   if (request.complete) return;
   const timer = setTimeout(() => request.destroy(), drainMs);
