@@ -249,6 +249,7 @@ export const parts: readonly Part[] = [
       "src/core",
       "src/chat",
       "src/engines/local",
+      "src/http",
       "src/inference",
       "src/sdk",
       "src/terminal",

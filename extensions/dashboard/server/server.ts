@@ -53,7 +53,7 @@ export async function startDashboard({ runs, host = "127.0.0.1", port = defaultP
   return { url: `http://${shown}:${listening}/${token === undefined ? "" : `?token=${token}`}`, close: server.close };
 }
 
-/** Of a question: the page sends small ones. */
+/** The largest body of a question, in bytes: the page sends small ones. */
 const largestBody = 64 * 1024;
 
 /** The folder in which the folder of runs is. @param runs a folder of runs, or the folder of one */

@@ -19,7 +19,7 @@ export interface ServerOptions extends ServiceOptions {
   readonly port: number;
   /** Keys of clients. Without one everybody who reaches the server may ask, so that is refused beyond this machine. */
   readonly keys: readonly string[];
-  /** Of connections and requests. */
+  /** Limits of connections and requests. */
   readonly http?: Partial<HttpLimits>;
   /** Called for each request that was answered. */
   readonly log?: HttpService["log"];
