@@ -73,7 +73,8 @@ export function makeTokenizer(files: TokenizerFiles, origin = "tokenizer"): Toke
   const tokenizerFile = `${origin}/tokenizer.json`;
   const definition = checked(tokenizerSchema, files.tokenizer, tokenizerFile);
   const config = checked(configSchema, files.config, `${origin}/tokenizer_config.json`);
-  const hub: HubTokenizer = attempt(tokenizerFile, () => new HuggingFaceTokenizer(definition, config));
+  const inUnicode = { ...definition, pre_tokenizer: withUnicodeDigits(definition.pre_tokenizer) };
+  const hub: HubTokenizer = attempt(tokenizerFile, () => new HuggingFaceTokenizer(inUnicode, config));
 
   const known = hub.get_vocab();
   const texts = new Map([...known].filter(([text]) => text !== undefined).map(([text, id]) => [id, text]));
@@ -112,6 +113,25 @@ export function makeTokenizer(files: TokenizerFiles, origin = "tokenizer"): Toke
     },
     idOf: (token) => known.get(token),
   };
+}
+
+const preTokenizerSchema = z.looseObject({
+  type: z.string(),
+  pretokenizers: z.array(z.unknown()).optional(),
+  individual_digits: z.boolean().optional(),
+});
+
+/**
+ * `Digits` as the pattern that it is in the Rust library, where every Unicode numeral is a digit. `@huggingface/tokenizers` 0.2 cuts at 0 to 9
+ * alone, so that ½ or ٣ would get other ids.
+ */
+function withUnicodeDigits(preTokenizer: unknown): unknown {
+  const parsed = preTokenizerSchema.safeParse(preTokenizer);
+  if (!parsed.success) return preTokenizer;
+  const { type, pretokenizers, individual_digits: apart } = parsed.data;
+  if (pretokenizers !== undefined) return { ...parsed.data, pretokenizers: pretokenizers.map(withUnicodeDigits) };
+  if (type !== "Digits") return preTokenizer;
+  return { type: "Split", pattern: { Regex: apart ? "\\p{N}" : "\\p{N}+" }, behavior: "Isolated", invert: false };
 }
 
 /**

@@ -122,7 +122,7 @@ function requireModel(files: readonly RemoteFile[], name: HubName): void {
   const missing = !weights ? "model.safetensors" : has("config.json") ? "tokenizer.json" : "config.json";
   const instead = (
     [
-      [/\.gguf$/, "It has GGUF files: take the model that they were made from."],
+      [/\.gguf$/, "It has GGUF files: name one of them, OWNER/NAME:FILE.gguf, or take the model that they were made from."],
       [/^adapter_config\.json$/, "It has a LoRA adapter: merge it into its base model first."],
       [/\.(bin|pt|pth)$/, "It has PyTorch files: look for a branch with safetensors, or convert them with transformers."],
     ] as const

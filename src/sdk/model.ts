@@ -10,9 +10,13 @@ import { ConfigError } from "../core/errors.ts";
 import type { Engine } from "../engines/engine.ts";
 import { availableMemory } from "../engines/local/machine/memory-available.ts";
 import { type MemoryUse, requireMemory } from "../engines/local/memory.ts";
+import { ggufParts } from "../engines/local/model/gguf/file.ts";
+import { ggufFolder } from "../engines/local/model/gguf/folder.ts";
+import { ollamaFile } from "../engines/local/model/gguf/ollama.ts";
 import { readModelConfig } from "../engines/local/model/model-folder.ts";
 import type { EngineConfig } from "../engines/settings.ts";
 import { packageFolder } from "../files/package-folder.ts";
+import { fetchFiles } from "../hub/dataset.ts";
 import { fetchModel, type HubEvent } from "../hub/model.ts";
 import { formatHubName, type HubName, parseHubName } from "../hub/name.ts";
 import { layout } from "../runs/layout.ts";
@@ -80,17 +84,33 @@ export type ModelChoice = Pick<TrainingConfig, "model"> & {
   readonly engine?: EngineConfig;
 };
 
-/** Where a model is: in a folder, or on the Hugging Face Hub. */
-export type ModelSource = { readonly folder: string } | { readonly hub: HubName };
+/** Where a model is: in a folder, in a GGUF file, or on the Hugging Face Hub, where `file` is a GGUF file of the repository. */
+export type ModelSource =
+  | { readonly folder: string }
+  | { readonly gguf: string }
+  | { readonly hub: HubName; readonly file?: string };
+
+const ollamaPrefix = "ollama:";
+
+/** A GGUF file by its path, by its name in Ollama's store, or as `OWNER/NAME:FILE.gguf` on the Hub. */
+function findGguf(model: string): ModelSource | undefined {
+  if (model.startsWith(ollamaPrefix)) return { gguf: ollamaFile(model.slice(ollamaPrefix.length)) };
+  if (!model.endsWith(".gguf")) return undefined;
+  const colon = model.indexOf(":");
+  const hub = existsSync(model) || colon === -1 ? undefined : parseHubName(model.slice(0, colon));
+  return hub === undefined ? { gguf: model } : { hub, file: model.slice(colon + 1) };
+}
 
 /**
  * Finds the model that a name means: "default" is the one that is bundled with its environment, "bundled:NAME" that of another one,
- * a run's folder means the model that it trained, any other folder itself; what is no folder is a name on the Hub. Looks at this
- * machine alone.
+ * a run's folder means the model that it trained, any other folder itself; FILE.gguf and "ollama:NAME" are GGUF files; what is no
+ * folder is a name on the Hub. Looks at this machine alone.
  * @throws ConfigError if it is neither, or the engine is a chat endpoint, whose model is nowhere here
  */
 export function findModel({ model, environment: { name }, engine }: ModelChoice): ModelSource {
   if (engine?.kind === "openai") throw refusedEndpoint();
+  const gguf = findGguf(model);
+  if (gguf !== undefined) return gguf;
   const isRun = existsSync(layout.run(model));
   const isBundled = model === "default" || model.startsWith(bundledPrefix);
   const folder = isBundled ? bundledModel(model, name) : isRun ? layout.model(model) : model;
@@ -100,7 +120,7 @@ export function findModel({ model, environment: { name }, engine }: ModelChoice)
   if (hub !== undefined) return { hub };
   throw new ConfigError("model", model, {
     expected:
-      'a folder with config.json, model.safetensors and tokenizer.json, a run\'s folder, a name on the Hugging Face Hub, "default" or "bundled:NAME"',
+      'a folder with config.json, model.safetensors and tokenizer.json, a run\'s folder, a GGUF file, a name on the Hugging Face Hub, "ollama:NAME", "default" or "bundled:NAME"',
     hint: isRun
       ? "This run has not finished, so it has no model yet: continue it with --resume."
       : existsSync(folder)
@@ -119,6 +139,16 @@ export function findModel({ model, environment: { name }, engine }: ModelChoice)
 export async function modelFolder(choice: ModelChoice, onDownload?: (event: HubEvent) => void, use?: MemoryUse): Promise<string> {
   const source = findModel(choice);
   if ("folder" in source) return source.folder;
+  if ("gguf" in source) return ggufFolder(source.gguf);
+  if (source.file !== undefined) {
+    const { files } = await fetchFiles(
+      "model",
+      source.hub,
+      ggufParts(source.file, () => true),
+      { onEvent: onDownload },
+    );
+    return ggufFolder(files[0].file);
+  }
   const inspect = async (configFile: string) => {
     const config = await readModelConfig(configFile);
     if (use !== undefined) requireMemory(formatHubName(source.hub), config, use, availableMemory());

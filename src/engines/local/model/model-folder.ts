@@ -4,6 +4,8 @@ import { z } from "zod";
 import { ModelError } from "../../../core/errors.ts";
 import type { Random } from "../../../core/random.ts";
 import { writeAtomically } from "../machine/atomic-file.ts";
+import { ggufWeights } from "./gguf/folder.ts";
+import { readGgufWeights } from "./gguf/weights.ts";
 import { formatModelConfig, type ModelConfig, parameterShapes, parseModelConfig } from "./model-config.ts";
 import { type Dtype, readWeights, type TakeTensor, type Tensor, writeSafetensors } from "./safetensors.ts";
 
@@ -33,7 +35,7 @@ const companionNames = new Set([
 const generationSchema = z.looseObject({ eos_token_id: z.union([z.int(), z.array(z.int())]).nullish() });
 
 /**
- * Reads a Hugging Face model folder.
+ * Reads a Hugging Face model folder, or the one that `ggufFolder` made of a GGUF file.
  * @param take takes tensors over one by one while the file is read; those it takes have no numbers in the model
  * @throws ModelError if a file is missing or malformed, or the weights are not those that `config.json` describes
  */
@@ -49,7 +51,9 @@ export async function loadModel(folder: string, take?: TakeTensor): Promise<Mode
   for (const name of names) if (companionNames.has(name)) companions.set(name, await readFile(join(folder, name)));
   const generation = companions.has(generationFile) ? await readJson(join(folder, generationFile), generationSchema) : {};
   const eosTokenIds = generation.eos_token_id == null ? config.eosTokenIds : [generation.eos_token_id].flat();
-  const parameters = checkedParameters(await readWeights(folder, take), config, folder);
+  const parts = ggufWeights(folder);
+  const weights = parts === undefined ? await readWeights(folder, take) : await readGgufWeights(parts, config, take);
+  const parameters = checkedParameters(weights, config, folder);
   return { config: { ...config, eosTokenIds }, parameters, configFile, companions };
 }
 

@@ -137,3 +137,20 @@ function llama3Frequency(frequency: number, scaling: Llama3Scaling): number {
   const blend = (original / wavelength - lowFreqFactor) / (highFreqFactor - lowFreqFactor);
   return ((1 - blend) * frequency) / factor + blend * frequency;
 }
+
+/** Llama 3's rescaling as its models have it, whose factor alone differs. */
+export function llama3Rescaling(factor: number): Llama3Scaling {
+  return { factor, lowFreqFactor: 1, highFreqFactor: 4, originalMaxPositionEmbeddings: 8192 };
+}
+
+/** True if dividing plain frequencies by `divisors`, one for each pair, is a rescaling, as far as float32 says. */
+export function isSameRescaling(divisors: Float32Array, rope: Rope, headDim: number): boolean {
+  const plain = { theta: rope.theta, scaling: undefined };
+  return (
+    divisors.length === headDim / 2 &&
+    divisors.every((divisor, pair) => {
+      const expected = rotaryFrequency(plain, headDim, pair) / rotaryFrequency(rope, headDim, pair);
+      return Math.abs(divisor / expected - 1) < 1e-4;
+    })
+  );
+}
