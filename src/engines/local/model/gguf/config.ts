@@ -16,7 +16,7 @@ const known: Readonly<Record<string, { readonly is: Architecture; readonly inter
 /** The architectures that are read, by llama.cpp's names. */
 export const ggufArchitectures: readonly string[] = Object.keys(known);
 
-/** What llama.cpp calls an architecture. @returns undefined for one that it stores as another */
+/** The name that llama.cpp has for an architecture. @returns undefined for one that it stores as another */
 export function ggufArchitecture(architecture: Architecture): string | undefined {
   return architecture === "mistral" ? "llama" : ggufArchitectures.find((name) => known[name].is === architecture);
 }

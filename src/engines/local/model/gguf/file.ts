@@ -4,7 +4,7 @@ import { type GgufValue, HeaderReader } from "./reader.ts";
 import { type GgufType, ggufType, ggufTypeNames } from "./types.ts";
 
 /**
- * The GGUF format (ggml's docs/gguf.md), versions 2 and 3, little-endian: the letters GGUF, version, numbers of tensors and of metadata, the
+ * The GGUF format (as ggml specifies it), versions 2 and 3, little-endian: the letters GGUF, version, numbers of tensors and of metadata, the
  * metadata, name, sizes, type and offset of every tensor, then the tensors. A model may be in parts, NAME-00001-of-00003.gguf.
  */
 export interface Gguf {

@@ -6,7 +6,7 @@ export type GgufValue = number | bigint | boolean | string | readonly GgufValue[
 
 /** Beyond these a file is damaged: the longest published texts are chat templates, the longest lists vocabularies. */
 const [longestText, longestList] = [2 ** 22, 2 ** 22];
-/** Of all texts and lists together: what reading may take of memory. */
+/** The memory that all texts and lists together may take. */
 const mostBytes = 2 ** 28;
 const windowBytes = 2 ** 18;
 

@@ -125,7 +125,7 @@ function bfloat16(block: Uint8Array, at: number): number {
   return scratch.getFloat32(0);
 }
 
-/** What other numbers mean, for errors. */
+/** Names of types that are not read, for errors. */
 const refused: Readonly<Record<number, string>> = {
   ...{ 9: "Q8_1", 10: "Q2_K", 11: "Q3_K", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 20: "IQ4_NL" },
   ...{ 21: "IQ3_S", 22: "IQ2_S", 23: "IQ4_XS", 24: "I8", 25: "I16", 26: "I32", 27: "I64", 28: "F64", 29: "IQ1_M" },
