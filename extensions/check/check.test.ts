@@ -12,6 +12,10 @@ const { rollout } = resolveConfig();
 test("the office gives nothing away: the expert solves it, and nothing that understands nothing does", async () => {
   const report = await checkEnvironment(createEnvironment("office", {}), { seed: 1, tasks: 240, trainingTasks: 400, rollout });
   expect(report.expert?.mean).toBe(1);
+  expect(report.rules.slice(0, 2)).toMatchObject([
+    { check_id: "semantic.oracle_max", status: "pass", measured: { oracle_reward: 1 } },
+    { check_id: "semantic.floor_gap", status: "pass", remediation: null },
+  ]);
   expect(report.policies.length).toBeGreaterThanOrEqual(15);
   expect(report.policies.filter(({ success }) => success.mean > 0.15)).toEqual([]);
   expect(report.behaviours.length).toBeGreaterThanOrEqual(9);
@@ -63,6 +67,11 @@ test("without expert, splits or tools the report says what it could not check", 
   const report = await checkEnvironment(environment, { seed: 1, tasks: 5, trainingTasks: 5, rollout });
   expect(report).toMatchObject({ split: "train", tasks: 2, behaviours: [], overlap: [], sizes: { train: 2 } });
   expect(report.policies.find(({ name }) => name === "repeats what the user says")?.success.mean).toBe(1);
+  expect(report.rules).toMatchObject([
+    { check_id: "semantic.oracle_max", status: "fail", measured: { oracle_reward: null } },
+    { check_id: "semantic.floor_gap", status: "pass", measured: { measured_floor: 0 } },
+    { check_id: "semantic.canary_floor", status: "fail", evidence: ["repeats what the user says: 1"] },
+  ]);
   for (const part of ["no validation split", "no test split", "no challenge split", "no expert", "overlap", "No model"])
     expect(report.unchecked.join(" ")).toContain(part);
 });

@@ -19,6 +19,7 @@ import { type Copying, measureCopying } from "./copying.ts";
 import { measureOverlap, type Overlap } from "./overlap.ts";
 import { playScript } from "./play.ts";
 import { blindPolicies, type DegeneratePolicy, saying, talkingPolicies, toolOrder } from "./policies.ts";
+import { openenvRules, type RuleResult } from "./rules.ts";
 
 export interface CheckOptions {
   readonly seed: number;
@@ -47,6 +48,8 @@ export interface EnvironmentReport {
   readonly behaviours: readonly { readonly name: string; readonly tasks: number; readonly ceiling: Estimate }[];
   /** Success of policies that understand nothing. */
   readonly policies: readonly { readonly name: string; readonly success: Estimate }[];
+  /** OpenEnv's rules for golden solution, floor and canaries, on these numbers. */
+  readonly rules: readonly RuleResult[];
   readonly overlap: readonly Overlap[];
   readonly model?: ModelReport;
   /** The checks that could not be made, and why. */
@@ -152,14 +155,15 @@ export async function checkEnvironment(environment: Environment, options: CheckO
 
   if (options.model === undefined) unchecked.push("No model was measured.");
   const model = options.model && (await checkModel(environment, tasks, played, options, options.model));
+  const measured = { policies, ...(expert === undefined ? {} : { expert: share(played.map(({ score }) => successOf(score))) }) };
   return {
     environment: environment.name,
     sizes: Object.fromEntries([...sizes].map(([name, size]) => [name, Number.isFinite(size) ? size : null])),
     split,
     tasks: tasks.length,
-    ...(expert === undefined ? {} : { expert: share(played.map(({ score }) => successOf(score))) }),
+    ...measured,
     behaviours,
-    policies,
+    rules: openenvRules(measured),
     overlap,
     ...(model === undefined ? {} : { model }),
     unchecked,

@@ -1,7 +1,12 @@
 import { expect } from "vitest";
+import { checkEnvironment } from "../../extensions/check/check.ts";
 import { serveOpenenv } from "../../extensions/remote/server/openenv.ts";
+import { serveEnvironment } from "../../extensions/remote/server/serve-environment.ts";
+import { createEnvironment } from "../../src/environments/registry.ts";
+import { resolveConfig } from "../../src/training/config.ts";
 import { counting } from "../environments/counting.ts";
 import { call, killServer, opened, output, script, serve, withPackage } from "./packages.ts";
+import { played } from "./played.ts";
 
 withPackage(
   "openenv",
@@ -76,5 +81,23 @@ withPackage("openenv", "openenv 0.10's own clients play an environment of ours",
   expect(said).toEqual({
     ...{ prompt: "Count.\n\nCount to 3.", task: "train/1", result: "The counter is 3.", reward: -0.1, error: "tool_not_found" },
     ...{ end: [true, 1], steps: 2, tools: ["add", "message_to_user"], called: "The counter is 2.", refused: true },
+  });
+});
+
+withPackage("openenv", "openenv validate passes a served world, and its report has the form of env check's rules", async () => {
+  const environment = createEnvironment("office", {});
+  const server = await serveEnvironment({ environment, as: "openenv", port: 0 });
+  const { rules } = await checkEnvironment(counting(), {
+    seed: 1,
+    tasks: 3,
+    trainingTasks: 3,
+    rollout: resolveConfig({}).rollout,
+  });
+  const said = await output("openenv", [script("openenv_validate.py"), server.baseUrl, JSON.stringify(rules)]);
+  await server.close();
+  expect(said).toEqual({ passed: true, failed: [], criteria: 6, rules: rules.map(({ check_id }) => check_id), unknown: [] });
+  played({
+    ...{ wire: "OpenEnv", package: "openenv 0.10.0", what: "`openenv validate --url` of the office" },
+    ...{ episodes: 0, result: "PASS, 6 of 6 criteria" },
   });
 });

@@ -84,6 +84,7 @@ export function checkLines({
   expert,
   behaviours,
   policies,
+  rules,
   overlap,
   model,
   unchecked,
@@ -99,6 +100,15 @@ export function checkLines({
     ...section(
       "What a perfect policy reaches without one behaviour",
       behaviours.map(({ name, tasks, ceiling }) => `${interval(ceiling)}  ${name} (in ${percent(tasks)} of the tasks)`),
+    ),
+    ...section(
+      "OpenEnv's rules for golden solution, floor and canaries (OpenEnv#778)",
+      rules.flatMap(({ check_id, status, evidence, remediation }) => [
+        `${status}  ${check_id}`,
+        ...(status === "pass"
+          ? []
+          : [...evidence, ...(remediation === null ? [] : [remediation])].map((line) => `      ${line}`)),
+      ]),
     ),
     ...section(
       "Texts of users that training has too",

@@ -129,3 +129,13 @@ export const schemas = {
   },
   state: { title: "State", type: "object", properties: { episode_id: { type: "string" }, step_count: { type: "integer" } } },
 };
+
+const ok = { responses: { 200: { description: "Successful Response" } } };
+
+/** The answer to `GET /openapi.json`: the version of OpenEnv's HTTP interface, and its routes. `openenv validate` reads both. */
+export function openapi(name: string): object {
+  const get = ["health", "metadata", "schema", "state", "list_environments", `${name}/splits`];
+  const post = ["reset", "step", "mcp", ...["tasks", "num_tasks", "task", "task_range"].map((route) => `${name}/${route}`)];
+  const paths = [...get.map((path) => [`/${path}`, { get: ok }]), ...post.map((path) => [`/${path}`, { post: ok }])];
+  return { openapi: "3.1.0", info: { title: name, version: "1.0.0" }, paths: Object.fromEntries(paths) };
+}

@@ -7,7 +7,7 @@ import { parseBody } from "../../../src/http/body.ts";
 import { Refusal } from "../../../src/http/refusal.ts";
 import { type HttpRequest, type Reply, startHttp } from "../../../src/http/server.ts";
 import { OpenenvServerSession } from "./openenv-session.ts";
-import { failure, rpcError, rpcResult, rpcSchema, schemas } from "./openenv-wire.ts";
+import { failure, openapi, rpcError, rpcResult, rpcSchema, schemas } from "./openenv-wire.ts";
 import type { EnvironmentServerOptions, RunningEnvironmentServer } from "./settings.ts";
 import { taskRoute } from "./tasks.ts";
 
@@ -105,6 +105,7 @@ class OpenenvHost {
     if (method === "GET") {
       if (path === "/health") return { json: { status: "healthy" } };
       if (path === "/schema") return { json: schemas };
+      if (path === "/openapi.json") return { json: openapi(name) };
       if (path === "/list_environments") return { json: [name] };
       if (path === "/metadata")
         return { json: { name, description: `The environment ${environment.name} of Retrograde.`, version: "1" } };
