@@ -97,6 +97,12 @@ export const parts: readonly Part[] = [
     knows: ["src/core", "src/completions", "src/environments", "src/runs"],
   },
   {
+    path: "src/findings",
+    holds:
+      "rules over recorded episodes and steps: what a run does not learn, run by trainer and dashboard ([warnings.md](warnings.md))",
+    knows: ["src/core", "src/algorithms", "src/runs", "src/rewards"],
+  },
+  {
     path: "src/training",
     holds: "configuration, the trainer, evaluation, checkpoints",
     knows: [
@@ -110,6 +116,7 @@ export const parts: readonly Part[] = [
       "src/rollouts",
       "src/runs",
       "src/rewards",
+      "src/findings",
       ...seam,
     ],
   },
@@ -263,7 +270,7 @@ export const parts: readonly Part[] = [
     path: "extensions/dashboard",
     holds:
       "the dashboard's server: reads runs, answers the page ([dashboard.md](dashboard.md)); the page itself is in `dashboard/`",
-    knows: ["src/core", "src/files", "src/chat", "src/runs", "src/http", "src/terminal", "src/cli"],
+    knows: ["src/core", "src/files", "src/chat", "src/runs", "src/findings", "src/http", "src/terminal", "src/cli"],
   },
   {
     path: "extensions/lab",

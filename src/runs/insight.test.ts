@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Trajectory } from "../core/trajectory.ts";
+import { episodeFindings, indexFindings } from "../findings/run-rules.ts";
 import { countBehaviours, suggestedBehaviours } from "./behaviours.ts";
 import { compareRuns } from "./compare.ts";
 import type { RecordedCredit } from "./credits.ts";
@@ -7,7 +8,6 @@ import { indexLine } from "./index-file.ts";
 import { pushedPhrases } from "./phrases.ts";
 import { trajectoryOf } from "./store.fixture.ts";
 import { placesOf, treeOf } from "./tree.ts";
-import { watchIndex, watchStep } from "./watchers.ts";
 
 const many = (count: number, of: (i: number) => Partial<Trajectory>) =>
   Array.from({ length: count }, (_, i) => trajectoryOf(`step-1/0/${i}`, of(i)));
@@ -106,26 +106,26 @@ test("a pattern that backtracks without end is ended and named", () => {
   expect(() => countBehaviours([], [{ ...behaviour, pattern: "(" }])).toThrow(/regular expression/);
 });
 
-test("watchers see repetition, results that are never read, and a phrase in all successes; a healthy step gives none", () => {
+test("findings show repetition, results that are never read, and a phrase in all successes; a healthy step gives none", () => {
   expect(
-    watchStep(
+    episodeFindings(
       1,
       many(40, (i) => ({ reward: i % 2 })),
     ),
   ).toEqual([]);
   const loops = many(20, (i) => says(i < 3 ? "again and again I ".repeat(6) : "fine"));
-  expect(watchStep(2, loops)).toMatchObject([{ watcher: "repetition", examples: ["step-1/0/0", "step-1/0/1", "step-1/0/2"] }]);
+  expect(episodeFindings(2, loops)).toMatchObject([{ rule: "repetition", examples: ["step-1/0/0", "step-1/0/1", "step-1/0/2"] }]);
   const unread = many(10, () => ({
     messages: [...trajectoryOf("a").messages.slice(0, 3), { role: "assistant", content: "Done." }],
   }));
-  expect(watchStep(3, unread)).toMatchObject([
-    { watcher: "unread-results", message: expect.stringContaining("10 results of find, 10") },
+  expect(episodeFindings(3, unread)).toMatchObject([
+    { rule: "unread-results", cause: expect.stringContaining("10 results of find, 10") },
   ]);
   const hacked = many(40, (i) => ({ ...says(i % 2 === 0 ? "I am done now" : `number ${i} it is`), reward: (i + 1) % 2 }));
-  expect(watchStep(4, hacked)).toMatchObject([{ watcher: "one-phrase", message: expect.stringContaining("“i am done”") }]);
+  expect(episodeFindings(4, hacked)).toMatchObject([{ rule: "one-phrase", cause: expect.stringContaining("“i am done”") }]);
 });
 
-test("watchers see lengths that drift and groups without signal by the index alone", () => {
+test("findings show lengths that drift and groups without signal by the index alone", () => {
   const line = (step: number, tokens: number, reward: (i: number) => number) => {
     const action = Array<number>(tokens).fill(1);
     const turn = { ...trajectoryOf("a").turns[0], action, entropies: action, samplerLogprobs: action };
@@ -133,10 +133,10 @@ test("watchers see lengths that drift and groups without signal by the index alo
     return indexLine({ file: `trajectories/step-${step}`, source: "train", step }, trajectories, [0, 1, 2, 3, 4]);
   };
   const steps = Array.from({ length: 12 }, (_, i) => i + 1);
-  expect(watchIndex(steps.map((step) => line(step, 20, (i) => i % 2)))).toEqual([]);
-  const drifted = watchIndex(steps.map((step) => line(step, 10 * step, () => 1)));
-  expect(drifted.map(({ watcher }) => watcher)).toEqual(["lengths", "no-signal"]);
-  expect(drifted[1].hint).toMatch(/too easy/);
+  expect(indexFindings(steps.map((step) => line(step, 20, (i) => i % 2)))).toEqual([]);
+  const drifted = indexFindings(steps.map((step) => line(step, 10 * step, () => 1)));
+  expect(drifted.map(({ rule }) => rule)).toEqual(["length-drift", "little-signal"]);
+  expect(drifted[1].next).toMatch(/too easy/);
 });
 
 test("two runs are compared on the tasks that both attempted, by their last evaluations", () => {

@@ -18,7 +18,7 @@ export const runRecordSchema = z.object({
 });
 export type RunRecord = z.infer<typeof runRecordSchema>;
 
-/** A named warning: what is wrong, an episode that shows it, and what to do. The names are in src/training/watch. */
+/** A named warning: what is wrong, an episode that shows it, and what to do. The names are in src/findings. */
 export const warningSchema = z.object({
   rule: z.string(),
   cause: z.string(),

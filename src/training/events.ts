@@ -17,7 +17,7 @@ export type TrainingEvent =
   | { readonly type: "control"; readonly step: number; readonly state: "running" | "paused" }
   /** A message that a user may want to know of a run that is as it should be. */
   | { readonly type: "notice"; readonly message: string }
-  /** `warning`, where it is one of those that src/training/watch names. */
+  /** `warning`, where it is one of those that src/findings names. */
   | { readonly type: "warning"; readonly message: string; readonly warning?: Warning }
   /** The signal ended the run; `step` steps are kept. */
   | { readonly type: "interrupted"; readonly folder: string; readonly step: number }

@@ -4,6 +4,7 @@ import { mean } from "../core/mean.ts";
 import { seedOf } from "../core/random.ts";
 import type { Group } from "../core/trajectory.ts";
 import type { Sampler } from "../engines/engine.ts";
+import { requireWorkingEnvironment } from "../findings/environment-faults.ts";
 import { applyRewards, type RewardedGroups } from "../rewards/compose.ts";
 import { rolloutTrees } from "../rollouts/branching/trees.ts";
 import { rolloutGroups } from "../rollouts/rollout.ts";
@@ -13,7 +14,6 @@ import { type Masked, withoutFailures } from "./masking.ts";
 import type { StepArguments } from "./step.ts";
 import { trainingTasks } from "./tasks.ts";
 import { settleTurnRewards } from "./turn-rewards.ts";
-import { requireWorkingEnvironment } from "./watch/environment-faults.ts";
 
 export interface Sampled {
   /** All that were played, in their order, with their rewards. */

@@ -2,6 +2,8 @@ import { join } from "node:path";
 import { needs } from "../algorithms/settings/questions.ts";
 import { RetrogradeError, RunError } from "../core/errors.ts";
 import type { Engine } from "../engines/engine.ts";
+import { stepWarnings } from "../findings/findings.ts";
+import { rememberedSteps } from "../findings/rule.ts";
 import { engineStateFolder, writeCheckpoint } from "../runs/checkpoints.ts";
 import { CreditWriter } from "../runs/credits.ts";
 import { checkpointSteps, readEvaluations, readMetrics, readProgress, readSummary } from "../runs/read.ts";
@@ -18,8 +20,7 @@ import { RunControl } from "./run-control.ts";
 import { type StepArguments, type StepResult, trainingStep } from "./step.ts";
 import { type LessonSource, openLessons } from "./supervised/lessons.ts";
 import { supervisedStep } from "./supervised/step.ts";
-import { rememberedSteps } from "./watch/rule.ts";
-import { announceWarnings, countWarnings, requireNoWarnings, stepWarnings } from "./watch/watch.ts";
+import { announceWarnings, countWarnings, requireNoWarnings } from "./warnings.ts";
 
 export interface TrainArguments extends Omit<StepArguments, "onEvent"> {
   /** From `createRun`, or from `reopenRun`, which takes it back to its newest checkpoint. */

@@ -246,14 +246,16 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
 function Notices({ run }: { readonly run: RunDetail }) {
   const { messages, control, row } = run;
   const { value, error } = useAsked<FindingList>(run.steps.length === 0 ? undefined : `${row.id}/${run.steps.length}`, () =>
-    ask("/api/run/watchers", { run: row.id }),
+    ask("/api/run/findings", { run: row.id }),
   );
   const rules = namedWarnings(run);
   // A named warning is a message too, which begins with the name and the place.
   const warnings = messages.filter(
     ({ level, message }) => level === "warning" && !rules.some(({ rule }) => message.startsWith(`${rule} (`)),
   );
-  const findings = value?.findings ?? [];
+  const known = new Set(rules.map(({ rule }) => rule));
+  // A step without any signal is a warning of its own.
+  const findings = (value?.findings ?? []).filter(({ rule }) => rule !== "little-signal" || !known.has("no-signal"));
   const problems = [...(error === undefined ? [] : [error]), ...(value?.problems ?? [])];
   if (rules.length + warnings.length + findings.length + control.length + problems.length === 0) return null;
   return (
@@ -261,11 +263,11 @@ function Notices({ run }: { readonly run: RunDetail }) {
       {problems.map((text) => (
         <Problem key={text} text={text} />
       ))}
-      {findings.map(({ watcher, message, hint, examples }) => (
-        <article key={watcher + message} class="notice watch">
-          <b>{message}</b>
+      {findings.map(({ rule, cause, next, examples }) => (
+        <article key={rule + cause} class="notice watch">
+          <b>{cause}</b>
           <p>
-            {hint}{" "}
+            {next}{" "}
             {examples.map((id, i) => (
               <a key={id} href={link(["run", row.id, "trajectory"], { id })}>
                 {i === 0 ? "See " : ""}

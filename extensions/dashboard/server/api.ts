@@ -1,4 +1,5 @@
 import type { StopReason } from "../../../src/core/trajectory.ts";
+import type { RunFinding } from "../../../src/findings/run-rules.ts";
 import type { BehaviourCount } from "../../../src/runs/behaviours.ts";
 import type { Comparison } from "../../../src/runs/compare.ts";
 import type { ControlRecord } from "../../../src/runs/control.ts";
@@ -8,7 +9,6 @@ import type { Live, RunMessage } from "../../../src/runs/live.ts";
 import type { Phrase } from "../../../src/runs/phrases.ts";
 import type { EvaluationRecord, StepRecord, Summary, TimingRecord } from "../../../src/runs/records.ts";
 import type { TreeNode } from "../../../src/runs/tree.ts";
-import type { Finding } from "../../../src/runs/watchers.ts";
 
 /** The messages between the dashboard's server and its page: types alone. */
 
@@ -199,8 +199,8 @@ export interface BehaviourSeries {
 }
 
 export interface FindingList {
-  readonly findings: readonly Finding[];
-  /** Damaged files, which the watchers could not read. */
+  readonly findings: readonly RunFinding[];
+  /** Damaged files, which the rules could not read. */
   readonly problems: readonly string[];
 }
 

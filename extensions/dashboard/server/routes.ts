@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { RunError } from "../../../src/core/errors.ts";
+import { episodeFindings, indexFindings } from "../../../src/findings/run-rules.ts";
 import { parseBody } from "../../../src/http/body.ts";
 import type { HttpRequest } from "../../../src/http/server.ts";
 import { behaviourSchema, countBehaviours, suggestedBehaviours } from "../../../src/runs/behaviours.ts";
@@ -8,7 +9,6 @@ import { controlRequestSchema, requestControl } from "../../../src/runs/control.
 import { differingSettings } from "../../../src/runs/differing-settings.ts";
 import type { IndexLine } from "../../../src/runs/index-file.ts";
 import { pushedPhrases } from "../../../src/runs/phrases.ts";
-import { watchIndex, watchStep } from "../../../src/runs/watchers.ts";
 import type { BehaviourSeries, ComparisonView, FindingList, PhraseList } from "./api.ts";
 import { NotFound } from "./http.ts";
 import type { Reports } from "./reports.ts";
@@ -55,7 +55,7 @@ export const routes: Readonly<Record<string, Answer>> = {
   "GET /api/run/tree": (api, query) =>
     treeView(runOf(api, query), parsed(count, required(query, "step")), query.get("group") ?? undefined),
   "GET /api/run/phrases": (api, query) => phraseList(runOf(api, query), parsed(count, required(query, "step"))),
-  "GET /api/run/watchers": (api, query) => findingList(runOf(api, query)),
+  "GET /api/run/findings": (api, query) => findingList(runOf(api, query)),
   "GET /api/run/behaviours/suggested": (api, query) => {
     const source = runOf(api, query);
     const last = source.index().findLast((line) => line.source === "train");
@@ -121,13 +121,13 @@ async function phraseList(source: RunSource, step: number): Promise<PhraseList> 
   return { step, ...pushedPhrases(source.all(line), credits, (ids) => texts.of(ids)) };
 }
 
-/** Returns what the watchers see in the whole run's index, and in the texts of its last step. */
+/** Returns what rules find in the whole run's index, and in the texts of its last step. */
 function findingList(source: RunSource): FindingList {
   const index = source.index();
   const last = index.findLast((line) => line.source === "train");
   const seen =
-    last === undefined ? { value: [], problems: [] } : readable([last], (line) => watchStep(line.step, source.all(line)));
-  return { findings: [...watchIndex(index), ...seen.value.flat()], problems: seen.problems };
+    last === undefined ? { value: [], problems: [] } : readable([last], (line) => episodeFindings(line.step, source.all(line)));
+  return { findings: [...indexFindings(index), ...seen.value.flat()], problems: seen.problems };
 }
 
 /** Returns what holds for each line whose file can be read, and what is wrong with the others: one damaged file hides no other. */

@@ -119,7 +119,7 @@ test("pages of studies and evaluations beside the runs are reports, and a link l
   rmSync(made, { recursive: true });
 });
 
-test("one damaged file of trajectories hides no other: searches, behaviours and watchers name it", async () => {
+test("one damaged file of trajectories hides no other: searches, behaviours and findings name it", async () => {
   const damaged = join(dirname(folder), "damaged");
   createRun(damaged, { seed: 1, steps: 9, algorithm: { kind: "grpo" }, environment: { name: "office" } });
   for (const step of [1, 2]) addStep(damaged, step, [trajectoryOf(`step-${step}/0/0`)]);
@@ -127,7 +127,7 @@ test("one damaged file of trajectories hides no other: searches, behaviours and 
   const named = [expect.stringContaining("step-000002.jsonl.gz")];
   const found = await ask("/api/run/trajectories?run=damaged&text=number");
   expect(found.json).toMatchObject({ total: 1, rows: [{ id: "step-1/0/0" }], problems: named });
-  expect((await ask("/api/run/watchers?run=damaged")).json).toMatchObject({ findings: [], problems: named });
+  expect((await ask("/api/run/findings?run=damaged")).json).toMatchObject({ findings: [], problems: named });
   const headers = { "content-type": "application/json", "x-retrograde": "1" };
   const body = JSON.stringify([{ name: "find", kind: "tool", tool: "find" }]);
   const counted = await ask("/api/run/behaviours?run=damaged", { method: "POST", headers, body });

@@ -79,7 +79,7 @@ test("a session, its prompt, its tools and its rewards", async () => {
     response.end(event("task_id", "t") + event("chunk", text.slice(0, 20)) + event("end", text.slice(20)));
   });
   const episode = await start(url);
-  expect(episode.messages).toEqual([{ role: "user", content: "RescoredLogprobs.\n[image/png, 4 characters: not shown]" }]);
+  expect(episode.messages).toEqual([{ role: "user", content: "Look.\n[image/png, 4 characters: not shown]" }]);
   expect(episode.tools).toMatchObject([{ name: "act", parameters: { type: "object", properties: {} } }]);
   expect(await act(episode, '{"a": 5.0}')).toEqual({ content: "seen", done: false });
   expect(await act(episode)).toEqual({ content: "seen", done: true });

@@ -1,6 +1,8 @@
 import type { Chat } from "../../chat/chat.ts";
 import type { Engine } from "../../engines/engine.ts";
 import type { Environment, Split } from "../../environments/environment.ts";
+import { requireWorkingEnvironment } from "../../findings/environment-faults.ts";
+import { evaluationWarnings } from "../../findings/findings.ts";
 import { tokenActor } from "../../rollouts/actors/token-actor.ts";
 import { readEpisodes, readEvaluation } from "../../runs/read.ts";
 import type { Decoding, Difference, Differences, EvaluationRecord, ScoreSummary, Summary } from "../../runs/records.ts";
@@ -8,8 +10,7 @@ import { writeEvaluation } from "../../runs/write.ts";
 import type { PairedComparison } from "../../statistics/paired.ts";
 import type { TrainingConfig } from "../config.ts";
 import { announceEpisodes, type OnEvent } from "../events.ts";
-import { requireWorkingEnvironment } from "../watch/environment-faults.ts";
-import { announceWarnings, evaluationWarnings, requireNoWarnings } from "../watch/watch.ts";
+import { announceWarnings, requireNoWarnings } from "../warnings.ts";
 import { compareOutcomes, outcomesOf } from "./compare.ts";
 import { type DecodingPlan, decodingPlans, evaluate } from "./evaluate.ts";
 

@@ -1,4 +1,4 @@
-import type { StopReason, Trajectory } from "../../core/trajectory.ts";
+import type { StopReason, Trajectory } from "../core/trajectory.ts";
 import { type EpisodeFacts, percentOf, type Rule } from "./rule.ts";
 
 /** Finds that the model never calls a tool although there are some. */

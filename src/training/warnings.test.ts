@@ -3,21 +3,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../../test/letters.ts";
-import { TableEngine } from "../../../test/table-engine.ts";
-import { ConfigError, EnvError, RunError } from "../../core/errors.ts";
-import type { Trajectory, Turn } from "../../core/trajectory.ts";
-import type { Environment } from "../../environments/environment.ts";
-import { oneMessage } from "../../environments/protocol.ts";
-import { checkpointSteps, readEvaluations, readMetrics, readSummary } from "../../runs/read.ts";
-import type { StepRecord } from "../../runs/records.ts";
-import { createRun } from "../../runs/write.ts";
-import { defineTool } from "../../tools/tool.ts";
-import { resolveConfig, type UserConfig } from "../config.ts";
-import type { TrainingEvent } from "../events.ts";
-import { train } from "../trainer.ts";
-import type { StepFacts } from "./rule.ts";
-import { evaluationWarnings, stepWarnings, warningNames } from "./watch.ts";
+import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../test/letters.ts";
+import { TableEngine } from "../../test/table-engine.ts";
+import { ConfigError, EnvError, RunError } from "../core/errors.ts";
+import type { Trajectory, Turn } from "../core/trajectory.ts";
+import type { Environment } from "../environments/environment.ts";
+import { oneMessage } from "../environments/protocol.ts";
+import { evaluationWarnings, stepWarnings, warningNames } from "../findings/findings.ts";
+import type { StepFacts } from "../findings/rule.ts";
+import { checkpointSteps, readEvaluations, readMetrics, readSummary } from "../runs/read.ts";
+import type { StepRecord } from "../runs/records.ts";
+import { createRun } from "../runs/write.ts";
+import { defineTool } from "../tools/tool.ts";
+import { resolveConfig, type UserConfig } from "./config.ts";
+import type { TrainingEvent } from "./events.ts";
+import { train } from "./trainer.ts";
 
 const small: UserConfig = {
   environment: "letters",
@@ -242,7 +242,7 @@ test("an evaluation after training does not warn of its start", () => {
 });
 
 test("docs/warnings.md explains every warning", () => {
-  const page = readFileSync(join(import.meta.dirname, "../../../docs/warnings.md"), "utf8");
+  const page = readFileSync(join(import.meta.dirname, "../../docs/warnings.md"), "utf8");
   for (const name of warningNames) expect(page, name).toContain(`\`${name}\``);
 });
 

@@ -1,6 +1,6 @@
-import { EnvError } from "../../core/errors.ts";
-import type { Group, Trajectory } from "../../core/trajectory.ts";
-import { failed } from "../../rewards/compose.ts";
+import { EnvError } from "../core/errors.ts";
+import type { Group, Trajectory } from "../core/trajectory.ts";
+import { failed } from "../rewards/compose.ts";
 import type { EpisodeFacts, Rule } from "./rule.ts";
 
 /** Finds episodes that the environment, its tasks or its reward broke. */

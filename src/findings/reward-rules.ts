@@ -1,6 +1,6 @@
-import { groupsWithoutSignal } from "../../algorithms/advantages/group-relative.ts";
-import { comparesWithinGroups } from "../../algorithms/settings/questions.ts";
-import { succeeded } from "../../core/trajectory.ts";
+import { groupsWithoutSignal } from "../algorithms/advantages/group-relative.ts";
+import { comparesWithinGroups } from "../algorithms/settings/questions.ts";
+import { succeeded } from "../core/trajectory.ts";
 import type { EpisodeFacts, Rule, StepFacts } from "./rule.ts";
 
 const constantSteps = 3;

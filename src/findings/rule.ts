@@ -1,6 +1,17 @@
-import type { Group, Trajectory } from "../../core/trajectory.ts";
-import type { StepRecord, Warning } from "../../runs/records.ts";
-import type { TrainingConfig } from "../config.ts";
+import type { AlgorithmConfig } from "../algorithms/settings/config.ts";
+import type { Group, Trajectory } from "../core/trajectory.ts";
+import type { StepRecord, Warning } from "../runs/records.ts";
+
+/** The settings of a run that rules read. */
+export interface FindingSettings {
+  readonly algorithm: AlgorithmConfig;
+  readonly rollout: {
+    readonly failures: "mask" | "punish";
+    readonly groupSize: number;
+    readonly maxTurns: number;
+    readonly maxTokens: number;
+  };
+}
 
 /** The facts that episodes show, of a step or of an evaluation. */
 export interface EpisodeFacts {
@@ -8,7 +19,7 @@ export interface EpisodeFacts {
   readonly trajectories: readonly Trajectory[];
   /** Names of the tools that the environment offers. */
   readonly tools: readonly string[];
-  readonly config: TrainingConfig;
+  readonly config: FindingSettings;
 }
 
 /** The facts that a step shows besides its episodes. */

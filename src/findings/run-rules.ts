@@ -1,32 +1,32 @@
 import { succeeded, type Trajectory } from "../core/trajectory.ts";
-import { writtenBy } from "./behaviours.ts";
-import { filterIndex } from "./filter.ts";
-import type { IndexLine } from "./index-file.ts";
+import { writtenBy } from "../runs/behaviours.ts";
+import { filterIndex } from "../runs/filter.ts";
+import type { IndexLine } from "../runs/index-file.ts";
 
-/** Something that a watcher noticed by itself. */
-export interface Finding {
-  readonly watcher: "repetition" | "lengths" | "unread-results" | "one-phrase" | "no-signal";
+/** A finding over recorded episodes. It names more than one example, and the step that it was found in. */
+export interface RunFinding {
+  readonly rule: "repetition" | "length-drift" | "unread-results" | "one-phrase" | "little-signal";
   readonly step: number;
-  readonly message: string;
+  readonly cause: string;
   /** Says what to do about it. */
-  readonly hint: string;
+  readonly next: string;
   /** Trajectories to look at. */
   readonly examples: readonly string[];
 }
 
-/** Looks at lengths and groups over the whole run: the index alone says enough. */
-export function watchIndex(lines: readonly IndexLine[]): Finding[] {
+/** Finds what lengths and groups show over the whole run. The index alone says enough. */
+export function indexFindings(lines: readonly IndexLine[]): RunFinding[] {
   const training = lines.filter(({ source }) => source === "train");
   return [...driftingLengths(training), ...groupsWithoutSignal(training)];
 }
 
-/** Looks at the texts of one step. */
-export function watchStep(step: number, trajectories: readonly Trajectory[]): Finding[] {
+/** Finds what the texts of one step show. */
+export function episodeFindings(step: number, trajectories: readonly Trajectory[]): RunFinding[] {
   return [...repetition(step, trajectories), ...unreadResults(step, trajectories), ...onePhrase(step, trajectories)];
 }
 
 /** Lengths of the last tenth of the steps beside those of the first. */
-function driftingLengths(training: readonly IndexLine[]): Finding[] {
+function driftingLengths(training: readonly IndexLine[]): RunFinding[] {
   const window = Math.max(3, Math.floor(training.length / 10));
   if (training.length < 2 * window) return [];
   const lengthOf = (lines: readonly IndexLine[]) => mean(lines.flatMap(({ tokens }) => tokens));
@@ -36,10 +36,10 @@ function driftingLengths(training: readonly IndexLine[]): Finding[] {
   const line = training[training.length - 1];
   return [
     {
-      watcher: "lengths",
+      rule: "length-drift",
       step: line.step,
-      message: `Episodes are ${factor > 1 ? `${factor.toFixed(1)} times as long` : `${(1 / factor).toFixed(1)} times shorter`} as at the start: ${last.toFixed(0)} sampled tokens instead of ${first.toFixed(0)}.`,
-      hint:
+      cause: `Episodes are ${factor > 1 ? `${factor.toFixed(1)} times as long` : `${(1 / factor).toFixed(1)} times shorter`} as at the start: ${last.toFixed(0)} sampled tokens instead of ${first.toFixed(0)}.`,
+      next:
         factor > 1
           ? "Read the longest ones: is it work, or filling? A penalty for length (overlong) and the algorithm's aggregation decide it."
           : "Read some: does the model skip steps, or has it learned a shorter way?",
@@ -55,7 +55,7 @@ function longest(line: IndexLine): string[] {
     .map((at) => line.id[at]);
 }
 
-function groupsWithoutSignal(training: readonly IndexLine[]): Finding[] {
+function groupsWithoutSignal(training: readonly IndexLine[]): RunFinding[] {
   const shares = training.slice(-5).map((line) => {
     const rewards = new Map<number, Set<number>>();
     for (let at = 0; at < line.id.length; at++) {
@@ -69,10 +69,10 @@ function groupsWithoutSignal(training: readonly IndexLine[]): Finding[] {
   const solved = mean(line.reward) > 0.5;
   return [
     {
-      watcher: "no-signal",
+      rule: "little-signal",
       step: line.step,
-      message: `${(100 * mean(shares)).toFixed(0)} % of the groups of the last ${shares.length} steps have equal rewards: they teach nothing.`,
-      hint: solved
+      cause: `${(100 * mean(shares)).toFixed(0)} % of the groups of the last ${shares.length} steps have equal rewards: they teach nothing.`,
+      next: solved
         ? "The tasks have become too easy. Harder ones, or dynamic sampling (algorithm.dynamicSampling), give a signal again."
         : "The tasks are too hard, or the reward is too coarse. Easier ones, partial rewards or larger groups give a signal.",
       examples: filterIndex([line], {})
@@ -85,17 +85,17 @@ function groupsWithoutSignal(training: readonly IndexLine[]): Finding[] {
 const [gram, repeats] = [4, 4];
 
 /** The same words again and again inside one message. */
-function repetition(step: number, trajectories: readonly Trajectory[]): Finding[] {
+function repetition(step: number, trajectories: readonly Trajectory[]): RunFinding[] {
   const loops = trajectories.filter(({ messages }) =>
     messages.some((message) => message.role === "assistant" && repeatsItself(message.content)),
   );
   if (loops.length < Math.max(2, 0.02 * trajectories.length)) return [];
   return [
     {
-      watcher: "repetition",
+      rule: "repetition",
       step,
-      message: `${loops.length} of ${trajectories.length} episodes have a message in which the same ${gram} words occur ${repeats} times or more.`,
-      hint: "Repetition that is rewarded grows. Read where it began; a reward part or a lower learning rate ends it.",
+      cause: `${loops.length} of ${trajectories.length} episodes have a message in which the same ${gram} words occur ${repeats} times or more.`,
+      next: "Repetition that is rewarded grows. Read where it began; a reward part or a lower learning rate ends it.",
       examples: loops.slice(0, 3).map(({ id }) => id),
     },
   ];
@@ -114,7 +114,7 @@ function repeatsItself(text: string): boolean {
 }
 
 /** Results of a tool of which nothing occurs in anything that the model writes afterwards. */
-function unreadResults(step: number, trajectories: readonly Trajectory[]): Finding[] {
+function unreadResults(step: number, trajectories: readonly Trajectory[]): RunFinding[] {
   const tools = new Map<string, { read: number; unread: number; examples: string[] }>();
   for (const trajectory of trajectories) {
     const { messages, id } = trajectory;
@@ -145,10 +145,10 @@ function unreadResults(step: number, trajectories: readonly Trajectory[]): Findi
       ? []
       : [
           {
-            watcher: "unread-results" as const,
+            rule: "unread-results" as const,
             step,
-            message: `Of ${read + unread} results of ${name}, ${unread} are never used: nothing of them occurs in a later message.`,
-            hint: "The model calls the tool out of habit, or the answer does not need it. Look at what the reward pays for.",
+            cause: `Of ${read + unread} results of ${name}, ${unread} are never used: nothing of them occurs in a later message.`,
+            next: "The model calls the tool out of habit, or the answer does not need it. Look at what the reward pays for.",
             examples,
           },
         ],
@@ -156,7 +156,7 @@ function unreadResults(step: number, trajectories: readonly Trajectory[]): Findi
 }
 
 /** Three words in nearly every success and in few failures: what a reward can be had for without the work. */
-function onePhrase(step: number, trajectories: readonly Trajectory[]): Finding[] {
+function onePhrase(step: number, trajectories: readonly Trajectory[]): RunFinding[] {
   const [wins, losses] = [trajectories.filter(succeeded), trajectories.filter((trajectory) => !succeeded(trajectory))];
   if (wins.length < 10 || losses.length < 10) return [];
   const share = (of: readonly ReadonlySet<string>[], phrase: string) => of.filter((set) => set.has(phrase)).length / of.length;
@@ -167,10 +167,10 @@ function onePhrase(step: number, trajectories: readonly Trajectory[]): Finding[]
   if (found === undefined) return [];
   return [
     {
-      watcher: "one-phrase",
+      rule: "one-phrase",
       step,
-      message: `“${found.phrase}” is in at least 95 % of the successes and in ${(100 * found.losing).toFixed(0)} % of the failures.`,
-      hint: "Does the reward pay for these words rather than for the work? Try the reward on an episode with the words alone.",
+      cause: `“${found.phrase}” is in at least 95 % of the successes and in ${(100 * found.losing).toFixed(0)} % of the failures.`,
+      next: "Does the reward pay for these words rather than for the work? Try the reward on an episode with the words alone.",
       examples: wins.slice(0, 3).map(({ id }) => id),
     },
   ];

@@ -1,4 +1,4 @@
-import type { StepRecord } from "../../runs/records.ts";
+import type { StepRecord } from "../runs/records.ts";
 import type { Rule, StepFacts } from "./rule.ts";
 
 const deadSteps = 3;
