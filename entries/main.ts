@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { endDespiteLeftovers } from "../src/terminal/leftovers.ts";
 import { main } from "./program.ts";
 
 // Whoever reads may stop (`| head`); a run goes on without.
@@ -7,3 +8,4 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 });
 
 process.exitCode = await main(process.argv.slice(2), process.stdout, process.stderr);
+endDespiteLeftovers((message) => process.stderr.write(message));

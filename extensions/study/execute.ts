@@ -1,5 +1,5 @@
 import { existsSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { EngineError } from "../../src/core/errors.ts";
 import { layout, runsFolder } from "../../src/runs/layout.ts";
 import { packageVersion, requireSameRun } from "../../src/runs/write.ts";
@@ -27,7 +27,7 @@ export async function executeRun(
   folder: string,
   { keep = false, ...options }: TrainOptions & { readonly keep?: boolean } = {},
 ): Promise<RunOutcome> {
-  const out = trainingFolder(study, key);
+  const [out, results] = [resolve(trainingFolder(study, key)), resolve(folder)]; // a tool may change the current folder
   const resume = existsSync(layout.run(out));
   const [below, above] = settingsOf(study, key);
   if (resume) requireSameRun(out, resolveConfig(below, { ...above, out }));
@@ -46,7 +46,7 @@ export async function executeRun(
     cpuSeconds: (user + system) / 1e6,
     ...(collapsed === undefined ? {} : { collapsed }),
   });
-  writeOutcome(folder, outcome);
+  writeOutcome(results, outcome);
   if (!keep) rmSync(out, { recursive: true, force: true });
   return outcome;
 }

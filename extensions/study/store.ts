@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { RunError } from "../../src/core/errors.ts";
 import { writeFileAtomic } from "../../src/runs/files.ts";
+import { sealed, unsealed } from "../../src/runs/seal.ts";
 import { type RunKey, type Study, settingsOf } from "./definition.ts";
 import { type RunOutcome, runOutcomeSchema } from "./outcome.ts";
 import { runId } from "./plan.ts";
@@ -35,7 +36,7 @@ export function readOutcomes(study: Study, folder: string): RunOutcome[] {
 function readOutcome(study: Study, path: string): RunOutcome {
   let outcome: RunOutcome;
   try {
-    outcome = runOutcomeSchema.parse(JSON.parse(readFileSync(path, "utf8")));
+    outcome = runOutcomeSchema.parse(unsealed(readFileSync(path, "utf8")));
   } catch (cause) {
     throw new RunError(path, "damaged", { expected: "the outcome of a run", hint: "Delete it to run it again.", cause });
   }
@@ -48,5 +49,5 @@ function readOutcome(study: Study, path: string): RunOutcome {
 }
 
 export function writeOutcome(folder: string, outcome: RunOutcome): void {
-  writeFileAtomic(studyLayout.outcome(folder, outcome), `${JSON.stringify(outcome)}\n`);
+  writeFileAtomic(studyLayout.outcome(folder, outcome), `${sealed(JSON.stringify(outcome))}\n`);
 }

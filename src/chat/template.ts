@@ -2,6 +2,7 @@ import { Template } from "@huggingface/jinja";
 import type { CallFormat } from "../actions/formats/format.ts";
 import { jsonText, markedArguments, unmarked } from "../actions/json.ts";
 import { ModelError, reasonOf } from "../core/errors.ts";
+import { host } from "../core/host.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import { parametersAsJsonSchema, type Tool } from "../tools/tool.ts";
 import { printAsPython, pythonFunctions } from "./python-text.ts";
@@ -37,9 +38,13 @@ export function compileTemplate(
   namedTokens: Readonly<Record<string, string>>,
   { style = "objects", format, variables = {}, quote = (text) => text }: TemplateOptions = {},
 ): Render {
-  const template = refusals("chat template", () => new Template(source.replaceAll("\r\n", "\n")));
+  const template = refusals("chat template", () => {
+    if (source.length > longestTemplate) throw new Error(`${source.length} characters, more than ${longestTemplate}`);
+    return new Template(source.replaceAll("\r\n", "\n"));
+  });
   const isLoop = isPlainLoop(template.parsed.body);
   printAsPython(template.parsed);
+  renameRange(template.parsed);
   const describedTools = new WeakMap<readonly Tool[], unknown>();
   const toolsForTemplate = (tools: readonly Tool[]): unknown => {
     const described = describedTools.get(tools) ?? quotedStrings(describeTools(tools), quote);
@@ -50,6 +55,7 @@ export function compileTemplate(
     refusals("what the chat template answered", () =>
       unmarked(
         template.render({
+          [rangeName]: boundedRange,
           ...namedTokens,
           ...variables,
           ...pythonFunctions,
@@ -191,9 +197,33 @@ function quotedStrings(value: unknown, quote: (text: string) => string): unknown
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, quotedStrings(inner, quote)]));
 }
 
+/** Templates of published models have up to 20,000 characters, and take milliseconds. */
+const longestTemplate = 2 ** 20;
+const longestRange = 100_000;
+const limitMs = 10_000;
+
+/** Jinja's own `range` makes a list of any length at once, which would fill the memory before any time is over. */
+function boundedRange(start: number, stop?: unknown, step?: unknown): number[] {
+  const [from, to] = typeof stop === "number" ? [start, stop] : [0, start];
+  const by = typeof step === "number" ? step : 1;
+  const length = Math.max(0, Math.ceil((to - from) / by));
+  if (!(length <= longestRange)) throw new Error(`range() of ${length} numbers, more than ${longestRange}`);
+  return Array.from({ length }, (_, i) => from + i * by);
+}
+
+const rangeName = "bounded_range";
+
+/** Lets a parsed template call `boundedRange`: its own name is taken by Jinja's. */
+function renameRange(node: unknown): void {
+  if (typeof node !== "object" || node === null) return;
+  if ("type" in node && node.type === "CallExpression" && "callee" in node && isIdentifier(node.callee, "range"))
+    node.callee = { ...(node.callee as object), value: rangeName };
+  for (const child of Object.values(node)) renameRange(child);
+}
+
 function refusals<T>(what: string, run: () => T): T {
   try {
-    return run();
+    return host.interruptAfter(limitMs, run);
   } catch (cause) {
     throw new ModelError(what, reasonOf(cause), {
       hint: "Compare the messages with the roles and the order that the model's chat template accepts.",

@@ -1,7 +1,11 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { readBounded } from "../files/bounded.ts";
 import { attempt, checked, makeTokenizer, type Tokenizer } from "./tokenizer.ts";
+
+/** The largest tokenizers, of 262,144 tokens, have 34 MB. */
+const largestFile = 50 * 2 ** 20;
 
 const endIdsSchema = z.looseObject({ eos_token_id: z.union([z.number(), z.array(z.number())]).nullish() });
 
@@ -39,5 +43,5 @@ function readJson<Schema extends z.ZodType>(schema: Schema, path: string, ifMiss
 }
 
 function readText(path: string): string {
-  return attempt(path, () => readFileSync(path, "utf8"));
+  return attempt(path, () => readBounded(path, largestFile).toString("utf8"));
 }

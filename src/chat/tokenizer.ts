@@ -49,13 +49,24 @@ const configSchema = z.looseObject({
   unk_token: namedTokenSchema.nullish(),
   chat_template: templateSchema.nullish(),
 });
-/** The largest vocabularies have 262,144 tokens. An id far beyond is damage, and a table up to it would fill the memory. */
-const tokenId = z
-  .int()
-  .min(0)
-  .lt(2 ** 24);
+/** The largest vocabularies have 262,144 tokens. An id far beyond is damage, and a table up to it would take memory and minutes. */
+const mostTokens = 2 ** 19;
+const tokenId = z.int().min(0).lt(mostTokens);
+/** One check instead of a schema of every entry, which would collect half a million issues. */
+const vocabulary = z
+  .custom<Record<string, number>>((value) => typeof value === "object" && value !== null && !Array.isArray(value))
+  .superRefine((vocab, { addIssue }) => {
+    const entries = Object.entries(vocab);
+    const wrong = entries.find(([, id]) => !tokenId.safeParse(id).success);
+    if (entries.length > mostTokens) addIssue(`${entries.length} tokens, more than ${mostTokens}`);
+    else if (wrong !== undefined)
+      addIssue({ code: "custom", path: [wrong[0]], message: `expected an id from 0 to ${mostTokens - 1}` });
+  });
 const tokenizerSchema = z.looseObject({
-  model: z.looseObject({ vocab: z.union([z.record(z.string(), tokenId), z.array(z.unknown())]) }),
+  model: z.looseObject({
+    vocab: z.union([vocabulary, z.array(z.unknown()).max(mostTokens)]),
+    merges: z.array(z.unknown()).max(mostTokens).optional(),
+  }),
   added_tokens: z.array(z.looseObject({ id: tokenId, content: z.string(), special: z.boolean().default(false) })).default([]),
   normalizer: z.unknown().default(null),
   pre_tokenizer: z.unknown().default(null),
@@ -100,7 +111,7 @@ export function makeTokenizer(files: TokenizerFiles, origin = "tokenizer"): Toke
     ((text: string) => (text === "" ? [] : hub.encode(text, { add_special_tokens: false }).ids));
 
   return {
-    size: Math.max(...texts.keys()) + 1,
+    size: [...texts.keys()].reduce((most, id) => Math.max(most, id), -1) + 1, // too many to be arguments of one call
     stopTokens,
     chatTemplate: files.chatTemplate ?? config.chat_template ?? undefined,
     namedTokens,

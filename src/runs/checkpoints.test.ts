@@ -54,8 +54,10 @@ test("where every checkpoint is damaged, nothing is thrown away", () => {
   expect(newest).toThrow(/checkpoints is "damaged \(engine\/weights\.bin has another checksum/);
 });
 
-test("checkpoints of a version before checksums are taken as they are", () => {
-  rmSync(join(layout.checkpoint(folder, 4), "checksums.json"));
-  flipBit(weights(4));
-  expect(newest()).toEqual({ step: 4, warnings: [] });
+test("a checkpoint is of the run.json that it was written under", async () => {
+  writeFileSync(layout.run(folder), '{"seed": 1}');
+  await writeCheckpoint(folder, { ...progress, step: 6 }, { saveState, dropState: async () => {} }, 1);
+  expect(newest()).toEqual({ step: 6, warnings: [] });
+  writeFileSync(layout.run(folder), '{"seed": 3}');
+  expect(newest).toThrow("written under another run.json");
 });

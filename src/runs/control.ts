@@ -5,8 +5,9 @@ import { z } from "zod";
 import { RunError, reasonOf } from "../core/errors.ts";
 import { appendLine, writeFileAtomic } from "./files.ts";
 import { layout } from "./layout.ts";
-import { finishedNames, readLines, readSummary } from "./read.ts";
-import { requireKnownVersion, schemaVersion, versionSchema } from "./schema.ts";
+import { finishedNames, readLines, readSummary, recordOf } from "./read.ts";
+import { schemaVersion, versionSchema } from "./schema.ts";
+import { sealed } from "./seal.ts";
 
 /** A request that a person makes of a run in progress. */
 export const controlRequestSchema = z.discriminatedUnion("action", [
@@ -37,7 +38,7 @@ export function requestControl(folder: string, request: ControlRequest): void {
   if (readSummary(folder) !== undefined)
     throw new RunError(folder, "finished", { expected: "a run that is being trained", hint: "Start a new run to change it." });
   const name = `${new Date().toISOString().replaceAll(/[:.]/g, "-")}-${randomUUID().slice(0, 8)}.json`;
-  writeFileAtomic(join(layout.requests(folder), name), `${JSON.stringify({ schema: schemaVersion, request })}\n`);
+  writeFileAtomic(join(layout.requests(folder), name), `${sealed(JSON.stringify({ schema: schemaVersion, request }))}\n`);
 }
 
 /**
@@ -59,7 +60,7 @@ export function takeRequests(folder: string, step: number, refused: (problem: st
 /** Records a request as of a step. */
 export function recordControl(folder: string, step: number, request: ControlRequest): void {
   const record: ControlRecord = { schema: schemaVersion, step, request, at: new Date().toISOString() };
-  appendLine(layout.control(folder), JSON.stringify(record));
+  appendLine(layout.control(folder), sealed(JSON.stringify(record)));
 }
 
 /** Reads what was changed so far, in order. */
@@ -78,9 +79,7 @@ export function learningRateAt(records: readonly ControlRecord[], step: number):
 function readRequest(path: string, refused: (problem: string) => void): ControlRequest | undefined {
   if (!existsSync(path)) return undefined;
   try {
-    const content: unknown = JSON.parse(readFileSync(path, "utf8"));
-    requireKnownVersion(path, content);
-    return z.object({ request: controlRequestSchema }).parse(content).request;
+    return recordOf(path, readFileSync(path, "utf8"), z.object({ request: controlRequestSchema })).request;
   } catch (error) {
     refused(`${path} is no request and was removed: ${reasonOf(error)}`);
     return undefined;

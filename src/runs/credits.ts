@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import { crc32 } from "node:zlib";
 import { parquetMetadata, parquetReadObjects } from "hyparquet";
 import { parquetWriteBuffer } from "hyparquet-writer";
 import { z } from "zod";
@@ -89,9 +90,33 @@ function turnRatioOf({ before, old }: TurnCredit): number {
 type Columns = Parameters<typeof parquetWriteBuffer>[0]["columnData"];
 
 function parquet(columnData: Columns): Uint8Array {
-  const kvMetadata = [{ key: "retrograde.schema", value: String(schemaVersion) }];
+  const kvMetadata = [
+    { key: "retrograde.schema", value: String(schemaVersion) },
+    { key: "retrograde.crc32", value: unknownChecksum },
+  ];
   const columns = columnData.map((column) => ({ ...column, nullable: false }));
-  return new Uint8Array(parquetWriteBuffer({ columnData: columns, kvMetadata, codec: "UNCOMPRESSED", statistics: false }));
+  const written = parquetWriteBuffer({ columnData: columns, kvMetadata, codec: "UNCOMPRESSED", statistics: false });
+  const bytes = Buffer.from(written);
+  bytes.write(hexOf(crc32(bytes)), bytes.lastIndexOf(unknownChecksum), "latin1");
+  return bytes;
+}
+
+/**
+ * Parquet's own checksums are of pages, which leaves the rest open. The file's CRC-32 is in its metadata: of the whole file, with this
+ * instead of it.
+ */
+const unknownChecksum = "00000000";
+
+function hexOf(checksum: number): string {
+  return checksum.toString(16).padStart(unknownChecksum.length, "0");
+}
+
+/** True if a file has the checksum that its metadata names. */
+function isAsWritten(bytes: Buffer, checksum: string): boolean {
+  const copy = Buffer.from(bytes);
+  const at = copy.lastIndexOf(checksum);
+  copy.write(unknownChecksum, at, "latin1");
+  return at >= 0 && hexOf(crc32(copy)) === checksum;
 }
 
 /** One visit of a turn, as it is read back. NaN where nothing was computed. */
@@ -168,7 +193,11 @@ async function readRows(path: string): Promise<Record<string, unknown>[]> {
     const bytes = readFileSync(path);
     const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
     const metadata = parquetMetadata(file);
-    const version = metadata.key_value_metadata?.find(({ key }) => key === "retrograde.schema")?.value;
+    const entry = (name: string) => metadata.key_value_metadata?.find(({ key }) => key === name)?.value;
+    const checksum = entry("retrograde.crc32");
+    if (checksum !== undefined && !isAsWritten(bytes, checksum))
+      throw new Error("it has another checksum than when it was written");
+    const version = entry("retrograde.schema");
     requireKnownVersion(path, { schema: version === undefined ? 1 : Number(version) });
     return await parquetReadObjects({ file, metadata });
   } catch (cause) {

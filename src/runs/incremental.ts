@@ -1,7 +1,6 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from "node:fs";
 import type { z } from "zod";
-import { damaged } from "./read.ts";
-import { requireKnownVersion } from "./schema.ts";
+import { damaged, recordOf } from "./read.ts";
 
 /**
  * Reads a file of JSON lines that grows: every call parses only what was added. A last line without its end is left for the next call. A
@@ -10,13 +9,16 @@ import { requireKnownVersion } from "./schema.ts";
 export class GrowingFile<Schema extends z.ZodType> {
   readonly #path: string;
   readonly #schema: Schema;
+  readonly #checksum: (line: number) => number | undefined;
   #read = 0;
   #inode = 0;
   #lines: z.output<Schema>[] = [];
 
-  constructor(path: string, schema: Schema) {
+  /** @param checksum of a line, counted from 0, where another file has it */
+  constructor(path: string, schema: Schema, checksum: (line: number) => number | undefined = () => undefined) {
     this.#path = path;
     this.#schema = schema;
+    this.#checksum = checksum;
   }
 
   /** @throws RunError where a line is damaged or of a newer version */
@@ -47,9 +49,8 @@ export class GrowingFile<Schema extends z.ZodType> {
     try {
       for (let from = 0; from < end; ) {
         const to = added.indexOf(10, from);
-        const content: unknown = JSON.parse(added.toString("utf8", from, to));
-        requireKnownVersion(this.#path, content);
-        this.#lines.push(this.#schema.parse(content));
+        const line = added.toString("utf8", from, to);
+        this.#lines.push(recordOf(this.#path, line, this.#schema, this.#checksum(this.#lines.length)));
         this.#read += to + 1 - from;
         from = to + 1;
       }

@@ -7,6 +7,7 @@ import { appendLine } from "./files.ts";
 import { layout } from "./layout.ts";
 import { readLines } from "./read.ts";
 import { schemaVersion, versionSchema } from "./schema.ts";
+import { sealed } from "./seal.ts";
 
 export const phases = ["evaluate", "rollout", "reward", "update", "checkpoint"] as const;
 
@@ -72,7 +73,14 @@ export function readLive(folder: string): Live | undefined {
 export function appendMessage(folder: string, message: Omit<RunMessage, "schema" | "at">): void {
   appendLine(
     layout.messages(folder),
-    JSON.stringify({ schema: schemaVersion, ...message, message: withoutSecrets(message.message), at: new Date().toISOString() }),
+    sealed(
+      JSON.stringify({
+        schema: schemaVersion,
+        ...message,
+        message: withoutSecrets(message.message),
+        at: new Date().toISOString(),
+      }),
+    ),
   );
 }
 

@@ -20,6 +20,7 @@ import {
   timingRecordSchema,
 } from "./records.ts";
 import { requireKnownVersion } from "./schema.ts";
+import { lostItsEnd, unsealed } from "./seal.ts";
 import { decodeTrajectories } from "./trajectory-file.ts";
 
 /** Folders of runs under a root, newest first. One whose `run.json` cannot be read is in `damaged`, and harms no other. */
@@ -54,7 +55,8 @@ export function readRun(folder: string): RunRecord {
 
 /** Steps that are done, in order. */
 export function readMetrics(folder: string): StepRecord[] {
-  return readLines(layout.metrics(folder), stepRecordSchema);
+  const timings = readTimings(folder);
+  return readLines(layout.metrics(folder), stepRecordSchema, (line) => timings[line]?.metricsCrc32);
 }
 
 export function readTimings(folder: string): TimingRecord[] {
@@ -132,27 +134,43 @@ function readTrajectoryFile(path: string): Trajectory[] {
 /** Reads a whole file of JSON. @throws RunError naming a damaged file */
 export function readJson<Schema extends z.ZodType>(path: string, schema: Schema): z.output<Schema> {
   try {
-    const content: unknown = JSON.parse(readFileSync(path, "utf8"));
-    requireKnownVersion(path, content);
-    return schema.parse(content);
+    return recordOf(path, readFileSync(path, "utf8"), schema);
   } catch (cause) {
     throw damaged(path, cause);
   }
 }
 
-/** Reads whole lines only: the last one is half written while a run is killed. @throws RunError naming a damaged file */
-export function readLines<Schema extends z.ZodType>(path: string, schema: Schema): z.output<Schema>[] {
+/**
+ * Reads whole lines only: the last one is half written while a run is killed.
+ * @param checksum of a line, counted from 0, where another file has it
+ * @throws RunError naming a damaged file
+ */
+export function readLines<Schema extends z.ZodType>(
+  path: string,
+  schema: Schema,
+  checksum: (line: number) => number | undefined = () => undefined,
+): z.output<Schema>[] {
   if (!existsSync(path)) return [];
-  const lines = readFileSync(path, "utf8").split("\n").slice(0, -1);
+  const lines = readFileSync(path, "utf8").split("\n");
+  const rest = lines.pop() ?? "";
+  if (lostItsEnd(rest)) throw damaged(path, "its last line lost its end");
   try {
-    return lines.map((line) => {
-      const content: unknown = JSON.parse(line);
-      requireKnownVersion(path, content);
-      return schema.parse(content);
-    });
+    return lines.map((line, at) => recordOf(path, line, schema, checksum(at)));
   } catch (cause) {
     throw damaged(path, cause);
   }
+}
+
+/** Parses a record. @throws Error or RunError if it is not as it was written, or of a newer version */
+export function recordOf<Schema extends z.ZodType>(
+  path: string,
+  text: string,
+  schema: Schema,
+  checksum?: number,
+): z.output<Schema> {
+  const content = unsealed(text, checksum);
+  requireKnownVersion(path, content);
+  return schema.parse(content);
 }
 
 /** The error of a file that cannot be read. */

@@ -61,6 +61,8 @@ export const timingRecordSchema = z.object({
   receivedMb: z.number().optional(),
   sharedTokens: z.number().optional(),
   rssMb: z.number(),
+  /** CRC-32 of the step's line in `metrics.jsonl`, which carries none itself: its bytes are those of every run with the seed. */
+  metricsCrc32: z.int().optional(),
 });
 export type TimingRecord = z.infer<typeof timingRecordSchema>;
 

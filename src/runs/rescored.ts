@@ -6,6 +6,7 @@ import { writeFileAtomic } from "./files.ts";
 import { layout } from "./layout.ts";
 import { finishedNames, readJson } from "./read.ts";
 import { schemaVersion, versionSchema } from "./schema.ts";
+import { sealed } from "./seal.ts";
 
 /** `rescored/since-000002/ID.json`: log-probs of an episode's action tokens under the weights after that step. */
 const rescoredSchema = z.object({
@@ -26,7 +27,7 @@ export interface RescoredLogprobs {
 export function writeRescored(folder: string, trajectory: TrajectoryId, { since, logprobs }: RescoredLogprobs): void {
   const path = layout.rescored(folder, since, trajectory);
   mkdirSync(dirname(path), { recursive: true });
-  writeFileAtomic(path, `${JSON.stringify({ schema: schemaVersion, trajectory, logprobs })}\n`);
+  writeFileAtomic(path, `${sealed(JSON.stringify({ schema: schemaVersion, trajectory, logprobs }))}\n`);
 }
 
 /** Reads what was rescored of an episode, the earliest weights first. @throws RunError where a file is damaged */

@@ -113,7 +113,7 @@ function views(root: string): string[] {
       "timings",
       files((folder) => [layout.timing(folder)]),
       (list) =>
-        `select ${run("")}, * exclude (filename) from read_json(${list}, filename = true, format = 'newline_delimited', union_by_name = true)`,
+        `select ${run("")}, * exclude (filename, crc32, "metricsCrc32") from read_json(${list}, filename = true, format = 'newline_delimited', union_by_name = true)`,
     ),
     ...view(
       "evaluations",

@@ -25,6 +25,7 @@ import { layout } from "./layout.ts";
 import { appendMessage, readLive, readMessages, writeLive } from "./live.ts";
 import { readMetrics, readRun, readTrajectories } from "./read.ts";
 import { type EvaluationRecord, stepRecordSchema } from "./records.ts";
+import { sealed } from "./seal.ts";
 import { addStep, newRun, trajectoryOf } from "./store.fixture.ts";
 import { createRun, reopenRun, writeEvaluation } from "./write.ts";
 
@@ -207,7 +208,7 @@ test.runIf(process.platform === "linux" && process.getuid?.() === 0)(
 test("what a newer version wrote is refused by both versions' names, not half understood", () => {
   const folder = twoSteps();
   const record = JSON.parse(readFileSync(layout.run(folder), "utf8"));
-  writeFileSync(layout.run(folder), JSON.stringify({ ...record, schema: 99, config: "of another shape" }));
+  writeFileSync(layout.run(folder), sealed(JSON.stringify({ ...record, schema: 99, config: "of another shape" })));
   expect(() => readRun(folder)).toThrow(/schema version 99.*up to 2.*Update/s);
   appendFileSync(layout.index(folder), '{"schema":99}\n');
   expect(() => readIndex(folder)).toThrow(/index\.jsonl/);

@@ -1,7 +1,9 @@
 import { copyFileSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { checksumsName, damageOf, writeChecksums } from "./checksums.ts";
 import { writeFolderAtomic } from "./files.ts";
 import { layout } from "./layout.ts";
+import { damaged } from "./read.ts";
 
 /** Files of a model folder that say how its ids are read as text. */
 const names = ["tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "chat_template.json", "generation_config.json"];
@@ -12,10 +14,26 @@ export async function keepTokenizer(folder: string, modelFolder: string): Promis
   await writeFolderAtomic(layout.tokenizer(folder), async (into) => {
     mkdirSync(into, { recursive: true });
     for (const name of names) if (existsSync(join(modelFolder, name))) copyFileSync(join(modelFolder, name), join(into, name));
+    writeChecksums(into);
   });
 }
 
-/** Returns the folder with a run's tokenizer. Undefined where it has none, as an unfinished run of version 0.1. */
+/** True if ids of a run can be read as text. */
+export function hasTokenizer(folder: string): boolean {
+  return foldersOf(folder).length > 0;
+}
+
+/**
+ * Returns the folder with a run's tokenizer. Undefined where it has none, as an unfinished run of version 0.1.
+ * @throws RunError if it is not as it was written
+ */
 export function tokenizerFolder(folder: string): string | undefined {
-  return [layout.tokenizer(folder), layout.model(folder)].find((path) => existsSync(join(path, "tokenizer.json")));
+  const [path] = foldersOf(folder);
+  const damage = path !== undefined && existsSync(join(path, checksumsName)) ? damageOf(path) : undefined;
+  if (damage !== undefined) throw damaged(path, damage);
+  return path;
+}
+
+function foldersOf(folder: string): string[] {
+  return [layout.tokenizer(folder), layout.model(folder)].filter((path) => existsSync(join(path, "tokenizer.json")));
 }

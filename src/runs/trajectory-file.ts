@@ -1,9 +1,11 @@
-import { gunzipSync, gzipSync } from "node:zlib";
+import { gzipSync } from "node:zlib";
 import { z } from "zod";
 import { Context, commonPrefix } from "../core/context.ts";
 import type { Message } from "../core/messages.ts";
 import { stopReasons, type Trajectory, type Turn, toolFailureKinds } from "../core/trajectory.ts";
+import { gunzipBounded } from "../files/bounded.ts";
 import { requireKnownVersion, schemaVersion } from "./schema.ts";
+import { unsealed } from "./seal.ts";
 
 const ids = z.array(z.int().min(0));
 
@@ -80,13 +82,13 @@ export function encodeTrajectory(trajectory: Trajectory): string {
 
 /** Returns what `encodeTrajectories` wrote, id for id. */
 export function decodeTrajectories(bytes: Uint8Array): Trajectory[] {
-  const lines = gunzipSync(bytes).toString("utf8").split("\n").slice(0, -1);
+  const lines = gunzipBounded(bytes).toString("utf8").split("\n").slice(0, -1);
   return lines.map(decodeTrajectory);
 }
 
 /** Reads one line of a file of trajectories. */
 export function decodeTrajectory(line: string): Trajectory {
-  const content: unknown = JSON.parse(line);
+  const content = unsealed(line);
   requireKnownVersion("a trajectory", content);
   return restored(storedTrajectorySchema.parse(content));
 }

@@ -1,16 +1,21 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import { crc32 } from "node:zlib";
 import { RunError } from "../core/errors.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { isUnfinished } from "../files/atomic.ts";
 import { packageFolder } from "../files/package-folder.ts";
 import { newestWhole } from "./checkpoints.ts";
+import { writeChecksums } from "./checksums.ts";
+import { readControl } from "./control.ts";
 import { appendLine, writeFileAtomic, writeFolderAtomic } from "./files.ts";
-import { indexLine, readIndexLines } from "./index-file.ts";
+import { type IndexLine, indexLine, readIndexLines } from "./index-file.ts";
 import { layout, stepOf } from "./layout.ts";
+import { readMessages } from "./live.ts";
 import { finishedNames, readMetrics, readRun, readTimings } from "./read.ts";
 import type { EvaluationRecord, RunRecord, StepRecord, Summary, TimingRecord } from "./records.ts";
 import { schemaVersion } from "./schema.ts";
+import { sealed } from "./seal.ts";
 import { encodeTrajectories } from "./trajectory-file.ts";
 
 /** Settings that may change from one process of a run to the next: they move no number. */
@@ -86,9 +91,20 @@ export function reopenRun(
 ): number {
   requireSameRun(folder, config, recorded);
   const step = newestWhole(folder, warn);
-  keepLines(layout.metrics(folder), readMetrics(folder), step);
-  keepLines(layout.timing(folder), readTimings(folder), step);
-  keepLines(layout.index(folder), readIndexLines(folder), step);
+  const ofSteps = (record: { readonly step: number }) => record.step <= step;
+  const [metrics, timings] = [readMetrics(folder), readTimings(folder)];
+  for (const [path, records] of [
+    [layout.metrics(folder), metrics],
+    [layout.timing(folder), timings],
+  ] as const) {
+    requireSteps(path, records, step);
+    keepLines(path, records, ofSteps);
+  }
+  // The line of an evaluation is written before its record: where a kill came between, the evaluation is played again.
+  keepLines(layout.index(folder), readIndexLines(folder), (line) => ofSteps(line) && isRecorded(folder, line));
+  // Of these nothing is computed again, but the next line must not continue half of one.
+  keepLines(layout.control(folder), readControl(folder), () => true);
+  keepLines(layout.messages(folder), readMessages(folder), () => true);
   for (const parent of [
     layout.trajectoryFolder(folder),
     layout.evaluationFolder(folder),
@@ -108,9 +124,10 @@ export function writeStep(folder: string, record: StepRecord, timing: TimingReco
   const file = layout.trajectories(folder, record.step);
   writeFileAtomic(file, encoded.bytes);
   const of = { file: nameIn(folder, file), source: "train", step: record.step } as const;
-  appendLine(layout.index(folder), JSON.stringify(indexLine(of, trajectories, encoded.offsets)));
-  appendLine(layout.metrics(folder), JSON.stringify(record));
-  appendLine(layout.timing(folder), JSON.stringify(timing));
+  appendLine(layout.index(folder), sealed(JSON.stringify(indexLine(of, trajectories, encoded.offsets))));
+  const line = JSON.stringify(record);
+  appendLine(layout.metrics(folder), line);
+  appendLine(layout.timing(folder), sealed(JSON.stringify({ ...timing, metricsCrc32: crc32(line) })));
 }
 
 /** The record goes last: where it is, the episodes are. */
@@ -125,13 +142,16 @@ export function writeEvaluation(folder: string, record: EvaluationRecord, trajec
     decoding: record.decoding,
     step: record.step,
   };
-  appendLine(layout.index(folder), JSON.stringify(indexLine(of, trajectories, encoded.offsets)));
+  appendLine(layout.index(folder), sealed(JSON.stringify(indexLine(of, trajectories, encoded.offsets))));
   writeFileAtomic(layout.evaluation(folder, record), json({ schema: schemaVersion, ...record }));
 }
 
 /** The end of a run: the trained model, then the summary. */
 export async function finishRun(folder: string, summary: Summary, saveModel: (folder: string) => Promise<void>): Promise<void> {
-  await writeFolderAtomic(layout.model(folder), saveModel);
+  await writeFolderAtomic(layout.model(folder), async (into) => {
+    await saveModel(into);
+    writeChecksums(into);
+  });
   writeFileAtomic(layout.summary(folder), json({ schema: schemaVersion, ...summary }));
 }
 
@@ -199,10 +219,25 @@ function firstDifference(recorded: unknown, wanted: unknown, path: readonly stri
   return undefined;
 }
 
-function keepLines(path: string, records: readonly { readonly step: number }[], upTo: number): void {
+/** Writes those lines of a file again that are kept, byte for byte. @param records of all its lines, in order */
+function keepLines<Record>(path: string, records: readonly Record[], keep: (record: Record) => boolean): void {
   if (!existsSync(path)) return;
-  const kept = records.filter(({ step }) => step <= upTo);
-  writeFileAtomic(path, kept.map((record) => `${JSON.stringify(record)}\n`).join(""));
+  const lines = readFileSync(path, "utf8").split("\n");
+  writeFileAtomic(path, records.map((record, at) => (keep(record) ? `${lines[at]}\n` : "")).join(""));
+}
+
+/** @throws RunError where a line of a step that is done is missing */
+function requireSteps(path: string, records: readonly { readonly step: number }[], done: number): void {
+  const missing = Array.from({ length: done }, (_, at) => at + 1).find((step, at) => records[at]?.step !== step);
+  if (missing === undefined) return;
+  throw new RunError(path, `without the line of step ${missing}`, {
+    expected: `a line for each of the ${done} steps up to the newest checkpoint`,
+    hint: "The file was damaged. Restore it, or start a new run with --out.",
+  });
+}
+
+function isRecorded(folder: string, { source, step, split = "", decoding = "sampled" }: IndexLine): boolean {
+  return source === "train" || existsSync(layout.evaluation(folder, { when: source, step, split, decoding }));
 }
 
 export function packageVersion(): string {
@@ -216,5 +251,5 @@ function nameIn(folder: string, path: string): string {
 }
 
 function json(value: unknown): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
+  return `${sealed(JSON.stringify(value, null, 2))}\n`;
 }

@@ -6,7 +6,7 @@ import { type Chat, makeChat } from "../chat/chat.ts";
 import type { ChatSettings } from "../chat/settings.ts";
 import { checkVocabulary, type Tokenizer } from "../chat/tokenizer.ts";
 import { loadTokenizer } from "../chat/tokenizer-folder.ts";
-import { ConfigError } from "../core/errors.ts";
+import { ConfigError, ModelError } from "../core/errors.ts";
 import type { Engine } from "../engines/engine.ts";
 import { availableMemory } from "../engines/local/machine/memory-available.ts";
 import { type MemoryUse, requireMemory } from "../engines/local/memory.ts";
@@ -19,6 +19,7 @@ import { packageFolder } from "../files/package-folder.ts";
 import { fetchFiles } from "../hub/dataset.ts";
 import { fetchModel, type HubEvent } from "../hub/model.ts";
 import { formatHubName, type HubName, parseHubName } from "../hub/name.ts";
+import { checksumsName, damageOf } from "../runs/checksums.ts";
 import { layout } from "../runs/layout.ts";
 import { readRun } from "../runs/read.ts";
 import type { TrainingConfig } from "../training/config.ts";
@@ -138,7 +139,7 @@ export function findModel({ model, environment: { name }, engine }: ModelChoice)
  */
 export async function modelFolder(choice: ModelChoice, onDownload?: (event: HubEvent) => void, use?: MemoryUse): Promise<string> {
   const source = findModel(choice);
-  if ("folder" in source) return source.folder;
+  if ("folder" in source) return asWritten(source.folder);
   if ("gguf" in source) return ggufFolder(source.gguf);
   if (source.file !== undefined) {
     const { files } = await fetchFiles(
@@ -155,6 +156,16 @@ export async function modelFolder(choice: ModelChoice, onDownload?: (event: HubE
   };
   const weights = choice.engine === undefined || computesHere(choice.engine);
   return fetchModel(source.hub, { onEvent: onDownload, ...(weights ? { inspect } : { weights }) });
+}
+
+/** @throws ModelError if a model that a run trained is not as it was written */
+function asWritten(folder: string): string {
+  const damage = existsSync(join(folder, checksumsName)) ? damageOf(folder) : undefined;
+  if (damage === undefined) return folder;
+  throw new ModelError(folder, `damaged (${damage})`, {
+    expected: "a model as its run wrote it",
+    hint: `Copy it again from its source. If you changed it yourself, delete its ${checksumsName}.`,
+  });
 }
 
 /** The chat side of a model: tokenizer and template. It needs none of the weights. */

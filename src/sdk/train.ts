@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { RunError } from "../core/errors.ts";
 import type { Environment } from "../environments/environment.ts";
 import { whileOpen } from "../environments/lifetime.ts";
@@ -15,6 +16,7 @@ import { keepTokenizer } from "../runs/tokenizer-files.ts";
 import { createRun, newRunFolder, removeIfEmpty, reopenRun, requireFree, requireSameRun } from "../runs/write.ts";
 import { showProgress } from "../terminal/display.ts";
 import { listenForInterrupt } from "../terminal/interrupt.ts";
+import { shownPath } from "../terminal/invocation.ts";
 import { createScreen } from "../terminal/screen.ts";
 import { checkBranching } from "../training/branching.ts";
 import { requireCapabilities } from "../training/capabilities.ts";
@@ -45,6 +47,7 @@ export interface RunPlan {
   readonly environment: Environment;
   /** The parts that the reward is made of; none where it is the environment's. */
   readonly rewards: readonly RewardPart[];
+  /** Absolute: a tool may change the current folder. */
   readonly folder: string;
   readonly modelFolder: string;
   readonly resume: boolean;
@@ -61,7 +64,7 @@ export interface RunPlan {
 export async function planRun(user: UserConfig = {}, options: PlanOptions = {}): Promise<RunPlan> {
   const { flags = {}, resume = false, replay, onDownload } = options;
   if (resume) {
-    const folder = flags.out ?? user.out ?? newestUnfinished();
+    const folder = resolve(flags.out ?? user.out ?? newestUnfinished());
     const recorded = recordedConfig(folder);
     const config = resolveConfig(recorded, flags);
     requireSameRun(folder, config, recorded);
@@ -73,7 +76,7 @@ export async function planRun(user: UserConfig = {}, options: PlanOptions = {}):
   const { algorithm, out } = plan.config;
   if (out !== undefined) requireFree(out);
   const replayed = replay === undefined ? [] : readControl(replay).filter(({ request }) => request.action === "learning-rate");
-  const folder = out ?? newRunFolder(runsFolder, `${plan.environment.name}-${algorithm.kind}`);
+  const folder = resolve(out ?? newRunFolder(runsFolder, `${plan.environment.name}-${algorithm.kind}`));
   try {
     const rewards = rewardsOf(plan.config, user, folder);
     const found = await modelFolder(plan.config, onDownload, trainingUse(plan.config));
@@ -151,6 +154,7 @@ export interface CodeOptions extends PlanOptions, TrainOptions {
 }
 
 export interface TrainedRun {
+  /** Absolute. */
   readonly folder: string;
   readonly summary: Summary;
 }
@@ -167,7 +171,7 @@ export async function train(user: UserConfig = {}, options: CodeOptions = {}): P
   const screen = createScreen(print ? process.stdout : { write: () => true });
   const interrupt = interruptible && options.signal === undefined ? listenForInterrupt(() => screen.clear()) : undefined;
   screen.line(openingLine(plan));
-  screen.line(`Run: ${plan.folder}`);
+  screen.line(`Run: ${shownPath(plan.folder)}`);
   const display = showProgress(screen, episodesPerStep(plan.config));
   try {
     const tell = (event: TrainingEvent) => {

@@ -1,6 +1,6 @@
 import type { TrainingEvent } from "../training/events.ts";
 import { count, duration, plural } from "./format.ts";
-import { commandPrefix, quoted } from "./invocation.ts";
+import { commandPrefix, quoted, shownPath } from "./invocation.ts";
 import {
   advance,
   evaluationLine,
@@ -74,7 +74,9 @@ function eventLines(event: TrainingEvent, folder: string, { live, paint, width }
     case "warning": {
       const example = event.warning?.example;
       const read =
-        example === undefined ? [] : [`  ${commandPrefix()} runs show ${quoted(folder)} --trajectory ${quoted(example)}`];
+        example === undefined
+          ? []
+          : [`  ${commandPrefix()} runs show ${quoted(shownPath(folder))} --trajectory ${quoted(example)}`];
       return [...wrap(`warning: ${event.message}`, width), ...read].map((line) => paint.yellow(line));
     }
     default:

@@ -1,8 +1,11 @@
 import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, isAbsolute, join, relative } from "node:path";
 
-/** How this program was called, for commands that a person can copy: "npx retrograde", or npm's way in a clone. @param folder the current one */
-export function commandPrefix(env: NodeJS.ProcessEnv = process.env, folder = process.cwd()): string {
+/** The folder that the program was started in: a tool may change the current one. */
+const startedIn = process.cwd();
+
+/** How this program was called, for commands that a person can copy: "npx retrograde", or npm's way in a clone. @param folder where it is called */
+export function commandPrefix(env: NodeJS.ProcessEnv = process.env, folder = startedIn): string {
   const script = env.npm_lifecycle_event;
   if (script === "start" || script === "retrograde") return "npm run -s retrograde --";
   if (isInstalledFor(folder)) return "npx retrograde";
@@ -14,6 +17,12 @@ export function commandPrefix(env: NodeJS.ProcessEnv = process.env, folder = pro
 function isInstalledFor(folder: string): boolean {
   if (existsSync(join(folder, "node_modules/.bin/retrograde"))) return true;
   return folder !== dirname(folder) && isInstalledFor(dirname(folder));
+}
+
+/** A path as people read it: from the folder that the program was started in, if it is below that. */
+export function shownPath(path: string): string {
+  const below = relative(startedIn, path);
+  return below === "" || below.startsWith("..") || isAbsolute(below) ? path : below;
 }
 
 /** A path as it must be written in a command that a person copies. */

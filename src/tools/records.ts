@@ -1,8 +1,10 @@
-import { readFileSync } from "node:fs";
-import { gunzipSync } from "node:zlib";
 import { parquetMetadata, parquetReadObjects, parquetSchema } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
-import { ToolError } from "../core/errors.ts";
+import { reasonOf, ToolError } from "../core/errors.ts";
+import { gunzipBounded, readBounded } from "../files/bounded.ts";
+
+/** They are read whole. */
+const largestFile = 2 ** 31;
 
 /** A record of a file, and where it stands there: for messages. */
 export interface FileRecord {
@@ -28,9 +30,9 @@ export interface RecordFile {
 export function openRecords(path: string, only?: readonly string[]): RecordFile {
   const expected = "a .jsonl, .jsonl.gz or .parquet file";
   if (!/\.(jsonl|jsonl\.gz|parquet)$/.test(path)) throw new ToolError("data file", path, { expected });
-  const bytes = attempt(path, expected, () => readFileSync(path));
+  const bytes = attempt(path, expected, () => readBounded(path, largestFile));
   if (path.endsWith(".parquet")) return parquetFile(path, bytes, only);
-  const text = attempt(path, "a gzipped file", () => (path.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString("utf8"));
+  const text = attempt(path, "a gzipped file", () => (path.endsWith(".gz") ? gunzipBounded(bytes) : bytes).toString("utf8"));
   const records = text.split("\n").flatMap((line, index) => {
     const where = `${path}:${index + 1}`;
     return line.trim() === "" ? [] : [{ where, value: attempt(where, "a JSON object", (): unknown => JSON.parse(line)) }];
@@ -61,6 +63,6 @@ function attempt<T>(where: string, expected: string, make: () => T): T {
   try {
     return make();
   } catch (cause) {
-    throw new ToolError("data file", where, { expected, cause });
+    throw new ToolError("data file", where, { expected, hint: reasonOf(cause), cause });
   }
 }

@@ -6,6 +6,7 @@ import { createJiti } from "jiti";
 import { z } from "zod";
 import { ConfigError, RetrogradeError } from "../core/errors.ts";
 import { parseSettings } from "../core/settings.ts";
+import { requireFile } from "../files/bounded.ts";
 import type { UserConfig } from "./config.ts";
 
 /** Looked for in the current folder, in this order. */
@@ -58,9 +59,12 @@ const self = fileURLToPath(new URL(`../../entries/index${extname(fileURLToPath(i
 /** The same copy of zod as here, so that the schemas of its tools are known as schemas. */
 const zod = createRequire(import.meta.url).resolve("zod");
 
+const largestModule = 64 * 2 ** 20;
+
 /** Loads a module of the user's, in TypeScript or not. @throws ConfigError where it does not load */
 export async function loadModule(file: string, defaultExport = true): Promise<unknown> {
   try {
+    requireFile(file, largestModule); // a pipe would be read for ever
     return await createJiti(import.meta.url, { alias: { "retrograde-rl": self, zod } }).import(
       file,
       defaultExport ? { default: true } : {},

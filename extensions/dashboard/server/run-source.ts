@@ -19,7 +19,7 @@ import {
   timingRecordSchema,
 } from "../../../src/runs/records.ts";
 import { type RescoredLogprobs, readRescored } from "../../../src/runs/rescored.ts";
-import { tokenizerFolder } from "../../../src/runs/tokenizer-files.ts";
+import { hasTokenizer, tokenizerFolder } from "../../../src/runs/tokenizer-files.ts";
 import { TokenTexts } from "./token-texts.ts";
 
 /** A run's folder as the dashboard reads it: what grows is read from where the last look ended. It never writes. */
@@ -41,8 +41,9 @@ export class RunSource {
     this.id = id;
     this.folder = folder;
     this.record = readRun(folder);
-    this.#metrics = new GrowingFile(layout.metrics(folder), stepRecordSchema);
     this.#timings = new GrowingFile(layout.timing(folder), timingRecordSchema);
+    const checksums = (line: number) => this.#timings.lines()[line]?.metricsCrc32;
+    this.#metrics = new GrowingFile(layout.metrics(folder), stepRecordSchema, checksums);
     this.#messages = new GrowingFile(layout.messages(folder), runMessageSchema);
     this.#control = new GrowingFile(layout.control(folder), controlRecordSchema);
     this.#index = new GrowingFile(layout.index(folder), indexLineSchema);
@@ -127,7 +128,7 @@ export class RunSource {
   }
 
   hasText(): boolean {
-    return tokenizerFolder(this.folder) !== undefined;
+    return hasTokenizer(this.folder);
   }
 
   /** Text of tokens; their numbers where the run has no tokenizer. */

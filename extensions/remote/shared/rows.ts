@@ -1,8 +1,10 @@
-import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { ConfigError } from "../../../src/core/errors.ts";
+import { readBounded } from "../../../src/files/bounded.ts";
 
 export type Row = Readonly<Record<string, unknown>>;
+/** JavaScript has no longer texts. */
+const largestFile = 512 * 2 ** 20;
 const rowSchema = z.record(z.string(), z.unknown());
 
 /**
@@ -16,7 +18,7 @@ export function readRows(files: Readonly<Record<string, string>>): ReadonlyMap<s
 function readFile(file: string, setting: string): Row[] {
   let text: string;
   try {
-    text = readFileSync(file, "utf8");
+    text = readBounded(file, largestFile).toString("utf8");
   } catch (cause) {
     throw new ConfigError(setting, file, {
       expected: "a file of tasks in JSONL",

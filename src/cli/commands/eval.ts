@@ -1,4 +1,5 @@
 import { rmSync } from "node:fs";
+import { resolve } from "node:path";
 import { CompletionError } from "../../completions/errors.ts";
 import { ConfigError, RunError } from "../../core/errors.ts";
 import { sampledTokens, type Trajectory } from "../../core/trajectory.ts";
@@ -11,7 +12,7 @@ import { findPlayer } from "../../sdk/player.ts";
 import { environmentOf, resolvePlayed } from "../../sdk/run-environment.ts";
 import { plural } from "../../terminal/format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../../terminal/interrupt.ts";
-import { commandPrefix, quoted } from "../../terminal/invocation.ts";
+import { commandPrefix, quoted, shownPath } from "../../terminal/invocation.ts";
 import { advance, nothingYet, statusLine } from "../../terminal/progress.ts";
 import type { Screen } from "../../terminal/screen.ts";
 import type { TrainingConfig, UserConfig } from "../../training/config.ts";
@@ -104,7 +105,7 @@ export async function measure(
     return await inWorld(async (signal) => {
       const tasks = await evaluationTasks(environment, split, wanted);
       const asked = askedOf(config, player.identity, tasks);
-      const folder = folderOf(config, asked.model, resume);
+      const folder = resolve(folderOf(config, asked.model, resume));
       lock = lockRun(folder);
       const begun = openEvaluation(folder, asked, resume);
       const { actor, notices, dispose } = await player.open(environment).catch((error: unknown) => {
@@ -153,8 +154,8 @@ export async function measure(
           screen.clear();
           if (signal.aborted && !interrupt.signal.aborted) throw signal.reason;
           if (interrupt.signal.aborted) {
-            screen.line(`Interrupted. Episodes that have ended are kept in ${folder}`);
-            screen.line(`Continue: the same command with --resume --out ${quoted(folder)}`);
+            screen.line(`Interrupted. Episodes that have ended are kept in ${shownPath(folder)}`);
+            screen.line(`Continue: the same command with --resume --out ${quoted(shownPath(folder))}`);
             return undefined;
           }
           results.push(judged === undefined ? result : { ...result, record: { ...result.record, judged } });
@@ -184,7 +185,7 @@ function continuable(error: unknown, folder: string): unknown {
   const { subject, value, expected, hint, failure } = error;
   return new CompletionError(subject, value, failure, {
     expected,
-    hint: `${hint ?? ""} What is done is kept: the same command with --resume --out ${quoted(folder)} continues.`.trim(),
+    hint: `${hint ?? ""} What is done is kept: the same command with --resume --out ${quoted(shownPath(folder))} continues.`.trim(),
     cause: error,
   });
 }
@@ -221,6 +222,6 @@ function showEvaluation({ folder, report, trajectories }: Measured, screen: Scre
     for (const line of episodeLines(failed, paint, width, { maxLines: 24 })) screen.line(line);
   }
   screen.line();
-  screen.line(`${folder}: report.md, report.json, and every episode`);
-  screen.line(`Compare: ${commandPrefix()} eval --compare ${quoted(folder)} OTHER`);
+  screen.line(`${shownPath(folder)}: report.md, report.json, and every episode`);
+  screen.line(`Compare: ${commandPrefix()} eval --compare ${quoted(shownPath(folder))} OTHER`);
 }

@@ -6,7 +6,7 @@ import { episodesPerStep, openingLine, planRun, type RunPlan, runPlan } from "..
 import { showProgress } from "../../terminal/display.ts";
 import { plural } from "../../terminal/format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../../terminal/interrupt.ts";
-import { commandPrefix, quoted } from "../../terminal/invocation.ts";
+import { commandPrefix, quoted, shownPath } from "../../terminal/invocation.ts";
 import { openBrowser } from "../../terminal/open-browser.ts";
 import type { Screen } from "../../terminal/screen.ts";
 import { wrap } from "../../terminal/wrap.ts";
@@ -53,7 +53,7 @@ export async function runTraining(user: UserConfig, settings: UserConfig, flags:
   const plan = await showDownload(settings.model ?? user.model ?? "the model", screen, (onDownload) =>
     planRun(user, { flags: settings, resume: flags.resume, replay: flags.replay, onDownload }),
   );
-  for (const line of [...wrap(openingLine(plan), screen.width), `Run: ${plan.folder}`]) screen.line(line);
+  for (const line of [...wrap(openingLine(plan), screen.width), `Run: ${shownPath(plan.folder)}`]) screen.line(line);
 
   const interrupt = listenForInterrupt(() => {
     screen.clear();
@@ -100,8 +100,8 @@ const patienceMs = 2_000;
 
 function interruptedLines(folder: string, steps: number, flags: SettingValues): string[] {
   return [
-    `Interrupted. ${plural(steps, "finished step")} kept in ${folder}`,
-    `Continue: ${commandPrefix()} train --resume --out ${quoted(folder)}${configFlag(flags)}`,
+    `Interrupted. ${plural(steps, "finished step")} kept in ${shownPath(folder)}`,
+    `Continue: ${commandPrefix()} train --resume --out ${quoted(shownPath(folder))}${configFlag(flags)}`,
   ];
 }
 
@@ -110,7 +110,7 @@ async function reportOf(plan: RunPlan, summary: Summary, flags: SettingValues): 
   const evaluations = evaluatedSplits(folder, summary);
   const episodes = evaluations.length === 0 ? [] : readEpisodes(folder, evaluations[0][0].after);
   return {
-    folder,
+    folder: shownPath(folder),
     summary,
     next: await nextCommands(plan, flags),
     evaluations,
@@ -142,7 +142,7 @@ function evaluatedSplits(folder: string, summary: Summary): EvaluatedSplit[] {
 /** Commands that work when they are copied: a run's folder brings its environment, a configuration file has to be named again. */
 async function nextCommands({ environment, folder, config }: RunPlan, flags: SettingValues): Promise<Report["next"]> {
   const command = commandPrefix();
-  const run = quoted(folder);
+  const run = quoted(shownPath(folder));
   const file = configFlag(flags);
   return [
     [`${command} dashboard --open`, "look at it: curves, episodes, and why each token moved"],

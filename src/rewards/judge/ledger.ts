@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { z } from "zod";
 import { appendLine } from "../../runs/files.ts";
+import { sealed, unsealed } from "../../runs/seal.ts";
 
 /** The cost of questions. Tokens as the server counted them; a quarter of the characters where it does not say. */
 export interface Usage {
@@ -62,7 +63,7 @@ export class Ledger {
   add(entry: LedgerEntry): void {
     const answers = this.#read();
     mkdirSync(dirname(this.#path), { recursive: true });
-    appendLine(this.#path, JSON.stringify(entry));
+    appendLine(this.#path, sealed(JSON.stringify(entry)));
     this.#keep(answers, entry);
   }
 
@@ -86,9 +87,10 @@ export class Ledger {
   }
 }
 
+/** What is no JSON, or damaged, is asked again. */
 function jsonOf(line: string): unknown {
   try {
-    return JSON.parse(line);
+    return unsealed(line);
   } catch {
     return undefined;
   }

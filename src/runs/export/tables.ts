@@ -14,7 +14,9 @@ export function stepTable(folder: string): Table {
   const steps = readMetrics(folder);
   const timings = new Map(readTimings(folder).map((timing) => [timing.step, timing]));
   const metrics = [...new Set(steps.flatMap((record) => Object.keys(record.metrics)))];
-  const times = [...new Set([...timings.values()].flatMap(Object.keys))].filter((name) => name !== "step");
+  const times = [...new Set([...timings.values()].flatMap(Object.keys))].filter(
+    (name) => name !== "step" && name !== "metricsCrc32",
+  );
   return {
     columns: ["step", ...metrics, ...times],
     rows: steps.map((record) => {

@@ -1,12 +1,9 @@
-import { createReadStream } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, extname, join, relative } from "node:path";
-import { createInterface } from "node:readline";
-import { Readable } from "node:stream";
-import { gunzipSync } from "node:zlib";
 import { asyncBufferFromFile, parquetReadObjects } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
-import { ToolError } from "../../core/errors.ts";
+import { reasonOf, ToolError } from "../../core/errors.ts";
+import { linesOf } from "../../files/bounded.ts";
 
 export interface Document {
   readonly title: string;
@@ -59,12 +56,17 @@ async function readRecords(path: string): Promise<Document[]> {
     return rows.map((row, index) => documentOf(row, `${path}, row ${index}`));
   }
   if (!/\.jsonl(\.gz)?$/.test(path)) throw new ToolError("corpus", path, { expected: "a folder, a .jsonl or a .parquet file" });
-  const bytes = path.endsWith(".gz") ? Readable.from([unzipped(await readFile(path), path)]) : createReadStream(path);
   const documents: Document[] = [];
   let number = 0;
-  for await (const line of createInterface({ input: bytes })) {
-    number++;
-    if (line.trim() !== "") documents.push(documentOf(parsed(line, `${path}:${number}`), `${path}:${number}`));
+  try {
+    for await (const line of linesOf(path)) {
+      number++;
+      if (line.trim() !== "") documents.push(documentOf(parsed(line, `${path}:${number}`), `${path}:${number}`));
+    }
+  } catch (cause) {
+    if (cause instanceof ToolError) throw cause;
+    const expected = path.endsWith(".gz") ? "a gzipped file" : "a file of JSON lines";
+    throw new ToolError("corpus", path, { expected, hint: reasonOf(cause), cause });
   }
   return documents;
 }
@@ -74,14 +76,6 @@ async function readParquet(path: string): Promise<Record<string, unknown>[]> {
     return await parquetReadObjects({ file: await asyncBufferFromFile(path), compressors });
   } catch (cause) {
     throw new ToolError("corpus", path, { expected: "a Parquet file", cause });
-  }
-}
-
-function unzipped(bytes: Buffer, path: string): Buffer {
-  try {
-    return gunzipSync(bytes);
-  } catch (cause) {
-    throw new ToolError("corpus", path, { expected: "a gzipped file", cause });
   }
 }
 

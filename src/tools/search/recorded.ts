@@ -1,9 +1,10 @@
-import { readFile } from "node:fs/promises";
-import { gunzipSync } from "node:zlib";
 import { z } from "zod";
-import { ToolError } from "../../core/errors.ts";
+import { reasonOf, ToolError } from "../../core/errors.ts";
+import { gunzipBounded, readBounded } from "../../files/bounded.ts";
 import type { SearchProvider, SearchResult } from "./provider.ts";
 
+/** JavaScript has no longer texts. */
+const largestRecord = 512 * 2 ** 20;
 const recordsSchema = z.record(z.string(), z.string());
 
 export interface RecordedOptions {
@@ -42,11 +43,15 @@ export function recordedSearch(records: Readonly<Record<string, string>>, { fall
  */
 export async function readRecordedSearch(path: string, options: RecordedOptions = {}): Promise<SearchProvider> {
   try {
-    const bytes = await readFile(path);
-    const text = (path.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString("utf8");
+    const bytes = readBounded(path, largestRecord);
+    const text = (path.endsWith(".gz") ? gunzipBounded(bytes) : bytes).toString("utf8");
     return recordedSearch(recordsSchema.parse(JSON.parse(text)), options);
   } catch (cause) {
-    throw new ToolError("recorded search", path, { expected: "a JSON object from queries to texts", cause });
+    throw new ToolError("recorded search", path, {
+      expected: "a JSON object from queries to texts",
+      hint: reasonOf(cause),
+      cause,
+    });
   }
 }
 

@@ -9,6 +9,7 @@ import { appendLine, writeFileAtomic } from "../../runs/files.ts";
 import { damaged, finishedNames } from "../../runs/read.ts";
 import { type Decoding, decodings, type EvaluationRecord, evaluationRecordSchema } from "../../runs/records.ts";
 import { schemaVersion, versionSchema } from "../../runs/schema.ts";
+import { sealed, unsealed } from "../../runs/seal.ts";
 import { decodeTrajectory, encodeTrajectory } from "../../runs/trajectory-file.ts";
 import { packageVersion } from "../../runs/write.ts";
 import type { TrainingConfig } from "../config.ts";
@@ -165,7 +166,7 @@ export function playedIn(folder: string, decoding: Decoding): Map<string, Trajec
 
 /** Writes an episode that has ended; one that was cancelled is played again. */
 export function keepEpisode(folder: string, decoding: Decoding, trajectory: Trajectory): void {
-  if (trajectory.stopReason !== "cancelled") appendLine(files.episodes(folder, decoding), encodeTrajectory(trajectory));
+  if (trajectory.stopReason !== "cancelled") appendLine(files.episodes(folder, decoding), sealed(encodeTrajectory(trajectory)));
 }
 
 /** Ends an evaluation: its report for programs and for people. */
@@ -216,12 +217,12 @@ export function decodingsOf(folder: string): Decoding[] {
 
 function read<Schema extends z.ZodType>(path: string, schema: Schema): z.output<Schema> {
   try {
-    return schema.parse(JSON.parse(readFileSync(path, "utf8")));
+    return schema.parse(unsealed(readFileSync(path, "utf8")));
   } catch (cause) {
     throw damaged(path, cause);
   }
 }
 
 function json(value: unknown): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
+  return `${sealed(JSON.stringify(value, null, 2))}\n`;
 }

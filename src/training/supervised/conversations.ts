@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { ConfigError } from "../../core/errors.ts";
+import { ConfigError, reasonOf } from "../../core/errors.ts";
 import type { Message } from "../../core/messages.ts";
+import { readBounded } from "../../files/bounded.ts";
 import type { JsonSchema, Tool } from "../../tools/tool.ts";
 
 /** A conversation to learn from. */
@@ -10,6 +10,9 @@ export interface Conversation {
   /** Those that it was held with. Undefined if it does not say. */
   readonly tools?: readonly Tool[];
 }
+
+/** JavaScript has no longer texts. */
+const largestFile = 512 * 2 ** 20;
 
 const callSchema = z.looseObject({
   id: z.string().optional(),
@@ -53,9 +56,9 @@ const lineSchema = z.looseObject({ messages: z.array(messageSchema).min(1), tool
 export function readConversations(path: string): Conversation[] {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    text = readBounded(path, largestFile).toString("utf8");
   } catch (cause) {
-    throw new ConfigError("algorithm.data", path, { expected: "a JSONL file of conversations", cause });
+    throw new ConfigError("algorithm.data", path, { expected: "a JSONL file of conversations", hint: reasonOf(cause), cause });
   }
   const conversations = text
     .split("\n")

@@ -1,8 +1,9 @@
-import { mkdir, readdir, readFile } from "node:fs/promises";
+import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { ModelError } from "../../../core/errors.ts";
+import { ModelError, reasonOf } from "../../../core/errors.ts";
 import type { Random } from "../../../core/random.ts";
+import { readBounded } from "../../../files/bounded.ts";
 import { writeAtomically } from "../machine/atomic-file.ts";
 import { ggufWeights } from "./gguf/folder.ts";
 import { readGgufWeights } from "./gguf/weights.ts";
@@ -21,6 +22,8 @@ export interface Model {
 }
 
 const generationFile = "generation_config.json";
+/** The largest tokenizers have 34 MB. */
+const largestCompanion = 50 * 2 ** 20;
 const companionNames = new Set([
   generationFile,
   "tokenizer.json",
@@ -48,7 +51,7 @@ export async function loadModel(folder: string, take?: TakeTensor): Promise<Mode
   const configFile = await readJson(configPath, z.record(z.string(), z.unknown()));
   const config = parseModelConfig(configFile, configPath);
   const companions = new Map<string, Uint8Array>();
-  for (const name of names) if (companionNames.has(name)) companions.set(name, await readFile(join(folder, name)));
+  for (const name of names) if (companionNames.has(name)) companions.set(name, companion(join(folder, name)));
   const generation = companions.has(generationFile) ? await readJson(join(folder, generationFile), generationSchema) : {};
   const eosTokenIds = generation.eos_token_id == null ? config.eosTokenIds : [generation.eos_token_id].flat();
   const parts = ggufWeights(folder);
@@ -139,10 +142,25 @@ function isRedundant(name: string, config: ModelConfig): boolean {
   return (name === "lm_head.weight" && config.tieWordEmbeddings) || name.endsWith(".rotary_emb.inv_freq");
 }
 
+function companion(file: string): Uint8Array {
+  try {
+    return readBounded(file, largestCompanion);
+  } catch (cause) {
+    throw new ModelError(file, `not readable (${reasonOf(cause)})`, { expected: "a file of the tokenizer", cause });
+  }
+}
+
 async function readJson<T>(file: string, schema: z.ZodType<T>): Promise<T> {
-  const text = await readFile(file, "utf8").catch((cause: unknown) => {
-    throw new ModelError(file, "not readable", { expected: "a JSON file", hint: "Check the model folder.", cause });
-  });
+  let text: string;
+  try {
+    text = readBounded(file, largestCompanion).toString("utf8");
+  } catch (cause) {
+    throw new ModelError(file, `not readable (${reasonOf(cause)})`, {
+      expected: "a JSON file",
+      hint: "Check the model folder.",
+      cause,
+    });
+  }
   try {
     return schema.parse(JSON.parse(text));
   } catch (cause) {

@@ -2,7 +2,8 @@ import { existsSync } from "node:fs";
 import { type FileHandle, open, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { z } from "zod";
-import { ModelError } from "../../../core/errors.ts";
+import { ModelError, reasonOf } from "../../../core/errors.ts";
+import { requireFile } from "../../../files/bounded.ts";
 import { writeAtomically } from "../machine/atomic-file.ts";
 import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./float-formats.ts";
 
@@ -34,6 +35,9 @@ const headerSchema = z.array(
 );
 const indexSchema = z.object({ weight_map: z.record(z.string(), z.string()) });
 
+/** Headers name each tensor in about 100 bytes: this is enough for 250,000 tensors in one file. */
+const largestHeader = 25 * 2 ** 20;
+
 const copyAgain = "Copy or download the file again.";
 
 /** Where a tensor lies in its file. */
@@ -50,9 +54,7 @@ interface Entry {
  * @throws ModelError if the file is missing, truncated or inconsistent, or holds another type than float32, float16 or bfloat16
  */
 export async function readSafetensors(file: string, take?: TakeTensor): Promise<Map<string, Tensor>> {
-  const handle = await open(file, "r").catch((cause: unknown) => {
-    throw new ModelError(file, "not readable", { expected: "a safetensors file", cause });
-  });
+  const handle = await opened(file);
   try {
     const tensors = new Map<string, Tensor>();
     for (const entry of await readHeader(handle, file)) {
@@ -62,6 +64,15 @@ export async function readSafetensors(file: string, take?: TakeTensor): Promise<
     return tensors;
   } finally {
     await handle.close();
+  }
+}
+
+async function opened(file: string): Promise<FileHandle> {
+  try {
+    requireFile(file);
+    return await open(file, "r");
+  } catch (cause) {
+    throw new ModelError(file, `not readable (${reasonOf(cause)})`, { expected: "a safetensors file", cause });
   }
 }
 
@@ -122,6 +133,8 @@ async function readHeader(handle: FileHandle, file: string): Promise<Entry[]> {
       hint,
     });
   }
+  if (length > largestHeader)
+    throw new ModelError(`header length of ${file}`, length, { expected: `at most ${largestHeader} bytes`, hint: copyAgain });
   const text = Buffer.alloc(length);
   await readInto(handle, text, 8, file);
   const json = parseJson(text.toString("utf8"), file);

@@ -1,0 +1,76 @@
+import { createReadStream, readFileSync, statSync } from "node:fs";
+import { createGunzip, gunzipSync } from "node:zlib";
+
+/**
+ * Files that others name or make. A pipe or a device may never end, a giant file may take all memory, and a few kilobytes of gzip may be
+ * gigabytes of text. All throw an Error that says so.
+ */
+
+/** No text grows more than this when it is unpacked, unless it was made to. */
+const largestGrowth = 100;
+const alwaysAllowed = 64 * 2 ** 20;
+/** Node's largest buffers are of twice this size. */
+const largestBuffer = 2 ** 31;
+const longestLine = 64 * 2 ** 20;
+
+/** Refuses what is no regular file, or is too large. @param maxBytes Default: any size */
+export function requireFile(path: string, maxBytes = Number.POSITIVE_INFINITY): void {
+  const found = statSync(path);
+  if (!found.isFile()) throw new Error(`${path} is a ${kindOf(found)}, not a file`);
+  if (found.size > maxBytes) throw new Error(`${path} has ${found.size} bytes, more than the ${maxBytes} that are read`);
+}
+
+/** Reads a file of at most `maxBytes`. */
+export function readBounded(path: string, maxBytes: number): Buffer {
+  requireFile(path, maxBytes);
+  return readFileSync(path);
+}
+
+/** Unpacks gzip, to at most a hundred times its size or 64 MiB. */
+export function gunzipBounded(bytes: Uint8Array): Buffer {
+  const most = Math.min(largestBuffer, allowed(bytes.length));
+  try {
+    return gunzipSync(bytes, { maxOutputLength: most });
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(most);
+    throw error;
+  }
+}
+
+/** Reads the lines of a text file one by one; unpacks one that ends in `.gz`, bounded as `gunzipBounded`. No line may have more than 64 MiB. */
+export async function* linesOf(path: string): AsyncGenerator<string> {
+  requireFile(path);
+  const file = createReadStream(path);
+  const packed = path.endsWith(".gz");
+  const most = packed ? allowed(statSync(path).size) : Number.POSITIVE_INFINITY;
+  const chunks = packed ? file.pipe(createGunzip()) : file;
+  file.on("error", (error) => chunks.destroy(error));
+  let [pending, length, total]: [Buffer[], number, number] = [[], 0, 0];
+  for await (const chunk of chunks as AsyncIterable<Buffer>) {
+    total += chunk.length;
+    if (total > most) throw tooLarge(most);
+    let from = 0;
+    for (let to = chunk.indexOf(10); to >= 0; to = chunk.indexOf(10, from)) {
+      yield Buffer.concat([...pending, chunk.subarray(from, to)]).toString("utf8");
+      [pending, length, from] = [[], 0, to + 1];
+    }
+    pending.push(chunk.subarray(from));
+    length += chunk.length - from;
+    if (length > longestLine) throw new Error(`a line has more than ${longestLine} bytes`);
+  }
+  if (length > 0) yield Buffer.concat(pending).toString("utf8");
+}
+
+function allowed(packedBytes: number): number {
+  return Math.max(alwaysAllowed, largestGrowth * packedBytes);
+}
+
+function tooLarge(most: number): Error {
+  return new Error(`it unpacks to more than ${most} bytes, as no text of its size does`);
+}
+
+function kindOf(found: ReturnType<typeof statSync> & object): string {
+  if (found.isDirectory()) return "folder";
+  if (found.isFIFO()) return "pipe";
+  return found.isSocket() ? "socket" : "device";
+}

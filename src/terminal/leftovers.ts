@@ -1,0 +1,25 @@
+/** What is open is given this time to close by itself. */
+const patienceMs = 2000;
+
+/** Node's names of what keeps a process alive (`process.getActiveResourcesInfo`), in words. */
+const words: readonly (readonly [RegExp, string])[] = [
+  [/^(Timeout|Immediate)$/, "a timer"],
+  [/^(TCP|TLS|UDP|HTTP|Pipe.*Server)/, "a connection"],
+  [/^ProcessWrap$/, "another process"],
+  [/^(MessagePort|Worker)$/, "a thread"],
+];
+
+/**
+ * Ends the process once its work is done, though something that a tool or an environment left open would keep it alive for ever.
+ * @param say is given a sentence that names what was open
+ */
+export function endDespiteLeftovers(say: (message: string) => void): void {
+  const timer = setTimeout(() => {
+    if (process.stdout.writableLength > 0) return void timer.refresh(); // whoever reads is slow
+    const open = process.getActiveResourcesInfo().flatMap((name) => words.find(([kind]) => kind.test(name))?.[1] ?? []);
+    const what = [...new Set(open)].join(", ") || "something";
+    say(`The work is done, but ${what} of a tool, reward or environment is still open. Ended without it.\n`);
+    process.exit();
+  }, patienceMs);
+  timer.unref();
+}
