@@ -1,18 +1,25 @@
 /**
- * SIGKILL at random points over five kinds of runs: each must end byte for byte as one that was never killed.
+ * SIGKILL at random points over five kinds of runs: each must end byte for byte as one that was never killed. Then flipped bits: a stopped run
+ * of which one bit is another must be refused, or end so, or have files that are refused when they are read.
  *
- *     npm run build && npx jiti bench/kills.ts --kills 20 --kinds office,knowledge,ahead,ppo,adapter
+ *     npm run build && npx jiti bench/kills.ts --kills 20 --flips 200 --kinds office,knowledge,ahead,ppo,adapter
  *
  * A killed run is resumed and killed again until it ends; then the next one starts, until there were so many kills. What differs between any
  * two runs is left out: times, process numbers, and the checkpoints' own folders. The sample that the tests run is test/resume.test.ts.
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
+import { RetrogradeError } from "../src/core/errors.ts";
 import { randomStream } from "../src/core/random.ts";
+import { readControl } from "../src/runs/control.ts";
+import { readCredits } from "../src/runs/credits.ts";
+import { readIndex } from "../src/runs/index-file.ts";
+import { readEpisodes, readEvaluations, readMetrics, readTrajectories, trajectorySteps } from "../src/runs/read.ts";
+import { tokenizerFolder } from "../src/runs/tokenizer-files.ts";
 
 const kinds: Readonly<Record<string, readonly string[]>> = {
   office: ["--env", "office"],
@@ -32,6 +39,7 @@ const { values } = parseArgs({
   options: {
     kills: { type: "string", default: "20" },
     kinds: { type: "string", default: Object.keys(kinds).join(",") },
+    flips: { type: "string", default: "0" },
     seed: { type: "string", default: "1" },
   },
 });
@@ -73,9 +81,71 @@ for (const kind of values.kinds.split(",")) {
       `${wrong.length} differences, ${seconds} s`,
   );
   for (const line of wrong) console.log(`  ${line}`);
+  if (Number(values.flips) > 0) failed = !(await flipBits(kind, straight, Number(values.flips))) || failed;
 }
 rmSync(root, { recursive: true, force: true });
 process.exitCode = failed ? 1 : 0;
+
+/** Flips one bit at a time in a run that was stopped before its end. @returns whether nothing went wrong unseen */
+async function flipBits(kind: string, straight: string, flips: number): Promise<boolean> {
+  const started = performance.now();
+  const [stopped, damaged] = [join(root, `${kind}-stopped`), join(root, `${kind}-flipped`)];
+  cpSync(straight, stopped, { recursive: true });
+  for (const name of ["summary.json", "model", "checkpoints/step-000006"]) rmSync(join(stopped, name), { recursive: true });
+  const names = filesOf(stopped);
+  const expected = contentsOf(straight);
+  const outcomes = { refused: 0, "older checkpoint": 0, "refused when read": 0, "no difference": 0 };
+  const silent: string[] = [];
+  for (let flip = 0; flip < flips; flip++) {
+    const random = randomStream(Number(values.seed), "flips", kind, flip);
+    cpSync(stopped, damaged, { recursive: true });
+    const name = random.pick(names);
+    const bytes = readFileSync(join(damaged, name));
+    if (bytes.length === 0) continue;
+    bytes[random.integer(bytes.length)] ^= 1 << random.integer(8);
+    writeFileSync(join(damaged, name), bytes);
+    const { code, output } = await train(kind, damaged);
+    const differing = code === 0 ? differences(expected, contentsOf(damaged)) : [];
+    if (code !== 0) outcomes.refused++;
+    else if (differing.length === 0) outcomes[output.includes("is damaged") ? "older checkpoint" : "no difference"]++;
+    else if (await isRefused(damaged)) outcomes["refused when read"]++;
+    else if (await readsAs(damaged, straight))
+      outcomes["no difference"]++; // a header of gzip, the name of a seal
+    else silent.push(`${name}: ${differing.join(", ")}`);
+    rmSync(damaged, { recursive: true });
+  }
+  const counts = Object.entries(outcomes).map(([outcome, count]) => `${outcome} ${count}`);
+  const seconds = Math.round((performance.now() - started) / 1000);
+  console.log(
+    `${kind}: ${flips} flipped bits over ${names.length} files: ${counts.join(", ")}, silent ${silent.length}, ${seconds} s`,
+  );
+  for (const line of silent) console.log(`  ${line}`);
+  return silent.length === 0;
+}
+
+async function isRefused(folder: string): Promise<boolean> {
+  return contentRead(folder).then(
+    () => false,
+    (error: unknown) => error instanceof RetrogradeError,
+  );
+}
+
+async function readsAs(folder: string, other: string): Promise<boolean> {
+  const [a, b] = await Promise.all([contentRead(folder), contentRead(other)]);
+  return a === b;
+}
+
+/** All that the package reads of a finished run, but for times. */
+async function contentRead(folder: string): Promise<string> {
+  const steps = trajectorySteps(folder);
+  const evaluations = readEvaluations(folder);
+  tokenizerFolder(folder);
+  return JSON.stringify([
+    [readMetrics(folder), evaluations, readIndex(folder), readControl(folder)],
+    [steps.map((step) => readTrajectories(folder, step)), evaluations.map((record) => readEpisodes(folder, record))],
+    await Promise.all(steps.map((step) => readCredits(folder, step))),
+  ]);
+}
 
 /** @param killAfter milliseconds from the first line of output on */
 function train(
@@ -107,13 +177,22 @@ function train(
 function contentsOf(folder: string): Map<string, string> {
   const own = /^(run\.json|timing\.jsonl|messages\.jsonl|live\.json|summary\.json|checkpoints\/.*|\..*)$/;
   return new Map(
-    readdirSync(folder, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name))
-      .map((path) => [relative(folder, path), path] as const)
-      .filter(([name]) => !own.test(name))
-      .map(([name, path]) => [name, createHash("sha256").update(readFileSync(path)).digest("hex")]),
+    filesOf(folder)
+      .filter((name) => !own.test(name))
+      .map((name) => [
+        name,
+        createHash("sha256")
+          .update(readFileSync(join(folder, name)))
+          .digest("hex"),
+      ]),
   );
+}
+
+function filesOf(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .sort();
 }
 
 function differences(expected: ReadonlyMap<string, string>, found: ReadonlyMap<string, string>): string[] {

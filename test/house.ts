@@ -21,7 +21,11 @@ export const parts: readonly Part[] = [
     knows: [],
   },
   { path: "src/plot", holds: "pictures as SVG", knows: [] },
-  { path: "src/files", holds: "files that are whole or absent, the lock of a folder, the package's own folder", knows: [] },
+  {
+    path: "src/files",
+    holds: "files that are whole or absent, bounded reading, the lock of a folder, the package's own folder",
+    knows: [],
+  },
   {
     path: "src/statistics",
     holds: "intervals that cover, paired exact tests, seeds and tasks together, corrections ([evaluation.md](evaluation.md))",
@@ -54,11 +58,11 @@ export const parts: readonly Part[] = [
     knows: ["src/core", "src/files", "src/engines/call-order.ts", ...seam],
   },
   { path: "src/actions", holds: "how a text is read as an action: its calls, and where sampling stops", knows: ["src/core"] },
-  { path: "src/tools", holds: "what a model can call ([tools.md](tools.md))", knows: ["src/core"] },
+  { path: "src/tools", holds: "what a model can call ([tools.md](tools.md))", knows: ["src/core", "src/files"] },
   {
     path: "src/chat",
     holds: "tokenizers, chat templates to ids, tool calls from text",
-    knows: ["src/core", "src/tools", "src/actions"],
+    knows: ["src/core", "src/files", "src/tools", "src/actions"],
   },
   {
     path: "src/inference",
@@ -107,6 +111,7 @@ export const parts: readonly Part[] = [
     holds: "configuration, the trainer, evaluation, checkpoints",
     knows: [
       "src/core",
+      "src/files",
       "src/statistics",
       "src/algorithms",
       "src/engines/settings.ts",
@@ -204,7 +209,11 @@ export const parts: readonly Part[] = [
     holds: "AppWorld's own servers, supervised ([environments/appworld.md](environments/appworld.md))",
     knows: [...worlds, "src/actions"],
   },
-  { path: "extensions/remote/shared", holds: "what clients of environments on other servers share", knows: ["src/core"] },
+  {
+    path: "extensions/remote/shared",
+    holds: "what clients of environments on other servers share",
+    knows: ["src/core", "src/files"],
+  },
   {
     path: "extensions/remote/openenv",
     holds: "a client of OpenEnv ([environments/remote.md](environments/remote.md))",

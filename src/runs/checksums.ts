@@ -12,7 +12,7 @@ import { schemaVersion, versionSchema } from "./schema.ts";
 const checksumsSchema = z.object({
   schema: versionSchema,
   files: z.record(z.string(), z.object({ bytes: z.int().min(0), crc32: z.int().min(0) })),
-  /** Of the `run.json` that a checkpoint belongs to. */
+  /** CRC-32 of the `run.json` that a checkpoint belongs to. */
   run: z.int().optional(),
 });
 type Checksums = z.infer<typeof checksumsSchema>;

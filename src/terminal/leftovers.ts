@@ -1,4 +1,4 @@
-/** What is open is given this time to close by itself. */
+/** The time that things left open have to close by themselves. */
 const patienceMs = 2000;
 
 /** Node's names of what keeps a process alive (`process.getActiveResourcesInfo`), in words. */

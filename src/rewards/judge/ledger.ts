@@ -87,7 +87,7 @@ export class Ledger {
   }
 }
 
-/** What is no JSON, or damaged, is asked again. */
+/** Parses a line. Undefined for a damaged one, whose question is asked again. */
 function jsonOf(line: string): unknown {
   try {
     return unsealed(line);
