@@ -8,6 +8,7 @@ export {
   serveEnvironment,
 } from "../extensions/remote/server/serve-environment.ts";
 export type { RunningEnvironmentServer } from "../extensions/remote/server/settings.ts";
+export type { ConversationReply, ConversationRequest } from "../src/chat/conversation.ts";
 export { type AgentDefinition, type AgentModel, agentEnvironment } from "../src/environments/agent.ts";
 export {
   type DefinedEpisode,
@@ -17,8 +18,6 @@ export {
   type Request,
 } from "../src/environments/define.ts";
 export type {
-  ConversationReply,
-  ConversationRequest,
   Environment,
   Episode,
   Reply,

@@ -8,6 +8,7 @@ export { officeClassicEnvironment } from "../extensions/office-classic/office-cl
 export type { ActionFormat, ReadAction } from "../src/actions/action.ts";
 export { type FencedCodeOptions, fencedCode } from "../src/actions/fenced-code.ts";
 export { pythonCalls } from "../src/actions/python-calls.ts";
+export type { ConversationReply, ConversationRequest } from "../src/chat/conversation.ts";
 export {
   ConfigError,
   EngineError,
@@ -29,8 +30,6 @@ export {
 } from "../src/environments/define.ts";
 export type {
   CallAnswer,
-  ConversationReply,
-  ConversationRequest,
   Environment,
   Episode,
   EpisodeLimits,

@@ -136,18 +136,33 @@ test("one step trains on all of it: the sampler's log-probs are the trainer's, a
   expect(after).not.toEqual(before);
 });
 
-test("what would make the recorded log-probs those of another distribution is refused to the agent", async () => {
-  const hot = agentEnvironment({
-    name: "hot",
-    tasks: { train: [{ prompt: "ab" }] },
-    run: async ({ prompt }, model) => Number((await ask(model, [user(prompt)], { temperature: 0.7 })).content.length > 0),
+test("settings of sampling belong to the run: they are overridden and counted, or refused where that is asked for", async () => {
+  const play = async (sampling: "override" | "refuse") => {
+    const hot = agentEnvironment({
+      name: "hot",
+      sampling,
+      tasks: { train: [{ prompt: "ab" }] },
+      run: async ({ prompt }, model) => {
+        await ask(model, [user(prompt)], { temperature: 1, top_p: 1 });
+        await ask(model, [user(prompt)], { temperature: 0.7, seed: 3 });
+        return 1;
+      },
+    });
+    await hot.open?.();
+    const options = { name: "s", seed: 1, groupSize: 1, concurrency: 1, maxTurns: 8, maxTokens: 6, episodeTimeoutMs: 60_000 };
+    const [{ trajectories: played }] = await rolloutGroups(engine, chat, hot, [await hot.task("train", 0)], options);
+    await hot.close?.();
+    return played[0];
+  };
+  expect(await play("override")).toMatchObject({
+    scores: { "agent.requests": 2, "agent.overridden": 1, "agent.refused": 0 },
+    reward: 1,
   });
-  await hot.open?.();
-  const options = { name: "s", seed: 1, groupSize: 1, concurrency: 1, maxTurns: 8, maxTokens: 6, episodeTimeoutMs: 60_000 };
-  const [{ trajectories: played }] = await rolloutGroups(engine, chat, hot, [await hot.task("train", 0)], options);
-  await hot.close?.();
-  expect(played[0]).toMatchObject({ reward: 0, stopReason: "environment-error" });
-  expect(played[0].error).toMatch(/temperature is 0.7; expected 1, the run's own.*rollout.temperature/);
+  const refused = await play("refuse");
+  expect(refused).toMatchObject({ reward: 0, stopReason: "environment-error" });
+  expect(refused.error).toMatch(
+    /the model's endpoint refused a request of the agent: temperature is 0.7; expected 1, the run's own/,
+  );
 });
 
 /** Plays one episode of an agent, with little time. */
@@ -234,7 +249,9 @@ test("a run of an agent is not reached by another one's key", async () => {
       }
       while (other === undefined) await new Promise((go) => setTimeout(go, 5));
       await ask(model, [user("own")]);
-      await expect(ask({ ...model, name: other.name }, [user("injected")])).rejects.toThrow("expected");
+      // The key decides, whatever name is asked for. A key of nobody's is refused.
+      await ask({ ...model, name: other.name }, [user("under the other's name")]);
+      await expect(ask({ ...other, apiKey: "run-0" }, [user("injected")])).rejects.toThrow("a key of this server");
       return 1;
     },
   });
@@ -245,6 +262,6 @@ test("a run of an agent is not reached by another one's key", async () => {
   await opened.close?.();
   expect(both.flatMap((group) => group.trajectories.map(({ turns, error }) => [turns.length, error]))).toEqual([
     [1, undefined],
-    [1, undefined],
+    [2, undefined],
   ]);
 });

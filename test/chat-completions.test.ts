@@ -78,10 +78,12 @@ test("answers end as the protocol says: length, a stop string that is left out, 
 
 test.each([
   [{ model: "other" }, 404, "model"],
-  [{ stream: true }, 422, "stream"],
-  [{ n: 2 }, 422, "n is 2"],
-  [{ messages: [] }, 422, "messages"],
-  [{ messages: [{ role: "tool", tool_call_id: "x", content: "" }] }, 422, "tool_call_id"],
+  [{ messages: [] }, 400, "messages"],
+  [{ messages: [{ role: "tool", tool_call_id: "x", content: "" }] }, 400, "tool_call_id"],
+  [{ frequency_penalty: 1 }, 400, "frequency_penalty"],
+  [{ best_of: 2 }, 400, "unknown_parameter"],
+  [{ tools: [{ type: "web_search" }] }, 400, "tools.0.type"],
+  [{ response_format: { type: "json_schema", json_schema: { schema: { type: "nonsense" } } } }, 400, "schema"],
   [{ messages: [{ role: "user", content: "word ".repeat(3000) }] }, 400, "maximum context length"],
 ])("%j is refused with %i", async (body, status, said) => {
   const refused = await ask(body);

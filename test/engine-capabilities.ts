@@ -65,6 +65,10 @@ export function capabilityCases(open: () => Promise<Engine>, has: readonly Capab
       "token-entropies": "nothing to ask for",
       "top-logprobs": () =>
         engine.sample({ context: samples[0].context.slice(), maxTokens: 1, stopTokens: [], seed: 1, topLogprobs: 2 }),
+      "masked-sampling": () => {
+        const mask = { next: () => new Int32Array([-1]), allows: () => false, accept: () => {} };
+        return engine.sample({ context: samples[0].context.slice(), maxTokens: 1, stopTokens: [], seed: 1, mask });
+      },
       "frozen-policies": () => engine.freeze(),
       "exact-state": "nothing to ask for",
       "full-precision-state": "nothing to ask for",

@@ -72,7 +72,7 @@ export const parts: readonly Part[] = [
   {
     path: "src/environments",
     holds: "tasks, episodes and rewards: the interface, `defineEnvironment`, agents that others wrote",
-    knows: ["src/core", "src/tools", "src/actions", "src/http", "src/inference"],
+    knows: ["src/core", "src/tools", "src/actions", "src/chat", "src/http", "src/inference"],
   },
   {
     path: "src/environments/office",

@@ -12,6 +12,7 @@ const staircases: Readonly<Record<string, readonly string[]>> = {
 /** Modules of portable folders that read and write files: whoever has no files leaves them out. */
 const readsFiles = [
   "src/chat/tokenizer-folder.ts",
+  "src/chat/xgrammar.ts",
   "src/engines/local/training/critic.ts",
   "src/engines/local/sampling/frozen.ts",
 ];
@@ -23,6 +24,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   "@huggingface/hub": ["src/hub"],
   "@huggingface/tokenizers": ["src/chat"],
   "@huggingface/jinja": ["src/chat"],
+  "@mlc-ai/web-xgrammar": ["src/chat"],
   "pure-rand": ["src/core"],
   pyodide: ["src/tools"],
   minisearch: ["src/tools"],

@@ -67,6 +67,7 @@ export class TableEngine implements Engine {
 
   async sample(request: SampleRequest): Promise<SampledAction> {
     if ((request.topLogprobs ?? 0) > 0) this.#require("top-logprobs");
+    if (request.mask !== undefined) this.#require("masked-sampling");
     const action = this.#sampleFrom(this.#state.policy.numbers, request);
     this.#sampledTokens += action.tokens.length;
     return { ...action, weightVersion: this.weightVersion };

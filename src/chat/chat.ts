@@ -8,6 +8,7 @@ import type { TokenId } from "../core/trajectory.ts";
 import type { Tool } from "../tools/tool.ts";
 import { findCallFormat, requireFormat, settledFormat } from "./call-format.ts";
 import { controlTokens } from "./control-tokens.ts";
+import { Grammars } from "./grammar.ts";
 import type { ChatSettings } from "./settings.ts";
 import { type CallStyle, compileTemplate } from "./template.ts";
 import type { Tokenizer } from "./tokenizer.ts";
@@ -61,6 +62,8 @@ export interface Chat {
   calls(): CallFormat;
   /** Texts that end an action in this format, besides the tokenizer's end of turn. */
   readonly stopStrings: readonly string[] | undefined;
+  /** Masks for actions that have to have a form. */
+  readonly grammars: Grammars;
   /** Reads an action in the model's format. */
   read: ActionFormat["read"];
   /** An action's text without its end-of-turn token. */
@@ -123,6 +126,7 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
     tokenizer,
     calls: () => requireFormat(found),
     stopStrings: format?.stopStrings,
+    grammars: new Grammars(tokenizer, format),
     // Without a known format there are no tools; what looks like a call of the most common one is still none of the answer.
     read: (text, conversation, schemaOf) => (format ?? hermes).read(text, conversation, schemaOf),
     actionText,

@@ -23,6 +23,8 @@ export interface Tokenizer {
    */
   decode(ids: readonly TokenId[], options?: { readonly skipSpecial?: boolean }): string;
   idOf(token: string): TokenId | undefined;
+  /** The tokens as the file writes them, and how their bytes are written: as symbols, as `<0x0A>`, or as they are. */
+  readonly vocabulary: { readonly tokens: ReadonlyMap<TokenId, string>; readonly bytes: "byte_level" | "byte_fallback" | "raw" };
 }
 
 /** The parts of a model folder that concern its tokenizer, parsed from JSON. */
@@ -123,6 +125,7 @@ export function makeTokenizer(files: TokenizerFiles, origin = "tokenizer"): Toke
       return hub.decode(decodable, { skip_special_tokens: skipSpecial, clean_up_tokenization_spaces: false });
     },
     idOf: (token) => known.get(token),
+    vocabulary: { tokens: texts, bytes: byteStyle(definition) },
   };
 }
 
@@ -143,6 +146,11 @@ function withUnicodeDigits(preTokenizer: unknown): unknown {
   if (pretokenizers !== undefined) return { ...parsed.data, pretokenizers: pretokenizers.map(withUnicodeDigits) };
   if (type !== "Digits") return preTokenizer;
   return { type: "Split", pattern: { Regex: apart ? "\\p{N}" : "\\p{N}+" }, behavior: "Isolated", invert: false };
+}
+
+function byteStyle({ decoder, model }: z.output<typeof tokenizerSchema>): Tokenizer["vocabulary"]["bytes"] {
+  if (JSON.stringify(decoder)?.includes('"ByteLevel"')) return "byte_level";
+  return model.byte_fallback === true ? "byte_fallback" : "raw";
 }
 
 /**

@@ -24,6 +24,7 @@ export const capabilityMeanings = {
   "adam-settings": "takes beta1, beta2, epsilon and weight decay from the caller",
   "token-entropies": "reports the entropy of the distribution of each sampled token",
   "top-logprobs": "reports the log-probs of the most likely candidates of each sampled token",
+  "masked-sampling": "samples actions of a given form: JSON of a schema, a call of a given tool",
   "frozen-policies": "samples from frozen weights while it trains",
   "exact-state": "continues from a saved state with the same numbers: optimiser moments included",
   "full-precision-state": "saves parameters as float32",

@@ -25,6 +25,11 @@ export interface Turn extends ActionInContext {
   readonly samplerLogprobs: readonly number[];
   /** Entropy in nats of the distribution that each action token was drawn from. */
   readonly entropies: readonly number[];
+  /**
+   * Indices of action tokens whose distribution a mask changed. The policy that is trained has no mask, so these tokens have no weight in training.
+   * Absent if there are none.
+   */
+  readonly masked?: readonly number[];
   /** How many optimiser steps the sampling weights had seen. */
   readonly weightVersion: number;
   /** True if the token limit cut the action off: it then lacks its end-of-turn token. */

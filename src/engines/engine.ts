@@ -21,16 +21,32 @@ export interface SampleRequest {
   readonly topK?: number;
   /** Number of top candidates whose log-probs are returned for each token. Default 0. Above 0 it needs the capability "top-logprobs". */
   readonly topLogprobs?: number;
+  /** Receives each token as it is drawn, where the engine draws it here. Others give all at the end. */
+  readonly onToken?: (token: TokenId) => void;
+  /** The tokens that may be drawn. Needs the capability "masked-sampling". */
+  readonly mask?: TokenMask;
   /** Names the row whose key/value cache this context continues; the cache is kept until `release(key)`. */
   readonly cacheKey?: string;
   /** Cancels the request and frees its slot. */
   readonly signal?: AbortSignal;
 }
 
+/** Decides which tokens may come next in one action. It belongs to one request. */
+export interface TokenMask {
+  /** One bit a token, 32 an element, the lowest first. Tokens beyond the last element may not come. */
+  next(): Int32Array;
+  /** Whether a token that `next` leaves out may come after all. It is asked for likely tokens alone. */
+  allows(token: TokenId): boolean;
+  /** Continues behind a token. */
+  accept(token: TokenId): void;
+}
+
 export interface SampledAction {
   readonly tokens: readonly TokenId[];
-  /** Under the distribution that was sampled: temperature, top-k and top-p applied. */
+  /** Under the distribution that was sampled: temperature, mask, top-k and top-p applied. */
   readonly logprobs: readonly number[];
+  /** Indices of the tokens whose distribution the request's mask changed. Absent if there are none. */
+  readonly masked?: readonly number[];
   /** Under the model itself: softmax(logits). undefined if the engine reports only those of the sampled distribution. */
   readonly modelLogprobs?: readonly number[];
   /** Entropy in nats of the tempered distribution, before top-k and top-p. Empty without the capability "token-entropies". */

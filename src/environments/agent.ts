@@ -1,36 +1,50 @@
 import { randomBytes } from "node:crypto";
+import type { ConversationReply, ConversationRequest } from "../chat/conversation.ts";
 import { EnvError } from "../core/errors.ts";
 import type { Message } from "../core/messages.ts";
-import { Refusal } from "../http/refusal.ts";
 import { type InferenceModel, type RunningInference, serveInference } from "../inference/server.ts";
+import { type Ownership, servedPolicy } from "./agent-policy.ts";
 import { type DefinedTask, type EnvironmentDefinition, type Request, tasksOf } from "./define.ts";
-import type { ConversationReply, ConversationRequest, Environment, Score, TokenPolicy } from "./environment.ts";
+import type { Environment, Score } from "./environment.ts";
 
 /** An agent that somebody else wrote, and the tasks that it is given. */
-export interface AgentDefinition<T extends Request> extends Pick<EnvironmentDefinition<T>, "name" | "tasks" | "open" | "close"> {
+export interface AgentDefinition<T extends Request> extends Pick<EnvironmentDefinition<T>, "name" | "tasks" | "close"> {
   /** Agents that run at the same time. Default no limit but `rollout.concurrency`. */
   readonly concurrency?: number;
+  /**
+   * The treatment of settings of sampling in the agent's requests (temperature, top_p, seed, penalties). The run has its own, under which the
+   * log-probs are recorded. "override" samples by the run's and counts the request in the metric `score/agent.overridden`; "refuse" answers
+   * with the error 400. Default "override".
+   */
+  readonly sampling?: Ownership;
+  /** Called once before the first task. @param endpoint where every agent of the run reaches the model */
+  open?(endpoint: Pick<AgentModel, "baseUrl">): void | Promise<void>;
   /** Runs the agent on one task and gives its reward. What it throws ends the episode with the reward 0. */
   run(task: T, model: AgentModel): Promise<number | Score>;
 }
 
 /** The model that is trained, as one run of the agent reaches it. */
 export interface AgentModel {
-  /** An address of the chat-completions protocol, with `/v1`, for any client of the OpenAI interface. */
+  /** An address with `/v1`, for clients of Chat Completions, of Responses and, without `/v1`, of Anthropic's Messages. */
   readonly baseUrl: string;
-  /** The key of this run alone. */
+  /** The key of this run alone. It decides whose turn an answer is. */
   readonly apiKey: string;
-  /** The model's name in requests: it belongs to this run alone. */
+  /** A name of the model for requests. Any other name means the same model. */
   readonly name: string;
+  /** Environment variables with which clients of OpenAI and Anthropic in another process reach the model. */
+  readonly env: Readonly<Record<string, string>>;
   /** Aborted when nobody waits for the run any more. */
   readonly signal: AbortSignal;
   /** The same without HTTP. */
   converse(request: ConversationRequest): Promise<ConversationReply>;
 }
 
+/** The model's name in requests of agents. */
+export const agentModelName = "retrograde";
+
 /**
- * Makes an environment of an agent that calls the model by the chat-completions protocol, in any framework or none. Every answer that it gets
- * is a turn and is trained, in the tokens that were sampled. Its conversations may extend each other, fork, be compacted, or belong to
+ * Makes an environment of an agent that calls the model by an interface of OpenAI or Anthropic, in any framework or none. Every answer that it
+ * gets is a turn and is trained, in the tokens that were sampled. Its conversations may extend each other, fork, be compacted, or belong to
  * sub-agents: all are branches of one tree of contexts. Such rollouts do not branch by themselves (`rollout.branching`).
  * @example
  * const capitals = agentEnvironment({
@@ -45,17 +59,25 @@ export interface AgentModel {
  * });
  */
 export function agentEnvironment<T extends Request>(definition: AgentDefinition<T>): Environment<DefinedTask<T>> {
-  const { name, concurrency } = definition;
-  const models = new Map<string, InferenceModel>();
+  const { name, concurrency, sampling = "override" } = definition;
+  const byKey = new Map<string, InferenceModel>();
   let server: RunningInference | undefined;
-  let count = 0;
   return {
     name,
     ...tasksOf(definition.tasks),
     ...(concurrency === undefined ? {} : { concurrency }),
     open: async () => {
-      server = await serveInference({ host: "127.0.0.1", port: 0, keys: [], limits: { maxBytes: 2 ** 26 }, models });
-      await definition.open?.();
+      // Without a key of an episode nobody may ask.
+      const keys = [newKey()];
+      server = await serveInference({
+        host: "127.0.0.1",
+        port: 0,
+        keys,
+        limits: { maxBytes: 2 ** 26 },
+        models: new Map(),
+        byKey,
+      });
+      await definition.open?.({ baseUrl: `${server.baseUrl}/v1` });
     },
     close: async () => {
       await server?.close();
@@ -70,46 +92,56 @@ export function agentEnvironment<T extends Request>(definition: AgentDefinition<
     },
     play: async ({ request }, policy) => {
       if (server === undefined) throw new EnvError(`"${name}"`, "not open", { expected: "open() before the first episode" });
-      const model = `run-${count++}`;
-      const key = randomBytes(24).toString("base64url");
+      const key = newKey();
       let messages: readonly Message[] = [];
       const converse = async (asked: ConversationRequest) => {
         const reply = await policy.converse(asked);
         messages = [...asked.messages, reply.message];
         return reply;
       };
-      models.set(model, { ...servedPolicy(policy, converse), key });
+      const { model, counts, refusals } = servedPolicy(policy, converse, sampling);
+      byKey.set(key, model);
       // An agent that does not end is left behind: what it asks from then on is refused.
-      policy.signal.addEventListener("abort", () => models.delete(model), { once: true });
+      policy.signal.addEventListener("abort", () => byKey.delete(key), { once: true });
+      const baseUrl = `${server.baseUrl}/v1`;
+      const reached = {
+        ...{ baseUrl, apiKey: key, name: agentModelName, converse },
+        signal: policy.signal,
+        env: envOf(baseUrl, key),
+      };
       try {
-        const reached = { baseUrl: `${server.baseUrl}/v1`, apiKey: key, name: model, signal: policy.signal, converse };
-        const score = await definition.run(request, reached);
-        return { messages, score: typeof score === "number" ? { reward: score } : score };
+        const given = await definition.run(request, reached);
+        const score = typeof given === "number" ? { reward: given } : given;
+        const fault = refusals.length === 0 ? {} : { fault: refusedText(refusals) };
+        return { messages, score: { ...score, scores: { ...score.scores, ...counts() } }, ...fault };
+      } catch (error) {
+        // Clients hide the reason behind a text of their own.
+        if (refusals.length > 0) throw new Error(refusedText(refusals), { cause: error });
+        throw error;
       } finally {
-        models.delete(model);
+        byKey.delete(key);
       }
     },
   };
 }
 
-/** The policy as a model of the server. Sampling settings that are not the run's would make the recorded log-probs another distribution's. */
-function servedPolicy(policy: TokenPolicy, converse: AgentModel["converse"]): InferenceModel {
+function newKey(): string {
+  return `sk-${randomBytes(24).toString("base64url")}`;
+}
+
+function refusedText(refusals: readonly string[]): string {
+  return `the model's endpoint refused ${refusals.length === 1 ? "a request" : `${refusals.length} requests`} of the agent: ${refusals[0]}`;
+}
+
+/** The customary variables of an interface's clients. Anthropic's add `/v1` to the address themselves. */
+function envOf(baseUrl: string, key: string): Record<string, string> {
   return {
-    maxLength: policy.maxLength,
-    vocabularySize: policy.vocabularySize,
-    converse: ({ messages, tools, maxTokens, stopStrings, ...asked }) => {
-      for (const name of ["temperature", "topP", "topK"] as const) {
-        const value = asked[name];
-        if (value !== undefined && value !== policy[name])
-          throw new Refusal(422, name, value, {
-            expected: `${policy[name]}, the run's own`,
-            hint: `Leave it out of the agent's requests, or set rollout.${name}.`,
-          });
-      }
-      return converse({ messages, tools, maxTokens, stopStrings });
-    },
-    sample: () => {
-      throw new Refusal(400, "route", "token ids", { expected: "POST /v1/chat/completions, for an agent's messages" });
-    },
+    OPENAI_BASE_URL: baseUrl,
+    OPENAI_API_BASE: baseUrl,
+    OPENAI_API_KEY: key,
+    OPENAI_MODEL: agentModelName,
+    ANTHROPIC_BASE_URL: baseUrl.replace(/\/v1$/, ""),
+    ANTHROPIC_API_KEY: key,
+    ANTHROPIC_AUTH_TOKEN: key,
   };
 }

@@ -1,3 +1,4 @@
+import type { ConversationReply, ConversationRequest } from "../chat/conversation.ts";
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from "../core/messages.ts";
 import type { BehaviourCount, TokenId, ToolFailure } from "../core/trajectory.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
@@ -144,34 +145,19 @@ export interface TokenPolicy {
   readonly signal: AbortSignal;
   /** The text of ids, to compare tokenizers. */
   decode(tokens: readonly TokenId[]): string;
+  /** Whether actions can be given a form: JSON of a schema, a call of a given tool. */
+  readonly canMask: boolean;
+  /** Tokens of a conversation's context. It is no turn. */
+  count(request: ConversationRequest): number;
   /** Samples one action. Each is a turn of the trajectory. @throws Error beyond the limit of turns */
   sample(request: PolicyRequest): Promise<PolicyAction>;
   /**
    * Samples the next message of a conversation in the model's own chat template. Each is a turn of the trajectory. A conversation may extend,
    * fork or rewrite any other one of the episode, as those of agents, their sub-agents and compacted histories do. Messages that were sampled
    * keep their token ids.
-   * @throws Error beyond the limit of turns, or for messages that the chat template refuses
+   * @throws EpisodeStop beyond the limit of turns or of tokens; ModelError for what the chat template or a grammar refuses
    */
   converse(request: ConversationRequest): Promise<ConversationReply>;
-}
-
-export interface ConversationRequest {
-  /** The whole conversation up to now. Sampled messages are recognised by their texts and calls, whatever their ids. */
-  readonly messages: readonly Message[];
-  /** The tools that the model is shown. They are not called here. Default none. */
-  readonly tools?: readonly Tool[];
-  /** At most the policy's own limit. */
-  readonly maxTokens?: number;
-  readonly stopStrings?: readonly string[];
-}
-
-export interface ConversationReply {
-  /** The message, with its calls. A call that cannot be read is left in the text. */
-  readonly message: AssistantMessage;
-  readonly finish: "stop" | "length";
-  /** Tokens of the context and of the action. */
-  readonly promptTokens: number;
-  readonly completionTokens: number;
 }
 
 export interface PolicyRequest {
@@ -194,6 +180,8 @@ export interface Played {
   /** The conversation, for those who read it. */
   readonly messages: readonly Message[];
   readonly score: Score;
+  /** Something that went wrong and did not end the episode. It is kept as the trajectory's error. */
+  readonly fault?: string;
 }
 
 /** Numbers of assistant messages. */

@@ -30,11 +30,16 @@ export function guard(request: IncomingMessage, { host, keys }: Access): void {
 }
 
 /** Whether a request has one of the keys, in X-API-Key or as a bearer token. Without keys, everyone may ask. */
-export function hasKey({ headers }: Pick<IncomingMessage, "headers">, keys: readonly string[]): boolean {
+export function hasKey(request: Pick<IncomingMessage, "headers">, keys: readonly string[]): boolean {
   if (keys.length === 0) return true;
-  const given = headers["x-api-key"] ?? headers.authorization?.replace(/^Bearer /, "") ?? "";
-  const text = Buffer.from(Array.isArray(given) ? given[0] : given);
+  const text = Buffer.from(keyOf(request));
   return keys.map((key) => Buffer.from(key)).some((key) => key.length === text.length && timingSafeEqual(key, text));
+}
+
+/** The key of a request, "" if it has none. */
+export function keyOf({ headers }: Pick<IncomingMessage, "headers">): string {
+  const given = headers["x-api-key"] ?? headers.authorization?.replace(/^Bearer /, "") ?? "";
+  return Array.isArray(given) ? given[0] : given;
 }
 
 /** True for an address that only this machine reaches. A name such as 127.0.0.1.example.com is none. */

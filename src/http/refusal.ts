@@ -3,6 +3,8 @@ import { type ErrorDetails, RetrogradeError } from "../core/errors.ts";
 export interface RefusalDetails extends ErrorDetails {
   /** Seconds after which the same request may succeed. */
   readonly retryAfter?: number;
+  /** A name of the reason that clients know, such as `context_length_exceeded`. */
+  readonly code?: string;
 }
 
 /**
@@ -12,11 +14,13 @@ export interface RefusalDetails extends ErrorDetails {
 export class Refusal extends RetrogradeError {
   readonly status: number;
   readonly retryAfter: number | undefined;
+  readonly code: string | undefined;
 
-  constructor(status: number, subject: string, value: unknown, { retryAfter, ...details }: RefusalDetails = {}) {
+  constructor(status: number, subject: string, value: unknown, { retryAfter, code, ...details }: RefusalDetails = {}) {
     super(subject, value, details);
     this.status = status;
     this.retryAfter = retryAfter;
+    this.code = code;
   }
 }
 

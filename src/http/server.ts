@@ -62,8 +62,8 @@ export interface HttpService {
   route(request: HttpRequest): Reply | Promise<Reply>;
   /** Answers a request to speak another protocol. Without it such a request is like any other. @throws Refusal */
   upgrade?(request: IncomingMessage, target: Target, socket: Duplex, head: Buffer): void;
-  /** The body of an error's answer. Default Tinker's: `{ detail }`. */
-  problem?(error: unknown): { readonly status: number; readonly json: object };
+  /** The body of an error's answer to a request for a path. Default Tinker's: `{ detail }`. */
+  problem?(error: unknown, path: string): { readonly status: number; readonly json: object };
   log?(entry: { readonly method: string; readonly path: string; readonly status: number; readonly ms: number }): void;
 }
 
@@ -92,7 +92,7 @@ export async function startHttp(service: HttpService): Promise<RunningHttp> {
         service.guard(request);
         upgrade(request, targetOf(request), socket, head);
       } catch (error) {
-        const { status } = (service.problem ?? problemOf)(error);
+        const { status } = (service.problem ?? problemOf)(error, pathOf(request));
         const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`;
         socket.end(head, () => socket.destroy());
       }
@@ -114,8 +114,7 @@ async function answer(service: HttpService, request: IncomingMessage, response: 
   const method = request.method ?? "GET";
   response.on("close", () => {
     gone.abort();
-    const path = (request.url ?? "/").split("?")[0];
-    log?.({ method, path, status: response.statusCode, ms: performance.now() - start });
+    log?.({ method, path: pathOf(request), status: response.statusCode, ms: performance.now() - start });
   });
   response.on("error", () => {}); // the client is gone
   try {
@@ -128,7 +127,7 @@ async function answer(service: HttpService, request: IncomingMessage, response: 
     else {
       const { retryAfter } = error instanceof Refusal ? error : {};
       if (retryAfter !== undefined) response.setHeader("retry-after", String(retryAfter));
-      await send(response, problem(error), headers);
+      await send(response, problem(error, pathOf(request)), headers);
     }
     drain(request);
   }
@@ -154,9 +153,13 @@ function problemOf(error: unknown): { readonly status: number; readonly json: ob
     : { status: 500, json: { detail: reasonOf(error) } };
 }
 
+function pathOf({ url = "/" }: Pick<IncomingMessage, "url">): string {
+  return url.split("?", 1)[0];
+}
+
 /** @throws Refusal (400) for a path that is not in UTF-8 */
 function targetOf({ url = "/" }: IncomingMessage): Target {
-  const [path, query] = [url.split("?", 1)[0], url.slice(url.indexOf("?") + 1 || url.length)];
+  const [path, query] = [pathOf({ url }), url.slice(url.indexOf("?") + 1 || url.length)];
   try {
     const parts = path.split("/").slice(1).map(decodeURIComponent);
     return { path: `/${parts.join("/")}`, parts, query: new URLSearchParams(query) };

@@ -1,50 +1,81 @@
 import { z } from "zod";
-import type { Chat } from "../chat/chat.ts";
-import { ModelError } from "../core/errors.ts";
-import type { AssistantMessage, Message, ToolCall } from "../core/messages.ts";
-
+import type { ConversationReply } from "../chat/conversation.ts";
+import type { Message } from "../core/messages.ts";
 import { parseBody } from "../http/body.ts";
 import { Refusal } from "../http/refusal.ts";
-import type { JsonSchema, Tool } from "../tools/tool.ts";
-import type { Generated, GenerateRequest } from "./generate.ts";
+import {
+  type Asked,
+  argumentsText,
+  CallNames,
+  callIds,
+  type Exchange,
+  othersOf,
+  parametersSchema,
+  requireTool,
+  type SendEvent,
+  type StreamedAnswer,
+  shownTool,
+  textContent,
+  type Wire,
+  type WireState,
+} from "./asked.ts";
+import { openAiError } from "./openai-error.ts";
 
 /**
  * `POST /v1/chat/completions` of the OpenAI interface: messages and tools in, a message and calls out. Continuing the last message
- * (`continue_final_message`) is as vLLM has it.
+ * (`continue_final_message`) and ids of tokens (`return_token_ids`) are as vLLM has them.
  */
+export const chatCompletions: Wire = { read, error: openAiError };
 
-const content = z.union([
-  z.string(),
-  z
-    .array(z.object({ type: z.literal("text", "only text"), text: z.string() }))
-    .transform((parts) => parts.map(({ text }) => text).join("")),
-]);
-const call = z.object({ id: z.string(), function: z.object({ name: z.string().min(1), arguments: z.string() }) });
+const content = textContent("text", "refusal");
 const messageSchema = z.discriminatedUnion("role", [
-  z.object({ role: z.enum(["system", "developer"]), content }),
-  z.object({ role: z.literal("user"), content }),
-  z.object({
+  z.looseObject({ role: z.enum(["system", "developer"]), content }),
+  z.looseObject({ role: z.literal("user"), content }),
+  z.looseObject({
     role: z.literal("assistant"),
     content: content.nullish(),
     reasoning_content: z.string().nullish(),
-    tool_calls: z.array(call).nullish(),
+    tool_calls: z
+      .array(z.looseObject({ id: z.string(), function: z.looseObject({ name: z.string().min(1), arguments: z.string() }) }))
+      .nullish(),
   }),
-  z.object({ role: z.literal("tool"), tool_call_id: z.string(), content }),
+  z.looseObject({ role: z.literal("tool"), tool_call_id: z.string(), content }),
 ]);
-const toolSchema = z.object({
-  type: z.literal("function"),
-  function: z.object({
+const toolSchema = z.looseObject({
+  type: z.literal("function", "function: other tools run on the vendor's servers"),
+  function: z.looseObject({
     name: z.string().min(1),
-    description: z.string().default(""),
-    parameters: z.record(z.string(), z.unknown()).default({ type: "object", properties: {} }),
+    description: z.string().nullish(),
+    parameters: parametersSchema,
+    strict: z.boolean().nullish(),
   }),
 });
-
-const chatSchema = z.looseObject({
+const fields = {
   model: z.string(),
   messages: z.array(messageSchema).min(1),
   tools: z.array(toolSchema).nullish(),
-  tool_choice: z.enum(["auto", "none"]).nullish(),
+  tool_choice: z
+    .union([
+      z.enum(["auto", "none", "required"]),
+      z.looseObject({ type: z.literal("function"), function: z.looseObject({ name: z.string() }) }),
+    ])
+    .nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  response_format: z
+    .discriminatedUnion("type", [
+      z.looseObject({ type: z.literal("text") }),
+      z.looseObject({ type: z.literal("json_object") }),
+      z.looseObject({
+        type: z.literal("json_schema"),
+        json_schema: z.looseObject({ schema: z.record(z.string(), z.unknown()) }),
+      }),
+    ])
+    .nullish(),
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  n: z.int().min(1).max(32).nullish(),
+  logprobs: z.boolean().nullish(),
+  top_logprobs: z.int().min(0).max(20).nullish(),
   max_tokens: z.int().min(1).nullish(),
   max_completion_tokens: z.int().min(1).nullish(),
   temperature: z.number().min(0).nullish(),
@@ -53,161 +84,85 @@ const chatSchema = z.looseObject({
   stop: z.union([z.string().min(1), z.array(z.string().min(1))]).nullish(),
   seed: z.int().nullish(),
   continue_final_message: z.boolean().nullish(),
-});
+  return_token_ids: z.boolean().nullish(),
+} as const;
+const chatSchema = z.looseObject(fields);
 type ChatBody = z.output<typeof chatSchema>;
 
-/** Settings that change what is sampled or answered, and that are not there: refused unless they have no effect. */
-const withoutEffect: Readonly<Record<string, unknown>> = {
-  n: 1,
-  stream: false,
-  logprobs: false,
-  top_logprobs: 0,
-  min_p: 0,
-  presence_penalty: 0,
-  frequency_penalty: 0,
-  repetition_penalty: 1,
-  logit_bias: null,
-  response_format: null,
-  functions: null,
+/** Settings of sampling that are not there, with the values that have no effect. */
+const neutral = {
+  ...{ presence_penalty: 0, frequency_penalty: 0, repetition_penalty: 1, min_p: 0, logit_bias: {} },
+  ...{ reasoning_effort: "medium", verbosity: "medium", modalities: ["text"] },
 };
 
-export interface ChatRequest {
-  readonly model: string;
-  readonly body: ChatBody;
-}
-
-/** @throws Refusal (422) for requests of another form, and settings that could not be honoured */
-export function readChat(bytes: Buffer): ChatRequest {
+function read(bytes: Buffer, state: WireState): Exchange {
   const body = parseBody(bytes, chatSchema);
-  for (const [name, harmless] of Object.entries(withoutEffect)) {
-    const value = body[name];
-    const isPlainText = name === "response_format" && (value as { type?: unknown } | null | undefined)?.type === "text";
-    if (value !== undefined && value !== null && value !== harmless && !isPlainText)
-      throw new Refusal(422, name, value, { expected: "none: this server does not have it" });
-  }
-  return { model: body.model, body };
-}
-
-/** A request in tokens. @throws Refusal where the chat template does not take the messages */
-export function promptOf({ model, body }: ChatRequest, chat: Chat): GenerateRequest {
-  const { max_tokens, max_completion_tokens, temperature, top_p, top_k, seed } = body;
+  const asked = askedOf(body);
+  const card = { id: `chatcmpl-${state.id}`, created: state.created, model: body.model };
   return {
-    model,
-    context: contextOf(body, chat),
-    maxTokens: max_completion_tokens ?? max_tokens ?? undefined,
-    stopTokens: chat.tokenizer.stopTokens,
-    stopStrings: [...(hasTools(body) ? (chat.stopStrings ?? []) : []), ...stopsOf(body)],
-    temperature: temperature ?? undefined,
-    topP: top_p ?? undefined,
-    topK: top_k === undefined || top_k === null || top_k < 1 ? undefined : top_k,
-    seed: seed ?? undefined,
+    asked,
+    answer: (replies) => ({
+      ...card,
+      object: "chat.completion",
+      choices: replies.map((reply, index) => ({
+        index,
+        message: messageOf(reply, `${state.id}${index}`),
+        ...endOf(reply, body, state),
+      })),
+      usage: usageOf(replies),
+      ...(body.return_token_ids ? { prompt_token_ids: [...replies[0].sampled.context] } : {}),
+    }),
+    stream: (send) => streamed(send, { ...card, object: "chat.completion.chunk" }, body, state),
   };
 }
 
-function contextOf(body: ChatBody, chat: Chat): GenerateRequest["context"] {
-  const messages = messagesOf(body);
-  const last = messages.at(-1);
-  const continues = body.continue_final_message === true && last?.role === "assistant";
-  try {
-    const { ids } = chat.open(continues ? messages.slice(0, -1) : messages, hasTools(body) ? toolsOf(body) : []);
-    return continues ? [...ids, ...chat.tokenizer.encode(last.content)] : Array.from(ids);
-  } catch (error) {
-    if (!(error instanceof ModelError)) throw error;
-    throw new Refusal(400, "messages", error.message, { expected: "messages that the chat template takes" });
-  }
-}
-
-/** @param id of the request */
-export function writeChat(
-  id: string,
-  { model, body }: ChatRequest,
-  prompt: GenerateRequest,
-  generated: Generated,
-  chat: Chat,
-): object {
-  const text = cutAt(chat.actionText(generated.tokens), stopsOf(body));
-  const tools = hasTools(body) ? toolsOf(body) : [];
-  const read = tools.length === 0 ? undefined : chat.read(text, messagesOf(body), (name) => parametersOf(tools, name));
-  const calls = read?.calls.flatMap((each) => ("name" in each ? [each] : [])) ?? [];
-  // A call that cannot be read stays in the text: nothing of what the model wrote is lost.
-  const whole = read === undefined || read.calls.length > calls.length;
-  const said: AssistantMessage = whole
-    ? { role: "assistant", content: text }
-    : { ...read.message, toolCalls: calls.length === 0 ? undefined : calls };
-  const usage = { promptTokens: prompt.context.length, completionTokens: generated.tokens.length };
-  return completionOf(id, model, { message: said, finish: generated.finish, ...usage });
-}
-
-/** A sampled message, and how long it and its context are. */
-export interface Answered {
-  readonly message: AssistantMessage;
-  readonly finish: "stop" | "length";
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-}
-
-/** @param id of the request */
-export function completionOf(id: string, model: string, { message, finish, promptTokens, completionTokens }: Answered): object {
-  const { content, reasoning, toolCalls = [] } = message;
-  const shown = {
-    role: "assistant",
-    content,
-    ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
-    ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls.map((each, i) => describedCall(each, `${id}-${i}`)) }),
-  };
-  const reason = toolCalls.length > 0 && finish === "stop" ? "tool_calls" : finish;
+function askedOf(body: ChatBody): Asked {
+  const { max_tokens, max_completion_tokens, temperature, top_p, top_k, seed, stop, tool_choice, response_format } = body;
+  const others = othersOf(body, { read: Object.keys(fields), harmless: ["prediction"], neutral });
+  const tools = (body.tools ?? []).map(({ function: f }) => shownTool(f.name, f.description ?? "", f.parameters));
+  const strictTools = (body.tools ?? []).flatMap(({ function: f }) => (f.strict ? [f.name] : []));
+  const choice =
+    typeof tool_choice === "object" && tool_choice !== null
+      ? requireTool(tool_choice.function.name, tools, "tool_choice")
+      : (tool_choice ?? "auto");
+  if (choice === "required" && tools.length === 0) throw new Refusal(400, "tool_choice", choice, { expected: "tools beside it" });
   return {
-    id,
-    object: "chat.completion",
-    created: Math.floor(Date.now() / 1000),
-    model,
-    choices: [{ index: 0, message: shown, finish_reason: reason }],
-    usage: { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: promptTokens + completionTokens },
-  };
-}
-
-/** A request in messages, for a model that keeps the conversations itself. */
-export interface Conversation {
-  readonly messages: readonly Message[];
-  readonly tools: readonly Tool[];
-  readonly maxTokens: number | undefined;
-  readonly stopStrings: readonly string[];
-  readonly temperature: number | undefined;
-  readonly topP: number | undefined;
-  readonly topK: number | undefined;
-}
-
-/** @throws Refusal for messages that are in no order */
-export function conversationOf({ body }: ChatRequest): Conversation {
-  const { max_tokens, max_completion_tokens, temperature, top_p, top_k } = body;
-  if (body.continue_final_message === true)
-    throw new Refusal(422, "continue_final_message", true, { expected: "false: an agent's messages are whole" });
-  return {
-    messages: messagesOf(body),
-    tools: hasTools(body) ? toolsOf(body) : [],
-    maxTokens: max_completion_tokens ?? max_tokens ?? undefined,
-    stopStrings: stopsOf(body),
-    temperature: temperature ?? undefined,
-    topP: top_p ?? undefined,
-    topK: top_k ?? undefined,
+    model: body.model,
+    stream: body.stream ?? false,
+    count: body.n ?? 1,
+    continuesLast: body.continue_final_message ?? false,
+    conversation: {
+      messages: messagesOf(body),
+      tools,
+      toolChoice: choice,
+      parallelCalls: body.parallel_tool_calls ?? true,
+      strictTools,
+      ...(response_format?.type === "json_object" ? { form: "json" } : {}),
+      ...(response_format?.type === "json_schema" ? { form: { schema: response_format.json_schema.schema } } : {}),
+      maxTokens: max_completion_tokens ?? max_tokens ?? undefined,
+      stopStrings: typeof stop === "string" ? [stop] : (stop ?? []),
+      ...(body.logprobs && body.top_logprobs ? { topLogprobs: body.top_logprobs } : {}),
+    },
+    sampling: {
+      temperature: temperature ?? undefined,
+      topP: top_p ?? undefined,
+      // vLLM writes "off" as -1 or 0.
+      topK: top_k === undefined || top_k === null || top_k < 1 ? undefined : top_k,
+      seed: seed ?? undefined,
+      others,
+    },
   };
 }
 
 function messagesOf({ messages }: ChatBody): Message[] {
-  const names = new Map<string, string>();
+  const names = new CallNames();
   return messages.map((message): Message => {
     if (message.role === "user") return { role: "user", content: message.content };
-    if (message.role === "tool") {
-      const { tool_call_id: callId } = message;
-      const name = names.get(callId);
-      if (name === undefined) throw new Refusal(422, "tool_call_id", callId, { expected: "the id of a call before it" });
-      return { role: "tool", name, callId, content: message.content };
-    }
+    if (message.role === "tool") return names.answer(message.tool_call_id, message.content, "tool_call_id");
     if (message.role !== "assistant") return { role: "system", content: message.content };
-    const toolCalls = (message.tool_calls ?? []).map(({ id, function: { name, arguments: text } }): ToolCall => {
-      names.set(id, name);
-      return { id, name, arguments: argumentsOf(text), argumentsText: text };
-    });
+    const toolCalls = (message.tool_calls ?? []).map(({ id, function: f }) =>
+      names.call(id, f.name, f.arguments, "tool_calls.function.arguments"),
+    );
     return {
       role: "assistant",
       content: message.content ?? "",
@@ -217,42 +172,73 @@ function messagesOf({ messages }: ChatBody): Message[] {
   });
 }
 
-function argumentsOf(text: string): Record<string, unknown> {
-  try {
-    const parsed = z.record(z.string(), z.unknown()).safeParse(JSON.parse(text.trim() === "" ? "{}" : text));
-    if (parsed.success) return parsed.data;
-  } catch {
-    // Refused below.
-  }
-  throw new Refusal(422, "tool_calls.function.arguments", text.slice(0, 200), { expected: "a JSON object as text" });
+function messageOf(reply: ConversationReply, id: string): object {
+  const { content: text, reasoning, toolCalls = [] } = reply.message;
+  const ids = callIds(reply, id);
+  return {
+    role: "assistant",
+    content: text,
+    refusal: null,
+    ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
+    ...(toolCalls.length === 0
+      ? {}
+      : {
+          tool_calls: toolCalls.map((call, i) => ({
+            ...{ id: ids[i], type: "function" },
+            function: { name: call.name, arguments: argumentsText(call) },
+          })),
+        }),
+  };
 }
 
-/** Tools that are shown and never run here. */
-function toolsOf({ tools }: ChatBody): Tool[] {
-  return (tools ?? []).map(({ function: { name, description, parameters } }) => ({
-    ...{ name, description, parameters: parameters as JsonSchema },
-    execute: () => "",
+/** The end of a choice: why it ended, and what was asked for about its tokens. */
+function endOf(reply: ConversationReply, { logprobs, return_token_ids }: ChatBody, state: WireState): object {
+  const { message, finish, sampled } = reply;
+  return {
+    finish_reason: (message.toolCalls ?? []).length > 0 && finish === "stop" ? "tool_calls" : finish,
+    logprobs: logprobs ? { content: tokenLogprobs(sampled, state), refusal: null } : null,
+    ...(return_token_ids ? { token_ids: sampled.action } : {}),
+  };
+}
+
+export function tokenLogprobs({ action, logprobs, top }: ConversationReply["sampled"], { decode }: WireState): object[] {
+  const entry = (id: number, logprob: number) => {
+    const token = decode([id]);
+    return { token, logprob, bytes: [...Buffer.from(token)] };
+  };
+  return action.map((id, i) => ({
+    ...entry(id, logprobs[i]),
+    top_logprobs: (top?.[i]?.tokens ?? []).map((candidate, c) => entry(candidate, top?.[i]?.logprobs[c] ?? 0)),
   }));
 }
 
-function hasTools({ tools, tool_choice }: ChatBody): boolean {
-  return (tools ?? []).length > 0 && tool_choice !== "none";
+function usageOf(replies: readonly ConversationReply[]): object {
+  const completion = replies.reduce((sum, { completionTokens }) => sum + completionTokens, 0);
+  const [{ promptTokens: prompt }] = replies;
+  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }
 
-function parametersOf(tools: readonly Tool[], name: string): Record<string, unknown> | undefined {
-  return tools.find((tool) => tool.name === name)?.parameters as Record<string, unknown> | undefined;
-}
-
-function describedCall({ name, arguments: args, argumentsText, id }: ToolCall, made: string): object {
-  return { id: id ?? `call_${made}`, type: "function", function: { name, arguments: argumentsText ?? JSON.stringify(args) } };
-}
-
-function stopsOf({ stop }: ChatBody): readonly string[] {
-  return typeof stop === "string" ? [stop] : (stop ?? []);
-}
-
-/** The protocol's answers have no stop strings in them. */
-function cutAt(text: string, stops: readonly string[]): string {
-  const ends = stops.map((stop) => text.indexOf(stop)).filter((at) => at !== -1);
-  return ends.length === 0 ? text : text.slice(0, Math.min(...ends));
+function streamed(send: SendEvent, card: object, body: ChatBody, state: WireState): StreamedAnswer {
+  const begun = new Set<number>();
+  const chunk = (index: number, delta: object, end: object = { finish_reason: null, logprobs: null }) => {
+    const first = begun.has(index) ? {} : { role: "assistant", content: "" };
+    begun.add(index);
+    send({ ...card, choices: [{ index, delta: { ...first, ...delta }, ...end }] });
+  };
+  return {
+    delta: (index, { kind, text }) => chunk(index, kind === "text" ? { content: text } : { reasoning_content: text }),
+    end: (replies) => {
+      for (const [index, reply] of replies.entries()) {
+        const ids = callIds(reply, `${state.id}${index}`);
+        for (const [i, call] of (reply.message.toolCalls ?? []).entries()) {
+          const begin = { id: ids[i], type: "function", function: { name: call.name, arguments: "" } };
+          chunk(index, { tool_calls: [{ index: i, ...begin }] });
+          chunk(index, { tool_calls: [{ index: i, function: { arguments: argumentsText(call) } }] });
+        }
+        chunk(index, {}, endOf(reply, body, state));
+      }
+      if (body.stream_options?.include_usage) send({ ...card, choices: [], usage: usageOf(replies) });
+      send("[DONE]");
+    },
+  };
 }

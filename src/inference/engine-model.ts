@@ -1,7 +1,10 @@
 import { randomInt } from "node:crypto";
 import type { Chat } from "../chat/chat.ts";
+import { planReply, replyOf, shownTools } from "../chat/reply.ts";
 import type { Sampler } from "../engines/engine.ts";
-import type { InferenceModel } from "./server.ts";
+import { Refusal } from "../http/refusal.ts";
+import type { Sampling } from "./asked.ts";
+import type { ChatModel, InferenceModel } from "./server.ts";
 
 /** A sampler as a model of the server. A request without a seed gets one of its own; without a limit it may fill the context. */
 export function engineModel(sampler: Sampler, chat?: Chat): InferenceModel {
@@ -9,7 +12,7 @@ export function engineModel(sampler: Sampler, chat?: Chat): InferenceModel {
   return {
     maxLength,
     vocabularySize,
-    ...(chat === undefined ? {} : { chat }),
+    ...(chat === undefined ? {} : { chat: chatModel(sampler, chat) }),
     sample: ({ context, maxTokens, stopTokens, stopStrings, temperature, topP, topK, seed }, signal) =>
       sampler.sample({
         context,
@@ -20,4 +23,54 @@ export function engineModel(sampler: Sampler, chat?: Chat): InferenceModel {
         ...{ temperature, topP, topK, signal },
       }),
   };
+}
+
+function chatModel(sampler: Sampler, chat: Chat): ChatModel {
+  const { maxLength, capabilities } = sampler.info;
+  const canMask = capabilities.includes("masked-sampling");
+  const contextOf = (request: Parameters<ChatModel["count"]>[0]) => {
+    if (shownTools(request).length > 0) chat.calls();
+    return chat.open(request.messages, shownTools(request));
+  };
+  return {
+    decode: (tokens) => chat.tokenizer.decode(tokens),
+    count: (request) => contextOf(request).ids.length,
+    converse: async (request, { sampling, continuesLast, index, signal }) => {
+      requireNone(sampling);
+      const last = request.messages.at(-1);
+      const continued = continuesLast === true && last?.role === "assistant" ? last.content : undefined;
+      const context = contextOf(continued === undefined ? request : { ...request, messages: request.messages.slice(0, -1) });
+      const ids = [...context.ids, ...(continued === undefined ? [] : chat.tokenizer.encode(continued))];
+      requireRoom(ids.length, maxLength);
+      const { stopTokens, stopStrings, mask, onToken, read, close } = await planReply(chat, request, context, canMask);
+      const { temperature, topP, topK, seed = randomInt(2 ** 31) } = sampling;
+      try {
+        const action = await sampler.sample({
+          context: ids,
+          maxTokens: Math.min(request.maxTokens ?? maxLength, maxLength - ids.length),
+          stopTokens,
+          ...(stopStrings.length === 0 ? {} : { stopStrings }),
+          seed: seed + index,
+          ...{ temperature, topP, topK, signal, mask, onToken, topLogprobs: request.topLogprobs },
+        });
+        return replyOf(read(action).message, action, context.ids.extend(ids.slice(context.ids.length)));
+      } finally {
+        close();
+      }
+    },
+  };
+}
+
+function requireNone({ others }: Sampling): void {
+  for (const [name, value] of Object.entries(others))
+    throw new Refusal(400, name, value, { expected: "none: this server does not have it", code: "unsupported_parameter" });
+}
+
+/** @throws Refusal (400) for a context that leaves no room */
+export function requireRoom(length: number, maxLength: number): void {
+  if (length < maxLength) return;
+  throw new Refusal(400, "messages", `${length} tokens`, {
+    expected: `less than the maximum context length of ${maxLength} tokens`,
+    code: "context_length_exceeded",
+  });
 }

@@ -1,33 +1,46 @@
 import { randomUUID } from "node:crypto";
-import type { Chat } from "../chat/chat.ts";
-
-import { type Access, guard, hasKey, requireKeys } from "../http/access.ts";
+import type { ConversationReply, ConversationRequest } from "../chat/conversation.ts";
+import type { TokenId } from "../core/trajectory.ts";
+import { type Access, guard, keyOf, requireKeys } from "../http/access.ts";
 import { Refusal } from "../http/refusal.ts";
 import { type HttpLimits, type HttpRequest, type Reply, type RunningHttp, startHttp } from "../http/server.ts";
-import {
-  type Answered,
-  type Conversation,
-  completionOf,
-  conversationOf,
-  promptOf,
-  readChat,
-  writeChat,
-} from "./chat-completions.ts";
+import { anthropicMessages } from "./anthropic-messages.ts";
+import type { Exchange, Sampling, Wire, WireState } from "./asked.ts";
+import { chatCompletions } from "./chat-completions.ts";
+import { requireRoom } from "./engine-model.ts";
+import { eventsOf } from "./events.ts";
+import { failureOf } from "./failure.ts";
 import { type Generated, type GenerateRequest, modelCard, readGenerate, writeGenerated } from "./generate.ts";
+import { responses } from "./responses.ts";
 
 /** A model that answers under its name. */
 export interface InferenceModel {
   /** Longest sequence, context and action together. */
   readonly maxLength: number;
   readonly vocabularySize: number;
-  /** The key of its requests, where it is not one of the server's. Others do not learn that there is such a model. */
-  readonly key?: string;
-  /** Its template and tokenizer, for requests in messages. Without it the model takes token ids alone. */
-  readonly chat?: Chat;
-  /** Answers a conversation, whose tokens it keeps itself. Chat completions come here instead of `chat` and `sample`. */
-  converse?(request: Conversation, signal: AbortSignal): Promise<Answered>;
+  /** Answers in messages. Without it the model takes token ids alone. */
+  readonly chat?: ChatModel;
   /** @throws Refusal for a request that cannot be honoured */
   sample(request: GenerateRequest, signal: AbortSignal): Promise<Generated>;
+}
+
+/** A model in messages. Its methods throw a Refusal or a ModelError for what cannot be honoured. */
+export interface ChatModel {
+  decode(tokens: readonly TokenId[]): string;
+  /** Tokens of a conversation's context. */
+  count(request: ConversationRequest): number;
+  converse(request: ConversationRequest, options: ConverseOptions): Promise<ConversationReply>;
+  /** Called for a request that was refused. */
+  refused?(error: unknown): void;
+}
+
+export interface ConverseOptions {
+  readonly sampling: Sampling;
+  readonly continuesLast?: boolean;
+  /** The index of the answer, where several are asked for. */
+  readonly index: number;
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal;
 }
 
 export interface InferenceOptions extends Access {
@@ -36,51 +49,137 @@ export interface InferenceOptions extends Access {
   readonly limits?: Partial<HttpLimits>;
   /** Models by the names that clients ask for. It may change while the server runs. */
   readonly models: ReadonlyMap<string, InferenceModel>;
+  /** Models by keys of their own: a client with such a key reaches its model under any name, and no other. */
+  readonly byKey?: ReadonlyMap<string, InferenceModel>;
   readonly log?: (entry: { readonly path: string; readonly status: number; readonly ms: number }) => void;
 }
 
 /** Its `baseUrl` is without `/v1`. */
 export type RunningInference = RunningHttp;
 
+const wires: Readonly<Record<string, Wire>> = {
+  "/chat/completions": chatCompletions,
+  "/responses": responses,
+  "/messages": anthropicMessages,
+  "/messages/count_tokens": anthropicMessages,
+};
+
 /**
- * Serves models: in token ids by `POST /inference/v1/generate`, in messages by `POST /v1/chat/completions`, and `GET /v1/models`.
+ * Serves models: in messages by `POST /v1/chat/completions`, `/v1/responses` and `/v1/messages`, in token ids by `POST /inference/v1/generate`,
+ * and `GET /v1/models`.
  * @throws ConfigError if the port is taken, or other machines reach it without a key
  */
 export async function serveInference(options: InferenceOptions): Promise<RunningInference> {
-  const { host, port, models, limits, log } = options;
+  const { host, port, limits, log } = options;
   requireKeys(options, "sample its models");
+  const kept = new WeakMap<InferenceModel, Map<string, unknown>>();
   return startHttp({
     ...{ host, port, limits, log },
     keepAliveMs: 75_000,
-    guard: (request) => guard(request, options),
-    route: (request) => route(request, models),
+    guard: (request) => guard(request, withKeys(options)),
+    route: (request) => {
+      const route = routeOf(request.path);
+      const wire = request.method === "POST" ? wires[route] : undefined;
+      return wire === undefined ? other(request, route, options) : converse(request, { wire, route, options, kept });
+    },
+    problem: (error, path) => {
+      const failure = failureOf(error);
+      return { status: failure.status, json: (wires[routeOf(path)] ?? chatCompletions).error(failure) };
+    },
   });
 }
 
-async function route(request: HttpRequest, all: ReadonlyMap<string, InferenceModel>): Promise<Reply> {
-  const { method, path, signal } = request;
-  const models = new Map([...all].filter(([, { key }]) => key === undefined || hasKey(request, [key])));
-  if (method === "GET" && path === "/health") return { json: {} };
-  if (method === "GET" && path === "/v1/models")
-    return { json: { object: "list", data: [...models].map(([name, { maxLength }]) => modelCard(name, maxLength)) } };
-  if (method === "POST" && path === "/v1/chat/completions") {
-    const asked = readChat(await request.body());
-    const model = modelOf(asked.model, models);
-    const id = `chatcmpl-${randomUUID()}`;
-    if (model.converse !== undefined)
-      return { json: completionOf(id, asked.model, await model.converse(conversationOf(asked), signal)) };
-    if (model.chat === undefined)
-      throw new Refusal(400, "model", asked.model, { expected: "one with a chat template; this one takes token ids alone" });
-    const prompt = promptOf(asked, model.chat);
-    requireRoom(prompt, model, "messages");
-    return { json: writeChat(id, asked, prompt, await model.sample(prompt, signal), model.chat) };
+/** Clients that build addresses from an address without /v1 ask without it. */
+function routeOf(path: string): string {
+  return path.replace(/^\/v1(?=\/)/, "");
+}
+
+interface Conversing {
+  readonly wire: Wire;
+  readonly route: string;
+  readonly options: InferenceOptions;
+  readonly kept: WeakMap<InferenceModel, Map<string, unknown>>;
+}
+
+/** Answers a request in messages: whole, or in events. */
+async function converse(request: HttpRequest, { wire, route, options, kept }: Conversing): Promise<Reply> {
+  const bytes = await request.body();
+  const model = modelOf(nameIn(bytes), request, options);
+  const { chat } = model;
+  if (chat === undefined)
+    throw new Refusal(400, "model", nameIn(bytes), { expected: "one with a chat template; this one takes token ids alone" });
+  const own = kept.get(model) ?? new Map<string, unknown>();
+  kept.set(model, own);
+  const created = Math.floor(Date.now() / 1000);
+  const state: WireState = { id: randomUUID().replaceAll("-", ""), created, decode: chat.decode, kept: own };
+  try {
+    const exchange = wire.read(bytes, state);
+    const { asked } = exchange;
+    if (route.endsWith("/count_tokens")) return { json: { input_tokens: chat.count(asked.conversation) } };
+    if (!asked.stream) return { json: exchange.answer(await replies(chat, exchange, request.signal)) };
+    return await eventsOf(
+      async (send) => {
+        const stream = exchange.stream(send);
+        stream.end(await replies(chat, exchange, request.signal, stream.delta));
+      },
+      (error, send) => {
+        chat.refused?.(error);
+        send(wire.error(failureOf(error)), "error");
+      },
+    );
+  } catch (error) {
+    chat.refused?.(error);
+    throw error;
   }
-  if (method !== "POST" || path !== "/inference/v1/generate")
-    throw new Refusal(404, "route", `${method} ${path}`, {
-      expected: "POST /v1/chat/completions, POST /inference/v1/generate or GET /v1/models",
+}
+
+function replies(
+  chat: ChatModel,
+  { asked }: Exchange,
+  signal: AbortSignal,
+  delta?: (index: number, delta: { readonly kind: "text" | "reasoning"; readonly text: string }) => void,
+): Promise<ConversationReply[]> {
+  const { conversation, sampling, continuesLast, count } = asked;
+  return Promise.all(
+    Array.from({ length: count }, (_, index) => {
+      const onDelta = delta && ((part: Parameters<typeof delta>[1]) => delta(index, part));
+      return chat.converse(
+        { ...conversation, ...(onDelta === undefined ? {} : { onDelta }) },
+        { sampling, continuesLast, index, signal },
+      );
+    }),
+  );
+}
+
+/** The model's name in a body that is not checked yet. */
+function nameIn(bytes: Buffer): string {
+  try {
+    const { model } = JSON.parse(bytes.toString("utf8")) as { readonly model?: unknown };
+    return typeof model === "string" ? model : "";
+  } catch {
+    return "";
+  }
+}
+
+/** Keys of single models are keys of the server. */
+function withKeys({ host, keys, byKey }: InferenceOptions): Access {
+  return { host, keys: byKey === undefined ? keys : [...keys, ...byKey.keys()] };
+}
+
+async function other(request: HttpRequest, route: string, options: InferenceOptions): Promise<Reply> {
+  if (request.method === "GET" && route === "/health") return { json: {} };
+  if (request.method === "GET" && route === "/models")
+    return { json: { object: "list", data: [...options.models].map(([name, { maxLength }]) => modelCard(name, maxLength)) } };
+  if (request.method === "GET" && route.startsWith("/models/")) {
+    const name = decodeURIComponent(route.slice("/models/".length));
+    return { json: modelCard(name, modelOf(name, request, options).maxLength) };
+  }
+  if (request.method !== "POST" || route !== "/inference/v1/generate")
+    throw new Refusal(404, "route", `${request.method} ${route}`, {
+      expected: "POST /v1/chat/completions, /v1/responses, /v1/messages, /inference/v1/generate or GET /v1/models",
     });
   const asked = readGenerate(await request.body());
-  const model = modelOf(asked.model, models);
+  const model = modelOf(asked.model, request, options);
   const { context } = asked;
   const strange = context.find((id) => id >= model.vocabularySize);
   if (strange !== undefined)
@@ -88,19 +187,15 @@ async function route(request: HttpRequest, all: ReadonlyMap<string, InferenceMod
       expected: `ids below ${model.vocabularySize}`,
       hint: "The client renders with the tokenizer of another model.",
     });
-  requireRoom(asked, model, "token_ids");
-  return { json: writeGenerated(`gen-${randomUUID()}`, await model.sample(asked, signal)) };
+  requireRoom(context.length, model.maxLength);
+  return { json: writeGenerated(`gen-${randomUUID()}`, await model.sample(asked, request.signal)) };
 }
 
-function modelOf(name: string, models: ReadonlyMap<string, InferenceModel>): InferenceModel {
+function modelOf(name: string, request: Pick<HttpRequest, "headers">, { models, byKey }: InferenceOptions): InferenceModel {
+  const own = byKey?.get(keyOf(request));
+  if (own !== undefined) return own;
   const model = models.get(name);
-  if (model === undefined) throw new Refusal(404, "model", name, { expected: [...models.keys()].slice(0, 10) });
+  if (model === undefined)
+    throw new Refusal(404, "model", name, { expected: [...models.keys()].slice(0, 10), code: "model_not_found" });
   return model;
-}
-
-function requireRoom({ context }: GenerateRequest, { maxLength }: InferenceModel, field: string): void {
-  if (context.length >= maxLength)
-    throw new Refusal(400, field, `${context.length} tokens`, {
-      expected: `less than the maximum context length of ${maxLength} tokens`,
-    });
 }

@@ -1,12 +1,13 @@
 import { z } from "zod";
 import { DeadlineError, withinTime } from "../core/deadline.ts";
+import { EpisodeStop } from "../core/episode-stop.ts";
 import { EnvError, reasonOf } from "../core/errors.ts";
 import { asForeign } from "../core/foreign.ts";
 import type { Message } from "../core/messages.ts";
 import { seedOf } from "../core/random.ts";
 import { type BehaviourCount, toolFailureKinds } from "../core/trajectory.ts";
 import type { Environment, Episode, Score, Task } from "../environments/environment.ts";
-import { EpisodeStop, type RolloutOptions } from "./options.ts";
+import type { RolloutOptions } from "./options.ts";
 
 /** Returns the environment's answer, checked: it is other people's code, often without types. @throws EpisodeStop */
 export async function ask<T>(

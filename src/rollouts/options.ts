@@ -1,4 +1,4 @@
-import type { StopReason, TrajectoryId } from "../core/trajectory.ts";
+import type { TrajectoryId } from "../core/trajectory.ts";
 
 export interface RolloutOptions {
   /** Unique within a run. It names the sampler's cache row and, with the seed, all random numbers of the episode's actions. */
@@ -19,13 +19,4 @@ export interface RolloutOptions {
   /** For each answer of the environment, in milliseconds. */
   readonly episodeTimeoutMs: number;
   readonly signal?: AbortSignal;
-}
-
-/** Ends an episode early. */
-export class EpisodeStop extends Error {
-  readonly reason: StopReason;
-  constructor(reason: StopReason, message: string) {
-    super(message);
-    this.reason = reason;
-  }
 }

@@ -1,10 +1,11 @@
+import { EpisodeStop } from "../core/episode-stop.ts";
 import type { Message } from "../core/messages.ts";
 import type { StopReason, Trajectory, Turn } from "../core/trajectory.ts";
 import type { Task } from "../environments/environment.ts";
 import type { Actor, Speaker } from "./actors/actor.ts";
 import { type Answers, afterCalls, callTools, type Live, replyTo } from "./answers.ts";
 import { askScore, close } from "./ask.ts";
-import { EpisodeStop, type RolloutOptions } from "./options.ts";
+import type { RolloutOptions } from "./options.ts";
 
 /** How an episode comes to where it begins. */
 export interface Beginning {

@@ -1,11 +1,12 @@
 import { DeadlineError, idleLimit } from "../core/deadline.ts";
+import { EpisodeStop } from "../core/episode-stop.ts";
 import { EngineError, reasonOf } from "../core/errors.ts";
 import { callForeign } from "../core/foreign.ts";
 import type { Trajectory, Turn } from "../core/trajectory.ts";
 import type { Environment, Task } from "../environments/environment.ts";
 import type { Actor } from "./actors/actor.ts";
 import { checkedScore } from "./ask.ts";
-import { EpisodeStop, type RolloutOptions } from "./options.ts";
+import type { RolloutOptions } from "./options.ts";
 
 /**
  * Plays one episode of an environment that plays by itself: it asks the actor's policy for actions. A fault of it is recorded on the
@@ -56,12 +57,13 @@ export async function playedBySelf<T extends Task>(
   try {
     const begin = () => play.call(environment, task, { ...policy, sample, converse });
     const limits = { timeoutMs: Number.POSITIVE_INFINITY, signal: stop };
-    const { messages, score } = await callForeign(`play() of "${environment.name}"`, begin, limits);
+    const { messages, score, fault } = await callForeign(`play() of "${environment.name}"`, begin, limits);
     if (broken !== undefined) throw broken;
     const checked = checkedScore(score);
-    if (turns.length === 0) throw new EpisodeStop("environment-error", "play ended without asking for an action");
+    if (turns.length === 0) throw new EpisodeStop("environment-error", fault ?? "play ended without asking for an action");
     const last = turns.at(-1)?.truncated ? "max-tokens" : "done";
-    return { ...trajectory, messages: [...messages], ...checked, stopReason: limit?.reason ?? last };
+    const error = fault === undefined ? {} : { error: fault };
+    return { ...trajectory, messages: [...messages], ...checked, stopReason: limit?.reason ?? last, ...error };
   } catch (error) {
     if (signal?.aborted) return failed("cancelled");
     // A sampler that breaks ends the run, whatever the program made of it.

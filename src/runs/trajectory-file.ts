@@ -15,6 +15,7 @@ const storedTurnSchema = z.object({
   context: ids,
   action: ids,
   samplerLogprobs: z.array(z.number()),
+  masked: z.array(z.int().min(0)).optional(),
   entropies: z.array(z.number()),
   weightVersion: z.int(),
   truncated: z.boolean(),

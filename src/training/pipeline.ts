@@ -5,6 +5,7 @@ import type { Turn } from "../core/trajectory.ts";
 import type { FrozenPolicy } from "../engines/engine.ts";
 import type { Progress } from "../runs/records.ts";
 import type { OnEvent, TrainingEvent } from "./events.ts";
+import { withRecordedMasked } from "./masked-tokens.ts";
 import type { RolloutSource, StepRollouts } from "./rollout-source.ts";
 import { gapLimit, type SamplerGap, sampleOfTurns, samplerGap } from "./sampler-gap.ts";
 import { type Sampled, sampleGroups } from "./sampling.ts";
@@ -172,7 +173,8 @@ function requireFrozen(
 /** Over a sample of every turn: about an eighth of the tokens where groups are of eight, so an eighth of a forward pass. */
 async function gapOf({ groups }: Sampled, policy: FrozenPolicy, temperature: number, limit: number): Promise<SamplerGap> {
   const turns = sampleOfTurns(groups);
-  return samplerGap(turns, turns.length === 0 ? [] : await policy.logprobs(turns, { temperature }), limit);
+  if (turns.length === 0) return samplerGap([], [], limit);
+  return samplerGap(turns, withRecordedMasked(turns, await policy.logprobs(turns, { temperature })), limit);
 }
 
 function turnsOf({ groups }: Pick<Sampled, "groups">): Turn[] {

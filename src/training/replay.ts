@@ -1,11 +1,11 @@
 import type { Chat } from "../chat/chat.ts";
 import { commonPrefix } from "../core/context.ts";
+import { EpisodeStop } from "../core/episode-stop.ts";
 import { RunError } from "../core/errors.ts";
 import { seedOf } from "../core/random.ts";
 import type { TokenId, Trajectory } from "../core/trajectory.ts";
 import type { EngineInfo, Sampler } from "../engines/engine.ts";
 import type { Environment, Task } from "../environments/environment.ts";
-import { EpisodeStop } from "../rollouts/options.ts";
 import { rollout } from "../rollouts/rollout.ts";
 import type { EvaluationRecord, StepRecord } from "../runs/records.ts";
 import type { TrainingConfig } from "./config.ts";
@@ -124,8 +124,16 @@ class RecordedActions implements Sampler {
         ...{ recorded: turn.context.slice(agree), replayed: context.slice(agree) },
       });
     this.#next++;
-    const { action, samplerLogprobs, entropies, weightVersion, truncated } = turn;
-    return { tokens: action, logprobs: samplerLogprobs, entropies, finish: truncated ? "length" : "stop", weightVersion };
+    const { action, samplerLogprobs, masked, entropies, weightVersion, truncated } = turn;
+    const finish = truncated ? "length" : "stop";
+    return {
+      tokens: action,
+      logprobs: samplerLogprobs,
+      entropies,
+      finish,
+      weightVersion,
+      ...(masked === undefined ? {} : { masked }),
+    };
   }
 
   release(): void {}

@@ -16,6 +16,7 @@ import { observeCredits } from "./credit-observer.ts";
 import { enginePolicy, stepOptions } from "./engine-policy.ts";
 import type { OnEvent } from "./events.ts";
 import { interruptible } from "./interruptible.ts";
+import { withoutMaskedTokens } from "./masked-tokens.ts";
 import { remoteTiming } from "./remote-timing.ts";
 import { rolloutMetrics } from "./rollout-metrics.ts";
 import type { StepRollouts } from "./rollout-source.ts";
@@ -76,7 +77,8 @@ export async function trainingStep(
   }
   const learningRate = scheduledLearningRate(step, steps, optimizer);
   const all = enginePolicy(engine, rollout.temperature, stepOptions(optimizer, learningRate), critic);
-  const { policy, settled } = interruptible(all, signal);
+  const { policy: unmasked, settled } = interruptible(all, signal);
+  const policy = withoutMaskedTokens(unmasked, groups);
   const measured =
     ahead === undefined
       ? measureSamplerGap(policy, groups, gapLimit(limits.logprobGap, engine.info))

@@ -30,6 +30,7 @@ export function requestOf(request: SampleRequest, info: EngineInfo, wideSeeds: b
   const greedy = temperature === 0;
   // Servers report log-probs of the model, not of a distribution that temperature, top-k and top-p have changed.
   if (!greedy && (temperature !== 1 || topP !== 1 || topK !== 0)) throw missingCapability(info, "tempered-logprobs");
+  if (request.mask !== undefined) throw missingCapability(info, "masked-sampling");
   if (request.topLogprobs) requireCapability(info, "top-logprobs");
   if (stopStrings.length > 0 && decode === undefined)
     throw new EngineError("stopStrings", stopStrings, { expected: "an engine made with `decode`" });

@@ -2,6 +2,7 @@ import type { ReadAction } from "../../actions/action.ts";
 import type { Completion } from "../../completions/answer.ts";
 import { complete, type EndpointSettings } from "../../completions/client.ts";
 import { CompletionError } from "../../completions/errors.ts";
+import { EpisodeStop } from "../../core/episode-stop.ts";
 import type { AssistantMessage, Message } from "../../core/messages.ts";
 import { seedOf } from "../../core/random.ts";
 import type { Turn } from "../../core/trajectory.ts";
@@ -9,7 +10,7 @@ import type { Continuation } from "../../environments/protocol.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { Live } from "../answers.ts";
 import { schemasOf } from "../dialogue.ts";
-import { EpisodeStop, type RolloutOptions } from "../options.ts";
+import type { RolloutOptions } from "../options.ts";
 import type { Act, Actor, Speaker } from "./actor.ts";
 import { type DescribedMessage, described, describedTool, readNative, ToolNames, withStopString } from "./endpoint-messages.ts";
 

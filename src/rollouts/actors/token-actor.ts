@@ -1,4 +1,5 @@
 import type { Chat, ChatContext } from "../../chat/chat.ts";
+import { EpisodeStop } from "../../core/episode-stop.ts";
 import { ModelError } from "../../core/errors.ts";
 import type { Message } from "../../core/messages.ts";
 import { seedOf } from "../../core/random.ts";
@@ -6,7 +7,7 @@ import type { BranchDecision, Turn } from "../../core/trajectory.ts";
 import type { SampledAction, Sampler } from "../../engines/engine.ts";
 import type { Live } from "../answers.ts";
 import { dialogueOf } from "../dialogue.ts";
-import { EpisodeStop, type RolloutOptions } from "../options.ts";
+import type { RolloutOptions } from "../options.ts";
 import type { Actor, Speaker } from "./actor.ts";
 import { tokenPolicy } from "./token-policy.ts";
 

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { testChat } from "../../../test/fixtures/chats.ts";
+import type { ConversationRequest } from "../../chat/conversation.ts";
 import type { SampleRequest, Sampler } from "../../engines/engine.ts";
-import type { ConversationRequest, Environment, TokenPolicy } from "../../environments/environment.ts";
+import type { Environment, TokenPolicy } from "../../environments/environment.ts";
 import { defineTool } from "../../tools/tool.ts";
 import { rollout } from "../rollout.ts";
 

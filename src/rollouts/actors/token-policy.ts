@@ -1,18 +1,13 @@
 import type { Chat } from "../../chat/chat.ts";
+import type { ConversationReply, ConversationRequest } from "../../chat/conversation.ts";
+import { planReply, replyOf, shownTools } from "../../chat/reply.ts";
 import { Context, commonPrefix } from "../../core/context.ts";
-import type { AssistantMessage } from "../../core/messages.ts";
+import { EpisodeStop } from "../../core/episode-stop.ts";
 import { seedOf } from "../../core/random.ts";
 import type { Turn } from "../../core/trajectory.ts";
-import type { SampledAction, Sampler } from "../../engines/engine.ts";
-import type {
-  ConversationReply,
-  ConversationRequest,
-  PolicyAction,
-  PolicyRequest,
-  TokenPolicy,
-} from "../../environments/environment.ts";
-import { schemasOf } from "../dialogue.ts";
-import { EpisodeStop, type RolloutOptions } from "../options.ts";
+import type { SampledAction, SampleRequest, Sampler } from "../../engines/engine.ts";
+import type { PolicyAction, PolicyRequest, TokenPolicy } from "../../environments/environment.ts";
+import type { RolloutOptions } from "../options.ts";
 import { CapturedHistories } from "./captured.ts";
 
 /**
@@ -26,11 +21,15 @@ export function tokenPolicy(
   turns: Turn[],
   signal: AbortSignal,
 ): TokenPolicy {
-  const { maxLength, vocabularySize } = sampler.info;
+  const { maxLength, vocabularySize, capabilities } = sampler.info;
+  const canMask = capabilities.includes("masked-sampling");
   const histories = new CapturedHistories(chat);
   let asked = 0;
   let inFlight = 0;
-  const act = async ({ context, stopTokens, stopStrings = [], ...request }: PolicyRequest): Promise<SampledAction> => {
+  const act = async (
+    { context, stopTokens, stopStrings = [], ...request }: PolicyRequest,
+    more: Pick<SampleRequest, "mask" | "onToken" | "topLogprobs"> = {},
+  ): Promise<SampledAction> => {
     const index = asked++;
     if (index >= maxTurns) throw new EpisodeStop("max-turns", `the episode has ${maxTurns} actions (rollout.maxTurns)`);
     signal.throwIfAborted();
@@ -43,7 +42,7 @@ export function tokenPolicy(
         stopTokens,
         ...(stopStrings.length === 0 ? {} : { stopStrings }),
         seed: seedOf(seed, "sample", draws?.id ?? id, index),
-        ...{ temperature, topP, topK, signal, ...cacheKey },
+        ...{ temperature, topP, topK, signal, ...cacheKey, ...more },
       });
       signal.throwIfAborted(); // the episode is over: an answer would be one of its turns no more
       return action;
@@ -63,6 +62,7 @@ export function tokenPolicy(
       context,
       action: action.tokens,
       samplerLogprobs: action.logprobs,
+      ...(action.masked === undefined ? {} : { masked: action.masked }),
       entropies: action.entropies,
       weightVersion: action.weightVersion,
       rewritten,
@@ -79,41 +79,23 @@ export function tokenPolicy(
     return { tokens: action.tokens, logprobs: action.logprobs, finish: action.finish };
   };
   const converse = async (request: ConversationRequest): Promise<ConversationReply> => {
-    const { messages, tools = [], maxTokens: most = maxTokens, stopStrings: own = [] } = request;
-    if (tools.length > 0) chat.calls();
-    const context = histories.contextOf(messages, tools);
+    const { messages, maxTokens: most = maxTokens, topLogprobs } = request;
+    const context = histories.contextOf(messages, shownTools(request));
     if (context.ids.length >= maxLength)
       throw new EpisodeStop("max-tokens", `the conversation has ${context.ids.length} tokens, the model ${maxLength}`);
-    const action = await act({
-      context: context.ids.slice(),
-      maxTokens: most,
-      stopTokens: chat.tokenizer.stopTokens,
-      stopStrings: [...(tools.length === 0 ? [] : (chat.stopStrings ?? [])), ...own],
-    });
-    const { message, toolCalls, invalidToolCalls } = readMessage(chat, action, request);
-    histories.keep(messages, { context, action: action.tokens, message });
-    keep(action, context.ids, context.rewritten, { toolCalls, invalidToolCalls });
-    return { message, finish: action.finish, promptTokens: context.ids.length, completionTokens: action.tokens.length };
+    const { stopTokens, stopStrings, read, close, ...sampling } = await planReply(chat, request, context, canMask);
+    try {
+      const asked = { context: context.ids.slice(), maxTokens: most, stopTokens, stopStrings };
+      const action = await act(asked, { ...sampling, ...(topLogprobs === undefined ? {} : { topLogprobs }) });
+      const { message, toolCalls, invalidToolCalls } = read(action);
+      histories.keep(messages, { context, action: action.tokens, message });
+      keep(action, context.ids, context.rewritten, { toolCalls, invalidToolCalls });
+      return replyOf(message, action, context.ids);
+    } finally {
+      close();
+    }
   };
   const decode = (tokens: readonly number[]) => chat.tokenizer.decode(tokens);
-  return { maxLength, vocabularySize, maxTokens, temperature, topP, topK, signal, decode, sample, converse };
-}
-
-/** Reads an action as the message that the agent gets: text up to a stop string of its own, and calls unless one of them cannot be read. */
-function readMessage(
-  chat: Chat,
-  { tokens, finish }: SampledAction,
-  { messages, tools = [], stopStrings = [] }: ConversationRequest,
-) {
-  const whole = chat.actionText(tokens);
-  const ends = stopStrings.map((stop) => whole.indexOf(stop)).filter((at) => at !== -1);
-  const text = whole.slice(0, Math.min(...ends, whole.length));
-  const plain: AssistantMessage = { role: "assistant", content: text };
-  // The calls of an action that was cut off are not known.
-  if (tools.length === 0 || finish === "length") return { message: plain, toolCalls: 0, invalidToolCalls: 0 };
-  const { message, calls } = chat.read(text, messages, schemasOf(tools));
-  const read = calls.filter((call) => "name" in call);
-  if (read.length < calls.length) return { message: plain, toolCalls: 0, invalidToolCalls: calls.length };
-  const { toolCalls: _, ...said } = message;
-  return { message: { ...said, ...(read.length === 0 ? {} : { toolCalls: read }) }, toolCalls: read.length, invalidToolCalls: 0 };
+  const count = (request: ConversationRequest) => chat.open(request.messages, shownTools(request)).ids.length;
+  return { maxLength, vocabularySize, maxTokens, temperature, topP, topK, canMask, signal, decode, count, sample, converse };
 }

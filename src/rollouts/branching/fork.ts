@@ -1,4 +1,5 @@
 import type { Chat } from "../../chat/chat.ts";
+import { EpisodeStop } from "../../core/episode-stop.ts";
 import { reasonOf } from "../../core/errors.ts";
 import { asForeign } from "../../core/foreign.ts";
 import type { Environment, Episode, Task } from "../../environments/environment.ts";
@@ -6,7 +7,7 @@ import type { EpisodeState } from "../actors/token-actor.ts";
 import { answersTo, type Live, opened } from "../answers.ts";
 import { close, startEpisode } from "../ask.ts";
 import { dialogueOf } from "../dialogue.ts";
-import { EpisodeStop, type RolloutOptions } from "../options.ts";
+import type { RolloutOptions } from "../options.ts";
 
 /** The way to get the state of an environment a second time: copied, or recreated by repeating every call. Or why there is none. */
 export type Forking = { readonly by: "clone" | "replay" } | { readonly refused: string };

@@ -1,4 +1,5 @@
 import type { TokenId } from "../../../core/trajectory.ts";
+import type { TokenMask } from "../../engine.ts";
 
 /** How one token is drawn from a row of probabilities. */
 export interface Choice {
@@ -16,6 +17,35 @@ export interface Chosen {
   readonly logprob: number;
   /** Under the model: softmax(logits). */
   readonly modelLogprob: number;
+}
+
+/** A distribution of which a mask has taken some tokens. */
+export interface MaskedProbabilities {
+  /** [V], 0 where a token may not come. */
+  readonly probabilities: Float32Array;
+  /** True if the mask took more than `unnoticed` of the probability. */
+  readonly changed: boolean;
+}
+
+/** Share of the probability that a mask may take from a distribution which then counts as unchanged: its log-probs differ by as much. */
+const unnoticed = 1e-4;
+
+/** Tokens above this probability are asked for one by one where the mask leaves them out. */
+const likely = 1e-3;
+
+/** Takes the tokens away that a mask does not allow. The rest is scaled to 1 where that changes it; all that are allowed are equal where no mass is left. */
+export function masked(probabilities: Float32Array, mask: Pick<TokenMask, "next" | "allows">): MaskedProbabilities {
+  const bits = mask.next();
+  const allowed = (token: number) => ((bits[token >> 5] ?? 0) >>> (token & 31)) & 1;
+  const left = probabilities.map((probability, token) =>
+    allowed(token) || (probability > likely && mask.allows(token)) ? probability : 0,
+  );
+  const mass = left.reduce((sum, probability) => sum + probability, 0);
+  if (mass >= 1 - unnoticed) return { probabilities: left, changed: false };
+  if (mass > 0) return { probabilities: left.map((probability) => probability / mass), changed: true };
+  const equal = left.map((_, token) => allowed(token));
+  const count = equal.reduce((sum, one) => sum + one, 0);
+  return { probabilities: equal.map((one) => one / count), changed: true };
 }
 
 /** Whether `chooseToken` needs the raw logits: probabilities are tempered, and do not give the model's own. */

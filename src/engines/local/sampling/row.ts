@@ -6,7 +6,7 @@ import type { SampledAction, SampleRequest } from "../../engine.ts";
 import { requireTokens } from "../machine/token-ids.ts";
 import type { Arrays } from "../model/arrays.ts";
 import { notFiniteError } from "../model/broken-weights.ts";
-import { type Choice, chooseToken, needsLogits, topCandidates } from "./choose.ts";
+import { type Choice, chooseToken, masked, needsLogits, topCandidates } from "./choose.ts";
 import type { StepOutputs } from "./sampling-graph.ts";
 import { StopStrings } from "./stop-strings.ts";
 
@@ -22,6 +22,7 @@ export interface Row {
   readonly action: {
     readonly tokens: TokenId[];
     readonly logprobs: number[];
+    masked?: number[];
     readonly modelLogprobs: number[];
     readonly entropies: number[];
     readonly topLogprobs?: (readonly number[])[];
@@ -93,12 +94,10 @@ export function drawToken(
 ): SampledAction["finish"] | undefined {
   const of = (matrix: Float32Array) => matrix.subarray(r * vocabSize, (r + 1) * vocabSize);
   const { action, choice, request } = row;
-  const chosen = chooseToken(
-    of(probabilities),
-    needsLogits(choice) && logits ? of(logits) : undefined,
-    choice,
-    row.random.uniform(),
-  );
+  const { probabilities: possible, changed } =
+    request.mask === undefined ? { probabilities: of(probabilities), changed: false } : masked(of(probabilities), request.mask);
+  if (changed) (action.masked ??= []).push(action.tokens.length);
+  const chosen = chooseToken(possible, needsLogits(choice) && logits ? of(logits) : undefined, choice, row.random.uniform());
   if (!Number.isFinite(chosen.logprob + entropies[r]))
     throw notFiniteError("the log-prob of a sampled token", chosen.logprob, parameters);
   action.tokens.push(chosen.token);
@@ -106,11 +105,13 @@ export function drawToken(
   action.modelLogprobs.push(chosen.modelLogprob);
   action.entropies.push(entropies[r]);
   if (action.topLogprobs !== undefined) {
-    const top = topCandidates(of(probabilities), request.topLogprobs ?? 0);
+    const top = topCandidates(possible, request.topLogprobs ?? 0);
     action.topLogprobs.push(top.logprobs);
     action.topTokens?.push(top.tokens);
   }
   row.pending = [chosen.token];
+  request.mask?.accept(chosen.token);
+  request.onToken?.(chosen.token);
   if (request.stopTokens.includes(chosen.token)) return "stop";
   if (row.stopStrings?.foundIn(action.tokens)) return "stop";
   return action.tokens.length >= row.maxTokens ? "length" : undefined;

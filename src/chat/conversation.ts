@@ -1,0 +1,53 @@
+import type { Tokens } from "../core/context.ts";
+import type { AssistantMessage, Message } from "../core/messages.ts";
+import type { TokenId } from "../core/trajectory.ts";
+import type { Tool } from "../tools/tool.ts";
+
+/** The next message of a conversation, as a program asks a model for it. */
+export interface ConversationRequest {
+  /** The whole conversation up to now. Sampled messages are recognised by their texts and calls, whatever their ids. */
+  readonly messages: readonly Message[];
+  /** The tools that the model is shown. They are not called here. Default none. */
+  readonly tools?: readonly Tool[];
+  /** Whether a tool is called. "none" shows none. Default "auto", which leaves it to the model. */
+  readonly toolChoice?: "auto" | "none" | "required" | { readonly tool: string };
+  /** False allows one call at most. Default true. */
+  readonly parallelCalls?: boolean;
+  /** Names of tools whose calls have to fit their schemas. Default none. */
+  readonly strictTools?: readonly string[];
+  /** The form of the message's text: any JSON object, or a value of a schema. Default any text. */
+  readonly form?: "json" | { readonly schema: Readonly<Record<string, unknown>> };
+  /** At most the policy's own limit. */
+  readonly maxTokens?: number;
+  readonly stopStrings?: readonly string[];
+  /** Number of top candidates whose log-probs are returned for each token. Default 0. */
+  readonly topLogprobs?: number;
+  /** Receives the message's text as it is sampled. Calls come with the reply. */
+  readonly onDelta?: (delta: Delta) => void;
+}
+
+/** A further part of a message that is being sampled. */
+export interface Delta {
+  readonly kind: "text" | "reasoning";
+  readonly text: string;
+}
+
+export interface ConversationReply {
+  /** The message, with its calls. A call that cannot be read is left in the text. */
+  readonly message: AssistantMessage;
+  readonly finish: "stop" | "length";
+  /** Tokens of the context and of the action. */
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  /** The context and the action, id for id. */
+  readonly sampled: SampledIds;
+}
+
+/** The ids behind a message. Log-probs are natural logs under the distribution that was sampled, one a token of the action. */
+export interface SampledIds {
+  readonly context: Tokens;
+  readonly action: readonly TokenId[];
+  readonly logprobs: readonly number[];
+  /** For each token the candidates that were asked for, most likely first. */
+  readonly top?: readonly { readonly tokens: readonly TokenId[]; readonly logprobs: readonly number[] }[];
+}

@@ -1,0 +1,179 @@
+import type { CompiledGrammar, GrammarCompiler } from "@mlc-ai/web-xgrammar";
+import type { CallFormat } from "../actions/formats/format.ts";
+import { ModelError, reasonOf } from "../core/errors.ts";
+import type { TokenId } from "../core/trajectory.ts";
+import { parametersAsJsonSchema, type Tool } from "../tools/tool.ts";
+import type { ConversationRequest } from "./conversation.ts";
+import type { Tokenizer } from "./tokenizer.ts";
+
+/** The form that an action has to have, of the parts of a request that decide it. */
+export type Formed = Pick<ConversationRequest, "tools" | "toolChoice" | "parallelCalls" | "strictTools" | "form">;
+
+/** A mask over tokens that follows what is drawn. */
+export interface GrammarMask {
+  next(): Int32Array;
+  allows(token: TokenId): boolean;
+  accept(token: TokenId): void;
+  /** Gives its memory back. */
+  close(): void;
+}
+
+/** A call's text around its arguments. */
+interface Frame {
+  readonly begin: string;
+  readonly end: string;
+}
+
+/** Longest run of white space between the parts of a JSON value. Without a limit a model may write nothing else. */
+const mostWhiteSpace = 2;
+/** Grammars that are kept for the next request of the same form. */
+const kept = 64;
+
+/** Masks for one model's tokens. What is compiled is kept. */
+export class Grammars {
+  readonly #tokenizer: Tokenizer;
+  readonly #format: CallFormat | undefined;
+  readonly #compiled = new Map<string, Promise<CompiledGrammar>>();
+  #compiler: Promise<GrammarCompiler> | undefined;
+
+  constructor(tokenizer: Tokenizer, format: CallFormat | undefined) {
+    this.#tokenizer = tokenizer;
+    this.#format = format;
+  }
+
+  /**
+   * Returns the mask of an action of this form; undefined if any action has it.
+   * @throws ModelError for a schema that has no grammar, and where the model writes the arguments of calls in another way than JSON
+   */
+  async mask(formed: Formed): Promise<GrammarMask | undefined> {
+    const grammar = await this.#grammar(formed);
+    if (grammar === undefined) return undefined;
+    const { GrammarMatcher } = await library();
+    const matcher = await GrammarMatcher.createGrammarMatcher(grammar);
+    let bits: Int32Array | undefined;
+    // The library gives a mask by a promise. It is there long before the model's next distribution.
+    const look = () =>
+      matcher.getNextTokenBitmask().then((next) => {
+        bits = next;
+      });
+    await look();
+    return {
+      next: () => {
+        if (bits === undefined) throw new ModelError("grammar", "no mask", { expected: "one before each token" });
+        return bits;
+      },
+      // The masks of web-xgrammar 0.1.27 leave out some tokens that its matcher accepts: `"arguments":` where a token `":` is before it.
+      allows: (token) => {
+        const accepted = matcher.acceptToken(token);
+        if (accepted) matcher.rollBack(1);
+        return accepted;
+      },
+      accept: (token) => {
+        bits = undefined;
+        if (!matcher.acceptToken(token)) throw new ModelError("grammar", token, { expected: "a token that its mask allows" });
+        if (!matcher.isTerminated()) void look();
+      },
+      close: () => matcher.dispose(),
+    };
+  }
+
+  #grammar({ tools = [], toolChoice = "auto", parallelCalls = true, strictTools = [], form }: Formed) {
+    const forced = typeof toolChoice === "object" ? toolChoice.tool : undefined;
+    const named = tools.filter(({ name }) => forced === undefined || name === forced);
+    if (tools.length > 0 && (forced !== undefined || toolChoice === "required")) {
+      const elements = named.map((tool) => this.#call(tool, true));
+      return this.#kept({ type: "or", elements });
+    }
+    if (tools.length > 0 && toolChoice === "auto" && (!parallelCalls || strictTools.length > 0)) {
+      const tags = tools.map((tool) => this.#call(tool, strictTools.includes(tool.name)));
+      const trigger = openingOf(this.#requiredFormat());
+      return this.#kept({ type: "triggered_tags", triggers: [trigger], tags, stop_after_first: !parallelCalls });
+    }
+    if (form === undefined) return undefined;
+    return this.#kept(form === "json" ? { schema: { type: "object" } } : form);
+  }
+
+  #call(tool: Tool, strict: boolean): { readonly [part: string]: unknown } {
+    const { begin, end } = frameOf(this.#requiredFormat(), tool.name);
+    const schema = strict ? parametersAsJsonSchema(tool) : { type: "object" };
+    return { type: "tag", begin, content: { type: "json_schema", json_schema: schema }, end };
+  }
+
+  #kept(form: object): Promise<CompiledGrammar> {
+    const key = JSON.stringify(form);
+    const known = this.#compiled.get(key);
+    if (known !== undefined) return known;
+    if (this.#compiled.size >= kept) this.#compiled.clear();
+    const made = this.#compile(form);
+    this.#compiled.set(key, made);
+    return made;
+  }
+
+  async #compile(form: object): Promise<CompiledGrammar> {
+    this.#compiler ??= this.#openCompiler();
+    const compiler = await this.#compiler;
+    try {
+      if ("schema" in form)
+        return await compiler.compileJSONSchema(JSON.stringify(form.schema), true, undefined, undefined, true, mostWhiteSpace);
+      return await compiler.compileStructuralTag({ type: "structural_tag", format: form });
+    } catch (cause) {
+      throw new ModelError("schema", JSON.stringify(form).slice(0, 200), {
+        expected: "one that has a grammar",
+        hint: reasonOf(cause),
+        cause,
+      });
+    }
+  }
+
+  async #openCompiler(): Promise<GrammarCompiler> {
+    const { TokenizerInfo, GrammarCompiler: compiler } = await library();
+    const { size, vocabulary, addedTokens, stopTokens } = this.#tokenizer;
+    const control = new Set(addedTokens.flatMap(({ text, special }) => (special ? [text] : [])));
+    // Control tokens belong to no text, save where a call is written with them.
+    const frame = this.#format === undefined ? undefined : frameIfJson(this.#format, "name");
+    const written = `${frame?.begin ?? ""}${frame?.end ?? ""}`;
+    const texts = Array.from({ length: size }, (_, id) => {
+      const text = vocabulary.tokens.get(id) ?? "";
+      return control.has(text) && !written.includes(text) ? "" : text;
+    });
+    return compiler.createGrammarCompiler(
+      await TokenizerInfo.createTokenizerInfo(texts, vocabulary.bytes, false, size, [...stopTokens]),
+    );
+  }
+
+  #requiredFormat(): CallFormat {
+    if (this.#format !== undefined) return this.#format;
+    throw new ModelError("tool calls", "none", { expected: "a chat template with a known format of calls" });
+  }
+}
+
+/** Loaded with the first grammar: it is a megabyte, and needs Node. */
+async function library() {
+  return (await import("./xgrammar.ts")).xgrammar();
+}
+
+/** The text with which a call begins, whichever tool it calls. */
+export function openingOf(format: CallFormat): string {
+  const [a, b] = ["a", "b"].map((name) => format.write({ role: "assistant", content: "", toolCalls: [{ name, arguments: {} }] }));
+  let shared = 0;
+  while (shared < a.length && a[shared] === b[shared]) shared++;
+  return /^\S+/.exec(a.slice(0, shared))?.[0] ?? a.slice(0, shared);
+}
+
+/** @throws ModelError for a format whose arguments are no JSON */
+function frameOf(format: CallFormat, name: string): Frame {
+  const frame = frameIfJson(format, name);
+  if (frame !== undefined) return frame;
+  throw new ModelError("tool calls that are forced, strict or single", format.name, {
+    expected: "a model whose calls have their arguments as JSON",
+    hint: "Leave out tool_choice, strict and parallel_tool_calls, or use another model.",
+  });
+}
+
+function frameIfJson(format: CallFormat, name: string): Frame | undefined {
+  const mark = "\ue010";
+  const text = format.write({ role: "assistant", content: "", toolCalls: [{ name, arguments: { [mark]: 0 } }] });
+  const at = text.indexOf(`{"${mark}"`);
+  const end = text.indexOf("}", at) + 1;
+  return at === -1 || end === 0 ? undefined : { begin: text.slice(0, at), end: text.slice(end) };
+}

@@ -1,0 +1,126 @@
+import { readReasoned } from "../actions/action.ts";
+import type { Tokens } from "../core/context.ts";
+import { ModelError } from "../core/errors.ts";
+import type { AssistantMessage } from "../core/messages.ts";
+import type { TokenId } from "../core/trajectory.ts";
+import { parametersAsJsonSchema } from "../tools/tool.ts";
+import type { Chat, ChatContext } from "./chat.ts";
+import type { ConversationReply, ConversationRequest } from "./conversation.ts";
+import { Deltas } from "./deltas.ts";
+import { type GrammarMask, openingOf } from "./grammar.ts";
+
+/** How the next message of a conversation is sampled and read. */
+export interface ReplyPlan {
+  readonly stopTokens: readonly TokenId[];
+  readonly stopStrings: readonly string[];
+  readonly mask?: GrammarMask;
+  readonly onToken?: (token: TokenId) => void;
+  /** Reads an action as the message that the program gets, and gives the rest of its deltas. */
+  read(action: SampledTokens): ReadReply;
+  /** Called once the action is sampled, or cannot be. */
+  close(): void;
+}
+
+interface SampledTokens {
+  readonly tokens: readonly TokenId[];
+  readonly finish: "stop" | "length";
+}
+
+export interface ReadReply {
+  readonly message: AssistantMessage;
+  readonly toolCalls: number;
+  readonly invalidToolCalls: number;
+}
+
+/**
+ * Plans a reply.
+ * @param context of the reply
+ * @param canMask whether the engine has the capability "masked-sampling"
+ * @throws ModelError for tools of a template that shows no calls, and a form that has no grammar or that the engine cannot sample
+ */
+export async function planReply(
+  chat: Chat,
+  request: ConversationRequest,
+  context: ChatContext,
+  canMask: boolean,
+): Promise<ReplyPlan> {
+  const { stopStrings: own = [], onDelta } = request;
+  const tools = shownTools(request);
+  if (tools.length > 0) chat.calls();
+  const mask = await chat.grammars.mask({ ...request, tools });
+  if (mask !== undefined && !canMask) {
+    mask.close();
+    throw new ModelError("the form of an answer", "forced", {
+      expected: "free text and calls as the model writes them: the engine cannot sample under a grammar",
+      hint: "Leave out response_format, strict, parallel_tool_calls: false, and a tool_choice other than auto; or train on the local engine.",
+    });
+  }
+  const deltas =
+    onDelta &&
+    new Deltas({
+      decode: chat.actionText,
+      emit: onDelta,
+      ends: [...own, ...(tools.length === 0 ? [] : [openingOf(chat.calls())])],
+      trimmed: tools.length > 0,
+      thinking: context.text.trimEnd().endsWith("<think>"),
+    });
+  return {
+    stopTokens: chat.tokenizer.stopTokens,
+    stopStrings: [...(tools.length === 0 ? [] : (chat.stopStrings ?? [])), ...own],
+    ...(mask === undefined ? {} : { mask }),
+    ...(deltas === undefined ? {} : { onToken: (token) => deltas.push(token) }),
+    read: (action) => {
+      const read = readReply(chat, action, request);
+      deltas?.end(read.message);
+      return read;
+    },
+    close: () => mask?.close(),
+  };
+}
+
+/** The tools that the model is shown. */
+export function shownTools({ tools = [], toolChoice }: Pick<ConversationRequest, "tools" | "toolChoice">) {
+  return toolChoice === "none" ? [] : tools;
+}
+
+/** Reads an action: text up to a stop string of the program's own, and calls unless one of them cannot be read. */
+function readReply(chat: Chat, { tokens, finish }: SampledTokens, request: ConversationRequest): ReadReply {
+  const { messages, stopStrings = [] } = request;
+  const tools = shownTools(request);
+  const whole = chat.actionText(tokens);
+  const ends = stopStrings.map((stop) => whole.indexOf(stop)).filter((at) => at !== -1);
+  const text = whole.slice(0, Math.min(...ends, whole.length));
+  // The calls of an action that was cut off are not known.
+  if (tools.length === 0 || finish === "length") return { message: plain(text), toolCalls: 0, invalidToolCalls: 0 };
+  const schemaOf = (name: string) => {
+    const tool = tools.find((each) => each.name === name);
+    return tool === undefined ? undefined : parametersAsJsonSchema(tool);
+  };
+  const { message, calls } = chat.read(text, messages, schemaOf);
+  const read = calls.filter((call) => "name" in call);
+  if (read.length < calls.length) return { message: plain(text), toolCalls: 0, invalidToolCalls: calls.length };
+  const { toolCalls: _, ...said } = message;
+  return { message: { ...said, ...(read.length === 0 ? {} : { toolCalls: read }) }, toolCalls: read.length, invalidToolCalls: 0 };
+}
+
+/** A reply, with the ids behind it. */
+export function replyOf(
+  message: AssistantMessage,
+  { tokens, logprobs, finish, topLogprobs, topTokens }: SampledTokens & TokenLogprobs,
+  context: Tokens,
+): ConversationReply {
+  const top = topTokens?.map((candidates, i) => ({ tokens: candidates, logprobs: topLogprobs?.[i] ?? [] }));
+  const sampled = { context, action: tokens, logprobs, ...(top === undefined ? {} : { top }) };
+  return { message, finish, promptTokens: context.length, completionTokens: tokens.length, sampled };
+}
+
+interface TokenLogprobs {
+  readonly logprobs: readonly number[];
+  readonly topLogprobs?: readonly (readonly number[])[];
+  readonly topTokens?: readonly (readonly TokenId[])[];
+}
+
+function plain(text: string): AssistantMessage {
+  const { message } = readReasoned(text, (content) => ({ content, calls: [] }));
+  return message.reasoning === undefined ? { role: "assistant", content: text } : message;
+}

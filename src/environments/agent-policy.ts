@@ -1,0 +1,83 @@
+import type { ConversationReply, ConversationRequest } from "../chat/conversation.ts";
+import { reasonOf } from "../core/errors.ts";
+import { Refusal } from "../http/refusal.ts";
+import type { Sampling } from "../inference/asked.ts";
+import type { InferenceModel } from "../inference/server.ts";
+import type { TokenPolicy } from "./environment.ts";
+
+/** Whose settings of sampling hold where an agent's request has its own. */
+export type Ownership = "override" | "refuse";
+
+export interface ServedPolicy {
+  readonly model: InferenceModel;
+  /** Counts of what the endpoint did, as scores of the episode. */
+  counts(): Readonly<Record<string, number>>;
+  /** Why requests were refused, in their order. */
+  readonly refusals: readonly string[];
+}
+
+/** A policy as a model of the server, for one episode. */
+export function servedPolicy(
+  policy: TokenPolicy,
+  converse: (request: ConversationRequest) => Promise<ConversationReply>,
+  sampling: Ownership,
+): ServedPolicy {
+  const refusals: string[] = [];
+  const seen = { requests: 0, overridden: 0, auxiliary: 0 };
+  return {
+    refusals,
+    counts: () => ({
+      "agent.requests": seen.requests,
+      "agent.refused": refusals.length,
+      "agent.overridden": seen.overridden,
+      "agent.auxiliary": seen.auxiliary,
+    }),
+    model: {
+      maxLength: policy.maxLength,
+      vocabularySize: policy.vocabularySize,
+      chat: {
+        decode: (tokens) => policy.decode(tokens),
+        count: (request) => {
+          seen.auxiliary++;
+          return policy.count(request);
+        },
+        converse: async ({ strictTools = [], ...request }, asked) => {
+          seen.requests++;
+          if (asked.continuesLast === true)
+            throw new Refusal(400, "continue_final_message", true, { expected: "false: an agent's messages are whole" });
+          const own = settingsOf(asked.sampling, policy);
+          // Without masks, a tool's arguments are as the model writes them.
+          const isLoose = strictTools.length > 0 && !policy.canMask;
+          if (own.length + Number(isLoose) > 0 && sampling === "refuse") throw refusal(own[0] ?? ["strict", true, false]);
+          if (own.length + Number(isLoose) > 0) seen.overridden++;
+          return converse({ ...request, strictTools: isLoose ? [] : strictTools });
+        },
+        refused: (error) => refusals.push(reasonOf(error)),
+      },
+      sample: () => {
+        throw new Refusal(400, "route", "token ids", { expected: "POST /v1/chat/completions, for an agent's messages" });
+      },
+    },
+  };
+}
+
+type Setting = readonly [name: string, asked: unknown, own: unknown];
+
+/** The settings of a request that are not the run's. */
+function settingsOf({ temperature, topP, topK, seed, others }: Sampling, policy: TokenPolicy): Setting[] {
+  const asked: Setting[] = [
+    ["temperature", temperature, policy.temperature],
+    ["top_p", topP, policy.topP],
+    ["top_k", topK, policy.topK],
+    ["seed", seed, undefined],
+    ...Object.entries(others).map(([name, value]): Setting => [name, value, undefined]),
+  ];
+  return asked.filter(([, value, own]) => value !== undefined && value !== own);
+}
+
+function refusal([name, value, own]: Setting): Refusal {
+  return new Refusal(400, name, value, {
+    expected: own === undefined ? "none: sampling belongs to the run" : `${own}, the run's own`,
+    hint: 'Leave it out of the agent\'s requests, or set sampling: "override".',
+  });
+}

@@ -1,0 +1,174 @@
+import { z } from "zod";
+import type { ConversationReply, ConversationRequest } from "../chat/conversation.ts";
+import type { Message, ToolCall } from "../core/messages.ts";
+import type { TokenId } from "../core/trajectory.ts";
+import { Refusal } from "../http/refusal.ts";
+import type { JsonSchema, Tool } from "../tools/tool.ts";
+
+/** A request as every vendor's is read: what is asked in messages, and how it is to be sampled. */
+export interface Asked {
+  readonly model: string;
+  readonly stream: boolean;
+  /** Number of answers. */
+  readonly count: number;
+  readonly conversation: Omit<ConversationRequest, "onDelta">;
+  readonly sampling: Sampling;
+  /** True if the answer continues the last message, which is the assistant's. */
+  readonly continuesLast?: boolean;
+}
+
+/** How an answer is sampled. A model that is trained has settings of its own. */
+export interface Sampling {
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly topK?: number;
+  readonly seed?: number;
+  /** Settings that change what is sampled and that no engine here has, by their names. */
+  readonly others: Readonly<Record<string, unknown>>;
+}
+
+/** One vendor's form of requests, answers and errors. */
+export interface Wire {
+  /** @throws Refusal for a request of another form, and for what could not be honoured */
+  read(body: Buffer, state: WireState): Exchange;
+  /** An error as the vendor writes it. */
+  error(failure: Failure): object;
+}
+
+/** A request and how it is answered. */
+export interface Exchange {
+  readonly asked: Asked;
+  /** The whole answer. */
+  answer(replies: readonly ConversationReply[]): object;
+  /** An answer in events. */
+  stream(send: SendEvent): StreamedAnswer;
+}
+
+export interface StreamedAnswer {
+  /** @param index of the answer, below `Asked.count` */
+  delta(index: number, delta: { readonly kind: "text" | "reasoning"; readonly text: string }): void;
+  end(replies: readonly ConversationReply[]): void;
+}
+
+/** Sends one event. @param data an object as JSON, or a text as it is */
+export type SendEvent = (data: object | string, event?: string) => void;
+
+/** The things that a wire needs besides the request. */
+export interface WireState {
+  /** A fresh id, without the vendor's prefix. */
+  readonly id: string;
+  /** Seconds. */
+  readonly created: number;
+  /** The text of ids, and their number, of the model that was asked for. */
+  decode(tokens: readonly TokenId[]): string;
+  /** Conversations by the ids of answers, and items by theirs, of the client that asks. */
+  readonly kept: Map<string, unknown>;
+}
+
+/** A request that was not answered. */
+export interface Failure {
+  readonly status: number;
+  readonly message: string;
+  /** The field that is wrong. */
+  readonly param: string | null;
+  readonly code: string | null;
+}
+
+/** Plain text, or parts of text. */
+export const textContent = (...types: readonly string[]) =>
+  z.union([
+    z.string(),
+    z
+      .array(z.looseObject({ type: z.enum(types, { error: "only text" }), text: z.string() }))
+      .transform((parts) => parts.map(({ text }) => text).join("")),
+  ]);
+
+/** Keeps the names of calls, for the answers that come with their ids alone. */
+export class CallNames {
+  readonly #names = new Map<string, string>();
+
+  call(id: string, name: string, text: string, field: string): ToolCall {
+    this.#names.set(id, name);
+    return { id, name, arguments: argumentsOf(text, field), argumentsText: text };
+  }
+
+  answer(id: string, content: string, field: string): Message {
+    const name = this.#names.get(id);
+    if (name === undefined) throw new Refusal(400, field, id, { expected: "the id of a call before it" });
+    return { role: "tool", name, callId: id, content };
+  }
+}
+
+function argumentsOf(text: string, field: string): Record<string, unknown> {
+  try {
+    const parsed = z.record(z.string(), z.unknown()).safeParse(JSON.parse(text.trim() === "" ? "{}" : text));
+    if (parsed.success) return parsed.data;
+  } catch {
+    // Refused below.
+  }
+  throw new Refusal(400, field, text.slice(0, 200), { expected: "a JSON object as text" });
+}
+
+export const parametersSchema = z
+  .record(z.string(), z.unknown())
+  .nullish()
+  .transform((schema) => ({ type: "object", properties: {}, ...schema }) as JsonSchema);
+
+/** A tool that is shown and never run here. */
+export function shownTool(name: string, description: string, parameters: JsonSchema): Tool {
+  return { name, description, parameters, execute: () => "" };
+}
+
+/** Refuses a choice of a tool that is not there. */
+export function requireTool(name: string, tools: readonly Tool[], field: string): { readonly tool: string } {
+  if (tools.some((tool) => tool.name === name)) return { tool: name };
+  throw new Refusal(400, field, name, { expected: tools.map((tool) => tool.name) });
+}
+
+/** The fields of a request that decide nothing here: who asks, what it is filed under, how fast it is to be. */
+const filed = ["metadata", "user", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"];
+
+/**
+ * Sorts the fields that a vendor's schema does not name: those that decide nothing, those of sampling, and unknown ones.
+ * @param neutral values of settings with which they change nothing
+ * @returns the settings of sampling that are not there
+ * @throws Refusal (400) naming a field that nothing here reads
+ */
+export function othersOf(
+  body: Readonly<Record<string, unknown>>,
+  { read, harmless = [], neutral }: FieldsOfRequest,
+): Readonly<Record<string, unknown>> {
+  const others: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(body)) {
+    if (value === undefined || value === null || read.includes(name) || filed.includes(name) || harmless.includes(name)) continue;
+    if (!(name in neutral))
+      throw new Refusal(400, name, value, { expected: "a field that this endpoint has", code: "unknown_parameter" });
+    if (JSON.stringify(neutral[name]) !== JSON.stringify(value)) others[name] = value;
+  }
+  return others;
+}
+
+export interface FieldsOfRequest {
+  /** The fields that the vendor's schema names. */
+  readonly read: readonly string[];
+  readonly harmless?: readonly string[];
+  /** Settings of sampling that are not there, each with the value that has no effect. */
+  readonly neutral: Readonly<Record<string, unknown>>;
+}
+
+/** Where an answer's text met one of the stop strings that it asked for; undefined if it ended otherwise. */
+export function stopStringOf(reply: ConversationReply, stops: readonly string[], { decode }: WireState): string | undefined {
+  if (stops.length === 0 || reply.finish === "length") return undefined;
+  const text = decode(reply.sampled.action);
+  return stops.find((stop) => text.includes(stop));
+}
+
+/** A call's arguments as the model wrote them. */
+export function argumentsText({ argumentsText: text, arguments: args }: ToolCall): string {
+  return text ?? JSON.stringify(args);
+}
+
+/** The ids of a reply's calls: the model's own, or made ones. */
+export function callIds({ message: { toolCalls = [] } }: ConversationReply, id: string): string[] {
+  return toolCalls.map((call, i) => call.id ?? `call_${id}${i}`);
+}

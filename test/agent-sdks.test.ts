@@ -1,0 +1,101 @@
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makeChat } from "../src/chat/chat.ts";
+import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
+import { agentEnvironment } from "../src/environments/agent.ts";
+import { engineModel } from "../src/inference/engine-model.ts";
+import { type RunningInference, serveInference } from "../src/inference/server.ts";
+import { rollout } from "../src/rollouts/rollout.ts";
+import { scriptedSampler } from "./scripted-sampler.ts";
+
+/** Agents of the published packages against the endpoint: served, and as the episodes of a run. `.ci/agent-sdks` installs them. */
+const sdks = process.env.RETROGRADE_AGENT_SDKS;
+
+type Feature = (
+  model: { readonly baseUrl: string; readonly apiKey: string; readonly model: string },
+  find: (title: string) => unknown,
+) => Promise<string>;
+type Framework = () => Promise<Readonly<Record<string, Feature>>>;
+
+const folder = join(import.meta.dirname, "../models/office");
+const chat = makeChat(loadTokenizer(folder));
+const call = (name: string, args: object) =>
+  `<tool_call>\n{"name": "${name}", "arguments": ${JSON.stringify(args)}}\n</tool_call>`;
+
+/** What a good model answers. */
+function script(context: string): string | string[] {
+  const begins = [...context.matchAll(/<\|(?:system|user|assistant|tool)\|>/g)].map(({ index }) => index);
+  const last = context.slice(begins.at(-2));
+  const request = context.slice(context.lastIndexOf("<|user|>"));
+  if (last.startsWith("<|tool|>") && !last.includes('"assistant"')) return "Demo is on Friday at 14:30, as you asked.";
+  if (last.startsWith("<|tool|>")) return call("find_event", { title: "Demo" });
+  if (/triage/.test(context)) return call("transfer_to_Calendar", {});
+  // Clients that do not know a model's name may ask for JSON by a tool.
+  const found = { day: "Friday", time: "14:30" };
+  if (/JSON/.test(request)) return [JSON.stringify(found), call("json", found)];
+  const titles = /Fair/.test(request) ? ["Demo", "Fair"] : ["Demo"];
+  return titles.map((title) => call("find_event", { title })).join("\n");
+}
+
+const expected: Readonly<Record<string, RegExp>> = {
+  generate: /at 14:30/,
+  stream: /at 14:30/,
+  schema: /^Friday 14:30$/,
+  forced: /^find_event$/,
+  responses: /at 14:30/,
+  anthropic: /at 14:30/,
+  handoffs: /at 14:30/,
+  parallel: /at 14:30/,
+};
+
+describe.skipIf(sdks === undefined)("agents of published packages (RETROGRADE_AGENT_SDKS)", async () => {
+  const file = join(sdks ?? "", "agents.mjs");
+  if (sdks !== undefined) copyFileSync(join(import.meta.dirname, "agent-sdks/agents.mjs"), file);
+  const { frameworks }: { frameworks: Readonly<Record<string, Framework>> } =
+    sdks === undefined ? { frameworks: {} } : await import(/* @vite-ignore */ pathToFileURL(file).href);
+  const sampler = scriptedSampler(chat.tokenizer, script);
+  let server: RunningInference;
+  beforeAll(async () => {
+    const models = new Map([["local", engineModel(sampler, chat)]]);
+    server = await serveInference({ host: "127.0.0.1", port: 0, keys: [], models });
+  });
+  afterAll(() => server?.close());
+
+  describe.each(Object.entries(frameworks))("%s", async (name, open) => {
+    const features = await open();
+    test.each(Object.keys(features))("%s", { timeout: 60_000 }, async (feature) => {
+      const titles: string[] = [];
+      const find = (title: string) => {
+        titles.push(title);
+        return [{ id: "e10", day: "Friday", time: "14:30" }];
+      };
+      const isCalled = !["schema", "forced"].includes(feature);
+      const wanted = isCalled ? (feature === "parallel" ? ["Demo", "Fair"] : ["Demo"]) : [];
+      const text = await features[feature]({ baseUrl: `${server.baseUrl}/v1`, apiKey: "none", model: "local" }, find);
+      expect(text).toMatch(expected[feature]);
+      if (isCalled) expect([...titles].sort()).toEqual(wanted);
+
+      const environment = agentEnvironment({
+        name,
+        tasks: { train: [{ prompt: feature }] },
+        run: async (_, { baseUrl, apiKey, name: model }) =>
+          Number(expected[feature].test(await features[feature]({ baseUrl, apiKey, model }, find))),
+      });
+      await environment.open?.();
+      const identity = { id: "0/0", group: "0", seed: 1, maxTurns: 8, maxTokens: 128, episodeTimeoutMs: 30_000 };
+      const played = await rollout(sampler, chat, environment, await environment.task("train", 0), identity);
+      await environment.close?.();
+      expect(played).toMatchObject({ reward: 1, stopReason: "done", scores: { "agent.refused": 0 } });
+      expect(played.error).toBeUndefined();
+      // Every later turn continues behind the ids that were sampled; a hand-off has another system message, and so another context.
+      for (const [i, turn] of played.turns.entries()) {
+        if (i === 0 || feature === "handoffs") continue;
+        const { context, action } = played.turns[i - 1];
+        const before = [...context, ...action];
+        expect([...turn.context].slice(0, before.length)).toEqual(before);
+      }
+    });
+  });
+});

@@ -1,0 +1,372 @@
+// One agent of each framework, as its documentation writes it, for test/agent-sdks.test.ts. The test copies this file into the folder where
+// .ci/agent-sdks installed the packages. Each gets an address, a key and a model's name; `find(title)` is the tool's body.
+import { z } from "zod";
+
+const question = "When do I have Demo?";
+const two = "When do I have Demo and Fair?";
+const asJson = "When do I have Demo? Answer as JSON.";
+const hello = "Say hello.";
+const description = "Finds an event by its title.";
+const titled = z.object({ title: z.string() });
+const when = z.object({ day: z.string(), time: z.string() });
+const plain = (schema) => {
+  const { $schema, ...rest } = z.toJSONSchema(schema);
+  return rest;
+};
+
+// ---- AI SDK: three providers, two majors.
+async function aiSdk(sdk, modelOf) {
+  const { generateText, streamText, tool, stepCountIs, Output } = await import(sdk);
+  const options = (model, find, more) => ({
+    model: modelOf(model),
+    maxRetries: 0,
+    stopWhen: stepCountIs(4),
+    tools: { find_event: tool({ description, inputSchema: titled, execute: async ({ title }) => find(title) }) },
+    ...more,
+  });
+  return {
+    generate: async (m, find) => (await generateText(options(m, find, { prompt: question }))).text,
+    stream: async (m, find) => {
+      const parts = [];
+      for await (const part of streamText(options(m, find, { prompt: question })).textStream) parts.push(part);
+      if (parts.length < 3) throw new Error(`${parts.length} parts`);
+      return parts.join("");
+    },
+    schema: async (m, find) => {
+      const { output } = await generateText(
+        options(m, find, { prompt: asJson, tools: undefined, output: Output.object({ schema: when }) }),
+      );
+      return `${output.day} ${output.time}`;
+    },
+    forced: async (m, find) => {
+      const choice = { toolChoice: { type: "tool", toolName: "find_event" }, stopWhen: stepCountIs(1) };
+      const { toolCalls } = await generateText(options(m, find, { prompt: hello, ...choice }));
+      return toolCalls.map(({ toolName }) => toolName).join();
+    },
+    parallel: async (m, find) => (await generateText(options(m, find, { prompt: two }))).text,
+  };
+}
+
+const ai7Chat = async () => {
+  const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
+  return aiSdk("ai", ({ baseUrl, apiKey, model }) =>
+    createOpenAICompatible({ name: "local", baseURL: baseUrl, apiKey, supportsStructuredOutputs: true })(model),
+  );
+};
+const ai7Responses = async () => {
+  const { createOpenAI } = await import("@ai-sdk/openai");
+  const { generate, stream, ...rest } = await aiSdk("ai", ({ baseUrl, apiKey, model }) =>
+    createOpenAI({ baseURL: baseUrl, apiKey })(model),
+  );
+  return { generate, stream, ...rest, responses: generate };
+};
+const ai6Responses = async () => {
+  const { createOpenAI } = await import("openai-provider6");
+  const { generate, stream, ...rest } = await aiSdk("ai6", ({ baseUrl, apiKey, model }) =>
+    createOpenAI({ baseURL: baseUrl, apiKey })(model),
+  );
+  return { generate, stream, ...rest, responses: generate };
+};
+const ai7Anthropic = async () => {
+  const { createAnthropic } = await import("@ai-sdk/anthropic");
+  const agent = await aiSdk("ai", ({ baseUrl, apiKey, model }) => createAnthropic({ baseURL: baseUrl, apiKey })(model));
+  return { ...agent, anthropic: agent.generate };
+};
+
+// ---- openai, by hand.
+async function openAi(sdk) {
+  const { default: OpenAI } = await import(sdk);
+  const { zodResponseFormat } = await import(`${sdk}/helpers/zod`);
+  const client = ({ baseUrl, apiKey }) => new OpenAI({ baseURL: baseUrl, apiKey, maxRetries: 0 });
+  const tools = [{ type: "function", function: { name: "find_event", description, parameters: plain(titled) } }];
+  const flat = [{ type: "function", name: "find_event", description, parameters: plain(titled), strict: true }];
+  const loop = async (m, find, prompt, streamed) => {
+    const messages = [{ role: "user", content: prompt }];
+    for (;;) {
+      const body = { model: m.model, messages, tools };
+      const { message } = streamed
+        ? (await client(m).chat.completions.stream(body).finalChatCompletion()).choices[0]
+        : (await client(m).chat.completions.create(body)).choices[0];
+      messages.push(message);
+      if (!message.tool_calls?.length) return message.content;
+      for (const call of message.tool_calls)
+        messages.push({
+          role: "tool",
+          tool_call_id: call.id,
+          content: JSON.stringify(find(JSON.parse(call.function.arguments).title)),
+        });
+    }
+  };
+  return {
+    generate: (m, find) => loop(m, find, question),
+    stream: (m, find) => loop(m, find, question, true),
+    parallel: (m, find) => loop(m, find, two),
+    schema: async (m) => {
+      const messages = [{ role: "user", content: asJson }];
+      const format = zodResponseFormat(when, "when");
+      const { choices } = await client(m).chat.completions.parse({ model: m.model, messages, response_format: format });
+      return `${choices[0].message.parsed.day} ${choices[0].message.parsed.time}`;
+    },
+    forced: async (m) => {
+      const messages = [{ role: "user", content: hello }];
+      const { choices } = await client(m).chat.completions.create({ model: m.model, messages, tools, tool_choice: "required" });
+      return choices[0].message.tool_calls.map((call) => call.function.name).join();
+    },
+    responses: async (m, find) => {
+      let response = await client(m).responses.create({ model: m.model, input: question, tools: flat });
+      for (;;) {
+        const calls = response.output.filter(({ type }) => type === "function_call");
+        if (calls.length === 0) return response.output_text;
+        const input = calls.map((call) => ({
+          type: "function_call_output",
+          call_id: call.call_id,
+          output: JSON.stringify(find(JSON.parse(call.arguments).title)),
+        }));
+        const stream = client(m).responses.stream({ model: m.model, previous_response_id: response.id, input, tools: flat });
+        response = await stream.finalResponse();
+      }
+    },
+  };
+}
+
+// ---- OpenAI Agents.
+async function openAiAgents() {
+  const { Agent, Runner, tool, OpenAIProvider, setTracingDisabled } = await import("@openai/agents");
+  setTracingDisabled(true);
+  const runner = ({ baseUrl, apiKey, model }, useResponses) =>
+    new Runner({ modelProvider: new OpenAIProvider({ baseURL: baseUrl, apiKey, useResponses }), model, tracingDisabled: true });
+  const finder = (find) =>
+    tool({ name: "find_event", description, parameters: titled, execute: async ({ title }) => find(title) });
+  const agent = (find, more = {}) =>
+    new Agent({ name: "Calendar", instructions: "You know the calendar.", tools: [finder(find)], ...more });
+  return {
+    generate: async (m, find) => (await runner(m, false).run(agent(find), question)).finalOutput,
+    responses: async (m, find) => (await runner(m, true).run(agent(find), question)).finalOutput,
+    parallel: async (m, find) => (await runner(m, true).run(agent(find), two)).finalOutput,
+    stream: async (m, find) => {
+      const stream = await runner(m, true).run(agent(find), question, { stream: true });
+      const parts = [];
+      for await (const part of stream.toTextStream()) parts.push(part);
+      await stream.completed;
+      if (parts.length < 3) throw new Error(`${parts.length} parts`);
+      return stream.finalOutput;
+    },
+    schema: async (m, find) => {
+      const { finalOutput } = await runner(m, true).run(agent(find, { tools: [], outputType: when }), asJson);
+      return `${finalOutput.day} ${finalOutput.time}`;
+    },
+    forced: async (m, find) => {
+      const settings = { modelSettings: { toolChoice: "find_event" }, toolUseBehavior: "stop_on_first_tool" };
+      const { newItems } = await runner(m, true).run(agent(find, settings), hello);
+      return newItems.flatMap(({ rawItem }) => (rawItem.type === "function_call" ? [rawItem.name] : [])).join();
+    },
+    handoffs: async (m, find) => {
+      const triage = Agent.create({ name: "Triage", instructions: "You are triage.", handoffs: [agent(find)] });
+      return (await runner(m, true).run(triage, question)).finalOutput;
+    },
+  };
+}
+
+// ---- Anthropic.
+async function anthropic() {
+  const { default: Anthropic } = await import("@anthropic-ai/sdk");
+  const client = ({ baseUrl, apiKey }) => new Anthropic({ baseURL: baseUrl.replace(/\/v1$/, ""), apiKey, maxRetries: 0 });
+  const tools = [{ name: "find_event", description, input_schema: plain(titled) }];
+  const loop = async (m, find, prompt, streamed) => {
+    const messages = [{ role: "user", content: prompt }];
+    await client(m).messages.countTokens({ model: m.model, messages, tools });
+    for (;;) {
+      const body = { model: m.model, max_tokens: 128, messages, tools };
+      const message = streamed ? await client(m).messages.stream(body).finalMessage() : await client(m).messages.create(body);
+      messages.push({ role: "assistant", content: message.content });
+      const uses = message.content.filter(({ type }) => type === "tool_use");
+      if (uses.length === 0) return message.content.map(({ text }) => text).join("");
+      const results = uses.map(({ id, input }) => ({
+        type: "tool_result",
+        tool_use_id: id,
+        content: JSON.stringify(find(input.title)),
+      }));
+      messages.push({ role: "user", content: results });
+    }
+  };
+  return {
+    generate: (m, find) => loop(m, find, question),
+    anthropic: (m, find) => loop(m, find, question),
+    stream: (m, find) => loop(m, find, question, true),
+    parallel: (m, find) => loop(m, find, two),
+    schema: async (m) => {
+      const format = { type: "json_schema", schema: plain(when) };
+      const messages = [{ role: "user", content: asJson }];
+      const { content } = await client(m).messages.create({
+        model: m.model,
+        max_tokens: 128,
+        messages,
+        output_config: { format },
+      });
+      const { day, time } = JSON.parse(content[0].text);
+      return `${day} ${time}`;
+    },
+    forced: async (m) => {
+      const messages = [{ role: "user", content: hello }];
+      const choice = { tools, tool_choice: { type: "tool", name: "find_event" } };
+      const { content } = await client(m).messages.create({ model: m.model, max_tokens: 128, messages, ...choice });
+      return content.map(({ name }) => name).join();
+    },
+  };
+}
+
+// ---- LangChain and LangGraph.
+async function langGraph() {
+  const { ChatOpenAI } = await import("@langchain/openai");
+  const { createReactAgent } = await import("@langchain/langgraph/prebuilt");
+  const { tool } = await import("@langchain/core/tools");
+  const llm = ({ baseUrl, apiKey, model }, more = {}) =>
+    new ChatOpenAI({ model, apiKey, maxRetries: 0, configuration: { baseURL: baseUrl }, ...more });
+  const finder = (find) =>
+    tool(async ({ title }) => JSON.stringify(find(title)), { name: "find_event", description, schema: titled });
+  const invoke = async (m, find, prompt, more) => {
+    const agent = createReactAgent({ llm: llm(m, more), tools: [finder(find)] });
+    const { messages } = await agent.invoke({ messages: [{ role: "user", content: prompt }] });
+    return messages.at(-1).text;
+  };
+  return {
+    generate: (m, find) => invoke(m, find, question),
+    parallel: (m, find) => invoke(m, find, two),
+    responses: (m, find) => invoke(m, find, question, { useResponsesApi: true }),
+    stream: async (m, find) => {
+      const agent = createReactAgent({ llm: llm(m), tools: [finder(find)] });
+      let text = "";
+      const stream = await agent.stream({ messages: [{ role: "user", content: question }] }, { streamMode: "messages" });
+      for await (const [chunk] of stream) if (chunk.getType() === "ai") text += chunk.text;
+      return text;
+    },
+    schema: async (m) => {
+      const { day, time } = await llm(m).withStructuredOutput(when, { method: "jsonSchema", strict: true }).invoke(asJson);
+      return `${day} ${time}`;
+    },
+    forced: async (m, find) => {
+      const { tool_calls } = await llm(m)
+        .bindTools([finder(find)], { tool_choice: "find_event" })
+        .invoke(hello);
+      return tool_calls.map(({ name }) => name).join();
+    },
+  };
+}
+
+// ---- Mastra.
+async function mastra() {
+  const { Agent } = await import("@mastra/core/agent");
+  const { createTool } = await import("@mastra/core/tools");
+  const agent = ({ baseUrl, apiKey, model }, find) =>
+    new Agent({
+      id: "calendar",
+      name: "calendar",
+      instructions: "You know the calendar.",
+      model: { id: `local/${model}`, url: baseUrl, apiKey },
+      tools: find && {
+        find_event: createTool({ id: "find_event", description, inputSchema: titled, execute: async ({ title }) => find(title) }),
+      },
+    });
+  return {
+    generate: async (m, find) => (await agent(m, find).generate(question)).text,
+    parallel: async (m, find) => (await agent(m, find).generate(two)).text,
+    stream: async (m, find) => {
+      let text = "";
+      for await (const part of (await agent(m, find).stream(question)).textStream) text += part;
+      return text;
+    },
+    schema: async (m) => {
+      const { object } = await agent(m).generate(asJson, { structuredOutput: { schema: when } });
+      return `${object.day} ${object.time}`;
+    },
+    forced: async (m, find) => {
+      const choice = { toolChoice: { type: "tool", toolName: "find_event" }, maxSteps: 1 };
+      const { toolCalls } = await agent(m, find).generate(hello, choice);
+      return toolCalls.map(({ payload }) => payload.toolName).join();
+    },
+  };
+}
+
+// ---- Genkit.
+async function genkit() {
+  const { genkit: make, z: zod } = await import("genkit");
+  const { openAICompatible } = await import("@genkit-ai/compat-oai");
+  const start = ({ baseUrl, apiKey }) => make({ plugins: [openAICompatible({ name: "local", apiKey, baseURL: baseUrl })] });
+  const finder = (ai, find) =>
+    ai.defineTool({ name: "find_event", description, inputSchema: zod.object({ title: zod.string() }) }, async ({ title }) =>
+      find(title),
+    );
+  const ask = async (m, find, prompt) => {
+    const ai = start(m);
+    return (await ai.generate({ model: `local/${m.model}`, prompt, tools: [finder(ai, find)] })).text;
+  };
+  return {
+    generate: (m, find) => ask(m, find, question),
+    parallel: (m, find) => ask(m, find, two),
+    stream: async (m, find) => {
+      const ai = start(m);
+      const { stream, response } = ai.generateStream({ model: `local/${m.model}`, prompt: question, tools: [finder(ai, find)] });
+      for await (const _ of stream);
+      return (await response).text;
+    },
+    schema: async (m) => {
+      const schema = zod.object({ day: zod.string(), time: zod.string() });
+      const { output } = await start(m).generate({ model: `local/${m.model}`, prompt: asJson, output: { schema } });
+      return `${output.day} ${output.time}`;
+    },
+  };
+}
+
+// ---- No framework.
+async function plainFetch() {
+  const post = async ({ baseUrl, apiKey, model }, body) => {
+    const headers = { authorization: `Bearer ${apiKey}`, "content-type": "application/json" };
+    const response = await fetch(`${baseUrl}/chat/completions`, {
+      method: "POST",
+      headers,
+      body: JSON.stringify({ model, ...body }),
+    });
+    const json = await response.json();
+    if (!response.ok) throw new Error(json.error.message);
+    return json.choices[0].message;
+  };
+  const tools = [{ type: "function", function: { name: "find_event", description, parameters: plain(titled) } }];
+  const loop = async (m, find, prompt) => {
+    const messages = [{ role: "user", content: prompt }];
+    for (;;) {
+      const message = await post(m, { messages, tools });
+      messages.push(message);
+      if (!message.tool_calls) return message.content;
+      for (const call of message.tool_calls)
+        messages.push({
+          role: "tool",
+          tool_call_id: call.id,
+          content: JSON.stringify(find(JSON.parse(call.function.arguments).title)),
+        });
+    }
+  };
+  return {
+    generate: (m, find) => loop(m, find, question),
+    parallel: (m, find) => loop(m, find, two),
+    forced: async (m) => {
+      const choice = { tools, tool_choice: { type: "function", function: { name: "find_event" } } };
+      const { tool_calls } = await post(m, { messages: [{ role: "user", content: hello }], ...choice });
+      return tool_calls.map((call) => call.function.name).join();
+    },
+  };
+}
+
+export const frameworks = {
+  "ai 7, @ai-sdk/openai-compatible": ai7Chat,
+  "ai 7, @ai-sdk/openai": ai7Responses,
+  "ai 7, @ai-sdk/anthropic": ai7Anthropic,
+  "ai 6, @ai-sdk/openai": ai6Responses,
+  "openai 7": () => openAi("openai"),
+  "openai 6": () => openAi("openai6"),
+  "@openai/agents": openAiAgents,
+  "@anthropic-ai/sdk": anthropic,
+  "@langchain/openai, langgraph": langGraph,
+  "@mastra/core": mastra,
+  "genkit, compat-oai": genkit,
+  fetch: plainFetch,
+};
