@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -54,11 +54,12 @@ const cases = ([...escapes.map((one) => [one, patient]), ...traces.map((one) => 
 
 test.each([...cases, ...exhaustion.map((one) => [one.what, one, strict] as const)])(
   "%s leads nowhere, and the next session is served",
-  async (_, { code, result, after = ["1+1", "2\n"] }, python) => {
+  async (_, { code, result = /^/, after = ["1+1", "2\n"] }, python) => {
     const { output, error = "" } = await python.run(filled(code));
     expect(output + error).toMatch(result);
     expect(output + error).not.toContain("hidden value");
     expect(output).not.toContain("secret.txt");
+    expect((output + error).length).toBeLessThan(20_000);
     expect(existsSync(written)).toBe(false);
     expect(visits).toEqual([]);
     expect(await python.run(after[0])).toEqual({ output: after[1], error: undefined });
@@ -73,11 +74,4 @@ test("what one kept session does to its interpreter is not seen by another that 
     output: "b 3/2\n",
     error: undefined,
   });
-});
-
-test("docs/tools.md has the table of these attempts", () => {
-  const page = readFileSync(join(import.meta.dirname, "../../../docs/tools.md"), "utf8");
-  const rows = (all: readonly Attempt[]) => all.map(({ what, happened }) => `| ${what} | ${happened} |`).join("\n");
-  for (const all of [escapes, traces, exhaustion])
-    expect(page).toContain(`| attempt | what happened |\n|---|---|\n${rows(all)}\n`);
 });

@@ -20,16 +20,21 @@ export interface Pool {
    * @throws ToolError where no interpreter starts or the pool was closed, the signal's reason when it is aborted
    */
   run(history: History | undefined, code: string, signal?: AbortSignal): Promise<Answer | Ending>;
-  /** Starts all interpreters, for calls that shall not wait for it. */
+  /** Ends the process of a history, if it has one. It starts again when it is needed. */
+  end(history: History): void;
+  /** Starts processes, for calls that shall not wait for it. */
   warm(): Promise<void>;
   close(): void;
 }
 
-interface Interpreter {
-  readonly process: PythonProcess;
-  /** The history that is in its memory. */
-  hosted: History | undefined;
-  used: boolean;
+/** A place for one process. It belongs to one history or, without one, to calls that have none: no process ever has two. */
+interface Place {
+  process: Promise<PythonProcess>;
+  /** The process, once it has started. */
+  started: PythonProcess | undefined;
+  history: History | undefined;
+  /** Nothing ran in it, so that it may still be given to any history. */
+  isUnused: boolean;
 }
 
 /** Pools that are open: what they started ends with the program. */
@@ -39,128 +44,124 @@ process.on("exit", () => {
 });
 
 /**
- * A few interpreters for any number of histories. A history that finds another one in its interpreter is run again from its
- * start, so that hundreds of sessions need no process each, and one that was killed costs no session its variables.
+ * A few processes for any number of histories, each of which gets one of its own. The one that nobody used for longest makes room. Its history is
+ * run again from its start when it continues, so that hundreds of sessions need no process each, and one that was killed costs no session its variables.
  */
 export function createPool(limits: PoolLimits): Pool {
-  const all = new Set<Interpreter>();
+  const all = new Set<Place>();
   /** Least recently used first. */
-  const idle: Interpreter[] = [];
-  const waiting: { given(interpreter: Interpreter): void; refused(reason: unknown): void }[] = [];
+  const idle: Place[] = [];
+  const waiting: (() => void)[] = [];
   let closed = false;
+
+  const start = (history: History | undefined): Place => {
+    const place: Place = { process: startPython(limits), started: undefined, history, isUnused: true };
+    place.process.then(
+      (started) => {
+        place.started = started;
+        if (!all.has(place)) started.kill();
+      },
+      () => all.delete(place), // whoever asks it is told
+    );
+    all.add(place);
+    return place;
+  };
+
+  const drop = (place: Place) => {
+    all.delete(place);
+    if (idle.includes(place)) idle.splice(idle.indexOf(place), 1);
+    place.started?.kill();
+  };
+
   const killAll = () => {
-    for (const { process } of all) process.kill();
+    for (const place of all) drop(place);
   };
   open.add(killAll);
 
-  const start = (): Interpreter => {
-    const interpreter = { process: startPython(limits), hosted: undefined, used: false };
-    // Whoever asks it first is told; nobody else has to know.
-    interpreter.process.ready.catch(() => {});
-    all.add(interpreter);
-    return interpreter;
+  const take = async (history: History | undefined, signal: AbortSignal | undefined): Promise<Place> => {
+    for (let isNext = waiting.length === 0; ; isNext = true) {
+      if (signal?.aborted === true || closed) waiting.shift()?.();
+      signal?.throwIfAborted();
+      if (closed) throw closedError();
+      for (const place of idle.filter(({ started }) => started?.ended)) drop(place);
+      const best = isNext
+        ? (idle.find((place) => place.history === history && !place.isUnused) ?? idle.find(({ isUnused }) => isUnused))
+        : undefined;
+      if (best !== undefined) {
+        idle.splice(idle.indexOf(best), 1);
+        best.history = history;
+        return best;
+      }
+      if (isNext && all.size >= limits.interpreters && idle.length > 0) drop(idle[0]);
+      if (isNext && all.size < limits.interpreters) return start(history);
+      await turn(signal);
+    }
   };
 
-  const take = async (history: History | undefined, signal: AbortSignal | undefined): Promise<Interpreter> => {
-    signal?.throwIfAborted();
-    if (closed) throw closedError();
-    for (const dead of idle.filter(({ process }) => process.ended)) {
-      all.delete(dead);
-      idle.splice(idle.indexOf(dead), 1);
-    }
-    const rank = ({ hosted }: Interpreter) => (hosted === undefined ? 1 : hosted === history ? 0 : 2);
-    const [best] = idle.toSorted((a, b) => rank(a) - rank(b));
-    if (best !== undefined && (rank(best) < 2 || all.size >= limits.interpreters)) {
-      idle.splice(idle.indexOf(best), 1);
-      return best;
-    }
-    if (all.size < limits.interpreters) return start();
-    return new Promise((resolve, reject) => {
-      const done = () => signal?.removeEventListener("abort", cancel);
-      const place = {
-        given: (interpreter: Interpreter) => {
-          done();
-          resolve(interpreter);
-        },
-        refused: (reason: unknown) => {
-          done();
-          reject(reason);
-        },
+  /** Waits until a place may be free. */
+  const turn = (signal: AbortSignal | undefined) =>
+    new Promise<void>((resolve) => {
+      const go = () => {
+        signal?.removeEventListener("abort", leave);
+        resolve();
       };
-      const cancel = () => {
-        waiting.splice(waiting.indexOf(place), 1);
-        place.refused(signal?.reason);
+      const leave = () => {
+        if (waiting.includes(go)) waiting.splice(waiting.indexOf(go), 1);
+        resolve();
       };
-      signal?.addEventListener("abort", cancel, { once: true });
-      waiting.push(place);
+      signal?.addEventListener("abort", leave, { once: true });
+      waiting.push(go);
     });
-  };
 
-  const giveBack = (interpreter: Interpreter) => {
-    let free = interpreter;
-    if (interpreter.process.ended || closed) {
-      interpreter.process.kill();
-      all.delete(interpreter);
-      if (closed || waiting.length === 0) return;
-      free = start();
-    }
-    const next = waiting.shift();
-    if (next === undefined) idle.push(free);
-    else next.given(free);
-  };
-
-  const runOn = async (interpreter: Interpreter, history: History | undefined, code: string): Promise<Answer | Ending> => {
-    const { process } = interpreter;
-    const { timeoutMs, outputBytes } = limits;
-    await process.ready;
-    const replay = history !== undefined && interpreter.hosted === history ? null : (history?.cells ?? []);
-    interpreter.hosted = undefined;
-    const answer = await process.ask({ replay, code, timeoutMs, outputBytes });
-    if (typeof answer === "string") return answer;
-    if (answer.kind === "" || answer.kind === "error") {
-      history?.cells.push(code);
-      interpreter.hosted = history;
-    }
-    // Its memory never shrinks again: what is left is too little for the next one.
-    if (answer.memoryBytes > 0.75 * limits.memoryBytes) process.kill();
-    return answer;
+  const giveBack = (place: Place) => {
+    if (place.started?.ended !== false || closed) drop(place);
+    else if (all.has(place)) idle.push(place);
+    waiting.shift()?.();
   };
 
   const run: Pool["run"] = async (history, code, signal) => {
-    const interpreter = await take(history, signal);
-    const { used } = interpreter;
-    interpreter.used = true;
-    const cancel = () => interpreter.process.kill();
+    const place = await take(history, signal);
+    const cancel = () => drop(place);
     signal?.addEventListener("abort", cancel, { once: true });
-    let answer: Answer | Ending;
     try {
-      answer = await runOn(interpreter, history, code);
+      const process = await place.process;
+      signal?.throwIfAborted();
+      const isNew = history === undefined || place.isUnused;
+      place.isUnused = false;
+      const replay = isNew ? (history?.cells ?? []) : [];
+      const { timeoutMs, outputBytes } = limits;
+      const answer = await process.ask({ isNew, replay, code, timeoutMs, outputBytes });
+      signal?.throwIfAborted();
+      if (closed) throw closedError();
+      if (history === undefined || typeof answer === "string") return answer;
+      if (answer.kind === "" || answer.kind === "error") history.cells.push(code);
+      // Its variables are no longer those of the history.
+      else drop(place);
+      return answer;
     } catch (error) {
       cancel();
       signal?.throwIfAborted();
       throw error;
     } finally {
       signal?.removeEventListener("abort", cancel);
-      giveBack(interpreter);
+      giveBack(place);
     }
-    signal?.throwIfAborted();
-    // Something that an earlier call left behind may have broken it. Code has no effect outside of it, so that it can run again.
-    return answer === "crash" && used ? run(history, code, signal) : answer;
   };
 
   return {
     run,
+    end: (history) => {
+      for (const place of idle.filter((each) => each.history === history)) drop(place);
+    },
     warm: async () => {
-      while (all.size < limits.interpreters) idle.push(start());
-      await Promise.all([...all].map(({ process }) => process.ready));
+      while (all.size < limits.interpreters) idle.push(start(undefined));
+      await Promise.all([...all].map(({ process }) => process));
     },
     close: () => {
       closed = true;
       open.delete(killAll);
       killAll();
-      all.clear();
-      idle.length = 0;
-      for (const { refused } of waiting.splice(0)) refused(closedError());
+      for (const go of waiting.splice(0)) go();
     },
   };
 }

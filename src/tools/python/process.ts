@@ -1,21 +1,17 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { realpathSync } from "node:fs";
-import { createRequire } from "node:module";
+import { readdirSync } from "node:fs";
 import type { Socket } from "node:net";
-import { dirname, join, sep } from "node:path";
+import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
-import { fileURLToPath } from "node:url";
 import { ToolError } from "../../core/errors.ts";
-import { type Answer, answerSchema, frameOf, type Request, readFrames, readySchema, secretOf } from "./protocol.ts";
-import { confined } from "./sandbox.ts";
+import { guest, openImage } from "./image.ts";
+import { type Answer, answerSchema, frameOf, longestAnswer, type Request, readFrames, readySchema } from "./protocol.ts";
+import { enclosed, innermost, limit, residentBytes } from "./walls.ts";
 
-/** How a Python process ended while it was asked: it was killed for its time, it ended itself for its memory, or it crashed. */
+/** How a Python process ended while it was asked: it was killed for its time or its memory, or it crashed. */
 export type Ending = "time" | "memory" | "crash";
 
 export interface PythonProcess {
-  /** @throws ToolError where the interpreter could not be started. */
-  readonly ready: Promise<void>;
   /** One request at a time. After an ending the process is gone. */
   ask(request: Omit<Request, "id">): Promise<Answer | Ending>;
   /** True once the process is gone, or about to be. */
@@ -26,8 +22,8 @@ export interface PythonProcess {
 /** The time that a request may take beyond its limit, for Python to notice it, before the process is killed. */
 const graceMs = 500;
 const startMs = 60_000;
-/** As in interpreter.mjs. */
-const memoryExit = 87;
+/** Time between two looks at a process's memory. */
+const lookMs = 50;
 
 export interface ProcessSettings {
   readonly memoryBytes: number;
@@ -35,80 +31,95 @@ export interface ProcessSettings {
   readonly stderr: boolean;
 }
 
-/** A Node process of its own with Pyodide in it. It does not keep this process alive, but for the time in which it is asked. */
-export function startPython({ memoryBytes, stderr }: ProcessSettings): PythonProcess {
-  const child = spawnInterpreter({ memoryBytes, stderr });
+/**
+ * Starts a Python process, which does not keep this one alive but for the time in which it is asked. Its time and memory are looked at from here.
+ * @param program what runs in it; tests have one that is hostile
+ * @throws ToolError if it does not start
+ */
+export async function startPython(settings: ProcessSettings, program = join(guest, "main.mjs")): Promise<PythonProcess> {
+  const { memoryBytes } = settings;
+  const child = spawnEnclosed(program, await openImage(), settings);
   const [requests, answers] = [child.stdio[3] as Writable, child.stdio[4] as Readable];
-  // Comes with every answer: what something else writes to the pipe is no answer.
-  const secret = randomBytes(16).toString("hex");
+  const said = collect(child.stdio[2] as Readable);
   let ended = false;
   let nextId = 0;
-  let listener: (message: unknown) => void = () => {};
-  let onEnd: (code: number | null) => void = () => {};
-  const end = (code: number | null) => {
+  let longest = longestAnswer(0);
+  let listener: (message: unknown) => void = () => kill();
+  let onEnd: (why: string) => void = () => {};
+  const end = (why: string) => {
     ended = true;
-    onEnd(code);
+    onEnd(why);
   };
-  child.on("exit", end);
-  child.on("error", () => end(null));
-  for (const pipe of [requests, answers]) pipe.on("error", () => {}); // it ended, which "exit" tells
-  readFrames(answers, (message) => listener(message));
-
+  child.on("close", (code, signal) => end(`ended with ${signal ?? `code ${code}`}${said()}`));
+  child.on("error", (error) => end(error.message));
+  for (const pipe of [requests, answers]) pipe.on("error", () => {}); // it ended, which "close" tells
+  readFrames(
+    answers,
+    () => longest,
+    (message) => listener(message),
+  );
   const kill = () => {
     ended = true;
     child.kill("SIGKILL");
   };
-  const ready = new Promise<void>((resolve, reject) => {
-    const failed = (problem: string) =>
-      reject(new ToolError("python", problem, { expected: "an interpreter that starts", hint: "Is pyodide installed?" }));
-    const timer = setTimeout(() => {
-      failed("silent");
+
+  await new Promise<void>((resolve, reject) => {
+    const failed = (problem: string) => {
+      clearTimeout(timer);
       kill();
-    }, startMs);
-    onEnd = (code) => {
-      clearTimeout(timer);
-      failed(`ended with code ${code}`);
+      const hint = "`retrograde doctor` says what it needs.";
+      reject(new ToolError("python", problem, { expected: "an interpreter that starts", hint }));
     };
+    const timer = setTimeout(() => failed(`silent for ${startMs / 1000} s`), startMs);
+    onEnd = failed;
     listener = (message) => {
-      if (!readySchema.safeParse(message).success || secretOf(message) !== secret) return kill();
+      if (!readySchema.safeParse(message).success) return failed("something that is no greeting");
       clearTimeout(timer);
-      keepAlive(child, false);
       resolve();
     };
-    requests.write(frameOf({ secret }));
   });
+  const pid = innermost(child.pid ?? 0);
+  await limit(pid, memoryBytes);
+  const mostResident = ((await residentBytes(pid)) ?? Number.POSITIVE_INFINITY) + 2 * memoryBytes;
+  keepAlive(child, false);
+  listener = () => kill();
 
   const ask = (request: Omit<Request, "id">) =>
     new Promise<Answer | Ending>((resolve) => {
       const id = nextId++;
-      const limitMs = request.timeoutMs * (1 + (request.replay?.length ?? 0)) + graceMs;
+      const limitMs = request.timeoutMs * (1 + request.replay.length) + graceMs;
+      let done = false;
       const finish = (answer: Answer | Ending) => {
+        done = true;
         clearTimeout(timer);
-        listener = () => {};
         onEnd = () => {};
+        listener = () => kill();
+        if (typeof answer === "string") kill();
         if (!ended) keepAlive(child, false);
         resolve(answer);
       };
-      const timer = setTimeout(() => {
-        kill();
-        finish("time");
-      }, limitMs);
-      onEnd = (code) => finish(code === memoryExit ? "memory" : "crash");
+      const timer = setTimeout(() => finish("time"), limitMs);
+      const look = async () => {
+        const bytes = await residentBytes(pid);
+        if (done) return;
+        if (bytes !== undefined && bytes > mostResident) return finish("memory");
+        setTimeout(look, lookMs).unref();
+      };
+      onEnd = () => finish("crash");
+      longest = longestAnswer(request.outputBytes);
       listener = (message) => {
         const parsed = answerSchema.safeParse(message);
-        if (parsed.success && parsed.data.id === id && secretOf(message) === secret) return finish(parsed.data);
-        kill();
-        finish("crash");
+        finish(parsed.success && parsed.data.id === id ? parsed.data : "crash");
       };
       keepAlive(child, true);
       if (ended) return finish("crash");
+      setTimeout(look, lookMs).unref();
       requests.write(frameOf({ id, ...request }), (error) => {
-        if (error) finish("crash");
+        if (error && !done) finish("crash");
       });
     });
 
   return {
-    ready,
     ask,
     kill,
     get ended() {
@@ -117,31 +128,29 @@ export function startPython({ memoryBytes, stderr }: ProcessSettings): PythonPro
   };
 }
 
-function spawnInterpreter({ memoryBytes, stderr }: ProcessSettings): ChildProcess {
-  const program = fileURLToPath(new URL("./interpreter.mjs", import.meta.url));
-  const pyodide = dirname(realpathSync(createRequire(import.meta.url).resolve("pyodide/package.json"))) + sep;
-  const permission = process.allowedNodeEnvironmentFlags.has("--permission") ? "--permission" : "--experimental-permission";
-  const node = [
-    process.execPath,
-    permission,
-    `--allow-fs-read=${pyodide}`,
-    `--allow-fs-read=${program}`,
-    `--allow-fs-read=${join(dirname(program), "cells.mjs")}`,
-    "--disallow-code-generation-from-strings",
-    "--no-addons",
-    "--no-warnings",
-    `--max-old-space-size=${Math.ceil(memoryBytes / 2 ** 20)}`,
-    program,
-    pyodide,
-    String(memoryBytes),
-    ...(stderr ? ["stderr"] : []),
-  ];
-  const [command, ...args] = confined(node, memoryBytes);
-  return spawn(command, args, { env: {}, stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
+function spawnEnclosed(main: string, image: number, { memoryBytes, stderr }: ProcessSettings): ChildProcess {
+  const files = [main, ...readdirSync(guest).map((name) => join(guest, name))].filter((file) => file.endsWith(".mjs"));
+  const flags = ["--wasm-lazy-validation", "--expose-gc", "--no-warnings", "--max-old-space-size=128"];
+  const program = [process.execPath, ...flags, main, String(memoryBytes), ...(stderr ? ["stderr"] : [])];
+  const [command, ...args] = enclosed(program, files);
+  // A process group of its own: a signal to its group reaches nobody else, and Ctrl-C in a terminal is ours alone.
+  return spawn(command, args, { cwd: "/", env: {}, detached: true, stdio: ["ignore", "ignore", "pipe", "pipe", "pipe", image] });
+}
+
+const longestSaid = 1000;
+
+/** Returns what a process said at last, to tell why it did not start. */
+function collect(from: Readable): () => string {
+  let text = "";
+  from.on("data", (bytes: Buffer) => {
+    text = (text + bytes.toString("utf8").slice(-longestSaid)).slice(-longestSaid);
+  });
+  from.on("error", () => {});
+  return () => (text === "" ? "" : `: ${text.trim()}`);
 }
 
 function keepAlive(child: ChildProcess, alive: boolean): void {
-  const pipes = [child.stdio[3], child.stdio[4]].map((pipe) => pipe as Socket);
+  const pipes = [2, 3, 4].map((at) => child.stdio[at] as Socket);
   for (const each of [child, ...pipes]) {
     if (alive) each.ref();
     else each.unref();

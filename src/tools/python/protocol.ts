@@ -4,8 +4,10 @@ import { z } from "zod";
 /** A request of the pool to a Python process. */
 export interface Request {
   readonly id: number;
-  /** Code that takes a fresh session to where this call continues; null where the process is there already. */
-  readonly replay: readonly string[] | null;
+  /** Whether the call needs an interpreter in which nothing ran. */
+  readonly isNew: boolean;
+  /** Code that takes a new interpreter to where this call continues. */
+  readonly replay: readonly string[];
   readonly code: string;
   /** For `code`, and for each replayed piece of it. */
   readonly timeoutMs: number;
@@ -20,21 +22,24 @@ export const answerSchema = z.object({
   /** The traceback of an error. */
   text: z.string(),
   output: z.string(),
-  droppedBytes: z.number(),
+  droppedBytes: z.number().min(0),
   /** False where the replay ran out of time. */
   restored: z.boolean(),
-  /** Size of the WebAssembly memory, which never shrinks. */
-  memoryBytes: z.number(),
 });
 export type Answer = z.infer<typeof answerSchema>;
 
 /** The first thing that a Python process says. */
 export const readySchema = z.object({ ready: z.literal(true) });
 
-/** The longest message that is read. What is longer, an answer's output being cut, was not written by the interpreter's program. */
-const longestFrame = 64 * 2 ** 20;
+/** Bytes of an answer beside its output: a traceback, and the rest. */
+const otherBytes = 128 * 1024;
 
-/** A message as it travels: its length in four bytes, and JSON. */
+/** Returns the length of the longest answer to a request: JSON writes a byte as six at most. */
+export function longestAnswer(outputBytes: number): number {
+  return 6 * outputBytes + otherBytes;
+}
+
+/** Returns a message as it is sent: its length in four bytes, and JSON. */
 export function frameOf(message: unknown): Buffer {
   const body = Buffer.from(JSON.stringify(message), "utf8");
   const head = Buffer.alloc(4);
@@ -43,36 +48,35 @@ export function frameOf(message: unknown): Buffer {
 }
 
 /**
- * Calls back for each message. What a Python process says is not trusted, since code that runs in it may have said it: what is no frame, or no
- * JSON, is a message that fits no schema, and nothing is read behind it.
+ * Calls back for each message. The sender is not trusted: what is longer than `longest()` bytes, or is no JSON, is `undefined`, and nothing is read
+ * behind it.
  */
-export function readFrames(from: Readable, receive: (message: unknown) => void): void {
-  let waiting: Buffer = Buffer.alloc(0);
+export function readFrames(from: Readable, longest: () => number, receive: (message: unknown) => void): void {
+  let chunks: Buffer[] = [];
+  let waiting = 0;
   let broken = false;
-  const breakOff = () => {
-    broken = true;
-    waiting = Buffer.alloc(0);
-    receive(undefined);
-  };
   from.on("data", (bytes: Buffer) => {
     if (broken) return;
-    waiting = waiting.length === 0 ? bytes : Buffer.concat([waiting, bytes]);
-    while (!broken && waiting.length >= 4) {
-      const length = waiting.readUInt32BE(0);
-      if (length > longestFrame) return breakOff();
-      if (waiting.length < 4 + length) return;
-      const body = waiting.subarray(4, 4 + length).toString("utf8");
-      waiting = waiting.subarray(4 + length);
-      try {
-        receive(JSON.parse(body));
-      } catch {
-        return breakOff();
-      }
+    chunks.push(bytes);
+    waiting += bytes.length;
+    while (waiting >= 4 && !broken) {
+      if (chunks[0].length < 4) chunks = [Buffer.concat(chunks)];
+      const length = chunks[0].readUInt32BE(0);
+      if (length <= longest() && waiting < 4 + length) return;
+      const message = length <= longest() ? takeMessage(4 + length) : undefined;
+      broken = message === undefined;
+      receive(message);
     }
   });
-}
 
-/** Returns the secret of a message, which it must carry to be the interpreter's own. */
-export function secretOf(message: unknown): string | undefined {
-  return z.object({ secret: z.string() }).safeParse(message).data?.secret;
+  function takeMessage(size: number): unknown {
+    const all = Buffer.concat(chunks);
+    chunks = [all.subarray(size)];
+    waiting -= size;
+    try {
+      return JSON.parse(all.subarray(4, size).toString("utf8"));
+    } catch {
+      return undefined;
+    }
+  }
 }

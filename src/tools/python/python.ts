@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ToolError } from "../../core/errors.ts";
 import { parseSettings } from "../../core/settings.ts";
 import { longestTimer } from "../../core/timer.ts";
 import { cut } from "../cut.ts";
@@ -6,20 +7,23 @@ import { defineTool, type Tool } from "../tool.ts";
 import { createPool, type History } from "./pool.ts";
 import type { Ending } from "./process.ts";
 import type { Answer } from "./protocol.ts";
+import { isWalled, walls } from "./walls.ts";
 
 const megabyte = 2 ** 20;
 
 export const pythonSettings = z.strictObject({
-  /** Processes that run Python at the same time; each takes 150 MB and the memory that its code uses. */
+  /** Processes alive at the same time; each takes 100 MB and the memory that its code uses. */
   interpreters: z.int().min(1).default(2),
   /** For one call, its waiting for an interpreter not included. */
   timeoutMs: z.number().positive().max(longestTimer).default(10_000),
-  /** The limit of Python's own memory, of which 30 MB are taken from the start. WebAssembly ends at 4 GB. */
+  /** The limit of Python's memory and its files together, 30 MB of which are taken from the start. WebAssembly ends at 4 GB. */
   memoryMb: z.number().min(64).max(4096).default(256),
   /** Characters of printed output. */
   maxOutput: z.int().min(1).default(10_000),
   /** Whether warnings and whatever else is written to standard error are output too. */
   stderr: z.boolean().default(true),
+  /** Whether Python may run where the operating system has no wall around it; also by `--allow-unwalled-python`. */
+  allowUnwalled: z.boolean().default(() => process.env.RETROGRADE_ALLOW_UNWALLED_PYTHON === "1"),
 });
 export type PythonSettings = z.input<typeof pythonSettings>;
 
@@ -35,7 +39,7 @@ export interface Python {
   readonly tool: Tool;
   /** Runs code from nothing. Never throws for what the code does. */
   run(code: string, signal?: AbortSignal): Promise<PythonResult>;
-  /** A session of an episode, in which variables live from call to call. It holds no process and needs no closing. */
+  /** A session of an episode, in which variables live from call to call. */
   session(): PythonSession;
   /** Starts the interpreters now, which the first calls otherwise wait for. */
   warm(): Promise<void>;
@@ -49,22 +53,30 @@ export interface PythonSession {
   run(code: string, signal?: AbortSignal): Promise<PythonResult>;
   /** An independent copy in the same state, made when its first call runs, by running the session's code again. */
   fork(): PythonSession;
+  /** Ends the session's process, for which others may wait. It needs no closing: a process that nobody used for longest makes room. */
+  close(): void;
 }
 
 /** Added to a call's time limit for the wait for an interpreter, its start, and a session that is run again. */
 const patienceMs = 60_000;
 
+/** Characters of a traceback: Python shows 4000, whatever its code makes of that. */
+const longestError = 8000;
+
 /**
- * Python in WebAssembly (Pyodide), in processes that reach no file, no network and no other process; docs/tools.md says what closes them
- * off. Python's standard library is there and nothing else: numpy does not come from npm.
+ * Python in WebAssembly, without any way to JavaScript, in processes that reach no file, no network and no other process; docs/tools.md says what
+ * closes them off. Python's standard library is there and nothing else: numpy does not come from npm.
  * @throws ConfigError
+ * @throws ToolError if the operating system has no wall around Python, and none is allowed to be missing
  * @example
  * const python = createPython({ timeoutMs: 5000 });
  * const { output } = await python.run("sum(range(10))"); // "45"
  * python.close();
  */
 export function createPython(settings: PythonSettings = {}): Python {
-  const { interpreters, timeoutMs, memoryMb, maxOutput, stderr } = parseSettings(pythonSettings, settings, "python");
+  const { allowUnwalled, ...rest } = parseSettings(pythonSettings, settings, "python");
+  if (!allowUnwalled && !isWalled()) throw unwalledError();
+  const { interpreters, timeoutMs, memoryMb, maxOutput, stderr } = rest;
   const pool = createPool({ interpreters, timeoutMs, memoryBytes: memoryMb * megabyte, outputBytes: 4 * maxOutput, stderr });
 
   const runAfter = async (history: History | undefined, code: string, signal: AbortSignal | undefined): Promise<PythonResult> => {
@@ -75,7 +87,7 @@ export function createPython(settings: PythonSettings = {}): Python {
     const lost = answer.restored ? "" : "[Variables of earlier calls may be missing.]\n";
     return {
       output: lost + cut(answer.output, maxOutput, answer.droppedBytes),
-      error: errorOf(answer.kind, answer.text, { ...limits, crash: crashText }),
+      error: errorOf(answer.kind, cut(answer.text, longestError), { ...limits, crash: crashText }),
     };
   };
 
@@ -100,7 +112,12 @@ export function createPython(settings: PythonSettings = {}): Python {
       last = result.catch(() => {});
       return result;
     };
-    return { run, tool: toolOf("Variables stay for the next call.", false, run), fork: () => sessionAfter(history.cells) };
+    return {
+      run,
+      tool: toolOf("Variables stay for the next call.", false, run),
+      fork: () => sessionAfter(history.cells),
+      close: () => pool.end(history),
+    };
   };
 
   const run: Python["run"] = (code, signal) => runAfter(undefined, code, signal);
@@ -114,6 +131,14 @@ export function createPython(settings: PythonSettings = {}): Python {
 }
 
 const crashText = "the interpreter crashed and was replaced.";
+
+function unwalledError(): ToolError {
+  const missing = walls().map(({ name, text }) => `${name}: ${text}`);
+  return new ToolError("python", missing.join("; "), {
+    expected: "a wall of the operating system around the Python process, behind WebAssembly's",
+    hint: "If the code that your model writes may run without it: --allow-unwalled-python (in code: allowUnwalled: true).",
+  });
+}
 
 function errorOf(kind: Answer["kind"] | Ending, text: string, limits: Readonly<Record<Ending, string>>): string | undefined {
   switch (kind) {

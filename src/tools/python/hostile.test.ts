@@ -1,0 +1,169 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { url } from "node:inspector";
+import { type AddressInfo, connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { type PythonProcess, startPython } from "./process.ts";
+import { walls } from "./walls.ts";
+
+/*
+ * What is asserted is an effect on this machine or this process: that the attacker's program was told "no" shows nothing.
+ */
+
+const program = join(import.meta.dirname, "../../../test/fixtures/python/hostile.mjs");
+const megabyte = 2 ** 20;
+const folder = mkdtempSync(join(tmpdir(), "retrograde-hostile-"));
+const [secret, written, removed] = ["secret.txt", "written.txt", "removed.txt"].map((name) => join(folder, name));
+const free = 20_000 + (process.pid % 20_000);
+const visits: string[] = [];
+const server = createServer((request, response) => {
+  visits.push(request.url ?? "");
+  response.end("reached");
+});
+let victim: ChildProcess;
+let victimEnd: string | undefined;
+let hostile: PythonProcess | undefined;
+let where: Record<string, string> = {};
+
+beforeAll(async () => {
+  writeFileSync(secret, "hidden value");
+  writeFileSync(removed, "still here");
+  victim = spawn("sleep", ["600"], { stdio: "ignore" });
+  victim.on("exit", (code, signal) => {
+    victimEnd = `${code} ${signal}`;
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const port = String((server.address() as AddressInfo).port);
+  where = { secret, written, removed, port, free: String(free), victim: String(victim.pid) };
+});
+afterEach(() => hostile?.kill());
+afterAll(() => {
+  victim.kill("SIGKILL");
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function does(deed: string, { timeoutMs = 2000, memoryBytes = 128 * megabyte } = {}) {
+  hostile = await startPython({ memoryBytes, stderr: true }, program);
+  const started = performance.now();
+  const answer = await hostile.ask({
+    isNew: true,
+    replay: [],
+    code: `${deed} ${JSON.stringify(where)}`,
+    timeoutMs,
+    outputBytes: 1000,
+  });
+  return { answer, milliseconds: performance.now() - started };
+}
+
+function listens(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.on("connect", () => resolve(true));
+    socket.on("error", () => resolve(false));
+  });
+}
+
+const holds = (name: string) => walls().some((wall) => wall.name === name && wall.holds);
+
+describe.skipIf(!holds("namespaces") && !holds("profile"))("a program that broke out of WebAssembly", () => {
+  test.each(["read", "write", "remove", "image", "signal", "debug", "start", "connect"])("to %s has no effect", async (deed) => {
+    const { answer } = await does(deed);
+    const output = typeof answer === "string" ? "" : answer.output;
+    expect(output).not.toContain("hidden value");
+    expect(existsSync(written)).toBe(false);
+    expect(readFileSync(removed, "utf8")).toBe("still here");
+    expect(visits).toEqual([]);
+    expect(victimEnd).toBeUndefined();
+    expect(url()).toBeUndefined();
+  });
+
+  test("listens on no port of this machine", async () => {
+    const deed = does("listen");
+    const seen = [];
+    for (let i = 0; i < 20; i++) {
+      seen.push(await listens(free));
+      await sleep(50);
+    }
+    await deed;
+    expect(seen).not.toContain(true);
+  });
+
+  test.runIf(holds("namespaces"))("finds none of this machine's files", async () => {
+    const { answer } = await does("look");
+    expect(typeof answer === "string" ? answer : answer.output).toBe("");
+  });
+});
+
+describe("limits hold from outside", () => {
+  test.each(["memory", "memoryWithoutDescriptors"])("%s: the process is ended at its limit", async (deed) => {
+    const peak = watchPeak();
+    const { answer } = await does(deed, { timeoutMs: 20_000 });
+    // Either this process saw it, or the kernel gave no more.
+    expect(["memory", "crash"]).toContain(answer);
+    expect(peak()).toBeLessThan(128 * megabyte * 3 + 150 * megabyte);
+    await expectGone();
+  });
+
+  test("time: a program that spins is ended half a second after its time", async () => {
+    const { answer, milliseconds } = await does("spin", { timeoutMs: 300 });
+    expect(answer).toBe("time");
+    expect(milliseconds).toBeLessThan(5000); // 800 ms and a busy machine
+    await expectGone();
+  });
+});
+
+describe("frames of any size and shape", () => {
+  const deeds = ["hugeFrame", "longFrame", "manyFrames", "emptyFrames", "deep", "noJson", "otherId", "proto", "fields", "half"];
+  test.each(deeds)("%s ends that process and costs this one nothing", async (deed) => {
+    const before = process.memoryUsage().rss;
+    const { answer } = await does(deed);
+    if (typeof answer === "string") expect(["crash", "time"]).toContain(answer);
+    // An answer of the right shape is one: what it says is the session's own.
+    else expect(answer.output.length).toBeLessThan(10_000);
+    expect(Reflect.get({}, "x")).toBeUndefined();
+    await sleep(100);
+    expect(process.memoryUsage().rss - before).toBeLessThan(100 * megabyte);
+  });
+
+  test("an answer that nobody asked for ends the process", async () => {
+    await does("manyFrames");
+    await expectGone();
+  });
+});
+
+/** Returns how many bytes processes below this one held at most. */
+function watchPeak(): () => number {
+  let peak = 0;
+  const timer = setInterval(() => {
+    for (const pid of descendants(process.pid)) {
+      try {
+        peak = Math.max(peak, Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * 4096);
+      } catch {
+        // It ended.
+      }
+    }
+  }, 20);
+  return () => {
+    clearInterval(timer);
+    return peak;
+  };
+}
+
+function descendants(pid: number): readonly number[] {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
+    return children.flatMap((child) => [child, ...descendants(child)]);
+  } catch {
+    return [];
+  }
+}
+
+async function expectGone(): Promise<void> {
+  for (let i = 0; i < 100 && !hostile?.ended; i++) await sleep(20);
+  expect(hostile?.ended).toBe(true);
+}
