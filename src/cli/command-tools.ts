@@ -25,7 +25,7 @@ export function withSettings(command: Command, flags: readonly SettingFlag[], al
       .reduce<unknown>((parent, key) => (parent as Record<string, unknown> | undefined)?.[key], defaults);
     command.option(flag, value === undefined || value === false ? description : `${description} (default: ${String(value)})`);
   }
-  return debuggable(command)
+  return runningPython(debuggable(command))
     .option("--config <file>", "settings (default: retrograde.config.ts, if it is there)")
     .option("--set <path=value>", "any other setting, by its path; may be repeated", (value, all: string[] = []) => [
       ...all,
@@ -36,6 +36,15 @@ export function withSettings(command: Command, flags: readonly SettingFlag[], al
 /** Adds the option that every command has. */
 export function debuggable(command: Command): Command {
   return command.option("--debug", "show where an error comes from");
+}
+
+/** Adds the option of commands that may run Python code of a model. The tool reads it from the environment. */
+export function runningPython(command: Command): Command {
+  return command
+    .option("--allow-unwalled-python", "let the Python tool run where this system has no wall of its own around it")
+    .hook("preAction", (_, action) => {
+      if (action.opts().allowUnwalledPython === true) process.env.RETROGRADE_ALLOW_UNWALLED_PYTHON = "1";
+    });
 }
 
 /** Collects an option that may be repeated. */

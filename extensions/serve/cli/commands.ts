@@ -1,8 +1,8 @@
-import { type AddCommands, debuggable, repeated } from "../../../src/cli/command-tools.ts";
+import { type AddCommands, debuggable, repeated, runningPython } from "../../../src/cli/command-tools.ts";
 
 /** Adds the command that serves engines and environments. */
 export const serveCommands: AddCommands = (program, { screen, exit, examples }) => {
-  debuggable(program.command("serve"))
+  runningPython(debuggable(program.command("serve")))
     .summary("serve the engine of this machine, or an environment, to other programs")
     .description(
       "With --tinker: the Tinker interface, so that programs of its Python SDK train and sample here (docs/tinker.md).\n" +

@@ -22,7 +22,7 @@ import { checkShownTools } from "../../sdk/shown-tools.ts";
 import { count, duration } from "../../terminal/format.ts";
 import { commandPrefix } from "../../terminal/invocation.ts";
 import type { Screen } from "../../terminal/screen.ts";
-import { walls } from "../../tools/python/sandbox.ts";
+import { isWalled, walls } from "../../tools/python/walls.ts";
 import { resolveConfig, type TrainingConfig, type UserConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import { firstPrompt, requireFirstPrompt } from "../../training/first-prompt.ts";
@@ -169,13 +169,14 @@ function checkProcessor(threads: number): Finding {
   return { state: "good", text };
 }
 
-/** The walls of the operating system around the Python tool; those of its process hold everywhere. */
+/** The walls of the operating system around the Python tool. The first wall, WebAssembly's, holds everywhere. */
 function checkSandbox(): Finding {
   const all = walls();
   const text = all.map(({ name, holds, text }) => `${name}: ${holds ? text : `missing, ${text}`}`).join("; ");
-  return all.every(({ holds }) => holds)
-    ? { state: "good", text }
-    : { state: "doubtful", text, advice: "docs/tools.md says what is promised where." };
+  if (all.every(({ holds }) => holds)) return { state: "good", text };
+  if (isWalled()) return { state: "doubtful", text, advice: "docs/tools.md says what each wall is for." };
+  const advice = "Environments with the Python tool start only with --allow-unwalled-python.";
+  return { state: "doubtful", text, advice };
 }
 
 function checkMemory(): Finding {
