@@ -202,7 +202,7 @@ export class TrainingRun {
     this.#onEvent({ type: "checkpointed", step, folder: path });
   }
 
-  /** The configuration of a step: its learning rate may have been changed while the run goes on. */
+  /** The configuration of a step: its learning rate may have been changed during the run. */
   #configOf(step: number): TrainingConfig {
     const { config } = this.#args;
     const learningRate = this.#control.learningRate(step, config.optimizer.learningRate);
