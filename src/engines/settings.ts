@@ -32,6 +32,12 @@ const local = z.strictObject({
   device: z.enum(["cpu", "webgpu", "cuda", "openvino", "auto"]).default("cpu"),
   /** CPU threads. */
   threads: z.int().min(1).max(1024).default(2),
+  /**
+   * The number of those who make passes of training side by side, each with a thread of its own and its own copy of the weights. Default: as many as
+   * there are threads, where the device is the processor, no base is in fewer bits and memory suffices; else 1. With as many workers results are the
+   * same to the byte.
+   */
+  workers: z.int().min(1).max(64).optional(),
   /** Trains an adapter instead of the model. Default: the model itself. */
   lora: lora.optional(),
   sampling: z

@@ -6,8 +6,9 @@ import type { TokenId } from "../core/trajectory.ts";
 import type { Engine } from "../engines/engine.ts";
 import { chooseProvider } from "../engines/local/device-choice.ts";
 import { createLocalEngine } from "../engines/local/engine.ts";
+import type { Provider } from "../engines/local/machine/device.ts";
 import { availableMemory } from "../engines/local/machine/memory-available.ts";
-import { type MemoryUse, requireMemory } from "../engines/local/memory.ts";
+import { type MemoryUse, plannedWorkers, requireMemory } from "../engines/local/memory.ts";
 import { readModelConfig } from "../engines/local/model/model-folder.ts";
 import type { EngineConfig, LocalEngineConfig, TinkerEngineConfig } from "../engines/settings.ts";
 
@@ -90,20 +91,26 @@ export async function requireRoom(folder: string, config: EngineConfig, { use }:
 }
 
 async function openLocal(
-  { device, threads, lora, sampling }: LocalEngineConfig,
+  { device, threads, workers: asked, lora, sampling }: LocalEngineConfig,
   { folder, tokenizer }: ModelParts,
-  { seed = 0 }: EnginePurpose,
+  { use, seed = 0 }: EnginePurpose,
 ): Promise<OpenedEngine> {
   const { provider, description } = await chooseProvider(device, threads);
+  const workers = asked ?? (await planned(folder, provider, threads, use));
   const decode = (tokens: readonly TokenId[]) => tokenizer.decode(tokens);
   const adapter = lora && { ...lora, seed };
   return {
     engine: await createLocalEngine({
-      ...{ model: folder, threads, provider, lora: adapter, decode },
+      ...{ model: folder, threads, workers, provider, lora: adapter, decode },
       sampling: { weights: sampling?.weights, cacheBytes: cacheBytesOf(sampling) },
     }),
-    device: description,
+    device: workers === 1 ? description : `${description}, by ${workers} workers`,
   };
+}
+
+async function planned(folder: string, provider: Provider, threads: number, use: MemoryUse | undefined): Promise<number> {
+  if (use === undefined || provider !== "cpu" || threads === 1) return 1;
+  return plannedWorkers(await readModelConfig(join(folder, "config.json")), use, threads, availableMemory());
 }
 
 /** Returns the bytes of the cache from a local engine's settings; undefined where they do not set it. */

@@ -219,7 +219,7 @@ export const assumedLength = 512;
 /** Memory that a run of a configuration takes. */
 export function trainingUse({ rollout, engine, algorithm }: TrainingConfig): MemoryUse {
   const needed = needs(algorithm);
-  const { lora, sampling } = engine.kind === "local" ? engine : {};
+  const { lora, sampling, workers } = engine.kind === "local" ? engine : {};
   const length = Math.max(assumedLength, rollout.maxTokens);
   return {
     training: true,
@@ -227,7 +227,7 @@ export function trainingUse({ rollout, engine, algorithm }: TrainingConfig): Mem
     trajectories: rollout.tasksPerStep * rollout.groupSize,
     concurrency: rollout.concurrency,
     ahead: rollout.ahead,
-    lora,
+    ...{ lora, workers },
     weights: sampling?.weights,
     cacheBytes: cacheBytesOf(sampling),
     reference: needed.includes("reference"),

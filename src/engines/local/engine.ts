@@ -46,12 +46,18 @@ import { LocalSampler, type SamplerOptions } from "./sampling/sampler.ts";
 import type { SamplerWeights } from "./sampling/sampling-graph.ts";
 import { LocalCritic } from "./training/critic.ts";
 import { Learner, type LearnerOptions, type TrainingCount } from "./training/learner.ts";
+import { Workers } from "./workers/workers.ts";
 
 export interface LocalEngineOptions {
   /** A Hugging Face-format folder. */
   readonly model: string;
-  /** Threads of ONNX Runtime; all cores if left out. */
+  /** Threads that compute; all cores if left out. */
   readonly threads?: number;
+  /**
+   * The number of those who make passes of training side by side, each with one thread. 1 makes them one after another, with all threads. With as many
+   * workers results are the same to the byte; with another number they differ by rounding. Default 1.
+   */
+  readonly workers?: number;
   /** The provider that computes; the CPU if left out. `chooseProvider` finds one that works. */
   readonly provider?: Provider;
   /** The library that runs ONNX models; ONNX Runtime's binding for Node if left out. */
@@ -118,6 +124,7 @@ export class LocalEngine implements Engine {
   readonly #rounded: RoundedMatrices | undefined;
   readonly #learner: Learner;
   readonly #learnerOptions: LearnerOptions;
+  readonly #workers: Workers | undefined;
   readonly #sampler: LocalSampler;
   /** Whether a step was called since the last action. */
   #stepped = false;
@@ -132,6 +139,7 @@ export class LocalEngine implements Engine {
     {
       model: name,
       threads = availableParallelism(),
+      workers = 1,
       provider = "cpu",
       runtime,
       slots = 128,
@@ -170,6 +178,15 @@ export class LocalEngine implements Engine {
       capabilities: localCapabilities(provider),
       ...(weights === "int8" && { logprobTolerance: roundedLogprobTolerance }),
     };
+    if (workers > 1 && (provider !== "cpu" || runtime !== undefined || this.#rounded !== undefined))
+      throw new EngineError("workers", workers, {
+        expected: "1",
+        hint: "Only sessions of float32 on the processor, in ONNX Runtime's binding for Node, can be made side by side.",
+      });
+    if (workers > 1)
+      this.#workers = new Workers(workers - 1, {
+        ...{ config: this.#config, learned: this.#parameters, frozen: this.#frozen, recompute },
+      });
     this.#learnerOptions = {
       threads,
       provider,
@@ -181,7 +198,10 @@ export class LocalEngine implements Engine {
       rounded: this.#rounded,
       recompute,
     };
-    this.#learner = new Learner(this.#config, [logprobHead, entropyHead], this.#parameters, this.#learnerOptions);
+    this.#learner = new Learner(this.#config, [logprobHead, entropyHead], this.#parameters, {
+      ...this.#learnerOptions,
+      workers: this.#workers,
+    });
     const { cacheBytes = defaultCacheBytes } = sampling;
     const { maxLength: longest } = this.info;
     this.#samplerOptions = {
@@ -378,6 +398,7 @@ export class LocalEngine implements Engine {
     await this.#sampler.close();
     await this.#learner.close();
     await this.#critic?.close();
+    await this.#workers?.close();
   }
 
   async #savedParameters(folder: string): Promise<Arrays> {

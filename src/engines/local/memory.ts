@@ -7,17 +7,17 @@ import { cacheBytesOfToken, capacityFor } from "./sampling/kv-cache.ts";
 import { defaultCacheBytes } from "./sampling/prefix-cache.ts";
 import { prefillCacheBytes, prefillScoreBytes, prefillTokens } from "./sampling/sampler.ts";
 import { largeBytes, type SamplerWeights } from "./sampling/sampling-graph.ts";
+import { microBatchTokens, rowTokens, shortRow } from "./training/learner.ts";
 import {
+  type BatchSize,
+  layeredBytes,
   logitBytesOf,
   longestWholeRow,
-  microBatchTokens,
   passBytes,
-  restBytes,
-  rowTokens,
-  shortRow,
+  wholeGraphBytes,
   wholeLogitBytes,
-} from "./training/learner.ts";
-import { type BatchSize, layeredBytes, wholeGraphBytes } from "./training/pass-sizes.ts";
+} from "./training/pass-sizes.ts";
+import { restBytes } from "./training/passes.ts";
 
 /** The use of a model, as far as memory depends on it. */
 export interface MemoryUse {
@@ -41,6 +41,8 @@ export interface MemoryUse {
   readonly critic?: boolean;
   /** For keys and values of rollouts that wait for their next turn. Default 512 MiB. */
   readonly cacheBytes?: number;
+  /** Those who make passes side by side. Default 1. */
+  readonly workers?: number;
 }
 
 export interface MemoryPart {
@@ -52,6 +54,8 @@ export interface MemoryPart {
 const bytesPerNumber = 4;
 /** Node, ONNX Runtime and this package, before there is a model. */
 const processBytes = 130e6;
+/** A worker's thread, with the modules and the session that it has. */
+const threadBytes = 60e6;
 /**
  * Copies of a small model's weights in its sampler: ONNX Runtime's own and the packed ones; while its session is made also the file and what is
  * alive in between. An adapter is merged into them, in a copy more.
@@ -104,11 +108,12 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
     // Values, gradient and two moments.
     ...(use.critic ? [{ name: "critic", bytes: 4 * learnedBytes }] : []),
     ...frozenPolicies(use.ahead ?? 0, learnedBytes, sampling),
+    ...workersParts((use.workers ?? 1) - 1, weights, learnedBytes),
   ];
   const passes = passesOf(config, { ...use, length }, learnedBytes);
   const passing = [
     { name: "gradient in the making", bytes: passes.layered ? 2 * largestPart(config, use.lora) : passCopies * learnedBytes },
-    { name: "activations", bytes: Math.max(passes.whole, passes.layered?.held ?? 0) },
+    { name: "activations", bytes: (use.workers ?? 1) * Math.max(passes.whole, passes.layered?.held ?? 0) },
   ];
   // A small whole graph's session stays open, unless there are passes layer by layer too.
   const open = passes.whole <= restBytes && passes.layered === undefined ? passes.whole : 0;
@@ -164,6 +169,21 @@ function openingParts(sampling: readonly MemoryPart[], weights: number): MemoryP
 function frozenPolicies(ahead: number, learnedBytes: number, sampling: readonly MemoryPart[]): MemoryPart[] {
   if (ahead === 0) return [];
   return [{ name: "frozen policies", bytes: (ahead + 1) * (learnedBytes + totalBytes(sampling)) }];
+}
+
+/** Each worker has parameters and a gradient of its own, and a thread; what carries the parameters there has them once more. */
+function workersParts(others: number, weights: number, learnedBytes: number): MemoryPart[] {
+  if (others === 0) return [];
+  return [{ name: "workers", bytes: weights + others * (threadBytes + weights + 2 * learnedBytes) }];
+}
+
+/**
+ * Those who make passes side by side where it is not said: as many as there are threads, or one where memory would not do.
+ * @param available bytes that this process may take
+ */
+export function plannedWorkers(config: ModelConfig, use: MemoryUse, threads: number, available: number): number {
+  if (!use.training || roundedBase(use) !== undefined) return 1;
+  return totalBytes(estimateMemory(config, { ...use, workers: threads })) <= available ? threads : 1;
 }
 
 export function totalBytes(parts: readonly MemoryPart[]): number {

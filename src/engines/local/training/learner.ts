@@ -9,16 +9,15 @@ import type { Arrays } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import type { RoundedMatrices } from "../model/rounded.ts";
+import { parametersOf } from "../model/transformer.ts";
 import { AdamW } from "./adamw.ts";
 import { batchRows, type PackedBatch, packBatch, packRows } from "./packing.ts";
-import { activationsOfToken, type BatchSize, keptBytesOfToken, wholeGraphBytes } from "./pass-sizes.ts";
-import { RecomputingGraph } from "./recompute.ts";
-import { type TrainableModel, TrainingGraph } from "./training-graph.ts";
+import { activationsOfToken, keptBytesOfToken, passBytes } from "./pass-sizes.ts";
+import { type Pass, Passes } from "./passes.ts";
+import { type PassWorkers, sharesOf, worthSharing } from "./shares.ts";
 
 /** Samples up to this length are packed into rows of at most as many tokens, which are passed over as a whole. */
 export const shortRow = 768;
-/** Longer rows than this are computed layer by layer: as fast from about 2,048 tokens on, in a fraction of the memory (docs/performance.md). */
-export const longestWholeRow = 1024;
 /** Bytes that the inputs of all layers may take for the tokens of one row, and its most tokens. */
 const [keptBytes, longRow] = [512 * 2 ** 20, 16_384];
 
@@ -34,18 +33,6 @@ export function rowTokens(config: ModelConfig, longest: number): number {
 }
 /** Tokens of a training micro-batch, padding included. Larger ones are no faster, and need more memory. */
 export const batchTokens = 1536;
-
-/** The bytes that a pass over a micro-batch may hold at once; where it would be more, layers compute their activations again. */
-export const passBytes = 2 * 2 ** 30;
-
-/**
- * A whole graph that held more than this in a pass is closed before actions are sampled with new weights: what it took is free then. To open it again
- * takes about 0.1 s of processor time, and the pages that it takes have to be fetched.
- */
-export const restBytes = 320 * 2 ** 20;
-
-/** Logits of a batch that one graph may hold: 256 scored tokens of 262,144 words. */
-export const wholeLogitBytes = 256 * 2 ** 20;
 
 /** The count of what passes have computed, over all learners of an engine. */
 export type TrainingCount = { -readonly [Name in keyof EngineStats["training"]]: EngineStats["training"][Name] };
@@ -64,6 +51,8 @@ export interface LearnerOptions extends SessionOptions {
   readonly rounded?: RoundedMatrices;
   /** Whether layers compute their activations again in the backward half; where these would fill the memory if left out. */
   readonly recompute?: boolean;
+  /** Others that make passes beside this thread, each its share of the micro-batches; none if left out. */
+  readonly workers?: PassWorkers;
 }
 
 export interface PassOptions {
@@ -78,17 +67,15 @@ export class Learner {
   readonly parameters: Arrays;
   readonly optimiser: AdamW;
   readonly #config: ModelConfig;
-  /** For each head the whole model as one graph, and layer by layer. */
-  readonly #graphs: readonly { readonly whole: TrainableModel; readonly layered: TrainableModel }[];
+  /** Those that have all threads. */
+  readonly #passes: Passes;
+  /** Those made beside the workers', with one thread. */
+  readonly #beside: Passes;
   readonly #options: LearnerOptions;
   #gradients: Arrays | undefined;
   /** Whether the gradient counts as zeros, whatever its arrays hold: clearing them would be a pass over memory for nothing. */
   #cleared = true;
   #lastBackward: Promise<unknown> = Promise.resolve();
-  /** Most bytes that a pass over a whole graph held since these were closed. */
-  #wholeBytes = 0;
-  /** Whether a pass was made layer by layer since weights changed. */
-  #hasLayered = false;
 
   /**
    * @param heads the n-th reads n numbers a token, the first of which is the same for all
@@ -97,19 +84,17 @@ export class Learner {
   constructor(config: ModelConfig, heads: readonly Head[], parameters: Arrays, options: LearnerOptions) {
     this.parameters = parameters;
     this.optimiser = new AdamW(parameters);
-    const { threads, provider, runtime, rounded } = options;
-    const graphOptions = { threads, provider, runtime, trained: [...parameters.keys()] };
+    const { threads, provider, runtime, rounded, recompute } = options;
+    const passOptions = { threads, provider, runtime, rounded, recompute, trained: parameters };
     this.#config = config;
-    this.#graphs = heads.map((head) => ({
-      whole: new TrainingGraph(config, head, graphOptions),
-      layered: new RecomputingGraph(config, head, { ...graphOptions, rounded }),
-    }));
+    this.#passes = new Passes(config, heads, passOptions);
+    this.#beside = new Passes(config, heads, { ...passOptions, threads: 1 });
     this.#options = options;
   }
 
   async forward(samples: readonly ActionInContext[], options: PassOptions = {}): Promise<Numbers> {
     requireTemperature(options);
-    return this.#forward(samples, this.#pack(samples), options);
+    return this.#forward(this.#pack(samples), options);
   }
 
   /**
@@ -124,17 +109,17 @@ export class Learner {
     options: PassOptions = {},
   ): Promise<Numbers> {
     requireTemperature(options);
-    const batches = this.#pack(samples);
-    if (typeof decide !== "function") return this.#backward(samples, batches, [decide, ...further], options);
-    const numbers = await this.#forward(samples, batches, options);
+    const packed = this.#pack(samples);
+    if (typeof decide !== "function") return this.#backward(packed, [decide, ...further], options);
+    const numbers = await this.#forward(packed, options);
     const weights = [decide(numbers), ...further];
     for (const each of weights) checkWeights(samples, each);
     const trained = samples.flatMap((_, i) => (weights.some((each) => each[i].some((w) => w !== 0)) ? [i] : []));
-    if (trained.length === samples.length) await this.#backward(samples, batches, weights, options);
+    if (trained.length === samples.length) await this.#backward(packed, weights, options);
     else {
       const some = trained.map((i) => samples[i]);
       const ofSome = weights.map((each) => trained.map((i) => each[i]));
-      await this.#backward(some, this.#pack(some), ofSome, options);
+      await this.#backward(this.#pack(some), ofSome, options);
     }
     return numbers;
   }
@@ -159,78 +144,96 @@ export class Learner {
     this.#cleared = true;
   }
 
-  /** Gives back the memory of passes layer by layer, and of large whole graphs. The next pass opens sessions again, which costs little beside it. */
+  /** Gives back the memory of passes layer by layer, and of large whole graphs. */
   async rest(): Promise<void> {
-    for (const { layered } of this.#graphs) await layered.close();
-    if (this.#hasLayered || this.#wholeBytes > restBytes) await this.#closeWhole();
-    this.#hasLayered = false;
-  }
-
-  async #closeWhole(): Promise<void> {
-    this.#wholeBytes = 0;
-    for (const { whole } of this.#graphs) await whole.close();
+    for (const passes of [this.#passes, this.#beside]) await passes.rest();
+    await this.#options.workers?.rest();
   }
 
   async close(): Promise<void> {
-    for (const { whole, layered } of this.#graphs) for (const graph of [whole, layered]) await graph.close();
+    for (const passes of [this.#passes, this.#beside]) await passes.close();
   }
 
-  #pack(samples: readonly ActionInContext[]): PackedBatch[] {
+  /** Cuts samples into micro-batches: smaller ones where workers are worth it, so that each gets as much. */
+  #pack(samples: readonly ActionInContext[]): Packed {
     requireSampleTokens(samples, this.#config.vocabSize);
     const longest = samples.reduce((most, { context, action }) => Math.max(most, context.length + action.length), 0);
     const limit = rowTokens(this.#config, longest);
-    return batchRows(packRows(samples, limit, this.#options.maxLength), microBatchTokens(this.#config, limit)).map(packBatch);
+    const rows = packRows(samples, limit, this.#options.maxLength);
+    const most = microBatchTokens(this.#config, limit);
+    const tokens = rows.reduce((sum, row) => sum + row.tokens.length, 0);
+    const { workers } = this.#options;
+    const shares = workers !== undefined && rows.length > 1 && worthSharing(this.#config, tokens) ? workers.count + 1 : 1;
+    const each = shares > 1 ? evenShare(tokens, most, shares) : most;
+    return { samples, batches: batchRows(rows, each).map(packBatch), shares };
   }
 
-  async #forward(
-    samples: readonly ActionInContext[],
-    batches: readonly PackedBatch[],
-    { parameters = this.parameters, temperature }: PassOptions,
-  ): Promise<Numbers> {
-    const all = this.#withFrozen(parameters);
-    return this.#overBatches(samples, batches, async (batch) => (await this.#graph(0, batch)).forward(batch, all, temperature));
+  async #forward(packed: Packed, { parameters = this.parameters, temperature }: PassOptions): Promise<Numbers> {
+    const passes = packed.batches.map((batch) => ({ batch, temperature }));
+    return this.#counted(packed, () => this.#made(packed, passes, parameters));
   }
 
   /** @param weights of each number that a head reads: as many as there are choose the head */
   async #backward(
-    samples: readonly ActionInContext[],
-    batches: readonly PackedBatch[],
+    packed: Packed,
     weights: readonly Weights[],
     { parameters = this.parameters, temperature }: PassOptions,
   ): Promise<Numbers> {
-    for (const each of weights) checkWeights(samples, each);
-    const gradients = (this.#gradients ??= new Map(
-      [...this.parameters].map(([name, { length }]) => [name, new Float32Array(length)]),
-    ));
-    const all = this.#withFrozen(parameters);
-    const pass = async (batch: PackedBatch) => {
-      const summed = weights.map((each) => sumByPlace(batch, each));
-      const graph = await this.#graph(weights.length - 1, batch);
-      const numbers = await graph.backward(batch, summed, all, gradients, temperature, this.#cleared);
-      this.#cleared = false;
-      return numbers;
-    };
+    for (const each of weights) checkWeights(packed.samples, each);
+    this.#gradients ??= new Map([...this.parameters].map(([name, { length }]) => [name, new Float32Array(length)]));
+    const passes = packed.batches.map((batch) => ({
+      ...{ batch, temperature },
+      weights: weights.map((each) => sumByPlace(batch, each)),
+    }));
     // One at a time: they write to the same gradient.
-    const result = this.#lastBackward.then(() => this.#overBatches(samples, batches, pass));
+    const result = this.#lastBackward.then(() => this.#counted(packed, () => this.#made(packed, passes, parameters)));
     this.#lastBackward = result.catch(() => {});
     return result;
   }
 
-  /**
-   * A forward half alone would often fit in one session, but computes nothing twice layer by layer either. The two forms are not held at once:
-   * batches come longest first, so that one follows the other once in a pass.
-   */
-  async #graph(head: number, batch: PackedBatch): Promise<TrainableModel> {
-    const { whole, layered } = this.#graphs[head];
-    const { rounded, recompute } = this.#options;
-    if (rounded !== undefined || (recompute ?? isLayered(this.#config, batch, this.parameters))) {
-      if (this.#wholeBytes > 0) await this.#closeWhole();
-      this.#hasLayered = true;
-      return layered;
+  /** Makes passes here, or shared out; those with weights add to the gradient. @returns each one's numbers, in order */
+  async #made({ shares }: Packed, passes: readonly Pass[], learned: Arrays): Promise<Float32Array[]> {
+    const { workers } = this.#options;
+    const all = this.#withFrozen(learned);
+    const numbers: Float32Array[] = [];
+    if (workers === undefined || shares === 1) {
+      for (const pass of passes) numbers.push(await this.#add(this.#passes, pass, all));
+      return numbers;
     }
-    this.#wholeBytes = Math.max(this.#wholeBytes, wholeGraphBytes(this.#config, batch, this.parameters));
-    for (const graphs of this.#graphs) await graphs.layered.close();
-    return whole;
+    const [own, ...others] = sharesOf(passes, shares);
+    const elsewhere = workers.make(
+      others.map((share) => share.map((i) => passes[i])),
+      learned,
+    );
+    elsewhere.catch(() => {}); // told below
+    try {
+      for (const i of own) numbers[i] = await this.#add(this.#beside, passes[i], all);
+    } finally {
+      await Promise.allSettled([elsewhere]);
+    }
+    for (const [w, made] of (await elsewhere).entries()) {
+      others[w].forEach((i, n) => {
+        numbers[i] = made.numbers[n];
+      });
+      if (made.gradient !== undefined) this.#addGradient(made.gradient);
+    }
+    return numbers;
+  }
+
+  async #add(passes: Passes, pass: Pass, all: Arrays): Promise<Float32Array> {
+    if (pass.weights === undefined || this.#gradients === undefined) return passes.forward(pass, all);
+    const numbers = await passes.backward(pass, all, this.#gradients, this.#cleared);
+    this.#cleared = false;
+    return numbers;
+  }
+
+  #addGradient(gradient: Arrays): void {
+    for (const [name, sum] of this.requireGradient()) {
+      const addend = parametersOf(gradient)(name);
+      if (this.#cleared) sum.set(addend);
+      else for (let i = 0; i < sum.length; i++) sum[i] += addend[i];
+    }
+    this.#cleared = false;
   }
 
   #withFrozen(parameters: Arrays): Arrays {
@@ -238,18 +241,12 @@ export class Learner {
   }
 
   /** From the numbers of each batch's scored tokens to those of each sample's action tokens. */
-  async #overBatches(
-    samples: readonly ActionInContext[],
-    batches: readonly PackedBatch[],
-    pass: (batch: PackedBatch) => Promise<Float32Array>,
-  ): Promise<Numbers> {
+  async #counted({ samples, batches }: Packed, passes: () => Promise<readonly Float32Array[]>): Promise<Numbers> {
     const { count } = this.#options;
     const start = performance.now();
     const numbers: number[][] = samples.map(() => []);
-    for (const batch of batches) {
-      const numberAt = await pass(batch);
-      for (const { sample, scored } of batch.places) numbers[sample] = scored.map((place) => numberAt[place]);
-    }
+    for (const [b, numberAt] of (await passes()).entries())
+      for (const { sample, scored } of batches[b].places) numbers[sample] = scored.map((place) => numberAt[place]);
     count.seconds += (performance.now() - start) / 1000;
     count.computedTokens += batches.reduce((sum, { rows, length }) => sum + rows * length, 0);
     count.denseTokens += samples.reduce((sum, { context, action }) => sum + context.length + action.length, 0);
@@ -257,18 +254,17 @@ export class Learner {
   }
 }
 
-/** Whether a batch is computed layer by layer: because its rows are long, or because all activations at once would fill the memory. */
-export function isLayered(config: ModelConfig, batch: BatchSize, trained: Arrays): boolean {
-  return (
-    batch.length > longestWholeRow ||
-    logitBytesOf(config, batch) > wholeLogitBytes ||
-    wholeGraphBytes(config, batch, trained) > passBytes
-  );
+/** Samples, and the micro-batches that they were cut into. */
+interface Packed {
+  readonly samples: readonly ActionInContext[];
+  readonly batches: readonly PackedBatch[];
+  /** How many make them: this thread, and workers. */
+  readonly shares: number;
 }
 
-/** Bytes of one matrix of all logits of a batch, of which a whole graph holds about four; layer by layer they come in pieces. */
-export function logitBytesOf({ vocabSize }: ModelConfig, { targets }: BatchSize): number {
-  return 4 * targets.length * vocabSize;
+/** Tokens of a micro-batch where each of some is to get as much, none more than `most`. */
+function evenShare(tokens: number, most: number, shares: number): number {
+  return Math.ceil(tokens / (shares * Math.ceil(tokens / (shares * most))));
 }
 
 /** Tokens of a micro-batch of rows of a length: `batchTokens`, or what one layer of a large model can do in half of a pass's memory. */

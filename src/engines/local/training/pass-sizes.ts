@@ -9,6 +9,14 @@ const pieceBytes = 96 * 2 ** 20;
 /** Bytes of one block's scores. */
 const scoreBytes = 24 * 2 ** 20;
 
+/** Longer rows than this are computed layer by layer: as fast from about 2,048 tokens on, in a fraction of the memory (docs/performance.md). */
+export const longestWholeRow = 1024;
+/** The bytes that a pass over a micro-batch may hold at once; where it would be more, layers compute their activations again. */
+export const passBytes = 2 * 2 ** 30;
+
+/** Logits of a batch that one graph may hold: 256 scored tokens of 262,144 words. */
+export const wholeLogitBytes = 256 * 2 ** 20;
+
 /** Returns how many scored tokens meet the head at a time. */
 export function logitTokens({ vocabSize }: ModelConfig): number {
   return Math.max(1, Math.floor(logitBytes / (4 * vocabSize)));
@@ -145,4 +153,18 @@ export function wholeGraphBytes(config: ModelConfig, batch: BatchSize, trained: 
   const ofLogits = 4 * targets.length * config.vocabSize;
   const gradients = [...trained.values()].reduce((sum, data) => sum + data.length, 0);
   return 4 * (ofLayers + ofLogits + 2 * gradients);
+}
+
+/** Whether a batch is computed layer by layer: because its rows are long, or because all activations at once would fill the memory. */
+export function isLayered(config: ModelConfig, batch: BatchSize, trained: Arrays): boolean {
+  return (
+    batch.length > longestWholeRow ||
+    logitBytesOf(config, batch) > wholeLogitBytes ||
+    wholeGraphBytes(config, batch, trained) > passBytes
+  );
+}
+
+/** Bytes of one matrix of all logits of a batch, of which a whole graph holds about four; layer by layer they come in pieces. */
+export function logitBytesOf({ vocabSize }: ModelConfig, { targets }: BatchSize): number {
+  return 4 * targets.length * vocabSize;
 }

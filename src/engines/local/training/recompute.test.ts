@@ -5,9 +5,9 @@ import type { Arrays } from "../model/arrays.ts";
 import { entropyHead, type Head, logprobHead, valueHead } from "../model/heads.ts";
 import { initialiseAdapter, resolveLora } from "../model/lora.ts";
 import { loadModel } from "../model/model-folder.ts";
-import { isLayered, microBatchTokens } from "./learner.ts";
+import { microBatchTokens } from "./learner.ts";
 import { packBatch, packRows } from "./packing.ts";
-import { wholeGraphBytes } from "./pass-sizes.ts";
+import { isLayered, wholeGraphBytes } from "./pass-sizes.ts";
 import { RecomputingGraph } from "./recompute.ts";
 import { type TrainableModel, TrainingGraph } from "./training-graph.ts";
 

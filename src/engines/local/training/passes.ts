@@ -1,0 +1,106 @@
+import type { SessionOptions } from "../machine/device.ts";
+import type { Arrays } from "../model/arrays.ts";
+import type { Head } from "../model/heads.ts";
+import type { ModelConfig } from "../model/model-config.ts";
+import type { RoundedMatrices } from "../model/rounded.ts";
+import type { PackedBatch } from "./packing.ts";
+import { isLayered, wholeGraphBytes } from "./pass-sizes.ts";
+import { RecomputingGraph } from "./recompute.ts";
+import { type TrainableModel, TrainingGraph } from "./training-graph.ts";
+
+/**
+ * A whole graph that held more than this in a pass is closed before actions are sampled with new weights: what it took is free then. To open it again
+ * takes about 0.1 s of processor time, and the pages that it takes have to be fetched.
+ */
+export const restBytes = 320 * 2 ** 20;
+
+/** A pass over one micro-batch: forward, and backward too where weights of the head's numbers are given. */
+export interface Pass {
+  readonly batch: PackedBatch;
+  /** [M] for each number that the head reads: as many as there are choose the head. */
+  readonly weights?: readonly Float32Array[];
+  readonly temperature?: number;
+}
+
+export interface PassesOptions extends SessionOptions {
+  /** The parameters that learn. */
+  readonly trained: Arrays;
+  /** Those of the others that are in fewer bits. Passes are then made layer by layer. */
+  readonly rounded?: RoundedMatrices;
+  /** Whether layers compute their activations again in the backward half; where these would fill the memory if left out. */
+  readonly recompute?: boolean;
+}
+
+/** Passes over micro-batches, of the whole model at once or layer by layer, whichever the size of each asks for. */
+export class Passes {
+  readonly #config: ModelConfig;
+  /** For each head the whole model as one graph, and layer by layer. */
+  readonly #graphs: readonly { readonly whole: TrainableModel; readonly layered: TrainableModel }[];
+  readonly #options: PassesOptions;
+  /** Most bytes that a pass over a whole graph held since these were closed. */
+  #wholeBytes = 0;
+  /** Whether a pass was made layer by layer since weights changed. */
+  #hasLayered = false;
+
+  /** @param heads the n-th reads n numbers a token */
+  constructor(config: ModelConfig, heads: readonly Head[], options: PassesOptions) {
+    const { threads, provider, runtime, rounded } = options;
+    const graphOptions = { threads, provider, runtime, trained: [...options.trained.keys()] };
+    this.#config = config;
+    this.#graphs = heads.map((head) => ({
+      whole: new TrainingGraph(config, head, graphOptions),
+      layered: new RecomputingGraph(config, head, { ...graphOptions, rounded }),
+    }));
+    this.#options = options;
+  }
+
+  /** @returns the head's first number of each scored token, [M] */
+  async forward({ batch, temperature }: Pass, parameters: Arrays): Promise<Float32Array> {
+    return (await this.#graph(batch, 1)).forward(batch, parameters, temperature);
+  }
+
+  /** Adds to the gradients, as `TrainableModel.backward`. @returns as `forward` */
+  async backward(
+    { batch, weights = [], temperature }: Pass,
+    parameters: Arrays,
+    gradients: Arrays,
+    empty: boolean,
+  ): Promise<Float32Array> {
+    const graph = await this.#graph(batch, weights.length);
+    return graph.backward(batch, weights, parameters, gradients, temperature, empty);
+  }
+
+  /**
+   * A forward half alone would often fit in one session, but computes nothing twice layer by layer either. The two forms are not held at once:
+   * batches come longest first, so that one follows the other once in a pass.
+   * @param numbers that the head reads
+   */
+  async #graph(batch: PackedBatch, numbers: number): Promise<TrainableModel> {
+    const { whole, layered } = this.#graphs[numbers - 1];
+    const { rounded, recompute, trained } = this.#options;
+    if (rounded !== undefined || (recompute ?? isLayered(this.#config, batch, trained))) {
+      if (this.#wholeBytes > 0) await this.#closeWhole();
+      this.#hasLayered = true;
+      return layered;
+    }
+    this.#wholeBytes = Math.max(this.#wholeBytes, wholeGraphBytes(this.#config, batch, trained));
+    for (const graphs of this.#graphs) await graphs.layered.close();
+    return whole;
+  }
+
+  /** Gives back the memory of passes layer by layer, and of large whole graphs. The next pass opens sessions again, which costs little beside it. */
+  async rest(): Promise<void> {
+    for (const { layered } of this.#graphs) await layered.close();
+    if (this.#hasLayered || this.#wholeBytes > restBytes) await this.#closeWhole();
+    this.#hasLayered = false;
+  }
+
+  async #closeWhole(): Promise<void> {
+    this.#wholeBytes = 0;
+    for (const { whole } of this.#graphs) await whole.close();
+  }
+
+  async close(): Promise<void> {
+    for (const { whole, layered } of this.#graphs) for (const graph of [whole, layered]) await graph.close();
+  }
+}
