@@ -8,6 +8,8 @@ export { officeClassicEnvironment } from "../extensions/office-classic/office-cl
 export type { ActionFormat, ReadAction } from "../src/actions/action.ts";
 export { type FencedCodeOptions, fencedCode } from "../src/actions/fenced-code.ts";
 export { pythonCalls } from "../src/actions/python-calls.ts";
+export type { AgentProgram } from "../src/agents/program.ts";
+export type { SplitTasks } from "../src/agents/tasks.ts";
 export type { ConversationReply, ConversationRequest } from "../src/chat/conversation.ts";
 export {
   ConfigError,
@@ -55,6 +57,13 @@ export {
   type TrainOptions,
   train,
 } from "../src/sdk/train.ts";
+export {
+  type AgentEnd,
+  type AgentFunction,
+  type AgentRun,
+  type AgentTraining,
+  trainAgent,
+} from "../src/sdk/train-agent.ts";
 export { type AiSdkTool, fromAiSdk } from "../src/tools/ai-sdk.ts";
 export { createPageReader, type FetchSettings, fetchTool, type ReadPage } from "../src/tools/fetch/fetch.ts";
 export { type LimitSettings, withLimits } from "../src/tools/limits.ts";

@@ -1,4 +1,4 @@
-import { copyFileSync } from "node:fs";
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -8,6 +8,7 @@ import { agentEnvironment } from "../src/environments/agent.ts";
 import { engineModel } from "../src/inference/engine-model.ts";
 import { type RunningInference, serveInference } from "../src/inference/server.ts";
 import { rollout } from "../src/rollouts/rollout.ts";
+import { trainedAgent } from "../src/sdk/train-agent.ts";
 import { scriptedSampler } from "./scripted-sampler.ts";
 
 /** Agents of the published packages against the endpoint: served, and as the episodes of a run. `.ci/agent-sdks` installs them. */
@@ -50,6 +51,44 @@ const expected: Readonly<Record<string, RegExp>> = {
   parallel: /at 14:30/,
 };
 
+const page = join(import.meta.dirname, "../docs/agents.md");
+const features = ["generate", "stream", "schema", "forced", "responses", "anthropic", "handoffs", "parallel"] as const;
+const headings = ["generate", "stream", "schema", "forced tool", "Responses", "Anthropic", "hand-offs", "parallel calls"];
+
+/** The table of docs/agents.md. */
+function tableOf(passed: ReadonlyMap<string, ReadonlySet<string>>): string {
+  const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  const rows = [...passed].map(([name, has]) => row([`\`${name}\``, ...features.map((each) => (has.has(each) ? "yes" : "–"))]));
+  return [row(["package", ...headings]), row(["---", ...headings.map(() => "---")]), ...rows].join("\n");
+}
+
+const files = [...readFileSync(page, "utf8").matchAll(/^### (.*)\n(?:(?!^#)[\s\S])*?```(ts|python)\n([\s\S]*?)```/gm)];
+
+describe.skipIf(sdks === undefined)("the examples of docs/agents.md", () => {
+  test.each(files.map(([, name, language, code]) => ({ name, language, code })))(
+    "$name",
+    { timeout: 60_000 },
+    async (example) => {
+      const file = join(sdks ?? "", `example-${files.findIndex(([, name]) => name === example.name)}.${example.language}`);
+      writeFileSync(file, example.code);
+      expect(example.code.split("\n").length).toBeLessThan(60);
+      const environment = trainedAgent({
+        agent: example.language === "python" ? { command: ["python3", file] } : file,
+        tasks: { train: [{ prompt: "When do I have Demo?" }], test: [] },
+        reward: ({ answer }) => Number(/14:30/.test(String(answer))),
+      });
+      await environment.open?.();
+      const identity = { id: "0/0", group: "0", seed: 1, maxTurns: 8, maxTokens: 128, episodeTimeoutMs: 30_000 };
+      const sampler = scriptedSampler(chat.tokenizer, script);
+      const played = await rollout(sampler, chat, environment, await environment.task("train", 0), identity);
+      await environment.close?.();
+      expect(played.error).toBeUndefined();
+      expect(played).toMatchObject({ reward: 1, stopReason: "done", scores: { "agent.refused": 0 } });
+      expect(played.turns.length).toBeGreaterThanOrEqual(/JSON/.test(example.code) && !/find_event/.test(example.code) ? 1 : 2);
+    },
+  );
+});
+
 describe.skipIf(sdks === undefined)("agents of published packages (RETROGRADE_AGENT_SDKS)", async () => {
   const file = join(sdks ?? "", "agents.mjs");
   if (sdks !== undefined) copyFileSync(join(import.meta.dirname, "agent-sdks/agents.mjs"), file);
@@ -61,11 +100,22 @@ describe.skipIf(sdks === undefined)("agents of published packages (RETROGRADE_AG
     const models = new Map([["local", engineModel(sampler, chat)]]);
     server = await serveInference({ host: "127.0.0.1", port: 0, keys: [], models });
   });
-  afterAll(() => server?.close());
+  const passed = new Map<string, Set<string>>();
+  afterAll(async () => {
+    await server?.close();
+    // `UPDATE=1` writes the table.
+    if (sdks === undefined) return;
+    const text = readFileSync(page, "utf8");
+    const table = text.replace(/<!-- agents -->[\s\S]*?(?=\n## )/, `<!-- agents -->\n\n${tableOf(passed)}\n`);
+    if (process.env.UPDATE) writeFileSync(page, table);
+    else expect(text).toBe(table);
+  });
 
   describe.each(Object.entries(frameworks))("%s", async (name, open) => {
-    const features = await open();
-    test.each(Object.keys(features))("%s", { timeout: 60_000 }, async (feature) => {
+    const has = await open();
+    const done = new Set<string>();
+    passed.set(name, done);
+    test.each(Object.keys(has))("%s", { timeout: 60_000 }, async (feature) => {
       const titles: string[] = [];
       const find = (title: string) => {
         titles.push(title);
@@ -73,7 +123,7 @@ describe.skipIf(sdks === undefined)("agents of published packages (RETROGRADE_AG
       };
       const isCalled = !["schema", "forced"].includes(feature);
       const wanted = isCalled ? (feature === "parallel" ? ["Demo", "Fair"] : ["Demo"]) : [];
-      const text = await features[feature]({ baseUrl: `${server.baseUrl}/v1`, apiKey: "none", model: "local" }, find);
+      const text = await has[feature]({ baseUrl: `${server.baseUrl}/v1`, apiKey: "none", model: "local" }, find);
       expect(text).toMatch(expected[feature]);
       if (isCalled) expect([...titles].sort()).toEqual(wanted);
 
@@ -81,7 +131,7 @@ describe.skipIf(sdks === undefined)("agents of published packages (RETROGRADE_AG
         name,
         tasks: { train: [{ prompt: feature }] },
         run: async (_, { baseUrl, apiKey, name: model }) =>
-          Number(expected[feature].test(await features[feature]({ baseUrl, apiKey, model }, find))),
+          Number(expected[feature].test(await has[feature]({ baseUrl, apiKey, model }, find))),
       });
       await environment.open?.();
       const identity = { id: "0/0", group: "0", seed: 1, maxTurns: 8, maxTokens: 128, episodeTimeoutMs: 30_000 };
@@ -96,6 +146,7 @@ describe.skipIf(sdks === undefined)("agents of published packages (RETROGRADE_AG
         const before = [...context, ...action];
         expect([...turn.context].slice(0, before.length)).toEqual(before);
       }
+      done.add(feature);
     });
   });
 });

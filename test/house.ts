@@ -75,6 +75,11 @@ export const parts: readonly Part[] = [
     knows: ["src/core", "src/tools", "src/actions", "src/chat", "src/http", "src/inference"],
   },
   {
+    path: "src/agents",
+    holds: "agents that others wrote, as they are: their model calls, their programs, their tasks ([agents.md](agents.md))",
+    knows: ["src/core", "src/files", "src/environments"],
+  },
+  {
     path: "src/environments/office",
     holds: "the default world ([environments/office.md](environments/office.md))",
     knows: worlds,
@@ -140,6 +145,7 @@ export const parts: readonly Part[] = [
       "src/hub",
       "src/engines/settings.ts",
       "src/engines/local",
+      "src/agents",
       "src/environments",
       "src/environments/registry.ts",
       "src/chat",

@@ -35,6 +35,8 @@ export class Grammars {
   readonly #format: CallFormat | undefined;
   readonly #compiled = new Map<string, Promise<CompiledGrammar>>();
   #compiler: Promise<GrammarCompiler> | undefined;
+  /** Tokens that belong to no text. */
+  #control: ReadonlySet<TokenId> = new Set();
 
   constructor(tokenizer: Tokenizer, format: CallFormat | undefined) {
     this.#tokenizer = tokenizer;
@@ -64,7 +66,7 @@ export class Grammars {
       },
       // The masks of web-xgrammar 0.1.27 leave out some tokens that its matcher accepts: `"arguments":` where a token `":` is before it.
       allows: (token) => {
-        const accepted = matcher.acceptToken(token);
+        const accepted = !this.#control.has(token) && matcher.acceptToken(token);
         if (accepted) matcher.rollBack(1);
         return accepted;
       },
@@ -128,14 +130,16 @@ export class Grammars {
   async #openCompiler(): Promise<GrammarCompiler> {
     const { TokenizerInfo, GrammarCompiler: compiler } = await library();
     const { size, vocabulary, addedTokens, stopTokens } = this.#tokenizer;
-    const control = new Set(addedTokens.flatMap(({ text, special }) => (special ? [text] : [])));
+    const special = new Set(addedTokens.flatMap(({ text, special: isSpecial }) => (isSpecial ? [text] : [])));
     // Control tokens belong to no text, save where a call is written with them.
     const frame = this.#format === undefined ? undefined : frameIfJson(this.#format, "name");
     const written = `${frame?.begin ?? ""}${frame?.end ?? ""}`;
     const texts = Array.from({ length: size }, (_, id) => {
       const text = vocabulary.tokens.get(id) ?? "";
-      return control.has(text) && !written.includes(text) ? "" : text;
+      return special.has(text) && !written.includes(text) ? "" : text;
     });
+    const ends = new Set(stopTokens);
+    this.#control = new Set(texts.flatMap((text, id) => (text === "" && !ends.has(id) ? [id] : [])));
     return compiler.createGrammarCompiler(
       await TokenizerInfo.createTokenizerInfo(texts, vocabulary.bytes, false, size, [...stopTokens]),
     );

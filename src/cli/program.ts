@@ -6,7 +6,7 @@ import { printable, printableLine } from "../terminal/printable.ts";
 import { createScreen, type TextStream } from "../terminal/screen.ts";
 import { type AddCommands, type CommandTools, debuggable, withSettings } from "./command-tools.ts";
 import { addRunCommands } from "./run-commands.ts";
-import { chatFlags, doctorFlags, evaluationFlags, supervisedFlags, trainFlags } from "./settings.ts";
+import { agentFlags, chatFlags, doctorFlags, evaluationFlags, supervisedFlags, trainFlags } from "./settings.ts";
 
 /** The commands of extensions, and how their parts are loaded. */
 export interface CommandExtensions {
@@ -125,6 +125,30 @@ function retrograde(
     .action(async (flags) => {
       const { trainCommand } = await import("./commands/train.ts");
       exit(await trainCommand(flags, screen));
+    });
+
+  withSettings(program.command("train-agent"), agentFlags)
+    .summary("train the model of an agent that exists")
+    .description(
+      "Trains the model that an agent calls: a module whose default export is (prompt) => answer, in any framework, or a program in\n" +
+        "any language behind --, which reads its task as JSON and writes its answer. A fifth of the tasks is kept for measuring.",
+    )
+    .argument("<agent...>", "a module, or a program and its arguments")
+    .option("--tasks <file>", "JSON lines, each an object with a prompt and what the reward needs")
+    .option("--reward <file>", "a module whose default export is ({ task, answer }) => number")
+    .option("--resume", "continue the run in --out, or else the newest one that has not finished")
+    .option("--no-dashboard", "do not start the dashboard beside it")
+    .option("--open", "open the dashboard in the browser")
+    .addHelpText(
+      "after",
+      examples(
+        "train-agent ./agent.ts --tasks tasks.jsonl --reward ./reward.ts --model Qwen/Qwen3-0.6B",
+        "train-agent --tasks tasks.jsonl --reward ./reward.ts -- python agent.py",
+      ),
+    )
+    .action(async (agent, flags) => {
+      const { trainAgentCommand } = await import("./commands/train-agent.ts");
+      exit(await trainAgentCommand(agent, flags, screen));
     });
 
   withSettings(program.command("sft"), supervisedFlags, { kind: "sft" })

@@ -52,6 +52,9 @@ export const trainFlags: readonly SettingFlag[] = [
   { flag: "--out <folder>", path: "out", description: "folder of the run; if left out, a new one under runs/" },
 ];
 
+/** The flags of `retrograde train-agent`, whose environment is the agent. */
+export const agentFlags = trainFlags.filter((each) => each !== environment);
+
 export const supervisedFlags: readonly SettingFlag[] = [
   { flag: "--data <file>", path: "algorithm.data", description: "conversations in JSONL; if left out, the environment's expert" },
   { flag: "--tokens-per-step <n>", path: "algorithm.tokensPerStep", description: "tokens of conversations in a step" },

@@ -1,0 +1,56 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+import { ConfigError } from "../core/errors.ts";
+import type { Request } from "../environments/define.ts";
+import { requireFile } from "../files/bounded.ts";
+
+/** Tasks of which some are kept for measuring. */
+export interface SplitTasks<T> {
+  readonly train: readonly T[];
+  readonly test: readonly T[];
+}
+
+const largestFile = 256 * 2 ** 20;
+/** Share of the tasks that are kept for measuring, and the least number of tasks of which some are. */
+const [testShare, leastToSplit] = [0.2, 5];
+
+/**
+ * Splits tasks into those that are trained and a fifth that is measured: by their texts alone, so that a longer list keeps what it had where it
+ * was. Fewer than five tasks are trained and measured alike.
+ * @throws ConfigError for an empty list and for equal tasks
+ */
+export function splitTasks<T extends Request>(tasks: readonly T[]): SplitTasks<T> {
+  if (tasks.length === 0) throw new ConfigError("tasks", "none", { expected: "at least one task with a prompt" });
+  const texts = tasks.map((task) => JSON.stringify(task));
+  const twice = texts.find((text, i) => texts.indexOf(text) !== i);
+  if (twice !== undefined)
+    throw new ConfigError("tasks", twice, { expected: "each task once: it could be trained and measured" });
+  if (tasks.length < leastToSplit) return { train: tasks, test: tasks };
+  const ranks = texts.map((text) => createHash("sha256").update(text).digest("hex"));
+  const order = tasks.map((_, i) => i).sort((a, b) => (ranks[a] < ranks[b] ? -1 : 1));
+  const kept = new Set(order.slice(0, Math.max(1, Math.round(testShare * tasks.length))));
+  return { train: tasks.filter((_, i) => !kept.has(i)), test: tasks.filter((_, i) => kept.has(i)) };
+}
+
+const taskSchema = z.looseObject({ prompt: z.string(), kind: z.string().optional() });
+
+/** Reads tasks from a file of JSON lines, each an object with a prompt. @throws ConfigError naming the line that is none */
+export function readTasks(file: string): Request[] {
+  requireFile(file, largestFile);
+  return readFileSync(file, "utf8")
+    .split("\n")
+    .flatMap((line, i) => (line.trim() === "" ? [] : [taskOf(line, `${file}:${i + 1}`)]));
+}
+
+function taskOf(line: string, where: string): Request {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch (cause) {
+    throw new ConfigError(where, line.slice(0, 80), { expected: "an object as JSON", cause });
+  }
+  const task = taskSchema.safeParse(value);
+  if (task.success) return task.data;
+  throw new ConfigError(where, line.slice(0, 80), { expected: 'an object with a "prompt"' });
+}

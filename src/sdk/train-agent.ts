@@ -1,0 +1,107 @@
+import { resolve } from "node:path";
+import { type Interception, interceptModels } from "../agents/intercept.ts";
+import { type AgentProgram, runProgram } from "../agents/program.ts";
+import { readTasks, type SplitTasks, splitTasks } from "../agents/tasks.ts";
+import { ConfigError } from "../core/errors.ts";
+import { type AgentDefinition, type AgentModel, agentEnvironment } from "../environments/agent.ts";
+import type { DefinedTask, Request } from "../environments/define.ts";
+import type { Environment, Score } from "../environments/environment.ts";
+import type { UserConfig } from "../training/config.ts";
+import { loadModule } from "../training/config-file.ts";
+import { type CodeOptions, type TrainedRun, train } from "./train.ts";
+
+/** An agent as a function: a prompt in, its answer out. It may leave the second argument alone. */
+export type AgentFunction<T extends Request = Request> = (prompt: string, run: AgentRun<T>) => unknown;
+
+export interface AgentRun<T extends Request = Request> extends AgentModel {
+  readonly task: T;
+}
+
+/** The end of an agent's run, for its reward. */
+export interface AgentEnd<T extends Request = Request> {
+  readonly task: T;
+  /** The value that the agent returned, or the output of its program. */
+  readonly answer: unknown;
+}
+
+export interface AgentTraining<T extends Request = Request> extends Omit<UserConfig, "environment"> {
+  /**
+   * The agent: a function; the path of a module whose default export is one; or a program. A module is loaded once the endpoint exists, so
+   * clients that it makes reach the model without a changed line.
+   */
+  readonly agent: AgentFunction<T> | string | AgentProgram;
+  /** A list, which is split into training and test tasks; both lists; or the path of a file of JSON lines. */
+  readonly tasks: readonly T[] | SplitTasks<T> | string;
+  readonly reward: (end: AgentEnd<T>) => number | Score | Promise<number | Score>;
+  /** The run's name. Default "agent". */
+  readonly name?: string;
+  /** As in `agentEnvironment`. */
+  readonly sampling?: AgentDefinition<T>["sampling"];
+  /** Agents that run at the same time. */
+  readonly concurrency?: number;
+}
+
+/**
+ * Trains the model of an agent that exists. While the run lasts, this process's clients of OpenAI and Anthropic that take their address from the
+ * environment, and string model ids of the AI SDK, reach the model that is trained. An agent that makes its clients otherwise takes
+ * `baseUrl` and `apiKey` from its second argument.
+ * @example
+ * await trainAgent({
+ *   agent: "./agent.ts", // export default async (prompt) => (await generateText({ model: "openai/gpt-5-mini", prompt, tools })).text;
+ *   tasks: [{ prompt: "When do I have Demo?", time: "14:30" }],
+ *   reward: ({ task, answer }) => (String(answer).includes(task.time) ? 1 : 0),
+ *   model: "Qwen/Qwen3-0.6B",
+ * });
+ * @throws as `train`; ConfigError for an agent, tasks or a reward that cannot be used
+ */
+export function trainAgent<T extends Request>(training: AgentTraining<T>, options: CodeOptions = {}): Promise<TrainedRun> {
+  const { agent: _, tasks: __, reward: ___, name: ____, sampling: _____, concurrency: ______, ...config } = training;
+  return train({ ...config, environment: trainedAgent(training) }, options);
+}
+
+/** The environment of such a training. @throws ConfigError as `trainAgent` */
+export function trainedAgent<T extends Request>(training: AgentTraining<T>): Environment<DefinedTask<T>> {
+  const { agent, reward, name = "agent", sampling, concurrency } = training;
+  if (typeof reward !== "function") throw new ConfigError("reward", reward, { expected: "a function of { task, answer }" });
+  const tasks = tasksOf(training.tasks);
+  let interception: Interception | undefined;
+  let loaded: AgentFunction<T> | undefined;
+  return agentEnvironment<T>({
+    name,
+    tasks: { ...tasks },
+    ...(sampling === undefined ? {} : { sampling }),
+    ...(concurrency === undefined ? {} : { concurrency }),
+    open: async ({ baseUrl }) => {
+      if (typeof agent !== "string") {
+        if (typeof agent === "function") interception = interceptModels(baseUrl);
+        return;
+      }
+      interception = interceptModels(baseUrl);
+      loaded = functionOf(agent, await loadModule(resolve(agent)));
+    },
+    close: () => {
+      interception?.end();
+      interception = undefined;
+    },
+    run: async (task, model) => {
+      if (typeof agent === "object") return reward({ task, answer: await runProgram(agent, task, model) });
+      const run = typeof agent === "function" ? agent : loaded;
+      const answer = await interception?.during(model.apiKey, async () => run?.(task.prompt, { ...model, task }));
+      return reward({ task, answer });
+    },
+  });
+}
+
+function tasksOf<T extends Request>(tasks: AgentTraining<T>["tasks"]): SplitTasks<T> {
+  // Tasks of a file have the fields that the reward reads: that is the user's to know.
+  if (typeof tasks === "string") return splitTasks(readTasks(resolve(tasks)) as T[]);
+  return "train" in tasks ? tasks : splitTasks(tasks);
+}
+
+function functionOf<T extends Request>(file: string, exported: unknown): AgentFunction<T> {
+  if (typeof exported === "function") return exported as AgentFunction<T>;
+  throw new ConfigError(file, typeof exported, {
+    expected: "a default export that is a function (prompt) => answer",
+    hint: "Write `export default async (prompt) => { … }` around the agent.",
+  });
+}

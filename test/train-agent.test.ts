@@ -1,0 +1,140 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readTasks, splitTasks } from "../src/agents/tasks.ts";
+import { readMetrics, readTrajectories } from "../src/runs/read.ts";
+import { type AgentTraining, trainAgent } from "../src/sdk/train-agent.ts";
+import { writeTinyModel } from "./tiny-model.ts";
+
+/** Agents that know nothing of this package, trained for a step with the real engine. */
+
+// Inside of the project, so that the agents find their packages.
+const folder = mkdtempSync(join(import.meta.dirname, "../node_modules/.train-agent-"));
+const model = join(folder, "model");
+const read = (name: string) => JSON.parse(readFileSync(join(import.meta.dirname, "../models/office", name), "utf8"));
+beforeAll(async () => {
+  await writeTinyModel(model, { tokenizer: read("tokenizer.json"), config: read("tokenizer_config.json") });
+}, 60_000);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface Asked {
+  readonly prompt: string;
+  readonly length: number;
+}
+const tasks: Asked[] = Array.from({ length: 10 }, (_, i) => ({ prompt: `Say ${i}.`, length: i % 3 }));
+let runs = 0;
+
+async function trained(training: Pick<AgentTraining<Asked>, "agent"> & Partial<AgentTraining<Asked>>) {
+  const out = join(folder, `run-${runs++}`);
+  const answers: unknown[] = [];
+  const settings = { steps: 1, algorithm: "grpo", model, out, engine: { threads: 1 }, evaluation: { tasks: 0 } } as const;
+  const rollout = { tasksPerStep: 2, groupSize: 3, maxTurns: 4, maxTokens: 12, episodeTimeoutMs: 60_000 };
+  const reward = ({ answer }: { readonly answer: unknown }) => {
+    answers.push(answer);
+    return String(answer).length % 3;
+  };
+  await trainAgent<Asked>({ tasks, reward, ...settings, rollout, ...training }, { print: false });
+  const [{ metrics }] = readMetrics(out);
+  return { metrics, answers, trajectories: readTrajectories(out, 1) };
+}
+
+const clean = { episodes: 6, "stop/environment-error": 0, "score/agent.refused": 0 };
+
+test("a function with fetch and the customary variables: no line of it knows of the run", async () => {
+  const before = { fetch: globalThis.fetch, url: process.env.OPENAI_BASE_URL };
+  const agent = async (prompt: string) => {
+    await new Promise((go) => setTimeout(go, 5));
+    const headers = { authorization: `Bearer ${process.env.OPENAI_API_KEY}` };
+    const body = JSON.stringify({ model: "gpt-5-mini", temperature: 0.3, messages: [{ role: "user", content: prompt }] });
+    const response = await fetch(`${process.env.OPENAI_BASE_URL}/chat/completions`, { method: "POST", headers, body });
+    const answer = JSON.parse(await response.text());
+    return answer.choices[0].message.content;
+  };
+  const { metrics, trajectories } = await trained({ agent });
+  expect(metrics).toMatchObject({ ...clean, turns: 1, "score/agent.overridden": 1 });
+  // Six episodes at once, and each turn is where its prompt is.
+  for (const { task, messages } of trajectories)
+    expect(messages[0].content).toBe(JSON.parse(task.replace(/^[^{]*/, "") || "{}").prompt ?? messages[0].content);
+  expect({ fetch: globalThis.fetch, url: process.env.OPENAI_BASE_URL }).toEqual(before);
+}, 120_000);
+
+test("a module of the AI SDK that names its model by a string, with a schema: trained as it is", async () => {
+  const file = join(folder, "agent.ts");
+  writeFileSync(
+    file,
+    `import { generateText, Output } from "ai";
+import { z } from "zod";
+export default async (prompt: string) => {
+  const schema = z.object({ kind: z.enum(["a", "b"]) });
+  const { output } = await generateText({ model: "openai/gpt-5-mini", prompt, maxRetries: 0, output: Output.object({ schema }) });
+  return output.kind;
+};`,
+  );
+  const { metrics, answers, trajectories } = await trained({
+    agent: file,
+    rollout: { tasksPerStep: 2, groupSize: 3, maxTurns: 4, maxTokens: 64, episodeTimeoutMs: 60_000 },
+  });
+  expect(metrics).toMatchObject({ ...clean, turns: 1 });
+  // A model of random weights writes JSON of the schema: the grammar decides nearly all of its tokens.
+  expect(answers).toHaveLength(6);
+  for (const answer of answers) expect(["a", "b"]).toContain(answer);
+  for (const { turns } of trajectories) expect(turns[0].masked?.length).toBeGreaterThan(3);
+  expect(Number(metrics.samplerGapMax)).toBeLessThan(0.02);
+}, 120_000);
+
+test("a program of its own is reached by its environment, and one that fails is named", async () => {
+  const file = join(folder, "agent.cjs");
+  writeFileSync(
+    file,
+    `let text = "";
+process.stdin.on("data", (part) => (text += part)).on("end", async () => {
+  const { prompt, length } = JSON.parse(text);
+  if (length === 2 && process.env.FAILS) throw new Error("my agent is broken");
+  const headers = { "x-api-key": process.env.ANTHROPIC_API_KEY };
+  const body = JSON.stringify({ model: "claude", max_tokens: 8, messages: [{ role: "user", content: prompt }] });
+  const response = await fetch(process.env.ANTHROPIC_BASE_URL + "/v1/messages", { method: "POST", headers, body });
+  console.log((await response.json()).content.map(({ text }) => text).join(""));
+});`,
+  );
+  const { metrics, answers } = await trained({ agent: { command: [process.execPath, file] } });
+  expect(metrics).toMatchObject({ ...clean, turns: 1 });
+  expect(answers.every((answer) => typeof answer === "string")).toBe(true);
+  process.env.FAILS = "1";
+  const broken = await trained({ agent: { command: [process.execPath, file] }, tasks: { train: tasks.slice(1, 3), test: [] } });
+  delete process.env.FAILS;
+  expect(broken.metrics).toMatchObject({ "stop/environment-error": 3 });
+  expect(broken.trajectories.find(({ error }) => error !== undefined)?.error).toMatch(/exit code 1.*my agent is broken/s);
+}, 180_000);
+
+test("a run in which every agent is refused ends with the endpoint's own reason", async () => {
+  const agent = async (prompt: string) => {
+    const headers = { authorization: `Bearer ${process.env.OPENAI_API_KEY}` };
+    const body = JSON.stringify({ model: "gpt-5-mini", audio: {}, messages: [{ role: "user", content: prompt }] });
+    await fetch(`${process.env.OPENAI_BASE_URL}/chat/completions`, { method: "POST", headers, body });
+    return ""; // it never looked
+  };
+  await expect(trained({ agent })).rejects.toThrow(
+    /all 6 episodes.*the model's endpoint refused a request of the agent: audio is/s,
+  );
+}, 60_000);
+
+test("tasks are split by their texts: a fifth is measured, and stays so when the list grows at its end", () => {
+  const { train, test: kept } = splitTasks(tasks);
+  expect([train.length, kept.length]).toEqual([8, 2]);
+  expect(splitTasks([...tasks].reverse()).test).toEqual([...kept].reverse());
+  expect(splitTasks(tasks.slice(0, 3))).toEqual({ train: tasks.slice(0, 3), test: tasks.slice(0, 3) });
+  expect(() => splitTasks([])).toThrow("at least one task");
+  expect(() => splitTasks([tasks[0], tasks[0]])).toThrow("each task once");
+});
+
+test("tasks of a file: a line that is none is named", () => {
+  mkdirSync(join(tmpdir(), "retrograde-tasks"), { recursive: true });
+  const file = join(tmpdir(), "retrograde-tasks/tasks.jsonl");
+  writeFileSync(file, '{"prompt":"a","answer":1}\n\n{"prompt":"b"}\n');
+  expect(readTasks(file)).toEqual([{ prompt: "a", answer: 1 }, { prompt: "b" }]);
+  for (const line of ["{", "[]", '{"question":"a"}']) {
+    writeFileSync(file, `{"prompt":"a"}\n${line}\n`);
+    expect(() => readTasks(file)).toThrow("tasks.jsonl:2");
+  }
+});
