@@ -8,10 +8,10 @@ import { execFileSync } from "node:child_process";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Command } from "commander";
-import { checkTask } from "../dist/environments/bfcl/checker.js";
-import { defaultFolder } from "../dist/environments/bfcl/files.js";
-import { Session } from "../dist/environments/bfcl/session.js";
-import { categories, readTasks } from "../dist/environments/bfcl/tasks.js";
+import { checkTask } from "../dist/extensions/bfcl/checker.js";
+import { defaultFolder } from "../dist/extensions/bfcl/files.js";
+import { Session } from "../dist/extensions/bfcl/session.js";
+import { categories, readTasks } from "../dist/extensions/bfcl/tasks.js";
 
 const options = new Command("bfcl")
   .option("--data <folder>", "the tasks", defaultFolder())

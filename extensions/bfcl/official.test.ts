@@ -1,16 +1,20 @@
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { checkTask } from "./checker.ts";
+import { checksums, readVerified } from "./files.ts";
 import { callText, decodePythonCalls } from "./formats.ts";
 import { parseJson } from "./python/json.ts";
 import { equal } from "./python/operators.ts";
 import type { Dict, Value } from "./python/values.ts";
 import { parseRecord } from "./records.ts";
 import { replayRecord } from "./replay.ts";
+import { categories, readTasks } from "./tasks.ts";
 
-const data = join(import.meta.dirname, "../../../shared/bfcl/data");
 const python = process.env.RETROGRADE_BFCL_PYTHON ?? "";
+const find = "import importlib.util as u; print(u.find_spec('bfcl_eval').submodule_search_locations[0])";
+/** The tasks that the package has. */
+const data = python === "" ? "" : join(execFileSync(python, ["-c", find], { encoding: "utf8" }).trim(), "data");
 
 /** Sets print in any order, and an object's address differs from process to process. */
 function comparable(text: string): string {
@@ -40,15 +44,34 @@ function differences(line: string): string[] {
   return wrong.length > 0 || sameState ? wrong : [`${record.text("id")}: final_state`];
 }
 
-describe.skipIf(python === "" || !existsSync(data))(
-  "the official Python (skipped without RETROGRADE_BFCL_PYTHON, a Python with bfcl-eval, and ../shared/bfcl)",
-  () => {
-    test("random calls, right and malformed, and both action formats give the same texts and states", () => {
-      const program = join(import.meta.dirname, "../../bench/peers/bfcl_fuzz.py");
-      const run = execFileSync(python, ["-W", "ignore", program, data, "7", "60"], { encoding: "utf8", maxBuffer: 2 ** 28 });
-      const lines = run.split("\n").filter((line) => line !== "");
-      expect(lines.flatMap(differences)).toEqual([]);
-      expect(lines.length).toBeGreaterThan(150);
-    }, 120_000);
-  },
-);
+describe.skipIf(python === "")("the official Python (skipped without RETROGRADE_BFCL_PYTHON, the Python of .ci/bfcl)", () => {
+  test("the package has the files of the pinned revision, and its 800 published answers are valid for themselves", () => {
+    for (const name of Object.keys(checksums)) readVerified(data, name);
+    const tasks = categories.flatMap((category) => readTasks(data, category));
+    const asModel = (answer: readonly (readonly string[])[]) => answer.map((calls) => (calls.length === 0 ? [] : [calls]));
+    expect(tasks.filter((task) => !checkTask(task, asModel(task.groundTruth)).valid).map(({ id }) => id)).toEqual([]);
+    expect(tasks).toHaveLength(800);
+  });
+
+  /** The same call passes 200 of 200 in the official Python: bench/peers/bfcl_pyodide.mjs. */
+  test("a call that would change the official checker passes no task", () => {
+    const checker = "__import__('sys').modules['bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker'].__dict__";
+    const change = `${checker}.update(state_checker=lambda *a: {'valid': True}, response_checker=lambda *a: {'valid': True})`;
+    const passed = readTasks(data, "base").filter(
+      (task) =>
+        checkTask(
+          task,
+          task.groundTruth.map((_, turn) => [[turn === 0 ? change : "None"]]),
+        ).valid,
+    );
+    expect(passed).toEqual([]);
+  });
+
+  test("random calls, right and malformed, and both action formats give the same texts and states", () => {
+    const program = join(import.meta.dirname, "../../bench/peers/bfcl_fuzz.py");
+    const run = execFileSync(python, ["-W", "ignore", program, data, "7", "60"], { encoding: "utf8", maxBuffer: 2 ** 28 });
+    const lines = run.split("\n").filter((line) => line !== "");
+    expect(lines.flatMap(differences)).toEqual([]);
+    expect(lines.length).toBeGreaterThan(150);
+  }, 120_000);
+});

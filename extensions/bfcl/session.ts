@@ -3,7 +3,6 @@ import { Instance } from "./backends/backend.ts";
 import { backends } from "./backends/backends.ts";
 import { freshShared, type Shared } from "./backends/shared.ts";
 import { copyState } from "./copy-state.ts";
-import { readLiteralCall } from "./literal-call.ts";
 import { space } from "./python/characters.ts";
 import { copyTree } from "./python/copy.ts";
 import { evaluate, type Names } from "./python/evaluate.ts";
@@ -47,12 +46,8 @@ export class Session {
   }
 
   private executeOne(call: string): string {
-    const literal = readLiteralCall(call);
-    const owner = literal === undefined ? undefined : classOfMethod.get(literal.name);
-    const instance = owner === undefined ? undefined : this.instances.get(owner);
     try {
-      if (literal === undefined || instance === undefined) return resultText(evaluate(this.parsed(call), this.names));
-      return resultText(instance.callTool(literal.name, literal.positional, literal.keywords));
+      return resultText(evaluate(this.parsed(call), this.names));
     } catch (error) {
       return `Error during execution: ${pythonError(error).message}`;
     }

@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { harbourTask } from "../fixtures/tasks.fixture.ts";
+import { Session } from "../session.ts";
 import { evaluate } from "./evaluate.ts";
 import { JsonSyntaxError, parseJson } from "./json.ts";
 import { PythonRandom } from "./random.ts";
@@ -112,4 +114,27 @@ test("the generator draws CPython's numbers", () => {
   const copy = travel.clone();
   expect(travel.randint(100000000000, 999999999999)).toBe(391310425148n);
   expect(copy.randint(100000000000, 999999999999)).toBe(391310425148n);
+});
+
+test("no call reaches the interpreter, its host, or the evaluator", () => {
+  const session = new Session(harbourTask);
+  for (const call of [
+    "__import__('os')",
+    "globals()",
+    "setattr(cat, 'x', 1)",
+    "().__class__.__bases__",
+    "open('x')",
+    "eval('1')",
+    "exec('1')",
+    "vars()",
+    "(lambda: 1).__globals__",
+    "cat.__self__",
+    "pwd().__class__",
+    "'{0.__class__}'.format(1)",
+    "print.__self__",
+    "importlib.import_module('os')",
+    "type(1).__subclasses__()",
+    "getattr(1, '__class__')",
+  ])
+    expect(session.execute([call])).toEqual([expect.stringMatching(/^Error during execution: /)]);
 });
