@@ -2,6 +2,7 @@ import type { AddCommands } from "../src/cli/command-tools.ts";
 import { benchmarkCommands } from "./benchmarks/cli/commands.ts";
 import { checkCommands } from "./check/cli/commands.ts";
 import { dashboardCommands } from "./dashboard/cli/commands.ts";
+import { demoCommands } from "./demo/cli/commands.ts";
 import { labCommands } from "./lab/cli/commands.ts";
 import { planCommands } from "./plan/cli/commands.ts";
 import { serveCommands } from "./serve/cli/commands.ts";
@@ -11,6 +12,7 @@ import { studyCommands } from "./study/cli/commands.ts";
 export const extensionCommands: readonly AddCommands[] = [
   dashboardCommands,
   checkCommands,
+  demoCommands,
   serveCommands,
   benchmarkCommands,
   labCommands,

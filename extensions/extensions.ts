@@ -3,6 +3,7 @@ import { appworldEnvironment } from "./appworld/appworld.ts";
 import { type BenchmarkName, benchmarkEnvironment, benchmarks } from "./benchmarks/benchmarks.ts";
 import { deepResearchEnvironment } from "./benchmarks/deep-research.ts";
 import { bfclEnvironment } from "./bfcl/bfcl.ts";
+import { calculationEnvironment, calculatorEnvironment } from "./demo/environments.ts";
 import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
 import { officeClassicEnvironment } from "./office-classic/office-classic.ts";
 import { remoteEnvironments } from "./remote/remote.ts";
@@ -20,6 +21,7 @@ export const extensions: readonly Extension[] = [
       (Object.keys(benchmarks) as BenchmarkName[]).map((name) => [name, (settings) => benchmarkEnvironment(name, settings)]),
     ),
   },
+  { environments: { calculation: calculationEnvironment, calculator: calculatorEnvironment } },
   { wires: remoteEnvironments },
   { engine: tinkerEngine },
 ];

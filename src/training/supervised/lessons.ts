@@ -86,10 +86,12 @@ function byExpert(args: LessonArguments): LessonSource {
 async function demonstrated(args: LessonArguments, position: number, seed: number): Promise<readonly ActionInContext[]> {
   const { environment } = args;
   const [task] = await trainingTasks(environment, position, 1, seed);
+  // A seed of its own: with one for all, an expert that draws would make the same choice in every demonstration.
+  const episodeSeed = randomStream(seed, "demonstration", position).integer(2 ** 31 - 1);
   try {
-    const { tools, protocol } = await started(environment, task);
+    const { tools, protocol } = await started(environment, task, episodeSeed);
     const messages =
-      (await asForeign(`demonstrate() of "${environment.name}"`, () => environment.demonstrate?.(task, 0))) ??
+      (await asForeign(`demonstrate() of "${environment.name}"`, () => environment.demonstrate?.(task, episodeSeed))) ??
       environment.expert?.play(task).messages ??
       [];
     return encoded(args, `the demonstration of task ${task.id}`, messages, tools, protocol);
@@ -99,8 +101,8 @@ async function demonstrated(args: LessonArguments, position: number, seed: numbe
   }
 }
 
-async function started(environment: Environment, task: Awaited<ReturnType<Environment["task"]>>) {
-  const episode = await asForeign(`start() of "${environment.name}"`, () => environment.start(task, 0));
+async function started(environment: Environment, task: Awaited<ReturnType<Environment["task"]>>, seed: number) {
+  const episode = await asForeign(`start() of "${environment.name}"`, () => environment.start(task, seed));
   const { tools, protocol } = episode;
   await episode.close?.();
   return { tools, protocol };

@@ -1,0 +1,24 @@
+import { Option } from "commander";
+import { type AddCommands, debuggable } from "../../../src/cli/command-tools.ts";
+
+/** Adds `demo`. */
+export const demoCommands: AddCommands = (program, { screen, exit, examples }) => {
+  debuggable(program.command("demo"))
+    .summary("train a published model, on this machine")
+    .description(
+      "Fetches SmolLM2-135M-Instruct (98 MB), teaches it the form of answers by a few demonstrations, plays unseen tasks, trains by GRPO, and\n" +
+        "plays the same tasks again, those in wordings that no training task has apart. Called again, it continues where it was stopped.",
+    )
+    .argument("<model>", "smollm2")
+    .addOption(new Option("--task <name>", "the task").choices(["calculation", "calculator"]).default("calculation"))
+    .option("--model <name>", "another model, as in `train`")
+    .option("--seed <n>", "decides all that is random", "1")
+    .option("--threads <n>", "CPU threads")
+    .option("--out <folder>", "folder of both runs; if left out, one of the task and the seed under runs/")
+    .option("--no-dashboard", "do not start the dashboard beside it")
+    .addHelpText("after", examples("demo smollm2", "demo smollm2 --task calculator"))
+    .action(async (model, flags) => {
+      const { demoCommand } = await import("./demo.ts");
+      exit(await demoCommand(model, flags, screen));
+    });
+};

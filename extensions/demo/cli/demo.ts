@@ -1,0 +1,53 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { runTraining } from "../../../src/cli/commands/train.ts";
+import { showDownload } from "../../../src/cli/download.ts";
+import { ConfigError } from "../../../src/core/errors.ts";
+import { fetchPublished, smollm2 } from "../../../src/hub/published.ts";
+import { layout, runsFolder } from "../../../src/runs/layout.ts";
+import { readSummary } from "../../../src/runs/read.ts";
+import type { Screen } from "../../../src/terminal/screen.ts";
+import type { UserConfig } from "../../../src/training/config.ts";
+import { type DemoTask, recipes } from "../recipe.ts";
+
+export interface DemoFlags {
+  readonly task: DemoTask;
+  readonly model?: string;
+  readonly seed: string;
+  readonly threads?: string;
+  readonly out?: string;
+  /** False with --no-dashboard. */
+  readonly dashboard?: boolean;
+}
+
+/** Trains a published model: form by demonstrations, then reinforcement, played before and after. @returns the exit code */
+export async function demoCommand(name: string, flags: DemoFlags, screen: Screen): Promise<number> {
+  if (name !== "smollm2") throw new ConfigError("demo", name, { expected: ["smollm2"] });
+  const seed = wholeNumber("--seed", flags.seed);
+  const threads = flags.threads === undefined ? {} : { threads: wholeNumber("--threads", flags.threads) };
+  const { form, reinforcement } = recipes[flags.task];
+  const folder = flags.out ?? join(runsFolder, `demo-${name}-${flags.task}-${seed}`);
+  const runs = { form: join(folder, "form"), reinforcement: join(folder, "reinforcement") };
+  const model =
+    flags.model ?? (await showDownload("SmolLM2-135M-Instruct", screen, (onEvent) => fetchPublished(smollm2, { onEvent })));
+  const play = (what: UserConfig, out: string, from: string): Promise<number> => {
+    const user: UserConfig = { ...what, seed, model: from, out, engine: { ...(what.engine as object), ...threads } };
+    return runTraining(user, { out }, { resume: isBegun(out), dashboard: flags.dashboard }, screen);
+  };
+  if (!isFinished(runs.form)) {
+    screen.line("1. The form of an answer, by demonstrations whose choices are drawn at random");
+    const code = await play(form, runs.form, model);
+    if (code !== 0) return code;
+  }
+  screen.line("2. The right choices, by reinforcement: played before and after on tasks that training does not see");
+  return play(reinforcement, runs.reinforcement, runs.form);
+}
+
+const isBegun = (run: string) => existsSync(layout.run(run));
+const isFinished = (run: string) => isBegun(run) && readSummary(run) !== undefined;
+
+function wholeNumber(flag: string, text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= 0) return value;
+  throw new ConfigError(flag, text, { expected: "a whole number" });
+}
