@@ -9,7 +9,7 @@ import type { CallStyle, Render } from "./template.ts";
 /** The format of a template's calls, and how they are given to it. Or why it is not known. */
 export type FoundFormat =
   | { readonly format: CallFormat; readonly style: CallStyle }
-  | { readonly rendered: string; readonly problem: string };
+  | { readonly rendered: string; readonly problem: string; readonly hasCalls: boolean };
 
 const call = { name: "find_contact", arguments: { name: "Ana", limit: 5 } } as const;
 const question: readonly Message[] = [{ role: "user", content: "Who is Ana?" }];
@@ -42,7 +42,17 @@ export function findCallFormat(renderIn: (style: CallStyle) => Render, stopTexts
     const format = callFormats.find((candidate) => candidate.marks.test(rendered) && isTheCall(candidate.read(rendered, [])));
     if (format !== undefined) return { format, style };
   }
-  return { rendered, problem: rendered.includes(call.name) ? "calls in an unknown format" : problem || "no calls at all" };
+  const hasCalls = rendered.includes(call.name);
+  return { rendered, hasCalls, problem: hasCalls ? "calls in an unknown format" : problem || "no calls at all" };
+}
+
+/** True if a template's prompt with tools is another one than without. */
+export function showsTools(render: Render): boolean {
+  try {
+    return render(question, tools, true) !== render(question, [], true);
+  } catch {
+    return true; // it has something to say about them
+  }
 }
 
 /**

@@ -6,12 +6,13 @@ import { ModelError } from "../core/errors.ts";
 import { type AssistantMessage, type Message, visibleMessages } from "../core/messages.ts";
 import type { TokenId } from "../core/trajectory.ts";
 import type { Tool } from "../tools/tool.ts";
-import { findCallFormat, requireFormat, settledFormat } from "./call-format.ts";
+import { findCallFormat, requireFormat, settledFormat, showsTools } from "./call-format.ts";
 import { controlTokens } from "./control-tokens.ts";
 import { Grammars } from "./grammar.ts";
 import type { ChatSettings } from "./settings.ts";
-import { type CallStyle, compileTemplate } from "./template.ts";
+import { type CallStyle, compileTemplate, type Render } from "./template.ts";
 import type { Tokenizer } from "./tokenizer.ts";
+import { trainedFormat, withToolsInSystem } from "./tools-in-system.ts";
 
 /** A conversation that waits for the assistant: what it says and the ids that the model sees. Never changed, so it can be forked. */
 export interface ChatContext {
@@ -24,9 +25,13 @@ export interface ChatContext {
   readonly rewritten: boolean;
 }
 
+export type ToolsIn = NonNullable<ChatSettings["tools"]>;
+
 /** A model's chat format, rendered to ids turn by turn: ids that exist are never made again. */
 export interface Chat {
   readonly tokenizer: Tokenizer;
+  /** Where the model reads its tools. */
+  readonly toolsIn: ToolsIn;
   /** @throws ModelError if the template refuses the messages */
   open(messages: readonly Message[], tools: readonly Tool[]): ChatContext;
   /**
@@ -93,9 +98,19 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
   const control = controlTokens(special, used, plainTokenizer.encode);
   const renderIn = (style: CallStyle, shown?: CallFormat) =>
     compileTemplate(chatTemplate, namedTokens, { style, format: shown, variables, quote: control.quote });
-  const found = settledFormat(findCallFormat(renderIn, stopTextsOf(plainTokenizer)), settings.format);
+  const inTemplate = findCallFormat(renderIn, stopTextsOf(plainTokenizer));
+  const isKnown = "format" in inTemplate || inTemplate.hasCalls || showsTools(renderIn("objects"));
+  const toolsIn = settings.tools ?? (isKnown ? "template" : "system");
+  const customary = toolsIn === "system" && !("format" in inTemplate) ? (trainedFormat(chatTemplate) ?? hermes).name : undefined;
+  const found = settledFormat(inTemplate, settings.format ?? customary);
   const format = "format" in found ? found.format : undefined;
-  const render = "format" in found ? renderIn(found.style, found.format) : renderIn("objects");
+  const plain = "format" in found ? renderIn(found.style, found.format) : renderIn("objects");
+  const render: Render =
+    toolsIn === "system"
+      ? withToolsInSystem(renderIn("content", requireFormat(found)), requireFormat(found), control.quote)
+      : toolsIn === "none"
+        ? (messages, _tools, awaitsAssistant) => plain(messages, [], awaitsAssistant)
+        : plain;
   const tokenizer = withStops(plainTokenizer, format);
   const stopTexts = stopTextsOf(tokenizer);
 
@@ -124,6 +139,7 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
 
   return {
     tokenizer,
+    toolsIn,
     calls: () => requireFormat(found),
     stopStrings: format?.stopStrings,
     grammars: new Grammars(tokenizer, format),

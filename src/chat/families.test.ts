@@ -118,9 +118,44 @@ test("a template whose calls are of no known format is an error for tools, never
   expect(() => familyChat(other).calls()).toThrow(ModelError);
   expect(() => familyChat(other).calls()).toThrow(/<invoke>.*expected one of the formats .*hermes.*chat\.format/s);
   const { settings: _, ...silent } = families.SmolLM2;
-  expect(() => familyChat(silent).calls()).toThrow(/no calls at all/);
+  expect(() => familyChat(silent, { tools: "template" }).calls()).toThrow(/no calls at all/);
   // A setting that contradicts the template is one too.
   expect(() => familyChat(families.Mistral, { format: "hermes" })).toThrow(/expected "mistral"/);
+});
+
+test("where a template shows neither tools nor calls, the system message does, and results are the user's", () => {
+  const { settings: _, ...silent } = families.SmolLM2;
+  const chat = familyChat(silent);
+  expect([chat.toolsIn, chat.calls().name]).toEqual(["system", "hermes"]);
+  const context = chat.open([{ role: "system", content: "Pay bills." }, request], [pay]);
+  expect(context.text).toMatch(
+    /^<\|im_start\|>system\nPay bills\.\n\nYou may call these functions:\n<tools>\n\{"name":"pay".*<tool_call>\n\{"name": "function_name".*<\|im_end\|>\n<\|im_start\|>user\nPay Ana/s,
+  );
+  const action = chat.tokenizer.encode(chat.action(context, calling));
+  const next = chat.extend(context, action, calling, [result, result]);
+  expect(next.rewritten).toBe(false);
+  expect(next.text.slice(context.text.length)).toMatch(
+    /<\|im_start\|>user\n<tool_response>\npaid\n<\/tool_response>\n<tool_response>\npaid\n<\/tool_response><\|im_end\|>/,
+  );
+  expect(chat.open([request], []).text).not.toContain("tools");
+});
+
+test("a family without calls in its template is asked for them in the format that it was trained in", () => {
+  const { settings: _, ...silent } = families.SmolLM2;
+  const smol = { ...silent, template: `{# SmolLM #}${silent.template}` };
+  expect(familyChat(smol).open([request], [pay]).text).toContain(
+    '<tool_call>[{"name": "function_name", "arguments": {"argument": "value"}}]</tool_call>',
+  );
+  expect(familyChat(smol, { format: "hermes" }).calls().name).toBe("hermes");
+});
+
+test("chat.tools decides where tools are read", () => {
+  const qwen = families["Qwen2.5 and Qwen3"];
+  const text = (tools: "template" | "system" | "none") => familyChat(qwen, { tools }).open([request], [pay]).text;
+  expect(text("none")).not.toContain("Pays.");
+  expect(text("system")).toContain("You may call these functions");
+  expect(text("template")).not.toContain("You may call these functions");
+  expect(text("template")).toContain("Pays.");
 });
 
 test("variables of the template are settings", () => {

@@ -65,6 +65,26 @@ test("demonstrations by an environment's expert teach it, with evaluations befor
   });
 });
 
+test("demonstrations that draw have a seed of each task's own, which the same run draws again", async () => {
+  const seeds = async (seed: number) => {
+    const drawn: number[] = [];
+    const drawing: Environment = {
+      ...letters,
+      demonstrate: (_, episodeSeed) => {
+        drawn.push(episodeSeed);
+        return said("a");
+      },
+    };
+    await work(drawing, { seed, steps: 2, evaluation: { tasks: 0 } });
+    return drawn;
+  };
+  const drawn = await seeds(1);
+  expect(drawn.length).toBeGreaterThanOrEqual(10);
+  expect(new Set(drawn).size).toBe(drawn.length);
+  expect(await seeds(1)).toEqual(drawn);
+  expect(await seeds(2)).not.toEqual(drawn);
+});
+
 test("a file of conversations is gone through in a new order each time, and a run that stops continues with the next one", async () => {
   const data = join(mkdtempSync(join(tmpdir(), "retrograde-sft-")), "chats.jsonl");
   writeFileSync(data, ["a", "b", "c"].map((prompt) => JSON.stringify({ messages: said(prompt) })).join("\n"));
