@@ -1,4 +1,3 @@
-import { Option } from "commander";
 import { type AddCommands, debuggable } from "../../../src/cli/command-tools.ts";
 
 /** Adds `demo`. */
@@ -10,7 +9,7 @@ export const demoCommands: AddCommands = (program, { screen, exit, examples }) =
         "plays the same tasks again, those in wordings that no training task has apart. Called again, it continues where it was stopped.",
     )
     .argument("<model>", "smollm2")
-    .addOption(new Option("--task <name>", "the task").choices(["calculation", "calculator"]).default("calculation"))
+    .option("--task <name>", "calculation, or calculator, which is called", "calculation")
     .option("--model <name>", "another model, as in `train`")
     .option("--seed <n>", "decides all that is random", "1")
     .option("--threads <n>", "CPU threads")

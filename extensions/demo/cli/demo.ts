@@ -8,10 +8,10 @@ import { layout, runsFolder } from "../../../src/runs/layout.ts";
 import { readSummary } from "../../../src/runs/read.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import type { UserConfig } from "../../../src/training/config.ts";
-import { type DemoTask, recipes } from "../recipe.ts";
+import { demoTasks, recipes } from "../recipe.ts";
 
 export interface DemoFlags {
-  readonly task: DemoTask;
+  readonly task: string;
   readonly model?: string;
   readonly seed: string;
   readonly threads?: string;
@@ -25,7 +25,9 @@ export async function demoCommand(name: string, flags: DemoFlags, screen: Screen
   if (name !== "smollm2") throw new ConfigError("demo", name, { expected: ["smollm2"] });
   const seed = wholeNumber("--seed", flags.seed);
   const threads = flags.threads === undefined ? {} : { threads: wholeNumber("--threads", flags.threads) };
-  const { form, reinforcement } = recipes[flags.task];
+  const task = demoTasks.find((each) => each === flags.task);
+  if (task === undefined) throw new ConfigError("--task", flags.task, { expected: demoTasks });
+  const { form, reinforcement } = recipes[task];
   const folder = flags.out ?? join(runsFolder, `demo-${name}-${flags.task}-${seed}`);
   const runs = { form: join(folder, "form"), reinforcement: join(folder, "reinforcement") };
   const model =
