@@ -314,6 +314,11 @@ export const parts: readonly Part[] = [
     ],
   },
   {
+    path: "extensions/demo",
+    holds: "word problems, and the demonstration that trains a published model on them ([demo-smollm2.md](demo-smollm2.md))",
+    knows: [...worlds, "src/hub", "src/runs", "src/training", "src/terminal", "src/cli"],
+  },
+  {
     path: "extensions/study",
     holds: "studies: plan, tuning, one record a run, page and figures ([studies.md](studies.md))",
     knows: [
