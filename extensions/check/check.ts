@@ -83,11 +83,12 @@ export async function checkEnvironment(environment: Environment, options: CheckO
   if (split === undefined) throw new RangeError(`the environment "${environment.name}" has no tasks`);
   const tasks = await evaluationTasks(environment, split, wanted);
   const { expert } = environment;
+  const limits = { timeoutMs: options.rollout.episodeTimeoutMs };
   const share = (values: readonly number[]) => meanInterval(values, { seed });
   const estimate = async (policy: DegeneratePolicy, on: readonly Task[], played: readonly Performance[]) => {
     const rewards: number[] = [];
     for (const [i, task] of on.entries())
-      rewards.push(successOf(await playScript(environment, task, policy.script(task.id, played[i]?.messages ?? []))));
+      rewards.push(successOf(await playScript(environment, task, policy.script(task.id, played[i]?.messages ?? []), limits)));
     return rewards;
   };
 

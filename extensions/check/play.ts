@@ -1,5 +1,6 @@
-import { asForeign } from "../../src/core/foreign.ts";
+import type { ForeignLimits } from "../../src/core/foreign.ts";
 import type { AssistantMessage, Message, ToolMessage } from "../../src/core/messages.ts";
+import { boundedEpisode } from "../../src/environments/bounded.ts";
 import type { Environment, Episode, Score, Task } from "../../src/environments/environment.ts";
 import { callTool } from "../../src/rollouts/call-tool.ts";
 import type { Tool } from "../../src/tools/tool.ts";
@@ -20,16 +21,22 @@ const maxTurns = 60;
 
 /**
  * Plays a task by a script, as a rollout plays it by a model.
+ * @param limits of each of the environment's answers
  * @returns the environment's score; 0 where the script does not come to an end
  */
-export async function playScript<T extends Task>(environment: Environment<T>, task: T, script: Script): Promise<Score> {
-  const episode = await asForeign(`start() of "${environment.name}"`, () => environment.start(task, 0));
+export async function playScript<T extends Task>(
+  environment: Environment<T>,
+  task: T,
+  script: Script,
+  limits: ForeignLimits,
+): Promise<Score> {
+  const episode = boundedEpisode(await environment.start(task, 0), limits);
   try {
     const conversation = [...episode.messages];
     for (let turn = 0; turn < maxTurns; turn++) {
       const { message, answers, done } = await act(episode, conversation, script({ conversation, tools: episode.tools }));
       conversation.push(message, ...answers);
-      if (done) return await asForeign("score() of the environment", () => episode.score(conversation));
+      if (done) return await episode.score(conversation);
     }
     return { reward: 0 };
   } finally {
@@ -55,6 +62,6 @@ async function act(episode: Episode, conversation: readonly Message[], written: 
     }
     return { message, answers, done: false };
   }
-  const reply = await asForeign("reply() of the environment", () => episode.reply(message));
+  const reply = await episode.reply(message);
   return { message, answers: reply.done ? [] : reply.messages, done: reply.done };
 }

@@ -1,34 +1,38 @@
 import { ConfigError, EnvError } from "../core/errors.ts";
-import { asForeign } from "../core/foreign.ts";
+import type { ForeignLimits } from "../core/foreign.ts";
+import { boundedEnvironment } from "./bounded.ts";
 import type { Environment } from "./environment.ts";
 
 /**
  * Works with an environment that is open, and closes it however the work ends.
+ * @param limits of each of its answers
+ * @param work is given the environment with these limits
  * @throws ConfigError of `open` as it is; EnvError if it cannot be opened; what the work throws; else EnvError if it cannot be closed
  */
-export async function whileOpen<T>(
-  environment: Pick<Environment, "name" | "open" | "close">,
-  work: () => Promise<T>,
+export async function whileOpen<T, E extends Pick<Environment, "name" | "open" | "close">>(
+  environment: E,
+  limits: ForeignLimits,
+  work: (environment: E) => Promise<T>,
 ): Promise<T> {
-  const { name } = environment;
-  await step(`open of "${name}"`, () => environment.open?.());
+  const limited = boundedEnvironment(environment, limits);
+  const step = async (name: "open" | "close") => {
+    try {
+      await limited[name]?.();
+    } catch (cause) {
+      limits.signal?.throwIfAborted();
+      // What a setting lacks is the user's to mend, and says how.
+      if (cause instanceof ConfigError) throw cause;
+      throw new EnvError(`${name} of "${environment.name}"`, cause, { hint: "The environment's own code threw this.", cause });
+    }
+  };
+  await step("open");
   let result: T;
   try {
-    result = await work();
+    result = await work(limited);
   } catch (error) {
-    await step(`close of "${name}"`, () => environment.close?.()).catch(() => {}); // the first failure is the one to report
+    await step("close").catch(() => {}); // the first failure is the one to report
     throw error;
   }
-  await step(`close of "${name}"`, () => environment.close?.());
+  await step("close");
   return result;
-}
-
-async function step(what: string, run: () => void | Promise<void>): Promise<void> {
-  try {
-    await asForeign(what, run);
-  } catch (cause) {
-    // What a setting lacks is the user's to mend, and says how.
-    if (cause instanceof ConfigError) throw cause;
-    throw new EnvError(what, cause, { hint: "The environment's own code threw this.", cause });
-  }
 }

@@ -1,3 +1,4 @@
+import { watchExit } from "./exit.ts";
 import { watchStray } from "./stray.ts";
 import { startWatchdog } from "./watchdog.ts";
 
@@ -17,7 +18,8 @@ export interface GuardOptions {
 
 /**
  * Does work that calls other people's code: tools, environments, rewards. A rejected promise that nobody awaits is a warning. An exception that nobody
- * can catch aborts the work's signal and is thrown. An endless loop ends the process. Each names the code.
+ * can catch aborts the work's signal and is thrown. An endless loop ends the process. One that ends the process by `process.exit` is reported,
+ * and the exit code is 1. Each names the code.
  * @throws what the work throws; ToolError or RunError for an exception outside of it
  */
 export async function guarded<T>(
@@ -26,11 +28,13 @@ export async function guarded<T>(
 ): Promise<T> {
   const stray = watchStray(subject, advice, warn);
   const endWatchdog = startWatchdog({ limitMs, advice, messages });
+  const endExit = watchExit({ advice, messages, signal });
   try {
     const result = await work(signal === undefined ? stray.signal : AbortSignal.any([signal, stray.signal]));
     stray.signal.throwIfAborted();
     return result;
   } finally {
+    endExit();
     endWatchdog();
     stray.release();
   }

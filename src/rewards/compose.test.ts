@@ -11,7 +11,7 @@ import { defineReward, type Reward, RewardError } from "./reward.ts";
 
 const configured = (rewards: unknown): RewardConfig[] => parseSettings(rewardsSchema, rewards, "rewards");
 const parts = (rewards: unknown, code: readonly Reward[] = []) =>
-  createRewards(configured(rewards), { code, limits: {}, folder: "not-used", env: {} });
+  createRewards(configured(rewards), { code, limits: {}, timeoutMs: 60_000, folder: "not-used", env: {} });
 const rewardsOf = async (...args: Parameters<typeof applyRewards>) =>
   (await applyRewards(...args)).groups.map(({ trajectories }) => trajectories.map(({ reward }) => reward));
 

@@ -11,7 +11,13 @@ const key = "sk-very-secret-0123456789";
 function planned(rewards: unknown, env: Record<string, string> = {}) {
   const user = { rewards } as UserConfig;
   const config = resolveConfig(user);
-  createRewards(config.rewards ?? [], { code: rewardsFromCode(user), limits: config.limits, folder: "not-used", env });
+  createRewards(config.rewards ?? [], {
+    code: rewardsFromCode(user),
+    limits: config.limits,
+    timeoutMs: 60_000,
+    folder: "not-used",
+    env,
+  });
   return config;
 }
 
@@ -83,8 +89,10 @@ test("rewards from code are recorded by kind, name and weight, and are found aga
   ]);
   const resumed = resolveConfig(JSON.parse(JSON.stringify(config)));
   expect(resumed).toEqual(config);
-  expect(createRewards(resumed.rewards ?? [], { code: [best, right], limits: {}, folder: "", env: {} })).toHaveLength(3);
-  expect(() => createRewards(resumed.rewards ?? [], { code: [right], limits: {}, folder: "", env: {} })).toThrow(
-    /rewards\.1 is "best"; expected "right"/,
-  );
+  expect(
+    createRewards(resumed.rewards ?? [], { code: [best, right], limits: {}, timeoutMs: 60_000, folder: "", env: {} }),
+  ).toHaveLength(3);
+  expect(() =>
+    createRewards(resumed.rewards ?? [], { code: [right], limits: {}, timeoutMs: 60_000, folder: "", env: {} }),
+  ).toThrow(/rewards\.1 is "best"; expected "right"/);
 });

@@ -1,6 +1,7 @@
 import { join } from "node:path";
+import { DeadlineError } from "../core/deadline.ts";
 import { ConfigError } from "../core/errors.ts";
-import { asForeign } from "../core/foreign.ts";
+import { callForeign } from "../core/foreign.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { Task } from "../environments/environment.ts";
 import { type RewardConfig, rewardName } from "./config.ts";
@@ -15,6 +16,8 @@ export interface RewardSurroundings {
   /** Rewards from code, found by their names. */
   readonly code: readonly Reward[];
   readonly limits: BudgetLimits;
+  /** For each answer of a reward from code, in milliseconds: `rollout.episodeTimeoutMs`. */
+  readonly timeoutMs: number;
   /** The run's: judges keep their answers below it, once they have some. */
   readonly folder: string;
   /** Where keys are: `process.env`. */
@@ -26,7 +29,7 @@ export interface RewardSurroundings {
  * @throws ConfigError for a reward from code that is not there, or a judge without its key, naming the variable
  */
 export function createRewards(configs: readonly RewardConfig[], surroundings: RewardSurroundings): RewardPart[] {
-  const { code, limits, folder, env } = surroundings;
+  const { code, limits, timeoutMs, folder, env } = surroundings;
   const ledgers = new Map(
     configs
       .filter(({ kind }) => kind === "judge")
@@ -47,7 +50,7 @@ export function createRewards(configs: readonly RewardConfig[], surroundings: Re
         return { ...part, ofFailures: "everything", ...eachTrajectory((trajectory) => toolCost(trajectory, config)) };
       case "verifiable":
       case "compare":
-        return { ...part, ofFailures: "nothing", ...fromCode(codeOf(config, index, code)) };
+        return { ...part, ofFailures: "nothing", ...fromCode(codeOf(config, index, code), timeoutMs) };
       case "judge": {
         const key = keyOf(config, index, env);
         const ledger = ledgers.get(config) ?? new Ledger(join(folder, "judge", `${part.name}.jsonl`));
@@ -63,34 +66,41 @@ function eachTrajectory(scoreOf: (trajectory: Trajectory) => number): Pick<Rewar
   return { score: (groups) => ({ values: groups.map(({ trajectories }) => trajectories.map(scoreOf)) }) };
 }
 
-/** One function at a time: it may keep state, or a machine busy. */
-function fromCode(reward: Reward): Pick<RewardPart, "score"> {
+/** One function at a time: it may keep state, or a machine busy. A group whose answer does not come in time is left out of the update. */
+function fromCode(reward: Reward, timeoutMs: number): Pick<RewardPart, "score"> {
   return {
-    score: async (groups, { signal, onScored }) => {
+    score: async (groups, { signal, onScored, warn }) => {
       const what = `reward "${reward.name}"`;
-      const values: number[][] = [];
+      const ask = <T>(work: (signal: AbortSignal) => T | Promise<T>) => callForeign(what, work, { timeoutMs, signal });
+      const values: (number[] | undefined)[] = [];
+      let late = 0;
       for (const group of groups) {
         const episodes = group.trajectories.map((trajectory) => finished(trajectory, group.task));
         try {
           if ("compare" in reward)
-            values.push([...(episodes.length === 0 ? [] : await asForeign(what, () => reward.compare(episodes, { signal })))]);
+            values.push([...(episodes.length === 0 ? [] : await ask((given) => reward.compare(episodes, { signal: given })))]);
           else {
             const given: number[] = [];
-            for (const episode of episodes) given.push(numberOf(await asForeign(what, () => reward.verify(episode, { signal }))));
+            for (const episode of episodes) given.push(numberOf(await ask((own) => reward.verify(episode, { signal: own }))));
             values.push(given);
           }
         } catch (error) {
           signal?.throwIfAborted();
-          throw new RewardError(reward.name, error instanceof Error ? error : String(error), {
-            expected: `numbers for the episodes of group ${group.id}`,
-            hint: "The function threw. Episodes that it cannot score should get a number that says so.",
-            cause: error,
-          });
+          if (error instanceof DeadlineError) {
+            warn(`${what}: group ${group.id} is left out of the update: ${error.message} (rollout.episodeTimeoutMs)`);
+            values.push(undefined);
+            late++;
+          } else
+            throw new RewardError(reward.name, error instanceof Error ? error : String(error), {
+              expected: `numbers for the episodes of group ${group.id}`,
+              hint: "The function threw. Episodes that it cannot score should get a number that says so.",
+              cause: error,
+            });
         }
         signal?.throwIfAborted();
         onScored(episodes.length);
       }
-      return { values };
+      return { values, ...(late === 0 ? {} : { metrics: { "reward/late": late } }) };
     },
   };
 }

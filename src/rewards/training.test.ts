@@ -41,6 +41,7 @@ async function work(folder: string, user: UserConfig, { resume = false, onEvent,
   const rewards = createRewards(config.rewards ?? [], {
     code: rewardsFromCode(user),
     limits: config.limits,
+    timeoutMs: 60_000,
     folder,
     env: { JUDGE_KEY: key },
   });

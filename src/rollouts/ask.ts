@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { DeadlineError, withinTime } from "../core/deadline.ts";
+import { DeadlineError } from "../core/deadline.ts";
 import { EpisodeStop } from "../core/episode-stop.ts";
 import { EnvError, reasonOf } from "../core/errors.ts";
-import { asForeign } from "../core/foreign.ts";
+import { callForeign } from "../core/foreign.ts";
 import type { Message } from "../core/messages.ts";
 import { seedOf } from "../core/random.ts";
 import { type BehaviourCount, toolFailureKinds } from "../core/trajectory.ts";
@@ -18,7 +18,7 @@ export async function ask<T>(
 ): Promise<T> {
   let answer: T;
   try {
-    answer = await withinTime((given) => asForeign(`${what}() of the environment`, () => call(given)), episodeTimeoutMs, signal);
+    answer = await callForeign(`${what}() of the environment`, call, { timeoutMs: episodeTimeoutMs, signal });
   } catch (error) {
     const reason = error instanceof DeadlineError ? "environment-timeout" : "environment-error";
     throw new EpisodeStop(reason, `${what}: ${reasonOf(error)}`);
@@ -156,7 +156,7 @@ export async function close(
   { episodeTimeoutMs }: Pick<RolloutOptions, "episodeTimeoutMs">,
 ): Promise<void> {
   try {
-    await withinTime(() => asForeign("close() of the environment", () => episode?.close?.()), episodeTimeoutMs);
+    await callForeign("close() of the environment", () => episode?.close?.(), { timeoutMs: episodeTimeoutMs });
   } catch {
     // The caller has its result.
   }

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { DeadlineError, withinTime } from "../core/deadline.ts";
+import { DeadlineError } from "../core/deadline.ts";
 import { reasonOf } from "../core/errors.ts";
-import { asForeign } from "../core/foreign.ts";
+import { callForeign } from "../core/foreign.ts";
 import { host, TimeLimitError } from "../core/host.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { ToolFailure } from "../core/trajectory.ts";
@@ -35,8 +35,9 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, signal?: 
   const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
   try {
     // A schema is code too: it may throw, or ask somebody.
-    const check = () => asForeign(`the schema of tool "${tool.name}"`, () => checkArguments(tool.parameters, call.arguments));
-    const args = await withinTime(check, timeoutMs, signal);
+    const limits = { timeoutMs, signal };
+    const check = () => checkArguments(tool.parameters, call.arguments);
+    const args = await callForeign(`the schema of tool "${tool.name}"`, check, limits);
     if (!args.success)
       return {
         valid: false,
@@ -44,7 +45,7 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, signal?: 
         content: `Error: wrong arguments for ${tool.name}. ${describeIssues(args.error)}`,
       };
     const execute = (toolSignal: AbortSignal) => tool.execute(args.data, { signal: toolSignal });
-    const result = await withinTime((given) => asForeign(`tool "${tool.name}"`, () => execute(given)), timeoutMs, signal);
+    const result = await callForeign(`tool "${tool.name}"`, execute, limits);
     return { valid: true, content: cut(asText(result), tool.maxOutput ?? defaultMaxOutput) };
   } catch (error) {
     if (signal?.aborted) throw error;

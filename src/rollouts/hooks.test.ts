@@ -207,12 +207,13 @@ test("an environment's own limit of open episodes holds over all rollouts", asyn
 
 test("an environment is opened before the work and closed after it, also where it fails", async () => {
   const log: string[] = [];
+  const limits = { timeoutMs: 1_000 };
   const environment = { name: "e", open: async () => void log.push("open"), close: async () => void log.push("close") };
-  expect(await whileOpen(environment, async () => log.push("work"))).toBe(2);
-  await expect(whileOpen(environment, () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
+  expect(await whileOpen(environment, limits, async () => log.push("work"))).toBe(2);
+  await expect(whileOpen(environment, limits, () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
   expect(log).toEqual(["open", "work", "close", "open", "close"]);
   const shut = { name: "shut", open: () => Promise.reject(new Error("port taken")) };
-  await expect(whileOpen(shut, async () => log.push("never"))).rejects.toThrow(/open of "shut" is port taken/);
+  await expect(whileOpen(shut, limits, async () => log.push("never"))).rejects.toThrow(/open of "shut" is port taken/);
   expect(log).toHaveLength(5);
 });
 
@@ -274,7 +275,7 @@ test("defineEnvironment has it all: async rewards and tasks, a user, rewards of 
   expect(await Promise.all(["easy", "hard", "train"].map((split) => environment.size(split)))).toEqual([2, 1, 0]);
   const task = await environment.task("easy", 1);
   const { sampler, chat } = writing([call("b"), "Hm", "Done"]);
-  const played = await whileOpen(environment, () => rollout(sampler, chat, environment, task, options));
+  const played = await whileOpen(environment, { timeoutMs: 1_000 }, (world) => rollout(sampler, chat, world, task, options));
   expect(played.messages.map(({ content }) => content)).toEqual(["two", "", "two!", "Hm", "and then?", "Done"]);
   expect(played).toMatchObject({ reward: 0.5 + 4 + 6 / 100, stopReason: "done" });
   expect(log).toEqual(["open", "closed", "close"]);

@@ -118,13 +118,13 @@ export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions =
 }
 
 async function trainOpened(
-  { config, environment, rewards, folder, modelFolder, resume, replayed }: RunPlan,
+  { config, environment: world, rewards, folder, modelFolder, resume, replayed }: RunPlan,
   { engine, chat, device }: Model,
   { onEvent, signal }: TrainOptions,
 ): Promise<Summary> {
   try {
     requireCapabilities(config, engine.info); // before there is a folder
-    return await whileOpen(environment, async () => {
+    return await whileOpen(world, { timeoutMs: config.rollout.episodeTimeoutMs, signal }, async (environment) => {
       await checkBranching(config, environment);
       const notice = await checkShownTools(chat, environment, config);
       if (resume) reopenRun(folder, config, recordedConfig(folder), (message) => warnOfRun(folder, message, onEvent));
@@ -169,10 +169,12 @@ export async function train(user: UserConfig = {}, options: CodeOptions = {}): P
   const { print = true, interruptible = print, onEvent } = options;
   const plan = await planRun(user, options);
   const screen = createScreen(print ? process.stdout : { write: () => true });
-  const interrupt = interruptible && options.signal === undefined ? listenForInterrupt(() => screen.clear()) : undefined;
   screen.line(openingLine(plan));
   screen.line(`Run: ${shownPath(plan.folder)}`);
   const display = showProgress(screen, episodesPerStep(plan.config));
+  const { isSaving } = display;
+  const listens = interruptible && options.signal === undefined;
+  const interrupt = listens ? listenForInterrupt(() => screen.clear(), { isSaving }) : undefined;
   try {
     const tell = (event: TrainingEvent) => {
       display.onEvent(event);
@@ -228,7 +230,9 @@ async function planned(config: TrainingConfig, user: UserConfig): Promise<Pick<R
 
 /** @throws ConfigError where a judge's key or a reward from code is missing */
 function rewardsOf(config: TrainingConfig, user: UserConfig, folder: string): RewardPart[] {
-  const surroundings = { code: rewardsFromCode(user), limits: config.limits, folder, env: process.env };
+  const code = rewardsFromCode(user);
+  const timeoutMs = config.rollout.episodeTimeoutMs;
+  const surroundings = { code, limits: config.limits, timeoutMs, folder, env: process.env };
   return createRewards(config.rewards ?? [], surroundings);
 }
 

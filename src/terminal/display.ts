@@ -19,6 +19,8 @@ import { wrap } from "./wrap.ts";
 export interface Display {
   onEvent(event: TrainingEvent): void;
   stop(): void;
+  /** True while an update or a checkpoint is made, which an interruption lets end. */
+  isSaving(): boolean;
   /** Steps that are kept, if the run was interrupted. */
   interruptedAt(): number | undefined;
 }
@@ -51,6 +53,7 @@ export function showProgress(screen: Screen, episodesPerStep: number): Display {
       clearInterval(timer);
       screen.clear();
     },
+    isSaving: () => interruptedAt === undefined && (progress.phase === "update" || progress.phase === "checkpoint"),
     interruptedAt: () => interruptedAt,
   };
 }

@@ -12,7 +12,7 @@ test("the first Ctrl-C asks for a clean end, its echo from npm is ignored, a sec
   const kill = vi.spyOn(process, "kill").mockImplementation(() => true);
   const exit = vi.spyOn(process, "exit").mockImplementation(() => undefined as never);
   const asked = vi.fn();
-  const interrupt = listenForInterrupt(asked, { npm_lifecycle_event: "start" });
+  const interrupt = listenForInterrupt(asked, { env: { npm_lifecycle_event: "start" } });
   process.emit("SIGINT", "SIGINT");
   process.emit("SIGINT", "SIGINT");
   expect(interrupt.signal.aborted).toBe(true);
@@ -38,7 +38,7 @@ test.each(["SIGTERM", "SIGHUP"] as const)("%s asks for a clean end too", (signal
 
 test("without npm there is no echo: after the first Ctrl-C the next one is the system's", async () => {
   const kill = vi.spyOn(process, "kill").mockImplementation(() => true);
-  const interrupt = listenForInterrupt(() => {}, {});
+  const interrupt = listenForInterrupt(() => {}, { env: {} });
   process.emit("SIGINT", "SIGINT");
   expect(kill).not.toHaveBeenCalled();
   await sleep(10);
@@ -74,7 +74,7 @@ test("a real process in native computations is ended by the second Ctrl-C, under
 test("two Ctrl-C under npm that came during one native computation are not taken for one with its echo", async () => {
   const kill = vi.spyOn(process, "kill").mockImplementation(() => true);
   vi.spyOn(process, "exit").mockImplementation(() => undefined as never);
-  const interrupt = listenForInterrupt(() => {}, { npm_command: "exec" });
+  const interrupt = listenForInterrupt(() => {}, { env: { npm_command: "exec" } });
   for (let i = 0; i < 3; i++) process.emit("SIGINT", "SIGINT");
   expect(kill).toHaveBeenCalledWith(process.pid, "SIGINT");
   await sleep(600);

@@ -1,9 +1,26 @@
-/** Aborted by Ctrl-C, SIGTERM, or SIGHUP (a terminal that was closed): the first asks for a clean end, the second ends the process at once. */
+/**
+ * Aborted by Ctrl-C, SIGTERM, or SIGHUP (a terminal that was closed): the first asks for a clean end, the second ends the process at once. Two
+ * seconds after the first the process is ended, whatever has not answered by then.
+ */
 export interface Interrupt {
   readonly signal: AbortSignal;
   /** Ctrl-C is Node's again. */
   release(): void;
 }
+
+export interface InterruptOptions {
+  /** True while work is finished and written that would be lost otherwise: the process is not ended then. */
+  readonly isSaving?: () => boolean;
+  /** Called before the process is ended. */
+  readonly onLeave?: () => void;
+  /** Shows whether npm, pnpm or yarn started the program: each sets the name of its script or command. Default `process.env`. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+/** The time that a clean end may take, in milliseconds. */
+const patienceMs = 2_000;
+/** While work is saved, it is asked this often whether it still is. */
+const savingMs = 100;
 
 /** By custom: 128 + the number of SIGINT. */
 export const interruptedExitCode = 130;
@@ -17,20 +34,29 @@ const signalsOfOne = 2;
 /** Node gives SIGHUP its default back where `nohup` ignores it, so a closed terminal would end the process without this. */
 const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** @param env shows whether npm, pnpm or yarn started the program: each sets the name of its script or command */
 export function listenForInterrupt(
   onFirst: () => void,
-  env: Readonly<Record<string, string | undefined>> = process.env,
+  { isSaving = () => false, onLeave = () => {}, env = process.env }: InterruptOptions = {},
 ): Interrupt {
   const controller = new AbortController();
   const hasEcho = (name: NodeJS.Signals) =>
     name !== "SIGINT" || env.npm_lifecycle_event !== undefined || env.npm_command !== undefined;
   let [first, count] = [0, 0];
+  let patience: NodeJS.Timeout | undefined;
+  const leave = () => {
+    if (isSaving()) patience = setTimeout(leave, savingMs);
+    else {
+      onLeave();
+      process.emit("exit", interruptedExitCode); // locks are released, and servers that were started here end
+      endAtOnce();
+    }
+  };
   const handle = (name: NodeJS.Signals) => {
     const now = performance.now();
     count++;
     if (!controller.signal.aborted) {
       first = now;
+      patience = setTimeout(leave, patienceMs).unref();
       controller.abort();
       onFirst();
       // The system ends the process at the next Ctrl-C by itself, also while a native computation keeps this thread. Signals that came
@@ -42,6 +68,7 @@ export function listenForInterrupt(
   return {
     signal: controller.signal,
     release: () => {
+      clearTimeout(patience);
       for (const name of signals) process.off(name, handle);
     },
   };

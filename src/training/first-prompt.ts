@@ -1,6 +1,5 @@
 import type { Chat } from "../chat/chat.ts";
-import { withinTime } from "../core/deadline.ts";
-import { asForeign } from "../core/foreign.ts";
+import { callForeign } from "../core/foreign.ts";
 import type { Message } from "../core/messages.ts";
 import { type Environment, splitWithTasks } from "../environments/environment.ts";
 import type { TextProtocol } from "../environments/protocol.ts";
@@ -21,16 +20,13 @@ export interface FirstPrompt {
 export async function requireFirstPrompt(environment: Environment, timeoutMs = 120_000): Promise<FirstPrompt | undefined> {
   const split = await splitWithTasks(environment);
   if (split === undefined) return undefined;
-  return withinTime(
-    () =>
-      asForeign(`start() of "${environment.name}"`, async () => {
-        const episode = await environment.start(await environment.task(split, 0), 0);
-        const { messages, tools, protocol } = episode;
-        await episode.close?.();
-        return { messages, tools, ...(protocol === undefined ? {} : { protocol }) };
-      }),
-    timeoutMs,
-  );
+  const look = async () => {
+    const episode = await environment.start(await environment.task(split, 0), 0);
+    const { messages, tools, protocol } = episode;
+    await episode.close?.();
+    return { messages, tools, ...(protocol === undefined ? {} : { protocol }) };
+  };
+  return callForeign(`start() of "${environment.name}"`, look, { timeoutMs });
 }
 
 /** The same, and undefined if the episode cannot be started: a rollout then reports it with its message. */

@@ -1,6 +1,5 @@
-import { withinTime } from "../core/deadline.ts";
 import { ConfigError, EnvError } from "../core/errors.ts";
-import { asForeign } from "../core/foreign.ts";
+import { callForeign } from "../core/foreign.ts";
 import { randomStream } from "../core/random.ts";
 import { didYouMean } from "../core/settings.ts";
 import { type Environment, type Split, splitsOf, type Task } from "../environments/environment.ts";
@@ -87,7 +86,7 @@ export async function checkSplit(environment: Environment, setting: string, spli
 /** @throws EnvError if there is no answer in time, or an error */
 async function sizeOf(environment: Environment, split: Split, timeoutMs = answerMs): Promise<number> {
   try {
-    return await withinTime(() => asForeign(`size() of "${environment.name}"`, () => environment.size(split)), timeoutMs);
+    return await callForeign(`size() of "${environment.name}"`, () => environment.size(split), { timeoutMs });
   } catch (cause) {
     throw new EnvError(`size of the ${split} split of "${environment.name}"`, cause, { expected: "a number of tasks", cause });
   }
@@ -100,8 +99,7 @@ async function tasksAt(environment: Environment, split: Split, indices: readonly
       const what = `task ${index} of the ${split} split of "${environment.name}"`;
       let given: Task | undefined;
       try {
-        const task = () => asForeign(`task() of "${environment.name}"`, () => environment.task(split, index));
-        given = await withinTime(task, timeoutMs);
+        given = await callForeign(`task() of "${environment.name}"`, () => environment.task(split, index), { timeoutMs });
       } catch (cause) {
         throw new EnvError(what, cause, { expected: "a task", cause });
       }

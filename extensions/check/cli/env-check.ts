@@ -28,7 +28,7 @@ export async function environmentCheckCommand(
 ): Promise<void> {
   const user = await loadConfigFile(flags.config);
   const config = resolveConfig(user, named(settingsOf(environmentCheckFlags, flags), name));
-  const environment = environmentOf(config, user);
+  const world = environmentOf(config, user);
   const options = {
     seed: config.seed,
     tasks: config.evaluation.tasks,
@@ -42,8 +42,8 @@ export async function environmentCheckCommand(
     advice: "Mend the code, then start again.",
     warn: (message: string) => screen.line(`warning: ${message}`),
   };
-  const report = await guarded(guards, () =>
-    whileOpen(environment, () =>
+  const report = await guarded(guards, (signal) =>
+    whileOpen(world, { timeoutMs: guards.limitMs, signal }, (environment) =>
       sampling
         ? withModel(config, screen, (model) => checkEnvironment(environment, { ...options, model }))
         : checkEnvironment(environment, options),

@@ -11,6 +11,7 @@ import { type HttpLimits, httpDefaults } from "../../../src/http/server.ts";
 import { engineModel } from "../../../src/inference/engine-model.ts";
 import { type RunningInference, serveInference } from "../../../src/inference/server.ts";
 import { modelFolder } from "../../../src/sdk/model.ts";
+import { listenForInterrupt } from "../../../src/terminal/interrupt.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import type { ServedModel } from "../../tinker/server/served-model.ts";
 import { type RunningServer, startTinkerServer } from "../../tinker/server/server.ts";
@@ -51,10 +52,14 @@ export const keyVariable = "RETROGRADE_SERVER_KEY";
 /** Serves until the process is interrupted. @returns the exit code */
 export async function serveCommand(flags: ServeFlags, screen: Screen): Promise<number> {
   const server = await start(flags, screen);
-  await new Promise<void>((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => resolve());
+  let stop = () => {};
+  const asked = new Promise<void>((resolve) => {
+    stop = resolve;
   });
+  const interrupt = listenForInterrupt(stop);
+  await asked;
   await server.close();
+  interrupt.release();
   return 0;
 }
 

@@ -56,8 +56,11 @@ export async function studyCommand(name: string, flags: StudyFlags, screen: Scre
   return 0;
 }
 
+/** A study calls no code but the package's own, so it always ends by itself, once its steps are kept. */
+const isSaving = () => true;
+
 async function oneRun(study: Study, key: RunKey, folder: string, { keep }: StudyFlags, screen: Screen): Promise<number> {
-  const interrupt = listenForInterrupt(() => {});
+  const interrupt = listenForInterrupt(() => {}, { isSaving });
   try {
     const outcome = await executeRun(study, key, folder, { keep, signal: interrupt.signal });
     screen.line(`${runId(key).padEnd(40)} ${outcomeWords(outcome)}`);
@@ -85,7 +88,8 @@ interface Work {
 
 /** Keeps `work.jobs` processes at work until nothing of the part is left. @returns false if it was interrupted */
 async function allRuns(study: Study, work: Work, screen: Screen): Promise<boolean> {
-  const interrupt = listenForInterrupt(() => screen.line("Stopping: finished steps are kept. The same command continues."));
+  const stopping = () => screen.line("Stopping: finished steps are kept. The same command continues.");
+  const interrupt = listenForInterrupt(stopping, { isSaving });
   const running = new Map<string, Promise<void>>();
   try {
     for (;;) {

@@ -1,6 +1,5 @@
 import type { ActionFormat } from "../../actions/action.ts";
 import { EnvError } from "../../core/errors.ts";
-import { asForeign } from "../../core/foreign.ts";
 import type { Message, ToolCall } from "../../core/messages.ts";
 import { type CallAnswer, type Environment, type Episode, splitWithTasks, type Task } from "../../environments/environment.ts";
 import type { TextProtocol } from "../../environments/protocol.ts";
@@ -13,8 +12,7 @@ export type Show = (message: Message) => void;
 export async function drawTask(environment: Environment, seed: number): Promise<Task> {
   const split = await splitWithTasks(environment, "test");
   if (split !== undefined) {
-    const size = await asForeign(`size() of "${environment.name}"`, () => environment.size(split));
-    return asForeign(`task() of "${environment.name}"`, () => environment.task(split, seed % size));
+    return environment.task(split, seed % (await environment.size(split)));
   }
   throw new EnvError(`${environment.name} tasks`, 0, { expected: "a split with tasks" });
 }

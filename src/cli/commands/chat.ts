@@ -1,5 +1,4 @@
 import { createInterface } from "node:readline";
-import { asForeign } from "../../core/foreign.ts";
 import type { Message } from "../../core/messages.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import type { Environment, Episode, Task } from "../../environments/environment.ts";
@@ -36,7 +35,11 @@ export async function chatCommand(
     advice: "Mend the code, then start again.",
     warn: (message: string) => screen.line(screen.paint.yellow(`warning: ${message}`)),
   };
-  return guarded(guards, (signal) => whileOpen(environment, () => chatIn(environment, config, screen, input, signal)));
+  return guarded(guards, (signal) =>
+    whileOpen(environment, { timeoutMs: config.rollout.episodeTimeoutMs, signal }, (opened) =>
+      chatIn(opened, config, screen, input, signal),
+    ),
+  );
 }
 
 async function chatIn(
@@ -153,7 +156,7 @@ async function look(environment: Environment, task: Task): Promise<{ opening: st
 }
 
 async function startOf(environment: Environment, task: Task): Promise<Episode> {
-  return asForeign(`start() of "${environment.name}"`, () => environment.start(task, 0));
+  return environment.start(task, 0);
 }
 
 async function questionOf(environment: Environment, task: Task): Promise<string | undefined> {

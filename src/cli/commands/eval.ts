@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { CompletionError } from "../../completions/errors.ts";
 import { ConfigError, RunError } from "../../core/errors.ts";
 import { sampledTokens, type Trajectory } from "../../core/trajectory.ts";
+import type { Environment } from "../../environments/environment.ts";
 import { whileOpen } from "../../environments/lifetime.ts";
 import type { Lock } from "../../files/lock.ts";
 import { guarded } from "../../guard/guarded.ts";
@@ -78,14 +79,14 @@ export async function measure(
   screen: Screen,
   judge?: PricedJudge,
 ): Promise<Measured | undefined> {
-  const environment = environmentOf(config, user);
-  if (judge !== undefined && environment.answer === undefined)
+  const world = environmentOf(config, user);
+  if (judge !== undefined && world.answer === undefined)
     throw new ConfigError("--judge-endpoint", judge.baseUrl, {
       expected: "an environment of questions with known answers, such as hotpotqa",
-      hint: `The environment "${environment.name}" scores its own episodes.`,
+      hint: `The environment "${world.name}" scores its own episodes.`,
     });
   const { split, tasks: wanted, k } = config.evaluation;
-  await checkSplit(environment, "evaluation.split", split);
+  await checkSplit(world, "evaluation.split", split);
   if (wanted === 0) throw new ConfigError("evaluation.tasks", 0, { expected: "at least one task to evaluate" });
   const player = await findPlayer(config, process.env, (fetch) => showDownload(config.model, screen, fetch));
   const interrupt = listenForInterrupt(() => screen.clear());
@@ -100,9 +101,11 @@ export async function measure(
       warn: (message: string) => screen.line(screen.paint.yellow(`warning: ${message}`)),
       signal: interrupt.signal,
     };
-    const inWorld = (work: (signal: AbortSignal) => Promise<Measured | undefined>) =>
-      guarded(guards, (signal) => whileOpen(environment, () => work(signal)));
-    return await inWorld(async (signal) => {
+    const inWorld = (work: (environment: Environment, signal: AbortSignal) => Promise<Measured | undefined>) =>
+      guarded(guards, (signal) =>
+        whileOpen(world, { timeoutMs: guards.limitMs, signal }, (environment) => work(environment, signal)),
+      );
+    return await inWorld(async (environment, signal) => {
       const tasks = await evaluationTasks(environment, split, wanted);
       const asked = askedOf(config, player.identity, tasks);
       const folder = resolve(folderOf(config, asked.model, resume));

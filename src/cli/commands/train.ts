@@ -55,10 +55,6 @@ export async function runTraining(user: UserConfig, settings: UserConfig, flags:
   );
   for (const line of [...wrap(openingLine(plan), screen.width), `Run: ${shownPath(plan.folder)}`]) screen.line(line);
 
-  const interrupt = listenForInterrupt(() => {
-    screen.clear();
-    screen.line("Stopping: what is done will be kept. Ctrl-C again ends at once.");
-  });
   const display = showProgress(screen, episodesPerStep(plan.config));
   const endDashboard =
     flags.dashboard === false
@@ -67,18 +63,18 @@ export async function runTraining(user: UserConfig, settings: UserConfig, flags:
           screen.line(`Dashboard: ${url}`);
           if (flags.open) openBrowser(url);
         });
+  const stopping = () => {
+    screen.clear();
+    screen.line("Stopping: what is done will be kept. Ctrl-C again ends at once.");
+  };
+  // Everything is kept then; a pass of a large model that still runs would only be thrown away.
+  const interrupt = listenForInterrupt(stopping, { isSaving: display.isSaving, onLeave: endDashboard });
   try {
     const onEvent = (event: TrainingEvent) => {
       display.onEvent(event);
       if (event.type !== "interrupted") return;
       display.stop();
       for (const line of interruptedLines(plan.folder, event.step, flags)) screen.line(line);
-      // Everything is kept; a pass of a large model that still runs would only be thrown away.
-      const leave = () => {
-        endDashboard();
-        process.exit(interruptedExitCode);
-      };
-      setTimeout(leave, patienceMs).unref();
     };
     const summary = await runPlan(plan, { onEvent, signal: interrupt.signal });
     display.stop();
@@ -94,9 +90,6 @@ export async function runTraining(user: UserConfig, settings: UserConfig, flags:
     interrupt.release();
   }
 }
-
-/** How long a pass may take to end after an interruption. */
-const patienceMs = 2_000;
 
 function interruptedLines(folder: string, steps: number, flags: SettingValues): string[] {
   return [

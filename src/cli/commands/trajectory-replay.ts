@@ -28,9 +28,9 @@ export async function replayCommand(
       expected: "a run that keeps its tokenizer",
       hint: "Version 0.1 kept none before a run had finished.",
     });
-  const environment = environmentOf(config, await loadConfigFile(file));
+  const world = environmentOf(config, await loadConfigFile(file));
   const { chat, tokenizer: words } = openChat(tokenizer, config.chat);
-  const { trajectory, difference } = await whileOpen(environment, () =>
+  const { trajectory, difference } = await whileOpen(world, { timeoutMs: config.rollout.episodeTimeoutMs }, (environment) =>
     replayEpisode(recorded, originOf(place), { config, chat, environment, steps: readMetrics(folder) }),
   );
   for (const line of episodeLines(trajectory, screen.paint, screen.width)) screen.line(line);

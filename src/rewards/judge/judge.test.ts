@@ -24,7 +24,7 @@ interface Setup {
 
 function judge({ baseUrl, folder = newFolder(), limits = {}, settings = {} }: Setup) {
   const config = { kind: "judge", model: "wise", baseUrl, retries: 0, apiKeyEnv: "JUDGE_KEY", ...settings };
-  const surroundings = { code: [], limits, folder, env: { JUDGE_KEY: key } };
+  const surroundings = { code: [], limits, timeoutMs: 60_000, folder, env: { JUDGE_KEY: key } };
   return createRewards(parseSettings(rewardsSchema, [config]), surroundings);
 }
 

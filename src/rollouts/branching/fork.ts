@@ -1,4 +1,5 @@
 import type { Chat } from "../../chat/chat.ts";
+import { withinTime } from "../../core/deadline.ts";
 import { EpisodeStop } from "../../core/episode-stop.ts";
 import { reasonOf } from "../../core/errors.ts";
 import { asForeign } from "../../core/foreign.ts";
@@ -29,12 +30,16 @@ export function forkingOf<T extends Task>(environment: Environment<T>, { episode
 export type Copy = { readonly episode: Episode } | { readonly error: string };
 
 /** Copies at once where the episode can: nothing waits then. */
-export function copyOf(episode: Episode): Copy | Promise<Copy> {
+export function copyOf(
+  episode: Episode,
+  { episodeTimeoutMs, signal }: Pick<RolloutOptions, "episodeTimeoutMs" | "signal">,
+): Copy | Promise<Copy> {
   const failed = (error: unknown): Copy => ({ error: reasonOf(error) });
   try {
     const copy = asForeign("clone() of the environment", () => episode.clone?.());
     if (copy === undefined) return { error: "there is none" };
-    return copy instanceof Promise ? copy.then((made): Copy => ({ episode: made }), failed) : { episode: copy };
+    if (!(copy instanceof Promise)) return { episode: copy };
+    return withinTime(() => copy, episodeTimeoutMs, signal).then((made): Copy => ({ episode: made }), failed);
   } catch (error) {
     return failed(error);
   }

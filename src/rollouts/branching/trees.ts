@@ -194,7 +194,7 @@ class Tree<T extends Task> {
     const forking = branch && !this.#ledger.full ? forkingOf(environment, live) : undefined;
     if (forking === undefined || "refused" in forking) return passed(decision);
     if (forking.by === "replay") return passed(decision, { by: "replay", snapshot: undefined });
-    const snapshot = copyOf(live.episode);
+    const snapshot = copyOf(live.episode, options);
     if (!(snapshot instanceof Promise)) return passed(decision, { by: "clone", snapshot });
     return snapshot.then((copy) => passed(decision, { by: "clone", snapshot: copy }));
   }
@@ -204,7 +204,7 @@ class Tree<T extends Task> {
     for (const { request, forks } of this.#ledger.grant()) {
       const { path, state, snapshot } = request;
       request.decision.forks = forks.length;
-      const states = snapshot === undefined ? [] : copiesFor(snapshot, forks.length);
+      const states = snapshot === undefined ? [] : copiesFor(snapshot, forks.length, options);
       for (const [i, index] of forks.entries()) {
         const open = async (own: RolloutOptions) => {
           if (snapshot === undefined) return replay(environment, this.#task, chat, state, own);
@@ -223,6 +223,6 @@ class Tree<T extends Task> {
 }
 
 /** One state for each fork: the snapshot itself is for the first. It is not used before the others' copies of it are made. */
-function copiesFor(snapshot: Copy, forks: number): (Copy | Promise<Copy>)[] {
-  return Array.from({ length: forks }, (_, i) => (i === 0 || "error" in snapshot ? snapshot : copyOf(snapshot.episode)));
+function copiesFor(snapshot: Copy, forks: number, limits: Parameters<typeof copyOf>[1]): (Copy | Promise<Copy>)[] {
+  return Array.from({ length: forks }, (_, i) => (i === 0 || "error" in snapshot ? snapshot : copyOf(snapshot.episode, limits)));
 }

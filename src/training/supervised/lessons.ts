@@ -1,7 +1,6 @@
 import type { AlgorithmConfig } from "../../algorithms/settings/config.ts";
 import type { Chat } from "../../chat/chat.ts";
 import { ConfigError, EnvError } from "../../core/errors.ts";
-import { asForeign } from "../../core/foreign.ts";
 import { randomStream } from "../../core/random.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import type { Environment } from "../../environments/environment.ts";
@@ -90,10 +89,7 @@ async function demonstrated(args: LessonArguments, position: number, seed: numbe
   const episodeSeed = randomStream(seed, "demonstration", position).integer(2 ** 31 - 1);
   try {
     const { tools, protocol } = await started(environment, task, episodeSeed);
-    const messages =
-      (await asForeign(`demonstrate() of "${environment.name}"`, () => environment.demonstrate?.(task, episodeSeed))) ??
-      environment.expert?.play(task).messages ??
-      [];
+    const messages = (await environment.demonstrate?.(task, episodeSeed)) ?? environment.expert?.play(task).messages ?? [];
     return encoded(args, `the demonstration of task ${task.id}`, messages, tools, protocol);
   } catch (cause) {
     if (cause instanceof ConfigError) throw cause;
@@ -102,7 +98,7 @@ async function demonstrated(args: LessonArguments, position: number, seed: numbe
 }
 
 async function started(environment: Environment, task: Awaited<ReturnType<Environment["task"]>>, seed: number) {
-  const episode = await asForeign(`start() of "${environment.name}"`, () => environment.start(task, seed));
+  const episode = await environment.start(task, seed);
   const { tools, protocol } = episode;
   await episode.close?.();
   return { tools, protocol };

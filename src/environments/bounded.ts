@@ -1,0 +1,42 @@
+import { callForeign, type ForeignLimits } from "../core/foreign.ts";
+import type { Environment, Episode } from "./environment.ts";
+
+/** For the start and the end of an environment, which may download its data or end a server. */
+const openMs = 600_000;
+const closeMs = 30_000;
+
+/**
+ * The same environment, each of whose answers is awaited no longer than the limits say. Episodes that rollouts play have their own limits
+ * (`ask`); those of other callers are bounded by `boundedEpisode`.
+ */
+export function boundedEnvironment<E extends Pick<Environment, "name" | "open" | "close">>(
+  environment: E,
+  { timeoutMs, signal }: ForeignLimits,
+): E {
+  const within = { timeoutMs, signal };
+  return bounded(environment, `"${environment.name}"`, {
+    ...{ size: within, task: within, start: within, demonstrate: within },
+    open: { timeoutMs: Math.max(timeoutMs, openMs), signal },
+    close: { timeoutMs: Math.max(timeoutMs, closeMs) },
+  });
+}
+
+/** The same episode, each of whose answers is awaited no longer than the limits say. */
+export function boundedEpisode(episode: Episode, limits: ForeignLimits): Episode {
+  return bounded(episode, "the environment", {
+    ...{ call: limits, afterTools: limits, reply: limits, score: limits },
+    close: { timeoutMs: limits.timeoutMs },
+  });
+}
+
+/** The same object, whose methods that are named here are called as foreign code. */
+function bounded<T extends object>(object: T, what: string, limits: Readonly<Record<string, ForeignLimits>>): T {
+  return new Proxy(object, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function" || typeof name !== "string" || !Object.hasOwn(limits, name)) return value;
+      return (...args: unknown[]) =>
+        callForeign(`${name}() of ${what}`, () => Reflect.apply(value, target, args) as unknown, limits[name]);
+    },
+  });
+}

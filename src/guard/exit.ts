@@ -1,0 +1,38 @@
+import { appendFileSync, writeSync } from "node:fs";
+import { foreignName } from "../core/foreign.ts";
+import { schemaVersion } from "../runs/schema.ts";
+
+export interface ExitOptions {
+  /** The end of the message: the user's next step. */
+  readonly advice: string;
+  /** A run's file of messages, which then records the reason. */
+  readonly messages?: string;
+  /** Once it is aborted, an end is what the user asked for. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Reports an end of the process before the work has ended, as by `process.exit` in a tool. The exit code is then 1.
+ * @returns ends the watch
+ */
+export function watchExit({ advice, messages, signal }: ExitOptions): () => void {
+  const onExit = (code: number) => {
+    if (signal?.aborted) return;
+    const who = foreignName();
+    const how =
+      who === undefined
+        ? `The process ended (exit code ${code}) before the work was done: by process.exit(), or because nothing was left to wait for.`
+        : `${who} ended the process by process.exit(${code}).`;
+    const message = `${how} ${advice}`;
+    try {
+      writeSync(2, `\nerror: ${message}\n`);
+      const at = new Date().toISOString();
+      if (messages !== undefined)
+        appendFileSync(messages, `${JSON.stringify({ schema: schemaVersion, level: "warning", step: 0, message, at })}\n`);
+    } finally {
+      process.exitCode = 1;
+    }
+  };
+  process.on("exit", onExit);
+  return () => process.off("exit", onExit);
+}

@@ -1,0 +1,92 @@
+/** A run in which somebody never answers: `hang-process.ts agent|tool|reward|judge|mcp|remote|exit MODEL FOLDER LIMIT`. It says "hanging" when it waits. */
+import { join } from "node:path";
+import { train } from "../entries/index.ts";
+import { serveEnvironment } from "../extensions/remote/server/serve-environment.ts";
+import { messageOf } from "../src/actions/action.ts";
+import { type AgentModel, agentEnvironment } from "../src/environments/agent.ts";
+import type { Environment, Task } from "../src/environments/environment.ts";
+import { oneMessage } from "../src/environments/protocol.ts";
+import { defineReward } from "../src/rewards/reward.ts";
+import { connectMcp, type Mcp } from "../src/tools/mcp/mcp.ts";
+import type { Tool } from "../src/tools/tool.ts";
+import type { UserConfig } from "../src/training/config.ts";
+import { lettersEnvironment } from "./letters.ts";
+
+const [kind, model, out, limit] = process.argv.slice(2);
+const timeoutMs = Number(limit);
+const hang = (): Promise<never> => {
+  process.stdout.write("hanging\n");
+  setInterval(() => {}, 1_000); // as a socket that stays open
+  return new Promise(() => {});
+};
+const letters = lettersEnvironment() as unknown as Environment<Task>;
+
+/** Whatever the model writes is a call of the tool. */
+function calling(tool: string, tools: () => Promise<readonly Tool[]>, more: Partial<Environment> = {}): Environment {
+  const read = () => messageOf("", [{ name: tool, arguments: {} }]);
+  const protocol = { actions: { read }, continuation: oneMessage(() => "u") };
+  return {
+    ...letters,
+    ...more,
+    start: async (task, seed) => ({ ...(await letters.start(task, seed)), tools: await tools(), protocol }),
+  };
+}
+
+const stuck: Tool = {
+  name: "stuck",
+  description: "Never answers.",
+  parameters: { type: "object", properties: {} },
+  timeoutMs,
+  execute: kind === "exit" ? () => process.exit(0) : hang,
+};
+let mcp: Mcp | undefined;
+
+const setups: Record<string, () => Promise<UserConfig> | UserConfig> = {
+  agent: () => {
+    let runs = 0;
+    const run = async (_: unknown, { converse }: AgentModel) => {
+      if (runs++ > 0) return hang();
+      await converse({ messages: [{ role: "user", content: "a" }] });
+      return 1;
+    };
+    return { environment: agentEnvironment({ name: "agent", tasks: { train: [{ prompt: "a" }] }, run }) };
+  },
+  tool: () => ({ environment: calling("stuck", async () => [stuck]) }),
+  exit: () => ({ environment: calling("stuck", async () => [stuck]) }),
+  mcp: () => {
+    const open = async () => {
+      const args = [join(import.meta.dirname, "fixtures/mcp/server.mjs")];
+      mcp = await connectMcp({ command: process.execPath, args }, { name: "mcp", timeoutMs });
+      process.stdout.write("hanging\n");
+    };
+    const close = async () => mcp?.close();
+    return { environment: calling("hang", async () => mcp?.tools ?? [], { open, close }) };
+  },
+  reward: () => ({ environment: letters, rewards: [defineReward({ name: "stuck", verify: hang })] }),
+  judge: async () => {
+    const { createServer } = await import("node:http");
+    const server = createServer(hang).listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    const { port } = server.address() as { readonly port: number };
+    const baseUrl = `http://127.0.0.1:${port}/v1`;
+    const judge = { kind: "judge", model: "wise", baseUrl, apiKeyEnv: null, retries: 0, timeoutMs } as const;
+    return { environment: letters, rewards: [judge] };
+  },
+  remote: async () => {
+    const served = { environment: { ...lettersEnvironment(8), start: hang } as unknown as Environment, as: "openenv" } as const;
+    const { baseUrl } = await serveEnvironment({ ...served, port: 0, episodeTimeoutMs: 100_000 });
+    return { environment: { name: `openenv:${baseUrl.replace("http", "ws")}`, settings: { timeoutMs } } };
+  },
+};
+
+try {
+  const { summary } = await train({
+    ...(await setups[kind]()),
+    ...{ model, out, steps: 1, threads: 1, algorithm: "grpo", evaluation: { tasks: 0 }, checkpoint: { every: 100 } },
+    rollout: { tasksPerStep: 1, groupSize: 2, maxTokens: 4, maxTurns: 2, episodeTimeoutMs: timeoutMs },
+  });
+  console.log(`finished after ${summary.steps} step`);
+} catch (error) {
+  console.log(error instanceof Error ? `${error.name}: ${error.message}` : "no error");
+}
+process.exit(3);

@@ -1,0 +1,105 @@
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { readMessages } from "../src/runs/live.ts";
+import { readTrajectories } from "../src/runs/read.ts";
+import { writeTinyModel } from "./tiny-model.ts";
+
+const root = mkdtempSync(join(tmpdir(), "retrograde-hang-"));
+const model = join(root, "model");
+beforeAll(() => writeTinyModel(model));
+
+interface Ended {
+  readonly output: string;
+  readonly code: number | string | null;
+  readonly folder: string;
+  /** From the interruption to the end, in milliseconds. */
+  readonly after: number;
+}
+
+/** @param interrupt sent as soon as somebody hangs */
+async function run(kind: string, limitMs: number, interrupt?: NodeJS.Signals): Promise<Ended> {
+  const folder = join(root, `${kind}-${limitMs}-${interrupt}`);
+  const program = join(import.meta.dirname, "hang-process.ts");
+  const { npm_lifecycle_event: _, npm_command: __, ...env } = process.env;
+  const args = ["--import", import.meta.resolve("jiti/register"), program, kind, model, folder, `${limitMs}`];
+  const child = spawn(process.execPath, args, { env });
+  let output = "";
+  let [sent, asked] = [false, 0];
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (data: Buffer) => {
+      output += data.toString();
+      if (interrupt === undefined || sent || !output.includes("hanging")) return;
+      sent = true;
+      setTimeout(() => {
+        asked = performance.now();
+        child.kill(interrupt);
+      }, 300);
+    });
+  const code = await new Promise<number | string | null>((resolve) =>
+    child.on("close", (status, signal) => resolve(status ?? signal)),
+  );
+  return { output, code, folder, after: performance.now() - asked };
+}
+
+const patience = { timeout: 120_000 };
+
+test("a hung agent is ended by its limit, and its episode is a counted fault beside those of others", patience, async () => {
+  const { output, folder } = await run("agent", 1_500);
+  expect(output).toContain("finished after 1 step");
+  const trajectories = readTrajectories(folder, 1);
+  const late = trajectories.filter(({ stopReason }) => stopReason === "environment-timeout");
+  expect([trajectories.length, late.length]).toEqual([2, 1]);
+  expect(late[0]).toMatchObject({ reward: 0, error: expect.stringMatching(/play: no answer within 1500 ms/) });
+});
+
+test.each(["tool", "mcp"])("a hung %s is ended by its limit, and the call is a counted failure", patience, async (kind) => {
+  const { output, folder } = await run(kind, 1_500);
+  expect(output).toContain("finished after 1 step");
+  const failures = readTrajectories(folder, 1).flatMap(({ turns }) => turns.flatMap(({ toolFailures = [] }) => toolFailures));
+  expect(failures.length).toBeGreaterThan(0);
+  for (const failure of failures) expect(failure.kind).toMatch(kind === "tool" ? "timeout" : /timeout|error/);
+});
+
+test("a hung remote environment is ended by its limit, with an error that names it", patience, async () => {
+  const { output } = await run("remote", 1_500);
+  expect(output.replace(/\s+/g, " ")).toMatch(/EnvError: .*in all 2 episodes of step 1 .*1500 ms/);
+});
+
+test("a hung reward is ended by its limit, and its groups are left out with a warning", patience, async () => {
+  const { output } = await run("reward", 1_500);
+  expect(output.replace(/\s+/g, " ")).toMatch(
+    /reward "stuck": group step-1\/0 is left out of the update: no answer within 1500 ms/,
+  );
+  expect(output).toMatch(/RewardError: .*given to no group of this step/);
+});
+
+test("a hung judge is ended by its limit, with an error that names it", patience, async () => {
+  const { output } = await run("judge", 1_500);
+  expect(output).toMatch(/RewardError: .*not given to group step-1\/0.*nothing within 1500 ms/);
+});
+
+test.each(["agent", "tool", "mcp", "reward", "judge", "remote"])(
+  "one Ctrl-C ends a run with a hung %s within three seconds",
+  patience,
+  async (kind) => {
+    const { code, after } = await run(kind, 60_000, "SIGINT");
+    expect(after).toBeLessThan(3_000);
+    expect([3, 130, "SIGINT"]).toContain(code);
+  },
+);
+
+test("so does one SIGTERM", patience, async () => {
+  const { after } = await run("agent", 60_000, "SIGTERM");
+  expect(after).toBeLessThan(3_000);
+});
+
+test("process.exit in a tool is reported with its name, and the exit code is 1", patience, async () => {
+  const { output, code, folder } = await run("exit", 1_500);
+  expect(output).toMatch(/error: tool "stuck" ended the process by process\.exit\(0\)\..*--resume/);
+  expect(code).toBe(1);
+  expect(existsSync(folder)).toBe(true);
+  expect(readMessages(folder).at(-1)?.message).toContain("process.exit(0)");
+});
