@@ -177,7 +177,7 @@ export async function measure(
     });
   } finally {
     screen.clear();
-    interrupt.release();
+    if (!interrupt.signal.aborted) interrupt.release(); // else its patience also ends what is left open
     lock?.release();
   }
 }

@@ -87,7 +87,7 @@ export async function runTraining(user: UserConfig, settings: UserConfig, flags:
     return interruptedExitCode;
   } finally {
     endDashboard();
-    interrupt.release();
+    if (!interrupt.signal.aborted) interrupt.release(); // else its patience also ends what is left open
   }
 }
 
