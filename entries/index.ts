@@ -49,6 +49,17 @@ export { type EndpointActorSettings, endpointActor } from "../src/rollouts/actor
 export type { Summary } from "../src/runs/records.ts";
 export { type QueryResult, queryRuns } from "../src/runs/sql.ts";
 export {
+  type Comparison,
+  type Comparisons,
+  compare,
+  type Evaluated,
+  type EvaluateOptions,
+  type EvaluationEvent,
+  evaluate,
+  type PricedJudge,
+} from "../src/sdk/evaluate.ts";
+export { type LoadedRun, loadRun } from "../src/sdk/load-run.ts";
+export {
   type CodeOptions,
   type PlanOptions,
   type SftConfig,

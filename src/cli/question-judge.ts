@@ -1,5 +1,5 @@
 import { ConfigError } from "../core/errors.ts";
-import type { JudgeSettings } from "../rewards/judge/answers.ts";
+import type { PricedJudge } from "../sdk/evaluate.ts";
 import type { Prices } from "../training/evaluation/cost.ts";
 
 export interface JudgeFlags {
@@ -11,11 +11,6 @@ export interface JudgeFlags {
   readonly judgeConcurrency?: string;
   /** "input,output" or "input,output,currency", for a million tokens. */
   readonly judgePrices?: string;
-}
-
-/** A judge, and what its tokens cost where that is known. */
-export interface PricedJudge extends JudgeSettings {
-  readonly prices?: Prices;
 }
 
 const flagNames = {

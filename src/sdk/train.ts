@@ -147,7 +147,7 @@ function warnOfRun(folder: string, message: string, onEvent: OnEvent = () => {})
 }
 
 export interface CodeOptions extends PlanOptions, TrainOptions {
-  /** Whether progress is printed, as `retrograde train` does. Default true. */
+  /** Whether progress is printed, as `retrograde train` does. Default false. */
   readonly print?: boolean;
   /** Whether Ctrl-C and SIGTERM end the run cleanly, if no `signal` does. Default: as `print`. */
   readonly interruptible?: boolean;
@@ -160,13 +160,13 @@ export interface TrainedRun {
 }
 
 /**
- * A run from a configuration, all in one. It prints its progress; Ctrl-C keeps the finished steps, and `resume: true` continues.
+ * Trains from a configuration, all in one. With `print` it prints its progress, and Ctrl-C keeps the finished steps; `resume: true` continues.
  * @example
  * const { folder, summary } = await train({ algorithm: "grpo", steps: 5 });
  * @throws ConfigError, ModelError, RunError, EngineError, EnvError; RunError when interrupted
  */
 export async function train(user: UserConfig = {}, options: CodeOptions = {}): Promise<TrainedRun> {
-  const { print = true, interruptible = print, onEvent } = options;
+  const { print = false, interruptible = print, onEvent } = options;
   const plan = await planRun(user, options);
   const screen = createScreen(print ? process.stdout : { write: () => true });
   screen.line(openingLine(plan));

@@ -2,23 +2,15 @@ import { existsSync } from "node:fs";
 import { ConfigError } from "../../core/errors.ts";
 import { layout } from "../../runs/layout.ts";
 import { readRun } from "../../runs/read.ts";
+import { compare } from "../../sdk/evaluate.ts";
 import { resolvePlayed } from "../../sdk/run-environment.ts";
 import { count, detectable, plural, points, pText } from "../../terminal/format.ts";
 import { interruptedExitCode } from "../../terminal/interrupt.ts";
 import { rewardText } from "../../terminal/progress.ts";
 import type { Screen } from "../../terminal/screen.ts";
 import type { UserConfig } from "../../training/config.ts";
-import { compareOutcomes, type OutcomeComparison, outcomesOf } from "../../training/evaluation/compare.ts";
-import { requireComparable } from "../../training/evaluation/differing.ts";
-import {
-  type Asked,
-  decodingsOf,
-  type EvaluationReport,
-  episodesOf,
-  isEvaluation,
-  readAsked,
-  readReport,
-} from "../../training/evaluation/folder.ts";
+import type { OutcomeComparison } from "../../training/evaluation/compare.ts";
+import { type Asked, type EvaluationReport, isEvaluation, readAsked, readReport } from "../../training/evaluation/folder.ts";
 import { measureOf } from "../../training/evaluation/run-evaluations.ts";
 import { evaluationLines } from "../evaluation-lines.ts";
 import { evaluationFlags, settingsOf } from "../settings.ts";
@@ -61,13 +53,7 @@ export async function compareCommand(
     sides.push(side);
   }
   const [a, b] = sides;
-  const differs = requireComparable(a.asked, b.asked);
-  const compared = decodingsOf(a.folder)
-    .filter((decoding) => decodingsOf(b.folder).includes(decoding))
-    .map((decoding) => {
-      const [left, right] = sides.map(({ folder }) => outcomesOf(episodesOf(folder, decoding)));
-      return { decoding, ...compareOutcomes(left, right, a.asked.seed, [names[0], names[1]]) };
-    });
+  const { differs, comparisons: compared } = compare(a.folder, b.folder);
   const measured = measureOf(sides.flatMap(({ report }) => report.evaluations));
   if (flags.json === true) {
     const difference = Object.fromEntries(compared.map(({ decoding, success, reward }) => [decoding, { success, reward }]));

@@ -1,16 +1,6 @@
-import { rmSync } from "node:fs";
-import { resolve } from "node:path";
 import { CompletionError } from "../../completions/errors.ts";
-import { ConfigError, RunError } from "../../core/errors.ts";
-import { sampledTokens, type Trajectory } from "../../core/trajectory.ts";
-import type { Environment } from "../../environments/environment.ts";
-import { whileOpen } from "../../environments/lifetime.ts";
-import type { Lock } from "../../files/lock.ts";
-import { guarded } from "../../guard/guarded.ts";
-import { lockRun } from "../../runs/run-lock.ts";
-import { newRunFolder } from "../../runs/write.ts";
-import { findPlayer } from "../../sdk/player.ts";
-import { environmentOf, resolvePlayed } from "../../sdk/run-environment.ts";
+import { type Evaluated, type EvaluationEvent, evaluateConfig, type PricedJudge } from "../../sdk/evaluate.ts";
+import { resolvePlayed } from "../../sdk/run-environment.ts";
 import { plural } from "../../terminal/format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../../terminal/interrupt.ts";
 import { commandPrefix, quoted, shownPath } from "../../terminal/invocation.ts";
@@ -18,24 +8,11 @@ import { advance, nothingYet, statusLine } from "../../terminal/progress.ts";
 import type { Screen } from "../../terminal/screen.ts";
 import type { TrainingConfig, UserConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
-import { decodingPlans, evaluate } from "../../training/evaluation/evaluate.ts";
-import {
-  askedOf,
-  type EvaluationReport,
-  evaluationsFolder,
-  finishEvaluation,
-  keepEpisode,
-  openEvaluation,
-  playedIn,
-  unfinishedEvaluation,
-} from "../../training/evaluation/folder.ts";
-import { judgeEvaluation } from "../../training/evaluation/judging.ts";
 import { succeeded } from "../../training/rollout-metrics.ts";
-import { checkSplit, evaluationTasks } from "../../training/tasks.ts";
 import { episodeLines } from "../conversation.ts";
 import { showDownload } from "../download.ts";
 import { costLines, evaluationLines, reportPage, tableLines, unbegunNotes } from "../evaluation-lines.ts";
-import { type JudgeFlags, judgeOf, type PricedJudge } from "../question-judge.ts";
+import { type JudgeFlags, judgeOf } from "../question-judge.ts";
 import { evaluationFlags, type SettingValues, settingsOf } from "../settings.ts";
 
 export interface EvalFlags extends SettingValues, JudgeFlags {
@@ -62,14 +39,8 @@ export async function evalCommand(flags: EvalFlags, output: Screen, notes: Scree
   return 0;
 }
 
-export interface Measured {
-  readonly folder: string;
-  readonly report: EvaluationReport;
-  readonly trajectories: readonly Trajectory[];
-}
-
 /**
- * Evaluates a model into a folder, greedily and sampled; every episode is written as it ends.
+ * Evaluates a model into a folder and shows its progress.
  * @returns undefined if it was interrupted
  */
 export async function measure(
@@ -78,108 +49,58 @@ export async function measure(
   resume: boolean,
   screen: Screen,
   judge?: PricedJudge,
-): Promise<Measured | undefined> {
-  const world = environmentOf(config, user);
-  if (judge !== undefined && world.answer === undefined)
-    throw new ConfigError("--judge-endpoint", judge.baseUrl, {
-      expected: "an environment of questions with known answers, such as hotpotqa",
-      hint: `The environment "${world.name}" scores its own episodes.`,
-    });
-  const { split, tasks: wanted, k } = config.evaluation;
-  await checkSplit(world, "evaluation.split", split);
-  if (wanted === 0) throw new ConfigError("evaluation.tasks", 0, { expected: "at least one task to evaluate" });
-  const player = await findPlayer(config, process.env, (fetch) => showDownload(config.model, screen, fetch));
+): Promise<Evaluated | undefined> {
   const interrupt = listenForInterrupt(() => screen.clear());
-  const seconds = () => performance.now() / 1000;
-  const started = seconds();
-  let lock: Lock | undefined;
+  const show = evaluationDisplay(screen);
+  let folder: string | undefined;
   try {
-    const guards = {
-      limitMs: config.rollout.episodeTimeoutMs,
-      subject: "eval",
-      advice: "Mend the code. Episodes that have ended are kept: the same command with --resume continues.",
-      warn: (message: string) => screen.line(screen.paint.yellow(`warning: ${message}`)),
-      signal: interrupt.signal,
-    };
-    const inWorld = (work: (environment: Environment, signal: AbortSignal) => Promise<Measured | undefined>) =>
-      guarded(guards, (signal) =>
-        whileOpen(world, { timeoutMs: guards.limitMs, signal }, (environment) => work(environment, signal)),
-      );
-    return await inWorld(async (environment, signal) => {
-      const tasks = await evaluationTasks(environment, split, wanted);
-      const asked = askedOf(config, player.identity, tasks);
-      const folder = resolve(folderOf(config, asked.model, resume));
-      lock = lockRun(folder);
-      const begun = openEvaluation(folder, asked, resume);
-      const { actor, notices, dispose } = await player.open(environment).catch((error: unknown) => {
-        if (begun) rmSync(folder, { recursive: true }); // nothing was played
-        throw error;
-      });
-      try {
-        const plans = decodingPlans(config.evaluation, k);
-        screen.line(`Evaluating ${player.name} in "${environment.name}": ${plural(tasks.length, `${split} task`)}`);
-        for (const notice of notices) screen.line(notice);
-        const results = [];
-        for (const { decoding, temperature, k: attempts } of plans) {
-          const played = playedIn(folder, decoding);
-          const total = tasks.length * attempts;
-          let progress = advance(
-            nothingYet,
-            { type: "phase", phase: "evaluate", step: 0, total: total - played.size },
-            seconds(),
-          );
-          let tokens = 0;
-          const result = await evaluate(actor, environment, {
-            ...{ when: "after", step: 0, split, tasks: wanted, k: attempts, temperature },
-            ...{ rollout: config.rollout, seed: config.seed, played, signal },
-            onTrajectory: (trajectory) => {
-              keepEpisode(folder, decoding, trajectory);
-              tokens += trajectory.turns.reduce((sum, turn) => sum + sampledTokens(turn), 0);
-              const done = progress.done + 1;
-              progress = advance(
-                progress,
-                { type: "progress", phase: "evaluate", done, total: total - played.size, tokens },
-                seconds(),
-              );
-              screen.status(statusLine(progress, seconds()));
-            },
-          });
-          const judged =
-            judge === undefined || interrupt.signal.aborted
-              ? undefined
-              : await judgeEvaluation(environment, tasks, result.trajectories, {
-                  ...{ settings: judge, folder, seed: config.seed, signal: interrupt.signal },
-                  onJudged: (done, all) => screen.status(`judging by ${judge.model}: ${done} of ${all} answers`),
-                }).catch((error: unknown) => {
-                  if (!interrupt.signal.aborted) throw error;
-                  return undefined;
-                });
-          screen.clear();
-          if (signal.aborted && !interrupt.signal.aborted) throw signal.reason;
-          if (interrupt.signal.aborted) {
-            screen.line(`Interrupted. Episodes that have ended are kept in ${shownPath(folder)}`);
-            screen.line(`Continue: the same command with --resume --out ${quoted(shownPath(folder))}`);
-            return undefined;
-          }
-          results.push(judged === undefined ? result : { ...result, record: { ...result.record, judged } });
-        }
-        const records = results.map(({ record }) => record);
-        const prices = config.engine.kind === "openai" ? config.engine.prices : undefined;
-        const trajectories = results.flatMap((result) => result.trajectories);
-        const page = (written: EvaluationReport) => reportPage(written, unbegunNotes(trajectories));
-        const report = finishEvaluation(folder, records, seconds() - started, page, prices, judge?.prices);
-        return { folder, report, trajectories };
-      } catch (error) {
-        throw continuable(error, folder);
-      } finally {
-        await dispose();
-      }
+    return await evaluateConfig(config, user, {
+      ...{ resume, judge, signal: interrupt.signal },
+      download: (fetch) => showDownload(config.model, screen, fetch),
+      page: (report, trajectories) => reportPage(report, unbegunNotes(trajectories)),
+      onEvent: (event) => {
+        if (event.type === "started") folder = event.folder;
+        show(event);
+      },
     });
+  } catch (error) {
+    if (folder === undefined) throw error;
+    if (!interrupt.signal.aborted) throw continuable(error, folder);
+    screen.line(`Interrupted. Episodes that have ended are kept in ${shownPath(folder)}`);
+    screen.line(`Continue: the same command with --resume --out ${quoted(shownPath(folder))}`);
+    return undefined;
   } finally {
     screen.clear();
-    if (!interrupt.signal.aborted) interrupt.release(); // else its patience also ends what is left open
-    lock?.release();
+    interrupt.release();
   }
+}
+
+/** Shows how far an evaluation is, in one line that is written over. */
+function evaluationDisplay(screen: Screen): (event: EvaluationEvent) => void {
+  const seconds = () => performance.now() / 1000;
+  let progress = nothingYet;
+  return (event) => {
+    switch (event.type) {
+      case "started":
+        return screen.line(`Evaluating ${event.player} in "${event.environment}": ${plural(event.tasks, `${event.split} task`)}`);
+      case "notice":
+        return screen.line(event.message);
+      case "warning":
+        return screen.line(screen.paint.yellow(`warning: ${event.message}`));
+      case "played": {
+        const { done, total, tokens } = event;
+        if (done === 0) {
+          screen.clear();
+          progress = advance(nothingYet, { type: "phase", phase: "evaluate", step: 0, total }, seconds());
+          return undefined;
+        }
+        progress = advance(progress, { type: "progress", phase: "evaluate", done, total, tokens }, seconds());
+        return screen.status(statusLine(progress, seconds()));
+      }
+      case "judged":
+        return screen.status(`judging by ${event.model}: ${event.done} of ${event.total} answers`);
+    }
+  };
 }
 
 /** An endpoint that fails in the end costs only the episodes in flight. */
@@ -193,19 +114,7 @@ function continuable(error: unknown, folder: string): unknown {
   });
 }
 
-function folderOf({ out, environment }: TrainingConfig, model: string, resume: boolean): string {
-  if (out !== undefined) return out;
-  if (!resume)
-    return newRunFolder(evaluationsFolder, `${environment.name}-${model.split(/[/\\@]/).findLast(Boolean) ?? "model"}`);
-  const unfinished = unfinishedEvaluation(evaluationsFolder);
-  if (unfinished !== undefined) return unfinished;
-  throw new RunError("--resume", evaluationsFolder, {
-    expected: "a folder with an unfinished evaluation",
-    hint: "Name the evaluation's folder with --out, or start a new one without --resume.",
-  });
-}
-
-function showEvaluation({ folder, report, trajectories }: Measured, screen: Screen): void {
+function showEvaluation({ folder, report, trajectories }: Evaluated, screen: Screen): void {
   const { paint, width } = screen;
   const greedyFirst = report.evaluations.toSorted((a, b) => a.decoding.localeCompare(b.decoding));
   for (const record of greedyFirst) for (const line of evaluationLines(record, paint)) screen.line(line);
