@@ -177,7 +177,7 @@ export const parts: readonly Part[] = [
       "src/environments",
       "src/guard",
       "src/hub",
-      "src/rewards",
+
       "src/rollouts",
       "src/runs",
       "src/sdk",

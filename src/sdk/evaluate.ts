@@ -33,7 +33,7 @@ import { checkSplit, evaluationTasks } from "../training/tasks.ts";
 import { findPlayer, type OpenPlayer, type Player } from "./player.ts";
 import { environmentOf, resolvePlayed } from "./run-environment.ts";
 
-/** What happens while a model is evaluated. */
+/** Events of an evaluation, in their order. */
 export type EvaluationEvent =
   | {
       readonly type: "started";
