@@ -75,3 +75,34 @@ test("without expert, splits or tools the report says what it could not check", 
   for (const part of ["no validation split", "no test split", "no challenge split", "no expert", "overlap", "No model"])
     expect(report.unchecked.join(" ")).toContain(part);
 });
+
+test("tasks of Math.random and state that episodes share are found, and nothing where there is none", async () => {
+  const counting = (draw: () => number, next: () => number) =>
+    defineEnvironment({
+      name: "counting",
+      tasks: () => ({ prompt: `Count from ${draw()}` }),
+      start: () => ({
+        tools: [
+          defineTool({ name: "count", description: "Counts on.", parameters: z.object({}), execute: () => ({ n: next() }) }),
+        ],
+        reward: () => 0,
+      }),
+    });
+  const options = { seed: 1, tasks: 4, trainingTasks: 4, rollout };
+  let n = 0;
+  const found = async (draw: () => number, next: () => number) =>
+    (await checkEnvironment(counting(draw, next), options)).unrepeatable.join("\n");
+  expect(
+    await found(
+      () => 7,
+      () => 1,
+    ),
+  ).toBe("");
+  expect(await found(Math.random, () => 1)).toMatch(/^Task 0 of test is another one the second time: .*Count from.* and then/);
+  expect(
+    await found(
+      () => 7,
+      () => ++n,
+    ),
+  ).toMatch(/^The episode of task 0 of test is another one .* from message 2 on: .*\\"n\\":1/);
+}, 60_000);

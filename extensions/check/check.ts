@@ -19,6 +19,7 @@ import { type Copying, measureCopying } from "./copying.ts";
 import { measureOverlap, type Overlap } from "./overlap.ts";
 import { playScript } from "./play.ts";
 import { blindPolicies, type DegeneratePolicy, saying, talkingPolicies, toolOrder } from "./policies.ts";
+import { findUnrepeatable } from "./repeats.ts";
 import { openenvRules, type RuleResult } from "./rules.ts";
 
 export interface CheckOptions {
@@ -52,6 +53,8 @@ export interface EnvironmentReport {
   readonly rules: readonly RuleResult[];
   readonly overlap: readonly Overlap[];
   readonly model?: ModelReport;
+  /** Sentences about what is not the same the second time: tasks, or what their episodes answer. Empty if all is. */
+  readonly unrepeatable: readonly string[];
   /** The checks that could not be made, and why. */
   readonly unchecked: readonly string[];
 }
@@ -91,6 +94,9 @@ export async function checkEnvironment(environment: Environment, options: CheckO
       rewards.push(successOf(await playScript(environment, task, policy.script(task.id, played[i]?.messages ?? []), limits)));
     return rewards;
   };
+
+  onProgress("whether it repeats itself");
+  const unrepeatable = await findUnrepeatable(environment, split, limits);
 
   onProgress("the expert");
   const played = tasks.map((task) => expert?.play(task)).filter((performance) => performance !== undefined);
@@ -167,6 +173,7 @@ export async function checkEnvironment(environment: Environment, options: CheckO
     rules: openenvRules(measured),
     overlap,
     ...(model === undefined ? {} : { model }),
+    unrepeatable,
     unchecked,
   };
 }

@@ -30,15 +30,25 @@ export async function playScript<T extends Task>(
   script: Script,
   limits: ForeignLimits,
 ): Promise<Score> {
+  return (await playThrough(environment, task, script, limits)).score;
+}
+
+/** Plays a task by a script, and returns the conversation too. */
+export async function playThrough<T extends Task>(
+  environment: Environment<T>,
+  task: T,
+  script: Script,
+  limits: ForeignLimits,
+): Promise<{ readonly score: Score; readonly conversation: readonly Message[] }> {
   const episode = boundedEpisode(await environment.start(task, 0), limits);
   try {
     const conversation = [...episode.messages];
     for (let turn = 0; turn < maxTurns; turn++) {
       const { message, answers, done } = await act(episode, conversation, script({ conversation, tools: episode.tools }));
       conversation.push(message, ...answers);
-      if (done) return await episode.score(conversation);
+      if (done) return { score: await episode.score(conversation), conversation };
     }
-    return { reward: 0 };
+    return { score: { reward: 0 }, conversation };
   } finally {
     await episode.close?.();
   }

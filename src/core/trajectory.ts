@@ -38,7 +38,7 @@ export interface Turn extends ActionInContext {
   readonly rewritten: boolean;
   readonly invalidToolCalls: number;
   readonly toolCalls: number;
-  /** Calls of this turn that gave no result. Absent if there were none. */
+  /** Calls of this turn that gave no whole result. Absent if there were none. */
   readonly toolFailures?: readonly ToolFailure[];
   /** Tokens as a server counted them, of an action that was not sampled here: it has no ids then, and cannot be trained. */
   readonly usage?: { readonly promptTokens: number; readonly completionTokens: number };
@@ -48,12 +48,17 @@ export interface Turn extends ActionInContext {
   readonly branching?: BranchDecision;
 }
 
-export const toolFailureKinds = ["error", "timeout", "invalid"] as const;
+export const toolFailureKinds = ["error", "timeout", "invalid", "lost"] as const;
 
-/** A tool call without a result: the tool raised an error, gave no answer in time, or refused the arguments. */
+/**
+ * A tool call without a whole result: the tool raised an error, gave no answer in time, refused the arguments, or returned something of which
+ * JSON, and so the model, shows nothing.
+ */
 export interface ToolFailure {
   readonly tool: string;
   readonly kind: (typeof toolFailureKinds)[number];
+  /** With "lost": the part that is not shown. */
+  readonly lost?: string;
 }
 
 /** A turn after a tool result, in a rollout that may branch (ARPO, arXiv:2507.19849, §3.1). */

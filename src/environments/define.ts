@@ -1,4 +1,4 @@
-import { ConfigError } from "../core/errors.ts";
+import { ConfigError, EnvError } from "../core/errors.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import { type Random, randomStream } from "../core/random.ts";
 import { didYouMean } from "../core/settings.ts";
@@ -79,8 +79,10 @@ export function defineEnvironment<T extends Request>(definition: EnvironmentDefi
     ...tasksOf(tasks),
     ...(concurrency === undefined ? {} : { concurrency }),
     ...(turnRewards === undefined ? {} : { turnRewards }),
-    start: async ({ request }, seed) =>
-      episodeOf(openingOf(system, request), await definition.start(request, randomStream(seed, "episode"))),
+    start: async ({ request }, seed) => {
+      const started = await definition.start(request, randomStream(seed, "episode"));
+      return episodeOf(openingOf(system, request), requireEpisode(started));
+    },
     ...(definition.demonstrate === undefined
       ? {}
       : {
@@ -104,6 +106,7 @@ export function tasksOf<T extends Request>(
     size,
     task: async (split, index) => {
       const asked = await request(split, index);
+      requireRequest(asked, `tasks of split ${split}, index ${index}`);
       return { id: `${split}/${index}`, kind: asked.kind, request: asked };
     },
   };
@@ -199,11 +202,40 @@ function episodeOf(messages: readonly Message[], defined: DefinedEpisode): Episo
       const answer = last?.content ?? "";
       const continuation = protocol?.continuation;
       const response = continuation?.kind === "one-message" ? responseOf(conversation, continuation.write) : answer;
-      const score = (await defined.reward?.({ answer, conversation, response })) ?? 0;
-      return typeof score === "number" ? { reward: score } : score;
+      if (defined.reward === undefined) return { reward: 0 };
+      const score: unknown = await defined.reward({ answer, conversation, response });
+      if (typeof score === "number") return { reward: score };
+      if (typeof score === "object" && score !== null && "reward" in score) return score as Score;
+      throw new EnvError("what reward() returned", score, {
+        expected: "a number, or an object with `reward` and `scores`",
+        hint: rewardHint(score),
+      });
     },
     close: () => defined.close?.(),
   };
+}
+
+function rewardHint(score: unknown): string | undefined {
+  if (score === undefined) return "Is a `return` missing?";
+  return typeof score === "boolean" ? "Write `condition ? 1 : 0`." : undefined;
+}
+
+/** @throws EnvError naming what a list or a function of tasks gave instead of a task */
+function requireRequest(asked: unknown, where: string): void {
+  if (typeof asked !== "object" || asked === null || !("prompt" in asked))
+    throw new EnvError(where, asked, { expected: "an object with a `prompt`, which the model reads" });
+  if (typeof asked.prompt !== "string") throw new EnvError(`prompt of ${where}`, asked.prompt, { expected: "a text" });
+}
+
+function requireEpisode(started: unknown): DefinedEpisode {
+  if (typeof started !== "object" || started === null)
+    throw new EnvError("what start() returned", started, { expected: "an object with `tools` and `reward`" });
+  if (!("tools" in started) || !Array.isArray(started.tools))
+    throw new EnvError("tools of what start() returned", "tools" in started ? started.tools : undefined, {
+      expected: "a list of tools",
+      hint: "Without tools write `tools: []`.",
+    });
+  return started as DefinedEpisode;
 }
 
 function cloneOf(defined: DefinedEpisode): DefinedEpisode | Promise<DefinedEpisode> {

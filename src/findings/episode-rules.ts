@@ -72,6 +72,22 @@ export const failingTool: Rule<EpisodeFacts> = ({ trajectories, tools }) => {
   return undefined;
 };
 
+/** Finds tools whose results JSON cannot hold, so that the model does not see them. */
+export const lostResults: Rule<EpisodeFacts> = ({ trajectories }) => {
+  const lost = trajectories.flatMap((example) =>
+    example.turns
+      .flatMap(({ toolFailures = [] }) => toolFailures)
+      .flatMap((failure) => (failure.lost === undefined ? [] : [{ tool: failure.tool, lost: failure.lost, example }])),
+  );
+  if (lost.length === 0) return undefined;
+  const first = new Map(lost.toReversed().map(({ tool, lost }) => [tool, lost])); // of each tool the first
+  return {
+    cause: [...first].map(([tool, what]) => `The tool ${tool} returned ${what}, which the model does not see.`).join(" "),
+    example: lost[0].example.id,
+    next: "Return text, or values that JSON has: strings, numbers, booleans, null, arrays and plain objects. Await promises and throw errors.",
+  };
+};
+
 function isAnswerOf(tool: string, message: Trajectory["messages"][number]): boolean {
   return message.role === "tool" && message.name === tool;
 }
@@ -79,6 +95,6 @@ function isAnswerOf(tool: string, message: Trajectory["messages"][number]): bool
 function failuresOf(tool: string, trajectory: Trajectory) {
   return trajectory.turns
     .flatMap(({ toolFailures = [] }) => toolFailures)
-    .filter((failure) => failure.tool === tool)
+    .filter((failure) => failure.tool === tool && failure.kind !== "lost")
     .map(({ kind }) => ({ kind, trajectory }));
 }

@@ -1,6 +1,6 @@
 import type { EvaluationRecord, Warning } from "../runs/records.ts";
 import { environmentFaults } from "./environment-faults.ts";
-import { failingTool, noToolCalls, oneBadEnd } from "./episode-rules.ts";
+import { failingTool, lostResults, noToolCalls, oneBadEnd } from "./episode-rules.ts";
 import { policyDied } from "./policy-died.ts";
 import { constantReward, equalRewards, noSignal, startAtHundred, startAtZero } from "./reward-rules.ts";
 import type { EpisodeFacts, Rule, StepFacts } from "./rule.ts";
@@ -11,10 +11,12 @@ const episodeRules = {
   "no-tool-calls": noToolCalls,
   "one-bad-end": oneBadEnd,
   "failing-tool": failingTool,
+  "lost-results": lostResults,
 } as const satisfies Record<string, Rule<EpisodeFacts>>;
 
 const stepRules = {
   ...episodeRules,
+  "start-at-zero": startAtZero,
   "constant-reward": constantReward,
   "equal-rewards": equalRewards,
   "no-signal": noSignal,
@@ -23,7 +25,6 @@ const stepRules = {
 
 const startRules = {
   ...episodeRules,
-  "start-at-zero": startAtZero,
   "start-at-hundred": startAtHundred,
 } as const satisfies Record<string, Rule<EpisodeFacts>>;
 

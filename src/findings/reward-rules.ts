@@ -21,7 +21,7 @@ export const constantReward: Rule<StepFacts> = (facts) => {
 /** Finds that all episodes of a step have one reward. */
 export const equalRewards: Rule<StepFacts> = (facts) => {
   const value = onlyReward(facts);
-  if (value === undefined || constantReward(facts) !== undefined) return undefined;
+  if (value === undefined || constantReward(facts) !== undefined || startAtZero(facts) !== undefined) return undefined;
   return {
     cause: `All ${facts.trajectories.length} episodes have the reward ${value}, so this step learns nothing.`,
     example: facts.trajectories[0].id,
@@ -43,13 +43,19 @@ export const noSignal: Rule<StepFacts> = (facts) => {
   };
 };
 
-/** Finds that no attempt succeeds before training: there is nothing that could be made more likely. */
-export const startAtZero: Rule<EpisodeFacts> = (facts) => {
+/**
+ * Finds that no attempt succeeds before training, nor in the first step: there is nothing that could be made more likely. An evaluation
+ * alone may be of few tasks.
+ */
+export const startAtZero: Rule<StepFacts> = (facts) => {
+  const { before, record, trajectories } = facts;
   const value = onlyReward(facts);
-  if (value === undefined || value > 0 || facts.trajectories.some(succeeded)) return undefined;
+  if (record.step > 1 || value === undefined || value > 0 || trajectories.some(succeeded)) return undefined;
+  if (before.some(({ mean, reward }) => mean > 0 || reward.mean > 0)) return undefined;
+  const attempts = before.reduce((sum, { tasks, k }) => sum + tasks * k, trajectories.length);
   return {
-    cause: `Before training none of ${facts.trajectories.length} attempts gets a reward.`,
-    example: facts.trajectories[0].id,
+    cause: `At the start none of ${attempts} attempts gets a reward, the rollouts of the first step included.`,
+    example: trajectories[0].id,
     next: nextFor(value, facts),
   };
 };

@@ -1,6 +1,6 @@
 import type { AlgorithmConfig } from "../algorithms/settings/config.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
-import type { StepRecord, Warning } from "../runs/records.ts";
+import type { EvaluationRecord, StepRecord, Warning } from "../runs/records.ts";
 
 /** The settings of a run that rules read. */
 export interface FindingSettings {
@@ -27,6 +27,8 @@ export interface StepFacts extends EpisodeFacts {
   /** Groups that the update learns from. */
   readonly trained: readonly Group[];
   readonly record: StepRecord;
+  /** Evaluations before training. */
+  readonly before: readonly EvaluationRecord[];
   /** The steps before, newest last: at most `rememberedSteps`. */
   readonly history: readonly StepRecord[];
 }

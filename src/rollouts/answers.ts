@@ -53,10 +53,12 @@ export async function callTools(live: Live, { calls }: ReadAction, options: Roll
   let invalid = 0;
   let reward: number | undefined;
   for (const call of calls) {
-    const outcome: CallAnswer =
+    const outcome: CallAnswer & { readonly lost?: string } =
       "error" in call ? { content: `Error: ${call.error}`, valid: false } : await answerCall(live, call, options);
     if (outcome.valid === false) invalid++;
-    if (outcome.failure !== undefined && "name" in call) failures.push({ tool: call.name, kind: outcome.failure });
+    const { failure, lost } = outcome;
+    if (failure !== undefined && "name" in call)
+      failures.push({ tool: call.name, kind: failure, ...(lost === undefined ? {} : { lost }) });
     messages.push({ role: "tool", name: "error" in call ? unreadableName : call.name, ...idOf(call), content: outcome.content });
     reward = sumOf(reward, outcome.reward, "call gave reward");
     if (outcome.done === true) return { messages, invalid, failures, reward, done: true };

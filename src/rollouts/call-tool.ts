@@ -6,15 +6,18 @@ import { host, TimeLimitError } from "../core/host.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { ToolFailure } from "../core/trajectory.ts";
 import { cut } from "../tools/cut.ts";
-import type { JsonSchema, Tool } from "../tools/tool.ts";
+import { resultText } from "../tools/result-text.ts";
+import { type JsonSchema, requireJsonSchema, type Tool } from "../tools/tool.ts";
 
 export interface ToolOutcome {
   /** The text that the model reads. */
   readonly content: string;
   /** False if the call was wrong: no such tool, or arguments that its schema refuses. */
   readonly valid: boolean;
-  /** Why there is no result: the arguments are wrong, the tool raised an error or gave no answer in time. */
+  /** Why there is no result, or not all of it: the arguments are wrong, the tool raised an error, gave no answer in time, or no JSON. */
   readonly failure?: ToolFailure["kind"];
+  /** The part of the result that JSON cannot hold. */
+  readonly lost?: string;
 }
 
 const defaultTimeoutMs = 10_000;
@@ -36,7 +39,7 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, signal?: 
   try {
     // A schema is code too: it may throw, or ask somebody.
     const limits = { timeoutMs, signal };
-    const check = () => checkArguments(tool.parameters, call.arguments);
+    const check = () => checkArguments(tool, call.arguments);
     const args = await callForeign(`the schema of tool "${tool.name}"`, check, limits);
     if (!args.success)
       return {
@@ -46,18 +49,15 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, signal?: 
       };
     const execute = (toolSignal: AbortSignal) => tool.execute(args.data, { signal: toolSignal });
     const result = await callForeign(`tool "${tool.name}"`, execute, limits);
-    return { valid: true, content: cut(asText(result), tool.maxOutput ?? defaultMaxOutput) };
+    const { text, lost } = resultText(result);
+    const content = cut(readable(text), tool.maxOutput ?? defaultMaxOutput);
+    return { valid: true, content, ...(lost === undefined ? {} : { failure: "lost", lost }) };
   } catch (error) {
     if (signal?.aborted) throw error;
     const problem = error instanceof DeadlineError ? `${tool.name} gave ${error.message}` : reasonOf(error);
     const failure = error instanceof DeadlineError ? "timeout" : "error";
     return { valid: true, failure, content: cut(readable(`Error: ${problem}`), tool.maxOutput ?? defaultMaxOutput) };
   }
-}
-
-function asText(result: unknown): string {
-  if (ArrayBuffer.isView(result) || result instanceof ArrayBuffer) return `[binary data, ${result.byteLength} bytes: not shown]`;
-  return readable(typeof result === "string" ? result : (JSON.stringify(result) ?? ""));
 }
 
 /** Without control characters and halves of surrogate pairs, which have no place in a prompt and may be no text at all. */
@@ -72,8 +72,9 @@ const patternMs = 1000;
 
 type Checked = z.ZodSafeParseResult<Record<string, unknown>>;
 
-function checkArguments(parameters: Tool["parameters"], given: unknown): Checked | Promise<Checked> {
-  const schema = schemaOf(parameters);
+function checkArguments(tool: Tool, given: unknown): Checked | Promise<Checked> {
+  const { parameters } = tool;
+  const schema = schemaOf(tool);
   if (parameters instanceof z.ZodType || !hasPattern(parameters)) return schema.safeParseAsync(given);
   try {
     return host.interruptAfter(patternMs, () => schema.safeParse(given));
@@ -94,9 +95,10 @@ function hasPattern(schema: JsonSchema): boolean {
 
 const converted = new WeakMap<JsonSchema, ArgumentsSchema>();
 
-function schemaOf(parameters: Tool["parameters"]): ArgumentsSchema {
+function schemaOf(tool: Tool): ArgumentsSchema {
+  const { parameters } = tool;
   if (parameters instanceof z.ZodType) return parameters;
-  const schema = converted.get(parameters) ?? fromJsonSchema(parameters);
+  const schema = converted.get(parameters) ?? fromJsonSchema(requireJsonSchema(tool));
   converted.set(parameters, schema);
   return schema;
 }

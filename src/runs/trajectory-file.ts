@@ -24,7 +24,7 @@ const storedTurnSchema = z.object({
   toolCalls: z.int(),
   usage: z.object({ promptTokens: z.number(), completionTokens: z.number() }).optional(),
   reward: z.number().optional(),
-  toolFailures: z.array(z.object({ tool: z.string(), kind: z.enum(toolFailureKinds) })).optional(),
+  toolFailures: z.array(z.object({ tool: z.string(), kind: z.enum(toolFailureKinds), lost: z.string().optional() })).optional(),
   branching: z.object({ entropy: z.number(), rise: z.number(), branch: z.boolean(), forks: z.int() }).optional(),
 });
 

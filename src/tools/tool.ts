@@ -37,19 +37,41 @@ export interface ToolContext {
  *   parameters: z.object({ a: z.number(), b: z.number() }),
  *   execute: ({ a, b }) => a + b,
  * });
+ * @throws ConfigError for the schema of another library, or without a function to execute
  */
 export function defineTool<Schema extends z.ZodType<Record<string, unknown>>>(
   tool: Omit<Tool<z.infer<Schema>>, "parameters"> & { readonly parameters: Schema },
 ): Tool {
+  if (!(tool.parameters instanceof z.ZodType)) requireJsonSchema(tool);
+  if (typeof tool.execute !== "function")
+    throw new ConfigError(`${tool.name}.execute`, tool.execute, { expected: "a function of the arguments" });
   return tool;
+}
+
+/**
+ * Refuses the schema of another library, such as zod 3: it would be shown to the model by its insides, and check nothing.
+ * @throws ConfigError naming the tool and the library
+ */
+export function requireJsonSchema({ name, parameters }: { readonly name: string; readonly parameters: unknown }): JsonSchema {
+  const isObject = typeof parameters === "object" && parameters !== null;
+  const standard = isObject && "~standard" in parameters ? (parameters["~standard"] as { readonly vendor?: unknown }) : undefined;
+  const library = standard !== undefined ? String(standard.vendor) : isObject && "_def" in parameters ? "zod 3" : undefined;
+  if (isObject && library === undefined && !("parse" in parameters)) return parameters as JsonSchema;
+  throw new ConfigError(`${name}.parameters`, library === undefined ? parameters : `a schema of ${library}`, {
+    expected: 'a schema of zod 4, or a JSON schema with type "object"',
+    hint: library?.startsWith("zod")
+      ? "Install zod 4 (npm install zod@4), or import it from zod/v4, where zod 3.25 has it."
+      : "Convert it to a JSON schema: most libraries have a function for that.",
+  });
 }
 
 /**
  * The JSON schema that a chat template shows to the model.
  * @throws ConfigError for a zod schema that no JSON fits, such as one with `z.date()`
  */
-export function parametersAsJsonSchema({ name, parameters }: Pick<Tool, "name" | "parameters">): JsonSchema {
-  if (!(parameters instanceof z.ZodType)) return parameters;
+export function parametersAsJsonSchema(tool: Pick<Tool, "name" | "parameters">): JsonSchema {
+  const { name, parameters } = tool;
+  if (!(parameters instanceof z.ZodType)) return requireJsonSchema(tool);
   try {
     const { $schema: _, ...schema } = z.toJSONSchema(parameters, { io: "input" });
     return schema as JsonSchema;

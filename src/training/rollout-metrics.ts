@@ -46,7 +46,7 @@ function extreme(trajectories: readonly Trajectory[], of: (...values: number[]) 
 function failureCounts(turns: readonly Turn[]): Metrics {
   const counts: Record<string, number> = { toolErrors: 0, toolTimeouts: 0 };
   for (const { tool, kind } of turns.flatMap(({ toolFailures = [] }) => toolFailures)) {
-    if (kind === "invalid") continue; // `invalidToolCalls` counts these
+    if (kind === "invalid" || kind === "lost") continue; // `invalidToolCalls` counts the first; the second is a warning
     const name = kind === "error" ? "toolErrors" : "toolTimeouts";
     counts[name]++;
     counts[`${name}/${tool}`] = (counts[`${name}/${tool}`] ?? 0) + 1;

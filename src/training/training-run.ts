@@ -7,7 +7,7 @@ import { rememberedSteps } from "../findings/rule.ts";
 import { engineStateFolder, writeCheckpoint } from "../runs/checkpoints.ts";
 import { CreditWriter } from "../runs/credits.ts";
 import { checkpointSteps, readEvaluations, readMetrics, readProgress } from "../runs/read.ts";
-import type { Progress, StepRecord, Summary, Warning } from "../runs/records.ts";
+import type { EvaluationRecord, Progress, StepRecord, Summary, Warning } from "../runs/records.ts";
 import { finishRun, writeStep } from "../runs/write.ts";
 import { checkBranching, forkingNotice, toolCallsSpent } from "./branching.ts";
 import { requireCapabilities } from "./capabilities.ts";
@@ -55,6 +55,8 @@ export class TrainingRun {
   /** Versions of the weights after the newest finished step. */
   #versions: string;
   #history: readonly StepRecord[];
+  /** Evaluations before training. */
+  #before: readonly EvaluationRecord[] = [];
 
   private constructor(args: TrainArguments, { progress, critic, tools, notice }: Opened) {
     const { folder, config, engine, chat, environment, signal, onEvent: listener } = args;
@@ -105,6 +107,7 @@ export class TrainingRun {
       this.#lessons = await openLessons({ environment, chat, maxLength: engine.info.maxLength, data, seed: config.seed });
     }
     await this.#evaluations.before(step);
+    this.#before = readEvaluations(this.#args.folder).filter(({ when }) => when === "before");
     if (this.#lessons !== undefined) return;
     const saved = step === 0 ? undefined : join(engineStateFolder(folder, step), aheadFolder);
     this.#rollouts = await rolloutSource({ ...this.#args, onEvent: this.#onEvent }, this.#progress, saved);
@@ -174,7 +177,8 @@ export class TrainingRun {
   /** Writes a step that was made, and says what it showed. */
   #record(step: number, result: StepResult): readonly Warning[] {
     const { folder } = this.#args;
-    const warnings = stepWarnings({ ...result, tools: this.#tools, config: this.#args.config, history: this.#history });
+    const { config } = this.#args;
+    const warnings = stepWarnings({ ...result, tools: this.#tools, config, before: this.#before, history: this.#history });
     const record = { ...result.record, ...(warnings.length === 0 ? {} : { warnings }) };
     if (result.credits !== undefined) this.#credits.write(step, result.credits);
     writeStep(folder, record, result.timing, result.trajectories);

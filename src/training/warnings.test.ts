@@ -59,17 +59,17 @@ function scoredBy(score: (said: string) => number): Environment {
   };
 }
 
-test("a reward that is always 0 is named before training and in every step, and counted in the summary", async () => {
+test("a reward that is always 0 is named once the first step has none either, and in every step, and counted in the summary", async () => {
   const { folder, rules } = await run(scoredBy(() => 0));
-  expect(readEvaluations(folder)[0].warnings?.map(({ rule }) => rule)).toEqual(["start-at-zero"]);
+  expect(readEvaluations(folder)[0].warnings).toBeUndefined();
   expect(readMetrics(folder).map(({ warnings = [] }) => warnings.map(({ rule }) => rule))).toEqual([
-    ["equal-rewards"],
+    ["start-at-zero"],
     ["equal-rewards"],
     ["constant-reward"],
     ["constant-reward"],
   ]);
   expect(rules()).toEqual(["start-at-zero", "equal-rewards", "constant-reward"]);
-  expect(readSummary(folder)?.warnings).toEqual({ "start-at-zero": 1, "equal-rewards": 2, "constant-reward": 2 });
+  expect(readSummary(folder)?.warnings).toEqual({ "start-at-zero": 1, "equal-rewards": 1, "constant-reward": 2 });
   expect(readMetrics(folder)[0].warnings?.[0]).toMatchObject({
     example: "step-1/0/0",
     next: expect.stringMatching("retrograde sft"),
@@ -93,12 +93,12 @@ test("--strict ends the run at the first warning, with finished steps kept", asy
     strict,
   );
   expect(start.ended).toBeInstanceOf(RunError);
-  expect(String(start.ended)).toMatch(/stopped by the warning start-at-zero in evaluation before training/);
+  expect(String(start.ended)).toMatch(/stopped by the warning start-at-zero in step 1/);
   const step = await run(
     scoredBy(() => 0),
     { ...strict, evaluation: { tasks: 0 } },
   );
-  expect(String(step.ended)).toMatch(/equal-rewards in step 1.*Example: step-1\/0\/0/);
+  expect(String(step.ended)).toMatch(/start-at-zero in step 1.*Example: step-1\/0\/0/);
   expect(checkpointSteps(step.folder)).toEqual([1]);
 });
 
@@ -169,6 +169,7 @@ function facts(trajectories: readonly Trajectory[], changes: Partial<StepFacts> 
     tools: [tool],
     config: resolveConfig(),
     record: { step: 9, metrics: {} },
+    before: [],
     history: [],
     ...changes,
   };
@@ -237,7 +238,7 @@ test("a policy that learned and died is named by what is gone", () => {
 
 test("an evaluation after training does not warn of its start", () => {
   const zeros = many((id) => ({ ...called(id), reward: 0 }));
-  expect(evaluationWarnings("before", facts(zeros)).map(({ rule }) => rule)).toEqual(["start-at-zero"]);
+  expect(evaluationWarnings("before", facts(zeros))).toEqual([]);
   expect(evaluationWarnings("after", facts(zeros))).toEqual([]);
 });
 

@@ -87,6 +87,7 @@ export function checkLines({
   rules,
   overlap,
   model,
+  unrepeatable,
   unchecked,
 }: EnvironmentReport): string[] {
   const section = (title: string, lines: readonly string[]) =>
@@ -130,6 +131,7 @@ export function checkLines({
             ...model.copying.map(({ place, copied, values }) => [place, percent(copied), count(values)]),
           ]),
         )),
+    ...section("Not the same the second time", unrepeatable),
     ...section("Not checked", unchecked),
   ];
 }

@@ -1,9 +1,18 @@
 import { messageOf, type ReadAction } from "../../../src/actions/action.ts";
 import { EnvError } from "../../../src/core/errors.ts";
 import type { Message } from "../../../src/core/messages.ts";
+import type { ToolFailure } from "../../../src/core/trajectory.ts";
 import type { Environment, Split, Task } from "../../../src/environments/environment.ts";
 import { splitsOf } from "../../../src/environments/environment.ts";
-import { type Answers, afterCalls, callTools, type Live, opened, replyTo } from "../../../src/rollouts/answers.ts";
+import {
+  type Answers,
+  afterCalls,
+  type CallResults,
+  callTools,
+  type Live,
+  opened,
+  replyTo,
+} from "../../../src/rollouts/answers.ts";
 import { askScore, close, startEpisode } from "../../../src/rollouts/ask.ts";
 import { schemasOf } from "../../../src/rollouts/dialogue.ts";
 import type { RolloutOptions } from "../../../src/rollouts/options.ts";
@@ -163,7 +172,7 @@ export class HostedEpisode {
     this.#live = { ...this.#live, tools: answers.tools };
     this.#turns++;
     this.#reward += answers.reward ?? 0;
-    const error = results === undefined ? undefined : results.invalid > 0 ? "invalid" : results.failures[0]?.kind;
+    const error = results === undefined ? undefined : results.invalid > 0 ? "invalid" : failedBy(results);
     const outcome = { text: this.#textOf(answers.messages), ...(error === undefined ? {} : { error }) };
     if (!answers.done && this.#turns < this.#options.maxTurns) return { ...outcome, reward: answers.reward, done: false };
     this.#done = true;
@@ -182,4 +191,9 @@ export class HostedEpisode {
 /** First messages as one text, for clients that know a single prompt. */
 export function promptText(messages: readonly Message[]): string {
   return messages.map(({ content }) => content).join("\n\n");
+}
+
+/** A result that is not shown whole is a result. */
+function failedBy({ failures }: CallResults): Exclude<ToolFailure["kind"], "lost"> | undefined {
+  return failures.map(({ kind }) => kind).find((kind) => kind !== "lost");
 }
