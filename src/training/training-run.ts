@@ -176,8 +176,7 @@ export class TrainingRun {
 
   /** Writes a step that was made, and says what it showed. */
   #record(step: number, result: StepResult): readonly Warning[] {
-    const { folder } = this.#args;
-    const { config } = this.#args;
+    const { folder, config } = this.#args;
     const warnings = stepWarnings({ ...result, tools: this.#tools, config, before: this.#before, history: this.#history });
     const record = { ...result.record, ...(warnings.length === 0 ? {} : { warnings }) };
     if (result.credits !== undefined) this.#credits.write(step, result.credits);
