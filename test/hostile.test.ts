@@ -11,8 +11,8 @@ import { writeTinyModel } from "./tiny-model.ts";
 
 /** Every server, asked by raw sockets: malformed requests and upgrades, frames of nonsense, connections that are half closed or reset. */
 
-/** Packets for each server: RETROGRADE_HOSTILE_PACKETS. */
-const packets = Number(process.env.RETROGRADE_HOSTILE_PACKETS ?? 10_000);
+/** Packets for each of the five servers: 10,000 in all, or RETROGRADE_HOSTILE_PACKETS for each. */
+const packets = Number(process.env.RETROGRADE_HOSTILE_PACKETS ?? 2_000);
 const atATime = 64;
 /** A connection that neither answers nor ends is left after this time. */
 const patienceMs = 3_000;

@@ -36,7 +36,7 @@ export function nemoGymEnvironment(name: string, url: string, userSettings: unkn
     base: url,
     timeoutMs: settings.timeoutMs,
     maxBytes: settings.maxAnswer * 2 ** 20,
-    ...(key === undefined ? {} : { headers: { authorization: `Bearer ${key}` }, secret: key }),
+    ...(key === undefined ? {} : { headers: { authorization: `Bearer ${key}` }, secrets: [key] }),
   });
   const { concurrency, replayable } = settings;
   return {

@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import "../../install.ts";
 import { afterEach, expect, test } from "vitest";
 import { ConfigError } from "../../../src/core/errors.ts";
@@ -257,6 +258,30 @@ test("the key is sent from the environment and not recorded; addresses are check
   expect(() => createEnvironment("openenv:ws://me:hunter2@x", {})).toThrow(/keyVariable/);
   expect(() => createEnvironment("openenv:ws://me:hunter2@x", {})).not.toThrow(/hunter2/);
   expect(() => createEnvironment("openenv:ws://x", { show: "all" })).toThrow(/environment.settings.show/);
+});
+
+test("a key that the server repeats stands in no error, nor in what the model reads", async () => {
+  const key = "very-secret-key";
+  process.env.OPENENV_TEST_KEY = key;
+  const says: Record<string, unknown> = {
+    garbage: `not JSON: ${key}`,
+    error: { type: "error", data: { code: "EXECUTION_ERROR", message: `bad ${key}`, errors: [] } },
+  };
+  for (const [name, answer] of Object.entries(says)) {
+    server = await fakeServer(() => answer, { routes: { "/schema": countSchema } });
+    const error = await start({ keyVariable: "OPENENV_TEST_KEY" }).then(
+      () => undefined,
+      (thrown: Error) => thrown,
+    );
+    expect([name, error?.message]).toEqual([name, expect.stringContaining("***")]);
+    expect(inspect(error, { depth: 9 })).not.toContain(key);
+    await server.close();
+  }
+  server = await fakeServer((_, socket) => void socket.close(1008, `no ${key}`), { routes: { "/schema": countSchema } });
+  const closed = await start({ keyVariable: "OPENENV_TEST_KEY" }).catch((thrown: Error) => thrown);
+  expect(inspect(closed, { depth: 9 })).toContain("no ***");
+  expect(inspect(closed, { depth: 9 })).not.toContain(key);
+  delete process.env.OPENENV_TEST_KEY;
 });
 
 test("200 sessions are in flight at a time, each with its own answers", async () => {

@@ -54,6 +54,7 @@ class OpenenvEnvironment implements Environment<OpenenvTask> {
   readonly #http: HttpClient;
   readonly #socketUrl: string;
   readonly #headers: Readonly<Record<string, string>>;
+  readonly #secrets: readonly string[];
   readonly #sameStart = new SameStart();
   /** Those of the server, once it was asked. */
   #splits: readonly Split[];
@@ -68,6 +69,7 @@ class OpenenvEnvironment implements Environment<OpenenvTask> {
     this.#splits = settings.resets === undefined ? splits : Object.keys(settings.resets);
     const key = keyOf(settings);
     this.#headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
+    this.#secrets = key === undefined ? [] : [key];
     const base = url.replace(/\/ws$/, "");
     this.#socketUrl = `${base.replace(/^http/, "ws")}/ws`;
     this.#http = new HttpClient({
@@ -76,7 +78,7 @@ class OpenenvEnvironment implements Environment<OpenenvTask> {
       timeoutMs: settings.timeoutMs,
       maxBytes: settings.maxAnswer * 2 ** 20,
       headers: this.#headers,
-      ...(key === undefined ? {} : { secret: key }),
+      secrets: this.#secrets,
     });
   }
 
@@ -107,6 +109,7 @@ class OpenenvEnvironment implements Environment<OpenenvTask> {
     const session = await OpenenvSession.open({
       url: this.#socketUrl,
       headers: this.#headers,
+      secrets: this.#secrets,
       connectTimeoutMs: settings.connectTimeoutMs,
       timeoutMs: settings.timeoutMs,
       maxBytes: settings.maxAnswer * 2 ** 20,

@@ -1,5 +1,6 @@
 import { WebSocket } from "ws";
 import { DeadlineError, withinTime } from "../../../src/core/deadline.ts";
+import { hidden } from "../shared/http.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
 import { type Answer, answerSchema, type Observation } from "./wire.ts";
 
@@ -7,6 +8,8 @@ export interface SessionOptions {
   /** The address of the WebSocket `/ws`. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Left out of every error, and of what the server repeats of them. */
+  readonly secrets?: readonly string[];
   readonly connectTimeoutMs: number;
   readonly timeoutMs: number;
   /** Largest message, in bytes. */
@@ -35,9 +38,13 @@ export class OpenenvSession {
     this.#socket = socket;
     this.#options = options;
     this.#host = new URL(options.url).host;
-    socket.on("message", (data) => this.#receive(String(data)));
+    socket.on("message", (data) => this.#receive(this.#shown(String(data))));
     socket.on("error", (error) => this.#fail(this.#problemOf(error)));
-    socket.on("close", (code, reason) => this.#fail(this.#closed(code, reason.toString())));
+    socket.on("close", (code, reason) => this.#fail(this.#closed(code, this.#shown(reason.toString()))));
+  }
+
+  #shown(text: string): string {
+    return hidden(text, this.#options.secrets);
   }
 
   /** @throws RemoteEnvError if there is no connection in time; the signal's reason */
@@ -184,7 +191,7 @@ export class OpenenvSession {
     return new RemoteEnvError(
       timedOut ? "timeout" : "unreachable",
       `connection to ${this.#options.url}`,
-      error.message || error.code,
+      this.#shown(error.message || (error.code ?? "")),
       {
         expected: timedOut ? `a connection within ${this.#options.connectTimeoutMs} ms` : "an OpenEnv server",
         hint: timedOut

@@ -105,7 +105,8 @@ class OrsEnvironment implements Environment<OrsTask> {
       spoken,
       timeoutMs: settings.timeoutMs,
       maxBytes: settings.maxAnswer * 2 ** 20,
-      ...(key === undefined ? {} : { headers: { "x-api-key": key }, secret: key }),
+      ...(key === undefined ? {} : { headers: { "x-api-key": key } }),
+      secrets: [...(key === undefined ? [] : [key]), ...Object.values(this.#secrets)],
     });
   }
 

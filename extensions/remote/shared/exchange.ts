@@ -113,12 +113,12 @@ function send({ url, method, headers, body }: Exchange, onResponse: (response: I
   );
 }
 
-/** Where an answer sends the request. It is followed with its body to the same server alone, so that no key goes elsewhere. */
+/** Where an answer sends the request. It is followed with its body to the same server alone (scheme, host and port), so that no key goes elsewhere. */
 function redirection({ statusCode, headers }: IncomingMessage, { url, method }: Exchange): URL | undefined {
   const moved = statusCode === 307 || statusCode === 308 || (method === "GET" && (statusCode === 301 || statusCode === 302));
   if (!moved || headers.location === undefined || !URL.canParse(headers.location, url.href)) return undefined;
   const onward = new URL(headers.location, url);
-  return onward.hostname === url.hostname && agents[onward.protocol as "http:"] !== undefined ? onward : undefined;
+  return onward.origin === url.origin ? onward : undefined;
 }
 
 function wireReason(error: Error): string {

@@ -12,7 +12,7 @@ export interface HttpOptions {
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Left out of every error. */
-  readonly secret?: string;
+  readonly secrets?: readonly string[];
 }
 
 export interface HttpRequest {
@@ -150,7 +150,11 @@ export class HttpClient {
   }
 
   #shown(text: string): string {
-    const { secret } = this.#options;
-    return secret === undefined || secret === "" ? text : text.replaceAll(secret, "***");
+    return hidden(text, this.#options.secrets);
   }
+}
+
+/** A text in which no key stands: servers may repeat what they were sent. */
+export function hidden(text: string, secrets: readonly string[] = []): string {
+  return secrets.filter((secret) => secret !== "").reduce((shown, secret) => shown.replaceAll(secret, "***"), text);
 }

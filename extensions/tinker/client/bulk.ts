@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { fetchFromOrigin } from "../../../src/core/same-origin.ts";
 
 /** The parts of an answer that the transport reads. */
 export interface TinkerResponse {
@@ -21,7 +22,7 @@ const bulk = /\/(asample|retrieve_future)$/;
 
 /**
  * Returns a fetch that makes samples and polls over Node's own HTTP with kept connections, which takes half of the processor time of the platform's
- * fetch and keeps memory flat (bench/tinker/client.ts). All else goes the platform's way, which follows redirects and opens new connections.
+ * fetch and keeps memory flat (bench/tinker/client.ts). All else goes the platform's way, which follows redirects (without the key, where they lead elsewhere) and opens new connections.
  */
 export function bulkFetch(): TinkerFetch {
   const agents = { "http:": new HttpAgent({ keepAlive: true }), "https:": new HttpsAgent({ keepAlive: true }) };
@@ -29,7 +30,7 @@ export function bulkFetch(): TinkerFetch {
     const url = new URL(address);
     const { protocol } = url;
     if (request.body === undefined || !bulk.test(url.pathname) || !(protocol === "http:" || protocol === "https:"))
-      return fetch(address, request);
+      return fetchFromOrigin(address, request);
     return new Promise((resolve, reject) => {
       const { method, body, signal } = request;
       const headers = { ...request.headers, "content-length": String(body?.length ?? 0) };

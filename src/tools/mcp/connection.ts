@@ -1,6 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { ToolError } from "../../core/errors.ts";
+import { fetchFromOrigin } from "../../core/same-origin.ts";
 import { withoutCredentials } from "../credentials.ts";
 import { redact } from "../redact.ts";
 
@@ -130,6 +131,7 @@ function transportOf(server: McpServer, onStderr: (text: string) => void): Stdio
   if ("url" in server) {
     const { url, headers } = withoutCredentials(server.url);
     return new StreamableHTTPClientTransport(url, {
+      fetch: fetchFromOrigin,
       requestInit: { headers: { ...headers, ...server.headers } },
       // A stream that breaks off is a call that failed: the model is told, rather than left waiting.
       reconnectionOptions: {

@@ -1,0 +1,28 @@
+/** Most redirections of one request. */
+const mostRedirections = 5;
+const redirecting = [301, 302, 303, 307, 308];
+
+/**
+ * `fetch`, whose headers go to the server that was asked and to no other. The platform's own sends keys along to wherever a redirect leads,
+ * unless they are in the header `authorization`. A server is the same if scheme, host and port are.
+ * @throws TypeError after five redirections; what `fetch` throws
+ */
+export async function fetchFromOrigin(address: string | URL, init: RequestInit = {}): Promise<Response> {
+  const { origin } = new URL(address);
+  let [url, asked] = [new URL(address), init];
+  for (let redirections = 0; ; redirections++) {
+    const response = await fetch(url, { ...asked, redirect: "manual" });
+    const location = response.headers.get("location");
+    if (!redirecting.includes(response.status) || location === null) return response;
+    await response.body?.cancel();
+    if (redirections >= mostRedirections) throw new TypeError(`more than ${mostRedirections} redirections`);
+    url = new URL(location, url);
+    const isGet = response.status === 303 || (response.status < 303 && asked.method === "POST");
+    if (isGet) asked = { ...asked, method: "GET", body: undefined };
+    // Neither keys nor contents go to another server.
+    if (url.origin !== origin) {
+      if (asked.body !== undefined && asked.body !== null) throw new TypeError(`a redirection to another server, ${url.origin}`);
+      asked = { ...asked, headers: {} };
+    }
+  }
+}
