@@ -8,6 +8,7 @@ import { randomStream } from "../src/core/random.ts";
 import type { ActionInContext, TokenId } from "../src/core/trajectory.ts";
 import { LocalEngine } from "../src/engines/local/engine.ts";
 import { estimateMemory, type MemoryUse, totalBytes } from "../src/engines/local/memory.ts";
+import { planMemory, planText } from "../src/engines/local/memory-plan.ts";
 import { type ModelConfig, parameterCount } from "../src/engines/local/model/model-config.ts";
 import { cacheBytesOfToken } from "../src/engines/local/sampling/kv-cache.ts";
 import { quickModel } from "./model.ts";
@@ -31,6 +32,7 @@ interface Options {
   readonly base: "float32" | "int8" | "int4";
   readonly weights?: "float32" | "int8";
   readonly updates: number;
+  readonly limit?: number;
 }
 
 const program = new Command("npx jiti bench/memory.ts")
@@ -60,6 +62,7 @@ const program = new Command("npx jiti bench/memory.ts")
   )
   .addOption(new Option("--weights <precision>", "that is sampled with").choices(["float32", "int8"]))
   .option("--updates <n>", "updates to make", positiveInteger, 2)
+  .option("--limit <GiB>", "plan from this memory, as engine.memory does (default: nothing is planned)", (text) => Number(text))
   .option("--decide", "weights are decided after a forward pass, as in reinforcement learning", false)
   .option("--reference", "a frozen reference is kept and scored in every update, as with a KL term", false)
   .parse();
@@ -78,11 +81,20 @@ const count = parameterCount(config);
 const settings = { rank: 16, alpha: 32, targets: "all-linear", seed: 1, base: options.base } as const;
 const lora = what === "lora" ? settings : undefined;
 const cacheBytes = options.cache === undefined ? undefined : options.cache * 2 ** 30;
+const trains = what === "lora" || what === "full";
+const length = trains ? Math.max(tokens, options.context + options.sample) : tokens;
+const use: MemoryUse = {
+  ...{ training: trains, length, trajectories: rows, concurrency: rows, lora, cacheBytes },
+  ...{ weights: options.weights, reference: options.reference },
+};
+const limit = options.limit && options.limit * 2 ** 30;
+const plan = limit === undefined ? undefined : planMemory(config, use, { available: limit, threads });
+if (plan !== undefined && limit !== undefined) console.log(planText(plan, limit));
 const engine = new LocalEngine(quickModel(config), {
-  ...{ model: "random", threads, lora, recompute },
+  ...{ model: "random", threads, lora, recompute, workers: plan?.workers, passBytes: plan?.passBytes },
   slots: rows,
   maxLength: tokens + 64,
-  sampling: { cacheBytes, weights: options.weights },
+  sampling: { cacheBytes, weights: options.weights, weightsAsInputs: plan?.weightsAsInputs },
 });
 mark(`${(count / 1e6).toFixed(0)} M parameters`, start);
 const random = randomStream(1, "tokens");
@@ -155,13 +167,7 @@ async function converse(): Promise<void> {
 }
 
 function report(): void {
-  const length = what === "lora" || what === "full" ? Math.max(tokens, options.context + options.sample) : tokens;
-  const use: MemoryUse = {
-    ...{ training: what === "lora" || what === "full", length, trajectories: rows, concurrency: rows },
-    ...{ lora, cacheBytes },
-    ...{ weights: options.weights, reference: options.reference },
-  };
-  const parts = estimateMemory(config, use);
+  const parts = estimateMemory(config, { ...use, ...plan });
   for (const { name, bytes } of parts) console.log(`  ${name.padEnd(32)} ${gib(bytes)} GiB`);
   const [peak, estimate] = [memory("VmHWM"), totalBytes(parts)];
   console.log(`peak ${gib(peak)} GiB   estimate ${gib(estimate)} GiB   estimate / peak ${(estimate / peak).toFixed(2)}`);

@@ -38,6 +38,8 @@ const local = z.strictObject({
    * same to the byte.
    */
   workers: z.int().min(1).max(64).optional(),
+  /** GiB that the engine may take. It plans what it holds from that, and from what is free. Default: what is free. */
+  memory: z.number().positive().optional(),
   /** Trains an adapter instead of the model. Default: the model itself. */
   lora: lora.optional(),
   sampling: z

@@ -6,9 +6,9 @@ import type { TokenId } from "../core/trajectory.ts";
 import type { Engine } from "../engines/engine.ts";
 import { chooseProvider } from "../engines/local/device-choice.ts";
 import { createLocalEngine } from "../engines/local/engine.ts";
-import type { Provider } from "../engines/local/machine/device.ts";
 import { availableMemory } from "../engines/local/machine/memory-available.ts";
-import { type MemoryUse, plannedWorkers, requireMemory } from "../engines/local/memory.ts";
+import { type MemoryUse, requireMemory } from "../engines/local/memory.ts";
+import { type MemoryPlan, planMemory, planText } from "../engines/local/memory-plan.ts";
 import { readModelConfig } from "../engines/local/model/model-folder.ts";
 import type { EngineConfig, LocalEngineConfig, TinkerEngineConfig } from "../engines/settings.ts";
 
@@ -87,30 +87,43 @@ export function computesHere(config: EngineConfig): config is LocalEngineConfig 
 /** @throws EngineError if the engine computes here and this machine has too little memory for the model */
 export async function requireRoom(folder: string, config: EngineConfig, { use }: EnginePurpose): Promise<void> {
   if (use === undefined || !computesHere(config)) return;
-  requireMemory(folder, await readModelConfig(join(folder, "config.json")), use, availableMemory());
+  const model = await readModelConfig(join(folder, "config.json"));
+  const { available, limit } = memoryOf(config);
+  const plan = planMemory(model, use, { available: Math.min(available, limit), threads: 1 });
+  requireMemory(folder, model, { ...use, ...plan }, available, limit);
+}
+
+/** The bytes that there are, and those that the engine may take. */
+function memoryOf({ memory }: LocalEngineConfig): { available: number; limit: number } {
+  return { available: availableMemory(), limit: memory === undefined ? Number.POSITIVE_INFINITY : memory * 2 ** 30 };
 }
 
 async function openLocal(
-  { device, threads, workers: asked, lora, sampling }: LocalEngineConfig,
+  config: LocalEngineConfig,
   { folder, tokenizer }: ModelParts,
   { use, seed = 0 }: EnginePurpose,
 ): Promise<OpenedEngine> {
+  const { device, threads, workers, lora, sampling } = config;
   const { provider, description } = await chooseProvider(device, threads);
-  const workers = asked ?? (await planned(folder, provider, threads, use));
+  const { available, limit } = memoryOf(config);
+  const most = Math.min(available, limit);
+  const budget = { available: most, threads: provider === "cpu" ? threads : 1 };
+  const plan: MemoryPlan | undefined =
+    use && planMemory(await readModelConfig(join(folder, "config.json")), { ...use, workers }, budget);
   const decode = (tokens: readonly TokenId[]) => tokenizer.decode(tokens);
   const adapter = lora && { ...lora, seed };
   return {
     engine: await createLocalEngine({
-      ...{ model: folder, threads, workers, provider, lora: adapter, decode },
-      sampling: { weights: sampling?.weights, cacheBytes: cacheBytesOf(sampling) },
+      ...{ model: folder, threads, provider, lora: adapter, decode },
+      ...{ workers: plan?.workers ?? workers, passBytes: plan?.passBytes },
+      sampling: {
+        weights: sampling?.weights,
+        cacheBytes: cacheBytesOf(sampling),
+        weightsAsInputs: provider === "cpu" ? plan?.weightsAsInputs : undefined,
+      },
     }),
-    device: workers === 1 ? description : `${description}, by ${workers} workers`,
+    device: plan === undefined || !use?.training ? description : `${description}: ${planText(plan, most)}`,
   };
-}
-
-async function planned(folder: string, provider: Provider, threads: number, use: MemoryUse | undefined): Promise<number> {
-  if (use === undefined || provider !== "cpu" || threads === 1) return 1;
-  return plannedWorkers(await readModelConfig(join(folder, "config.json")), use, threads, availableMemory());
 }
 
 /** Returns the bytes of the cache from a local engine's settings; undefined where they do not set it. */

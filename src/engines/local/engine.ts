@@ -72,12 +72,16 @@ export interface LocalEngineOptions {
   readonly lora?: LoraOptions;
   /** Whether layers compute their activations again in the backward half; where these would fill the memory if left out. */
   readonly recompute?: boolean;
+  /** The bytes that a pass of training may hold at once. Default 2 GiB. */
+  readonly passBytes?: number;
   /** The settings that the sampler computes with. */
   readonly sampling?: {
     /** Default "float32", and "int8" where the base of an adapter is in fewer bits: its layers are multiplied by as they are held. */
     readonly weights?: SamplerWeights;
     /** For keys and values of rollouts that wait for their next turn. Default 512 MiB. */
     readonly cacheBytes?: number;
+    /** Whether weights are inputs of its session: slower with few rows, and not held again. Default: from 512 MiB on. */
+    readonly weightsAsInputs?: boolean;
   };
 }
 
@@ -147,6 +151,7 @@ export class LocalEngine implements Engine {
       decode,
       lora,
       recompute,
+      passBytes,
       sampling = {},
     }: LocalEngineOptions,
     adapter?: Map<string, Float32Array>,
@@ -185,7 +190,7 @@ export class LocalEngine implements Engine {
       });
     if (workers > 1)
       this.#workers = new Workers(workers - 1, {
-        ...{ config: this.#config, learned: this.#parameters, frozen: this.#frozen, recompute },
+        ...{ config: this.#config, learned: this.#parameters, frozen: this.#frozen, recompute, passBytes },
       });
     this.#learnerOptions = {
       threads,
@@ -197,12 +202,13 @@ export class LocalEngine implements Engine {
       frozen: this.#frozen,
       rounded: this.#rounded,
       recompute,
+      passBytes,
     };
     this.#learner = new Learner(this.#config, [logprobHead, entropyHead], this.#parameters, {
       ...this.#learnerOptions,
       workers: this.#workers,
     });
-    const { cacheBytes = defaultCacheBytes } = sampling;
+    const { cacheBytes = defaultCacheBytes, weightsAsInputs } = sampling;
     const { maxLength: longest } = this.info;
     this.#samplerOptions = {
       threads,
@@ -213,6 +219,7 @@ export class LocalEngine implements Engine {
       cacheBytes,
       decode,
       weights,
+      weightsAsInputs,
       rounded: frozen,
     };
     this.#sampler = new LocalSampler(this.#config, this.#all(), 0, this.#samplerOptions);

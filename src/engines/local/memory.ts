@@ -43,6 +43,10 @@ export interface MemoryUse {
   readonly cacheBytes?: number;
   /** Those who make passes side by side. Default 1. */
   readonly workers?: number;
+  /** Whether the sampler's weights are inputs, which are not held again. Default: from 512 MiB on. */
+  readonly weightsAsInputs?: boolean;
+  /** The bytes that a pass may hold at once. Default 2 GiB. */
+  readonly passBytes?: number;
 }
 
 export interface MemoryPart {
@@ -93,12 +97,9 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
     { name: "a pass over prompts", bytes: promptBytes(config, rows, length) },
     { name: "probabilities", bytes: logitCopies * bytesPerNumber * rows * config.vocabSize },
   ];
-  const left = weights < largeBytes ? [{ name: "left behind by the sampler's making", bytes: leftBehind(weights) }] : [];
-  if (!use.training) return [...inMemory, ...sampling, ...left, ...openingParts(sampling, weights)];
-  const learnedBytes = [...learnedShapes(config, use.lora).values()].reduce(
-    (sum, shape) => sum + bytesPerNumber * product(shape),
-    0,
-  );
+  const left = holdsConstants(use, weights) ? [{ name: "left behind by the sampler's making", bytes: leftBehind(weights) }] : [];
+  if (!use.training) return [...inMemory, ...sampling, ...left, ...openingParts(sampling, use, weights)];
+  const learnedBytes = learnedBytesOf(config, use);
   const learning = [
     ...inMemory,
     ...left,
@@ -125,7 +126,7 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
 const roundedBytes = { int8: 1, int4: 0.5 + bytesPerNumber / int4Block } as const;
 
 /** The precision that the frozen layers are rounded to; undefined where they are float32. */
-function roundedBase({ training, lora }: MemoryUse): keyof typeof roundedBytes | undefined {
+export function roundedBase({ training, lora }: MemoryUse): keyof typeof roundedBytes | undefined {
   return training && lora?.base !== "float32" ? lora?.base : undefined;
 }
 
@@ -134,7 +135,7 @@ function layerNumbers(config: ModelConfig): number {
   return linearModules(config).reduce((sum, { outputs, inputs }) => sum + outputs * inputs, 0);
 }
 
-function weightBytes(config: ModelConfig, use: MemoryUse): number {
+export function weightBytes(config: ModelConfig, use: MemoryUse): number {
   const base = roundedBase(use);
   return bytesPerNumber * parameterCount(config) - (base ? (bytesPerNumber - roundedBytes[base]) * layerNumbers(config) : 0);
 }
@@ -153,15 +154,20 @@ function samplerParts(config: ModelConfig, use: MemoryUse, weights: number): Mem
     return [{ name, bytes: 2 * output + (base ? roundedBytes[base] * layers : 2 * layers) }];
   }
   const copies = samplerCopies.held + (use.lora ? samplerCopies.adapter : 0);
-  return weights < largeBytes ? [{ name, bytes: copies * weights }] : [];
+  return holdsConstants(use, weights) ? [{ name, bytes: copies * weights }] : [];
+}
+
+/** Whether the sampler's session holds the weights again. */
+function holdsConstants({ weightsAsInputs }: MemoryUse, weights: number): boolean {
+  return !(weightsAsInputs ?? weights >= largeBytes);
 }
 
 /** More than sampling itself takes, while the session of a small model is made. In training a pass takes more than that. */
-function openingParts(sampling: readonly MemoryPart[], weights: number): MemoryPart[] {
+function openingParts(sampling: readonly MemoryPart[], use: MemoryUse, weights: number): MemoryPart[] {
   const inUse = totalBytes(
     sampling.filter(({ name }) => ["keys and values", "a pass over prompts", "probabilities"].includes(name)),
   );
-  const more = weights < largeBytes ? samplerCopies.made * weights - inUse - leftBehind(weights) : 0;
+  const more = holdsConstants(use, weights) ? samplerCopies.made * weights - inUse - leftBehind(weights) : 0;
   return more > 0 ? [{ name: "the sampler while it is made", bytes: more }] : [];
 }
 
@@ -177,21 +183,16 @@ function workersParts(others: number, weights: number, learnedBytes: number): Me
   return [{ name: "workers", bytes: weights + others * (threadBytes + weights + 2 * learnedBytes) }];
 }
 
-/**
- * Those who make passes side by side where it is not said: as many as there are threads, or one where memory would not do.
- * @param available bytes that this process may take
- */
-export function plannedWorkers(config: ModelConfig, use: MemoryUse, threads: number, available: number): number {
-  if (!use.training || roundedBase(use) !== undefined) return 1;
-  return totalBytes(estimateMemory(config, { ...use, workers: threads })) <= available ? threads : 1;
-}
-
 export function totalBytes(parts: readonly MemoryPart[]): number {
   return parts.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 function learnedShapes(config: ModelConfig, lora: LoraSettings | undefined): ReadonlyMap<string, readonly number[]> {
   return lora === undefined ? parameterShapes(config) : adapterShapes({ ...config, lora: resolveLora(config, lora) });
+}
+
+function learnedBytesOf(config: ModelConfig, { lora }: MemoryUse): number {
+  return [...learnedShapes(config, lora).values()].reduce((sum, shape) => sum + bytesPerNumber * product(shape), 0);
 }
 
 /** Bytes of what gets gradients in one run of a pass layer by layer: those of a layer, or the embedding. */
@@ -238,17 +239,25 @@ interface Passes {
   readonly layered: ReturnType<typeof layeredBytes> | undefined;
 }
 
+/** Whether passes over the longest sequences hold the whole model at once. */
+export function passesWhole(config: ModelConfig, use: MemoryUse): boolean {
+  return (
+    passesOf(config, { ...use, length: Math.min(use.length, config.maxPositionEmbeddings) }, learnedBytesOf(config, use))
+      .layered === undefined
+  );
+}
+
 /** Bytes of a pass over one micro-batch, as the learner cuts and computes them. Shorter sequences than the longest may be computed in the other form. */
 function passesOf(config: ModelConfig, use: MemoryUse, learnedBytes: number): Passes {
-  const { length, trajectories = Number.POSITIVE_INFINITY } = use;
+  const { length, trajectories = Number.POSITIVE_INFINITY, passBytes: most = passBytes } = use;
   const base = roundedBase(use);
   const gradients = 2 * learnedBytes;
   const wholeBytes = (batch: BatchSize) => wholeGraphBytes(config, batch, new Map());
-  const batch = microBatch(config, length, trajectories);
-  const fits = logitBytesOf(config, batch) <= wholeLogitBytes && wholeBytes(batch) + gradients <= passBytes;
+  const batch = microBatch(config, length, trajectories, most);
+  const fits = logitBytesOf(config, batch) <= wholeLogitBytes && wholeBytes(batch) + gradients <= most;
   if (base === undefined && batch.length <= longestWholeRow && fits) return { whole: wholeBytes(batch), layered: undefined };
-  const short = wholeBytes(microBatch(config, Math.min(length, shortRow), trajectories));
-  const whole = base ? 0 : Math.min(short, Math.max(0, passBytes - gradients));
+  const short = wholeBytes(microBatch(config, Math.min(length, shortRow), trajectories, most));
+  const whole = base ? 0 : Math.min(short, Math.max(0, most - gradients));
   const size = { tokens: batch.rows * batch.length, row: batch.length, longest: length, scored: batch.targets.length };
   const { held, left } = layeredBytes(config, { ...size, lora: use.lora !== undefined });
   // One layer's matrices are float32 at a time.
@@ -257,20 +266,26 @@ function passesOf(config: ModelConfig, use: MemoryUse, learnedBytes: number): Pa
 }
 
 /** The largest batch of sequences of at most a length. As full as rows and micro-batches can be: sequences of several lengths fill them better than equal ones. */
-function microBatch(config: ModelConfig, length: number, trajectories: number): BatchSize {
+function microBatch(config: ModelConfig, length: number, trajectories: number, most: number): BatchSize {
   const all = length * trajectories;
   const rowLength = Math.min(rowTokens(config, length), all);
-  const rows = Math.min(Math.max(1, microBatchTokens(config, rowLength) / rowLength), all / rowLength);
+  const rows = Math.min(Math.max(1, microBatchTokens(config, rowLength, most) / rowLength), all / rowLength);
   return { rows, length: rowLength, queryCount: rowLength, targets: { length: scoredShare * rows * rowLength } };
 }
 
 /**
  * @param available bytes that this process may take
+ * @param limit the bytes that the user has set, where that is less than there are
  * @throws EngineError saying by how much it is too little, and what would fit
  */
-export function requireMemory(model: string, config: ModelConfig, use: MemoryUse, available: number): void {
+export function requireMemory(model: string, config: ModelConfig, use: MemoryUse, available: number, limit?: number): void {
   const needed = totalBytes(estimateMemory(config, use));
-  if (needed <= available) return;
+  if (needed <= Math.min(available, limit ?? available)) return;
+  if (limit !== undefined && limit < available)
+    throw new EngineError("engine.memory", Math.round((100 * limit) / 2 ** 30) / 100, {
+      expected: `at least ${gibibytes(needed)} to ${use.training ? "train" : "sample"} ${model}, ${parameterText(parameterCount(config))} parameters`,
+      hint: `Set engine.memory to ${(Math.ceil((needed / 2 ** 30) * 10) / 10).toFixed(1)} or more. ${memoryAdvice(config, use, limit)}`,
+    });
   throw new EngineError(`memory for ${use.training ? "training" : "sampling"} ${model}`, gibibytes(available), {
     expected: `about ${gibibytes(needed)} for ${parameterText(parameterCount(config))} parameters`,
     hint: `${memoryAdvice(config, use, available)} ${memoryVariable} says how much may be taken, in GiB, if this machine has more than it tells.`,

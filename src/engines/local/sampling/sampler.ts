@@ -13,7 +13,7 @@ import { checkRequest, drawToken, type LocalAction, markCached, newRow, type Row
 import { type KeysAndValues, RowPools } from "./row-pools.ts";
 import { SamplingGraph, type SamplingOptions, type StepOutputs } from "./sampling-graph.ts";
 
-export interface SamplerOptions extends SessionOptions, Pick<SamplingOptions, "weights" | "rounded"> {
+export interface SamplerOptions extends SessionOptions, Pick<SamplingOptions, "weights" | "rounded" | "weightsAsInputs"> {
   /** Actions sampled side by side. */
   readonly slots: number;
   /** Longest sequence, context and action together. */

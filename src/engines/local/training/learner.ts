@@ -51,6 +51,8 @@ export interface LearnerOptions extends SessionOptions {
   readonly rounded?: RoundedMatrices;
   /** Whether layers compute their activations again in the backward half; where these would fill the memory if left out. */
   readonly recompute?: boolean;
+  /** The bytes that a pass may hold at once. Default 2 GiB. */
+  readonly passBytes?: number;
   /** Others that make passes beside this thread, each its share of the micro-batches; none if left out. */
   readonly workers?: PassWorkers;
 }
@@ -84,8 +86,8 @@ export class Learner {
   constructor(config: ModelConfig, heads: readonly Head[], parameters: Arrays, options: LearnerOptions) {
     this.parameters = parameters;
     this.optimiser = new AdamW(parameters);
-    const { threads, provider, runtime, rounded, recompute } = options;
-    const passOptions = { threads, provider, runtime, rounded, recompute, trained: parameters };
+    const { threads, provider, runtime, rounded, recompute, passBytes } = options;
+    const passOptions = { threads, provider, runtime, rounded, recompute, passBytes, trained: parameters };
     this.#config = config;
     this.#passes = new Passes(config, heads, passOptions);
     this.#beside = new Passes(config, heads, { ...passOptions, threads: 1 });
@@ -160,7 +162,7 @@ export class Learner {
     const longest = samples.reduce((most, { context, action }) => Math.max(most, context.length + action.length), 0);
     const limit = rowTokens(this.#config, longest);
     const rows = packRows(samples, limit, this.#options.maxLength);
-    const most = microBatchTokens(this.#config, limit);
+    const most = microBatchTokens(this.#config, limit, this.#options.passBytes);
     const tokens = rows.reduce((sum, row) => sum + row.tokens.length, 0);
     const { workers } = this.#options;
     const shares = workers !== undefined && rows.length > 1 && worthSharing(this.#config, tokens) ? workers.count + 1 : 1;
@@ -268,8 +270,8 @@ function evenShare(tokens: number, most: number, shares: number): number {
 }
 
 /** Tokens of a micro-batch of rows of a length: `batchTokens`, or what one layer of a large model can do in half of a pass's memory. */
-export function microBatchTokens(config: ModelConfig, length: number): number {
-  return Math.min(batchTokens, Math.floor(passBytes / 2 / (4 * activationsOfToken(config, length))));
+export function microBatchTokens(config: ModelConfig, length: number, most = passBytes): number {
+  return Math.min(batchTokens, Math.floor(most / 2 / (4 * activationsOfToken(config, length))));
 }
 
 /** The weights of the samples that share a scored token add up. @returns [M] */

@@ -11,7 +11,7 @@ const scoreBytes = 24 * 2 ** 20;
 
 /** Longer rows than this are computed layer by layer: as fast from about 2,048 tokens on, in a fraction of the memory (docs/performance.md). */
 export const longestWholeRow = 1024;
-/** The bytes that a pass over a micro-batch may hold at once; where it would be more, layers compute their activations again. */
+/** The bytes that a pass over a micro-batch may hold at once where nothing is planned (memory-plan.ts); where it would be more, layers compute their activations again. */
 export const passBytes = 2 * 2 ** 30;
 
 /** Logits of a batch that one graph may hold: 256 scored tokens of 262,144 words. */
@@ -156,11 +156,11 @@ export function wholeGraphBytes(config: ModelConfig, batch: BatchSize, trained: 
 }
 
 /** Whether a batch is computed layer by layer: because its rows are long, or because all activations at once would fill the memory. */
-export function isLayered(config: ModelConfig, batch: BatchSize, trained: Arrays): boolean {
+export function isLayered(config: ModelConfig, batch: BatchSize, trained: Arrays, most = passBytes): boolean {
   return (
     batch.length > longestWholeRow ||
     logitBytesOf(config, batch) > wholeLogitBytes ||
-    wholeGraphBytes(config, batch, trained) > passBytes
+    wholeGraphBytes(config, batch, trained) > most
   );
 }
 

@@ -29,6 +29,8 @@ export interface PassesOptions extends SessionOptions {
   readonly rounded?: RoundedMatrices;
   /** Whether layers compute their activations again in the backward half; where these would fill the memory if left out. */
   readonly recompute?: boolean;
+  /** The bytes that a pass may hold at once. Default 2 GiB. */
+  readonly passBytes?: number;
 }
 
 /** Passes over micro-batches, of the whole model at once or layer by layer, whichever the size of each asks for. */
@@ -77,8 +79,8 @@ export class Passes {
    */
   async #graph(batch: PackedBatch, numbers: number): Promise<TrainableModel> {
     const { whole, layered } = this.#graphs[numbers - 1];
-    const { rounded, recompute, trained } = this.#options;
-    if (rounded !== undefined || (recompute ?? isLayered(this.#config, batch, trained))) {
+    const { rounded, recompute, trained, passBytes } = this.#options;
+    if (rounded !== undefined || (recompute ?? isLayered(this.#config, batch, trained, passBytes))) {
       if (this.#wholeBytes > 0) await this.#closeWhole();
       this.#hasLayered = true;
       return layered;

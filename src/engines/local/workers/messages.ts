@@ -8,6 +8,7 @@ export interface WorkerSettings {
   readonly learned: Layout;
   readonly frozen: { readonly layout: Layout; readonly memory: SharedArrayBuffer };
   readonly recompute: boolean | undefined;
+  readonly passBytes: number | undefined;
 }
 
 export type Task =

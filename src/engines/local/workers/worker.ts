@@ -6,11 +6,11 @@ import { arraysIn, bytesOf } from "./flat.ts";
 import type { Answer, Failure, Question, Task, WorkerSettings } from "./messages.ts";
 
 /** The thread of a worker: it does one thing after another, with sessions of one thread. */
-const { config, learned, frozen, recompute } = workerData.settings as WorkerSettings;
+const { config, learned, frozen, recompute, passBytes } = workerData.settings as WorkerSettings;
 const parameters = arraysIn(new ArrayBuffer(bytesOf(learned)), learned);
 const base = [...arraysIn(frozen.memory, frozen.layout)].map(([name, shared]) => [name, Float32Array.from(shared)] as const);
 const all = new Map([...base, ...parameters]);
-const passes = new Passes(config, [logprobHead, entropyHead], { threads: 1, trained: parameters, recompute });
+const passes = new Passes(config, [logprobHead, entropyHead], { threads: 1, trained: parameters, recompute, passBytes });
 
 let before: Promise<void> = Promise.resolve();
 parentPort?.on("message", ({ id, task }: Question) => {

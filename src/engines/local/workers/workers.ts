@@ -13,6 +13,7 @@ export interface WorkersOptions {
   readonly learned: Arrays;
   readonly frozen: Arrays;
   readonly recompute: boolean | undefined;
+  readonly passBytes: number | undefined;
 }
 
 /**
@@ -52,11 +53,11 @@ export class Workers implements PassWorkers {
   }
 
   #begin(): Thread[] {
-    const { config, frozen, recompute } = this.#options;
+    const { config, frozen, recompute, passBytes } = this.#options;
     const layout = layoutOf(frozen);
     const memory = new SharedArrayBuffer(bytesOf(layout));
     for (const [name, array] of arraysIn(memory, layout)) array.set(frozen.get(name) ?? []);
-    const settings = { config, learned: this.#learned, frozen: { layout, memory }, recompute };
+    const settings = { config, learned: this.#learned, frozen: { layout, memory }, recompute, passBytes };
     return Array.from({ length: this.count }, () => new Thread(settings));
   }
 }

@@ -1,0 +1,60 @@
+import { estimateMemory, gibibytes, type MemoryUse, passesWhole, roundedBase, totalBytes, weightBytes } from "./memory.ts";
+import type { ModelConfig } from "./model/model-config.ts";
+import { largeBytes } from "./sampling/sampling-graph.ts";
+import { passBytes as usualPassBytes } from "./training/pass-sizes.ts";
+
+/** The constants of the engine that follow the memory there is. */
+export interface MemoryPlan extends Required<Pick<MemoryUse, "workers" | "weightsAsInputs" | "passBytes">> {
+  /** The estimate of all that is held. */
+  readonly bytes: number;
+}
+
+export interface Budget {
+  /** Bytes that may be taken. */
+  readonly available: number;
+  /** Threads that could each be a worker; 1 where there are none. */
+  readonly threads: number;
+}
+
+/** The share of the memory that better than usual may take: an estimate is off, and other programs grow. */
+const [gib, spare] = [2 ** 30, 0.75];
+/** A session cannot have more than 2 GiB of constants. */
+const mostConstants = 1.75 * gib;
+
+/**
+ * Plans what the engine holds. Where memory is short, passes are smaller and the sampler's weights inputs; where there is plenty, there is a worker
+ * for each thread, the weights of a large model are constants of the sampler, and passes of a large model are made whole instead of layer by layer.
+ * Small models get the same plan on every machine that fits them, so that their results do not depend on it.
+ */
+export function planMemory(config: ModelConfig, use: MemoryUse, { available, threads }: Budget): MemoryPlan {
+  const planned = (plan: Omit<MemoryPlan, "bytes">): MemoryPlan => ({
+    ...plan,
+    bytes: totalBytes(estimateMemory(config, { ...use, ...plan })),
+  });
+  const weights = weightBytes(config, use);
+  const usual = planned({ workers: use.workers ?? 1, weightsAsInputs: weights >= largeBytes, passBytes: usualPassBytes });
+  if (usual.bytes > available) {
+    const smaller = [2, 1, 0.5, 0.25].map((size) => planned({ ...usual, weightsAsInputs: true, passBytes: size * gib }));
+    const least = smaller.reduce((best, plan) => (plan.bytes < best.bytes ? plan : best), usual);
+    return smaller.find(({ bytes }) => bytes <= available) ?? least;
+  }
+  const better = (from: MemoryPlan, change: Partial<MemoryPlan>) => {
+    const to = planned({ ...from, ...change });
+    return to.bytes <= spare * available ? to : from;
+  };
+  let plan = usual;
+  if (use.training && use.workers === undefined && roundedBase(use) === undefined) plan = better(plan, { workers: threads });
+  if (weights < mostConstants) plan = better(plan, { weightsAsInputs: false });
+  const whole = [usualPassBytes, 4 * gib, 8 * gib, 16 * gib].find((size) => passesWhole(config, { ...use, passBytes: size }));
+  return use.training && whole !== undefined ? better(plan, { passBytes: whole }) : plan;
+}
+
+/** The plan in a line for people. */
+export function planText({ workers, weightsAsInputs, passBytes, bytes }: MemoryPlan, available: number): string {
+  return [
+    workers === 1 ? "1 worker" : `${workers} workers`,
+    `passes of at most ${gibibytes(passBytes)}`,
+    weightsAsInputs ? "weights held once" : "weights held again by the sampler",
+    `about ${gibibytes(bytes)} of ${gibibytes(available)}`,
+  ].join(", ");
+}
