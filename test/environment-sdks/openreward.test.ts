@@ -3,7 +3,8 @@ import { expect } from "vitest";
 import { orsGroupScores } from "../../extensions/remote/ors/ors.ts";
 import { serveEnvironment } from "../../extensions/remote/server/serve-environment.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
-import { call, folderOf, linesOf, opened, output, script, serve, share, withPackage } from "./packages.ts";
+import { linesOf } from "./lines.ts";
+import { call, folderOf, opened, output, script, serve, share, withPackage } from "./packages.ts";
 import { played } from "./played.ts";
 
 interface Recipe {

@@ -1,6 +1,6 @@
 import "../../extensions/install.ts";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -98,10 +98,3 @@ export async function folderOf(name: Package, module: string): Promise<string> {
   const code = `import json, importlib.util as u; print(json.dumps({'at': u.find_spec('${module}').submodule_search_locations[0]}))`;
   return String((await output(name, ["-c", code])).at);
 }
-
-/** Objects of a file of JSON lines. */
-export const linesOf = <T>(file: string): T[] =>
-  readFileSync(file, "utf8")
-    .split("\n")
-    .filter((line) => line.trim() !== "")
-    .map((line) => JSON.parse(line) as T);

@@ -92,7 +92,7 @@ test("a session, its tools and the verdict on the episode, as a Response", async
     { name: "add", description: "", parameters: { type: "object", properties: { by: { type: "number" } } } },
   ]);
   expect(await add(episode, '{"by": 3.0}')).toEqual({ content: '{"sum":3}' });
-  expect(await add(episode, "{}")).toEqual({ content: 'Error: {"detail":"no"}', valid: false, failure: "invalid" });
+  expect(await add(episode, "{}")).toEqual({ content: '{"detail":"no"}', valid: false, failure: "invalid" });
   await expect(add(episode, '{"by": -1}')).rejects.toThrow(/POST \/add is "500/);
   expect(await episode.reply({ role: "assistant", content: "3" })).toEqual({ done: true });
   const score = await episode.score([
@@ -133,8 +133,49 @@ test("a row with a history, a wrong row, and servers that refuse", async () => {
   await expect(episode.score([])).rejects.toThrow(/\/verify/);
   await expect(start(name, 2)).rejects.toThrow(/row 3: responses_create_params/);
   server?.close();
-  const { name: offersMcp } = await serving({ "/seed_session": () => ({ mcp: { url_path: "/mcp", headers: {} } }) });
-  await expect(start(offersMcp)).rejects.toThrow(/over MCP/);
+  await expect(start(name)).rejects.toThrow(/./);
+});
+
+test("a tool without a route is answered as the server does; a session's tools may be over MCP", async () => {
+  const { name } = await serving({ "/seed_session": () => ({}), "/verify": () => ({ reward: 0 }) });
+  expect(await add(await start(name), "{}")).toEqual({ content: '{"detail":"no"}', valid: false, failure: "invalid" });
   server?.close();
-  await expect(start(offersMcp)).rejects.toThrow(/./);
+  const { name: newer } = await serving({
+    "/seed_session": () => ({ mcp: { url_path: "/mcp", transport: "stdio", headers: {} } }),
+  });
+  await expect(start(newer)).rejects.toThrow(/mcp\.transport.*NeMo Gym 0\.4/);
+  server?.close();
+  const { name: silent } = await serving({ "/seed_session": () => ({ mcp: { url_path: "/mcp", headers: {} } }) });
+  await expect(start(silent)).rejects.toThrow(/MCP server/);
+});
+
+test("a GymnasiumServer: a reward with every step, and the end", async () => {
+  const steps = [
+    { observation: "warmer", reward: 0.25, terminated: false, truncated: false, info: {} },
+    {
+      observation: null,
+      reward: 0,
+      terminated: false,
+      truncated: false,
+      info: { tool_outputs: [{ call_id: "call_1", output: "7" }] },
+    },
+    { observation: null, reward: 1, terminated: true, truncated: false, info: {} },
+  ];
+  let at = 0;
+  const { name, seen } = await serving({
+    "/reset": () => ({ observation: "Guess.", info: {} }),
+    "/step": () => steps[at++] ?? 500,
+  });
+  const episode = await start(name);
+  expect(episode.messages.at(-1)).toEqual({ role: "user", content: "Guess." });
+  expect(await episode.reply({ role: "assistant", content: "3" })).toEqual({
+    ...{ done: false, messages: [{ role: "user", content: "warmer" }] },
+  });
+  expect(await add(episode, '{"by": 1}')).toEqual({ content: "7", done: false });
+  expect(await episode.reply({ role: "assistant", content: "7" })).toEqual({ done: true });
+  expect(await episode.score([])).toEqual({ reward: 1.25 });
+  expect(seen.map(({ path }) => path)).toEqual(["/seed_session", "/reset", "/step", "/step", "/step"]);
+  expect(seen[2].body).toMatchObject({ goal: 3, response: { output: [{ type: "message", content: [{ text: "3" }] }] } });
+  at = 1;
+  await expect((await start(name)).reply({ role: "assistant", content: "3" })).rejects.toThrow(/observation of POST \/step/);
 });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { remoteSettingsShape } from "../shared/settings.ts";
 
-const { rewards: _, executionErrors: __, sameStart: ___, ...shared } = remoteSettingsShape;
+const { executionErrors: _, ...shared } = remoteSettingsShape;
 
 /** Settings of `nemo-gym:` environments. */
 export const nemoGymSettingsSchema = z.strictObject({

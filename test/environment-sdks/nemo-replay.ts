@@ -1,0 +1,120 @@
+import { existsSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { AssistantMessage, Message, ToolCall } from "../../src/core/messages.ts";
+import { createEnvironment } from "../../src/environments/registry.ts";
+import { linesOf } from "./lines.ts";
+
+type Item = {
+  readonly type?: string;
+  readonly role?: string;
+  readonly content?: string | readonly { readonly text?: string }[];
+  readonly call_id?: string;
+  readonly name?: string;
+  readonly arguments?: string;
+};
+type Row = { readonly responses_create_params: { readonly input: string | readonly Item[] } };
+type Rollout = Row & { readonly reward: number; readonly response: { readonly output: readonly Item[] } };
+
+/** How a published rollout of a resource server came out when it was played again. */
+export interface Replayed {
+  readonly published: number;
+  /** Undefined if the episode was a fault. */
+  readonly reward?: number;
+  readonly fault?: string;
+}
+
+/** The resource servers of the package that publish rollouts. @param at the folder of the package */
+export function serversWithRollouts(at: string): string[] {
+  return readdirSync(at)
+    .filter(
+      (name) => existsSync(join(at, name, "data/example_rollouts.jsonl")) && existsSync(join(at, name, "data/example.jsonl")),
+    )
+    .sort();
+}
+
+/** Plays the published rollouts of a server again, action by action: what real models did, with the rewards that it was given. */
+export async function replay(url: string, folder: string, most: number): Promise<Replayed[]> {
+  const rows = linesOf<Row>(join(folder, "data/example.jsonl"));
+  const rollouts = linesOf<Rollout>(join(folder, "data/example_rollouts.jsonl")).slice(0, most);
+  const said = ({ responses_create_params: { input } }: Row) =>
+    (typeof input === "string" ? [{ role: "user", content: input }] : input).map((item) => [item.role, textOf(item.content)]);
+  // A row begins as its rollout does; a server that resets adds its first observation.
+  const begins = (row: Row, rollout: Row) => {
+    const own = said(row);
+    return JSON.stringify(said(rollout).slice(0, own.length)) === JSON.stringify(own);
+  };
+  const file = join(mkdtempSync(join(tmpdir(), "rollouts-")), "rows.jsonl");
+  const chosen = rollouts.map((rollout, i) => rows.find((row) => begins(row, rollout)) ?? rows[i % rows.length]);
+  writeFileSync(file, chosen.map((row) => JSON.stringify(row)).join("\n"));
+  const environment = createEnvironment(`nemo-gym:${url}`, { tasks: { test: file }, sameStart: "ignore", maxOutput: 10 ** 6 });
+  const results: Replayed[] = [];
+  for (const [i, { reward: published, response }] of rollouts.entries()) {
+    try {
+      const episode = await environment.start(await environment.task("test", i), 0);
+      const conversation: Message[] = [...episode.messages];
+      const { signal } = new AbortController();
+      let isOver = false;
+      for (const message of actionsOf(response.output)) {
+        if (isOver) break;
+        conversation.push(message);
+        for (const call of message.toolCalls ?? []) {
+          const answer = await episode.call?.(call, { signal });
+          const told = typeof answer === "string" ? { content: answer } : answer;
+          const { content = "no such tool", done = false } = told ?? (await viaTool(episode.tools, call, signal));
+          conversation.push({ role: "tool", name: call.name, callId: call.id, content });
+          isOver ||= done;
+        }
+        if (message.toolCalls !== undefined) continue;
+        const reply = await episode.reply(message);
+        isOver = reply.done;
+        if (!reply.done) conversation.push(...reply.messages);
+      }
+      results.push({ published, reward: (await episode.score(conversation)).reward });
+      await episode.close?.();
+    } catch (error) {
+      results.push({ published, fault: String((error as Error).message).slice(0, 200) });
+    }
+  }
+  return results;
+}
+
+async function viaTool(
+  tools: readonly { readonly name: string; execute(args: never, context: never): unknown }[],
+  call: ToolCall,
+  signal: AbortSignal,
+): Promise<{ content: string; done?: boolean }> {
+  const tool = tools.find(({ name }) => name === call.name);
+  return {
+    content: tool === undefined ? "no such tool" : String(await tool.execute(call.arguments as never, { signal } as never)),
+  };
+}
+
+/** The actions of a published Response. The outputs of tools and the user's messages between them are the server's. */
+function actionsOf(output: readonly Item[]): AssistantMessage[] {
+  const actions: AssistantMessage[] = [];
+  let calls: ToolCall[] = [];
+  const flush = () => {
+    if (calls.length > 0) actions.push({ role: "assistant", content: "", toolCalls: calls });
+    calls = [];
+  };
+  for (const { type, role, content, call_id: id, name = "", arguments: text = "{}" } of output) {
+    if (type === "function_call") calls.push({ id, name, arguments: argumentsOf(text), argumentsText: text });
+    else flush();
+    if (type === "message" && role === "assistant") actions.push({ role: "assistant", content: textOf(content) });
+  }
+  flush();
+  return actions;
+}
+
+function argumentsOf(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}
+
+function textOf(content: Item["content"]): string {
+  return typeof content === "string" ? content : (content ?? []).map(({ text = "" }) => text).join("");
+}
