@@ -2,10 +2,12 @@ import { mkdtempSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { parquetReadObjects } from "hyparquet";
 import { expect, test } from "vitest";
+import type { Trajectory } from "../../core/trajectory.ts";
 import { addStep, newRun, trajectoryOf } from "../store.fixture.ts";
+import { atifOf } from "./atif.ts";
 import { exportRun, exportToMlflow } from "./export.ts";
 import { asCsv } from "./tables.ts";
 import { crc32c, encodeEvents } from "./tensorboard.ts";
@@ -95,4 +97,30 @@ test("MLflow gets parameters, metrics in batches and the end, over its REST API"
   expect(calls[2].body.params).toContainEqual({ key: "algorithm.kind", value: '"grpo"' });
   expect(calls[3].body.metrics).toContainEqual(expect.objectContaining({ key: "reward", value: 0.2, step: 2 }));
   await expect(exportToMlflow(exampleRun(), url, "office", "x")).rejects.toThrow(/not reachable/);
+});
+
+test("an episode in Harbor's format has its actions with ids and log-probs, and their results beneath them", () => {
+  const trajectory = trajectoryOf("step-1/0/0");
+  const calls = [{ name: "add", arguments: { by: 2 } }];
+  const messages: Trajectory["messages"] = [
+    { role: "user", content: "Count." },
+    { role: "assistant", content: "", reasoning: "So.", toolCalls: calls },
+    { role: "tool", name: "add", content: "2" },
+  ];
+  const [turn] = trajectory.turns;
+  expect(atifOf({ ...trajectory, messages, turns: [turn] }, "small")).toMatchObject({
+    ...{ schema_version: "ATIF-v1.8", trajectory_id: "step-1/0/0", agent: { name: "retrograde", model_name: "small" } },
+    steps: [
+      { step_id: 1, source: "user", message: "Count." },
+      {
+        ...{ step_id: 2, source: "agent", message: "", reasoning_content: "So." },
+        tool_calls: [{ tool_call_id: "step-1/0/0/1/0", function_name: "add", arguments: { by: 2 } }],
+        observation: { results: [{ source_call_id: "step-1/0/0/1/0", content: "2" }] },
+        metrics: { completion_token_ids: turn.action, logprobs: turn.samplerLogprobs, prompt_token_ids: turn.context.slice() },
+      },
+    ],
+    extra: { reward: trajectory.reward },
+  });
+  const folder = exampleRun();
+  expect(exportRun(folder, "atif", into()).map((path) => basename(path))).toEqual(["step-1-0-0.json", "step-2-0-0.json"]);
 });

@@ -1,12 +1,14 @@
+import { mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { writeFileAtomic } from "../files.ts";
-import { readMetrics, readRun, readSummary, readTimings } from "../read.ts";
+import { readMetrics, readRun, readSummary, readTimings, readTrajectories, trajectorySteps } from "../read.ts";
+import { atifOf } from "./atif.ts";
 import { type MlflowRun, sendToMlflow } from "./mlflow.ts";
 import { asCsv, asJsonl, asParquet, stepTable, trajectoryTable } from "./tables.ts";
 import { encodeEvents, type Scalar } from "./tensorboard.ts";
 
-export const exportFormats = ["csv", "jsonl", "parquet", "tensorboard"] as const;
+export const exportFormats = ["csv", "jsonl", "parquet", "tensorboard", "atif"] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
 /** Writes a run's metrics and its index of trajectories in another format. @returns the files */
@@ -17,12 +19,26 @@ export function exportRun(folder: string, format: ExportFormat, into: string): s
     writeFileAtomic(path, encodeEvents(scalarsOf(folder), wallTimeOf(folder)));
     return [path];
   }
+  if (format === "atif") return exportEpisodes(folder, join(into, "atif"));
   const encode = { csv: asCsv, jsonl: asJsonl, parquet: asParquet }[format];
   return [["steps", stepTable(folder)] as const, ["trajectories", trajectoryTable(folder)] as const].map(([name, table]) => {
     const path = join(into, `${name}.${format}`);
     writeFileAtomic(path, encode(table));
     return path;
   });
+}
+
+/** Writes the episodes of training in Harbor's format, a file for each. @returns the files */
+function exportEpisodes(folder: string, into: string): string[] {
+  mkdirSync(into, { recursive: true });
+  const { model } = readRun(folder).config;
+  return trajectorySteps(folder).flatMap((step) =>
+    readTrajectories(folder, step).map((trajectory) => {
+      const path = join(into, `${trajectory.id.replaceAll("/", "-")}.json`);
+      writeFileAtomic(path, `${JSON.stringify(atifOf(trajectory, String(model)))}\n`);
+      return path;
+    }),
+  );
 }
 
 /** Sends a run to an MLflow server. @returns its id there */
