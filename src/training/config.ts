@@ -140,6 +140,8 @@ export const trainingConfigSchema = z.strictObject({
     .prefault({}),
   checkpoint: z
     .strictObject({
+      /** The step behind which the first checkpoint is written: a run that is killed before it begins again, paid servers included. */
+      first: z.int().min(1).default(1),
       every: z.int().min(1).default(10),
       keep: z.int().min(1).default(2),
       /** Whether a resumed run must have the numbers of one that was never interrupted. An engine that cannot promise it is refused. */

@@ -122,7 +122,8 @@ export class TrainingRun {
     const result = await this.#update(step);
     const warnings = this.#record(step, result);
     await this.#rollouts?.stepped(step);
-    if (step % config.checkpoint.every === 0 || this.done) await this.#saveCheckpoint();
+    const { first, every } = config.checkpoint;
+    if (step === first || step % every === 0 || this.done) await this.#saveCheckpoint();
     requireNoWarnings(folder, warnings, `step ${step}`, config.limits.strict);
     signal?.throwIfAborted();
   }
