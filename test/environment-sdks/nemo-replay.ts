@@ -14,7 +14,11 @@ type Item = {
   readonly arguments?: string;
 };
 type Row = { readonly responses_create_params: { readonly input: string | readonly Item[] } };
-type Rollout = Row & { readonly reward: number; readonly response: { readonly output: readonly Item[] } };
+type Rollout = Row & {
+  readonly reward: number;
+  readonly _ng_task_index?: number;
+  readonly response: { readonly output: readonly Item[] };
+};
 
 /** How a published rollout of a resource server came out when it was played again. */
 export interface Replayed {
@@ -33,23 +37,25 @@ export function serversWithRollouts(at: string): string[] {
     .sort();
 }
 
-/** Plays the published rollouts of a server again, action by action: what real models did, with the rewards that it was given. */
+/**
+ * Plays the published rollouts of a server again, action by action: what real models did, with the rewards that it was given. Rollouts whose row is
+ * not published are left out.
+ */
 export async function replay(url: string, folder: string, most: number): Promise<Replayed[]> {
   const rows = linesOf<Row>(join(folder, "data/example.jsonl"));
   const rollouts = linesOf<Rollout>(join(folder, "data/example_rollouts.jsonl")).slice(0, most);
   const said = ({ responses_create_params: { input } }: Row) =>
-    (typeof input === "string" ? [{ role: "user", content: input }] : input).map((item) => [item.role, textOf(item.content)]);
-  // A row begins as its rollout does; a server that resets adds its first observation.
-  const begins = (row: Row, rollout: Row) => {
-    const own = said(row);
-    return JSON.stringify(said(rollout).slice(0, own.length)) === JSON.stringify(own);
-  };
+    JSON.stringify(
+      (typeof input === "string" ? [{ role: "user", content: input }] : input).map((item) => [item.role, textOf(item.content)]),
+    );
+  const rowOf = (rollout: Rollout) =>
+    rollout._ng_task_index === undefined ? rows.find((row) => said(row) === said(rollout)) : rows[rollout._ng_task_index];
   const file = join(mkdtempSync(join(tmpdir(), "rollouts-")), "rows.jsonl");
-  const chosen = rollouts.map((rollout, i) => rows.find((row) => begins(row, rollout)) ?? rows[i % rows.length]);
-  writeFileSync(file, chosen.map((row) => JSON.stringify(row)).join("\n"));
+  const played = rollouts.filter((rollout) => rowOf(rollout) !== undefined);
+  writeFileSync(file, played.map((rollout) => JSON.stringify(rowOf(rollout))).join("\n"));
   const environment = createEnvironment(`nemo-gym:${url}`, { tasks: { test: file }, sameStart: "ignore", maxOutput: 10 ** 6 });
   const results: Replayed[] = [];
-  for (const [i, { reward: published, response }] of rollouts.entries()) {
+  for (const [i, { reward: published, response }] of played.entries()) {
     try {
       const episode = await environment.start(await environment.task("test", i), 0);
       const conversation: Message[] = [...episode.messages];

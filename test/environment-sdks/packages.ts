@@ -56,7 +56,7 @@ export async function serve(name: Package, args: (port: number) => readonly stri
   child.stderr?.on("data", (part) => {
     errors = `${errors}${part}`.slice(-3000);
   });
-  for (let tries = 0; tries < 900; tries++) {
+  for (let tries = 0; tries < 300; tries++) {
     if (child.exitCode !== null) throw new Error(errors);
     const isUp = await new Promise<boolean>((resolve) => {
       const socket = connect(port, "127.0.0.1", () => resolve(true));
