@@ -4,6 +4,7 @@ import { type BenchmarkName, benchmarkEnvironment, benchmarks } from "./benchmar
 import { deepResearchEnvironment } from "./benchmarks/deep-research.ts";
 import { bfclEnvironment } from "./bfcl/bfcl.ts";
 import { calculationEnvironment, calculatorEnvironment } from "./demo/environments.ts";
+import { harborEnvironment } from "./harbor/harbor.ts";
 import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
 import { officeClassicEnvironment } from "./office-classic/office-classic.ts";
 import { remoteEnvironments } from "./remote/remote.ts";
@@ -22,6 +23,7 @@ export const extensions: readonly Extension[] = [
     ),
   },
   { environments: { calculation: calculationEnvironment, calculator: calculatorEnvironment } },
+  { environments: { harbor: harborEnvironment } },
   { wires: remoteEnvironments },
   { engine: tinkerEngine },
 ];

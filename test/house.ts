@@ -193,6 +193,11 @@ export const parts: readonly Part[] = [
     holds: "questions to search and calculate for ([environments/knowledge.md](environments/knowledge.md))",
     knows: [...worlds, "extensions/arpo-protocol"],
   },
+  {
+    path: "extensions/harbor",
+    holds: "Harbor's task folders in a simulated shell ([environments/remote.md](environments/remote.md#harbor))",
+    knows: worlds,
+  },
   { path: "extensions/bfcl", holds: "BFCL v4 multi-turn ([environments/bfcl.md](environments/bfcl.md))", knows: worlds },
   {
     path: "extensions/benchmarks",

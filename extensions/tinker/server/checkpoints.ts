@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { z } from "zod";
 import { Refusal } from "../../../src/http/refusal.ts";
@@ -150,6 +150,18 @@ export class CheckpointStore {
     await rename(partial, folder);
     this.#writing.delete(folder);
     return this.find(path);
+  }
+
+  /** Copies a checkpoint under another path. The copy expires by itself. @throws Refusal if there is no such checkpoint */
+  async copy(from: CheckpointPath, to: CheckpointPath, ttlSeconds?: number | null): Promise<Checkpoint> {
+    const { record, folder, state } = await this.find(from);
+    const { expiresAt: _, ...kept } = record;
+    const now = Date.now();
+    const expiry = ttlSeconds == null ? {} : { expiresAt: new Date(now + 1000 * ttlSeconds).toISOString() };
+    return this.write(to, { ...kept, savedAt: new Date(now).toISOString(), ...expiry }, async (folders) => {
+      await cp(folder, folders.weights, { recursive: true });
+      if (state !== undefined) await cp(state, folders.state, { recursive: true });
+    });
   }
 
   async remove(path: CheckpointPath): Promise<void> {

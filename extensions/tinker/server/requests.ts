@@ -132,4 +132,10 @@ export const sampleSchema = z.strictObject({
 export type SampleBody = z.output<typeof sampleSchema>;
 
 export const retrieveSchema = z.looseObject({ request_id: z.string(), allow_metadata_only: z.boolean().optional() });
+export const copyWeightsSchema = z.strictObject({
+  session_id: z.string(),
+  model_seq_id: z.int().min(0).nullish(),
+  source_path: z.string(),
+  ttl_seconds: z.int().min(3600).nullish(),
+});
 export const weightsInfoSchema = z.looseObject({ tinker_path: z.string() });

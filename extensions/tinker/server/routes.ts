@@ -186,6 +186,16 @@ export const postRoutes: Readonly<Record<string, Route>> = {
     return acknowledged(service.inOrder(model, seq_id, fingerprint, check, work), { model_id });
   },
 
+  copy_weights: async (service, { body }) => {
+    const { session_id, model_seq_id, source_path, ttl_seconds } = parseBody(body, schemas.copyWeightsSchema);
+    const session = service.sessions.find(session_id);
+    const source = parseCheckpointPath(source_path, "weights");
+    const model = parseModelId(`${session.id}:train:${model_seq_id ?? session.count++}`);
+    const path = service.takeName({ ...source, model }, false);
+    await service.store.copy(source, path, ttl_seconds).finally(() => service.store.release(path));
+    return { json: { tinker_path: formatCheckpointPath(path) } };
+  },
+
   create_sampling_session: async (service, { body }) => {
     const request = parseBody(body, schemas.createSamplingSessionSchema);
     const session = service.sessions.find(request.session_id);
