@@ -12,12 +12,21 @@ import type { Tool } from "../src/tools/tool.ts";
 
 // Published chat templates, rendered by this project and by transformers. With the folder of .ci/chat-templates only.
 const published = process.env.RETROGRADE_CHAT_TEMPLATES ?? "";
-const folder = join(published, "trl/chat_templates");
+const folders: Readonly<Record<string, string>> = {
+  trl: "trl/chat_templates",
+  axolotl: "axolotl/utils/chat_templates/templates",
+};
 
-/** The table of docs/models.md: a format, or a dash, and the templates that call so. */
+/** The file of a template such as trl/qwen3. */
+function fileOf(template: string): string {
+  const [name, file] = template.split("/");
+  return join(published, folders[name], `${file}.jinja`);
+}
+
+/** The table of docs/models.md: templates, with the format in which they call. Undefined if they are refused. */
 const documented = new Map(
-  [...readFileSync("docs/models.md", "utf8").matchAll(/^\| (?:`([\w-]+)`|refused[^|]*) \| ((?:`\w+\.jinja`,? ?)+) \|/gm)].flatMap(
-    ([, format, files]) => [...files.matchAll(/\w+\.jinja/g)].map(([file]) => [file, format as string | undefined] as const),
+  [...readFileSync("docs/models.md", "utf8").matchAll(/^\| (?:`([\w-]+)`|refused[^|]*) \| ((?:`\w+\/\w+`,? ?)+) \|/gm)].flatMap(
+    ([, format, row]) => [...row.matchAll(/\w+\/\w+/g)].map(([template]) => [template, format as string | undefined] as const),
   ),
 );
 
@@ -41,9 +50,19 @@ const values: Readonly<Record<string, readonly [value: unknown, schema: object]>
 
 /** Every token that a template names; those that end a turn come first. */
 function tokensOf(template: string): string[] {
-  const ends = ["<|im_end|>", "<|eot_id|>", "<turn|>", "<|return|>", "<｜end▁of▁sentence｜>", "<|user|>", "<|observation|>"];
-  const named = template.match(/<\|[^|<>\s]+\|>|<\|[a-z_"]+\|?>|<[a-z_]+\|>|<｜[^｜]+｜>|<\/?tool_call>|<\/?think>/g) ?? [];
-  return [...new Set([...ends.filter((end) => template.includes(end)), ...named, "</s>"])];
+  const ends = [
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|eot|>",
+    "[|endofturn|]",
+    "<turn|>",
+    "<|return|>",
+    "<｜end▁of▁sentence｜>",
+    "<|user|>",
+  ];
+  const named =
+    template.match(/<\|[^|<>\s]+\|>|<\|[a-z_"]+\|?>|<[a-z_]+\|>|<｜[^｜]+｜>|<\/?tool_call>|<\/?think>|\[\/?[A-Z_]+\]/g) ?? [];
+  return [...new Set([...ends.filter((end) => template.includes(end)), "</s>", ...named])];
 }
 
 const scratch = mkdtempSync(join(tmpdir(), "retrograde-chat-templates-"));
@@ -57,13 +76,13 @@ function chatOf(file: string): { readonly chat: Chat; readonly tokenizerFile: st
       model: z.looseObject({ vocab: z.record(z.string(), z.number()) }),
     })
     .parse(JSON.parse(readFileSync("models/office/tokenizer.json", "utf8")));
-  const template = readFileSync(join(folder, file), "utf8");
+  const template = readFileSync(fileOf(file), "utf8");
   const tokens = tokensOf(template);
   const first = 1 + Math.max(...office.added_tokens.map(({ id }) => id), ...Object.values(office.model.vocab));
   const missing = tokens.filter((token) => !office.added_tokens.some(({ content }) => content === token));
   const added = missing.map((content, i) => ({ ...office.added_tokens[0], id: first + i, content, special: true }));
   const tokenizer = { ...office, added_tokens: [...office.added_tokens, ...added] };
-  const tokenizerFile = join(scratch, `${file}.json`);
+  const tokenizerFile = join(scratch, `${file.replace("/", "-")}.json`);
   writeFileSync(tokenizerFile, JSON.stringify(tokenizer));
   const config = { ...named, eos_token: tokens[0], chat_template: template };
   return { chat: makeChat(makeTokenizer({ tokenizer, config })), tokenizerFile };
@@ -84,7 +103,7 @@ const toolOf = (schema: object): Tool => ({
   execute: () => "",
 });
 
-/** The conversation in the form that transformers takes. The original template of DeepSeek-V3 takes arguments as text. */
+/** The conversation in the form that transformers takes. The original templates of DeepSeek-V3 take arguments as text. */
 function forTransformers(
   file: string,
   tokenizer: string,
@@ -92,9 +111,9 @@ function forTransformers(
   messages: readonly Message[],
   { execute: _, ...tool }: Tool,
 ) {
-  const isText = file === "deepseekv3.jinja";
+  const isText = /\/deepseek_?v3$/.test(file);
   return {
-    template: join(folder, file),
+    template: fileOf(file),
     tokenizer,
     variables: { ...named, eos_token },
     tools: [{ type: "function", function: tool }],
@@ -112,24 +131,24 @@ function forTransformers(
   };
 }
 
-const files =
-  published === ""
-    ? []
-    : readdirSync(folder).filter(
-        (file) => file.endsWith(".jinja") && readFileSync(join(folder, file), "utf8").includes("tool_calls"),
-      );
+const files = Object.entries(published === "" ? {} : folders).flatMap(([name, folder]) =>
+  readdirSync(join(published, folder))
+    .filter((file) => file.endsWith(".jinja"))
+    .map((file) => `${name}/${file.slice(0, -".jinja".length)}`)
+    .filter((template) => readFileSync(fileOf(template), "utf8").includes("tool_calls")),
+);
 const readable = files.filter((file) => documented.get(file) !== undefined);
 
 describe.skipIf(published === "")("published chat templates (set RETROGRADE_CHAT_TEMPLATES, see .ci/chat-templates)", () => {
   test("docs/models.md names every template with calls", () => {
-    expect(files.filter((file) => !file.includes("_training")).length).toBe(29);
+    expect(files.filter((file) => file.startsWith("trl/") && !file.includes("_training")).length).toBe(29);
     expect([...documented.keys()].sort()).toEqual([...files].sort());
   });
 
   test.each(files)("%s: its format is the documented one, or it is refused with what it shows", (file) => {
     const format = documented.get(file);
     const { chat } = chatOf(file);
-    if (format === undefined) expect(() => chat.calls()).toThrow(/no calls at all|in an unknown format/);
+    if (format === undefined) expect(() => chat.calls()).toThrow(/no calls at all|in an unknown format|Expected iterable/);
     else expect(chat.calls().name).toBe(format);
   });
 
@@ -194,12 +213,12 @@ describe.skipIf(published === "")("published chat templates (set RETROGRADE_CHAT
   });
 
   // Templates that prompt for reasoning show no action behind the prompt.
-  const showing = readable.filter((file) => !/^(?:deepseekv3|glm4moe|nemotron)/.test(file));
+  const showing = readable.filter((file) => !/\/(?:deepseek_?v3|glm4moe|nemotron)|axolotl\/gemma4/.test(file));
 
   test.each(showing)("%s: its own text of a call is read back, and no beginning of it calls anything else", (file) => {
     for (const { what, chat, note, tool, schema } of rendered.filter((one) => one.file === file)) {
       // LFM2.5's templates do not escape quotes.
-      if (file.startsWith("lfm2_2_5") && what === "quotes and lines") continue;
+      if (file.startsWith("trl/lfm2_2_5") && what === "quotes and lines") continue;
       const schemaOf = () => ({ properties: { note: schema, count: { type: "integer" } } });
       const context = chat.open([question], [tool]);
       const shown = chat.actionText(chat.tokenizer.encode(chat.action(context, calling(note))));
