@@ -51,7 +51,7 @@ async function does(deed: string, { timeoutMs = 2000, memoryBytes = 128 * megaby
   hostile = await startPython({ memoryBytes, stderr: true }, program);
   const started = performance.now();
   const answer = await hostile.ask({
-    isNew: true,
+    continues: false,
     replay: [],
     code: `${deed} ${JSON.stringify(where)}`,
     timeoutMs,

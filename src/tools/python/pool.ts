@@ -126,11 +126,10 @@ export function createPool(limits: PoolLimits): Pool {
     try {
       const process = await place.process;
       signal?.throwIfAborted();
-      const isNew = history === undefined || place.isUnused;
+      const replay = place.isUnused ? (history?.cells ?? []) : [];
       place.isUnused = false;
-      const replay = isNew ? (history?.cells ?? []) : [];
       const { timeoutMs, outputBytes } = limits;
-      const answer = await process.ask({ isNew, replay, code, timeoutMs, outputBytes });
+      const answer = await process.ask({ continues: history !== undefined, replay, code, timeoutMs, outputBytes });
       signal?.throwIfAborted();
       if (closed) throw closedError();
       if (history === undefined || typeof answer === "string") return answer;

@@ -130,7 +130,7 @@ export async function startPython(settings: ProcessSettings, program = join(gues
 
 function spawnEnclosed(main: string, image: number, { memoryBytes, stderr }: ProcessSettings): ChildProcess {
   const files = [main, ...readdirSync(guest).map((name) => join(guest, name))].filter((file) => file.endsWith(".mjs"));
-  const flags = ["--wasm-lazy-validation", "--expose-gc", "--no-warnings", "--max-old-space-size=128"];
+  const flags = ["--expose-gc", "--no-warnings", "--max-old-space-size=128"];
   const program = [process.execPath, ...flags, main, String(memoryBytes), ...(stderr ? ["stderr"] : [])];
   const [command, ...args] = enclosed(program, files);
   // A process group of its own: a signal to its group reaches nobody else, and Ctrl-C in a terminal is ours alone.

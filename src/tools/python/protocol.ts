@@ -4,8 +4,8 @@ import { z } from "zod";
 /** A request of the pool to a Python process. */
 export interface Request {
   readonly id: number;
-  /** Whether the call needs an interpreter in which nothing ran. */
-  readonly isNew: boolean;
+  /** Whether later calls continue in the same interpreter. If not, the next one gets a new one. */
+  readonly continues: boolean;
   /** Code that takes a new interpreter to where this call continues. */
   readonly replay: readonly string[];
   readonly code: string;

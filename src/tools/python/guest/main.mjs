@@ -4,6 +4,7 @@
  * It reads requests from a pipe and writes answers to another one, in frames as in ../protocol.ts, and does nothing in between.
  */
 import { readSync, writeSync } from "node:fs";
+import { setFlagsFromString } from "node:v8";
 import { readImage } from "./image.mjs";
 import { startInterpreter } from "./instance.mjs";
 
@@ -18,13 +19,15 @@ const printed = { chunks: /** @type {Uint8Array[]} */ ([]), kept: 0, total: 0, l
 
 // Nobody can open Node's inspector in it.
 process.on("SIGUSR1", () => {});
+// Python's functions are compiled, and checked, when they are first called: most never are.
+setFlagsFromString("--wasm-lazy-validation");
 const { module, library, snapshot } = readImage(imageFile);
 let interpreter = start();
-/** The interpreter has run something. */
-let isUsed = false;
 send({ ready: true });
 for (;;) {
-  send(answer(receive()));
+  const request = receive();
+  send(answer(request));
+  if (!request.continues) renew();
 }
 
 function start() {
@@ -48,9 +51,7 @@ function keep(bytes) {
  * @param {import("../protocol.ts").Request} request
  * @returns {import("../protocol.ts").Answer}
  */
-function answer({ id, isNew, replay, code, timeoutMs, outputBytes }) {
-  if (isNew && isUsed) renew();
-  isUsed = true;
+function answer({ id, replay, code, timeoutMs, outputBytes }) {
   const restored = replay.every((earlier) => runCell(earlier, timeoutMs, 0).kind !== "interrupted");
   const { kind, text } = runCell(code, timeoutMs, outputBytes);
   const output = new TextDecoder().decode(Buffer.concat(printed.chunks));
