@@ -55,7 +55,12 @@ function retrograde(
 }
 
 test("train without a terminal prints a line for each phase and step, and the last screen", async () => {
-  const { lines, exitCode, error } = await retrograde("train --steps 2 --out done");
+  const { lines, exitCode, error } = await retrograde("train --steps 2 --out done", {
+    // Node would open its inspector, and say so.
+    onLine: (line, child) => {
+      if (line === "Run: done") child.kill("SIGUSR1");
+    },
+  });
   expect({ error, exitCode }).toEqual({ error: "", exitCode: 0 });
   expect(lines.filter((line) => line.includes("\r") || line.includes("\u001b"))).toEqual([]);
   expect(lines.slice(0, 3)).toEqual([

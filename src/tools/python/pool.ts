@@ -121,22 +121,24 @@ export function createPool(limits: PoolLimits): Pool {
 
   const run: Pool["run"] = async (history, code, signal) => {
     const place = await take(history, signal);
+    const wasUsed = !place.isUnused;
     const cancel = () => drop(place);
     signal?.addEventListener("abort", cancel, { once: true });
+    let answer: Answer | Ending;
     try {
       const process = await place.process;
       signal?.throwIfAborted();
       const replay = place.isUnused ? (history?.cells ?? []) : [];
       place.isUnused = false;
       const { timeoutMs, outputBytes } = limits;
-      const answer = await process.ask({ continues: history !== undefined, replay, code, timeoutMs, outputBytes });
+      answer = await process.ask({ continues: history !== undefined, replay, code, timeoutMs, outputBytes });
       signal?.throwIfAborted();
       if (closed) throw closedError();
-      if (history === undefined || typeof answer === "string") return answer;
-      if (answer.kind === "" || answer.kind === "error") history.cells.push(code);
-      // Its variables are no longer those of the history.
-      else drop(place);
-      return answer;
+      if (history !== undefined && typeof answer !== "string") {
+        if (answer.kind === "" || answer.kind === "error") history.cells.push(code);
+        // Its variables are no longer those of the history.
+        else drop(place);
+      }
     } catch (error) {
       cancel();
       signal?.throwIfAborted();
@@ -145,6 +147,8 @@ export function createPool(limits: PoolLimits): Pool {
       signal?.removeEventListener("abort", cancel);
       giveBack(place);
     }
+    // The process may have ended between two calls. Code has no effect outside of it, so that it can run again.
+    return answer === "crash" && wasUsed ? run(history, code, signal) : answer;
   };
 
   return {

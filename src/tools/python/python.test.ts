@@ -115,6 +115,17 @@ describe("sessions", () => {
     expect((await fork.run("x")).output).toBe("[1, 2, 9]\n");
   });
 
+  test("each has a process of its own; a closed one makes room, an idle one is run again", async () => {
+    const two = python({ interpreters: 2 });
+    const sessions = Array.from({ length: 4 }, () => two.session());
+    for (const [i, session] of sessions.entries()) await session.run(`x = ${i}`);
+    const outputs = [];
+    for (const session of sessions) outputs.push((await session.run("x")).output);
+    expect(outputs).toEqual(["0\n", "1\n", "2\n", "3\n"]);
+    for (const session of sessions) session.close();
+    expect((await sessions[0].run("x")).output).toBe("0\n");
+  });
+
   test("a call that was stopped costs a session nothing", async () => {
     const quick = python({ timeoutMs: 1500 });
     const session = quick.session();
