@@ -18,7 +18,7 @@ const pointSchema = z.object({
   values,
 });
 
-/** The record that is kept of a run: one small file each, from which everything else is computed. */
+/** The record that is kept of a run: one line each, from which everything else is computed. */
 export const runOutcomeSchema = z.object({
   world: z.string(),
   arm: z.string(),

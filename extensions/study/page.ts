@@ -42,7 +42,7 @@ export function pageLines({ study, worlds, results, figures, command }: PagePart
     `    ${command}               # what is missing; the same command continues`,
     `    ${command} --report      # this page from the runs that are there`,
     "",
-    `Data: \`${results}/outcomes\` has a file for each run with the value of every task, \`runs.csv\` a line for each, \`results.json\` what this page says.`,
+    `Data: \`${results}/outcomes.jsonl\` has a line for each run with the value of every task, \`runs.csv\` a row for each, \`results.json\` what this page says.`,
     "",
   ];
 }

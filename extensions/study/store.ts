@@ -1,17 +1,14 @@
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { RunError } from "../../src/core/errors.ts";
-import { writeFileAtomic } from "../../src/runs/files.ts";
 import { sealed, unsealed } from "../../src/runs/seal.ts";
 import { type RunKey, type Study, settingsOf } from "./definition.ts";
 import { type RunOutcome, runOutcomeSchema } from "./outcome.ts";
-import { runId } from "./plan.ts";
 
 /** Where a study's files lie. */
 export const studyLayout = {
-  outcomes: (folder: string) => join(folder, "outcomes"),
-  outcome: (folder: string, key: RunKey) => join(folder, "outcomes", `${runId(key)}.json`),
+  outcomes: (folder: string) => join(folder, "outcomes.jsonl"),
   table: (folder: string) => join(folder, "runs.csv"),
   results: (folder: string) => join(folder, "results.json"),
 } as const;
@@ -29,25 +26,27 @@ export function planHash(study: Study, key: RunKey): string {
 export function readOutcomes(study: Study, folder: string): RunOutcome[] {
   const path = studyLayout.outcomes(folder);
   if (!existsSync(path)) return [];
-  const names = readdirSync(path).filter((name) => name.endsWith(".json") && !name.startsWith("."));
-  return names.sort().map((name) => readOutcome(study, join(path, name)));
+  const lines = readFileSync(path, "utf8").split("\n");
+  return lines.flatMap((line, index) => (line === "" ? [] : [readOutcome(study, line, `${path}, line ${index + 1}`)]));
 }
 
-function readOutcome(study: Study, path: string): RunOutcome {
+function readOutcome(study: Study, line: string, where: string): RunOutcome {
   let outcome: RunOutcome;
   try {
-    outcome = runOutcomeSchema.parse(unsealed(readFileSync(path, "utf8")));
+    outcome = runOutcomeSchema.parse(unsealed(line));
   } catch (cause) {
-    throw new RunError(path, "damaged", { expected: "the outcome of a run", hint: "Delete it to run it again.", cause });
+    throw new RunError(where, "damaged", { expected: "the outcome of a run", hint: "Delete the line to run it again.", cause });
   }
   const known = outcome.world in study.worlds && outcome.arm in study.arms;
   if (known && outcome.plan === planHash(study, outcome)) return outcome;
-  throw new RunError(path, "of another plan", {
+  throw new RunError(where, "of another plan", {
     expected: `an outcome of ${study.name} as it is defined now`,
-    hint: "A plan is fixed before its first run. Restore it, or delete this file to run it again, or give the new plan a folder with --out.",
+    hint: "A plan is fixed before its first run. Restore it, or delete the line to run it again, or give the new plan a folder with --out.",
   });
 }
 
+/** Appends the outcome of a run. Processes of one study may append at the same time: a line is one write. */
 export function writeOutcome(folder: string, outcome: RunOutcome): void {
-  writeFileAtomic(studyLayout.outcome(folder, outcome), `${sealed(JSON.stringify(outcome))}\n`);
+  mkdirSync(folder, { recursive: true });
+  appendFileSync(studyLayout.outcomes(folder), `${sealed(JSON.stringify(outcome))}\n`);
 }
