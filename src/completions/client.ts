@@ -1,5 +1,6 @@
 import { pause, signalWithin } from "../core/deadline.ts";
 import { readText } from "../core/read-text.ts";
+import { retryAfterMs } from "../core/retry-after.ts";
 import { type Completion, readCompletion } from "./answer.ts";
 import { CompletionError, type CompletionFailure } from "./errors.ts";
 
@@ -81,7 +82,7 @@ async function post(url: string, settings: EndpointSettings, body: object, signa
     });
     const text = await readText(response, maxBytes);
     if (text === undefined) return { problem: `more than ${maxBytes} bytes`, failure: "settings" };
-    if (!response.ok) return { ...refusal(response.status, text, response.headers), waitMs: wishedWait(response.headers) };
+    if (!response.ok) return { ...refusal(response.status, text, response.headers), waitMs: retryAfterMs(response.headers) };
     const read = readCompletion(text);
     if ("completion" in read) return read;
     if (read.status !== undefined) return refusal(read.status, read.problem, response.headers);
@@ -110,20 +111,6 @@ function refusal(status: number, text: string, headers: Headers): { problem: str
   if ([408, 409, 425, 429].includes(status) || status >= 500) return { problem, failure: "unreachable" };
   if (contextWords.test(text)) return { problem, failure: "context" };
   return { problem, failure: [400, 413, 422].includes(status) ? "refused" : "settings" };
-}
-
-/** Milliseconds, by the usual header (RFC 9110, §10.2.3: seconds or a date) or OpenAI's finer one. */
-function wishedWait(headers: Headers): number | undefined {
-  const milliseconds = headers.get("retry-after-ms");
-  const after = headers.get("retry-after");
-  if (milliseconds === null && after === null) return undefined;
-  const wish =
-    milliseconds !== null
-      ? Number(milliseconds)
-      : /^\d/.test(after ?? "")
-        ? Number(after) * 1000
-        : Date.parse(after ?? "") - Date.now();
-  return Number.isNaN(wish) ? undefined : Math.max(0, wish);
 }
 
 /** A failed fetch has its reason as cause. */

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { signalWithin } from "../../core/deadline.ts";
 import { failureOf, ToolError } from "../../core/errors.ts";
+import { readText } from "../../core/read-text.ts";
+import { retryAfterMs } from "../../core/retry-after.ts";
 import { redact } from "../redact.ts";
 
 export interface RequestLimits {
@@ -44,12 +46,13 @@ export function createSender(service: string, secrets: readonly string[], limits
         redirect: "error",
         signal: limit.signal,
       });
-      const text = await readText(response);
+      const text = await readText(response, maxResponseBytes);
+      if (text === undefined) throw new ToolError("the answer", "too large", { expected: `at most ${maxResponseBytes} bytes` });
       if (response.ok) return { text };
       const again = response.status === 429 || response.status >= 500;
       const hint = again ? undefined : text.replace(/\s+/g, " ").slice(0, 200);
       const error = failed(`answering ${response.status} ${response.statusText}`.trim(), "results", redact(hint ?? "", secrets));
-      return { error, again, waitMs: retryAfterMs(response.headers.get("retry-after")) };
+      return { error, again, waitMs: retryAfterMs(response.headers) };
     } catch (error) {
       signal?.throwIfAborted();
       if (limit.isLate()) return { error: failed("silent", `an answer within ${limits.timeoutMs} ms`), again: true };
@@ -80,23 +83,4 @@ function parse(text: string, failed: (value: unknown, expected: string) => ToolE
   } catch {
     throw failed(`answering ${JSON.stringify(text.slice(0, 100))}`, "JSON");
   }
-}
-
-/** Seconds or a date. undefined where the header says neither. */
-function retryAfterMs(header: string | null): number | undefined {
-  if (header === null || header.trim() === "") return undefined;
-  const seconds = Number(header);
-  const ms = Number.isNaN(seconds) ? Date.parse(header) - Date.now() : seconds * 1000;
-  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
-}
-
-async function readText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length;
-    if (size > maxResponseBytes) throw new ToolError("the answer", size, { expected: `at most ${maxResponseBytes} bytes` });
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
