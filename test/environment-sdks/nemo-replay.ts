@@ -48,8 +48,13 @@ export async function replay(url: string, folder: string, most: number): Promise
     JSON.stringify(
       (typeof input === "string" ? [{ role: "user", content: input }] : input).map((item) => [item.role, textOf(item.content)]),
     );
-  const rowOf = (rollout: Rollout) =>
-    rollout._ng_task_index === undefined ? rows.find((row) => said(row) === said(rollout)) : rows[rollout._ng_task_index];
+  // The number of a row may be that of another file: its last words have to be in what was said.
+  const isOf = (row: Row | undefined, rollout: Rollout) =>
+    row !== undefined && said(rollout).includes(JSON.stringify(textOfLast(row)).slice(1, -1));
+  const rowOf = (rollout: Rollout) => {
+    const numbered = rollout._ng_task_index === undefined ? undefined : rows[rollout._ng_task_index];
+    return isOf(numbered, rollout) ? numbered : rows.find((row) => said(row) === said(rollout));
+  };
   const file = join(mkdtempSync(join(tmpdir(), "rollouts-")), "rows.jsonl");
   const played = rollouts.filter((rollout) => rowOf(rollout) !== undefined);
   writeFileSync(file, played.map((rollout) => JSON.stringify(rowOf(rollout))).join("\n"));
@@ -96,18 +101,23 @@ async function viaTool(
   };
 }
 
-/** The actions of a published Response. The outputs of tools and the user's messages between them are the server's. */
+/** The actions of a published Response: a text, the calls behind it, or both. The outputs of tools and the user's messages are the server's. */
 function actionsOf(output: readonly Item[]): AssistantMessage[] {
   const actions: AssistantMessage[] = [];
+  let text: string | undefined;
   let calls: ToolCall[] = [];
   const flush = () => {
-    if (calls.length > 0) actions.push({ role: "assistant", content: "", toolCalls: calls });
-    calls = [];
+    if (text !== undefined || calls.length > 0)
+      actions.push({ role: "assistant", content: text ?? "", ...(calls.length === 0 ? {} : { toolCalls: calls }) });
+    [text, calls] = [undefined, []];
   };
-  for (const { type, role, content, call_id: id, name = "", arguments: text = "{}" } of output) {
-    if (type === "function_call") calls.push({ id, name, arguments: argumentsOf(text), argumentsText: text });
-    else flush();
-    if (type === "message" && role === "assistant") actions.push({ role: "assistant", content: textOf(content) });
+  for (const { type, role, content, call_id: id, name = "", arguments: given = "{}" } of output) {
+    if (type === "function_call") calls.push({ id, name, arguments: argumentsOf(given), argumentsText: given });
+    else if (type !== "message" || role !== "assistant") flush();
+    else {
+      flush();
+      text = textOf(content);
+    }
   }
   flush();
   return actions;
@@ -120,6 +130,9 @@ function argumentsOf(text: string): Record<string, unknown> {
     return {};
   }
 }
+
+const textOfLast = ({ responses_create_params: { input } }: Row) =>
+  typeof input === "string" ? input : textOf(input.at(-1)?.content);
 
 function textOf(content: Item["content"]): string {
   return typeof content === "string" ? content : (content ?? []).map(({ text = "" }) => text).join("");

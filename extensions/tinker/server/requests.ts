@@ -133,8 +133,10 @@ export type SampleBody = z.output<typeof sampleSchema>;
 
 export const retrieveSchema = z.looseObject({ request_id: z.string(), allow_metadata_only: z.boolean().optional() });
 export const copyWeightsSchema = z.strictObject({
-  session_id: z.string(),
+  session_id: z.string().nullish(),
   model_seq_id: z.int().min(0).nullish(),
+  /** There is one project here. */
+  destination_project_id: z.string().nullish(),
   source_path: z.string(),
   ttl_seconds: z.int().min(3600).nullish(),
 });

@@ -188,7 +188,7 @@ export const postRoutes: Readonly<Record<string, Route>> = {
 
   copy_weights: async (service, { body }) => {
     const { session_id, model_seq_id, source_path, ttl_seconds } = parseBody(body, schemas.copyWeightsSchema);
-    const session = service.sessions.find(session_id);
+    const session = session_id == null ? { id: randomUUID(), count: 0 } : service.sessions.find(session_id);
     const source = parseCheckpointPath(source_path, "weights");
     const model = parseModelId(`${session.id}:train:${model_seq_id ?? session.count++}`);
     const path = service.takeName({ ...source, model }, false);
