@@ -8,6 +8,7 @@ export { officeClassicEnvironment } from "../extensions/office-classic/office-cl
 export type { ActionFormat, ReadAction } from "../src/actions/action.ts";
 export { type FencedCodeOptions, fencedCode } from "../src/actions/fenced-code.ts";
 export { pythonCalls } from "../src/actions/python-calls.ts";
+export { compareAgents, type MeasuredAgent, type MeasuredTask, type MeasureOptions } from "../src/agents/measure.ts";
 export type { AgentProgram } from "../src/agents/program.ts";
 export type { SplitTasks } from "../src/agents/tasks.ts";
 export type { ConversationReply, ConversationRequest } from "../src/chat/conversation.ts";
@@ -58,6 +59,7 @@ export {
   evaluate,
   type PricedJudge,
 } from "../src/sdk/evaluate.ts";
+export { type AgentEndpoint, type AgentEvaluation, evaluateAgent } from "../src/sdk/evaluate-agent.ts";
 export { type LoadedRun, loadRun } from "../src/sdk/load-run.ts";
 export {
   type CodeOptions,

@@ -46,12 +46,13 @@ test("the tarball is small enough for npx", () => {
 });
 
 test.each([
-  ["retrograde-rl", ["train", "defineConfig", "defineEnvironment", "defineTool"]],
+  ["retrograde-rl", ["train", "trainAgent", "evaluateAgent", "defineConfig", "defineEnvironment", "defineTool"]],
   ["retrograde-rl/algorithms", ["runUpdate", "resolveAlgorithm", "seeupoUpdate", "ppu", "groupRelativeAdvantages", "klPenalty"]],
   ["retrograde-rl/engine", ["createLocalEngine", "loadTokenizer", "makeChat", "enginePolicy", "CallOrder", "capabilities"]],
   ["retrograde-rl/environments", ["createEnvironment", "defineEnvironment", "defineTool"]],
   ["retrograde-rl/lab", ["runGrid", "judge", "cellOf", "labSettingsSchema"]],
   ["retrograde-rl/tinker", ["TinkerClient"]],
+  ["retrograde-rl/vitest", ["agentMatchers"]],
 ])("%s can be imported as users do, with its types beside it", (path, names) => {
   const program = `import * as all from ${JSON.stringify(path)}; console.log(JSON.stringify(Object.keys(all)))`;
   expect(JSON.parse(run("node", ["--input-type=module", "-e", program]))).toEqual(expect.arrayContaining([...names]));

@@ -17,8 +17,9 @@ const noEpisode = "outside-of-an-episode";
  * Sends the model calls of agents in this process to an endpoint, without a changed line in them. Clients that read their address from the
  * environment reach it by the customary variables, and string ids of the AI SDK by its global provider. The key of the running episode is put
  * into each request, through whatever the agent awaits. Clients must be made after this call.
+ * @param name of the model, for agents that name theirs by a string
  */
-export function interceptModels(baseUrl: string): Interception {
+export function interceptModels(baseUrl: string, name = agentModelName): Interception {
   const episode = new AsyncLocalStorage<string>();
   const env = {
     ...{ OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: noEpisode, OPENAI_AGENTS_DISABLE_TRACING: "1" },
@@ -41,7 +42,7 @@ export function interceptModels(baseUrl: string): Interception {
 
   const shared = globalThis as { AI_SDK_DEFAULT_PROVIDER?: unknown };
   const provider = shared.AI_SDK_DEFAULT_PROVIDER;
-  shared.AI_SDK_DEFAULT_PROVIDER = aiSdkProvider(`${baseUrl}/chat/completions`, agentModelName);
+  shared.AI_SDK_DEFAULT_PROVIDER = aiSdkProvider(`${baseUrl}/chat/completions`, name);
   return {
     during: (key, run) => episode.run(key, run),
     end: () => {

@@ -107,7 +107,7 @@ export function agentEnvironment<T extends Request>(definition: AgentDefinition<
       const reached = {
         ...{ baseUrl, apiKey: key, name: agentModelName, converse },
         signal: policy.signal,
-        env: envOf(baseUrl, key),
+        env: environmentOfAgent(baseUrl, key),
       };
       try {
         const given = await definition.run(request, reached);
@@ -134,12 +134,12 @@ function refusedText(refusals: readonly string[]): string {
 }
 
 /** The customary variables of an interface's clients. Anthropic's add `/v1` to the address themselves. */
-function envOf(baseUrl: string, key: string): Record<string, string> {
+export function environmentOfAgent(baseUrl: string, key: string, name = agentModelName): Record<string, string> {
   return {
     OPENAI_BASE_URL: baseUrl,
     OPENAI_API_BASE: baseUrl,
     OPENAI_API_KEY: key,
-    OPENAI_MODEL: agentModelName,
+    OPENAI_MODEL: name,
     ANTHROPIC_BASE_URL: baseUrl.replace(/\/v1$/, ""),
     ANTHROPIC_API_KEY: key,
     ANTHROPIC_AUTH_TOKEN: key,

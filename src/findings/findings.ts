@@ -2,12 +2,14 @@ import type { EvaluationRecord, Warning } from "../runs/records.ts";
 import { environmentFaults } from "./environment-faults.ts";
 import { failingTool, lostResults, noToolCalls, oneBadEnd } from "./episode-rules.ts";
 import { policyDied } from "./policy-died.ts";
+import { refusedRequests } from "./refused-requests.ts";
 import { constantReward, equalRewards, noSignal, startAtHundred, startAtZero } from "./reward-rules.ts";
 import type { EpisodeFacts, Rule, StepFacts } from "./rule.ts";
 
 /** Looked at after every step and every evaluation. */
 const episodeRules = {
   "environment-faults": environmentFaults,
+  "refused-requests": refusedRequests,
   "no-tool-calls": noToolCalls,
   "one-bad-end": oneBadEnd,
   "failing-tool": failingTool,

@@ -13,7 +13,7 @@ import { type CodeOptions, type TrainedRun, train } from "./train.ts";
 /** An agent as a function: a prompt in, its answer out. It may leave the second argument alone. */
 export type AgentFunction<T extends Request = Request> = (prompt: string, run: AgentRun<T>) => unknown;
 
-export interface AgentRun<T extends Request = Request> extends AgentModel {
+export interface AgentRun<T extends Request = Request> extends Omit<AgentModel, "converse"> {
   readonly task: T;
 }
 
@@ -98,7 +98,8 @@ function tasksOf<T extends Request>(tasks: AgentTraining<T>["tasks"]): SplitTask
   return "train" in tasks ? tasks : splitTasks(tasks);
 }
 
-function functionOf<T extends Request>(file: string, exported: unknown): AgentFunction<T> {
+/** @throws ConfigError for a module that is no agent */
+export function functionOf<T extends Request>(file: string, exported: unknown): AgentFunction<T> {
   if (typeof exported === "function") return exported as AgentFunction<T>;
   throw new ConfigError(file, typeof exported, {
     expected: "a default export that is a function (prompt) => answer",

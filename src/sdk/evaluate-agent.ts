@@ -1,0 +1,58 @@
+import { resolve } from "node:path";
+import { type Interception, interceptModels } from "../agents/intercept.ts";
+import { type MeasuredAgent, type MeasureOptions, measure } from "../agents/measure.ts";
+import { runProgram } from "../agents/program.ts";
+import { agentModelName, environmentOfAgent } from "../environments/agent.ts";
+import type { Request } from "../environments/define.ts";
+import { loadModule } from "../training/config-file.ts";
+import { type AgentFunction, type AgentTraining, functionOf } from "./train-agent.ts";
+
+/** An address of the OpenAI interface: `retrograde serve --inference`, another server, or the vendor. */
+export interface AgentEndpoint {
+  /** With `/v1`. */
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  /** The model's name there. */
+  readonly name?: string;
+}
+
+export interface AgentEvaluation<T extends Request = Request> extends Pick<AgentTraining<T>, "agent" | "reward">, MeasureOptions {
+  readonly tasks: readonly T[];
+  /** The model that the agent calls. Default: whichever it calls by itself. */
+  readonly endpoint?: AgentEndpoint;
+}
+
+/**
+ * Measures an agent on tasks: with the model of an endpoint, reached as in `trainAgent`, or with its own.
+ * @example
+ * const tasks = [{ prompt: "When do I have Demo?", time: "14:30" }];
+ * const agent = async (prompt: string) => `Ask me another time: ${prompt}`;
+ * const reward = ({ task, answer }: AgentEnd<(typeof tasks)[number]>) => (String(answer).includes(task.time) ? 1 : 0);
+ * const { success, allSucceed } = await evaluateAgent({ agent, tasks, reward, k: 5 });
+ * @throws ConfigError for a module that is no agent; RangeError without tasks. What an attempt throws is its error, with the reward 0
+ */
+export async function evaluateAgent<T extends Request>(evaluation: AgentEvaluation<T>): Promise<MeasuredAgent<T>> {
+  const { agent, reward, tasks, endpoint, ...options } = evaluation;
+  const interception: Interception | undefined =
+    endpoint === undefined || typeof agent === "object" ? undefined : interceptModels(endpoint.baseUrl, endpoint.name);
+  try {
+    const run = typeof agent === "string" ? functionOf<T>(agent, await loadModule(resolve(agent))) : agent;
+    const answerOf = async (task: T, signal: AbortSignal): Promise<unknown> => {
+      const { baseUrl = "", apiKey = "", name = agentModelName } = endpoint ?? {};
+      const env = endpoint === undefined ? {} : environmentOfAgent(baseUrl, apiKey, name);
+      if (typeof run === "object") return runProgram(run, task, { env, signal });
+      const call = async () => (run as AgentFunction<T>)(task.prompt, { baseUrl, apiKey, name, env, signal, task });
+      return interception === undefined ? call() : interception.during(apiKey, call);
+    };
+    return await measure(
+      tasks,
+      async (task, signal) => {
+        const score = await reward({ task, answer: await answerOf(task, signal) });
+        return typeof score === "number" ? score : score.reward;
+      },
+      options,
+    );
+  } finally {
+    interception?.end();
+  }
+}

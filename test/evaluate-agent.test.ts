@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type AgentMatchers, agentMatchers } from "../entries/vitest.ts";
+import { compareAgents } from "../src/agents/measure.ts";
+import { makeChat } from "../src/chat/chat.ts";
+import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
+import { engineModel } from "../src/inference/engine-model.ts";
+import { type RunningInference, serveInference } from "../src/inference/server.ts";
+import { evaluateAgent } from "../src/sdk/evaluate-agent.ts";
+import type { AgentEnd } from "../src/sdk/train-agent.ts";
+import { scriptedSampler } from "./scripted-sampler.ts";
+
+declare module "vitest" {
+  // biome-ignore lint/suspicious/noExplicitAny: a merged interface has the parameters of the original
+  interface Matchers<T = any> extends AgentMatchers<T> {}
+}
+
+const tasks = Array.from({ length: 6 }, (_, i) => ({ prompt: `Number ${i}?`, number: i }));
+type Asked = (typeof tasks)[number];
+const reward = ({ task, answer }: AgentEnd<Asked>) => Number(String(answer).includes(String(task.number)));
+
+const chat = makeChat(loadTokenizer(new URL("../models/office", import.meta.url).pathname));
+/** A model that knows numbers below a limit. */
+const model = (limit: number) =>
+  engineModel(
+    scriptedSampler(chat.tokenizer, (context) => {
+      const number = Number(/Number (\d)\?/.exec(context)?.[1]);
+      return number < limit ? `It is ${number}.` : "No.";
+    }),
+    chat,
+  );
+let server: RunningInference;
+beforeAll(async () => {
+  const models = new Map([
+    ["weak", model(2)],
+    ["strong", model(6)],
+  ]);
+  server = await serveInference({ host: "127.0.0.1", port: 0, keys: ["key"], models });
+});
+afterAll(() => server.close());
+
+const agent = async (prompt: string, { name }: { readonly name: string }) => {
+  const headers = { authorization: "Bearer whatever" };
+  const body = JSON.stringify({ model: name, messages: [{ role: "user", content: prompt }] });
+  const response = await fetch(`${process.env.OPENAI_BASE_URL}/chat/completions`, { method: "POST", headers, body });
+  return JSON.parse(await response.text()).choices[0].message.content;
+};
+const with_ = (name: string) => ({ baseUrl: `${server.baseUrl}/v1`, apiKey: "key", name });
+
+test("an agent is measured under two models of an endpoint, and they are compared task by task", async () => {
+  const weak = await evaluateAgent({ agent, tasks, reward, endpoint: with_("weak"), k: 3 });
+  const strong = await evaluateAgent({ agent, tasks, reward, endpoint: with_("strong"), k: 3 });
+  expect(weak).toMatchObject({ k: 3, success: { mean: 2 / 6 }, allSucceed: 2 / 6 });
+  expect(weak.tasks.map(({ rewards }) => rewards.length)).toEqual(tasks.map(() => 3));
+  expect(strong.success.mean).toBe(1);
+  expect(strong.success.low).toBeLessThan(0.7); // six tasks show no more
+  expect(compareAgents(weak, strong)).toMatchObject({ better: 4, worse: 0, difference: { mean: 4 / 6 } });
+  const fewer = await evaluateAgent({ agent, tasks: tasks.slice(1), reward, endpoint: with_("weak") });
+  expect(() => compareAgents(weak, fewer)).toThrow("different tasks");
+});
+
+test("an attempt that throws, hangs or has no number as its reward counts as a failure with its reason", async () => {
+  const faulty = async (prompt: string) => {
+    if (prompt.includes("0")) throw new Error("broken");
+    return prompt.includes("1") ? new Promise(() => {}) : "fine";
+  };
+  const nan = ({ task }: AgentEnd<Asked>) => (task.number === 2 ? Number.NaN : 1);
+  const { tasks: measured } = await evaluateAgent({ agent: faulty, tasks: tasks.slice(0, 4), reward: nan, timeoutMs: 100 });
+  expect(measured.map(({ rewards, errors }) => [rewards[0], errors[0]])).toEqual([
+    [0, "broken"],
+    [0, "no answer within 100 ms"],
+    [0, "the reward is NaN; expected a finite number"],
+    [1, undefined],
+  ]);
+  await expect(evaluateAgent({ agent: faulty, tasks: [], reward })).rejects.toThrow("at least one value");
+});
+
+test("a matcher for tests passes by the share of successes, and its message has pass^k and what noise leaves open", async () => {
+  let calls = 0;
+  const often = async (prompt: string) => (calls++ % 4 === 3 ? "no" : prompt);
+  const { pass, message } = await agentMatchers.toSucceed(often, tasks, { reward, atLeast: 0.7, k: 4, concurrency: 1 });
+  expect(pass).toBe(true);
+  expect(message()).toMatch(/of 24 attempts to succeed: 75\.0 % \(95 % interval over tasks: .*\)/);
+  expect(message()).toMatch(/all 4 attempts at a task succeed: 0\.0 % \(pass\^4\)/);
+  expect(message()).toContain("The interval contains the limit");
+  expect.extend(agentMatchers);
+  await expect(often).toSucceed(tasks, { reward, atLeast: 0.7, k: 4, concurrency: 1 });
+  const failed = await agentMatchers.toSucceed(async () => "no", tasks, { reward, atLeast: 0.7, k: 2 });
+  expect(failed.pass).toBe(false);
+  expect(failed.message()).not.toContain("The interval contains the limit");
+});
