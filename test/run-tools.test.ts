@@ -78,7 +78,7 @@ test("a request to a run that nobody trains waits for its resumption; a finished
 
 test("a run is written as tables that other programs read", async () => {
   const out = join(root, "exported");
-  const { exitCode, out: paths } = await invoke("export", b, "--format", "csv", "--out", out);
+  const { exitCode, out: paths } = await invoke("runs", "export", b, "--format", "csv", "--out", out);
   expect(exitCode).toBe(0);
   const steps = paths.split("\n").find((path) => path.endsWith("steps.csv")) ?? expect.unreachable();
   const [heading, ...rows] = readFileSync(steps, "utf8").trim().split("\n");

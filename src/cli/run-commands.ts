@@ -117,7 +117,7 @@ export function addRunCommands(program: Command, { screen, exit, examples }: Com
       await sqlCommand(query, flags, screen);
     });
 
-  debuggable(program.command("export"))
+  debuggable(runs.command("export"))
     .summary("write a run in another format")
     .description(
       "Writes the steps and trajectories of a run as CSV, JSON lines or Parquet, its metrics for TensorBoard, or sends them to MLflow.",
@@ -130,12 +130,28 @@ export function addRunCommands(program: Command, { screen, exit, examples }: Com
     .addHelpText(
       "after",
       examples(
-        "export runs/office-seeupo-1 --format tensorboard --out logs/office",
-        "export runs/office-seeupo-1 --mlflow http://localhost:5000",
+        "runs export runs/office-seeupo-1 --format tensorboard --out logs/office",
+        "runs export runs/office-seeupo-1 --mlflow http://localhost:5000",
       ),
     )
     .action(async (folder, flags) => {
       const { exportCommand } = await import("./commands/run-tools.ts");
       await exportCommand(folder, flags, screen);
+    });
+
+  debuggable(program.command("export"))
+    .summary("write a model for other programs")
+    .description(
+      "Writes a model, or the one that a run trained: as a GGUF file (llama.cpp, Ollama, LM Studio), a Hugging Face folder with a model card\n" +
+        "(transformers, vLLM), or the run's adapter alone (PEFT).",
+    )
+    .argument("<model>", "a run's folder, or a model as in `train`")
+    .requiredOption("--to <format>", "gguf, hf or peft")
+    .requiredOption("--out <path>", "a new file for gguf, a new folder for the others")
+    .option("--type <name>", "of matrices: F32, F16 or Q8_0 in gguf; float32, float16 or bfloat16 in hf")
+    .addHelpText("after", examples("export runs/office-seeupo-1 --to gguf --type Q8_0 --out office.gguf"))
+    .action(async (model, flags) => {
+      const { exportModelCommand } = await import("./commands/export.ts");
+      await exportModelCommand(model, flags, screen);
     });
 }

@@ -50,3 +50,12 @@ writer.write_kv_data_to_file()
 writer.write_tensors_to_file()
 writer.close()
 (out / "types.json").write_text(json.dumps(expected, indent=1) + "\n")
+
+# What the package's own quantiser makes of numbers, ties and a block of zeros included.
+numbers = (random.normal(size=(6, 32)) * 10.0 ** random.integers(-4, 3, (6, 1))).astype(np.float32)
+numbers[1] = np.arange(32, dtype=np.float32) * 4 - 63.5
+numbers[1, 31] = 127
+numbers[2] = 0
+encoded = gguf.quants.quantize(numbers, gguf.GGMLQuantizationType.Q8_0)
+as_text = lambda array: base64.b64encode(array.tobytes()).decode()
+(out / "quantised.json").write_text(json.dumps({"numbers": as_text(numbers), "Q8_0": as_text(encoded)}) + "\n")

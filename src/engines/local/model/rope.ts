@@ -138,9 +138,9 @@ function llama3Frequency(frequency: number, scaling: Llama3Scaling): number {
   return ((1 - blend) * frequency) / factor + blend * frequency;
 }
 
-/** Llama 3's rescaling as its models have it, whose factor alone differs. */
-export function llama3Rescaling(factor: number): Llama3Scaling {
-  return { factor, lowFreqFactor: 1, highFreqFactor: 4, originalMaxPositionEmbeddings: 8192 };
+/** Llama 3's rescaling with the bounds that its models have. */
+export function llama3Rescaling(factor: number, originalMaxPositionEmbeddings = 8192): Llama3Scaling {
+  return { factor, lowFreqFactor: 1, highFreqFactor: 4, originalMaxPositionEmbeddings };
 }
 
 /** True if dividing plain frequencies by `divisors`, one for each pair, is a rescaling, as far as float32 says. */

@@ -1,6 +1,6 @@
 import { type Architecture, moduleName } from "../architectures.ts";
 import { isSameRescaling, llama3Rescaling } from "../rope.ts";
-import type { Gguf } from "./file.ts";
+import type { Gguf, GgufTensor } from "./file.ts";
 import { Metadata } from "./metadata.ts";
 
 /** Architectures by llama.cpp's names, and whether it interleaves the rows of queries and keys (GPT-J's rotation). */
@@ -30,7 +30,7 @@ export function isInterleaved(architecture: Architecture): boolean {
  * The `config.json` that a GGUF file's metadata amounts to. Sizes that no tensor confirms are checked where the weights are read.
  * @throws ModelError naming the field that is missing or not computed
  */
-export function configOf(gguf: Gguf, file: string, frequencies: Float32Array | undefined): Record<string, unknown> {
+export function configOf(gguf: DescribedGguf, file: string, frequencies: Float32Array | undefined): Record<string, unknown> {
   const fields = new Metadata(gguf, file);
   const name = fields.required("general.architecture", fields.text("general.architecture"));
   const architecture = Object.hasOwn(known, name) ? known[name].is : undefined;
@@ -68,6 +68,11 @@ export function configOf(gguf: Gguf, file: string, frequencies: Float32Array | u
   };
 }
 
+/** A header, as far as it decides the settings. */
+export interface DescribedGguf extends Pick<Gguf, "metadata"> {
+  readonly tensors: ReadonlyMap<string, Pick<GgufTensor, "shape">>;
+}
+
 /** Tokens that end a message: the end of text, and of a turn where that is another. */
 function endIds(fields: Metadata): number[] {
   const ids = ["eos", "eot", "eom"].flatMap((end) => fields.number(`tokenizer.ggml.${end}_token_id`) ?? []);
@@ -80,7 +85,7 @@ function kvHeadsOf(fields: Metadata, key: string): number | undefined {
   return Array.isArray(value) ? Math.max(0, ...(fields.numbers(key) ?? [])) || undefined : fields.number(key);
 }
 
-function vocabularyOf({ tensors }: Gguf, fields: Metadata): number {
+function vocabularyOf({ tensors }: DescribedGguf, fields: Metadata): number {
   return fields.required("tensor token_embd.weight", tensors.get("token_embd.weight")?.shape[0]);
 }
 
@@ -95,7 +100,8 @@ function scalingOf(fields: Metadata, key: (field: string) => string, { theta, he
   const type = fields.text(key("rope.scaling.type")) ?? "none";
   if (type !== "none") return { rope_type: type, factor: short(fields.number(key("rope.scaling.factor")) ?? 1) };
   if (frequencies === undefined) return null;
-  const scaling = llama3Rescaling(Math.max(...frequencies));
+  const original = fields.number(key("rope.scaling.original_context_length"));
+  const scaling = llama3Rescaling(short(Math.max(...frequencies)), original);
   if (!isSameRescaling(frequencies, { theta, scaling }, headDim))
     fields.refuse("rope_freqs.weight", "Llama 3's rescaling, or none", "Other rescaled positions are not computed.");
   return {
@@ -122,7 +128,7 @@ function gemmaFields(
   };
 }
 
-function lfmFields({ tensors }: Gguf, fields: Metadata, key: (field: string) => string): Record<string, unknown> {
+function lfmFields({ tensors }: DescribedGguf, fields: Metadata, key: (field: string) => string): Record<string, unknown> {
   const layers = fields.number(key("block_count")) ?? 0;
   const attends = (layer: number) => tensors.has(`blk.${layer}.attn_q.weight`);
   return {

@@ -2,7 +2,7 @@ import type { Gguf } from "./file.ts";
 import { Metadata } from "./metadata.ts";
 
 /** Kinds of tokens, as the metadata numbers them. */
-const kinds = { unknown: 2, control: 3, user: 4, unused: 5, byte: 6 } as const;
+export const tokenKinds = { normal: 1, unknown: 2, control: 3, user: 4, unused: 5, byte: 6 } as const;
 
 /** The tokenizer's files of a model folder. */
 export interface TokenizerJson {
@@ -24,7 +24,9 @@ export function tokenizerOf(gguf: Gguf, file: string): TokenizerJson {
   const make = model === "gpt2" ? byteLevel : model === "llama" ? sentencePiece : undefined;
   if (make === undefined) return fields.refuse("tokenizer.ggml.model", ["gpt2", "llama"], "Other tokenizers are not converted.");
   const special = tokens.flatMap((content, id) =>
-    types[id] === kinds.control || types[id] === kinds.user ? [addedToken(content, id, types[id] === kinds.control)] : [],
+    types[id] === tokenKinds.control || types[id] === tokenKinds.user
+      ? [addedToken(content, id, types[id] === tokenKinds.control)]
+      : [],
   );
   const named = (name: string) => {
     const id = fields.number(`tokenizer.ggml.${name}_token_id`);
@@ -81,6 +83,29 @@ const preTokenizers: Readonly<Record<string, PreTokenizer>> = {
   tekken: { pattern: tekken, whole: true },
 };
 
+interface Cut {
+  readonly type?: unknown;
+  readonly pattern?: { readonly Regex?: unknown };
+  readonly individual_digits?: unknown;
+  readonly use_regex?: unknown;
+  readonly pretokenizers?: readonly Cut[];
+}
+
+/** The name that llama.cpp has for a `pre_tokenizer`. Undefined if it has none that is known here. */
+export function preTokenizerName(preTokenizer: unknown): string | undefined {
+  const key = ({ pattern, digits }: PreTokenizer) => JSON.stringify([pattern ?? null, digits ?? false]);
+  const wanted = preTokenizer as Cut;
+  const cuts = wanted?.type === "Sequence" ? (wanted.pretokenizers ?? []) : [wanted];
+  const bytes = cuts.at(-1);
+  if (bytes?.type !== "ByteLevel") return undefined;
+  const pattern = cuts.find(({ type }) => type === "Split")?.pattern?.Regex;
+  const digits = cuts.some(({ type, individual_digits: apart }) => type === "Digits" && apart === true);
+  if ((typeof pattern === "string") === (bytes.use_regex !== false)) return undefined;
+  if (cuts.length !== 1 + Number(typeof pattern === "string") + Number(digits)) return undefined;
+  const found = key({ ...(typeof pattern === "string" && { pattern }), ...(digits && { digits }) });
+  return Object.keys(preTokenizers).find((name) => key(preTokenizers[name]) === found);
+}
+
 function byteLevel(fields: Metadata, tokens: readonly string[]): Record<string, unknown> {
   const key = "tokenizer.ggml.pre";
   const name = fields.text(key) ?? "";
@@ -116,7 +141,7 @@ const space = "▁";
 function sentencePiece(fields: Metadata, tokens: readonly string[], types: readonly number[]): Record<string, unknown> {
   const scores = fields.required("tokenizer.ggml.scores", fields.numbers("tokenizer.ggml.scores"));
   const prefix = fields.flag("tokenizer.ggml.add_space_prefix") ?? true;
-  const unknown = tokens[fields.number("tokenizer.ggml.unknown_token_id") ?? types.indexOf(kinds.unknown)] ?? null;
+  const unknown = tokens[fields.number("tokenizer.ggml.unknown_token_id") ?? types.indexOf(tokenKinds.unknown)] ?? null;
   const withSpaces = { type: "Replace", pattern: { String: " " }, content: space };
   const joined = [{ type: "Replace", pattern: { String: space }, content: " " }, { type: "ByteFallback" }, { type: "Fuse" }];
   return {
@@ -140,7 +165,8 @@ function sentencePiece(fields: Metadata, tokens: readonly string[], types: reado
  * converter makes them.
  */
 function mergesOf(tokens: readonly string[], types: readonly number[], scores: readonly number[]): [string, string][] {
-  const isPiece = (id: number) => types[id] !== kinds.control && types[id] !== kinds.byte && types[id] !== kinds.unknown;
+  const isPiece = (id: number) =>
+    types[id] !== tokenKinds.control && types[id] !== tokenKinds.byte && types[id] !== tokenKinds.unknown;
   const idOf = new Map(tokens.flatMap((token, id) => (isPiece(id) ? [[token, id] as const] : [])));
   const merges = [...idOf].flatMap(([token, id]) => {
     const cuts: { left: string; right: string; score: number; order: readonly number[] }[] = [];

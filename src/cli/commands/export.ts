@@ -1,0 +1,73 @@
+import { cpSync, existsSync, writeFileSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { ConfigError } from "../../core/errors.ts";
+import { writeGguf, writtenTypes } from "../../engines/local/model/gguf/write.ts";
+import { loadModel, saveModel } from "../../engines/local/model/model-folder.ts";
+import { dtypes } from "../../engines/local/model/safetensors.ts";
+import { layout } from "../../runs/layout.ts";
+import { readRun } from "../../runs/read.ts";
+import { modelFolder, runOfModel } from "../../sdk/model.ts";
+import type { Screen } from "../../terminal/screen.ts";
+import { showDownload } from "../download.ts";
+
+export interface ExportFlags {
+  readonly to: string;
+  readonly out: string;
+  readonly type?: string;
+}
+
+const targets = ["gguf", "hf", "peft"] as const;
+
+/** Writes a model for other programs. */
+export async function exportModelCommand(model: string, { to, out, type }: ExportFlags, screen: Screen): Promise<void> {
+  const target = oneOf("--to", to, targets);
+  if (existsSync(out)) throw new ConfigError("--out", out, { expected: "a path where nothing is yet" });
+  if (target === "peft") exportAdapter(model, out);
+  else {
+    const choice = { model, environment: { name: "office" } };
+    const folder = await showDownload(model, screen, (onDownload) => modelFolder(choice, onDownload));
+    const loaded = await loadModel(folder);
+    const name = basename(resolve(model));
+    if (target === "gguf") await writeGguf(out, loaded, { type: oneOf("--type", type ?? "F16", writtenTypes), name });
+    else {
+      await saveModel(out, loaded, { dtype: oneOf("--type", type ?? "float32", dtypes) });
+      writeFileSync(join(out, "README.md"), modelCard(model, name));
+    }
+  }
+  screen.line(`Wrote ${out}`);
+}
+
+/** The adapter that a run trained, as PEFT reads it. */
+function exportAdapter(model: string, out: string): void {
+  const run = runOfModel(model);
+  const adapter = run === undefined ? undefined : join(layout.model(run), "adapter");
+  if (adapter === undefined || !existsSync(adapter))
+    throw new ConfigError("--to", "peft", {
+      expected: "the folder of a run that trained an adapter (engine.lora)",
+      hint: "Export the whole model with --to hf or --to gguf.",
+    });
+  cpSync(adapter, out, { recursive: true });
+}
+
+/** A model card in the Hub's format, with what the run recorded. */
+function modelCard(model: string, name: string): string {
+  const run = runOfModel(model);
+  const lines = ["---", "library_name: transformers", "tags: [reinforcement-learning, retrograde]", "---", "", `# ${name}`, ""];
+  if (run === undefined) return [...lines, `Exported by Retrograde from ${basename(model)}.`, ""].join("\n");
+  const { config } = readRun(run);
+  return [
+    ...lines,
+    "Trained by Retrograde (`retrograde-rl`). The settings of the run:",
+    "",
+    "```json",
+    JSON.stringify(config, null, 2),
+    "```",
+    "",
+  ].join("\n");
+}
+
+function oneOf<T extends string>(flag: string, value: string, allowed: readonly T[]): T {
+  const found = allowed.find((each) => each === value);
+  if (found === undefined) throw new ConfigError(flag, value, { expected: allowed });
+  return found;
+}

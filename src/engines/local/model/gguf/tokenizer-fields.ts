@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { ModelError } from "../../../../core/errors.ts";
+import type { ModelConfig } from "../model-config.ts";
+import type { Model } from "../model-folder.ts";
+import { preTokenizerName, tokenKinds } from "./tokenizer.ts";
+
+/** The metadata of a byte-level tokenizer. */
+export interface TokenizerFields {
+  readonly pre: string;
+  readonly tokens: readonly string[];
+  readonly types: readonly number[];
+  readonly merges: readonly string[];
+  /** Ids by llama.cpp's names: bos, eos, eot, padding. */
+  readonly ids: Readonly<Record<string, number>>;
+  readonly chatTemplate: string | undefined;
+}
+
+const tokenizerSchema = z.looseObject({
+  normalizer: z.unknown().optional(),
+  pre_tokenizer: z.unknown(),
+  added_tokens: z.array(z.looseObject({ id: z.int(), content: z.string(), special: z.boolean().default(false) })).default([]),
+  model: z.looseObject({
+    type: z.literal("BPE"),
+    vocab: z.record(z.string(), z.int()),
+    merges: z.array(z.union([z.string(), z.tuple([z.string(), z.string()])])),
+    byte_fallback: z.boolean().optional(),
+  }),
+});
+const namedToken = z.union([z.string(), z.looseObject({ content: z.string() }).transform(({ content }) => content)]).nullish();
+const configSchema = z.looseObject({
+  ...{ bos_token: namedToken, eos_token: namedToken, pad_token: namedToken },
+  chat_template: z.string().optional().catch(undefined),
+});
+
+/**
+ * The metadata of a model's tokenizer.
+ * @throws ModelError if it is not byte-level BPE, or cuts texts in a way that llama.cpp has no name for
+ */
+export function tokenizerFields(companions: Model["companions"], config: ModelConfig): TokenizerFields {
+  const read = <T>(name: string, schema: z.ZodType<T>): T => {
+    const bytes = companions.get(name);
+    const result = schema.safeParse(bytes === undefined ? undefined : JSON.parse(Buffer.from(bytes).toString("utf8")));
+    if (result.success) return result.data;
+    throw new ModelError(`${name} as GGUF`, bytes === undefined ? undefined : "of another kind", {
+      expected: "byte-level BPE",
+      hint: z.prettifyError(result.error),
+    });
+  };
+  const { model, added_tokens: added, pre_tokenizer: cuts } = read("tokenizer.json", tokenizerSchema);
+  const named = companions.has("tokenizer_config.json") ? read("tokenizer_config.json", configSchema) : {};
+  const pre = preTokenizerName(cuts);
+  if (pre === undefined || model.byte_fallback)
+    throw new ModelError("pre_tokenizer of tokenizer.json as GGUF", cuts, {
+      expected: "one that llama.cpp has a name for",
+      hint: "Export a Hugging Face folder (--to hf): transformers and vLLM read it.",
+    });
+  const texts = new Map(Object.entries(model.vocab).map(([text, id]) => [id, text]));
+  for (const { id, content } of added) texts.set(id, content);
+  const kinds = new Map(added.map(({ id, special }) => [id, special ? tokenKinds.control : tokenKinds.user]));
+  const all = Array.from({ length: config.vocabSize }, (_, id) => texts.get(id));
+  const idOf = (text: string | null | undefined) => all.indexOf(text ?? undefined);
+  const [eos, ...others] = config.eosTokenIds;
+  const ids = {
+    bos: named.bos_token && idOf(named.bos_token),
+    eos: eos ?? idOf(named.eos_token),
+    eot: others[0],
+    padding: named.pad_token && idOf(named.pad_token),
+  };
+  const template = companions.get("chat_template.jinja");
+  return {
+    pre,
+    tokens: all.map((text, id) => text ?? `[PAD${id}]`),
+    types: all.map((text, id) => (text === undefined ? tokenKinds.unused : (kinds.get(id) ?? tokenKinds.normal))),
+    merges: model.merges.map((merge) => (typeof merge === "string" ? merge : merge.join(" "))),
+    ids: Object.fromEntries(
+      Object.entries(ids).filter((entry): entry is [string, number] => typeof entry[1] === "number" && entry[1] >= 0),
+    ),
+    chatTemplate: template === undefined ? (named.chat_template as string | undefined) : Buffer.from(template).toString("utf8"),
+  };
+}
