@@ -13,7 +13,7 @@ export interface DemoRecipe {
 
 const lora = { rank: 16, alpha: 32, targets: "all-linear" } as const;
 
-/** The settings of each task, tuned on its validation tasks (docs/demo-smollm2.md). */
+/** The settings of each task. Those of the calculator are not tuned. */
 export const recipes: Readonly<Record<DemoTask, DemoRecipe>> = {
   calculation: {
     form: {

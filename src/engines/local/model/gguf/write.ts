@@ -93,7 +93,7 @@ function asStored(data: Float32Array, name: string, config: ModelConfig): Float3
   return rotates(name) && isInterleaved(config.architecture) ? reorderedRows(data, config, "pairs") : data;
 }
 
-/** What llama.cpp divides plain frequencies by. */
+/** Returns the numbers that llama.cpp divides plain frequencies by. */
 function divisors({ rope, headDim }: ModelConfig): Float32Array {
   const plain = { theta: rope.theta, scaling: undefined };
   return Float32Array.from(
