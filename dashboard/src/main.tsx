@@ -9,6 +9,7 @@ import { RunPage } from "./pages/run.tsx";
 import { RunsPage } from "./pages/runs.tsx";
 import { useRoute } from "./router.ts";
 import { useTheme } from "./theme.ts";
+import { showSteeringCharacters } from "./visible.ts";
 
 function Page() {
   const route = useRoute();
@@ -61,5 +62,6 @@ function Page() {
   );
 }
 
+showSteeringCharacters();
 const root = document.getElementById("page");
 if (root !== null) render(<Page />, root);

@@ -24,7 +24,7 @@ export function writeFileAtomic(path: string, data: string | Uint8Array): void {
     mkdirSync(dirname(path), { recursive: true });
     writeFlushed(unfinished, "w", data);
     renameSync(unfinished, path);
-    flush(dirname(path));
+    flushFolder(dirname(path));
   } catch (error) {
     rmSync(unfinished, { force: true });
     throw error;
@@ -64,7 +64,7 @@ export async function writeFolderAtomic(path: string, fill: (folder: string) => 
       if (entry.isFile()) flush(join(entry.parentPath, entry.name));
     rmSync(path, { recursive: true, force: true });
     renameSync(unfinished, path);
-    flush(dirname(path));
+    flushFolder(dirname(path));
   } catch (error) {
     rmSync(unfinished, { recursive: true, force: true });
     throw error;
@@ -98,12 +98,27 @@ function writeFlushed(path: string, flag: "w" | "a", data: string | Uint8Array):
   }
 }
 
+/** Windows flushes only files that are open for writing. */
 function flush(path: string): void {
-  const handle = openSync(path, "r");
+  const handle = openSync(path, process.platform === "win32" ? "r+" : "r");
   try {
     fsyncSync(handle);
   } finally {
     closeSync(handle);
+  }
+}
+
+/** Makes a rename in a folder last. Windows flushes no folders, and some network file systems do not: there the file system decides when. */
+function flushFolder(path: string): void {
+  let handle: number | undefined;
+  try {
+    handle = openSync(path, "r");
+    fsyncSync(handle);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    if (!["EPERM", "EACCES", "EISDIR", "EINVAL", "ENOTSUP", "EBADF"].includes(code)) throw error;
+  } finally {
+    if (handle !== undefined) closeSync(handle);
   }
 }
 

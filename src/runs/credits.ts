@@ -30,6 +30,8 @@ export interface TurnCredit {
   readonly old: readonly number[];
   /** log π once the step was taken. Undefined where nothing computed it. */
   readonly after?: readonly number[];
+  /** log π once the whole update was made, of the turn's last visit. Undefined where nothing computed it. */
+  readonly end?: readonly number[];
 }
 
 /**
@@ -39,7 +41,7 @@ export interface TurnCredit {
 export function encodeCredits(credits: readonly TurnCredit[]): { readonly tokens: Uint8Array; readonly turns: Uint8Array } {
   const rows = credits.reduce((sum, { weights }) => sum + weights.length, 0);
   const float = () => new Float32Array(rows);
-  const [weight, before, after, ratio] = [float(), float(), float(), float()];
+  const [weight, before, after, end, ratio] = [float(), float(), float(), float(), float()];
   const [visit, turn, token] = [new Int32Array(rows), new Int32Array(rows), new Int32Array(rows)];
   const trajectory: string[] = new Array(rows);
   let row = 0;
@@ -52,6 +54,7 @@ export function encodeCredits(credits: readonly TurnCredit[]): { readonly tokens
       weight[row] = credit.weights[t];
       before[row] = credit.before[t];
       after[row] = credit.after?.[t] ?? Number.NaN;
+      end[row] = credit.end?.[t] ?? Number.NaN;
       ratio[row] = Math.exp(credit.before[t] - credit.old[t]);
     }
   const of = <T>(value: (credit: TurnCredit) => T) => credits.map(value);
@@ -65,6 +68,7 @@ export function encodeCredits(credits: readonly TurnCredit[]): { readonly tokens
       { name: "weight", data: weight, type: "FLOAT" },
       { name: "logprob_before", data: before, type: "FLOAT" },
       { name: "logprob_after", data: after, type: "FLOAT" },
+      { name: "logprob_end", data: end, type: "FLOAT" },
       { name: "ratio", data: ratio, type: "FLOAT" },
     ]),
     turns: parquet([
@@ -139,6 +143,7 @@ const tokenRowSchema = z.object({
   weight: z.number().or(z.nan()),
   logprob_before: z.number().or(z.nan()),
   logprob_after: z.number().or(z.nan()),
+  logprob_end: z.number().or(z.nan()),
   ratio: z.number().or(z.nan()),
 });
 const turnRowSchema = z.object({
@@ -183,6 +188,7 @@ export async function readCredits(folder: string, step: number): Promise<Recorde
       weights: column("weight"),
       before: column("logprob_before"),
       after: column("logprob_after"),
+      end: column("logprob_end"),
       ratios: column("ratio"),
     };
   });

@@ -23,7 +23,7 @@ test("phrases add their weights over places, and lead to each of them", () => {
   const texts = ["", " b", " c", "I", " see", " it"];
   const credit = (trajectory: string, turn: number, weights: readonly number[]): RecordedCredit => ({
     ...{ visit: 0, trajectory, turn, advantage: 1, factor: 1, learningRate: 1, rateShare: 1, ratio: 1, weights },
-    ...{ before: weights, after: weights, ratios: weights },
+    ...{ before: weights, end: [], after: weights, ratios: weights },
   });
   const trajectories = [trajectoryOf("a"), trajectoryOf("b")];
   const credits = [credit("a", 0, [1, 2, 3]), credit("b", 0, [0, 1, 0]), credit("a", 1, [-1, -2])];

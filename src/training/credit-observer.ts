@@ -13,7 +13,8 @@ export interface ObservedPolicy {
 
 /**
  * A policy whose optimiser steps are recorded: the weights that were back-propagated, the algorithm's reasons for them, and the log-probs
- * that it saw anyway. It changes no call and adds none: `after` is of the first time that the algorithm, or `rescore`, looks at a turn again.
+ * that it saw anyway. It changes no call and adds none: `after` is of the first time that the algorithm, or `rescore`, looks at a turn again,
+ * and `end` of `rescore`, once no step follows.
  */
 export function observeCredits(policy: Policy): ObservedPolicy {
   const credits: Visited[] = [];
@@ -99,7 +100,13 @@ export function observeCredits(policy: Policy): ObservedPolicy {
     rescore: async (groups) => {
       const moved = groups.flatMap(({ trajectories }) => trajectories.flatMap(({ turns }) => turns));
       const samples = moved.filter(({ trajectory, turn }) => latest.has(`${trajectory}/${turn}`));
-      if (samples.length > 0) seen(samples, await policy.logprobs(samples));
+      if (samples.length === 0) return;
+      const logprobs = await policy.logprobs(samples);
+      seen(samples, logprobs);
+      for (const [i, { trajectory, turn }] of samples.entries()) {
+        const last = latest.get(`${trajectory}/${turn}`);
+        if (last !== undefined) last.end = logprobs[i];
+      }
     },
     credits: () => credits,
   };

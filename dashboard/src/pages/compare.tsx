@@ -34,6 +34,7 @@ export function ComparePage({ route }: { readonly route: Route }) {
       </div>
       {!both && <Empty>Choose two runs: their last evaluations are compared task by task.</Empty>}
       {error !== undefined && <Problem text={error} />}
+      {value === undefined && error === undefined && both && <p class="muted">Reading both runs …</p>}
       {value?.comparisons.length === 0 && <Empty>The two were not evaluated on the same split.</Empty>}
       {value?.comparisons.map(
         ({ split, decoding, meanA, meanB, paired: { tasks, difference, smallest }, pairs, stepA, stepB }) => (

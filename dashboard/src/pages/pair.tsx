@@ -11,7 +11,7 @@ export function PairPage({ run, route }: { readonly run: RunDetail; readonly rou
   const [a, b] = [route.query.get("a") ?? "", route.query.get("b") ?? ""];
   const load = (id: string) => ask<TrajectoryView>("/api/run/trajectory", { run: run.row.id, id });
   const { value, error } = useAsked(`${run.row.id}/${a}/${b}`, async () => [await load(a), await load(b)] as const);
-  const [mode, setMode] = useState<Mode>("weight");
+  const [mode, setMode] = useState<Mode>("push");
   const scale = useMemo(
     () =>
       value === undefined

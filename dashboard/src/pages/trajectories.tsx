@@ -103,6 +103,7 @@ export function TrajectoriesPage({ run, route }: { readonly run: RunDetail; read
         )}
       </form>
       {error !== undefined && <Problem text={error} />}
+      {value === undefined && error === undefined && <p class="muted">Reading the episodes …</p>}
       {value?.problems.map((problem) => (
         <Problem key={problem} text={problem} />
       ))}

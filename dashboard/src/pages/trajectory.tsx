@@ -24,7 +24,7 @@ function Trajectory({ run, route, view }: { readonly run: RunDetail; readonly ro
   const hasVisits = turns.some(({ visits }) => visits.length > 0);
   const asked = route.query.get("colour");
   const shownModes = [...modes.slice(0, 2), ...sinceModes(turns), ...modes.slice(2)];
-  const mode: Mode = shownModes.find(([name]) => name === asked)?.[0] ?? (hasVisits ? "weight" : "logprob");
+  const mode: Mode = shownModes.find(([name]) => name === asked)?.[0] ?? (hasVisits ? "push" : "logprob");
   const selected = readPlace(route.query.get("token"));
   const scale = useMemo(() => scaleOf(turns, mode), [turns, mode]);
   const chat = useRef<HTMLDivElement>(null);
@@ -42,6 +42,9 @@ function Trajectory({ run, route, view }: { readonly run: RunDetail; readonly ro
   };
   return (
     <>
+      <button type="button" class="skip" onClick={() => chat.current?.focus()}>
+        Skip to the conversation
+      </button>
       <div class="trajectory-head">
         <div>
           <h2 class="mono">{entry.id}</h2>
@@ -113,7 +116,7 @@ function Trajectory({ run, route, view }: { readonly run: RunDetail; readonly ro
               key={name}
               type="button"
               aria-pressed={mode === name}
-              disabled={!hasVisits && (name === "weight" || name === "change")}
+              disabled={!hasVisits && (name === "push" || name === "weight" || name === "change")}
               onClick={() => setQuery(route, { colour: name })}
             >
               {label}

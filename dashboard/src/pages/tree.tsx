@@ -61,6 +61,7 @@ export function TreePage({ run, route }: { readonly run: RunDetail; readonly rou
         context of its own, as a sub-agent has.
       </p>
       {error !== undefined && <Problem text={error} />}
+      {value === undefined && error === undefined && step !== 0 && <p class="muted">Reading the tree …</p>}
       {value !== undefined && <Tree run={run.row.id} view={value} />}
     </>
   );

@@ -1,8 +1,8 @@
 import { ask, type PhraseList, type RunDetail, useAsked } from "../api.ts";
 import { number, signed } from "../format.ts";
 import { Empty, Problem } from "../parts/bits.tsx";
-import { visible } from "../parts/tokens.tsx";
 import { link, type Route, setQuery } from "../router.ts";
+import { visible } from "../visible.ts";
 
 /** What a step taught: the phrases that it pushed up and down most. */
 export function WhyPage({ run, route }: { readonly run: RunDetail; readonly route: Route }) {
@@ -49,6 +49,7 @@ export function WhyPage({ run, route }: { readonly run: RunDetail; readonly rout
         steps. A place leads to its tokens.
       </p>
       {error !== undefined && <Problem text={error} />}
+      {value === undefined && error === undefined && step !== 0 && <p class="muted">Reading the episodes …</p>}
       {value !== undefined && (
         <div class="pushed">
           <Phrases title="Pushed up" run={run.row.id} phrases={value.up} tone="win" />

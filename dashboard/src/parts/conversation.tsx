@@ -1,6 +1,7 @@
 import type { MessageView, TrajectoryView, TurnView } from "../api.ts";
 import { number, percent, signed } from "../format.ts";
-import { type Mode, type TokenPlace, Tokens, visible } from "./tokens.tsx";
+import { visible } from "../visible.ts";
+import { type Mode, type TokenPlace, Tokens } from "./tokens.tsx";
 
 interface ConversationProps {
   readonly of: TrajectoryView;

@@ -1,7 +1,8 @@
 import type { TrajectoryView } from "../api.ts";
 import { number, signed } from "../format.ts";
+import { visible } from "../visible.ts";
 import { probability } from "./conversation.tsx";
-import { changesOf, type TokenPlace, visible, weightsOf } from "./tokens.tsx";
+import { changesOf, type TokenPlace, weightsOf } from "./tokens.tsx";
 
 /** All that is known of one token: what it was, which way the step moved it, and by whose decision. */
 export function TokenReasons({

@@ -1,7 +1,9 @@
 import { memo } from "preact/compat";
 import type { TurnView } from "../api.ts";
+import { visible } from "../visible.ts";
 
 export const modes = [
+  ["push", "push"],
   ["weight", "weight"],
   ["change", "change"],
   ["logprob", "log-prob"],
@@ -36,11 +38,19 @@ export function weightsOf({ visits, texts }: TurnView): number[] {
   return texts.map((_, t) => visits.reduce((sum, { weights, rateShare }) => sum + rateShare * (weights[t] ?? 0), 0));
 }
 
-/** log-prob after its last visit less log-prob before its first one; null where it was not computed. */
+/**
+ * How hard the update pushed each token: its weight by the share that it could still gain, w·(1 − π). All tokens of an episode may have one
+ * weight; those that the model was sure of hardly move by it.
+ */
+export function pushesOf(turn: TurnView): number[] {
+  return weightsOf(turn).map((weight, t) => weight * (1 - Math.exp(turn.logprobs[t] ?? 0)));
+}
+
+/** log-prob after the whole update less log-prob before its first visit; null where it was not computed. */
 export function changesOf({ visits, texts }: TurnView): (number | null)[] {
-  const [first, last] = [visits[0], visits.findLast(({ after }) => after.some((value) => value !== null))];
+  const [first, last] = [visits[0], visits.findLast(({ end }) => end.some((value) => value !== null))];
   return texts.map((_, t) => {
-    const [before, after] = [first?.before[t], last?.after[t]];
+    const [before, after] = [first?.before[t], last?.end[t]];
     return before === null || before === undefined || after === null || after === undefined ? null : after - before;
   });
 }
@@ -48,6 +58,8 @@ export function changesOf({ visits, texts }: TurnView): (number | null)[] {
 /** The value that a token is coloured by. */
 export function valuesOf(turn: TurnView, mode: Mode): (number | null)[] {
   switch (mode) {
+    case "push":
+      return pushesOf(turn);
     case "weight":
       return weightsOf(turn);
     case "change":
@@ -111,12 +123,6 @@ export const Tokens = memo(function Tokens({ turn, mode, scale, selected, differ
     </span>
   );
 });
-
-/** Spaces and lines stay; what would steer or hide text is shown as a sign. */
-export function visible(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that are meant
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, "�");
-}
 
 /** The place that a click hit. */
 export function placeOf(event: Event): TokenPlace | undefined {

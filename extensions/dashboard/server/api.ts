@@ -120,6 +120,8 @@ export interface VisitView {
   readonly weights: readonly number[];
   readonly before: readonly (number | null)[];
   readonly after: readonly (number | null)[];
+  /** Once the whole update was made; of the turn's last visit. */
+  readonly end: readonly (number | null)[];
   readonly ratios: readonly (number | null)[];
 }
 

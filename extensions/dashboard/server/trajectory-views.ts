@@ -156,7 +156,7 @@ function branchingOf({ branching }: Turn): { rise?: number; forks?: number } {
 }
 
 function visitView(credit: RecordedCredit): VisitView {
-  const { visit, advantage, factor, ratio, learningRate, rateShare, weights, before, after, ratios } = credit;
+  const { visit, advantage, factor, ratio, learningRate, rateShare, weights, before, after, end, ratios } = credit;
   return {
     visit,
     advantage: known(advantage),
@@ -167,6 +167,7 @@ function visitView(credit: RecordedCredit): VisitView {
     weights,
     before: before.map(known),
     after: after.map(known),
+    end: end.map(known),
     ratios: ratios.map(known),
   };
 }

@@ -6,6 +6,7 @@ import { z } from "zod";
 import { main } from "../../../entries/program.ts";
 import { startHub } from "../../../test/hub-server.ts";
 import { writeTinyModel } from "../../../test/tiny-model.ts";
+import { checkSystem } from "./doctor.ts";
 
 const model = mkdtempSync(join(tmpdir(), "retrograde-doctor-"));
 await writeTinyModel(model);
@@ -89,4 +90,10 @@ test("one broken file is said once", async () => {
   expect(exitCode).toBe(1);
   expect(line("model")).toMatch(/^✗ model .*config.json is "malformed"; expected JSON/);
   expect(text.match(/✗/g)).toHaveLength(1);
+});
+
+test("a system without ONNX Runtime is named, and one without our tests too", () => {
+  expect(checkSystem("linux", "x64").state).toBe("good");
+  expect(checkSystem("win32", "x64")).toMatchObject({ state: "doubtful", advice: expect.stringContaining("linux x64 alone") });
+  expect(checkSystem("darwin", "x64")).toMatchObject({ state: "bad", advice: expect.stringContaining("no library for it") });
 });

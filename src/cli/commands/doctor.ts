@@ -65,6 +65,7 @@ async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFl
   let folder: string | undefined;
   let model: Model | undefined;
   const checks: readonly (readonly [string, Check])[] = [
+    ["system", () => checkSystem()],
     ["node", checkNode],
     ["processor", () => checkProcessor(threads)],
     ["memory", checkMemory],
@@ -125,6 +126,33 @@ async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFl
   if (flags.json === true) screen.line(JSON.stringify({ ready, checks: findings }, null, 2));
   else screen.line(ready ? `Ready. Train with: ${commandPrefix()} train` : "Something is broken: see above.");
   return ready ? 0 : 1;
+}
+
+/** The systems that ONNX Runtime's package has libraries for, and whether the tests of this package run there. */
+const systems: Readonly<Record<string, "tested" | "untested">> = {
+  "linux x64": "tested",
+  "linux arm64": "untested",
+  "darwin arm64": "untested",
+  "win32 x64": "untested",
+  "win32 arm64": "untested",
+};
+
+/** Says whether the local engine can run on a system. */
+export function checkSystem(platform: string = process.platform, arch: string = process.arch): Finding {
+  const text = `${platform} ${arch}`;
+  const known = systems[text];
+  if (known === "tested") return { state: "good", text };
+  if (known === "untested")
+    return {
+      state: "doubtful",
+      text,
+      advice: "This package is tested on linux x64 alone. Please report what does not work here.",
+    };
+  return {
+    state: "bad",
+    text,
+    advice: `ONNX Runtime has no library for it, so nothing is computed here. There is one for ${Object.keys(systems).join(", ")}.`,
+  };
 }
 
 /** Returns what the environment finds of what it needs, if it looks. */
