@@ -8,7 +8,7 @@ import { chooseProvider } from "../engines/local/device-choice.ts";
 import { createLocalEngine } from "../engines/local/engine.ts";
 import { availableMemory } from "../engines/local/machine/memory-available.ts";
 import { type MemoryUse, requireMemory } from "../engines/local/memory.ts";
-import { type MemoryPlan, planMemory, planText } from "../engines/local/memory-plan.ts";
+import { planMemory, planText } from "../engines/local/memory-plan.ts";
 import { readModelConfig } from "../engines/local/model/model-folder.ts";
 import type { EngineConfig, LocalEngineConfig, TinkerEngineConfig } from "../engines/settings.ts";
 
@@ -108,8 +108,9 @@ async function openLocal(
   const { available, limit } = memoryOf(config);
   const most = Math.min(available, limit);
   const budget = { available: most, threads: provider === "cpu" ? threads : 1 };
-  const plan: MemoryPlan | undefined =
-    use && planMemory(await readModelConfig(join(folder, "config.json")), { ...use, workers }, budget);
+  const model = await readModelConfig(join(folder, "config.json"));
+  const plan = use && planMemory(model, { ...use, workers }, budget);
+  const said = use?.training && plan ? planText(model, use, plan, most) : undefined;
   const decode = (tokens: readonly TokenId[]) => tokenizer.decode(tokens);
   const adapter = lora && { ...lora, seed };
   return {
@@ -122,7 +123,7 @@ async function openLocal(
         weightsAsInputs: provider === "cpu" ? plan?.weightsAsInputs : undefined,
       },
     }),
-    device: plan === undefined || !use?.training ? description : `${description}: ${planText(plan, most)}`,
+    device: said === undefined ? description : `${description}: ${said}`,
   };
 }
 

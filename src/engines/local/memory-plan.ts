@@ -49,12 +49,14 @@ export function planMemory(config: ModelConfig, use: MemoryUse, { available, thr
   return use.training && whole !== undefined ? better(plan, { passBytes: whole }) : plan;
 }
 
-/** The plan in a line for people. */
-export function planText({ workers, weightsAsInputs, passBytes, bytes }: MemoryPlan, available: number): string {
-  return [
-    workers === 1 ? "1 worker" : `${workers} workers`,
-    `passes of at most ${gibibytes(passBytes)}`,
-    weightsAsInputs ? "weights held once" : "weights held again by the sampler",
-    `about ${gibibytes(bytes)} of ${gibibytes(available)}`,
-  ].join(", ");
+/** The plan in a line for people, as far as it is not the usual one. */
+export function planText(config: ModelConfig, use: MemoryUse, plan: MemoryPlan, available: number): string | undefined {
+  const { workers, weightsAsInputs, passBytes, bytes } = plan;
+  const isUsual = weightsAsInputs === weightBytes(config, use) >= largeBytes;
+  const unusual = [
+    ...(workers === 1 ? [] : [`${workers} workers`]),
+    ...(passBytes === usualPassBytes ? [] : [`passes of ${gibibytes(passBytes)}`]),
+    ...(isUsual ? [] : [weightsAsInputs ? "weights held once" : "weights held again to sample"]),
+  ];
+  return unusual.length === 0 ? undefined : `${unusual.join(", ")}, ${gibibytes(bytes)} of ${gibibytes(available)}`;
 }
