@@ -88,7 +88,7 @@ const use: MemoryUse = {
   ...{ weights: options.weights, reference: options.reference },
 };
 const limit = options.limit && options.limit * 2 ** 30;
-const plan = limit === undefined ? undefined : planMemory(config, use, { available: limit, threads });
+const plan = limit === undefined ? undefined : planMemory(config, use, { available: limit });
 if (plan !== undefined && limit !== undefined) console.log(planText(config, use, plan, limit) ?? "the usual plan");
 const engine = new LocalEngine(quickModel(config), {
   ...{ model: "random", threads, lora, recompute, workers: plan?.workers, passBytes: plan?.passBytes },

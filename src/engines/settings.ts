@@ -33,9 +33,8 @@ const local = z.strictObject({
   /** CPU threads. */
   threads: z.int().min(1).max(1024).default(2),
   /**
-   * The number of those who make passes of training side by side, each with a thread of its own and its own copy of the weights. Default: as many as
-   * there are threads, where the device is the processor, no base is in fewer bits and memory suffices; else 1. With as many workers results are the
-   * same to the byte.
+   * The number of workers that make passes of training side by side, each with a thread of its own and its own copy of the weights. With as many
+   * workers results are the same to the byte. Default 1.
    */
   workers: z.int().min(1).max(64).optional(),
   /** GiB that the engine may take. It plans what it holds from that, and from what is free. Default: what is free. */

@@ -89,7 +89,7 @@ export async function requireRoom(folder: string, config: EngineConfig, { use }:
   if (use === undefined || !computesHere(config)) return;
   const model = await readModelConfig(join(folder, "config.json"));
   const { available, limit } = memoryOf(config);
-  const plan = planMemory(model, use, { available: Math.min(available, limit), threads: 1 });
+  const plan = planMemory(model, use, { available: Math.min(available, limit) });
   requireMemory(folder, model, { ...use, ...plan }, available, limit);
 }
 
@@ -107,7 +107,7 @@ async function openLocal(
   const { provider, description } = await chooseProvider(device, threads);
   const { available, limit } = memoryOf(config);
   const most = Math.min(available, limit);
-  const budget = { available: most, threads: provider === "cpu" ? threads : 1 };
+  const budget = { available: most };
   const model = await readModelConfig(join(folder, "config.json"));
   const plan = use && planMemory(model, { ...use, workers }, budget);
   const said = use?.training && plan ? planText(model, use, plan, most) : undefined;

@@ -20,21 +20,22 @@ const training: MemoryUse = { training: true, length: 512, trajectories: 8, conc
 
 test("a small model has the same plan wherever it fits", () => {
   for (const available of [4, 8, 64, 512])
-    expect(planMemory(small, training, { available: available * gib, threads: 2 })).toMatchObject({
-      ...{ workers: 2, weightsAsInputs: false, passBytes: 2 * gib },
+    expect(planMemory(small, training, { available: available * gib })).toMatchObject({
+      ...{ workers: 1, weightsAsInputs: false, passBytes: 2 * gib },
     });
 });
 
-test("with plenty of memory a large one has workers, constants and whole passes; with less, one after another is given up", () => {
-  const plans = [64, 8, 6, 4, 3].map((available) => planMemory(real, training, { available: available * gib, threads: 2 }));
-  expect(plans[0]).toMatchObject({ workers: 2, weightsAsInputs: false });
+test("with plenty of memory a large one has constants and whole passes; with less, one after another is given up", () => {
+  const plans = [64, 8, 6, 4, 3].map((available) => planMemory(real, training, { available: available * gib }));
+  expect(plans[0]).toMatchObject({ workers: 1, weightsAsInputs: false });
   expect(plans[0].passBytes).toBeGreaterThan(2 * gib);
   expect(plans.at(-1)).toMatchObject({ workers: 1, weightsAsInputs: true });
   expect(plans.map(({ bytes }) => bytes)).toEqual(plans.map(({ bytes }) => bytes).toSorted((a, b) => b - a));
 });
 
-test("what was asked for stays: workers, and sampling alone has none", () => {
-  const budget = { available: 64 * gib, threads: 4 };
+test("what was asked for stays: workers", () => {
+  const budget = { available: 64 * gib };
+  expect(planMemory(small, { ...training, workers: 4 }, budget).workers).toBe(4);
   expect(planMemory(small, { ...training, workers: 1 }, budget).workers).toBe(1);
   expect(planMemory(small, { ...training, training: false }, budget).workers).toBe(1);
   expect(
@@ -52,8 +53,8 @@ test("no plan is over the memory there is, if any keeps to it", () => {
   fc.assert(
     fc.property(sizes, ({ config, length, available, isTraining }) => {
       const use = { ...training, training: isTraining, length };
-      const plan = planMemory(config, use, { available: available * gib, threads: 2 });
-      const least = planMemory(config, use, { available: 0, threads: 2 });
+      const plan = planMemory(config, use, { available: available * gib });
+      const least = planMemory(config, use, { available: 0 });
       expect(plan.bytes).toBeLessThanOrEqual(Math.max(available * gib, least.bytes));
       expect(least.bytes).toBeLessThanOrEqual(plan.bytes + 1);
     }),
@@ -61,21 +62,20 @@ test("no plan is over the memory there is, if any keeps to it", () => {
 });
 
 test("a limit that cannot hold the model is refused with the least that can", () => {
-  const least = planMemory(real, training, { available: gib, threads: 1 });
+  const least = planMemory(real, training, { available: gib });
   const refused = () => requireMemory("smollm2", real, { ...training, ...least }, 64 * gib, gib);
   expect(refused).toThrow(EngineError);
   expect(refused).toThrow(
     /engine\.memory is 1; expected at least \d\.\d GiB to train smollm2.* Set engine\.memory to \d\.\d or more/s,
   );
   const enough = Math.ceil((least.bytes / gib) * 10) / 10;
-  const plan = planMemory(real, training, { available: enough * gib, threads: 1 });
+  const plan = planMemory(real, training, { available: enough * gib });
   expect(() => requireMemory("smollm2", real, { ...training, ...plan }, 64 * gib, enough * gib)).not.toThrow();
 });
 
 test("the plan is said in a line, unless it is the usual one", () => {
-  const said = (config: ModelConfig, available: number, threads: number) =>
-    planText(config, training, planMemory(config, training, { available: available * gib, threads }), available * gib);
-  expect(said(small, 8, 1)).toBeUndefined();
-  expect(said(small, 8, 2)).toMatch(/^2 workers, [\d.]+ GiB of 8\.0 GiB$/);
-  expect(said(real, 64, 2)).toMatch(/^2 workers, passes of \d+\.0 GiB, weights held again to sample, [\d.]+ GiB of 64\.0 GiB$/);
+  const said = (config: ModelConfig, available: number) =>
+    planText(config, training, planMemory(config, training, { available: available * gib }), available * gib);
+  expect(said(small, 8)).toBeUndefined();
+  expect(said(real, 64)).toMatch(/^passes of \d+\.0 GiB, weights held again to sample, [\d.]+ GiB of 64\.0 GiB$/);
 });

@@ -1,4 +1,4 @@
-import { estimateMemory, gibibytes, type MemoryUse, passesWhole, roundedBase, totalBytes, weightBytes } from "./memory.ts";
+import { estimateMemory, gibibytes, type MemoryUse, passesWhole, totalBytes, weightBytes } from "./memory.ts";
 import type { ModelConfig } from "./model/model-config.ts";
 import { largeBytes } from "./sampling/sampling-graph.ts";
 import { passBytes as usualPassBytes } from "./training/pass-sizes.ts";
@@ -12,8 +12,6 @@ export interface MemoryPlan extends Required<Pick<MemoryUse, "workers" | "weight
 export interface Budget {
   /** Bytes that may be taken. */
   readonly available: number;
-  /** Threads that could each be a worker; 1 where there are none. */
-  readonly threads: number;
 }
 
 /** The share of the memory that better than usual may take: an estimate is off, and other programs grow. */
@@ -26,7 +24,7 @@ const mostConstants = 1.75 * gib;
  * for each thread, the weights of a large model are constants of the sampler, and passes of a large model are made whole instead of layer by layer.
  * Small models get the same plan on every machine that fits them, so that their results do not depend on it.
  */
-export function planMemory(config: ModelConfig, use: MemoryUse, { available, threads }: Budget): MemoryPlan {
+export function planMemory(config: ModelConfig, use: MemoryUse, { available }: Budget): MemoryPlan {
   const planned = (plan: Omit<MemoryPlan, "bytes">): MemoryPlan => ({
     ...plan,
     bytes: totalBytes(estimateMemory(config, { ...use, ...plan })),
@@ -43,7 +41,6 @@ export function planMemory(config: ModelConfig, use: MemoryUse, { available, thr
     return to.bytes <= spare * available ? to : from;
   };
   let plan = usual;
-  if (use.training && use.workers === undefined && roundedBase(use) === undefined) plan = better(plan, { workers: threads });
   if (weights < mostConstants) plan = better(plan, { weightsAsInputs: false });
   const whole = [usualPassBytes, 4 * gib, 8 * gib, 16 * gib].find((size) => passesWhole(config, { ...use, passBytes: size }));
   return use.training && whole !== undefined ? better(plan, { passBytes: whole }) : plan;
