@@ -8,7 +8,7 @@ import { dryRunLines } from "../src/cli/dry-run.ts";
 import { resolveConfig, type TrainingConfig } from "../src/training/config.ts";
 import { loadConfigFile, loadConfigNotes } from "../src/training/config-file.ts";
 
-const folder = fileURLToPath(new URL("../recipes/papers", import.meta.url));
+const folder = fileURLToPath(new URL("../recipes/papers/", import.meta.url));
 const files = readdirSync(folder).filter((name) => name.endsWith(".ts"));
 
 test("SeeUPO's ten set-ups on each world and ARPO's five are there", () => {

@@ -7,7 +7,7 @@ import { EngineError, ModelError } from "../../../core/errors.ts";
 import { readSafetensors, writeSafetensors } from "../model/safetensors.ts";
 import { AdamW, gradientNorm } from "./adamw.ts";
 
-const golden = new URL("../../../../test/golden", import.meta.url);
+const golden = new URL("../../../../test/golden/", import.meta.url);
 const arrays = z.record(z.string(), z.array(z.number()));
 const settingsSchema = z.object({
   beta1: z.number(),
