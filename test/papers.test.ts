@@ -1,3 +1,4 @@
+import "../extensions/install.ts";
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
