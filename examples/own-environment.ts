@@ -20,8 +20,6 @@ const calendar = defineEnvironment({
   },
 });
 const [model = "bundled:office-classic", steps = "20"] = process.argv.slice(2);
-const { summary } = await train(
-  { environment: calendar, model, steps: Number(steps), evaluation: { tasks: 64, k: 2 } },
-  { print: true },
-);
+const settings = { environment: calendar, model, steps: Number(steps), evaluation: { tasks: 64, k: 2 } };
+const { summary } = await train(settings, { print: true });
 console.log(`success ${summary.before?.mean.toFixed(2)} → ${summary.after?.mean.toFixed(2)}`);

@@ -38,7 +38,7 @@ test("an exception in a timer ends the run with the name, after a checkpoint of 
     /ToolError: reply\(\) of the environment is "ended by an exception that nobody could catch \(thrown in a timer\)"/,
   );
   expect(ended).toBe(0);
-  expect(checkpointSteps(folder)).toEqual([2]);
+  expect(checkpointSteps(folder)).toEqual([1, 2]);
 });
 
 test("an endless loop after an await is ended by the watchdog, which names the code", patience, async () => {
@@ -51,7 +51,7 @@ test("an endless loop after an await is ended by the watchdog, which names the c
 test("a task that never comes is an error after rollout.episodeTimeoutMs, and finished steps are kept", patience, async () => {
   const { output, folder } = await run("never");
   expect(output).toMatch(/EnvError: task \d+ of the train split of "letters" is no answer within 2000 ms/);
-  expect(checkpointSteps(folder)).toEqual([2]);
+  expect(checkpointSteps(folder)).toEqual([1, 2]);
 });
 
 /** Runs a command of a project whose environment misbehaves where an episode starts for the second time. */

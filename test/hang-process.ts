@@ -80,11 +80,14 @@ const setups: Record<string, () => Promise<UserConfig> | UserConfig> = {
 };
 
 try {
-  const { summary } = await train({
-    ...(await setups[kind]()),
-    ...{ model, out, steps: 1, threads: 1, algorithm: "grpo", evaluation: { tasks: 0 }, checkpoint: { every: 100 } },
-    rollout: { tasksPerStep: 1, groupSize: 2, maxTokens: 4, maxTurns: 2, episodeTimeoutMs: timeoutMs },
-  });
+  const { summary } = await train(
+    {
+      ...(await setups[kind]()),
+      ...{ model, out, steps: 1, threads: 1, algorithm: "grpo", evaluation: { tasks: 0 }, checkpoint: { every: 100 } },
+      rollout: { tasksPerStep: 1, groupSize: 2, maxTokens: 4, maxTurns: 2, episodeTimeoutMs: timeoutMs },
+    },
+    { print: true },
+  );
   console.log(`finished after ${summary.steps} step`);
 } catch (error) {
   console.log(error instanceof Error ? `${error.name}: ${error.message}` : "no error");

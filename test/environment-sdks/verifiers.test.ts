@@ -22,7 +22,7 @@ withPackage(
     const environment = await opened(`verifiers:tcp://127.0.0.1:${port}`, {
       ...{ tasks: { test: tasks }, tokenizer: model, renderer: "default", rolloutTimeoutMs: 200_000 },
     });
-    const options = { id: "r/0", group: "r", seed: 1, maxTurns: 4, maxTokens: 20, episodeTimeoutMs: 1000 };
+    const options = { id: "r/0", group: "r", seed: 1, maxTurns: 4, maxTokens: 20, episodeTimeoutMs: 60_000 };
     const trajectory = await rollout(engine, chat, environment, await environment.task("test", 0), options);
     await engine.dispose();
     expect(trajectory).toMatchObject({ stopReason: expect.stringMatching(/done|max-tokens/), task: "test/0" });

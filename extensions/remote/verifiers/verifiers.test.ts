@@ -196,10 +196,10 @@ test("what would train on other numbers is refused: settings, tokenizers, ids, k
   });
   expect(await play(address)).toMatchObject({ reward: 1, stopReason: "done" });
   expect(statuses).toEqual([
-    ["another tokenizer", 422],
-    ["temperature", 422],
-    ["penalty", 422],
-    ["an id beyond the vocabulary", 422],
+    ["another tokenizer", 400],
+    ["temperature", 400],
+    ["penalty", 400],
+    ["an id beyond the vocabulary", 400],
     ["a long context", 400],
     ["an unknown model", 404],
     ["no key", 401],
