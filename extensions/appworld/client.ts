@@ -90,7 +90,7 @@ export class WorldClient {
         redirect: "error",
         signal: limit.signal,
       });
-      const text = await readText(response, maxBytes);
+      const text = await readText(response, maxBytes, limit.signal);
       if (text === undefined) throw new WorldError(`${what} answered more than ${maxBytes} bytes`, false);
       if (!response.ok) throw new WorldError(`${what} answered ${response.status} ${text.slice(0, 200)}`, false);
       return text;

@@ -80,7 +80,7 @@ async function post(url: string, settings: EndpointSettings, body: object, signa
       redirect: "manual",
       signal: limit.signal,
     });
-    const text = await readText(response, maxBytes);
+    const text = await readText(response, maxBytes, limit.signal);
     if (text === undefined) return { problem: `more than ${maxBytes} bytes`, failure: "settings" };
     if (!response.ok) return { ...refusal(response.status, text, response.headers), waitMs: retryAfterMs(response.headers) };
     const read = readCompletion(text);

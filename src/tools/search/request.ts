@@ -46,7 +46,7 @@ export function createSender(service: string, secrets: readonly string[], limits
         redirect: "error",
         signal: limit.signal,
       });
-      const text = await readText(response, maxResponseBytes);
+      const text = await readText(response, maxResponseBytes, limit.signal);
       if (text === undefined) throw new ToolError("the answer", "too large", { expected: `at most ${maxResponseBytes} bytes` });
       if (response.ok) return { text };
       const again = response.status === 429 || response.status >= 500;
