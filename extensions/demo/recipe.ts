@@ -15,42 +15,24 @@ const lora = { rank: 16, alpha: 32, targets: "all-linear" } as const;
 
 /** The settings of each task. Those of the calculator are not tuned. */
 export const recipes: Readonly<Record<DemoTask, DemoRecipe>> = {
-  calculation: {
-    form: {
-      environment: "calculation",
-      algorithm: { kind: "sft", tokensPerStep: 600 },
-      engine: { kind: "local", lora },
-      optimizer: { learningRate: 5e-4 },
-      evaluation: { tasks: 0 },
-      steps: 10,
-    },
-    reinforcement: {
-      environment: "calculation",
-      algorithm: { kind: "grpo" },
-      engine: { kind: "local", lora },
-      optimizer: { learningRate: 5e-4 },
-      rollout: { tasksPerStep: 8, groupSize: 8, maxTokens: 14, maxTurns: 1 },
-      evaluation: { tasks: 160, k: 1, challenge: true },
-      steps: 24,
-    },
-  },
-  calculator: {
-    form: {
-      environment: "calculator",
-      algorithm: { kind: "sft", tokensPerStep: 1500 },
-      engine: { kind: "local", lora },
-      optimizer: { learningRate: 5e-4 },
-      evaluation: { tasks: 0 },
-      steps: 24,
-    },
-    reinforcement: {
-      environment: "calculator",
-      algorithm: { kind: "grpo" },
-      engine: { kind: "local", lora },
-      optimizer: { learningRate: 5e-4 },
-      rollout: { tasksPerStep: 8, groupSize: 8, maxTokens: 48, maxTurns: 3 },
-      evaluation: { tasks: 160, k: 1, challenge: true },
-      steps: 24,
-    },
-  },
+  calculation: recipe("calculation", { tokensPerStep: 600, steps: 10 }, { maxTokens: 14, maxTurns: 1 }),
+  calculator: recipe("calculator", { tokensPerStep: 1500, steps: 24 }, { maxTokens: 48, maxTurns: 3 }),
 };
+
+function recipe(
+  environment: DemoTask,
+  { tokensPerStep, steps }: { readonly tokensPerStep: number; readonly steps: number },
+  limits: { readonly maxTokens: number; readonly maxTurns: number },
+): DemoRecipe {
+  const shared = { environment, engine: { kind: "local", lora }, optimizer: { learningRate: 5e-4 } } as const;
+  return {
+    form: { ...shared, algorithm: { kind: "sft", tokensPerStep }, evaluation: { tasks: 0 }, steps },
+    reinforcement: {
+      ...shared,
+      algorithm: { kind: "grpo" },
+      rollout: { tasksPerStep: 8, groupSize: 8, ...limits },
+      evaluation: { tasks: 160, k: 1, challenge: true },
+      steps: 24,
+    },
+  };
+}

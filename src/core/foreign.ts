@@ -1,4 +1,4 @@
-import { withinTime } from "./deadline.ts";
+import { isPromiseLike, withinTime } from "./deadline.ts";
 
 /**
  * Other people's code: tools, schemas and environments. It is called under a name, so that what it does wrong outside of any `await` (a
@@ -70,8 +70,4 @@ export function foreignName(): string | undefined {
 export function observeForeign(observer: ForeignObserver): () => void {
   observers.add(observer);
   return () => observers.delete(observer);
-}
-
-function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }

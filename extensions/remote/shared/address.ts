@@ -9,17 +9,11 @@ const schemes = {
 } as const;
 
 export type Wire = keyof typeof schemes;
-export const wires = Object.keys(schemes) as Wire[];
 
 export interface RemoteAddress {
   readonly wire: Wire;
   /** Without the wire and without a slash at the end. */
   readonly url: string;
-}
-
-/** True for a name such as `openenv:ws://127.0.0.1:8000`. */
-export function isRemoteName(name: string): boolean {
-  return wires.some((wire) => name.startsWith(`${wire}:`));
 }
 
 /** Reads an environment's name as an address. @throws ConfigError naming the form that is expected */
