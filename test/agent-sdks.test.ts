@@ -4,6 +4,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeChat } from "../src/chat/chat.ts";
 import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
+import type { Sampler } from "../src/engines/engine.ts";
 import { agentEnvironment } from "../src/environments/agent.ts";
 import { engineModel } from "../src/inference/engine-model.ts";
 import { type RunningInference, serveInference } from "../src/inference/server.ts";
@@ -17,6 +18,7 @@ const sdks = process.env.RETROGRADE_AGENT_SDKS;
 type Feature = (
   model: { readonly baseUrl: string; readonly apiKey: string; readonly model: string },
   find: (title: string) => unknown,
+  isSampling: () => boolean,
 ) => Promise<string>;
 type Framework = () => Promise<Readonly<Record<string, Feature>>>;
 
@@ -43,6 +45,7 @@ function script(context: string): string | string[] {
 const expected: Readonly<Record<string, RegExp>> = {
   generate: /at 14:30/,
   stream: /at 14:30/,
+  deltas: /^(?:[3-9]|\d\d+) parts$/,
   schema: /^Friday 14:30$/,
   forced: /^find_event$/,
   responses: /at 14:30/,
@@ -52,8 +55,18 @@ const expected: Readonly<Record<string, RegExp>> = {
 };
 
 const page = join(import.meta.dirname, "../docs/agents.md");
-const features = ["generate", "stream", "schema", "forced", "responses", "anthropic", "handoffs", "parallel"] as const;
-const headings = ["generate", "stream", "schema", "forced tool", "Responses", "Anthropic", "hand-offs", "parallel calls"];
+const features = ["generate", "stream", "deltas", "schema", "forced", "responses", "anthropic", "handoffs", "parallel"] as const;
+const headings = [
+  "generate",
+  "stream",
+  "deltas of calls",
+  "schema",
+  "forced tool",
+  "Responses",
+  "Anthropic",
+  "hand-offs",
+  "parallel calls",
+];
 
 /** The table of docs/agents.md. */
 function tableOf(passed: ReadonlyMap<string, ReadonlySet<string>>): string {
@@ -94,7 +107,17 @@ describe.skipIf(sdks === undefined)("agents of published packages (RETROGRADE_AG
   if (sdks !== undefined) copyFileSync(join(import.meta.dirname, "agent-sdks/agents.mjs"), file);
   const { frameworks }: { frameworks: Readonly<Record<string, Framework>> } =
     sdks === undefined ? { frameworks: {} } : await import(/* @vite-ignore */ pathToFileURL(file).href);
-  const sampler = scriptedSampler(chat.tokenizer, script);
+  // Slow enough that a client sees a part before the next one is drawn.
+  const scripted = scriptedSampler(chat.tokenizer, script, 3);
+  let sampling = 0;
+  const isSampling = () => sampling > 0;
+  const sampler: Sampler = {
+    ...scripted,
+    sample: async (request) => {
+      sampling++;
+      return scripted.sample(request).finally(() => sampling--);
+    },
+  };
   let server: RunningInference;
   beforeAll(async () => {
     const models = new Map([["local", engineModel(sampler, chat)]]);
@@ -121,9 +144,9 @@ describe.skipIf(sdks === undefined)("agents of published packages (RETROGRADE_AG
         titles.push(title);
         return [{ id: "e10", day: "Friday", time: "14:30" }];
       };
-      const isCalled = !["schema", "forced"].includes(feature);
+      const isCalled = !["schema", "forced", "deltas"].includes(feature);
       const wanted = isCalled ? (feature === "parallel" ? ["Demo", "Fair"] : ["Demo"]) : [];
-      const text = await has[feature]({ baseUrl: `${server.baseUrl}/v1`, apiKey: "none", model: "local" }, find);
+      const text = await has[feature]({ baseUrl: `${server.baseUrl}/v1`, apiKey: "none", model: "local" }, find, isSampling);
       expect(text).toMatch(expected[feature]);
       if (isCalled) expect([...titles].sort()).toEqual(wanted);
 
@@ -131,7 +154,7 @@ describe.skipIf(sdks === undefined)("agents of published packages (RETROGRADE_AG
         name,
         tasks: { train: [{ prompt: feature }] },
         run: async (_, { baseUrl, apiKey, name: model }) =>
-          Number(expected[feature].test(await has[feature]({ baseUrl, apiKey, model }, find))),
+          Number(expected[feature].test(await has[feature]({ baseUrl, apiKey, model }, find, isSampling))),
       });
       await environment.open?.();
       const identity = { id: "0/0", group: "0", seed: 1, maxTurns: 8, maxTokens: 128, episodeTimeoutMs: 30_000 };
@@ -139,9 +162,10 @@ describe.skipIf(sdks === undefined)("agents of published packages (RETROGRADE_AG
       await environment.close?.();
       expect(played).toMatchObject({ reward: 1, stopReason: "done", scores: { "agent.refused": 0 } });
       expect(played.error).toBeUndefined();
-      // Every later turn continues behind the ids that were sampled; a hand-off has another system message, and so another context.
+      // Every later turn continues behind the ids that were sampled. A hand-off has another system message, and so another context; deltas
+      // may be looked at in two interfaces.
       for (const [i, turn] of played.turns.entries()) {
-        if (i === 0 || feature === "handoffs") continue;
+        if (i === 0 || ["handoffs", "deltas"].includes(feature)) continue;
         const { context, action } = played.turns[i - 1];
         const before = [...context, ...action];
         expect([...turn.context].slice(0, before.length)).toEqual(before);

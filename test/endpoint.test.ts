@@ -53,6 +53,7 @@ test("a stream gives text as it is sampled, then the call, then the end: Chat Co
   expect(texts.join("")).toBe("Well.");
   expect(texts.length).toBeGreaterThan(1);
   const parts = deltas.flatMap(({ delta }) => (delta.tool_calls as { function: { arguments: string } }[] | undefined) ?? []);
+  expect(parts.length).toBeGreaterThan(3);
   expect(parts[0]).toMatchObject({ index: 0, type: "function", function: { name: "find", arguments: "" } });
   expect(JSON.parse(parts.map((part) => part.function.arguments).join(""))).toEqual({ title: "Demo" });
   expect(deltas.at(-1)).toMatchObject({ delta: {}, finish_reason: "tool_calls" });
@@ -71,6 +72,9 @@ test("the same as Responses: numbered events, and the whole at the end", async (
   ]);
   const whole = JSON.parse((await post(routes.responses, asked("responses", "call"))).text);
   const { output } = all[all.length - 1].response as { output: { type: string }[] };
+  expect(all.filter(({ type }) => type === "response.function_call_arguments.delta").length).toBeGreaterThan(2);
+  // The items at the end are those that were streamed.
+  expect(output).toEqual(all.flatMap(({ type, item }) => (type === "response.output_item.done" ? [item] : [])));
   expect(output.map(({ type }) => type)).toEqual(["message", "function_call"]);
   expect(output).toMatchObject(
     whole.output.map(({ type, name }: { type: string; name?: string }) => (name ? { type, name } : { type })),
@@ -80,6 +84,7 @@ test("the same as Responses: numbered events, and the whole at the end", async (
 test("the same as Anthropic's messages: blocks one after the other", async () => {
   const all = await events("messages", asked("messages", "call"));
   const types = all.map(({ type }) => type);
+  expect(types.filter((type) => type === "content_block_delta").length).toBeGreaterThan(5);
   expect(types.filter((type, i) => type !== types[i - 1])).toEqual([
     ...["message_start", "content_block_start", "content_block_delta", "content_block_stop"],
     ...["content_block_start", "content_block_delta", "content_block_stop", "message_delta", "message_stop"],
@@ -98,6 +103,24 @@ test("ids of tokens and their log-probs come where they are asked for, aligned o
   expect(chat.actionText(ids)).toBe("On Friday at 14:30.");
   expect(logprobs.content.map(({ logprob }: { logprob: number }) => logprob)).toEqual(ids.map(() => 0));
   expect(chat.tokenizer.decode(answer.prompt_token_ids)).toContain("When?");
+});
+
+test("in a stream every chunk has the tokens that it came from, and all chunks together those of the whole answer", async () => {
+  const body = { ...asked("chat", "call"), logprobs: true, return_token_ids: true };
+  const [{ token_ids: ids, logprobs }] = JSON.parse((await post(routes.chat, body)).text).choices;
+  type Choice = { delta: object; logprobs: { content: { token: string }[] }; token_ids: number[] };
+  const chunks = (await events("chat", body)).flatMap(({ choices }) => choices as Choice[]);
+  expect(chunks.flatMap(({ token_ids }) => token_ids)).toEqual(ids);
+  expect(chunks.flatMap(({ logprobs: { content } }) => content)).toEqual(logprobs.content);
+  expect(chunks.filter(({ token_ids }) => token_ids.length > 0).length).toBeGreaterThan(5);
+  const include = ["message.output_text.logprobs"];
+  const text = (await events("responses", { ...asked("responses", "When?"), include })).filter(
+    ({ type }) => type === "response.output_text.delta",
+  );
+  expect(text.length).toBeGreaterThan(3);
+  // White space behind a word may come with the next part: it could be the end.
+  for (const { delta, logprobs: own } of text)
+    expect((own as { token: string }[]).map(({ token }) => token).join("")).toContain(String(delta).trim());
 });
 
 test("several answers are several choices", async () => {
@@ -136,7 +159,7 @@ test("a client that hangs up in a stream frees its row", async () => {
     ...sampler,
     sample: (request: Parameters<typeof sampler.sample>[0]) =>
       new Promise<never>((_, reject) => {
-        request.onToken?.(chat.tokenizer.encode("a")[0]);
+        request.onToken?.({ token: chat.tokenizer.encode("a")[0], logprob: 0 });
         request.signal?.addEventListener("abort", () => {
           freed = true;
           reject(new Error("cancelled"));

@@ -21,6 +21,7 @@ const readsFiles = [
 const owners: Readonly<Record<string, readonly string[]>> = {
   "onnxruntime-node": ["src/engines/local"],
   protobufjs: ["src/engines/local", "extensions/tinker/client"],
+  "@ai-sdk/openai-compatible": ["src/agents"],
   "@huggingface/hub": ["src/hub"],
   "@huggingface/tokenizers": ["src/chat"],
   "@huggingface/jinja": ["src/chat"],

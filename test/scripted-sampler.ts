@@ -5,8 +5,13 @@ import type { Sampler } from "../src/engines/engine.ts";
 /**
  * A sampler that says what a script answers to the text of a context, token by token, for tests of what is between a program and a model. Of
  * several answers it says the first that a mask lets begin. The mask has to allow each token.
+ * @param pauseMs between two tokens
  */
-export function scriptedSampler(tokenizer: Tokenizer, script: (context: string) => string | readonly string[]): Sampler {
+export function scriptedSampler(
+  tokenizer: Tokenizer,
+  script: (context: string) => string | readonly string[],
+  pauseMs?: number,
+): Sampler {
   return {
     info: { name: "scripted", parameters: 0, vocabularySize: tokenizer.size, maxLength: 4096, capabilities },
     weightVersion: 0,
@@ -21,8 +26,8 @@ export function scriptedSampler(tokenizer: Tokenizer, script: (context: string) 
         if (!allowed(token))
           throw new Error(`the mask does not allow ${JSON.stringify(tokenizer.decode([token]))} of ${JSON.stringify(text)}`);
         mask?.accept(token);
-        onToken?.(token);
-        await new Promise((go) => setImmediate(go));
+        onToken?.({ token, logprob: 0 });
+        await new Promise((go) => (pauseMs === undefined ? setImmediate(go) : setTimeout(go, pauseMs)));
       }
       const zeros = tokens.map(() => 0);
       return {

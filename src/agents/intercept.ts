@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { agentModelName } from "../environments/agent.ts";
-import { aiSdkProvider } from "./ai-sdk-provider.ts";
 
 /** An interception of this process's model calls. */
 export interface Interception {
@@ -42,7 +42,13 @@ export function interceptModels(baseUrl: string, name = agentModelName): Interce
 
   const shared = globalThis as { AI_SDK_DEFAULT_PROVIDER?: unknown };
   const provider = shared.AI_SDK_DEFAULT_PROVIDER;
-  shared.AI_SDK_DEFAULT_PROVIDER = aiSdkProvider(`${baseUrl}/chat/completions`, name);
+  const models = createOpenAICompatible({
+    name: "retrograde",
+    baseURL: baseUrl,
+    supportsStructuredOutputs: true,
+    includeUsage: true,
+  });
+  shared.AI_SDK_DEFAULT_PROVIDER = { ...models, specificationVersion: "v3", languageModel: () => models(name) };
   return {
     during: (key, run) => episode.run(key, run),
     end: () => {

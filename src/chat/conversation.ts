@@ -1,7 +1,8 @@
 import type { Tokens } from "../core/context.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
-import type { TokenId } from "../core/trajectory.ts";
+import type { DrawnToken, TokenId } from "../core/trajectory.ts";
 import type { Tool } from "../tools/tool.ts";
+import type { CallDelta } from "./call-deltas.ts";
 
 /** The next message of a conversation, as a program asks a model for it. */
 export interface ConversationRequest {
@@ -22,15 +23,14 @@ export interface ConversationRequest {
   readonly stopStrings?: readonly string[];
   /** Number of top candidates whose log-probs are returned for each token. Default 0. */
   readonly topLogprobs?: number;
-  /** Receives the message's text as it is sampled. Calls come with the reply. */
+  /** Receives the message's text and calls as they are sampled. */
   readonly onDelta?: (delta: Delta) => void;
 }
 
-/** A further part of a message that is being sampled. */
-export interface Delta {
-  readonly kind: "text" | "reasoning";
-  readonly text: string;
-}
+/** A further part of a message that is being sampled, and the tokens that were drawn since the part before it. */
+export type Delta = DeltaPart & { readonly tokens: readonly DrawnToken[] };
+
+export type DeltaPart = { readonly kind: "text" | "reasoning"; readonly text: string } | CallDelta;
 
 export interface ConversationReply {
   /** The message, with its calls. A call that cannot be read is left in the text. */

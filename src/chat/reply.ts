@@ -2,8 +2,9 @@ import { readReasoned } from "../actions/action.ts";
 import type { Tokens } from "../core/context.ts";
 import { ModelError } from "../core/errors.ts";
 import type { AssistantMessage } from "../core/messages.ts";
-import type { TokenId } from "../core/trajectory.ts";
+import type { DrawnToken, TokenId } from "../core/trajectory.ts";
 import { parametersAsJsonSchema } from "../tools/tool.ts";
+import { callSyntax } from "./call-deltas.ts";
 import type { Chat, ChatContext } from "./chat.ts";
 import type { ConversationReply, ConversationRequest } from "./conversation.ts";
 import { Deltas } from "./deltas.ts";
@@ -14,9 +15,9 @@ export interface ReplyPlan {
   readonly stopTokens: readonly TokenId[];
   readonly stopStrings: readonly string[];
   readonly mask?: GrammarMask;
-  readonly onToken?: (token: TokenId) => void;
+  readonly onToken?: (drawn: DrawnToken) => void;
   /** Reads an action as the message that the program gets, and gives the rest of its deltas. */
-  read(action: SampledTokens): ReadReply;
+  read(action: SampledTokens & TokenLogprobs): ReadReply;
   /** Called once the action is sampled, or cannot be. */
   close(): void;
 }
@@ -60,19 +61,22 @@ export async function planReply(
     new Deltas({
       decode: chat.actionText,
       emit: onDelta,
-      ends: [...own, ...(tools.length === 0 ? [] : [openingOf(chat.calls())])],
-      trimmed: tools.length > 0,
+      stops: own,
+      opening: tools.length === 0 ? undefined : openingOf(chat.calls()),
+      syntax: tools.length === 0 ? undefined : callSyntax(chat.calls()),
       thinking: context.text.trimEnd().endsWith("<think>"),
     });
   return {
     stopTokens: chat.tokenizer.stopTokens,
     stopStrings: [...(tools.length === 0 ? [] : (chat.stopStrings ?? [])), ...own],
     ...(mask === undefined ? {} : { mask }),
-    ...(deltas === undefined ? {} : { onToken: (token) => deltas.push(token) }),
+    ...(deltas === undefined ? {} : { onToken: (drawn) => deltas.push(drawn) }),
     read: (action) => {
       const read = readReply(chat, action, request);
-      deltas?.end(read.message);
-      return read;
+      if (deltas === undefined) return read;
+      // An engine elsewhere gives all tokens at the end.
+      for (let i = deltas.length; i < action.tokens.length; i++) deltas.push(drawnToken(action, i));
+      return { ...read, message: deltas.end(read.message) };
     },
     close: () => mask?.close(),
   };
@@ -109,7 +113,7 @@ export function replyOf(
   { tokens, logprobs, finish, topLogprobs, topTokens }: SampledTokens & TokenLogprobs,
   context: Tokens,
 ): ConversationReply {
-  const top = topTokens?.map((candidates, i) => ({ tokens: candidates, logprobs: topLogprobs?.[i] ?? [] }));
+  const top = topTokens?.map((_, i) => topOf({ topLogprobs, topTokens }, i));
   const sampled = { context, action: tokens, logprobs, ...(top === undefined ? {} : { top }) };
   return { message, finish, promptTokens: context.length, completionTokens: tokens.length, sampled };
 }
@@ -118,6 +122,15 @@ interface TokenLogprobs {
   readonly logprobs: readonly number[];
   readonly topLogprobs?: readonly (readonly number[])[];
   readonly topTokens?: readonly (readonly TokenId[])[];
+}
+
+function drawnToken({ tokens, logprobs, ...tops }: SampledTokens & TokenLogprobs, index: number): DrawnToken {
+  const top = tops.topTokens === undefined ? {} : { top: topOf(tops, index) };
+  return { token: tokens[index], logprob: logprobs[index], ...top };
+}
+
+function topOf({ topTokens, topLogprobs }: Pick<TokenLogprobs, "topTokens" | "topLogprobs">, index: number) {
+  return { tokens: topTokens?.[index] ?? [], logprobs: topLogprobs?.[index] ?? [] };
 }
 
 function plain(text: string): AssistantMessage {

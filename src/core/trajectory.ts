@@ -2,6 +2,15 @@ import type { TokenId, Tokens } from "./context.ts";
 import type { Message } from "./messages.ts";
 
 export type { TokenId };
+
+/** A token of an action, as it is drawn. */
+export interface DrawnToken {
+  readonly token: TokenId;
+  /** In nats, under the distribution that was sampled. */
+  readonly logprob: number;
+  /** The candidates that the request asked for, most likely first. */
+  readonly top?: { readonly tokens: readonly TokenId[]; readonly logprobs: readonly number[] };
+}
 /** Unique within a run. */
 export type TrajectoryId = string;
 

@@ -1,6 +1,6 @@
 import { EngineError } from "../core/errors.ts";
 import type { Capability, Critic, Decide, Logprobs, SteppedPass, StepReport, Weights } from "../core/policy.ts";
-import type { ActionInContext, TokenId } from "../core/trajectory.ts";
+import type { ActionInContext, DrawnToken, TokenId } from "../core/trajectory.ts";
 
 /** One action to be sampled. */
 export interface SampleRequest {
@@ -22,7 +22,7 @@ export interface SampleRequest {
   /** Number of top candidates whose log-probs are returned for each token. Default 0. Above 0 it needs the capability "top-logprobs". */
   readonly topLogprobs?: number;
   /** Receives each token as it is drawn, where the engine draws it here. Others give all at the end. */
-  readonly onToken?: (token: TokenId) => void;
+  readonly onToken?: (drawn: DrawnToken) => void;
   /** The tokens that may be drawn. Needs the capability "masked-sampling". */
   readonly mask?: TokenMask;
   /** Names the row whose key/value cache this context continues; the cache is kept until `release(key)`. */

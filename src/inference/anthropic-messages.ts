@@ -4,9 +4,8 @@ import type { Message } from "../core/messages.ts";
 import { parseBody } from "../http/body.ts";
 import {
   type Asked,
-  argumentsText,
   CallNames,
-  callIds,
+  callId,
   type Exchange,
   type Failure,
   othersOf,
@@ -132,7 +131,7 @@ function messagesOf({ messages }: MessagesBody): Message[] {
     }
     const reasoning = given.flatMap((each) => (each.type === "thinking" ? [each.thinking] : [])).join("");
     const toolCalls = given.flatMap((each) =>
-      each.type === "tool_use" ? [names.call(each.id, each.name, JSON.stringify(each.input ?? {}), "messages.input")] : [],
+      each.type === "tool_use" ? [names.call(each.id, each.name, JSON.stringify(each.input ?? {}))] : [],
     );
     return [
       {
@@ -154,11 +153,10 @@ function frameOf({ model }: MessagesBody, { id }: WireState, reply: Conversation
 
 function contentOf(reply: ConversationReply, id: string): object[] {
   const { content: text, reasoning, toolCalls = [] } = reply.message;
-  const ids = callIds(reply, id);
   return [
     ...(reasoning === undefined ? [] : [{ type: "thinking", thinking: reasoning, signature: "" }]),
     ...(text === "" ? [] : [{ type: "text", text, citations: null }]),
-    ...toolCalls.map(({ name, arguments: input }, i) => ({ type: "tool_use", id: ids[i], name, input })),
+    ...toolCalls.map(({ name, arguments: input }, i) => ({ type: "tool_use", id: callId(id, i), name, input })),
   ];
 }
 
@@ -173,37 +171,38 @@ function streamed(send: SendEvent, body: MessagesBody, state: WireState): Stream
   const event = (type: string, data: object) => send({ type, ...data }, type);
   let begun = false;
   let index = -1;
-  let open: "text" | "reasoning" | undefined;
+  let open: "text" | "reasoning" | "call" | undefined;
   const begin = () => {
     if (!begun) event("message_start", { message: frameOf(body, state, undefined) });
     begun = true;
   };
-  const start = (block: object) => event("content_block_start", { index: ++index, content_block: block });
-  const stop = () => event("content_block_stop", { index });
   const close = () => {
-    if (open !== undefined) stop();
+    if (open !== undefined) event("content_block_stop", { index });
     open = undefined;
   };
+  const start = (kind: "text" | "reasoning" | "call", block: object) => {
+    close();
+    open = kind;
+    event("content_block_start", { index: ++index, content_block: block });
+  };
+  const add = (delta: object) => event("content_block_delta", { index, delta });
   return {
-    delta: (_, { kind, text }) => {
+    delta: (_, delta) => {
       begin();
-      if (open !== kind) {
-        close();
-        open = kind;
-        start(kind === "text" ? { type: "text", text: "", citations: null } : { type: "thinking", thinking: "", signature: "" });
+      if (delta.kind === "call")
+        start("call", { type: "tool_use", id: callId(state.id, delta.index), name: delta.name, input: {} });
+      else if (delta.kind === "arguments") add({ type: "input_json_delta", partial_json: delta.text });
+      else if (delta.kind === "text") {
+        if (open !== "text") start("text", { type: "text", text: "", citations: null });
+        add({ type: "text_delta", text: delta.text });
+      } else {
+        if (open !== "reasoning") start("reasoning", { type: "thinking", thinking: "", signature: "" });
+        add({ type: "thinking_delta", thinking: delta.text });
       }
-      const delta = kind === "text" ? { type: "text_delta", text } : { type: "thinking_delta", thinking: text };
-      event("content_block_delta", { index, delta });
     },
     end: ([reply]) => {
       begin();
       close();
-      const ids = callIds(reply, state.id);
-      for (const [i, call] of (reply.message.toolCalls ?? []).entries()) {
-        start({ type: "tool_use", id: ids[i], name: call.name, input: {} });
-        event("content_block_delta", { index, delta: { type: "input_json_delta", partial_json: argumentsText(call) } });
-        stop();
-      }
       const usage = { input_tokens: reply.promptTokens, output_tokens: reply.completionTokens };
       event("message_delta", { delta: endOf(reply, body, state), usage });
       event("message_stop", {});

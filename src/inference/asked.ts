@@ -1,7 +1,8 @@
 import { z } from "zod";
-import type { ConversationReply, ConversationRequest } from "../chat/conversation.ts";
+import { readArguments } from "../chat/call-deltas.ts";
+import type { ConversationReply, ConversationRequest, Delta } from "../chat/conversation.ts";
 import type { Message, ToolCall } from "../core/messages.ts";
-import type { TokenId } from "../core/trajectory.ts";
+import type { DrawnToken, TokenId } from "../core/trajectory.ts";
 import { Refusal } from "../http/refusal.ts";
 import type { JsonSchema, Tool } from "../tools/tool.ts";
 
@@ -46,7 +47,7 @@ export interface Exchange {
 
 export interface StreamedAnswer {
   /** @param index of the answer, below `Asked.count` */
-  delta(index: number, delta: { readonly kind: "text" | "reasoning"; readonly text: string }): void;
+  delta(index: number, delta: Delta): void;
   end(replies: readonly ConversationReply[]): void;
 }
 
@@ -87,9 +88,9 @@ export const textContent = (...types: readonly string[]) =>
 export class CallNames {
   readonly #names = new Map<string, string>();
 
-  call(id: string, name: string, text: string, field: string): ToolCall {
+  call(id: string, name: string, text: string): ToolCall {
     this.#names.set(id, name);
-    return { id, name, arguments: argumentsOf(text, field), argumentsText: text };
+    return { id, name, ...readArguments(text) };
   }
 
   answer(id: string, content: string, field: string): Message {
@@ -97,16 +98,6 @@ export class CallNames {
     if (name === undefined) throw new Refusal(400, field, id, { expected: "the id of a call before it" });
     return { role: "tool", name, callId: id, content };
   }
-}
-
-function argumentsOf(text: string, field: string): Record<string, unknown> {
-  try {
-    const parsed = z.record(z.string(), z.unknown()).safeParse(JSON.parse(text.trim() === "" ? "{}" : text));
-    if (parsed.success) return parsed.data;
-  } catch {
-    // Refused below.
-  }
-  throw new Refusal(400, field, text.slice(0, 200), { expected: "a JSON object as text" });
 }
 
 export const parametersSchema = z
@@ -168,7 +159,22 @@ export function argumentsText({ argumentsText: text, arguments: args }: ToolCall
   return text ?? JSON.stringify(args);
 }
 
-/** The ids of a reply's calls: the model's own, or made ones. */
-export function callIds({ message: { toolCalls = [] } }: ConversationReply, id: string): string[] {
-  return toolCalls.map((call, i) => call.id ?? `call_${id}${i}`);
+/** The id of an answer's call. */
+export const callId = (id: string, index: number) => `call_${id}${index}`;
+
+/** The tokens of an answer. */
+export function drawnTokens({ sampled: { action, logprobs, top } }: ConversationReply): DrawnToken[] {
+  return action.map((token, i) => ({ token, logprob: logprobs[i], ...(top === undefined ? {} : { top: top[i] }) }));
+}
+
+/** Tokens with their log-probs, as the OpenAI interface writes them. */
+export function tokenLogprobs(drawn: readonly DrawnToken[], { decode }: WireState): object[] {
+  const entry = (id: TokenId, logprob: number) => {
+    const token = decode([id]);
+    return { token, logprob, bytes: [...Buffer.from(token)] };
+  };
+  return drawn.map(({ token, logprob, top }) => ({
+    ...entry(token, logprob),
+    top_logprobs: (top?.tokens ?? []).map((candidate, c) => entry(candidate, top?.logprobs[c] ?? 0)),
+  }));
 }

@@ -1,13 +1,15 @@
 import { z } from "zod";
-import type { ConversationReply } from "../chat/conversation.ts";
+import type { ConversationReply, Delta } from "../chat/conversation.ts";
 import type { Message } from "../core/messages.ts";
+import type { DrawnToken } from "../core/trajectory.ts";
 import { parseBody } from "../http/body.ts";
 import { Refusal } from "../http/refusal.ts";
 import {
   type Asked,
   argumentsText,
   CallNames,
-  callIds,
+  callId,
+  drawnTokens,
   type Exchange,
   othersOf,
   parametersSchema,
@@ -16,6 +18,7 @@ import {
   type StreamedAnswer,
   shownTool,
   textContent,
+  tokenLogprobs,
   type Wire,
   type WireState,
 } from "./asked.ts";
@@ -160,9 +163,7 @@ function messagesOf({ messages }: ChatBody): Message[] {
     if (message.role === "user") return { role: "user", content: message.content };
     if (message.role === "tool") return names.answer(message.tool_call_id, message.content, "tool_call_id");
     if (message.role !== "assistant") return { role: "system", content: message.content };
-    const toolCalls = (message.tool_calls ?? []).map(({ id, function: f }) =>
-      names.call(id, f.name, f.arguments, "tool_calls.function.arguments"),
-    );
+    const toolCalls = (message.tool_calls ?? []).map(({ id, function: f }) => names.call(id, f.name, f.arguments));
     return {
       role: "assistant",
       content: message.content ?? "",
@@ -174,7 +175,6 @@ function messagesOf({ messages }: ChatBody): Message[] {
 
 function messageOf(reply: ConversationReply, id: string): object {
   const { content: text, reasoning, toolCalls = [] } = reply.message;
-  const ids = callIds(reply, id);
   return {
     role: "assistant",
     content: text,
@@ -184,32 +184,28 @@ function messageOf(reply: ConversationReply, id: string): object {
       ? {}
       : {
           tool_calls: toolCalls.map((call, i) => ({
-            ...{ id: ids[i], type: "function" },
+            ...{ id: callId(id, i), type: "function" },
             function: { name: call.name, arguments: argumentsText(call) },
           })),
         }),
   };
 }
 
-/** The end of a choice: why it ended, and what was asked for about its tokens. */
-function endOf(reply: ConversationReply, { logprobs, return_token_ids }: ChatBody, state: WireState): object {
-  const { message, finish, sampled } = reply;
+/** The end of a choice: why it ended, and what was asked for about its tokens from `from` on. */
+function endOf(reply: ConversationReply, body: ChatBody, state: WireState, from = 0): object {
+  const { message, finish } = reply;
   return {
     finish_reason: (message.toolCalls ?? []).length > 0 && finish === "stop" ? "tool_calls" : finish,
-    logprobs: logprobs ? { content: tokenLogprobs(sampled, state), refusal: null } : null,
-    ...(return_token_ids ? { token_ids: sampled.action } : {}),
+    ...tokensOf(drawnTokens(reply).slice(from), body, state),
   };
 }
 
-export function tokenLogprobs({ action, logprobs, top }: ConversationReply["sampled"], { decode }: WireState): object[] {
-  const entry = (id: number, logprob: number) => {
-    const token = decode([id]);
-    return { token, logprob, bytes: [...Buffer.from(token)] };
+/** Log-probs and ids of tokens, where they were asked for. */
+function tokensOf(drawn: readonly DrawnToken[], { logprobs, return_token_ids }: ChatBody, state: WireState): object {
+  return {
+    logprobs: logprobs ? { content: tokenLogprobs(drawn, state), refusal: null } : null,
+    ...(return_token_ids ? { token_ids: drawn.map(({ token }) => token) } : {}),
   };
-  return action.map((id, i) => ({
-    ...entry(id, logprobs[i]),
-    top_logprobs: (top?.[i]?.tokens ?? []).map((candidate, c) => entry(candidate, top?.[i]?.logprobs[c] ?? 0)),
-  }));
 }
 
 function usageOf(replies: readonly ConversationReply[]): object {
@@ -219,26 +215,37 @@ function usageOf(replies: readonly ConversationReply[]): object {
 }
 
 function streamed(send: SendEvent, card: object, body: ChatBody, state: WireState): StreamedAnswer {
-  const begun = new Set<number>();
-  const chunk = (index: number, delta: object, end: object = { finish_reason: null, logprobs: null }) => {
-    const first = begun.has(index) ? {} : { role: "assistant", content: "" };
-    begun.add(index);
-    send({ ...card, choices: [{ index, delta: { ...first, ...delta }, ...end }] });
+  /** Tokens of each choice that were sent; undefined before its first chunk. */
+  const sent: (number | undefined)[] = [];
+  const chunk = (index: number, delta: object, end: object, more: object = {}) => {
+    const first = sent[index] === undefined ? { role: "assistant", content: "" } : {};
+    send({ ...card, choices: [{ index, delta: { ...first, ...delta }, ...end }], ...more });
   };
   return {
-    delta: (index, { kind, text }) => chunk(index, kind === "text" ? { content: text } : { reasoning_content: text }),
+    delta: (index, delta) => {
+      chunk(index, deltaOf(delta, `${state.id}${index}`), { finish_reason: null, ...tokensOf(delta.tokens, body, state) });
+      sent[index] = (sent[index] ?? 0) + delta.tokens.length;
+    },
     end: (replies) => {
-      for (const [index, reply] of replies.entries()) {
-        const ids = callIds(reply, `${state.id}${index}`);
-        for (const [i, call] of (reply.message.toolCalls ?? []).entries()) {
-          const begin = { id: ids[i], type: "function", function: { name: call.name, arguments: "" } };
-          chunk(index, { tool_calls: [{ index: i, ...begin }] });
-          chunk(index, { tool_calls: [{ index: i, function: { arguments: argumentsText(call) } }] });
-        }
-        chunk(index, {}, endOf(reply, body, state));
-      }
+      const ids = body.return_token_ids ? { prompt_token_ids: [...replies[0].sampled.context] } : {};
+      for (const [index, reply] of replies.entries()) chunk(index, {}, endOf(reply, body, state, sent[index]), ids);
       if (body.stream_options?.include_usage) send({ ...card, choices: [], usage: usageOf(replies) });
       send("[DONE]");
     },
   };
+}
+
+function deltaOf(delta: Delta, id: string): object {
+  switch (delta.kind) {
+    case "text":
+      return { content: delta.text };
+    case "reasoning":
+      return { reasoning_content: delta.text };
+    case "call": {
+      const { index, name } = delta;
+      return { tool_calls: [{ index, id: callId(id, index), type: "function", function: { name, arguments: "" } }] };
+    }
+    case "arguments":
+      return { tool_calls: [{ index: delta.index, function: { arguments: delta.text } }] };
+  }
 }

@@ -7,7 +7,8 @@ import {
   type Asked,
   argumentsText,
   CallNames,
-  callIds,
+  callId,
+  drawnTokens,
   type Exchange,
   othersOf,
   parametersSchema,
@@ -16,10 +17,10 @@ import {
   type StreamedAnswer,
   shownTool,
   textContent,
+  tokenLogprobs,
   type Wire,
   type WireState,
 } from "./asked.ts";
-import { tokenLogprobs } from "./chat-completions.ts";
 import { openAiError } from "./openai-error.ts";
 
 /** `POST /v1/responses` of the OpenAI interface: items in, items out. Answers are kept for `previous_response_id` and for references to items. */
@@ -92,12 +93,11 @@ function read(bytes: Buffer, state: WireState): Exchange {
   const body = parseBody(bytes, responsesSchema);
   const messages = [...earlier(body, state), ...messagesOf(body.input, state)];
   const asked = askedOf(body, messages);
-  const whole = (replies: readonly ConversationReply[]) => {
-    const response = responseOf(replies[0], body, state);
-    if (body.store !== false) keep(state, messages, replies[0]);
-    return response;
+  const whole = ([reply]: readonly ConversationReply[], items: readonly OutputItem[] = itemsOf(reply, body, state)) => {
+    if (body.store !== false) keep(state, [...messages, withIds(reply, state.id)], items);
+    return responseOf(reply, items, body, state);
   };
-  return { asked, answer: whole, stream: (send) => streamed(send, body, state, whole) };
+  return { asked, answer: (replies) => whole(replies), stream: (send) => streamed(send, body, state, whole) };
 }
 
 function askedOf(body: ResponsesBody, messages: readonly Message[]): Asked {
@@ -147,18 +147,18 @@ function earlier({ previous_response_id: id }: ResponsesBody, { kept }: WireStat
 /** Conversations and items that are kept for a client. */
 const mostKept = 4096;
 
-function keep({ kept, id }: WireState, messages: readonly Message[], reply: ConversationReply): void {
-  kept.set(`resp_${id}`, [...messages, { ...reply.message, toolCalls: calledBy(reply, id) }]);
-  for (const item of itemsOf(reply, id)) kept.set((item as { readonly id: string }).id, item);
+function keep({ kept, id }: WireState, messages: readonly Message[], items: readonly OutputItem[]): void {
+  kept.set(`resp_${id}`, messages);
+  for (const item of items) kept.set(item.id, item);
   for (const old of kept.keys()) {
     if (kept.size <= mostKept) break;
     kept.delete(old);
   }
 }
 
-function calledBy(reply: ConversationReply, id: string): AssistantMessage["toolCalls"] {
-  const ids = callIds(reply, id);
-  return reply.message.toolCalls?.map((call, i) => ({ ...call, id: ids[i] }));
+function withIds({ message }: ConversationReply, id: string): Message {
+  if (message.toolCalls === undefined) return message;
+  return { ...message, toolCalls: message.toolCalls.map((call, i) => ({ ...call, id: callId(id, i) })) };
 }
 
 /** Items as messages: reasoning, text and calls that follow each other are one message of the assistant. */
@@ -167,7 +167,7 @@ function messagesOf(items: readonly Item[], { kept }: WireState): Message[] {
   for (const item of kept.values()) {
     const known = itemSchema.safeParse(item);
     if (known.success && known.data.type === "function_call")
-      names.call(known.data.call_id, known.data.name, known.data.arguments, "arguments");
+      names.call(known.data.call_id, known.data.name, known.data.arguments);
   }
   const messages: Message[] = [];
   let said: { content?: string; reasoning?: string; calls: NonNullable<AssistantMessage["toolCalls"]>[number][] } | undefined;
@@ -188,7 +188,7 @@ function messagesOf(items: readonly Item[], { kept }: WireState): Message[] {
       close();
       speak().reasoning = (item.content ?? []).map(({ text }) => text).join("");
     } else if (item.type === "function_call") {
-      speak().calls.push(names.call(item.call_id, item.name, item.arguments, "input.arguments"));
+      speak().calls.push(names.call(item.call_id, item.name, item.arguments));
     } else if (item.type === "function_call_output") {
       close();
       messages.push(names.answer(item.call_id, item.output, "input.call_id"));
@@ -210,24 +210,33 @@ function referred(id: string, kept: ReadonlyMap<string, unknown>): Item {
   throw new Refusal(404, "input.id", id, { expected: "an item that this server gave this client and was asked to store" });
 }
 
+interface OutputItem {
+  readonly id: string;
+}
+
 /** Returns a reply as items of the output. */
-function itemsOf(reply: ConversationReply, id: string, logprobs: readonly object[] = []): object[] {
+function itemsOf(reply: ConversationReply, body: ResponsesBody, state: WireState): OutputItem[] {
   const { content: text, reasoning, toolCalls = [] } = reply.message;
+  const { id } = state;
   const status = reply.finish === "length" ? "incomplete" : "completed";
-  const ids = callIds(reply, id);
+  const logprobs = wantsLogprobs(body) ? tokenLogprobs(drawnTokens(reply), state) : [];
   return [
-    ...(reasoning === undefined ? [] : [reasoningItem(id, reasoning, status)]),
-    ...(text === "" && toolCalls.length > 0 ? [] : [messageItem(id, status, [textPart(text, logprobs)])]),
-    ...toolCalls.map((call, i) => callItem(ids[i], call.name, argumentsText(call), "completed")),
+    ...(reasoning === undefined ? [] : [reasoningItem(`rs_${id}`, reasoning, status)]),
+    ...(text === "" && toolCalls.length > 0 ? [] : [messageItem(`msg_${id}`, status, [textPart(text, logprobs)])]),
+    ...toolCalls.map((call, i) => callItem(callId(id, i), call.name, argumentsText(call), "completed")),
   ];
 }
 
+function wantsLogprobs({ include, top_logprobs }: ResponsesBody): boolean {
+  return (include ?? []).includes("message.output_text.logprobs") || Boolean(top_logprobs);
+}
+
 const reasoningItem = (id: string, text: string, status: string) => ({
-  ...{ type: "reasoning", id: `rs_${id}`, summary: [], status },
+  ...{ type: "reasoning", id, summary: [], status },
   content: text === "" ? [] : [{ type: "reasoning_text", text }],
 });
 const messageItem = (id: string, status: string, parts: readonly object[]) => ({
-  ...{ type: "message", id: `msg_${id}`, status, role: "assistant" },
+  ...{ type: "message", id, status, role: "assistant" },
   content: parts,
 });
 const textPart = (text: string, logprobs: readonly object[] = []) => ({ type: "output_text", text, annotations: [], logprobs });
@@ -248,13 +257,12 @@ function frameOf(body: ResponsesBody, { id, created }: WireState, status: string
   };
 }
 
-function responseOf(reply: ConversationReply, body: ResponsesBody, state: WireState): object {
-  const { finish, promptTokens, completionTokens, sampled } = reply;
-  const wanted = (body.include ?? []).includes("message.output_text.logprobs") || Boolean(body.top_logprobs);
+function responseOf(reply: ConversationReply, output: readonly OutputItem[], body: ResponsesBody, state: WireState): object {
+  const { finish, promptTokens, completionTokens } = reply;
   return {
     ...frameOf(body, state, finish === "length" ? "incomplete" : "completed"),
     ...(finish === "length" ? { incomplete_details: { reason: "max_output_tokens" } } : {}),
-    output: itemsOf(reply, state.id, wanted ? tokenLogprobs(sampled, state) : []),
+    output,
     usage: {
       ...{ input_tokens: promptTokens, input_tokens_details: { cached_tokens: 0 } },
       ...{ output_tokens: completionTokens, output_tokens_details: { reasoning_tokens: 0 } },
@@ -263,72 +271,91 @@ function responseOf(reply: ConversationReply, body: ResponsesBody, state: WireSt
   };
 }
 
+/** An item that is being written. */
+interface OpenItem {
+  readonly kind: "reasoning" | "text" | "call";
+  /** The item's id; for a call the call's. */
+  readonly id: string;
+  /** A call's name, else empty. */
+  readonly name: string;
+  text: string;
+  readonly logprobs: object[];
+}
+
 function streamed(
   send: SendEvent,
   body: ResponsesBody,
   state: WireState,
-  whole: (replies: readonly ConversationReply[]) => object,
+  whole: (replies: readonly ConversationReply[], items: readonly OutputItem[]) => object,
 ): StreamedAnswer {
-  const { id } = state;
   let sequence = 0;
   const event = (type: string, data: object) => send({ type, sequence_number: sequence++, ...data }, type);
-  const open: { kind: "reasoning" | "text"; text: string }[] = [];
+  const items: OutputItem[] = [];
   let begun = false;
-  let index = -1;
+  let open: OpenItem | undefined;
   const begin = () => {
     if (begun) return;
     begun = true;
     for (const type of ["response.created", "response.in_progress"])
       event(type, { response: frameOf(body, state, "in_progress") });
   };
-  const place = { content_index: 0 };
-  const add = (item: object) => event("response.output_item.added", { output_index: ++index, item });
-  const done = (item: object) => event("response.output_item.done", { output_index: index, item });
-  const close = () => {
-    const part = open.pop();
-    if (part === undefined) return;
-    const at = { item_id: `${part.kind === "text" ? "msg" : "rs"}_${id}`, output_index: index, ...place };
-    if (part.kind === "text") {
-      event("response.output_text.done", { ...at, text: part.text, logprobs: [] });
-      event("response.content_part.done", { ...at, part: textPart(part.text) });
-      done(messageItem(id, "completed", [textPart(part.text)]));
-    } else {
-      event("response.reasoning_text.done", { ...at, text: part.text });
-      done(reasoningItem(id, part.text, "completed"));
-    }
+  const at = ({ id, kind }: OpenItem) => ({
+    ...{ item_id: kind === "call" ? `fc_${id}` : id, output_index: items.length },
+    ...(kind === "call" ? {} : { content_index: 0 }),
+  });
+  const itemOf = ({ kind, id, name, text, logprobs }: OpenItem, status: string): OutputItem => {
+    if (kind === "call") return callItem(id, name, text, status);
+    if (kind === "reasoning") return reasoningItem(id, text, status);
+    return messageItem(id, status, status === "in_progress" ? [] : [textPart(text, logprobs)]);
   };
-  const delta = (kind: "reasoning" | "text", text: string) => {
+  const start = (kind: OpenItem["kind"], id: string, name = "") => {
     begin();
-    if (open[0]?.kind !== kind) {
-      close();
-      open.push({ kind, text: "" });
-      add(kind === "text" ? messageItem(id, "in_progress", []) : reasoningItem(id, "", "in_progress"));
-      if (kind === "text")
-        event("response.content_part.added", { item_id: `msg_${id}`, output_index: index, ...place, part: textPart("") });
-    }
-    open[0].text += text;
-    if (text === "") return;
-    const at = { item_id: `${kind === "text" ? "msg" : "rs"}_${id}`, output_index: index, ...place };
-    event(kind === "text" ? "response.output_text.delta" : "response.reasoning_text.delta", { ...at, delta: text, logprobs: [] });
+    close();
+    open = { kind, id, name, text: "", logprobs: [] };
+    event("response.output_item.added", { output_index: items.length, item: itemOf(open, "in_progress") });
+    if (kind === "text") event("response.content_part.added", { ...at(open), part: textPart("") });
+    return open;
   };
+  const close = (status = "completed") => {
+    if (open === undefined) return;
+    const { kind, text, logprobs, name } = open;
+    if (kind === "call") event("response.function_call_arguments.done", { ...at(open), name, arguments: text });
+    else if (kind === "reasoning") event("response.reasoning_text.done", { ...at(open), text });
+    else {
+      event("response.output_text.done", { ...at(open), text, logprobs });
+      event("response.content_part.done", { ...at(open), part: textPart(text, logprobs) });
+    }
+    const item = itemOf(open, status);
+    event("response.output_item.done", { output_index: items.length, item });
+    items.push(item);
+    open = undefined;
+  };
+  const ids = { text: "msg", reasoning: "rs" };
+  /** The item of a text or of reasoning. A further one of its kind has another id. */
+  const written = (kind: "text" | "reasoning") =>
+    open?.kind === kind ? open : start(kind, `${ids[kind]}_${state.id}${items.length === 0 ? "" : items.length}`);
   return {
-    delta: (_, { kind, text }) => delta(kind, text),
+    delta: (_, delta) => {
+      if (delta.kind === "call") return void start("call", callId(state.id, delta.index), delta.name);
+      const item = delta.kind === "arguments" ? open : written(delta.kind);
+      if (item === undefined) return;
+      item.text += delta.text;
+      if (delta.kind === "arguments") event("response.function_call_arguments.delta", { ...at(item), delta: delta.text });
+      else if (delta.kind === "reasoning") event("response.reasoning_text.delta", { ...at(item), delta: delta.text });
+      else {
+        const logprobs = wantsLogprobs(body) ? tokenLogprobs(delta.tokens, state) : [];
+        item.logprobs.push(...logprobs);
+        event("response.output_text.delta", { ...at(item), delta: delta.text, logprobs });
+      }
+    },
     end: (replies) => {
       begin();
       const [reply] = replies;
-      const { toolCalls = [] } = reply.message;
-      if (toolCalls.length === 0 && open[0]?.kind !== "text") delta("text", "");
-      close();
-      const ids = callIds(reply, id);
-      for (const [i, call] of toolCalls.entries()) {
-        const args = argumentsText(call);
-        const at = () => ({ item_id: `fc_${ids[i]}`, output_index: index });
-        add(callItem(ids[i], call.name, "", "in_progress"));
-        event("response.function_call_arguments.delta", { ...at(), delta: args });
-        event("response.function_call_arguments.done", { ...at(), name: call.name, arguments: args });
-        done(callItem(ids[i], call.name, args, "completed"));
-      }
-      event(reply.finish === "length" ? "response.incomplete" : "response.completed", { response: whole(replies) });
+      // An answer without calls has a text, if an empty one.
+      if ((reply.message.toolCalls ?? []).length === 0) written("text");
+      const isCut = reply.finish === "length";
+      close(isCut ? "incomplete" : "completed");
+      event(isCut ? "response.incomplete" : "response.completed", { response: whole(replies, items) });
     },
   };
 }

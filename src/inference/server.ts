@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type { ConversationReply, ConversationRequest } from "../chat/conversation.ts";
+import type { ConversationReply, ConversationRequest, Delta } from "../chat/conversation.ts";
 import type { TokenId } from "../core/trajectory.ts";
 import { type Access, guard, keyOf, requireKeys } from "../http/access.ts";
 import { Refusal } from "../http/refusal.ts";
 import { type HttpLimits, type HttpRequest, type Reply, type RunningHttp, startHttp } from "../http/server.ts";
 import { anthropicMessages } from "./anthropic-messages.ts";
-import type { Exchange, Sampling, Wire, WireState } from "./asked.ts";
+import type { Exchange, Sampling, StreamedAnswer, Wire, WireState } from "./asked.ts";
 import { chatCompletions } from "./chat-completions.ts";
 import { requireRoom } from "./engine-model.ts";
 import { eventsOf } from "./events.ts";
@@ -137,12 +137,12 @@ function replies(
   chat: ChatModel,
   { asked }: Exchange,
   signal: AbortSignal,
-  delta?: (index: number, delta: { readonly kind: "text" | "reasoning"; readonly text: string }) => void,
+  delta?: StreamedAnswer["delta"],
 ): Promise<ConversationReply[]> {
   const { conversation, sampling, continuesLast, count } = asked;
   return Promise.all(
     Array.from({ length: count }, (_, index) => {
-      const onDelta = delta && ((part: Parameters<typeof delta>[1]) => delta(index, part));
+      const onDelta = delta && ((part: Delta) => delta(index, part));
       return chat.converse(
         { ...conversation, ...(onDelta === undefined ? {} : { onDelta }) },
         { sampling, continuesLast, index, signal },

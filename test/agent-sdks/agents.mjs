@@ -9,6 +9,12 @@ const hello = "Say hello.";
 const description = "Finds an event by its title.";
 const titled = z.object({ title: z.string() });
 const when = z.object({ day: z.string(), time: z.string() });
+/** Counts parts of a call's arguments that come while the model still writes. */
+const counted = async (parts, isSampling, isPart) => {
+  let count = 0;
+  for await (const part of parts) if (isPart(part) && isSampling()) count++;
+  return `${count} parts`;
+};
 const plain = (schema) => {
   const { $schema, ...rest } = z.toJSONSchema(schema);
   return rest;
@@ -31,6 +37,10 @@ async function aiSdk(sdk, modelOf) {
       for await (const part of streamText(options(m, find, { prompt: question })).textStream) parts.push(part);
       if (parts.length < 3) throw new Error(`${parts.length} parts`);
       return parts.join("");
+    },
+    deltas: (m, find, isSampling) => {
+      const { fullStream } = streamText(options(m, find, { prompt: question, stopWhen: stepCountIs(1) }));
+      return counted(fullStream, isSampling, ({ type }) => type === "tool-input-delta");
     },
     schema: async (m, find) => {
       const { output } = await generateText(
@@ -101,6 +111,14 @@ async function openAi(sdk) {
     generate: (m, find) => loop(m, find, question),
     stream: (m, find) => loop(m, find, question, true),
     parallel: (m, find) => loop(m, find, two),
+    deltas: async (m, _, isSampling) => {
+      const messages = [{ role: "user", content: question }];
+      const chunks = await client(m).chat.completions.create({ model: m.model, messages, tools, stream: true });
+      const events = await client(m).responses.create({ model: m.model, input: question, tools: flat, stream: true });
+      const inChat = await counted(chunks, isSampling, ({ choices }) => choices[0]?.delta.tool_calls);
+      const inResponses = await counted(events, isSampling, ({ type }) => type === "response.function_call_arguments.delta");
+      return inChat < inResponses ? inChat : inResponses;
+    },
     schema: async (m) => {
       const messages = [{ role: "user", content: asJson }];
       const format = zodResponseFormat(when, "when");
@@ -151,6 +169,11 @@ async function openAiAgents() {
       if (parts.length < 3) throw new Error(`${parts.length} parts`);
       return stream.finalOutput;
     },
+    deltas: async (m, find, isSampling) => {
+      const stream = await runner(m, true).run(agent(find), question, { stream: true });
+      const isPart = ({ data }) => data?.event?.type === "response.function_call_arguments.delta";
+      return counted(stream, isSampling, isPart);
+    },
     schema: async (m, find) => {
       const { finalOutput } = await runner(m, true).run(agent(find, { tools: [], outputType: when }), asJson);
       return `${finalOutput.day} ${finalOutput.time}`;
@@ -194,6 +217,11 @@ async function anthropic() {
     anthropic: (m, find) => loop(m, find, question),
     stream: (m, find) => loop(m, find, question, true),
     parallel: (m, find) => loop(m, find, two),
+    deltas: (m, _, isSampling) => {
+      const messages = [{ role: "user", content: question }];
+      const stream = client(m).messages.stream({ model: m.model, max_tokens: 128, messages, tools });
+      return counted(stream, isSampling, ({ delta }) => delta?.type === "input_json_delta");
+    },
     schema: async (m) => {
       const format = { type: "json_schema", schema: plain(when) };
       const messages = [{ role: "user", content: asJson }];
@@ -240,6 +268,12 @@ async function langGraph() {
       for await (const [chunk] of stream) if (chunk.getType() === "ai") text += chunk.text;
       return text;
     },
+    deltas: async (m, find, isSampling) => {
+      const stream = await llm(m)
+        .bindTools([finder(find)])
+        .stream(question);
+      return counted(stream, isSampling, ({ tool_call_chunks: chunks }) => chunks?.length > 0);
+    },
     schema: async (m) => {
       const { day, time } = await llm(m).withStructuredOutput(when, { method: "jsonSchema", strict: true }).invoke(asJson);
       return `${day} ${time}`;
@@ -274,6 +308,10 @@ async function mastra() {
       let text = "";
       for await (const part of (await agent(m, find).stream(question)).textStream) text += part;
       return text;
+    },
+    deltas: async (m, find, isSampling) => {
+      const { fullStream } = await agent(m, find).stream(question, { maxSteps: 1 });
+      return counted(fullStream, isSampling, ({ type }) => type === "tool-call-delta");
     },
     schema: async (m) => {
       const { object } = await agent(m).generate(asJson, { structuredOutput: { schema: when } });

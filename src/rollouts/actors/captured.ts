@@ -1,6 +1,6 @@
 import type { Chat, ChatContext } from "../../chat/chat.ts";
 import { commonPrefix } from "../../core/context.ts";
-import type { AssistantMessage, Message } from "../../core/messages.ts";
+import type { AssistantMessage, Message, ToolCall } from "../../core/messages.ts";
 import type { TokenId } from "../../core/trajectory.ts";
 import type { Tool } from "../../tools/tool.ts";
 
@@ -79,7 +79,12 @@ function keysOf(messages: readonly Message[]): string[] {
 function keyOf(message: Message): string {
   if (message.role === "tool") return JSON.stringify([message.role, message.name, message.content]);
   const calls = message.role === "assistant" ? (message.toolCalls ?? []) : [];
-  return JSON.stringify([message.role, message.content, ...calls.map(({ name, arguments: args }) => [name, sorted(args)])]);
+  return JSON.stringify([message.role, message.content, ...calls.map((call) => [call.name, argumentsKey(call)])]);
+}
+
+/** Arguments by their values; those that could not be read by their text. */
+function argumentsKey({ arguments: args, argumentsText: text = "" }: ToolCall): unknown {
+  return Object.keys(args).length > 0 || /^\s*(?:\{\s*\})?\s*$/.test(text) ? sorted(args) : text.trim();
 }
 
 /** The value with the fields of objects in one order: agents may write them in another. */

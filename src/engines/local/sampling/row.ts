@@ -104,14 +104,14 @@ export function drawToken(
   action.logprobs.push(chosen.logprob);
   action.modelLogprobs.push(chosen.modelLogprob);
   action.entropies.push(entropies[r]);
-  if (action.topLogprobs !== undefined) {
-    const top = topCandidates(possible, request.topLogprobs ?? 0);
-    action.topLogprobs.push(top.logprobs);
+  const top = action.topLogprobs === undefined ? undefined : topCandidates(possible, request.topLogprobs ?? 0);
+  if (top !== undefined) {
+    action.topLogprobs?.push(top.logprobs);
     action.topTokens?.push(top.tokens);
   }
   row.pending = [chosen.token];
   request.mask?.accept(chosen.token);
-  request.onToken?.(chosen.token);
+  request.onToken?.({ token: chosen.token, logprob: chosen.logprob, ...(top === undefined ? {} : { top }) });
   if (request.stopTokens.includes(chosen.token)) return "stop";
   if (row.stopStrings?.foundIn(action.tokens)) return "stop";
   return action.tokens.length >= row.maxTokens ? "length" : undefined;
