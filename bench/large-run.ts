@@ -115,7 +115,7 @@ async function writeLongest(folder: string, step: number, tokens: number): Promi
   writeLines(folder, step, 1);
   const writer = new CreditWriter(folder);
   const credits = long.turns.map(({ turn, action, samplerLogprobs }) => ({
-    visit: 0,
+    optimiserStep: 0,
     trajectory: id,
     turn,
     advantage: 1,

@@ -1,8 +1,8 @@
 /**
  * `npx jiti bench/seeupo-rows.ts`: SeeUPO's M keyed by trajectory, keyed by row as in its published code, and left out.
  *
- * There `ba_ray_trainer.py` keeps M by row, and `_balance_batch` reorders rows between visits, so that a trajectory is multiplied by the M of
- * another. Here rows are shuffled before each visit; everything else is the product's textbook form. Worlds are small enough to be exact: 4 tasks
+ * There `ba_ray_trainer.py` keeps M by row, and `_balance_batch` reorders rows between turn updates, so that a trajectory is multiplied by the M of
+ * another. Here rows are shuffled before each turn update; everything else is the product's textbook form. Worlds are small enough to be exact: 4 tasks
  * with a random return for each of the 4^4 sequences of 4 one-token turns, a table policy that sees task, turn and last token.
  */
 
@@ -56,7 +56,7 @@ for (const learningRate of [0.5, 2, 8]) {
   );
 }
 
-/** One SeeUPO update, textbook form. @returns M of every trajectory after each visit but the last: what multiplied advantages */
+/** One SeeUPO update, textbook form. @returns M of every trajectory after each turn update but the last: what multiplied advantages */
 async function update(policy: TablePolicy, groups: readonly Group[], keying: Keying, random: Random): Promise<number[]> {
   const advantages = seeupoAdvantages(groups, config);
   const trajectories = groups.flatMap((group) => group.trajectories);
@@ -64,7 +64,7 @@ async function update(policy: TablePolicy, groups: readonly Group[], keying: Key
   const read: number[] = [];
   for (let turn = turns - 1; turn >= 0; turn--) {
     const batch = keying === "row" ? random.shuffle(trajectories) : trajectories;
-    // Keyed by row, M is that of whichever trajectory stood there in the visit before.
+    // Keyed by row, M is that of whichever trajectory stood there in the turn update before.
     const keyOf = (row: number) => (keying === "row" ? `row ${row}` : batch[row].id);
     const samples = batch.map((trajectory) => trajectory.turns[turn]);
     const oldLogprobs = await policy.logprobs(samples);
@@ -98,13 +98,13 @@ function rollouts(world: World, table: readonly (readonly number[])[], seed: num
     const trajectories = Array.from({ length: groupSize }, (_, i) => {
       const random = randomStream(seed, "rollout", step, task, i);
       let [last, index] = [0, 0];
-      const visited = Array.from({ length: turns }, (_, turn): { context: readonly number[]; action: readonly number[] } => {
+      const updated = Array.from({ length: turns }, (_, turn): { context: readonly number[]; action: readonly number[] } => {
         const context = [stateOf(task, turn, last)];
         last = drawn(probabilities(table[context[0]]), random);
         index = index * vocabulary + last;
         return { context, action: [last] };
       });
-      return { reward: world.returns[task][index], turns: visited };
+      return { reward: world.returns[task][index], turns: updated };
     });
     return groupOf(`task-${task}`, trajectories);
   });

@@ -15,7 +15,7 @@ export {
   defineEnvironment,
   type EnvironmentDefinition,
   type EpisodeEnd,
-  type Request,
+  type TaskRequest,
 } from "../src/environments/define.ts";
 export type {
   Environment,

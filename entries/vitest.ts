@@ -1,10 +1,10 @@
-import type { Request } from "../src/environments/define.ts";
+import type { TaskRequest } from "../src/environments/define.ts";
 import { type AgentEvaluation, evaluateAgent } from "../src/sdk/evaluate-agent.ts";
 import type { Estimate } from "../src/statistics/estimate.ts";
 
 /** `retrograde-rl/vitest`: a matcher for tests of agents, whose answers differ from attempt to attempt. */
 
-export interface SuccessOptions<T extends Request> extends Omit<AgentEvaluation<T>, "agent" | "tasks"> {
+export interface SuccessOptions<T extends TaskRequest> extends Omit<AgentEvaluation<T>, "agent" | "tasks"> {
   /** Least share of attempts with a reward of at least 1. */
   readonly atLeast: number;
 }
@@ -21,7 +21,7 @@ const shown = ({ mean, low, high }: Estimate) =>
  * await expect(agent).toSucceed(tasks, { reward, atLeast: 0.8, k: 5 });
  */
 export const agentMatchers = {
-  async toSucceed<T extends Request>(agent: AgentEvaluation<T>["agent"], tasks: readonly T[], options: SuccessOptions<T>) {
+  async toSucceed<T extends TaskRequest>(agent: AgentEvaluation<T>["agent"], tasks: readonly T[], options: SuccessOptions<T>) {
     const { atLeast, ...rest } = options;
     const { success, allSucceed, k, tasks: measured } = await evaluateAgent({ ...rest, agent, tasks });
     const unclear = success.low < atLeast && success.high > atLeast;
@@ -38,5 +38,5 @@ export const agentMatchers = {
 
 /** The types of the matchers, for vitest's `Matchers`. */
 export interface AgentMatchers<R = unknown> {
-  toSucceed<T extends Request>(tasks: readonly T[], options: SuccessOptions<T>): Promise<R>;
+  toSucceed<T extends TaskRequest>(tasks: readonly T[], options: SuccessOptions<T>): Promise<R>;
 }

@@ -73,7 +73,7 @@ describe.skipIf(withoutBrowser !== undefined)(title, () => {
     const writer = new CreditWriter(folder);
     const logprobs = [-1, -2, -3];
     writer.write(1, [
-      { visit: 0, trajectory: id, turn: 0, learningRate: 1, weights: [1, -1, 2], before: logprobs, old: logprobs },
+      { optimiserStep: 0, trajectory: id, turn: 0, learningRate: 1, weights: [1, -1, 2], before: logprobs, old: logprobs },
     ]);
     await writer.flush();
   }
@@ -159,7 +159,7 @@ describe.skipIf(withoutBrowser !== undefined)(title, () => {
     await page.locator(".phrases summary").first().click();
     await page.locator(".phrases details a").first().click();
     await page.locator(".token.chosen").waitFor();
-    const weight = await page.locator("table.visit tr", { hasText: "weight w" }).first().locator("td").innerText();
+    const weight = await page.locator("table.update tr", { hasText: "weight w" }).first().locator("td").innerText();
     expect(Number(weight.replace("−", "-"))).not.toBe(0);
     await page.locator(".chat-holder").press("ArrowRight");
     expect(await page.locator(".token.chosen").count()).toBe(1);
@@ -195,7 +195,7 @@ describe.skipIf(withoutBrowser !== undefined)(title, () => {
     "run/one/trajectory?id=step-4%2F0%2F0",
     "run/one/why",
     "run/one/tree",
-    "run/one/behaviours",
+    "run/one/tags",
     "run/one/configuration",
     "compare?a=one&b=two",
     "reports",
@@ -231,7 +231,7 @@ describe.skipIf(withoutBrowser !== undefined)(title, () => {
       `run/hostile/trajectory?id=${id}&token=0.0`,
       "run/hostile/why",
       "run/hostile/tree",
-      "run/hostile/behaviours",
+      "run/hostile/tags",
       "run/hostile/configuration",
     ]) {
       await open(view);

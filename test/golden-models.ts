@@ -137,9 +137,9 @@ export function goldenSuite(session: SessionOptions, { thorough }: { readonly th
       const batch = packBatch(packRows(samplesOf(inputs), config.maxPositionEmbeddings));
       const weights = new Float32Array(batch.targets.length);
       const weightOf = ofActions(inputs.weights, inputs);
-      for (const { sample, scored } of batch.places) {
-        scored.forEach((place, j) => {
-          weights[place] += weightOf[sample][j];
+      for (const { sample, scored } of batch.scoredSamples) {
+        scored.forEach((at, j) => {
+          weights[at] += weightOf[sample][j];
         });
       }
 

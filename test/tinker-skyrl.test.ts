@@ -49,7 +49,7 @@ const run = async (name: string, changes: UserConfig) => {
 };
 
 /** Turns of an episode in the letters' world. */
-const mostVisits = 2;
+const mostTurnUpdates = 2;
 
 /** Rewards differ from rollout to rollout in the letters' world only if "b" is said, which a random model of 512 tokens does rarely: lengths do. */
 const rewards: UserConfig["rewards"] = [
@@ -71,7 +71,7 @@ test.skipIf(!there).each(["seeupo", "grpo"] as const)(
     }
     for (const { requests, serverWaits, sharedTokens, trainedTokens } of readTimings(join(out, kind))) {
       expect(requests).toBeGreaterThan(8);
-      expect(serverWaits).toBeLessThanOrEqual(kind === "grpo" ? 1 : 2 * mostVisits - 1);
+      expect(serverWaits).toBeLessThanOrEqual(kind === "grpo" ? 1 : 2 * mostTurnUpdates - 1);
       expect(trainedTokens).toBeGreaterThan(Number(sharedTokens));
     }
   },

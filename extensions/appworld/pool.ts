@@ -15,7 +15,7 @@ export interface PoolOptions {
 }
 
 /** A server that plays one episode at a time. */
-interface Place {
+interface Slot {
   readonly index: number;
   /** Outputs of two servers under one name would delete each other. */
   readonly experiment: string;
@@ -39,36 +39,36 @@ export interface World {
  */
 export class WorldPool {
   readonly #options: PoolOptions;
-  readonly #places: Place[];
-  readonly #free: Place[];
-  readonly #waiting: { readonly take: (place: Place) => void; readonly fail: (error: Error) => void }[] = [];
+  readonly #slots: Slot[];
+  readonly #free: Slot[];
+  readonly #waiting: { readonly take: (slot: Slot) => void; readonly fail: (error: Error) => void }[] = [];
   #closed = false;
 
   constructor(options: PoolOptions) {
     const { urls, servers } = options;
     this.#options = options;
-    this.#places = Array.from({ length: urls?.length ?? servers }, (_, index) => ({
+    this.#slots = Array.from({ length: urls?.length ?? servers }, (_, index) => ({
       index,
       experiment: `retrograde-${process.pid}-${index}`,
       process: undefined,
       client: urls === undefined ? undefined : new WorldClient(urls[index], options.timeoutMs),
       suspect: false,
     }));
-    this.#free = [...this.#places].reverse();
+    this.#free = [...this.#slots].reverse();
   }
 
   get size(): number {
-    return this.#places.length;
+    return this.#slots.length;
   }
 
   /** Starts the first server, or asks those that run elsewhere, so that what is missing is said before an episode begins. @throws EnvError */
   async open(): Promise<void> {
     this.#closed = false;
     if (this.#options.urls === undefined) {
-      await this.#ready(this.#places[0]);
+      await this.#ready(this.#slots[0]);
       return;
     }
-    for (const { client } of this.#places) {
+    for (const { client } of this.#slots) {
       try {
         await client?.hello(Math.min(10_000, this.#options.timeoutMs));
       } catch (cause) {
@@ -83,21 +83,21 @@ export class WorldPool {
 
   /** Opens a task's world on a free server. @throws EnvError if no server can be started, or the world not opened */
   async world(task: string): Promise<World> {
-    const place = await this.#take();
+    const slot = await this.#take();
     try {
-      await this.#initialize(place, task);
+      await this.#initialize(slot, task);
     } catch (error) {
-      place.suspect = true;
-      this.#give(place);
+      slot.suspect = true;
+      this.#give(slot);
       throw error;
     }
     let released = false;
     return {
-      execute: (code, signal) => this.#guarded(place, (client) => client.execute(task, code, signal), signal),
-      completed: () => this.#guarded(place, (client) => client.completed(task)),
-      evaluate: () => this.#guarded(place, (client) => client.evaluate(task)),
+      execute: (code, signal) => this.#guarded(slot, (client) => client.execute(task, code, signal), signal),
+      completed: () => this.#guarded(slot, (client) => client.completed(task)),
+      evaluate: () => this.#guarded(slot, (client) => client.evaluate(task)),
       release: () => {
-        if (!released) this.#give(place);
+        if (!released) this.#give(slot);
         released = true;
       },
     };
@@ -108,80 +108,80 @@ export class WorldPool {
     this.#closed = true;
     const closed = new EnvError("the pool of AppWorld servers", "closed", { expected: "an open one" });
     for (const { fail } of this.#waiting.splice(0)) fail(closed);
-    const started = this.#places.filter(({ process }) => process !== undefined);
+    const started = this.#slots.filter(({ process }) => process !== undefined);
     await Promise.all(started.map(({ process }) => process?.stop()));
     const outputs = join(this.#options.root, "experiments", "outputs");
-    for (const place of started) {
-      place.process = undefined;
-      place.client = undefined;
-      await rm(join(outputs, place.experiment), { recursive: true, force: true });
+    for (const slot of started) {
+      slot.process = undefined;
+      slot.client = undefined;
+      await rm(join(outputs, slot.experiment), { recursive: true, force: true });
     }
   }
 
-  async #take(): Promise<Place> {
+  async #take(): Promise<Slot> {
     if (this.#closed) throw new EnvError("the pool of AppWorld servers", "closed", { expected: "an open one" });
     const free = this.#free.pop();
-    return free ?? new Promise<Place>((take, fail) => this.#waiting.push({ take, fail }));
+    return free ?? new Promise<Slot>((take, fail) => this.#waiting.push({ take, fail }));
   }
 
-  #give(place: Place): void {
+  #give(slot: Slot): void {
     const next = this.#waiting.shift();
-    if (next === undefined) this.#free.push(place);
-    else next.take(place);
+    if (next === undefined) this.#free.push(slot);
+    else next.take(slot);
   }
 
   /** A world that does not open is tried once more on a fresh server: a server that was left in a bad state refuses all of them. */
-  async #initialize(place: Place, task: string): Promise<void> {
+  async #initialize(slot: Slot, task: string): Promise<void> {
     try {
-      const client = await this.#ready(place);
-      await client.initialize(task, place.experiment);
+      const client = await this.#ready(slot);
+      await client.initialize(task, slot.experiment);
     } catch (error) {
       if (!(error instanceof WorldError)) throw error;
-      place.suspect = true;
-      if (place.process === undefined) throw this.#failed(place, `the world of ${task}`, error);
+      slot.suspect = true;
+      if (slot.process === undefined) throw this.#failed(slot, `the world of ${task}`, error);
       try {
-        const client = await this.#ready(place);
-        await client.initialize(task, place.experiment);
+        const client = await this.#ready(slot);
+        await client.initialize(task, slot.experiment);
       } catch (again) {
-        throw again instanceof WorldError ? this.#failed(place, `the world of ${task}`, again) : again;
+        throw again instanceof WorldError ? this.#failed(slot, `the world of ${task}`, again) : again;
       }
     }
   }
 
-  async #ready(place: Place): Promise<WorldClient> {
+  async #ready(slot: Slot): Promise<WorldClient> {
     const { python, root, port, startTimeoutMs, timeoutMs, urls } = this.#options;
     if (urls !== undefined) {
-      place.suspect = false;
-      if (place.client !== undefined) return place.client;
+      slot.suspect = false;
+      if (slot.client !== undefined) return slot.client;
     }
-    if (place.process !== undefined && (place.suspect || !place.process.alive)) {
-      await place.process.stop();
-      place.process = undefined;
+    if (slot.process !== undefined && (slot.suspect || !slot.process.alive)) {
+      await slot.process.stop();
+      slot.process = undefined;
     }
-    place.process ??= await WorldProcess.start({
+    slot.process ??= await WorldProcess.start({
       ...{ python, root, startTimeoutMs, timeoutMs },
-      ...(port === undefined ? {} : { port: port + place.index }),
+      ...(port === undefined ? {} : { port: port + slot.index }),
     });
-    place.suspect = false;
-    return place.process.client;
+    slot.suspect = false;
+    return slot.process.client;
   }
 
-  async #guarded<T>(place: Place, ask: (client: WorldClient) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const client = place.process?.client ?? place.client;
+  async #guarded<T>(slot: Slot, ask: (client: WorldClient) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const client = slot.process?.client ?? slot.client;
     if (client === undefined) throw new EnvError("the pool of AppWorld servers", "closed", { expected: "an open one" });
     try {
       return await ask(client);
     } catch (error) {
       // Whoever stopped waiting left a cell running.
-      place.suspect = true;
+      slot.suspect = true;
       signal?.throwIfAborted();
-      if (error instanceof WorldError) throw this.#failed(place, "an AppWorld server", error);
+      if (error instanceof WorldError) throw this.#failed(slot, "an AppWorld server", error);
       throw error;
     }
   }
 
-  #failed(place: Place, what: string, error: WorldError): EnvError {
-    const reason = place.process?.reason() ?? "";
+  #failed(slot: Slot, what: string, error: WorldError): EnvError {
+    const reason = slot.process?.reason() ?? "";
     return new LostWorld(what, reason === "" ? error.message : `${error.message} (${reason})`, error);
   }
 }

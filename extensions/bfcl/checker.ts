@@ -114,9 +114,9 @@ export class Check {
     const left: (string | undefined)[] = this.results.slice();
     const missing = wanted.filter((result) => {
       const here = left.indexOf(result, first);
-      const place = here >= 0 ? here : left.indexOf(result);
-      if (place >= 0) left[place] = undefined;
-      return place < 0;
+      const index = here >= 0 ? here : left.indexOf(result);
+      if (index >= 0) left[index] = undefined;
+      return index < 0;
     });
     if (missing.length === 0) return undefined;
     return invalid(

@@ -107,9 +107,16 @@ function bothSides(given: Problem, layout: ReturnType<typeof layoutOf>, old: Pol
   const advantages = advantagesOf({ advantage: "grae", level: "sequence" }, given, layout, old, batch);
   const turns = [0, 1];
   const ranges = unitRanges("sequence", layout, turns);
-  const visit = { turns, ranges, batch, advantages, carried: new Float64Array(batch.count).fill(1), old };
+  const turnUpdate = { turns, ranges, batch, advantages, carried: new Float64Array(batch.count).fill(1), old };
   const of = (clip: number) =>
-    objective({ update: "ppu", level: "sequence" }, layout, next, visit, { clip, ratio: "plain" }, new Float64Array(old.length));
+    objective(
+      { update: "ppu", level: "sequence" },
+      layout,
+      next,
+      turnUpdate,
+      { clip, ratio: "plain" },
+      new Float64Array(old.length),
+    );
   return {
     change: expectedReturn(given, layout, next) - expectedReturn(given, layout, old),
     unclipped: of(1e9),
@@ -151,9 +158,9 @@ test("backward induction: best responses in reverse order with the exact M reach
       const given = drawProblem(size, draw, randomStream(20, draw));
       let policy = randomPolicy(layout, randomStream(21, draw));
       for (let u = 0; u < updates; u++) {
-        const visits = id.includes("joint") ? [[0, 1]] : [[1], [0]];
+        const turnUpdates = id.includes("joint") ? [[0, 1]] : [[1], [0]];
         const batch = exactBatch(given, layout, policy);
-        policy = update(cellOf(id), given, layout, policy, batch, visits, { ...rules, floor: 1e-12 });
+        policy = update(cellOf(id), given, layout, policy, batch, turnUpdates, { ...rules, floor: 1e-12 });
       }
       return optimum(given, "history") - expectedReturn(given, layout, policy);
     });

@@ -17,9 +17,9 @@ export interface Cell {
   readonly update: (typeof updateKinds)[number];
   /** Where the ratio is taken, and for `gae` what counts as one action of the critic. */
   readonly level: (typeof levels)[number];
-  /** All turns at once, or one visit a turn. */
+  /** All turns at once, or one after the other. */
   readonly order: (typeof orders)[number];
-  /** M, the ratios of the turns visited before. */
+  /** M, the ratios of the turns updated before. */
   readonly carry: (typeof carries)[number];
   readonly sees: Sees;
   readonly optimise: (typeof optimisers)[number];
@@ -86,11 +86,11 @@ function misspelt(id: string): string | undefined {
 /** Why a combination means nothing, or undefined where it means something. */
 export function voidReason({ update, level, order, carry, optimise }: Cell): string | undefined {
   if (order === "joint" && carry !== "off")
-    return "M carries what earlier visits of an update moved, and a joint update has one visit";
+    return "M carries what the turns updated before have moved, and a joint update changes all turns at once";
   if (update === "reinforce" && optimise !== "steps")
     return "A·log π has no maximum: where A < 0 it grows without bound as π goes to 0";
   if (level === "sequence" && order !== "joint")
-    return "the ratio of a whole trajectory has no parts to visit one by one: with a visit for each turn it is the turn's ratio (level turn)";
+    return "the ratio of a whole trajectory has no parts to update one by one: with an update for each turn it is the turn's ratio (level turn)";
   if (level === "sequence" && optimise === "respond")
     return "E[ρA] of whole trajectories is J itself, so its best response is J*";
   return undefined;
@@ -109,12 +109,12 @@ export function sameAs(cell: Cell): { readonly cell: Cell; readonly why: string 
   if (cell.sees === "history" && cell.carry === "off" && cell.order !== "joint")
     return {
       cell: { ...cell, order: "joint" },
-      why: "with full history turns share no table, so that visits without M, in any order, are the joint update",
+      why: "with full history turns share no table, so that updates turn by turn without M, in any order, are the joint update",
     };
   return undefined;
 }
 
-/** With one turn there is one visit, and M is 1: orders and M are the joint update. Whoever does not see the context sees nothing. */
+/** With one turn there is one turn update, and M is 1: orders and M are the joint update. Whoever does not see the context sees nothing. */
 export function singleTurn(cell: Cell): Cell {
   return { ...cell, order: "joint", carry: "off", sees: cell.sees === "history" ? "history" : "index" };
 }

@@ -16,8 +16,8 @@ export interface Example {
   readonly rewards: readonly number[];
   /** rows × vocabulary. */
   readonly policy: readonly number[];
-  /** The turns of each visit, from 0. */
-  readonly visits: readonly (readonly number[])[];
+  /** The turns, from 0, that are updated together; in their order. */
+  readonly turnUpdates: readonly (readonly number[])[];
   /** The sampled leaves, group after group. */
   readonly group: readonly number[] | undefined;
 }
@@ -145,7 +145,7 @@ function isShown(worked: Worked): boolean {
 
 /** Makes the update of an example, or for a stall updates until nothing moves. */
 export function work(cell: Cell, rules: LabRules, kind: Worked["kind"], example: Example): Worked {
-  const { size, visits, group } = example;
+  const { size, turnUpdates, group } = example;
   const layout = layoutOf(size, cell.sees);
   const problem: Problem = {
     size,
@@ -160,7 +160,7 @@ export function work(cell: Cell, rules: LabRules, kind: Worked["kind"], example:
   let updates = 0;
   const most = kind === "drop" ? 1 : stallUpdates;
   while (updates < most) {
-    const next = update(cell, problem, layout, policy, batchOf(policy), visits, rules);
+    const next = update(cell, problem, layout, policy, batchOf(policy), turnUpdates, rules);
     const rest = policy.every((p, i) => Math.abs(p - next[i]) < 1e-13);
     if (rest) break;
     policy = next;
@@ -219,8 +219,8 @@ function simplify(cell: Cell, rules: LabRules, worked: Worked): Worked {
   return current;
 }
 
-function simplifications({ size, rewards, policy, visits, group }: Worked, cell: Cell): Example[] {
-  const base = { size, rewards, policy, visits, group };
+function simplifications({ size, rewards, policy, turnUpdates, group }: Worked, cell: Cell): Example[] {
+  const base = { size, rewards, policy, turnUpdates, group };
   const fewerRewards = rewards.flatMap((reward, i) =>
     [0, 1, reward - 1]
       .filter((value) => Math.abs(value) < Math.abs(reward))

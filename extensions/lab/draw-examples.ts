@@ -7,7 +7,7 @@ import type { Example } from "./counterexample.ts";
 import { knownExamples } from "./known-examples.ts";
 import { type Layout, normalise, uniformPolicy } from "./policy.ts";
 import { leavesOf, type Problem } from "./problem.ts";
-import { visitsOf } from "./update.ts";
+import { turnUpdatesOf } from "./update.ts";
 
 /** Before the search, all rewards of 0, 1 and 10 with uniform tables, where they are at most this many. */
 const enumerable = 100;
@@ -26,9 +26,9 @@ export function plainExamples(cell: Cell, layout: Layout, rules: LabRules, rando
   const known = knownExamples
     .filter((example) => example.sees === cell.sees && isDeepStrictEqual(example.size, size))
     .map(({ rewards, policy }) => ({ rewards: rewards.map((reward) => reward * unit), policy }));
-  const orders = cell.order === "random" ? permutations(size.turns) : [visitsOf(cell.order, size.turns, random)];
+  const orders = cell.order === "random" ? permutations(size.turns) : [turnUpdatesOf(cell.order, size.turns, random)];
   return [...plain, ...known].flatMap((example) =>
-    orders.map((visits) => withGroup(cell, layout, rules, { size, ...example, visits, group: undefined }, random)),
+    orders.map((turnUpdates) => withGroup(cell, layout, rules, { size, ...example, turnUpdates, group: undefined }, random)),
   );
 }
 
@@ -38,14 +38,14 @@ export function plainStarts(cell: Cell, layout: Layout, rules: LabRules, random:
   const places = size.contexts * leavesOf(size);
   if (3 ** places > enumerable || size.vocabulary !== 2) return [];
   const policy = [...uniformPolicy(layout)].with(0, 0.25).with(1, 0.75);
-  const visits = visitsOf(cell.order, size.turns, random);
+  const turnUpdates = turnUpdatesOf(cell.order, size.turns, random);
   return Array.from({ length: 3 ** places }, (_, code) => {
     const rewards = Array.from({ length: places }, (_, i) => Math.floor(code / 3 ** i) % 3);
-    return withGroup(cell, layout, rules, { size, rewards, policy, visits, group: undefined }, random);
+    return withGroup(cell, layout, rules, { size, rewards, policy, turnUpdates, group: undefined }, random);
   });
 }
 
-/** Every order of single visits. */
+/** Every order of single turn updates. */
 function permutations(turns: number): number[][][] {
   const of = (left: readonly number[]): number[][] =>
     left.length === 0 ? [[]] : left.flatMap((t) => of(left.filter((other) => other !== t)).map((rest) => [t, ...rest]));
@@ -84,8 +84,8 @@ export function simpleExample(cell: Cell, layout: Layout, rules: LabRules, trial
   const values = simpleRewards[trial % simpleRewards.length];
   const rewards = Array.from({ length: size.contexts * leavesOf(size) }, () => random.pick(values) * unitOf(cell));
   const policy = Array.from({ length: layout.rows }, () => (random.chance(0.3) ? rows[0] : random.pick(rows))).flat();
-  const visits = visitsOf(cell.order, size.turns, random);
-  return withGroup(cell, layout, rules, { size, rewards, policy, visits, group: undefined }, random);
+  const turnUpdates = turnUpdatesOf(cell.order, size.turns, random);
+  return withGroup(cell, layout, rules, { size, rewards, policy, turnUpdates, group: undefined }, random);
 }
 
 /** Draws the example's group from its policy, of two members or of as many as the rules say. */
@@ -103,7 +103,7 @@ export function mutated(
   cell: Cell,
   layout: Layout,
   rules: LabRules,
-  { size, rewards, policy, visits }: Example,
+  { size, rewards, policy, turnUpdates }: Example,
   random: Random,
 ): Example {
   const rows = simpleRows[size.vocabulary];
@@ -112,7 +112,7 @@ export function mutated(
     if (random.chance(0.5)) next.rewards[random.integer(rewards.length)] = random.pick(mutationRewards) * unitOf(cell);
     else next.policy.splice(random.integer(layout.rows) * size.vocabulary, size.vocabulary, ...random.pick(rows));
   }
-  return withGroup(cell, layout, rules, { size, ...next, visits, group: undefined }, random);
+  return withGroup(cell, layout, rules, { size, ...next, turnUpdates, group: undefined }, random);
 }
 
 const mutationRewards = [0, 1, 2, 3, 5, 9, 10];

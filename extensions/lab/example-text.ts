@@ -43,19 +43,19 @@ export function rowNames(cell: Pick<Cell, "sees">, size: Size): string[] {
 
 /** All that a person needs to redo it: rewards, policy before, advantages, policy after, J. Lines of text. */
 export function exampleLines(cell: Cell, worked: Worked): string[] {
-  const { size, visits, group, kind, updates } = worked;
+  const { size, turnUpdates, group, kind, updates } = worked;
   const { vocabulary } = size;
   const names = rowNames(cell, size);
   const letters = Array.from({ length: vocabulary }, (_, i) => String.fromCharCode(97 + i));
   const row = (policy: readonly number[], i: number) =>
     letters.map((letter, token) => `${letter} ${short(policy[i * vocabulary + token])}`).join("  ");
   const width = Math.max(...names.map((name) => name.length));
-  const order = visits.map((turns) => turns.map((t) => t + 1).join(" and ")).join(", then ");
+  const order = turnUpdates.map((turns) => turns.map((t) => t + 1).join(" and ")).join(", then ");
   return [
     `${kind === "drop" ? "An update that lowers J" : "A rest short of J*"}: ${idOf(cell)}`,
     `${count(size.turns, "turn")} of ${count(size.tokens, "token")}, ${vocabulary} tokens to choose from, ${count(size.contexts, "context")}` +
       (group === undefined ? "" : `, groups of ${group.length / size.contexts}`) +
-      (size.turns > 1 ? `; turns visited: ${order}` : ""),
+      (size.turns > 1 ? `; turns updated: ${order}` : ""),
     group === undefined ? "trajectory  π        R       A" : "sampled     weight   R       A",
     ...worked.trajectories.map(
       ({ context, leaf, weight, reward, advantages }) =>

@@ -5,7 +5,7 @@ import type { LabSettings } from "./config.ts";
 import { optimum } from "./optimum.ts";
 import { chancesFor, expectedReturn, type Layout, layoutOf, leafProbabilities, type Policy, randomPolicy } from "./policy.ts";
 import { answersOf, drawProblem, type Problem, type Size } from "./problem.ts";
-import { update, visitsOf } from "./update.ts";
+import { turnUpdatesOf, update } from "./update.ts";
 
 /** J may fall by this without being called a drop: rewards are at most 1.5, and sums of at most some thousand terms are rounded. */
 export const dropTolerance = 1e-9;
@@ -13,7 +13,7 @@ export const dropTolerance = 1e-9;
 export const reachTolerance = 0.01;
 /** Draws of a group at a problem's first policy, from which the expected change of J is estimated. */
 const expectationDraws = 32;
-/** Updates in a row without any movement, after which a policy that is visited in random order counts as at rest. */
+/** Updates in a row without any movement, after which a policy that is updated in random order counts as at rest. */
 const stillAtRandom = 4;
 
 /**
@@ -138,7 +138,7 @@ export function follow(
       : exactBatch(problem, layout, policy, probabilities);
   const stepFrom = (policy: Policy, probabilities: Float64Array, from = random) => {
     const batch = batchOf(policy, probabilities, from);
-    return update(cell, problem, layout, policy, batch, visitsOf(cell.order, problem.size.turns, from), rules);
+    return update(cell, problem, layout, policy, batch, turnUpdatesOf(cell.order, problem.size.turns, from), rules);
   };
 
   const atStart = probabilitiesOf(start);

@@ -50,8 +50,11 @@ test.each(theorem)("full history, exact advantages, exact maximiser: %s never fa
 /** The change of one assumption that breaks it, and what an example of the break must be. */
 const breaks: readonly (readonly [string, string])[] = [
   ["turns that see their own index only, updated together", "grae.ppu.turn.joint.m-off.index.maximise.exact"],
-  ["the same with visits in reverse, without M", "grae.ppu.turn.reverse.m-off.index.maximise.exact"],
-  ["the same with M, but a critic that knows nothing of the visits made", "gae.ppu.turn.reverse.m-exact.index.maximise.exact"],
+  ["the same with turn updates in reverse, without M", "grae.ppu.turn.reverse.m-off.index.maximise.exact"],
+  [
+    "the same with M, but a critic that knows nothing of the turn updates made",
+    "gae.ppu.turn.reverse.m-exact.index.maximise.exact",
+  ],
   ["one table shared by all turns", "grae.ppu.turn.reverse.m-exact.shared.maximise.exact"],
   ["division by σ, where contexts share a table", "grae-std.ppu.turn.reverse.m-exact.index.maximise.exact"],
   ["sampled groups", "grae.ppu.turn.reverse.m-exact.history.maximise.groups"],
@@ -76,7 +79,7 @@ test("by hand: two turns that pull together overshoot", () => {
     size: { turns: 2, tokens: 1, vocabulary: 2, contexts: 1 },
     rewards: [1, 10, 10, 0],
     policy: [0.5, 0.5, 0.5, 0.5],
-    visits: [[0, 1]],
+    turnUpdates: [[0, 1]],
     group: undefined,
   };
   const worked = work(cellOf(id), settings.rules, "drop", example);
@@ -84,7 +87,7 @@ test("by hand: two turns that pull together overshoot", () => {
   expect(worked.after).toBeCloseTo(5.16, 12);
   expect(exampleLines(cellOf(id), worked).join("\n")).toMatchInlineSnapshot(`
     "An update that lowers J: grae.ppu.turn.joint.m-off.index.maximise.exact
-    2 turns of 1 token, 2 tokens to choose from, 1 context; turns visited: 1 and 2
+    2 turns of 1 token, 2 tokens to choose from, 1 context; turns updated: 1 and 2
     trajectory  π        R       A
       a a       0.25     1       -4.25
       a b       0.25     10      4.75
@@ -95,9 +98,9 @@ test("by hand: two turns that pull together overshoot", () => {
       turn 2  a 0.5  b 0.5  →  a 0.6  b 0.4
     J 5.25 → 5.16 (J* = 10)"
   `);
-  // With M the second visit sees that the first has moved, and J rises.
+  // With M the second turn update sees that the first has moved, and J rises.
   const withM = cellOf("grae.ppu.turn.reverse.m-exact.index.maximise.exact");
-  expect(holds(withM, settings.rules, "drop", { ...example, visits: [[1], [0]] })).toBeUndefined();
+  expect(holds(withM, settings.rules, "drop", { ...example, turnUpdates: [[1], [0]] })).toBeUndefined();
 });
 
 test("a maximiser that may give a probability of 0 throws away what is better later", () => {

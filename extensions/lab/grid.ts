@@ -225,9 +225,9 @@ export function estimatedOperations(settings: LabSettings, cells: readonly Cell[
     sizesOf(settings).map((size) => {
       if (size.turns === 1 && cell.order !== "joint") return 0;
       const trajectories = cell.knows === "exact" ? 1.5 * size.contexts * leavesOf(size) : size.contexts * rules.groupSize;
-      const visits = cell.order === "joint" ? 1 : size.turns;
+      const turnUpdates = cell.order === "joint" ? 1 : size.turns;
       const ascent = cell.optimise === "maximise" && cell.level === "sequence" && size.turns > 1;
-      const passes = visits * (cell.optimise === "steps" ? rules.steps : ascent ? 24 : 1);
+      const passes = turnUpdates * (cell.optimise === "steps" ? rules.steps : ascent ? 24 : 1);
       return (trajectories * passes + 2 * size.contexts * leavesOf(size)) * size.turns * size.tokens;
     });
   const run = cells.filter((cell) => voidReason(cell) === undefined && sameAs(cell) === undefined);

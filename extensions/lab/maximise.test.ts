@@ -16,11 +16,11 @@ const simplices: fc.Arbitrary<ClippedSimplex> = fc.integer({ min: 2, max: 4 }).c
 
 /** The best of F on a grid of the simplex, with steps of 1/n. */
 function bestOnGrid(simplex: ClippedSimplex, n: number): number {
-  const visit = (chosen: readonly number[], left: number): number =>
+  const turnUpdate = (chosen: readonly number[], left: number): number =>
     chosen.length === simplex.old.length - 1
       ? clippedObjective(simplex, [...chosen, left / n], clip.low, clip.high)
-      : Math.max(...Array.from({ length: left + 1 }, (_, part) => visit([...chosen, part / n], left - part)));
-  return visit([], n);
+      : Math.max(...Array.from({ length: left + 1 }, (_, part) => turnUpdate([...chosen, part / n], left - part)));
+  return turnUpdate([], n);
 }
 
 test("no point of a fine grid is better, and none much worse is best: the fill is the maximum", () => {

@@ -45,8 +45,8 @@ test.each(sights)(
           const advantages = advantagesOf(cell, problem, layout, policy, batch);
           const turns = [0, 1];
           const ranges = unitRanges(level, layout, turns);
-          const visit = { turns, ranges, batch, advantages, carried: new Float64Array(batch.count).fill(1), old: policy };
-          objective(cell, layout, policy, visit, { ...rules, ratio: "plain" }, gradient);
+          const turnUpdate = { turns, ranges, batch, advantages, carried: new Float64Array(batch.count).fill(1), old: policy };
+          objective(cell, layout, policy, turnUpdate, { ...rules, ratio: "plain" }, gradient);
           expectClose(gradient, slopes);
         }
   },
@@ -60,15 +60,15 @@ test.each(levels)("the gradient of the clipped objective agrees with central dif
   const advantages = advantagesOf({ advantage: "grae", level }, problem, layout, old, batch);
   const turns = [0, 1];
   const ranges = unitRanges(level, layout, turns);
-  const visit = { turns, ranges, batch, advantages, carried: new Float64Array(batch.count).fill(0.9), old };
+  const turnUpdate = { turns, ranges, batch, advantages, carried: new Float64Array(batch.count).fill(0.9), old };
   const cell = { update: "ppu", level } as const;
   for (const ratio of ["normalised", "plain"] as const) {
     const gradient = new Float64Array(policy.length);
-    objective(cell, layout, policy, visit, { clip: 0.2, ratio }, gradient);
+    objective(cell, layout, policy, turnUpdate, { clip: 0.2, ratio }, gradient);
     const scratch = new Float64Array(policy.length);
     expectClose(
       gradient,
-      differences(policy, (p) => objective(cell, layout, p, visit, { clip: 0.2, ratio }, scratch)),
+      differences(policy, (p) => objective(cell, layout, p, turnUpdate, { clip: 0.2, ratio }, scratch)),
     );
   }
 });

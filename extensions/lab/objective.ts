@@ -3,7 +3,7 @@ import type { Cell } from "./cell.ts";
 import type { LabRules } from "./config.ts";
 import type { Layout, Policy } from "./policy.ts";
 
-/** The objective that a visit optimises. `carried` has M for every trajectory of the batch. */
+/** The objective that a turn update optimises. `carried` has M for every trajectory of the batch. */
 export interface TurnUpdate {
   readonly turns: readonly number[];
   /** The units of these turns. */
@@ -12,14 +12,14 @@ export interface TurnUpdate {
   /** count × units. */
   readonly advantages: Float64Array;
   readonly carried: Float64Array;
-  /** The policy at the start of the visit. */
+  /** The policy at the start of the turn update. */
   readonly old: Policy;
 }
 
 /** A unit: its number, its first token, and the one after its last. */
 export type UnitRange = readonly [unit: number, from: number, to: number];
 
-/** The units of the visited turns. */
+/** The units of the updated turns. */
 export function unitRanges(level: Cell["level"], layout: Layout, turns: readonly number[]): UnitRange[] {
   const { tokens } = layout.size;
   if (level === "sequence") return [[0, 0, layout.decisions]];
@@ -30,7 +30,7 @@ export function unitRanges(level: Cell["level"], layout: Layout, turns: readonly
 }
 
 /**
- * The objective of a visit and its gradient with respect to the logits.
+ * The objective of a turn update and its gradient with respect to the logits.
  *
  *   reinforce   Σ_i w_i M_i Σ_u A_iu Σ_{j∈u} log π(a_ij)
  *   ppu         Σ_i w_i M_i Σ_u min(ρ_iu A_iu, clip(ρ_iu, 1−ε, 1+ε) A_iu)

@@ -8,8 +8,8 @@ import { objective, type TurnUpdate, unitRanges } from "./objective.ts";
 import { actionProbabilities, type Layout, leafProbabilities, normalise, type Policy, setActionProbabilities } from "./policy.ts";
 import { answersOf, type Problem } from "./problem.ts";
 
-/** The turns of each visit of one update, first visit first. */
-export function visitsOf(order: Cell["order"], turns: number, random: Random): number[][] {
+/** The turns that one update changes together, in their order. */
+export function turnUpdatesOf(order: Cell["order"], turns: number, random: Random): number[][] {
   const all = Array.from({ length: turns }, (_, t) => t);
   switch (order) {
     case "joint":
@@ -26,8 +26,8 @@ export function visitsOf(order: Cell["order"], turns: number, random: Random): n
 }
 
 /**
- * One update of a cell. The batch and its advantages are those of the policy at the start, for all visits, as one batch of rollouts is; the
- * old policy of a ratio is the policy as the visit finds it; M is 1 for every trajectory at the start and carries the ratios of the visits made.
+ * One update of a cell. The batch and its advantages are those of the policy at the start, for all turns, as one batch of rollouts is; the
+ * old policy of a ratio is the policy as the turn update finds it; M is 1 for every trajectory at the start and carries the ratios of the turns updated before.
  */
 export function update(
   cell: Cell,
@@ -35,34 +35,34 @@ export function update(
   layout: Layout,
   policy: Policy,
   batch: Batch,
-  visits: readonly (readonly number[])[],
+  turnUpdates: readonly (readonly number[])[],
   rules: LabRules,
 ): Policy {
   const advantages = advantagesOf(cell, problem, layout, policy, batch);
   const carried = new Float64Array(batch.count).fill(1);
   let now = policy;
-  for (const turns of visits) {
+  for (const turns of turnUpdates) {
     const ranges = unitRanges(cell.level, layout, turns);
-    const visit = { turns, ranges, batch, advantages, carried, old: now };
-    const next = optimised(cell, layout, visit, rules);
-    if (cell.carry !== "off") carry(cell.carry, layout, visit, next, rules);
+    const turnUpdate = { turns, ranges, batch, advantages, carried, old: now };
+    const next = optimised(cell, layout, turnUpdate, rules);
+    if (cell.carry !== "off") carry(cell.carry, layout, turnUpdate, next, rules);
     now = next;
   }
   return now;
 }
 
-function optimised(cell: Cell, layout: Layout, visit: TurnUpdate, rules: LabRules): Policy {
+function optimised(cell: Cell, layout: Layout, turnUpdate: TurnUpdate, rules: LabRules): Policy {
   const { clip, floor } = rules;
   switch (cell.optimise) {
     case "respond":
       // Without a clip the objective is linear in ρ.
-      return maximised(cell, layout, visit, { low: 1, high: Infinity, floor });
+      return maximised(cell, layout, turnUpdate, { low: 1, high: Infinity, floor });
     case "maximise":
       return isProduct(cell, layout)
-        ? climbedToRest(cell, layout, visit, rules)
-        : maximised(cell, layout, visit, { low: clip, high: clip, floor });
+        ? climbedToRest(cell, layout, turnUpdate, rules)
+        : maximised(cell, layout, turnUpdate, { low: clip, high: clip, floor });
     case "steps":
-      return climbed(cell, layout, visit, rules);
+      return climbed(cell, layout, turnUpdate, rules);
     default:
       return cell.optimise satisfies never;
   }
@@ -74,8 +74,8 @@ export function isProduct({ level, sees }: Pick<Cell, "level" | "sees">, { size 
 }
 
 /** M ← M · π_new(a_t)/π_old(a_t), exactly or as SeeUPO clips it. */
-function carry(how: "exact" | "clipped", layout: Layout, visit: TurnUpdate, next: Policy, { carryClip }: LabRules): void {
-  const { turns, batch, carried, old } = visit;
+function carry(how: "exact" | "clipped", layout: Layout, turnUpdate: TurnUpdate, next: Policy, { carryClip }: LabRules): void {
+  const { turns, batch, carried, old } = turnUpdate;
   const range = { low: carryClip, high: carryClip };
   const { decisions, leaves, cellOf } = layout;
   for (const [, from, to] of unitRanges("turn", layout, turns))
@@ -90,11 +90,11 @@ function carry(how: "exact" | "clipped", layout: Layout, visit: TurnUpdate, next
 }
 
 /** Gradient steps on the logits. */
-function climbed(cell: Cell, layout: Layout, visit: TurnUpdate, rules: LabRules): Policy {
-  const policy = visit.old.slice();
+function climbed(cell: Cell, layout: Layout, turnUpdate: TurnUpdate, rules: LabRules): Policy {
+  const policy = turnUpdate.old.slice();
   const gradient = new Float64Array(policy.length);
   for (let step = 0; step < rules.steps; step++) {
-    objective(cell, layout, policy, visit, rules, gradient);
+    objective(cell, layout, policy, turnUpdate, rules, gradient);
     // A softmax cannot reach 0: its logits are finite. What underflows stays at the smallest number.
     for (let i = 0; i < policy.length; i++)
       if (gradient[i] !== 0) policy[i] = Math.max(1e-300, policy[i] * Math.exp(Math.min(500, rules.stepSize * gradient[i])));
@@ -110,13 +110,13 @@ const [ascentSteps, halvings] = [12, 8];
  * An ascent of the clipped objective of whole trajectories, with plain ratios: a step that does not raise it is halved. Where tables are shared it
  * finds no certain maximum. It needs none: with exact advantages R − J, any policy whose objective is not below that of the old one has no lower J.
  */
-function climbedToRest(cell: Cell, layout: Layout, visit: TurnUpdate, rules: LabRules): Policy {
+function climbedToRest(cell: Cell, layout: Layout, turnUpdate: TurnUpdate, rules: LabRules): Policy {
   const plain = { clip: rules.clip, ratio: "plain" } as const;
   const { vocabulary } = layout.size;
-  let policy = visit.old.slice();
+  let policy = turnUpdate.old.slice();
   const gradient = new Float64Array(policy.length);
   const spare = new Float64Array(policy.length);
-  let value = objective(cell, layout, policy, visit, plain, gradient);
+  let value = objective(cell, layout, policy, turnUpdate, plain, gradient);
   for (let step = 0; step < ascentSteps; step++) {
     const steepest = gradient.reduce((most, slope) => Math.max(most, Math.abs(slope)), 0);
     if (steepest < 1e-12) break;
@@ -125,7 +125,7 @@ function climbedToRest(cell: Cell, layout: Layout, visit: TurnUpdate, rules: Lab
     for (let halving = 0; halving < halvings && reached <= value; halving++, size /= 4) {
       next = policy.map((p, i) => Math.max(rules.floor / vocabulary, p * Math.exp(size * gradient[i])));
       normalise(next, vocabulary);
-      reached = objective(cell, layout, next, visit, plain, spare);
+      reached = objective(cell, layout, next, turnUpdate, plain, spare);
     }
     if (reached <= value) break;
     [policy, value] = [next, reached];
@@ -140,9 +140,9 @@ interface ClipOptions {
   readonly floor: number;
 }
 
-/** The policy that maximises the clipped objective of the visited turns, simplex by simplex. */
-function maximised(cell: Cell, layout: Layout, visit: TurnUpdate, { low, high, floor }: ClipOptions): Policy {
-  const { ranges, batch, advantages, carried, old } = visit;
+/** The policy that maximises the clipped objective of the updated turns, simplex by simplex. */
+function maximised(cell: Cell, layout: Layout, turnUpdate: TurnUpdate, { low, high, floor }: ClipOptions): Policy {
+  const { ranges, batch, advantages, carried, old } = turnUpdate;
   const policy = old.slice();
   const { level } = cell;
   // With one turn a trajectory is its action, also where contexts share a table.

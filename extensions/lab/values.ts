@@ -1,7 +1,7 @@
 import type { Layout, Policy } from "./policy.ts";
 import { actionsOf, answersOf, leavesFrom, leavesOf, type Problem, type Size } from "./problem.ts";
 
-/** Expected returns along trajectories. Arrays have a place for every context and every beginning of a trajectory, as digits. */
+/** Expected returns along trajectories. Arrays have an entry for every context and every beginning of a trajectory, as digits. */
 export interface Values {
   /** Before token k is drawn, k = 0 … decisions − 1; the answer to the turn before is known. */
   readonly before: readonly Float64Array[];
@@ -9,12 +9,12 @@ export interface Values {
   readonly after: readonly Float64Array[];
 }
 
-/** Leaves below a beginning that ends before token k: its place in `before[k]` is that of any of them, context · leaves + leaf, over this. */
+/** Leaves below a beginning that ends before token k: its index in `before[k]` is that of any of them, context · leaves + leaf, over this. */
 export function spanBefore(size: Size, k: number): number {
   return leavesFrom(size, Math.floor(k / size.tokens)) / size.vocabulary ** (k % size.tokens);
 }
 
-/** Leaves below a beginning of k tokens, whose answer is not known yet: for places in `after[k]`. */
+/** Leaves below a beginning of k tokens, whose answer is not known yet: for indices in `after[k]`. */
 export function spanAfter(size: Size, k: number): number {
   if (k === size.turns * size.tokens) return 1;
   return k % size.tokens === 0 ? answersOf(size) * leavesFrom(size, k / size.tokens) : spanBefore(size, k);
@@ -22,11 +22,11 @@ export function spanAfter(size: Size, k: number): number {
 
 /**
  * Computes expected returns from the end to the start. At turn ends answers are averaged by their probabilities.
- * @param choose the value of a place before token k, from those after each token: `vocabulary` numbers of `later`, from one on
+ * @param choose the value of an entry before token k, from those after each token: `vocabulary` numbers of `later`, from one on
  */
 export function backedUp(
   { size, means, answerProbabilities }: Problem,
-  choose: (k: number, place: number, later: Float64Array, from: number) => number,
+  choose: (k: number, index: number, later: Float64Array, from: number) => number,
 ): Values {
   const decisions = size.turns * size.tokens;
   const answers = answersOf(size);
@@ -37,7 +37,7 @@ export function backedUp(
   for (let k = decisions - 1; k >= 0; k--) {
     const later = after[k + 1];
     const values = new Float64Array(count / spanBefore(size, k));
-    for (let place = 0; place < values.length; place++) values[place] = choose(k, place, later, place * size.vocabulary);
+    for (let index = 0; index < values.length; index++) values[index] = choose(k, index, later, index * size.vocabulary);
     before[k] = values;
     if (k === 0) break;
     const probabilities = k % size.tokens === 0 ? answerProbabilities?.[k / size.tokens - 1] : undefined;
@@ -54,8 +54,8 @@ export function backedUp(
 export function valuesOf(problem: Problem, { rowOf, decisions }: Layout, policy: Policy): Values {
   const { size } = problem;
   const spans = Array.from({ length: decisions }, (_, k) => spanBefore(size, k));
-  return backedUp(problem, (k, place, later, from) => {
-    const row = rowOf[place * spans[k] * decisions + k] * size.vocabulary;
+  return backedUp(problem, (k, index, later, from) => {
+    const row = rowOf[index * spans[k] * decisions + k] * size.vocabulary;
     let sum = 0;
     for (let token = 0; token < size.vocabulary; token++) sum += policy[row + token] * later[from + token];
     return sum;

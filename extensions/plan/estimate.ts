@@ -46,7 +46,7 @@ export interface Plan {
     readonly shared: { readonly total: Interval; readonly tokenPasses: number };
     readonly unshared: { readonly total: Interval; readonly tokenPasses: number };
     /** One update of the whole batch instead of one for each turn. SeeUPO alone. */
-    readonly withoutVisits: { readonly total: Interval } | undefined;
+    readonly withoutTurnUpdates: { readonly total: Interval } | undefined;
     /** SeeUPO with three forward passes and a backward one over whole trajectories for every turn. */
     readonly referenceProcedure: { readonly total: Interval } | undefined;
   };
@@ -85,7 +85,7 @@ export function planStep(shape: ModelShape, hardware: Hardware, gpus: number, wo
       asynchronous: bestSplit(shape, hardware, gpus, work),
       shared: withPasses(sharedPasses(work)),
       unshared: withPasses(unsharedPasses(work)),
-      withoutVisits:
+      withoutTurnUpdates:
         work.algorithm === "seeupo"
           ? { total: planStep(shape, hardware, gpus, { ...work, algorithm: "grpo" }).time.total }
           : undefined,

@@ -50,10 +50,12 @@ export function planRows(plans: readonly Plan[]): string[][] {
     row("  GPUs that sample then", ({ alternatives }) => String(alternatives.asynchronous?.samplingGpus ?? "–")),
     row("if shared prefixes were computed once", ({ alternatives }) => seconds(alternatives.shared.total)),
     row("if every row were computed by itself", ({ alternatives }) => seconds(alternatives.unshared.total)),
-    ...(first.withoutVisits === undefined
+    ...(first.withoutTurnUpdates === undefined
       ? []
       : [
-          row("GRPO, one update instead of a visit a turn", ({ alternatives }) => optional(alternatives.withoutVisits?.total)),
+          row("GRPO, one update instead of one for each turn", ({ alternatives }) =>
+            optional(alternatives.withoutTurnUpdates?.total),
+          ),
           row("SeeUPO's reference procedure", ({ alternatives }) => optional(alternatives.referenceProcedure?.total)),
         ]),
   ];

@@ -65,11 +65,11 @@ test("token counts, by hand", () => {
   expect(unsharedPasses({ ...seeupo, engine: "local" })).toMatchObject({ forward: 4 * 18, backward: 4 * (13 + 18) });
 });
 
-test("what choices cost: sharing and fewer visits never lose, more GPUs never do", () => {
+test("what choices cost: sharing and fewer turn updates never lose, more GPUs never do", () => {
   const { alternatives, time } = plan(16);
   expect(alternatives.shared.total.low).toBeLessThan(alternatives.unshared.total.low);
   expect(alternatives.unshared.total).toEqual(time.total);
-  expect(alternatives.withoutVisits?.total.low).toBeLessThan(time.total.low);
+  expect(alternatives.withoutTurnUpdates?.total.low).toBeLessThan(time.total.low);
   expect(alternatives.referenceProcedure?.total.high).toBeGreaterThan(time.total.high);
   const totals = [8, 16, 64].map((gpus) => plan(gpus).time.total.low);
   expect([...totals].sort((a, b) => b - a)).toEqual(totals);

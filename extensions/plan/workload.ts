@@ -84,7 +84,7 @@ export function tokensShared(work: Workload): number {
  * Passes of one step in which each trajectory or turn is a row of its own.
  *
  *   GRPO     one mini-batch and no KL: weights are known, so backward alone; else a forward pass decides them
- *   SeeUPO   visit of turn t: forward over turn t (its old log-probs) and over turn t + 1 (the ratio that M carries), backward over turn t
+ *   SeeUPO   update of turn t: forward over turn t (its old log-probs) and over turn t + 1 (the ratio that M carries), backward over turn t
  *
  * The local engine decides between the halves of a backward pass, so the forward passes that decide are not there.
  */
@@ -132,13 +132,13 @@ export function optimiserSteps({ algorithm, turns, miniBatches }: Workload): num
 export function serverWaits(work: Workload): number {
   if (work.engine === "local") return 0;
   const reference = work.kl ? 1 : 0;
-  // Weights that are known travel with their step; those of the first visit are.
+  // Weights that are known travel with their step; those of the first turn update are.
   if (work.algorithm === "seeupo") return reference + 2 * work.turns - (work.kl ? 0 : 1);
   if (work.miniBatches === 1) return reference + (work.kl ? 2 : 1);
   return reference + 1 + 2 * work.miniBatches;
 }
 
-/** Tokens with sharing for each without. SeeUPO's visits share prompts within groups and nothing between turns. */
+/** Tokens with sharing for each without. SeeUPO's turn updates share prompts within groups and nothing between turns. */
 function sharedShare(work: Workload): number {
   const { group, turns, prompt } = work;
   if (work.algorithm === "grpo") return tokensShared(work) / (group * tokensOnce(work));

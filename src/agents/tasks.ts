@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { ConfigError } from "../core/errors.ts";
-import type { Request } from "../environments/define.ts";
+import type { TaskRequest } from "../environments/define.ts";
 import { requireFile } from "../files/bounded.ts";
 
 /** Tasks of which some are kept for measuring. */
@@ -20,7 +20,7 @@ const [testShare, leastToSplit] = [0.2, 5];
  * was. Fewer than five tasks are trained and measured alike.
  * @throws ConfigError for an empty list and for equal tasks
  */
-export function splitTasks<T extends Request>(tasks: readonly T[]): SplitTasks<T> {
+export function splitTasks<T extends TaskRequest>(tasks: readonly T[]): SplitTasks<T> {
   if (tasks.length === 0) throw new ConfigError("tasks", "none", { expected: "at least one task with a prompt" });
   const texts = tasks.map((task) => JSON.stringify(task));
   const twice = texts.find((text, i) => texts.indexOf(text) !== i);
@@ -36,14 +36,14 @@ export function splitTasks<T extends Request>(tasks: readonly T[]): SplitTasks<T
 const taskSchema = z.looseObject({ prompt: z.string(), kind: z.string().optional() });
 
 /** Reads tasks from a file of JSON lines, each an object with a prompt. @throws ConfigError naming the line that is none */
-export function readTasks(file: string): Request[] {
+export function readTasks(file: string): TaskRequest[] {
   requireFile(file, largestFile);
   return readFileSync(file, "utf8")
     .split("\n")
     .flatMap((line, i) => (line.trim() === "" ? [] : [taskOf(line, `${file}:${i + 1}`)]));
 }
 
-function taskOf(line: string, where: string): Request {
+function taskOf(line: string, where: string): TaskRequest {
   let value: unknown;
   try {
     value = JSON.parse(line);

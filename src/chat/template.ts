@@ -138,19 +138,19 @@ function someNode(value: unknown, holds: (node: Readonly<Record<string, unknown>
 }
 
 /**
- * Messages in the form that the templates of the Hugging Face hub expect. Calls without an id get one of their turn and place, nine
+ * Messages in the form that the templates of the Hugging Face hub expect. Calls without an id get one of their turn and position, nine
  * letters and digits, as Mistral's templates demand.
  */
 function describeMessages(messages: readonly Message[], options: DescribeOptions): object[] {
   const { quote } = options;
   let turn = -1;
-  let place = 0;
+  let position = 0;
   let unanswered: string[] = [];
   const idOf = (at: number) => `c${String(turn).padStart(4, "0")}${String(at).padStart(4, "0")}`;
   return messages.map((message) => {
     if (message.role === "assistant") {
       turn++;
-      place = message.toolCalls?.length ?? 0;
+      position = message.toolCalls?.length ?? 0;
       unanswered = (message.toolCalls ?? []).map(({ id }, i) => id ?? idOf(i));
       return describeAnswer(message, unanswered, options);
     }
@@ -159,7 +159,7 @@ function describeMessages(messages: readonly Message[], options: DescribeOptions
     const { role, name, content, callId } = message;
     // An unreadable call has no place among the calls of its message.
     const answered = name === unreadableName ? undefined : unanswered.shift();
-    return { role, name, content: quote(content), tool_call_id: callId ?? answered ?? idOf(place++) };
+    return { role, name, content: quote(content), tool_call_id: callId ?? answered ?? idOf(position++) };
   });
 }
 

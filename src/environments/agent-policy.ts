@@ -1,6 +1,6 @@
 import type { ConversationReply, ConversationRequest } from "../chat/conversation.ts";
 import { reasonOf } from "../core/errors.ts";
-import { Refusal } from "../http/refusal.ts";
+import { HttpError } from "../http/http-error.ts";
 import type { Sampling } from "../inference/asked.ts";
 import type { InferenceModel } from "../inference/server.ts";
 import type { TokenPolicy } from "./environment.ts";
@@ -44,7 +44,7 @@ export function servedPolicy(
         converse: async ({ strictTools = [], ...request }, asked) => {
           seen.requests++;
           if (asked.continuesLast === true)
-            throw new Refusal(400, "continue_final_message", true, { expected: "false: an agent's messages are whole" });
+            throw new HttpError(400, "continue_final_message", true, { expected: "false: an agent's messages are whole" });
           const own = settingsOf(asked.sampling, policy);
           // Without masks, a tool's arguments are as the model writes them.
           const isLoose = strictTools.length > 0 && !policy.canMask;
@@ -55,7 +55,7 @@ export function servedPolicy(
         refused: (error) => refusals.push(reasonOf(error)),
       },
       sample: () => {
-        throw new Refusal(400, "route", "token ids", { expected: "POST /v1/chat/completions, for an agent's messages" });
+        throw new HttpError(400, "route", "token ids", { expected: "POST /v1/chat/completions, for an agent's messages" });
       },
     },
   };
@@ -75,8 +75,8 @@ function settingsOf({ temperature, topP, topK, seed, others }: Sampling, policy:
   return asked.filter(([, value, own]) => value !== undefined && value !== own);
 }
 
-function refusal([name, value, own]: Setting): Refusal {
-  return new Refusal(400, name, value, {
+function refusal([name, value, own]: Setting): HttpError {
+  return new HttpError(400, name, value, {
     expected: own === undefined ? "none: sampling belongs to the run" : `${own}, the run's own`,
     hint: 'Leave it out of the agent\'s requests, or set sampling: "override".',
   });

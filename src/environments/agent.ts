@@ -4,11 +4,11 @@ import { EnvError } from "../core/errors.ts";
 import type { Message } from "../core/messages.ts";
 import { type InferenceModel, type RunningInference, serveInference } from "../inference/server.ts";
 import { type Ownership, servedPolicy } from "./agent-policy.ts";
-import { type DefinedTask, type EnvironmentDefinition, type Request, tasksOf } from "./define.ts";
+import { type DefinedTask, type EnvironmentDefinition, type TaskRequest, tasksOf } from "./define.ts";
 import type { Environment, Score } from "./environment.ts";
 
 /** An agent that somebody else wrote, and the tasks that it is given. */
-export interface AgentDefinition<T extends Request> extends Pick<EnvironmentDefinition<T>, "name" | "tasks" | "close"> {
+export interface AgentDefinition<T extends TaskRequest> extends Pick<EnvironmentDefinition<T>, "name" | "tasks" | "close"> {
   /** Agents that run at the same time. Default no limit but `rollout.concurrency`. */
   readonly concurrency?: number;
   /**
@@ -58,7 +58,7 @@ export const agentModelName = "retrograde";
  *   },
  * });
  */
-export function agentEnvironment<T extends Request>(definition: AgentDefinition<T>): Environment<DefinedTask<T>> {
+export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinition<T>): Environment<DefinedTask<T>> {
   const { name, concurrency, sampling = "override" } = definition;
   const byKey = new Map<string, InferenceModel>();
   let server: RunningInference | undefined;

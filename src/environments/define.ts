@@ -6,15 +6,15 @@ import { type Environment, type Episode, type Reply, type Score, type Split, spl
 import { responseOf } from "./protocol.ts";
 
 /** The part that every task of an own environment has: the request that the model reads. `kind` groups tasks in reports. */
-export interface Request {
+export interface TaskRequest {
   readonly prompt: string;
   readonly kind?: string;
 }
 
 /** A split's tasks: a list, or a function that loads it once. */
-export type TaskList<T extends Request> = readonly T[] | (() => readonly T[] | Promise<readonly T[]>);
+export type TaskList<T extends TaskRequest> = readonly T[] | (() => readonly T[] | Promise<readonly T[]>);
 
-export interface EnvironmentDefinition<T extends Request>
+export interface EnvironmentDefinition<T extends TaskRequest>
   extends Pick<Environment, "open" | "close" | "concurrency" | "turnRewards"> {
   readonly name: string;
   /** The system message. */
@@ -66,7 +66,7 @@ export type DefinedTask<T> = Task & { readonly request: T };
  *   start: ({ answer }) => ({ tools: [], reward: (end) => (end.answer === answer ? 1 : 0) }),
  * });
  */
-export function defineEnvironment<T extends Request>(definition: EnvironmentDefinition<T>): Environment<DefinedTask<T>> {
+export function defineEnvironment<T extends TaskRequest>(definition: EnvironmentDefinition<T>): Environment<DefinedTask<T>> {
   requireKnown("defineEnvironment", definition, definitionKeys);
   const { name, system, tasks, replayable = true, concurrency, turnRewards } = definition;
   if (Array.isArray(tasks))
@@ -97,7 +97,7 @@ export function defineEnvironment<T extends Request>(definition: EnvironmentDefi
 }
 
 /** The part of an environment that gives tasks. */
-export function tasksOf<T extends Request>(
+export function tasksOf<T extends TaskRequest>(
   tasks: EnvironmentDefinition<T>["tasks"],
 ): Pick<Environment<DefinedTask<T>>, "size" | "task"> & { readonly splits: readonly Split[] } {
   const { splits: names, size, request } = typeof tasks === "function" ? generated(tasks) : listed(tasks);
@@ -112,7 +112,7 @@ export function tasksOf<T extends Request>(
   };
 }
 
-function openingOf(system: string | undefined, { prompt }: Request): Message[] {
+function openingOf(system: string | undefined, { prompt }: TaskRequest): Message[] {
   const question: Message = { role: "user", content: prompt };
   return system === undefined ? [question] : [{ role: "system", content: system }, question];
 }
@@ -126,7 +126,7 @@ interface TaskSource<T> {
 /** One generator makes tasks of one kind, so none of its splits is a challenge. */
 const generatedSplits = splits.filter((split) => split !== "challenge");
 
-function generated<T extends Request>(make: (random: Random) => T): TaskSource<T> {
+function generated<T extends TaskRequest>(make: (random: Random) => T): TaskSource<T> {
   return {
     splits: generatedSplits,
     size: (split) => (generatedSplits.some((known) => known === split) ? Number.POSITIVE_INFINITY : 0),
@@ -134,7 +134,7 @@ function generated<T extends Request>(make: (random: Random) => T): TaskSource<T
   };
 }
 
-function listed<T extends Request>(tasks: Readonly<Record<string, TaskList<T>>>): TaskSource<T> {
+function listed<T extends TaskRequest>(tasks: Readonly<Record<string, TaskList<T>>>): TaskSource<T> {
   const loaded = new Map<Split, Promise<readonly T[]>>();
   const load = (split: Split): readonly T[] | Promise<readonly T[]> => {
     const list = Object.hasOwn(tasks, split) ? tasks[split] : [];
@@ -160,7 +160,7 @@ function listed<T extends Request>(tasks: Readonly<Record<string, TaskList<T>>>)
 const definitionKeys = Object.keys({
   ...{ name: true, system: true, tasks: true, replayable: true, start: true, demonstrate: true },
   ...{ open: true, close: true, concurrency: true, turnRewards: true },
-} satisfies Record<keyof EnvironmentDefinition<Request>, true>);
+} satisfies Record<keyof EnvironmentDefinition<TaskRequest>, true>);
 const episodeKeys = Object.keys({
   ...{ tools: true, protocol: true, limits: true, call: true, afterTools: true },
   ...{ close: true, reply: true, reward: true, clone: true },

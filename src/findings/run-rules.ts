@@ -1,7 +1,7 @@
 import { succeeded, type Trajectory } from "../core/trajectory.ts";
-import { writtenBy } from "../runs/behaviours.ts";
 import { filterIndex } from "../runs/filter.ts";
 import type { IndexLine } from "../runs/index-file.ts";
+import { writtenBy } from "../runs/tags.ts";
 
 /** A finding over recorded episodes. It names more than one example, and the step that it was found in. */
 export interface RunFinding {

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { ConfigError } from "../core/errors.ts";
-import { Refusal } from "./refusal.ts";
+import { HttpError } from "./http-error.ts";
 
 /** Who may ask a server. */
 export interface Access {
@@ -19,14 +19,14 @@ export function requireKeys({ host, keys }: Access, could: string): void {
   });
 }
 
-/** @throws Refusal for requests of other pages' scripts, under foreign names, and without a key */
+/** @throws HttpError for requests of other pages' scripts, under foreign names, and without a key */
 export function guard(request: IncomingMessage, { host, keys }: Access): void {
   const { origin, host: named = "" } = request.headers;
-  if (origin !== undefined) throw new Refusal(403, "origin", origin, { expected: "a client, not a web page" });
+  if (origin !== undefined) throw new HttpError(403, "origin", origin, { expected: "a client, not a web page" });
   // A name that someone else pointed at this machine would let a web page reach it.
   if (isLoopback(host) && !isLoopback(named.replace(/:\d+$/, "").replace(/^\[|\]$/g, "")))
-    throw new Refusal(421, "host", named, { expected: "localhost" });
-  if (!hasKey(request, keys)) throw new Refusal(401, "X-API-Key", "[hidden]", { expected: "a key of this server" });
+    throw new HttpError(421, "host", named, { expected: "localhost" });
+  if (!hasKey(request, keys)) throw new HttpError(401, "X-API-Key", "[hidden]", { expected: "a key of this server" });
 }
 
 /** Whether a request has one of the keys, in X-API-Key or as a bearer token. Without keys, everyone may ask. */

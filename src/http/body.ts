@@ -2,11 +2,11 @@ import type { IncomingMessage } from "node:http";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import type { z } from "zod";
-import { Refusal } from "./refusal.ts";
+import { HttpError } from "./http-error.ts";
 
-/** Reads a body, and stops at a limit. @throws Refusal (413) beyond it, (422) for an unknown or a broken compression */
+/** Reads a body, and stops at a limit. @throws HttpError (413) beyond it, (422) for an unknown or a broken compression */
 export async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
-  const tooLarge = (size: number) => new Refusal(413, "body of the request", size, { expected: `at most ${limit} bytes` });
+  const tooLarge = (size: number) => new HttpError(413, "body of the request", size, { expected: `at most ${limit} bytes` });
   const announced = Number(request.headers["content-length"] ?? 0);
   if (announced > limit) throw tooLarge(announced);
   const parts: Buffer[] = [];
@@ -20,22 +20,22 @@ export async function readBody(request: IncomingMessage, limit: number): Promise
   const body = Buffer.concat(parts);
   const encoding = request.headers["content-encoding"] ?? "identity";
   if (encoding === "identity") return body;
-  if (encoding !== "gzip") throw new Refusal(422, "content-encoding", encoding, { expected: ["identity", "gzip"] });
+  if (encoding !== "gzip") throw new HttpError(422, "content-encoding", encoding, { expected: ["identity", "gzip"] });
   return promisify(gunzip)(body, { maxOutputLength: limit }).catch((cause: unknown) => {
-    throw new Refusal(422, "body of the request", "not gzip, or too large", { cause });
+    throw new HttpError(422, "body of the request", "not gzip, or too large", { cause });
   });
 }
 
-/** @throws Refusal (422) for what is no JSON, or has another form */
+/** @throws HttpError (422) for what is no JSON, or has another form */
 export function parseBody<T>(body: Buffer, schema: z.ZodType<T>): T {
   let value: unknown;
   try {
     value = body.length === 0 ? {} : JSON.parse(body.toString("utf8"));
   } catch (cause) {
-    throw new Refusal(422, "body of the request", "malformed", { expected: "JSON", cause });
+    throw new HttpError(422, "body of the request", "malformed", { expected: "JSON", cause });
   }
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const { message, path } = parsed.error.issues[0];
-  throw new Refusal(422, path.length === 0 ? "body of the request" : path.join("."), "not accepted", { expected: message });
+  throw new HttpError(422, path.length === 0 ? "body of the request" : path.join("."), "not accepted", { expected: message });
 }

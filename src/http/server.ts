@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { ConfigError, reasonOf } from "../core/errors.ts";
 import { readBody } from "./body.ts";
-import { Refusal } from "./refusal.ts";
+import { HttpError } from "./http-error.ts";
 
 /** Limits that every server of the package has. */
 export interface HttpLimits {
@@ -31,7 +31,7 @@ export interface HttpRequest {
   readonly headers: IncomingMessage["headers"];
   /** Aborted when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
-  /** @throws Refusal beyond `HttpLimits.maxBytes` */
+  /** @throws HttpError beyond `HttpLimits.maxBytes` */
   body(): Promise<Buffer>;
 }
 
@@ -57,10 +57,10 @@ export interface HttpService {
   readonly keepAliveMs?: number;
   /** Headers of every answer. */
   readonly headers?: Headers;
-  /** @throws Refusal for a request that may not be made. It holds for upgrades too. */
+  /** @throws HttpError for a request that may not be made. It holds for upgrades too. */
   guard(request: IncomingMessage): void;
   route(request: HttpRequest): Reply | Promise<Reply>;
-  /** Answers a request to speak another protocol. Without it such a request is like any other. @throws Refusal */
+  /** Answers a request to speak another protocol. Without it such a request is like any other. @throws HttpError */
   upgrade?(request: IncomingMessage, target: Target, socket: Duplex, head: Buffer): void;
   /** The body of an error's answer to a request for a path. Default Tinker's: `{ detail }`. */
   problem?(error: unknown, path: string): { readonly status: number; readonly json: object };
@@ -125,7 +125,7 @@ async function answer(service: HttpService, request: IncomingMessage, response: 
   } catch (error) {
     if (response.headersSent) response.end();
     else {
-      const { retryAfter } = error instanceof Refusal ? error : {};
+      const { retryAfter } = error instanceof HttpError ? error : {};
       if (retryAfter !== undefined) response.setHeader("retry-after", String(retryAfter));
       await send(response, problem(error, pathOf(request)), headers);
     }
@@ -148,7 +148,7 @@ async function send(response: ServerResponse, reply: Reply, always: Headers = {}
 
 /** An error as Tinker's servers write it. What is no refusal is the server's own fault. */
 function problemOf(error: unknown): { readonly status: number; readonly json: object } {
-  return error instanceof Refusal
+  return error instanceof HttpError
     ? { status: error.status, json: { detail: error.message } }
     : { status: 500, json: { detail: reasonOf(error) } };
 }
@@ -157,14 +157,14 @@ function pathOf({ url = "/" }: Pick<IncomingMessage, "url">): string {
   return url.split("?", 1)[0];
 }
 
-/** @throws Refusal (400) for a path that is not in UTF-8 */
+/** @throws HttpError (400) for a path that is not in UTF-8 */
 function targetOf({ url = "/" }: IncomingMessage): Target {
   const [path, query] = [pathOf({ url }), url.slice(url.indexOf("?") + 1 || url.length)];
   try {
     const parts = path.split("/").slice(1).map(decodeURIComponent);
     return { path: `/${parts.join("/")}`, parts, query: new URLSearchParams(query) };
   } catch (cause) {
-    throw new Refusal(400, "path of the request", path, { expected: "percent-encoded UTF-8", cause });
+    throw new HttpError(400, "path of the request", path, { expected: "percent-encoded UTF-8", cause });
   }
 }
 

@@ -3,7 +3,7 @@ import { readArguments } from "../chat/call-deltas.ts";
 import type { ConversationReply, ConversationRequest, Delta } from "../chat/conversation.ts";
 import type { Message, ToolCall } from "../core/messages.ts";
 import type { DrawnToken, TokenId } from "../core/trajectory.ts";
-import { Refusal } from "../http/refusal.ts";
+import { HttpError } from "../http/http-error.ts";
 import type { JsonSchema, Tool } from "../tools/tool.ts";
 
 /** A request as every vendor's is read: what is asked in messages, and how it is to be sampled. */
@@ -30,7 +30,7 @@ export interface Sampling {
 
 /** One vendor's form of requests, answers and errors. */
 export interface Wire {
-  /** @throws Refusal for a request of another form, and for what could not be honoured */
+  /** @throws HttpError for a request of another form, and for what could not be honoured */
   read(body: Buffer, state: WireState): Exchange;
   /** An error as the vendor writes it. */
   error(failure: Failure): object;
@@ -95,7 +95,7 @@ export class CallNames {
 
   answer(id: string, content: string, field: string): Message {
     const name = this.#names.get(id);
-    if (name === undefined) throw new Refusal(400, field, id, { expected: "the id of a call before it" });
+    if (name === undefined) throw new HttpError(400, field, id, { expected: "the id of a call before it" });
     return { role: "tool", name, callId: id, content };
   }
 }
@@ -113,7 +113,7 @@ export function shownTool(name: string, description: string, parameters: JsonSch
 /** Refuses a choice of a tool that is not there. */
 export function requireTool(name: string, tools: readonly Tool[], field: string): { readonly tool: string } {
   if (tools.some((tool) => tool.name === name)) return { tool: name };
-  throw new Refusal(400, field, name, { expected: tools.map((tool) => tool.name) });
+  throw new HttpError(400, field, name, { expected: tools.map((tool) => tool.name) });
 }
 
 /** The fields of a request that decide nothing here: who asks, what it is filed under, how fast it is to be. */
@@ -123,7 +123,7 @@ const filed = ["metadata", "user", "store", "service_tier", "safety_identifier",
  * Sorts the fields that a vendor's schema does not name: those that decide nothing, those of sampling, and unknown ones.
  * @param neutral values of settings with which they change nothing
  * @returns the settings of sampling that are not there
- * @throws Refusal (400) naming a field that nothing here reads
+ * @throws HttpError (400) naming a field that nothing here reads
  */
 export function othersOf(
   body: Readonly<Record<string, unknown>>,
@@ -133,7 +133,7 @@ export function othersOf(
   for (const [name, value] of Object.entries(body)) {
     if (value === undefined || value === null || read.includes(name) || filed.includes(name) || harmless.includes(name)) continue;
     if (!(name in neutral))
-      throw new Refusal(400, name, value, { expected: "a field that this endpoint has", code: "unknown_parameter" });
+      throw new HttpError(400, name, value, { expected: "a field that this endpoint has", code: "unknown_parameter" });
     if (JSON.stringify(neutral[name]) !== JSON.stringify(value)) others[name] = value;
   }
   return others;

@@ -3,7 +3,7 @@ import type { ConversationReply, Delta } from "../chat/conversation.ts";
 import type { Message } from "../core/messages.ts";
 import type { DrawnToken } from "../core/trajectory.ts";
 import { parseBody } from "../http/body.ts";
-import { Refusal } from "../http/refusal.ts";
+import { HttpError } from "../http/http-error.ts";
 import {
   type Asked,
   argumentsText,
@@ -128,7 +128,8 @@ function askedOf(body: ChatBody): Asked {
     typeof tool_choice === "object" && tool_choice !== null
       ? requireTool(tool_choice.function.name, tools, "tool_choice")
       : (tool_choice ?? "auto");
-  if (choice === "required" && tools.length === 0) throw new Refusal(400, "tool_choice", choice, { expected: "tools beside it" });
+  if (choice === "required" && tools.length === 0)
+    throw new HttpError(400, "tool_choice", choice, { expected: "tools beside it" });
   return {
     model: body.model,
     stream: body.stream ?? false,

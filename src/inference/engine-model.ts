@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import type { Chat } from "../chat/chat.ts";
 import { planReply, replyOf, shownTools } from "../chat/reply.ts";
 import type { Sampler } from "../engines/engine.ts";
-import { Refusal } from "../http/refusal.ts";
+import { HttpError } from "../http/http-error.ts";
 import type { Sampling } from "./asked.ts";
 import type { ChatModel, InferenceModel } from "./server.ts";
 
@@ -63,13 +63,13 @@ function chatModel(sampler: Sampler, chat: Chat): ChatModel {
 
 function requireNone({ others }: Sampling): void {
   for (const [name, value] of Object.entries(others))
-    throw new Refusal(400, name, value, { expected: "none: this server does not have it", code: "unsupported_parameter" });
+    throw new HttpError(400, name, value, { expected: "none: this server does not have it", code: "unsupported_parameter" });
 }
 
-/** @throws Refusal (400) for a context that leaves no room */
+/** @throws HttpError (400) for a context that leaves no room */
 export function requireRoom(length: number, maxLength: number): void {
   if (length < maxLength) return;
-  throw new Refusal(400, "messages", `${length} tokens`, {
+  throw new HttpError(400, "messages", `${length} tokens`, {
     expected: `less than the maximum context length of ${maxLength} tokens`,
     code: "context_length_exceeded",
   });

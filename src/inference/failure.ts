@@ -1,6 +1,6 @@
 import { EpisodeStop } from "../core/episode-stop.ts";
 import { ModelError, reasonOf } from "../core/errors.ts";
-import { Refusal } from "../http/refusal.ts";
+import { HttpError } from "../http/http-error.ts";
 import type { Failure } from "./asked.ts";
 
 /**
@@ -15,7 +15,7 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof EpisodeStop)
     return failure(400, error.reason === "max-tokens" ? "context_length_exceeded" : error.reason.replaceAll("-", "_"), null);
   if (error instanceof ModelError) return failure(400, "unsupported_value", "messages");
-  if (!(error instanceof Refusal)) return failure(500, null, null);
+  if (!(error instanceof HttpError)) return failure(500, null, null);
   const code = error.code ?? (error.status === 401 ? "invalid_api_key" : null);
   const isField = /^[a-z_][\w.[\]-]*$/.test(error.subject);
   return failure(error.status === 422 ? 400 : error.status, code, isField ? error.subject : null);

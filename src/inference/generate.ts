@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { TokenId } from "../core/trajectory.ts";
 
 import { parseBody } from "../http/body.ts";
-import { Refusal } from "../http/refusal.ts";
+import { HttpError } from "../http/http-error.ts";
 
 /**
  * `POST /inference/v1/generate`: token ids in, token ids and log-probs out, as vLLM answers and verifiers' training client asks.
@@ -64,13 +64,13 @@ export interface Generated {
   readonly finish: "stop" | "length";
 }
 
-/** @throws Refusal (422) for requests of another form, and settings that could not be honoured */
+/** @throws HttpError (422) for requests of another form, and settings that could not be honoured */
 export function readGenerate(body: Buffer): GenerateRequest {
   const { model, token_ids: context, sampling_params: asked } = parseBody(body, generateSchema);
   for (const [name, harmless] of Object.entries(withoutEffect)) {
     const value = asked[name];
     if (value !== undefined && value !== null && value !== harmless && !(Array.isArray(value) && value.length === 0))
-      throw new Refusal(422, `sampling_params.${name}`, value, { expected: "none: this engine does not have it" });
+      throw new HttpError(422, `sampling_params.${name}`, value, { expected: "none: this engine does not have it" });
   }
   const { max_tokens, stop_token_ids, stop, temperature, top_p, top_k, seed } = asked;
   return {

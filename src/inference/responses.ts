@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ConversationReply } from "../chat/conversation.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import { parseBody } from "../http/body.ts";
-import { Refusal } from "../http/refusal.ts";
+import { HttpError } from "../http/http-error.ts";
 import {
   type Asked,
   argumentsText,
@@ -104,7 +104,7 @@ function askedOf(body: ResponsesBody, messages: readonly Message[]): Asked {
   const { instructions, tool_choice, text, max_output_tokens, temperature, top_p } = body;
   const others = othersOf(body, { read: Object.keys(fields), harmless: ["stream_options"], neutral });
   const strange = (body.include ?? []).find((name) => !included.includes(name));
-  if (strange !== undefined) throw new Refusal(400, "include", strange, { expected: included });
+  if (strange !== undefined) throw new HttpError(400, "include", strange, { expected: included });
   const tools = (body.tools ?? []).map((tool) => shownTool(tool.name, tool.description ?? "", tool.parameters));
   const format = text?.format;
   return {
@@ -138,7 +138,7 @@ function earlier({ previous_response_id: id }: ResponsesBody, { kept }: WireStat
   if (id === undefined || id === null) return [];
   const messages = kept.get(id);
   if (messages !== undefined) return messages as readonly Message[];
-  throw new Refusal(404, "previous_response_id", id, {
+  throw new HttpError(404, "previous_response_id", id, {
     expected: "an answer that this server gave this client and was asked to store",
     code: "previous_response_not_found",
   });
@@ -207,7 +207,7 @@ function messagesOf(items: readonly Item[], { kept }: WireState): Message[] {
 function referred(id: string, kept: ReadonlyMap<string, unknown>): Item {
   const item = itemSchema.safeParse(kept.get(id));
   if (item.success) return item.data;
-  throw new Refusal(404, "input.id", id, { expected: "an item that this server gave this client and was asked to store" });
+  throw new HttpError(404, "input.id", id, { expected: "an item that this server gave this client and was asked to store" });
 }
 
 interface OutputItem {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { ConversationReply, ConversationRequest, Delta } from "../chat/conversation.ts";
 import type { TokenId } from "../core/trajectory.ts";
 import { type Access, guard, keyOf, requireKeys } from "../http/access.ts";
-import { Refusal } from "../http/refusal.ts";
+import { HttpError } from "../http/http-error.ts";
 import { type HttpLimits, type HttpRequest, type Reply, type RunningHttp, startHttp } from "../http/server.ts";
 import { anthropicMessages } from "./anthropic-messages.ts";
 import type { Exchange, Sampling, StreamedAnswer, Wire, WireState } from "./asked.ts";
@@ -20,11 +20,11 @@ export interface InferenceModel {
   readonly vocabularySize: number;
   /** Answers in messages. Without it the model takes token ids alone. */
   readonly chat?: ChatModel;
-  /** @throws Refusal for a request that cannot be honoured */
+  /** @throws HttpError for a request that cannot be honoured */
   sample(request: GenerateRequest, signal: AbortSignal): Promise<Generated>;
 }
 
-/** A model in messages. Its methods throw a Refusal or a ModelError for what cannot be honoured. */
+/** A model in messages. Its methods throw a HttpError or a ModelError for what cannot be honoured. */
 export interface ChatModel {
   decode(tokens: readonly TokenId[]): string;
   /** Tokens of a conversation's context. */
@@ -107,7 +107,7 @@ async function converse(request: HttpRequest, { wire, route, options, kept }: Co
   const model = modelOf(nameIn(bytes), request, options);
   const { chat } = model;
   if (chat === undefined)
-    throw new Refusal(400, "model", nameIn(bytes), { expected: "one with a chat template; this one takes token ids alone" });
+    throw new HttpError(400, "model", nameIn(bytes), { expected: "one with a chat template; this one takes token ids alone" });
   const own = kept.get(model) ?? new Map<string, unknown>();
   kept.set(model, own);
   const created = Math.floor(Date.now() / 1000);
@@ -175,7 +175,7 @@ async function other(request: HttpRequest, route: string, options: InferenceOpti
     return { json: modelCard(name, modelOf(name, request, options).maxLength) };
   }
   if (request.method !== "POST" || route !== "/inference/v1/generate")
-    throw new Refusal(404, "route", `${request.method} ${route}`, {
+    throw new HttpError(404, "route", `${request.method} ${route}`, {
       expected: "POST /v1/chat/completions, /v1/responses, /v1/messages, /inference/v1/generate or GET /v1/models",
     });
   const asked = readGenerate(await request.body());
@@ -183,7 +183,7 @@ async function other(request: HttpRequest, route: string, options: InferenceOpti
   const { context } = asked;
   const strange = context.find((id) => id >= model.vocabularySize);
   if (strange !== undefined)
-    throw new Refusal(422, "token_ids", strange, {
+    throw new HttpError(422, "token_ids", strange, {
       expected: `ids below ${model.vocabularySize}`,
       hint: "The client renders with the tokenizer of another model.",
     });
@@ -196,6 +196,6 @@ function modelOf(name: string, request: Pick<HttpRequest, "headers">, { models, 
   if (own !== undefined) return own;
   const model = models.get(name);
   if (model === undefined)
-    throw new Refusal(404, "model", name, { expected: [...models.keys()].slice(0, 10), code: "model_not_found" });
+    throw new HttpError(404, "model", name, { expected: [...models.keys()].slice(0, 10), code: "model_not_found" });
   return model;
 }

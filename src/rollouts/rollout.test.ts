@@ -302,7 +302,7 @@ test("groups are in the order of their tasks, whatever ends first, and start ali
     onTrajectory: ({ id }) => ended.push(id),
   });
   expect(groups.map(({ id, trajectories }) => [id, trajectories.map(({ id, group, task }) => [id, group, task])])).toEqual(
-    tasks.map(({ id }, i) => [`step-1/${i}`, [0, 1, 2].map((place) => [`step-1/${i}/${place}`, `step-1/${i}`, id])]),
+    tasks.map(({ id }, i) => [`step-1/${i}`, [0, 1, 2].map((attempt) => [`step-1/${i}/${attempt}`, `step-1/${i}`, id])]),
   );
   expect(ended).toHaveLength(9);
   expect(ended[0]).not.toBe("step-1/0/0");

@@ -82,18 +82,18 @@ export async function rolloutGroupsBy<T extends Task>(
   const jobs = new TaskGroup(concurrency, signal);
   const groups = tasks.map(async (task, index) => {
     const id = `${name}/${index}`;
-    const places = Array.from({ length: groupSize }, (_, place) => {
-      const known = played?.get(`${id}/${place}`);
+    const attempts = Array.from({ length: groupSize }, (_, attempt) => {
+      const known = played?.get(`${id}/${attempt}`);
       if (known !== undefined) return Promise.resolve(known);
       return jobs.run(async () => {
-        const names = { id: `${drawName}/${index}/${place}`, group: `${drawName}/${index}` };
-        const identity = { id: `${id}/${place}`, group: id, draws: names, signal: jobs.signal };
+        const names = { id: `${drawName}/${index}/${attempt}`, group: `${drawName}/${index}` };
+        const identity = { id: `${id}/${attempt}`, group: id, draws: names, signal: jobs.signal };
         const trajectory = await rolloutBy(actor, environment, task, { ...options, ...identity });
         onTrajectory?.(trajectory);
         return trajectory;
       });
     });
-    return { id, trajectories: await allSettled(places) };
+    return { id, trajectories: await allSettled(attempts) };
   });
   return allSettled(groups);
 }

@@ -23,7 +23,7 @@ async function smallRun(): Promise<string> {
   const folder = newRun();
   for (const step of [1, 2]) {
     addStep(folder, step, [trajectoryOf(`step-${step}/0/0`), trajectoryOf(`step-${step}/0/1`, { reward: 0.5 })]);
-    const { tokens, turns } = encodeCredits([{ ...credit, visit: 0, turn: 0 }]);
+    const { tokens, turns } = encodeCredits([{ ...credit, optimiserStep: 0, turn: 0 }]);
     mkdirSync(layout.creditFolder(folder), { recursive: true });
     writeFileSync(layout.tokenCredits(folder, step), tokens);
     writeFileSync(layout.turnCredits(folder, step), turns);

@@ -9,10 +9,10 @@ import { layout } from "./layout.ts";
 import { damaged } from "./read.ts";
 import { requireKnownVersion, schemaVersion } from "./schema.ts";
 
-/** The effect of one optimiser step, a visit, on one turn. */
+/** The effect of one optimiser step on one turn. */
 export interface TurnCredit {
   /** Optimiser steps of the update are numbered from 0. */
-  readonly visit: number;
+  readonly optimiserStep: number;
   readonly trajectory: string;
   /** From 0. */
   readonly turn: number;
@@ -26,28 +26,28 @@ export interface TurnCredit {
   readonly weights: readonly number[];
   /** log π of the action tokens at the step's gradient. */
   readonly before: readonly number[];
-  /** log π when the update began, or at the turn's first visit: what the ratio is taken against. */
+  /** log π when the update began, or at the turn's first update: what the ratio is taken against. */
   readonly old: readonly number[];
   /** log π once the step was taken. Undefined where nothing computed it. */
   readonly after?: readonly number[];
-  /** log π once the whole update was made, of the turn's last visit. Undefined where nothing computed it. */
+  /** log π once the whole update was made, of the turn's last update. Undefined where nothing computed it. */
   readonly end?: readonly number[];
 }
 
 /**
- * The credits of a step as two Parquet files, one row a token and one row a turn, for each visit. Log-probs are natural logs; what was not
+ * The credits of a step as two Parquet files, one row a token and one row a turn, for each update. Log-probs are natural logs; what was not
  * computed is NaN. Both have the schema version in their metadata.
  */
 export function encodeCredits(credits: readonly TurnCredit[]): { readonly tokens: Uint8Array; readonly turns: Uint8Array } {
   const rows = credits.reduce((sum, { weights }) => sum + weights.length, 0);
   const float = () => new Float32Array(rows);
   const [weight, before, after, end, ratio] = [float(), float(), float(), float(), float()];
-  const [visit, turn, token] = [new Int32Array(rows), new Int32Array(rows), new Int32Array(rows)];
+  const [optimiserStep, turn, token] = [new Int32Array(rows), new Int32Array(rows), new Int32Array(rows)];
   const trajectory: string[] = new Array(rows);
   let row = 0;
   for (const credit of credits)
     for (let t = 0; t < credit.weights.length; t++, row++) {
-      visit[row] = credit.visit;
+      optimiserStep[row] = credit.optimiserStep;
       trajectory[row] = credit.trajectory;
       turn[row] = credit.turn;
       token[row] = t;
@@ -61,7 +61,7 @@ export function encodeCredits(credits: readonly TurnCredit[]): { readonly tokens
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
   return {
     tokens: parquet([
-      { name: "visit", data: visit, type: "INT32" },
+      { name: "optimiser_step", data: optimiserStep, type: "INT32" },
       { name: "trajectory", data: trajectory, type: "STRING" },
       { name: "turn", data: turn, type: "INT32" },
       { name: "token", data: token, type: "INT32" },
@@ -72,7 +72,7 @@ export function encodeCredits(credits: readonly TurnCredit[]): { readonly tokens
       { name: "ratio", data: ratio, type: "FLOAT" },
     ]),
     turns: parquet([
-      { name: "visit", data: Int32Array.from(of((credit) => credit.visit)), type: "INT32" },
+      { name: "optimiser_step", data: Int32Array.from(of((credit) => credit.optimiserStep)), type: "INT32" },
       { name: "trajectory", data: of((credit) => credit.trajectory), type: "STRING" },
       { name: "turn", data: Int32Array.from(of((credit) => credit.turn)), type: "INT32" },
       { name: "tokens", data: Int32Array.from(of(({ weights }) => weights.length)), type: "INT32" },
@@ -123,11 +123,11 @@ function isAsWritten(bytes: Buffer, checksum: string): boolean {
   return at >= 0 && hexOf(crc32(copy)) === checksum;
 }
 
-/** One visit of a turn, as it is read back. NaN where nothing was computed. */
+/** One update of a turn, as it is read back. NaN where nothing was computed. */
 export interface RecordedCredit extends Required<Omit<TurnCredit, "old">> {
   /**
-   * The visit's learning rate as a share of the largest of the step. SeeUPO visits a late turn that few episodes reach with large weights and
-   * a small rate, so weights of different visits add up only once each is multiplied by its share.
+   * The update's learning rate as a share of the largest of the step. SeeUPO updates a late turn that few episodes reach with large weights and
+   * a small rate, so weights of different updates add up only once each is multiplied by its share.
    */
   readonly rateShare: number;
   readonly ratios: readonly number[];
@@ -136,7 +136,7 @@ export interface RecordedCredit extends Required<Omit<TurnCredit, "old">> {
 }
 
 const tokenRowSchema = z.object({
-  visit: z.number(),
+  optimiser_step: z.number(),
   trajectory: z.string(),
   turn: z.number(),
   token: z.number(),
@@ -147,7 +147,7 @@ const tokenRowSchema = z.object({
   ratio: z.number().or(z.nan()),
 });
 const turnRowSchema = z.object({
-  visit: z.number(),
+  optimiser_step: z.number(),
   trajectory: z.string(),
   turn: z.number(),
   tokens: z.number(),
@@ -177,7 +177,7 @@ export async function readCredits(folder: string, step: number): Promise<Recorde
       throw new RunError(tokenPath, "of other turns than the file beside it", { expected: "the tokens of each turn, in order" });
     const column = (name: keyof z.infer<typeof tokenRowSchema>) => own.map((token) => Number(token[name]));
     return {
-      visit: row.visit,
+      optimiserStep: row.optimiser_step,
       trajectory: row.trajectory,
       turn: row.turn,
       advantage: row.advantage,

@@ -19,7 +19,7 @@ export interface TrajectoryFilter {
 }
 
 /** Where a trajectory is in the index. */
-export interface Place {
+export interface IndexPosition {
   /** The line of the index. */
   readonly line: IndexLine;
   /** In the line. */
@@ -27,8 +27,8 @@ export interface Place {
 }
 
 /** Returns the trajectories that pass, in the index's order. Half a million of them take some tens of milliseconds. */
-export function filterIndex(lines: readonly IndexLine[], filter: TrajectoryFilter): Place[] {
-  const found: Place[] = [];
+export function filterIndex(lines: readonly IndexLine[], filter: TrajectoryFilter): IndexPosition[] {
+  const found: IndexPosition[] = [];
   for (const line of lines) {
     if (!lineMayMatch(line, filter)) continue;
     const passes = entryTest(line, filter);
@@ -65,7 +65,7 @@ function entryTest(line: IndexLine, filter: TrajectoryFilter): (at: number) => b
 }
 
 /** Returns what the index knows of a trajectory. */
-export function entryAt({ line, at }: Place): IndexEntry {
+export function entryAt({ line, at }: IndexPosition): IndexEntry {
   return {
     id: line.id[at],
     source: line.source,
@@ -85,7 +85,7 @@ export function entryAt({ line, at }: Place): IndexEntry {
 }
 
 /** Finds a trajectory by its id, the newest first. Undefined where there is none. */
-export function findPlace(lines: readonly IndexLine[], id: string): Place | undefined {
+export function findPosition(lines: readonly IndexLine[], id: string): IndexPosition | undefined {
   for (let l = lines.length - 1; l >= 0; l--) {
     const at = lines[l].id.indexOf(id);
     if (at >= 0) return { line: lines[l], at };

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import type { Trajectory } from "../core/trajectory.ts";
 import { episodeFindings, indexFindings } from "../findings/run-rules.ts";
-import { countBehaviours, suggestedBehaviours } from "./behaviours.ts";
 import { compareRuns } from "./compare.ts";
 import type { RecordedCredit } from "./credits.ts";
 import { indexLine } from "./index-file.ts";
 import { pushedPhrases } from "./phrases.ts";
 import { trajectoryOf } from "./store.fixture.ts";
-import { placesOf, treeOf } from "./tree.ts";
+import { countTags, suggestedTags } from "./tags.ts";
+import { positionsOf, treeOf } from "./tree.ts";
 
 const many = (count: number, of: (i: number) => Partial<Trajectory>) =>
   Array.from({ length: count }, (_, i) => trajectoryOf(`step-1/0/${i}`, of(i)));
@@ -18,11 +18,11 @@ const says = (content: string): Partial<Trajectory> => ({
   ],
 });
 
-test("phrases add their weights over places, and lead to each of them", () => {
+test("phrases add their weights over positions, and lead to each of them", () => {
   //           tokens 3 4 5          1 2
   const texts = ["", " b", " c", "I", " see", " it"];
   const credit = (trajectory: string, turn: number, weights: readonly number[]): RecordedCredit => ({
-    ...{ visit: 0, trajectory, turn, advantage: 1, factor: 1, learningRate: 1, rateShare: 1, ratio: 1, weights },
+    ...{ optimiserStep: 0, trajectory, turn, advantage: 1, factor: 1, learningRate: 1, rateShare: 1, ratio: 1, weights },
     ...{ before: weights, end: [], after: weights, ratios: weights },
   });
   const trajectories = [trajectoryOf("a"), trajectoryOf("b")];
@@ -32,16 +32,16 @@ test("phrases add their weights over places, and lead to each of them", () => {
     text: "I see it",
     weight: 7,
     count: 2,
-    places: [
+    positions: [
       { trajectory: "a", turn: 0, token: 0 },
       { trajectory: "b", turn: 0, token: 0 },
     ],
   });
-  expect(down).toEqual([{ text: "b c", weight: -3, count: 1, places: [{ trajectory: "a", turn: 1, token: 0 }] }]);
+  expect(down).toEqual([{ text: "b c", weight: -3, count: 1, positions: [{ trajectory: "a", turn: 1, token: 0 }] }]);
 
-  // Visited at a third of the rate, the second turn of "a" moves a third as much.
-  const visited = [...credits.slice(0, 2), { ...credits[2], rateShare: 1 / 3 }];
-  expect(pushedPhrases(trajectories, visited, (ids) => ids.map((id) => texts[id])).down[0].weight).toBeCloseTo(-1, 12);
+  // Updated at a third of the rate, the second turn of "a" moves a third as much.
+  const rated = [...credits.slice(0, 2), { ...credits[2], rateShare: 1 / 3 }];
+  expect(pushedPhrases(trajectories, rated, (ids) => ids.map((id) => texts[id])).down[0].weight).toBeCloseTo(-1, 12);
 });
 
 test("a tree draws the turns that trajectories share once, and parts where they part", () => {
@@ -72,7 +72,7 @@ test("a sub-agent and a rewritten history are branches of their own trajectory, 
     turn(3, [1, 2, 3, 4, 5], [6]),
     turn(4, [1, 2, 3, 5], [6]),
   ];
-  expect(placesOf(turns)).toEqual([
+  expect(positionsOf(turns)).toEqual([
     { above: -1, descent: "continues", kept: 0 },
     { above: -1, descent: "fresh", kept: 0 },
     { above: 1, descent: "continues", kept: 3 },
@@ -88,22 +88,22 @@ test("a sub-agent and a rewritten history are branches of their own trajectory, 
   expect(root.children[0].children[0].children[0].ends.map(({ id }) => id)).toEqual(["a"]);
 });
 
-test("behaviours are counted by text, tool and order of calls, with the success of those that have them", () => {
+test("tags are counted by text, tool and order of calls, with the success of those that have them", () => {
   const trajectories = [trajectoryOf("a"), trajectoryOf("b", { ...says("Sorry!"), reward: 0 })];
-  const [sorry, find, order] = countBehaviours(trajectories, [
+  const [sorry, find, order] = countTags(trajectories, [
     { name: "sorry", kind: "text", pattern: "sorry" },
     { name: "find", kind: "tool", tool: "find" },
     { name: "order", kind: "sequence", tools: ["find", "pay"] },
   ]);
   expect(sorry).toEqual({ name: "sorry", share: 0.5, successWith: 0, successWithout: 1, example: "b" });
   expect([find.share, order.share]).toEqual([0.5, 0]);
-  expect(suggestedBehaviours(trajectories).map(({ name }) => name)).toContain("calls find");
+  expect(suggestedTags(trajectories).map(({ name }) => name)).toContain("calls find");
 });
 
 test("a pattern that backtracks without end is ended and named", () => {
-  const behaviour = { name: "x", kind: "text" as const, pattern: "^(a+)+$" };
-  expect(() => countBehaviours([trajectoryOf("a", says(`${"a".repeat(40)}!`))], [behaviour])).toThrow(/takes less than 2 s/);
-  expect(() => countBehaviours([], [{ ...behaviour, pattern: "(" }])).toThrow(/regular expression/);
+  const tag = { name: "x", kind: "text" as const, pattern: "^(a+)+$" };
+  expect(() => countTags([trajectoryOf("a", says(`${"a".repeat(40)}!`))], [tag])).toThrow(/takes less than 2 s/);
+  expect(() => countTags([], [{ ...tag, pattern: "(" }])).toThrow(/regular expression/);
 });
 
 test("findings show repetition, results that are never read, and a phrase in all successes; a healthy step gives none", () => {

@@ -2,7 +2,7 @@ import type { Trajectory } from "../core/trajectory.ts";
 import type { RecordedCredit } from "./credits.ts";
 
 /** Where a phrase was written. */
-export interface PhrasePlace {
+export interface PhrasePosition {
   readonly trajectory: string;
   readonly turn: number;
   /** The index of its first token in the turn's action. */
@@ -12,10 +12,10 @@ export interface PhrasePlace {
 /** Words that an update pushed up or down, summed over a step. */
 export interface Phrase {
   readonly text: string;
-  /** Weight of its tokens as `summedWeights` has it, over all places. Above 0: more likely after the step. */
+  /** Weight of its tokens as `summedWeights` has it, over all positions. Above 0: more likely after the step. */
   readonly weight: number;
   readonly count: number;
-  readonly places: readonly PhrasePlace[];
+  readonly positions: readonly PhrasePosition[];
 }
 
 interface Word {
@@ -24,7 +24,7 @@ interface Word {
   readonly token: number;
 }
 
-const [longest, keptPlaces] = [5, 12];
+const [longest, keptPositions] = [5, 12];
 
 /**
  * Finds the phrases of two to five words that a step pushed most. A phrase whose weight is that of a longer one is left out.
@@ -38,7 +38,7 @@ export function pushedPhrases(
   count = 20,
 ): { readonly up: readonly Phrase[]; readonly down: readonly Phrase[] } {
   const weights = summedWeights(credits);
-  const phrases = new Map<string, { weight: number; count: number; places: PhrasePlace[] }>();
+  const phrases = new Map<string, { weight: number; count: number; positions: PhrasePosition[] }>();
   for (const { turns } of trajectories)
     for (const { trajectory, turn, action } of turns) {
       const of = weights.get(`${trajectory}/${turn}`);
@@ -51,10 +51,10 @@ export function pushedPhrases(
           weight += words[to].weight;
           if (to === from && words.length > 1) continue;
           const key = text.trim();
-          const phrase = phrases.get(key) ?? { weight: 0, count: 0, places: [] };
+          const phrase = phrases.get(key) ?? { weight: 0, count: 0, positions: [] };
           phrase.weight += weight;
           phrase.count++;
-          if (phrase.places.length < keptPlaces) phrase.places.push({ trajectory, turn, token: words[from].token });
+          if (phrase.positions.length < keptPositions) phrase.positions.push({ trajectory, turn, token: words[from].token });
           phrases.set(key, phrase);
         }
       }
@@ -75,7 +75,7 @@ export function pushedPhrases(
   };
 }
 
-/** Returns Σ w·η/η₀ over the visits of each token, by "trajectory/turn": η is the visit's learning rate, η₀ the largest of the step. */
+/** Returns Σ w·η/η₀ over the updates of each token, by "trajectory/turn": η is the update's learning rate, η₀ the largest of the step. */
 export function summedWeights(credits: readonly RecordedCredit[]): Map<string, number[]> {
   const sums = new Map<string, number[]>();
   for (const { trajectory, turn, weights, rateShare } of credits) {

@@ -12,13 +12,13 @@ test.each([undefined, 2])(
   "what was sealed is read back, and every flipped bit is refused or changes nothing (indent %s)",
   (indent) => {
     fc.assert(
-      fc.property(records, fc.nat(), (record, place) => {
+      fc.property(records, fc.nat(), (record, bit) => {
         const text = sealed(JSON.stringify(record, null, indent));
         const { crc32: _, ...read } = unsealed(text) as Record<string, unknown>;
         const written = JSON.stringify(record);
         expect(JSON.stringify(read)).toBe(written);
         const bytes = Buffer.from(text);
-        bytes[(place >> 3) % bytes.length] ^= 1 << (place & 7);
+        bytes[(bit >> 3) % bytes.length] ^= 1 << (bit & 7);
         try {
           const { crc32: _seal, ...damaged } = unsealed(bytes.toString()) as Record<string, unknown>;
           // What is left unseen is damage of the seal's own name.

@@ -18,7 +18,7 @@ import { expect, test } from "vitest";
 import { RunError } from "../core/errors.ts";
 import { learningRateAt, readControl, recordControl, requestControl, takeRequests } from "./control.ts";
 import { CreditWriter, encodeCredits, readCredits, type TurnCredit } from "./credits.ts";
-import { entryAt, facetsOf, filterIndex, findPlace } from "./filter.ts";
+import { entryAt, facetsOf, filterIndex, findPosition } from "./filter.ts";
 import { GrowingFile } from "./incremental.ts";
 import { readIndex, TrajectoryReader } from "./index-file.ts";
 import { layout } from "./layout.ts";
@@ -42,7 +42,7 @@ function twoSteps(): string {
 test("a filter finds by the index what the trajectories say, and the reader opens exactly these", () => {
   const folder = twoSteps();
   const index = readIndex(folder);
-  const ids = (filter: Parameters<typeof filterIndex>[1]) => filterIndex(index, filter).map((place) => entryAt(place).id);
+  const ids = (filter: Parameters<typeof filterIndex>[1]) => filterIndex(index, filter).map((position) => entryAt(position).id);
   expect(ids({})).toEqual(["step-1/0/0", "step-1/0/1", "step-2/0/0"]);
   expect(ids({ success: true })).toEqual(["step-1/0/0"]);
   expect(ids({ kind: "call" })).toEqual(["step-1/0/0", "step-2/0/0"]);
@@ -52,7 +52,7 @@ test("a filter finds by the index what the trajectories say, and the reader open
   const reader = new TrajectoryReader(folder);
   for (const { line, at } of filterIndex(index, {}))
     expect(reader.read(line, at)).toEqual(readTrajectories(folder, line.step)[at]);
-  expect(entryAt(findPlace(index, "step-2/0/0") ?? { line: index[0], at: 0 })).toMatchObject({
+  expect(entryAt(findPosition(index, "step-2/0/0") ?? { line: index[0], at: 0 })).toMatchObject({
     task: "train/ü",
     tokens: 5,
     turns: 2,
@@ -79,7 +79,7 @@ test("evaluations are in the index, with their split", () => {
   writeEvaluation(folder, { ...record, ...rest } as unknown as EvaluationRecord, [
     trajectoryOf("after-test-2/0/0", { task: "test/0" }),
   ]);
-  expect(filterIndex(readIndex(folder), { source: "after", split: "test" }).map((place) => entryAt(place).task)).toEqual([
+  expect(filterIndex(readIndex(folder), { source: "after", split: "test" }).map((position) => entryAt(position).task)).toEqual([
     "test/0",
   ]);
 });
@@ -100,7 +100,7 @@ test("reopening takes the index back with the steps", () => {
 
 const credits: TurnCredit[] = [
   {
-    visit: 0,
+    optimiserStep: 0,
     trajectory: "a",
     turn: 1,
     advantage: 0.5,
@@ -111,7 +111,7 @@ const credits: TurnCredit[] = [
     old: [-1, -2.5],
     after: [-0.5, -2],
   },
-  { visit: 1, trajectory: "ü", turn: 0, learningRate: 0.5, weights: [2], before: [-3], old: [-3] },
+  { optimiserStep: 1, trajectory: "ü", turn: 0, learningRate: 0.5, weights: [2], before: [-3], old: [-3] },
 ];
 
 test("credits come back as they were given, and anything that reads Parquet reads them", async () => {
@@ -121,12 +121,12 @@ test("credits come back as they were given, and anything that reads Parquet read
   await writer.flush();
   const [first, second] = (await readCredits(folder, 3)) ?? [];
   expect(first).toMatchObject({
-    visit: 0,
+    optimiserStep: 0,
     trajectory: "a",
     turn: 1,
     advantage: 0.5,
     factor: 1,
-    rateShare: 0.5, // the second visit has twice its rate
+    rateShare: 0.5, // the second update has twice its rate
     weights: [0.5, -1],
     after: [-0.5, -2],
   });

@@ -36,14 +36,14 @@ export interface TreeNode {
 /** A node while trajectories are added. */
 interface Growing {
   readonly turn: Turn | undefined;
-  readonly place: Place;
+  readonly position: TurnPosition;
   readonly members: Trajectory[];
   readonly ends: Trajectory[];
   readonly children: Map<string, Growing>;
 }
 
 /** The turn above a turn, by its index; −1 for the task. */
-interface Place {
+interface TurnPosition {
   readonly above: number;
   readonly descent: Descent;
   readonly kept: number;
@@ -56,16 +56,16 @@ interface Place {
  */
 export function treeOf(trajectories: readonly Trajectory[]): TreeNode {
   const root: Growing = {
-    ...{ turn: undefined, place: { above: -1, descent: "continues", kept: 0 }, members: [...trajectories] },
+    ...{ turn: undefined, position: { above: -1, descent: "continues", kept: 0 }, members: [...trajectories] },
     ...{ ends: trajectories.filter(({ turns }) => turns.length === 0), children: new Map() },
   };
   for (const trajectory of trajectories) {
     const nodes: Growing[] = [];
-    for (const [index, place] of placesOf(trajectory.turns).entries()) {
+    for (const [index, position] of positionsOf(trajectory.turns).entries()) {
       const turn = trajectory.turns[index];
-      const siblings = (nodes[place.above] ?? root).children;
+      const siblings = (nodes[position.above] ?? root).children;
       const key = `${turn.context.length}:${turn.action.join(",")}:${turn.context.slice(-200).join(",")}`;
-      const known = siblings.get(key) ?? { turn, place, members: [], ends: [], children: new Map<string, Growing>() };
+      const known = siblings.get(key) ?? { turn, position, members: [], ends: [], children: new Map<string, Growing>() };
       siblings.set(key, known);
       known.members.push(trajectory);
       nodes.push(known);
@@ -75,19 +75,19 @@ export function treeOf(trajectories: readonly Trajectory[]): TreeNode {
   return finished(root);
 }
 
-/** Returns the place of every turn of a trajectory among those before it. */
-export function placesOf(turns: readonly Turn[]): Place[] {
+/** Returns the position of every turn of a trajectory among those before it. */
+export function positionsOf(turns: readonly Turn[]): TurnPosition[] {
   const whole: Context[] = [];
   return turns.map(({ context, action }, index) => {
-    const place = placeOf(context, turns[0].context.length, whole, index);
+    const position = positionOf(context, turns[0].context.length, whole, index);
     whole.push(Context.from(context).extend(action));
-    return place;
+    return position;
   });
 }
 
-function placeOf(context: Turn["context"], opening: number, before: readonly Context[], index: number): Place {
+function positionOf(context: Turn["context"], opening: number, before: readonly Context[], index: number): TurnPosition {
   if (index === 0) return { above: -1, descent: "continues", kept: 0 };
-  let longest: Place = { above: -1, descent: "fresh", kept: 0 };
+  let longest: TurnPosition = { above: -1, descent: "fresh", kept: 0 };
   for (let above = index - 1; above >= 0; above--) {
     const kept = commonPrefix(before[above], context);
     if (kept === before[above].length) return { above, descent: "continues", kept };
@@ -97,14 +97,14 @@ function placeOf(context: Turn["context"], opening: number, before: readonly Con
   return longest;
 }
 
-function finished({ turn, place, members, ends, children }: Growing): TreeNode {
+function finished({ turn, position, members, ends, children }: Growing): TreeNode {
   const entropies = turn?.entropies ?? [];
   const mean = (values: readonly number[]) => (values.length === 0 ? 0 : values.reduce((a, b) => a + b, 0) / values.length);
   return {
     turn: turn?.turn ?? -1,
     trajectory: turn?.trajectory ?? members[0]?.id ?? "",
-    descent: place.descent,
-    kept: place.kept,
+    descent: position.descent,
+    kept: position.kept,
     context: turn?.context.length ?? 0,
     entropy: mean(entropies),
     tokens: turn?.action.length ?? 0,

@@ -3,7 +3,7 @@ import { type Interception, interceptModels } from "../agents/intercept.ts";
 import { type MeasuredAgent, type MeasureOptions, measure } from "../agents/measure.ts";
 import { runProgram } from "../agents/program.ts";
 import { agentModelName, environmentOfAgent } from "../environments/agent.ts";
-import type { Request } from "../environments/define.ts";
+import type { TaskRequest } from "../environments/define.ts";
 import { loadModule } from "../training/config-file.ts";
 import { type AgentFunction, type AgentTraining, functionOf } from "./train-agent.ts";
 
@@ -16,7 +16,9 @@ export interface AgentEndpoint {
   readonly name?: string;
 }
 
-export interface AgentEvaluation<T extends Request = Request> extends Pick<AgentTraining<T>, "agent" | "reward">, MeasureOptions {
+export interface AgentEvaluation<T extends TaskRequest = TaskRequest>
+  extends Pick<AgentTraining<T>, "agent" | "reward">,
+    MeasureOptions {
   readonly tasks: readonly T[];
   /** The model that the agent calls. Default: whichever it calls by itself. */
   readonly endpoint?: AgentEndpoint;
@@ -31,7 +33,7 @@ export interface AgentEvaluation<T extends Request = Request> extends Pick<Agent
  * const { success, allSucceed } = await evaluateAgent({ agent, tasks, reward, k: 5 });
  * @throws ConfigError for a module that is no agent; RangeError without tasks. What an attempt throws is its error, with the reward 0
  */
-export async function evaluateAgent<T extends Request>(evaluation: AgentEvaluation<T>): Promise<MeasuredAgent<T>> {
+export async function evaluateAgent<T extends TaskRequest>(evaluation: AgentEvaluation<T>): Promise<MeasuredAgent<T>> {
   const { agent, reward, tasks, endpoint, ...options } = evaluation;
   const interception: Interception | undefined =
     endpoint === undefined || typeof agent === "object" ? undefined : interceptModels(endpoint.baseUrl, endpoint.name);

@@ -4,27 +4,27 @@ import { type AgentProgram, runProgram } from "../agents/program.ts";
 import { readTasks, type SplitTasks, splitTasks } from "../agents/tasks.ts";
 import { ConfigError } from "../core/errors.ts";
 import { type AgentDefinition, type AgentModel, agentEnvironment } from "../environments/agent.ts";
-import type { DefinedTask, Request } from "../environments/define.ts";
+import type { DefinedTask, TaskRequest } from "../environments/define.ts";
 import type { Environment, Score } from "../environments/environment.ts";
 import type { UserConfig } from "../training/config.ts";
 import { loadModule } from "../training/config-file.ts";
 import { type CodeOptions, type TrainedRun, train } from "./train.ts";
 
 /** An agent as a function: a prompt in, its answer out. It may leave the second argument alone. */
-export type AgentFunction<T extends Request = Request> = (prompt: string, run: AgentRun<T>) => unknown;
+export type AgentFunction<T extends TaskRequest = TaskRequest> = (prompt: string, run: AgentRun<T>) => unknown;
 
-export interface AgentRun<T extends Request = Request> extends Omit<AgentModel, "converse"> {
+export interface AgentRun<T extends TaskRequest = TaskRequest> extends Omit<AgentModel, "converse"> {
   readonly task: T;
 }
 
 /** The end of an agent's run, for its reward. */
-export interface AgentEnd<T extends Request = Request> {
+export interface AgentEnd<T extends TaskRequest = TaskRequest> {
   readonly task: T;
   /** The value that the agent returned, or the output of its program. */
   readonly answer: unknown;
 }
 
-export interface AgentTraining<T extends Request = Request> extends Omit<UserConfig, "environment"> {
+export interface AgentTraining<T extends TaskRequest = TaskRequest> extends Omit<UserConfig, "environment"> {
   /**
    * The agent: a function; the path of a module whose default export is one; or a program. A module is loaded once the endpoint exists, so
    * clients that it makes reach the model without a changed line.
@@ -54,13 +54,13 @@ export interface AgentTraining<T extends Request = Request> extends Omit<UserCon
  * });
  * @throws as `train`; ConfigError for an agent, tasks or a reward that cannot be used
  */
-export function trainAgent<T extends Request>(training: AgentTraining<T>, options: CodeOptions = {}): Promise<TrainedRun> {
+export function trainAgent<T extends TaskRequest>(training: AgentTraining<T>, options: CodeOptions = {}): Promise<TrainedRun> {
   const { agent: _, tasks: __, reward: ___, name: ____, sampling: _____, concurrency: ______, ...config } = training;
   return train({ ...config, environment: trainedAgent(training) }, options);
 }
 
 /** The environment of such a training. @throws ConfigError as `trainAgent` */
-export function trainedAgent<T extends Request>(training: AgentTraining<T>): Environment<DefinedTask<T>> {
+export function trainedAgent<T extends TaskRequest>(training: AgentTraining<T>): Environment<DefinedTask<T>> {
   const { agent, reward, name = "agent", sampling, concurrency } = training;
   if (typeof reward !== "function") throw new ConfigError("reward", reward, { expected: "a function of { task, answer }" });
   const tasks = tasksOf(training.tasks);
@@ -92,14 +92,14 @@ export function trainedAgent<T extends Request>(training: AgentTraining<T>): Env
   });
 }
 
-function tasksOf<T extends Request>(tasks: AgentTraining<T>["tasks"]): SplitTasks<T> {
+function tasksOf<T extends TaskRequest>(tasks: AgentTraining<T>["tasks"]): SplitTasks<T> {
   // Tasks of a file have the fields that the reward reads: that is the user's to know.
   if (typeof tasks === "string") return splitTasks(readTasks(resolve(tasks)) as T[]);
   return "train" in tasks ? tasks : splitTasks(tasks);
 }
 
 /** @throws ConfigError for a module that is no agent */
-export function functionOf<T extends Request>(file: string, exported: unknown): AgentFunction<T> {
+export function functionOf<T extends TaskRequest>(file: string, exported: unknown): AgentFunction<T> {
   if (typeof exported === "function") return exported as AgentFunction<T>;
   throw new ConfigError(file, typeof exported, {
     expected: "a default export that is a function (prompt) => answer",

@@ -38,7 +38,7 @@ test.each(all)("recording $kind moves no number, and every weight has its reason
   const observed = await updated(algorithm, true);
   expect(observed.policy.table).toEqual(plain.policy.table);
   expect(observed.metrics).toEqual(plain.metrics);
-  expect(new Set(observed.credits.map(({ visit }) => visit)).size).toBe(plain.metrics.optimiserSteps);
+  expect(new Set(observed.credits.map(({ optimiserStep }) => optimiserStep)).size).toBe(plain.metrics.optimiserSteps);
   for (const { advantage, weights, before, old, learningRate } of observed.credits) {
     expect(advantage).toBeTypeOf("number");
     expect([before.length, old.length]).toEqual([weights.length, weights.length]);
@@ -68,13 +68,13 @@ test.each(["fused", "textbook"])(
     const clip = (ratio: number) => clamp(ratio, 0.8, 1.2);
     const carried = new Map<string, number>();
     let factors = 0;
-    for (const { visit, trajectory, advantage = Number.NaN, factor = Number.NaN, weights, before, after } of credits) {
-      const rows = [2, 4, 5][visit];
+    for (const { optimiserStep, trajectory, advantage = Number.NaN, factor = Number.NaN, weights, before, after } of credits) {
+      const rows = [2, 4, 5][optimiserStep];
       const expected = carried.get(trajectory) ?? 1;
       expect(factor).toBeCloseTo(expected, 12);
       if (expected !== 1) factors++;
       for (const weight of weights) expect(weight).toBeCloseTo((factor * advantage) / (rows * weights.length), 12);
-      if (after === undefined) continue; // nothing reads the r of a trajectory's last visit
+      if (after === undefined) continue; // nothing reads the r of a trajectory's last update
       const ratio = Math.exp(after.reduce((sum, logprob, t) => sum + logprob - before[t], 0) / after.length);
       carried.set(trajectory, clip(expected * clip(ratio)));
     }

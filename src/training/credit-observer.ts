@@ -2,7 +2,7 @@ import type { Logprobs, Policy, StepReport, Weights } from "../core/policy.ts";
 import type { ActionInContext, Group } from "../core/trajectory.ts";
 import type { TurnCredit } from "../runs/credits.ts";
 
-type Visited = { -readonly [Key in keyof TurnCredit]: TurnCredit[Key] };
+type OpenCredit = { -readonly [Key in keyof TurnCredit]: TurnCredit[Key] };
 
 export interface ObservedPolicy {
   readonly policy: Policy;
@@ -17,21 +17,21 @@ export interface ObservedPolicy {
  * and `end` of `rescore`, once no step follows.
  */
 export function observeCredits(policy: Policy): ObservedPolicy {
-  const credits: Visited[] = [];
+  const credits: OpenCredit[] = [];
   /** The credits of the optimiser step that is being prepared. */
-  let open: Visited[] = [];
+  let open: OpenCredit[] = [];
   /** Those of the last pass, which an algorithm explains. */
-  let latestPass: Visited[] = [];
+  let latestPass: OpenCredit[] = [];
   const first = new Map<string, readonly number[]>();
-  const latest = new Map<string, Visited>();
-  let visit = 0;
+  const latest = new Map<string, OpenCredit>();
+  let optimiserStep = 0;
 
   const seen = (samples: readonly ActionInContext[], logprobs: Logprobs) => {
     for (const [i, sample] of samples.entries()) {
       const key = `${sample.trajectory}/${sample.turn}`;
       if (!first.has(key)) first.set(key, logprobs[i]);
       const before = latest.get(key);
-      if (before !== undefined && before.visit < visit) before.after ??= logprobs[i];
+      if (before !== undefined && before.optimiserStep < optimiserStep) before.after ??= logprobs[i];
     }
   };
   const applied = (samples: readonly ActionInContext[], logprobs: Logprobs, weights: Weights) => {
@@ -41,7 +41,15 @@ export function observeCredits(policy: Policy): ObservedPolicy {
       if (weights[i]?.some((weight) => weight !== 0) !== true) continue;
       const key = `${trajectory}/${turn}`;
       const before = logprobs[i];
-      const credit = { visit, trajectory, turn, learningRate: 0, weights: weights[i], before, old: first.get(key) ?? before };
+      const credit = {
+        optimiserStep,
+        trajectory,
+        turn,
+        learningRate: 0,
+        weights: weights[i],
+        before,
+        old: first.get(key) ?? before,
+      };
       latestPass.push(credit);
     }
     open.push(...latestPass);
@@ -53,7 +61,7 @@ export function observeCredits(policy: Policy): ObservedPolicy {
     }
     credits.push(...open);
     open = [];
-    visit++;
+    optimiserStep++;
   };
   const { passAndStep } = policy;
 

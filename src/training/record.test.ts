@@ -43,13 +43,13 @@ test("credits hold the weights that moved the policy: pushed up where the reward
   const trajectories = new Map(readTrajectories(folder, 1).map((trajectory) => [trajectory.id, trajectory]));
   const credits = (await readCredits(folder, 1)) ?? [];
   expect(credits.length).toBeGreaterThan(4);
-  for (const { trajectory, turn, weights, before, advantage, factor, visit, after } of credits) {
+  for (const { trajectory, turn, weights, before, advantage, factor, optimiserStep, after } of credits) {
     const { action, samplerLogprobs } = trajectories.get(trajectory)?.turns[turn] ?? { action: [], samplerLogprobs: [] };
     expect(weights).toHaveLength(action.length);
     expect(weights.every((weight) => Math.sign(weight) === Math.sign(advantage))).toBe(true);
     expect(after.every(Number.isFinite)).toBe(true);
-    // The first visit is under the weights that sampled; M is 1 there.
-    if (visit === 0) {
+    // The first update is under the weights that sampled; M is 1 there.
+    if (optimiserStep === 0) {
       expect(factor).toBe(1);
       for (const [t, logprob] of before.entries()) expect(logprob).toBeCloseTo(samplerLogprobs[t], 4);
     }

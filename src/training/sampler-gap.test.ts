@@ -67,7 +67,7 @@ function remote(inner: TablePolicy): { readonly policy: Policy; waits(): number 
   };
 }
 
-// Two visits without KL: a pass with its step, a look at the visit before, a pass with its step. With KL each visit has a pass and a step.
+// Two turn updates without KL: a pass with its step, a look at the turn update before, a pass with its step. With KL each turn update has a pass and a step.
 test.each([
   ["grpo", { kind: "grpo" }, 1],
   ["grpo with KL", { kind: "grpo", klCoef: 0.1 }, 3],

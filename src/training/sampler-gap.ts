@@ -18,7 +18,7 @@ export function gapLimit(setting: number | "auto", { logprobTolerance = 0.02 }: 
 /**
  * A policy that is watched for one training step. Until the first optimiser step its log-probs are those of the weights that sampled,
  * so the sampler's records are compared with them, which costs no pass. An algorithm that steps after it has seen a part of the batch,
- * as SeeUPO after its first visit, has the rest of `sampleOfTurns` scored before that step. A policy that takes a pass and its step
+ * as SeeUPO after its first turn update, has the rest of `sampleOfTurns` scored before that step. A policy that takes a pass and its step
  * together scores the rest in its first pass, and is checked after the step that travelled with it: the caller discards those weights.
  * @param groups all that were sampled for this step
  * @param limit largest gap in nats that is let pass

@@ -108,15 +108,15 @@ async function tasksAt(environment: Environment, split: Split, indices: readonly
       return given;
     }),
   );
-  const places = new Map<string, number>();
+  const indexOf = new Map<string, number>();
   for (const [i, { id }] of tasks.entries()) {
-    const place = places.get(id) ?? indices[i];
-    if (place !== indices[i])
+    const known = indexOf.get(id) ?? indices[i];
+    if (known !== indices[i])
       throw new EnvError(`the id of task ${indices[i]} of the ${split} split of "${environment.name}"`, id, {
-        expected: `another one than that of task ${place}`,
+        expected: `another one than that of task ${known}`,
         hint: "An id names one task: evaluations are compared task by task. Add the task's index or its row in your data to the id.",
       });
-    places.set(id, place);
+    indexOf.set(id, known);
   }
   return tasks;
 }

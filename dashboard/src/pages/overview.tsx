@@ -87,7 +87,7 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
     },
     {
       title: "Turn ratio r",
-      hint: "New over old of a turn after its visit, before clipping",
+      hint: "New over old of a turn after its update, before clipping",
       series: band("turnRatioMin", "turnRatioMax", "turnRatioMean", "r", "s7"),
     },
     {

@@ -4,10 +4,10 @@ import { count, percent } from "../format.ts";
 import { Problem, StatePill } from "../parts/bits.tsx";
 import { Control } from "../parts/control.tsx";
 import { link, type Route } from "../router.ts";
-import { BehavioursPage } from "./behaviours.tsx";
 import { ConfigurationPage } from "./configuration.tsx";
 import { OverviewPage } from "./overview.tsx";
 import { PairPage } from "./pair.tsx";
+import { TagsPage } from "./tags.tsx";
 import { TrajectoriesPage } from "./trajectories.tsx";
 import { TrajectoryPage } from "./trajectory.tsx";
 import { TreePage } from "./tree.tsx";
@@ -18,7 +18,7 @@ const tabs = [
   ["trajectories", "Trajectories"],
   ["why", "Why"],
   ["tree", "Trees"],
-  ["behaviours", "Behaviours"],
+  ["tags", "Tags"],
   ["configuration", "Configuration"],
 ] as const;
 
@@ -58,7 +58,7 @@ export function RunPage({ route }: { readonly route: Route }) {
       {tab === "pair" && <PairPage run={run} route={route} />}
       {tab === "why" && <WhyPage run={run} route={route} />}
       {tab === "tree" && <TreePage run={run} route={route} />}
-      {tab === "behaviours" && <BehavioursPage run={run} />}
+      {tab === "tags" && <TagsPage run={run} />}
       {tab === "configuration" && <ConfigurationPage run={run} />}
     </>
   );

@@ -21,10 +21,10 @@ export function TrajectoryPage({ run, route }: { readonly run: RunDetail; readon
 
 function Trajectory({ run, route, view }: { readonly run: RunDetail; readonly route: Route; readonly view: TrajectoryView }) {
   const { entry, turns, group } = view;
-  const hasVisits = turns.some(({ visits }) => visits.length > 0);
+  const hasUpdates = turns.some(({ updates }) => updates.length > 0);
   const asked = route.query.get("colour");
   const shownModes = [...modes.slice(0, 2), ...sinceModes(turns), ...modes.slice(2)];
-  const mode: Mode = shownModes.find(([name]) => name === asked)?.[0] ?? (hasVisits ? "push" : "logprob");
+  const mode: Mode = shownModes.find(([name]) => name === asked)?.[0] ?? (hasUpdates ? "push" : "logprob");
   const selected = readPlace(route.query.get("token"));
   const scale = useMemo(() => scaleOf(turns, mode), [turns, mode]);
   const chat = useRef<HTMLDivElement>(null);
@@ -116,7 +116,7 @@ function Trajectory({ run, route, view }: { readonly run: RunDetail; readonly ro
               key={name}
               type="button"
               aria-pressed={mode === name}
-              disabled={!hasVisits && (name === "push" || name === "weight" || name === "change")}
+              disabled={!hasUpdates && (name === "push" || name === "weight" || name === "change")}
               onClick={() => setQuery(route, { colour: name })}
             >
               {label}
@@ -152,8 +152,8 @@ function Trajectory({ run, route, view }: { readonly run: RunDetail; readonly ro
             <section class="panel hint-panel">
               <h2>Why this token moved</h2>
               <p class="muted">
-                {hasVisits
-                  ? "Click a token, or go to one with the arrow keys: its weight over the visits, where that came from, and its probability before and after the step."
+                {hasUpdates
+                  ? "Click a token, or go to one with the arrow keys: its weight over the updates, where that came from, and its probability before and after the step."
                   : view.hasCredits
                     ? "The update left this trajectory alone: its group had no signal, or it was not trained on."
                     : "This step has no credits: it is an evaluation, or the run was recorded without them."}

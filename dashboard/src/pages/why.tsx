@@ -77,7 +77,7 @@ function Phrases({
       <h3 class={tone}>{title}</h3>
       {phrases.length === 0 && <p class="muted">Nothing.</p>}
       <ol class="phrases">
-        {phrases.map(({ text, weight, count, places }) => (
+        {phrases.map(({ text, weight, count, positions }) => (
           <li key={text}>
             <div class="phrase">
               <code>{visible(text)}</code>
@@ -87,8 +87,8 @@ function Phrases({
             </div>
             <meter class={tone} min={0} max={largest} value={Math.abs(weight)} aria-label={`weight ${number(weight)}`} />
             <details>
-              <summary>{places.length === count ? "places" : `the first ${places.length} places`}</summary>
-              {places.map(({ trajectory, turn, token }) => (
+              <summary>{positions.length === count ? "positions" : `the first ${positions.length} positions`}</summary>
+              {positions.map(({ trajectory, turn, token }) => (
                 <a
                   key={`${trajectory}/${turn}/${token}`}
                   href={link(["run", run, "trajectory"], { id: trajectory, token: `${turn}.${token}` })}

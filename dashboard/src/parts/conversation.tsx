@@ -71,7 +71,7 @@ interface TurnBlockProps {
 }
 
 function TurnBlock({ turn, mode, scale, selected, differs }: TurnBlockProps) {
-  const visit = turn.visits.at(-1);
+  const update = turn.updates.at(-1);
   return (
     <li class="message assistant" id={`turn-${turn.turn}`}>
       <span class="role">turn {turn.turn + 1}</span>
@@ -84,8 +84,8 @@ function TurnBlock({ turn, mode, scale, selected, differs }: TurnBlockProps) {
           differsAt={differs?.turn === turn.turn ? differs.token : undefined}
         />
         <p class="turn-notes">
-          {visit?.advantage !== null && visit?.advantage !== undefined && <span>Â {signed(visit.advantage)}</span>}
-          {visit?.factor !== null && visit?.factor !== undefined && <span>M {number(visit.factor, 5)}</span>}
+          {update?.advantage !== null && update?.advantage !== undefined && <span>Â {signed(update.advantage)}</span>}
+          {update?.factor !== null && update?.factor !== undefined && <span>M {number(update.factor, 5)}</span>}
           <span>{turn.texts.length} tokens</span>
           {turn.toolCalls > 0 && <span>{turn.toolCalls === 1 ? "a call" : `${turn.toolCalls} calls`}</span>}
           {turn.invalidToolCalls > 0 && <span class="loss">{turn.invalidToolCalls} invalid</span>}

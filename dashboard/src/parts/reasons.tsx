@@ -33,7 +33,7 @@ export function TokenReasons({
           turn {place.turn + 1}, token {token + 1} of {turn.texts.length} · id {turn.ids[token]}
         </span>
       </p>
-      {turn.visits.length === 0 ? (
+      {turn.updates.length === 0 ? (
         <p>
           No optimiser step gave this turn a weight
           {entry.source === "train" ? ": its advantage is 0, or it was left out of the update" : ""}.
@@ -43,7 +43,7 @@ export function TokenReasons({
           <p class={`verdict ${weight > 0 ? "win" : weight < 0 ? "loss" : ""}`}>
             {weight > 0 ? "Pushed up" : weight < 0 ? "Pushed down" : "Left as it was"} <b>{signed(weight)}</b>
           </p>
-          <p>{sentence(entry.reward, groupMean, turn.visits.at(-1)?.advantage ?? null, turn.visits.at(-1)?.factor ?? null)}</p>
+          <p>{sentence(entry.reward, groupMean, turn.updates.at(-1)?.advantage ?? null, turn.updates.at(-1)?.factor ?? null)}</p>
         </>
       )}
       <dl class="pairs">
@@ -53,11 +53,12 @@ export function TokenReasons({
         </dd>
         <dt>Entropy there</dt>
         <dd>{number(turn.entropies[token])} nats</dd>
-        {turn.visits.length > 0 && (
+        {turn.updates.length > 0 && (
           <>
             <dt>Before its step</dt>
             <dd>
-              {probability(turn.visits[0].before[token])} <span class="muted">log π {number(turn.visits[0].before[token])}</span>
+              {probability(turn.updates[0].before[token])}{" "}
+              <span class="muted">log π {number(turn.updates[0].before[token])}</span>
             </dd>
             <dt>After</dt>
             <dd>
@@ -65,7 +66,7 @@ export function TokenReasons({
                 <span class="muted">not looked at again</span>
               ) : (
                 <>
-                  {probability((turn.visits[0].before[token] ?? 0) + change)}{" "}
+                  {probability((turn.updates[0].before[token] ?? 0) + change)}{" "}
                   <span class={change > 0 ? "win" : change < 0 ? "loss" : "muted"}>{signed(change)}</span>
                 </>
               )}
@@ -81,43 +82,43 @@ export function TokenReasons({
           </>
         ))}
       </dl>
-      {turn.visits.map((visit) => (
-        <table key={visit.visit} class="visit">
-          <caption>Optimiser step {visit.visit + 1} of the update</caption>
+      {turn.updates.map((update) => (
+        <table key={update.optimiserStep} class="update">
+          <caption>Optimiser step {update.optimiserStep + 1} of the update</caption>
           <tbody>
             <tr>
               <th scope="row">weight w</th>
-              <td class="n">{signed(visit.weights[token], 4)}</td>
+              <td class="n">{signed(update.weights[token], 4)}</td>
             </tr>
-            {visit.advantage !== null && (
+            {update.advantage !== null && (
               <tr>
                 <th scope="row">advantage Â</th>
-                <td class="n">{signed(visit.advantage, 4)}</td>
+                <td class="n">{signed(update.advantage, 4)}</td>
               </tr>
             )}
-            {visit.factor !== null && (
+            {update.factor !== null && (
               <tr>
                 <th scope="row">M, from later turns</th>
-                <td class="n">{number(visit.factor, 5)}</td>
+                <td class="n">{number(update.factor, 5)}</td>
               </tr>
             )}
             <tr>
               <th scope="row">ratio of the token</th>
-              <td class="n">{number(visit.ratios[token], 5)}</td>
+              <td class="n">{number(update.ratios[token], 5)}</td>
             </tr>
             <tr>
               <th scope="row">ratio of the turn</th>
-              <td class="n">{number(visit.ratio, 5)}</td>
+              <td class="n">{number(update.ratio, 5)}</td>
             </tr>
             <tr>
               <th scope="row">clipped</th>
-              <td class="n">{visit.weights[token] === 0 ? "yes: no gradient" : "no"}</td>
+              <td class="n">{update.weights[token] === 0 ? "yes: no gradient" : "no"}</td>
             </tr>
             <tr>
               <th scope="row">learning rate</th>
               <td class="n">
-                {number(visit.learningRate)}
-                {visit.rateShare < 1 && <span class="muted"> × {number(visit.rateShare)} of the step's largest</span>}
+                {number(update.learningRate)}
+                {update.rateShare < 1 && <span class="muted"> × {number(update.rateShare)} of the step's largest</span>}
               </td>
             </tr>
           </tbody>
@@ -133,6 +134,6 @@ function sentence(reward: number, groupMean: number, advantage: number | null, f
   const carried =
     factor === null || factor === 1
       ? ""
-      : `, times M ${number(factor, 4)} for how far the visits of later turns had moved this episode`;
+      : `, times M ${number(factor, 4)} for how far the updates of later turns had moved this episode`;
   return `${beside}: advantage ${signed(advantage)}${carried}.`;
 }

@@ -32,10 +32,10 @@ export interface TokenPlace {
   readonly token: number;
 }
 
-/** Σ w·η/η₀ over the visits of a turn, one for each token; empty where no visit is recorded. */
-export function weightsOf({ visits, texts }: TurnView): number[] {
-  if (visits.length === 0) return [];
-  return texts.map((_, t) => visits.reduce((sum, { weights, rateShare }) => sum + rateShare * (weights[t] ?? 0), 0));
+/** Σ w·η/η₀ over the updates of a turn, one for each token; empty where no update is recorded. */
+export function weightsOf({ updates, texts }: TurnView): number[] {
+  if (updates.length === 0) return [];
+  return texts.map((_, t) => updates.reduce((sum, { weights, rateShare }) => sum + rateShare * (weights[t] ?? 0), 0));
 }
 
 /**
@@ -46,9 +46,9 @@ export function pushesOf(turn: TurnView): number[] {
   return weightsOf(turn).map((weight, t) => weight * (1 - Math.exp(turn.logprobs[t] ?? 0)));
 }
 
-/** log-prob after the whole update less log-prob before its first visit; null where it was not computed. */
-export function changesOf({ visits, texts }: TurnView): (number | null)[] {
-  const [first, last] = [visits[0], visits.findLast(({ end }) => end.some((value) => value !== null))];
+/** log-prob after the whole update less log-prob before its first update; null where it was not computed. */
+export function changesOf({ updates, texts }: TurnView): (number | null)[] {
+  const [first, last] = [updates[0], updates.findLast(({ end }) => end.some((value) => value !== null))];
   return texts.map((_, t) => {
     const [before, after] = [first?.before[t], last?.end[t]];
     return before === null || before === undefined || after === null || after === undefined ? null : after - before;

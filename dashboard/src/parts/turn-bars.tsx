@@ -5,16 +5,16 @@ import { weightsOf } from "./tokens.tsx";
 /** Advantage times M, and M itself, of every turn: which turns the update moved, and which way. */
 export function TurnBars({ turns }: { readonly turns: readonly TurnView[] }) {
   const rows = turns.map((turn) => {
-    const visit = turn.visits.at(-1);
+    const update = turn.updates.at(-1);
     return {
       turn: turn.turn,
-      advantage: visit?.advantage ?? null,
-      factor: visit?.factor ?? null,
+      advantage: update?.advantage ?? null,
+      factor: update?.factor ?? null,
       weight: weightsOf(turn).reduce((a, b) => a + b, 0),
-      visited: turn.visits.length > 0,
+      updated: turn.updates.length > 0,
     };
   });
-  if (rows.every(({ visited }) => !visited)) return null;
+  if (rows.every(({ updated }) => !updated)) return null;
   const byAdvantage = rows.some(({ advantage }) => advantage !== null);
   const size = (row: (typeof rows)[number]) => (byAdvantage ? (row.advantage ?? 0) * (row.factor ?? 1) : row.weight);
   const largest = Math.max(...rows.map((row) => Math.abs(size(row)))) || 1;
@@ -36,7 +36,7 @@ export function TurnBars({ turns }: { readonly turns: readonly TurnView[] }) {
               {row.turn + 1}
             </a>
             <Bar value={size(row)} scale={largest} />
-            <span class="n">{row.visited ? signed(size(row)) : "not moved"}</span>
+            <span class="n">{row.updated ? signed(size(row)) : "not moved"}</span>
             {row.factor !== null ? (
               <>
                 <Bar value={row.factor - 1} scale={widest} thin />

@@ -103,7 +103,7 @@ export function bind(
     if (fallback === undefined)
       throw tooFew(
         name,
-        parameters.filter((parameter, place) => bound[place] === undefined && parameter.default === undefined),
+        parameters.filter((parameter, index) => bound[index] === undefined && parameter.default === undefined),
       );
     bound[i] = fallback();
   }

@@ -72,9 +72,9 @@ export abstract class TokenCursor {
   }
 
   /** Throws the error of an operand, at a token, that follows another one. */
-  protected failAt(place: number): never {
-    this.at = place;
-    this.guessComma(this.tokens[place - 1]);
+  protected failAt(index: number): never {
+    this.at = index;
+    this.guessComma(this.tokens[index - 1]);
     return this.fail();
   }
 

@@ -110,8 +110,8 @@ class Keys {
   originals: Value[] | undefined;
   /** True from the first copy on: whoever changes them first makes keys of its own. */
   shared = false;
-  /** Places by map key, for dicts of many entries in which several keys were looked up. */
-  private places: Map<unknown, number> | undefined = undefined;
+  /** Indices by map key, for dicts of many entries in which several keys were looked up. */
+  private indices: Map<unknown, number> | undefined = undefined;
   private lookups = 0;
 
   constructor(hashes: unknown[], originals: Value[] | undefined) {
@@ -119,28 +119,28 @@ class Keys {
     this.originals = originals;
   }
 
-  /** The place of a map key, -1 if it is not there. */
-  placeOf(hash: unknown): number {
+  /** The index of a map key, -1 if it is not there. */
+  indexOf(hash: unknown): number {
     const { hashes } = this;
-    if (hashes.length > fewEntries && (this.places !== undefined || ++this.lookups > 2)) {
-      this.places ??= new Map(hashes.map((one, place) => [one, place]));
-      return this.places.get(hash) ?? -1;
+    if (hashes.length > fewEntries && (this.indices !== undefined || ++this.lookups > 2)) {
+      this.indices ??= new Map(hashes.map((one, index) => [one, index]));
+      return this.indices.get(hash) ?? -1;
     }
-    for (let place = 0; place < hashes.length; place++) if (hashes[place] === hash) return place;
+    for (let index = 0; index < hashes.length; index++) if (hashes[index] === hash) return index;
     return -1;
   }
 
   push(key: Value, hash: unknown): void {
     if (hash !== key) this.originals ??= [...(this.hashes as Value[])];
     this.originals?.push(key);
-    this.places?.set(hash, this.hashes.length);
+    this.indices?.set(hash, this.hashes.length);
     this.hashes.push(hash);
   }
 
-  delete(place: number): void {
-    this.hashes.splice(place, 1);
-    this.originals?.splice(place, 1);
-    this.places = undefined;
+  delete(index: number): void {
+    this.hashes.splice(index, 1);
+    this.originals?.splice(index, 1);
+    this.indices = undefined;
   }
 
   copy(): Keys {
@@ -179,7 +179,7 @@ export class Dict {
   }
 
   has(key: Value): boolean {
-    return this.keyList.placeOf(typeof key === "string" ? key : hashKey(key)) >= 0;
+    return this.keyList.indexOf(typeof key === "string" ? key : hashKey(key)) >= 0;
   }
 
   get(key: Value): Value | undefined {
@@ -188,16 +188,16 @@ export class Dict {
 
   /** The value of a key by its map key. Undefined if there is none. */
   valueOf(hash: unknown): Value | undefined {
-    const place = this.keyList.placeOf(hash);
-    return place < 0 ? undefined : this.items[place];
+    const index = this.keyList.indexOf(hash);
+    return index < 0 ? undefined : this.items[index];
   }
 
   /** Keeps the first of several equal keys, as Python does. */
   set(key: Value, value: Value): void {
     const hash = typeof key === "string" ? key : hashKey(key);
-    const place = this.keyList.placeOf(hash);
-    if (place >= 0) {
-      this.items[place] = value;
+    const index = this.keyList.indexOf(hash);
+    if (index >= 0) {
+      this.items[index] = value;
       return;
     }
     this.ownKeys().push(key, hash);
@@ -205,10 +205,10 @@ export class Dict {
   }
 
   delete(key: Value): boolean {
-    const place = this.keyList.placeOf(hashKey(key));
-    if (place < 0) return false;
-    this.ownKeys().delete(place);
-    this.items.splice(place, 1);
+    const index = this.keyList.indexOf(hashKey(key));
+    if (index < 0) return false;
+    this.ownKeys().delete(index);
+    this.items.splice(index, 1);
     return true;
   }
 
@@ -223,17 +223,17 @@ export class Dict {
     return this.keyList;
   }
 
-  keyAt(place: number): Value {
+  keyAt(index: number): Value {
     const { originals, hashes } = this.keyList;
-    return (originals ?? (hashes as Value[]))[place];
+    return (originals ?? (hashes as Value[]))[index];
   }
 
-  valueAt(place: number): Value {
-    return this.items[place];
+  valueAt(index: number): Value {
+    return this.items[index];
   }
 
-  hashAt(place: number): unknown {
-    return this.keyList.hashes[place];
+  hashAt(index: number): unknown {
+    return this.keyList.hashes[index];
   }
 
   keys(): Value[] {
@@ -246,7 +246,7 @@ export class Dict {
   }
 
   pairs(): [Value, Value][] {
-    return this.items.map((value, place) => [this.keyAt(place), value]);
+    return this.items.map((value, index) => [this.keyAt(index), value]);
   }
 
   /** A shallow copy. */
@@ -258,7 +258,7 @@ export class Dict {
   /** Replaces each value by what a function makes of it. */
   replaceValues(replaced: (value: Value) => Value): void {
     const { items } = this;
-    for (let place = 0; place < items.length; place++) items[place] = replaced(items[place]);
+    for (let index = 0; index < items.length; index++) items[index] = replaced(items[index]);
   }
 }
 

@@ -1,6 +1,5 @@
 import type { StopReason } from "../../../src/core/trajectory.ts";
 import type { RunFinding } from "../../../src/findings/run-rules.ts";
-import type { BehaviourCount } from "../../../src/runs/behaviours.ts";
 import type { Comparison } from "../../../src/runs/compare.ts";
 import type { ControlRecord } from "../../../src/runs/control.ts";
 import type { Facets } from "../../../src/runs/filter.ts";
@@ -8,6 +7,7 @@ import type { IndexEntry } from "../../../src/runs/index-file.ts";
 import type { Live, RunMessage } from "../../../src/runs/live.ts";
 import type { Phrase } from "../../../src/runs/phrases.ts";
 import type { EvaluationRecord, StepRecord, Summary, TimingRecord } from "../../../src/runs/records.ts";
+import type { TagCount } from "../../../src/runs/tags.ts";
 import type { TreeNode } from "../../../src/runs/tree.ts";
 
 /** The messages between the dashboard's server and its page: types alone. */
@@ -108,9 +108,9 @@ export interface TrajectoryPage {
   readonly problems: readonly string[];
 }
 
-/** One visit of a turn. Null where nothing was computed. */
-export interface VisitView {
-  readonly visit: number;
+/** One update of a turn. Null where nothing was computed. */
+export interface UpdateView {
+  readonly optimiserStep: number;
   readonly advantage: number | null;
   readonly factor: number | null;
   readonly ratio: number | null;
@@ -120,7 +120,7 @@ export interface VisitView {
   readonly weights: readonly number[];
   readonly before: readonly (number | null)[];
   readonly after: readonly (number | null)[];
-  /** Once the whole update was made; of the turn's last visit. */
+  /** Once the whole update was made; of the turn's last update. */
   readonly end: readonly (number | null)[];
   readonly ratios: readonly (number | null)[];
 }
@@ -143,7 +143,7 @@ export interface TurnView {
   readonly invalidToolCalls: number;
   readonly rise?: number;
   readonly forks?: number;
-  readonly visits: readonly VisitView[];
+  readonly updates: readonly UpdateView[];
   /** Log-probs of the action under the weights of other steps: `retrograde trajectory … --since STEP` computes them. */
   readonly rescored: readonly { readonly since: number; readonly logprobs: readonly number[] }[];
 }
@@ -170,7 +170,7 @@ export interface TrajectoryView {
   readonly group: readonly IndexEntry[];
   /** Mean of the group's rewards. */
   readonly groupMean: number;
-  /** Most visits of the step. */
+  /** Most updates of the step. */
   readonly hasCredits: boolean;
 }
 
@@ -193,9 +193,9 @@ export interface TreeView {
   }[];
 }
 
-export interface BehaviourSeries {
+export interface TagSeries {
   readonly steps: readonly number[];
-  readonly counts: readonly (readonly BehaviourCount[])[];
+  readonly counts: readonly (readonly TagCount[])[];
   /** Damaged files, whose steps are left out. */
   readonly problems: readonly string[];
 }

@@ -1,6 +1,6 @@
 import { ConfigError, RetrogradeError, RunError } from "../../../src/core/errors.ts";
 
-import { Refusal } from "../../../src/http/refusal.ts";
+import { HttpError } from "../../../src/http/http-error.ts";
 
 /** Sent with everything: nothing but the page's own files runs, and no other page shows it in a frame. */
 export const pageHeaders = {
@@ -32,7 +32,7 @@ export class NotFound extends Refused {
 
 /** A run's errors are of the folder or the question, and are shown; others are the server's own. */
 export function problem(error: unknown): { readonly status: number; readonly json: object } {
-  if (error instanceof Refused || error instanceof Refusal) return { status: error.status, json: { error: error.message } };
+  if (error instanceof Refused || error instanceof HttpError) return { status: error.status, json: { error: error.message } };
   const status = error instanceof RunError || error instanceof ConfigError ? 422 : 500;
   return { status, json: { error: error instanceof RetrogradeError ? error.message : "The dashboard's server failed." } };
 }

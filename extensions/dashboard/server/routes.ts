@@ -3,13 +3,13 @@ import { RunError } from "../../../src/core/errors.ts";
 import { episodeFindings, indexFindings } from "../../../src/findings/run-rules.ts";
 import { parseBody } from "../../../src/http/body.ts";
 import type { HttpRequest } from "../../../src/http/server.ts";
-import { behaviourSchema, countBehaviours, suggestedBehaviours } from "../../../src/runs/behaviours.ts";
 import { compareRuns } from "../../../src/runs/compare.ts";
 import { controlRequestSchema, requestControl } from "../../../src/runs/control.ts";
 import { differingSettings } from "../../../src/runs/differing-settings.ts";
 import type { IndexLine } from "../../../src/runs/index-file.ts";
 import { pushedPhrases } from "../../../src/runs/phrases.ts";
-import type { BehaviourSeries, ComparisonView, FindingList, PhraseList } from "./api.ts";
+import { countTags, suggestedTags, tagSchema } from "../../../src/runs/tags.ts";
+import type { ComparisonView, FindingList, PhraseList, TagSeries } from "./api.ts";
 import { NotFound } from "./http.ts";
 import type { Reports } from "./reports.ts";
 import type { RunSource, RunSources } from "./run-source.ts";
@@ -42,8 +42,8 @@ const pageQuery = z.object({
   text: z.string().max(500).optional(),
 });
 
-/** Points in a series of behaviours: more steps than these are thinned out evenly. */
-const behaviourPoints = 40;
+/** Points in a series of tags: more steps than these are thinned out evenly. */
+const tagPoints = 40;
 
 /** All that the page can ask, by method and path. The path of a run's parts is `/api/run/…?run=ID`. */
 export const routes: Readonly<Record<string, Answer>> = {
@@ -56,13 +56,13 @@ export const routes: Readonly<Record<string, Answer>> = {
     treeView(runOf(api, query), parsed(count, required(query, "step")), query.get("group") ?? undefined),
   "GET /api/run/phrases": (api, query) => phraseList(runOf(api, query), parsed(count, required(query, "step"))),
   "GET /api/run/findings": (api, query) => findingList(runOf(api, query)),
-  "GET /api/run/behaviours/suggested": (api, query) => {
+  "GET /api/run/tags/suggested": (api, query) => {
     const source = runOf(api, query);
     const last = source.index().findLast((line) => line.source === "train");
-    return last === undefined ? [] : suggestedBehaviours(source.all(last));
+    return last === undefined ? [] : suggestedTags(source.all(last));
   },
-  "POST /api/run/behaviours": async (api, query, request) =>
-    behaviourSeries(runOf(api, query), parseBody(await request.body(), z.array(behaviourSchema).max(24))),
+  "POST /api/run/tags": async (api, query, request) =>
+    tagSeries(runOf(api, query), parseBody(await request.body(), z.array(tagSchema).max(24))),
   "GET /api/compare": ({ sources }, query) => {
     const [a, b] = [required(query, "a"), required(query, "b")].map((id) => found(sources.find(id), id));
     return {
@@ -144,16 +144,16 @@ function readable<T>(lines: readonly IndexLine[], of: (line: IndexLine) => T): {
   return { value, problems };
 }
 
-function behaviourSeries(source: RunSource, behaviours: Parameters<typeof countBehaviours>[1]): BehaviourSeries {
+function tagSeries(source: RunSource, tags: Parameters<typeof countTags>[1]): TagSeries {
   const training = source.index().filter((line) => line.source === "train");
-  const stride = Math.max(1, training.length / behaviourPoints);
-  const shown = Array.from({ length: Math.min(behaviourPoints, training.length) }, (_, i) => training[Math.floor(i * stride)]);
+  const stride = Math.max(1, training.length / tagPoints);
+  const shown = Array.from({ length: Math.min(tagPoints, training.length) }, (_, i) => training[Math.floor(i * stride)]);
   const last = training.at(-1);
   if (last !== undefined && shown.at(-1) !== last) shown.push(last);
   const { value, problems } = readable(shown, (line) => ({ line, trajectories: source.all(line) }));
   return {
     steps: value.map(({ line }) => line.step),
-    counts: value.map(({ trajectories }) => countBehaviours(trajectories, behaviours)),
+    counts: value.map(({ trajectories }) => countTags(trajectories, tags)),
     problems,
   };
 }

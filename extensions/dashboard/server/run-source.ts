@@ -5,7 +5,7 @@ import { reasonOf } from "../../../src/core/errors.ts";
 import type { Trajectory } from "../../../src/core/trajectory.ts";
 import { controlRecordSchema } from "../../../src/runs/control.ts";
 import { type RecordedCredit, readCredits } from "../../../src/runs/credits.ts";
-import type { Place } from "../../../src/runs/filter.ts";
+import type { IndexPosition } from "../../../src/runs/filter.ts";
 import { GrowingFile } from "../../../src/runs/incremental.ts";
 import { type IndexLine, indexLineSchema, readIndex, TrajectoryReader, trajectoryFiles } from "../../../src/runs/index-file.ts";
 import { layout, stepOf } from "../../../src/runs/layout.ts";
@@ -82,12 +82,12 @@ export class RunSource {
     return this.#rebuilt.lines;
   }
 
-  trajectory({ line, at }: Place): Trajectory {
+  trajectory({ line, at }: IndexPosition): Trajectory {
     return this.#trajectories.read(line, at);
   }
 
   /** The stored text of a trajectory, for a search. */
-  line({ line, at }: Place): string {
+  line({ line, at }: IndexPosition): string {
     return this.#trajectories.line(line, at);
   }
 

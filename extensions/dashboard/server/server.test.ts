@@ -19,7 +19,7 @@ beforeAll(async () => {
   folder = newRun("my run");
   addStep(folder, 1, [trajectoryOf("step-1/0/0"), trajectoryOf("step-1/0/1", { reward: 0 })], { success: 0.5 });
   const writer = new CreditWriter(folder);
-  const credit = { visit: 0, trajectory: "step-1/0/0", turn: 0, learningRate: 0.1, advantage: 1, weights: [1, 2, 3] };
+  const credit = { optimiserStep: 0, trajectory: "step-1/0/0", turn: 0, learningRate: 0.1, advantage: 1, weights: [1, 2, 3] };
   writer.write(1, [{ ...credit, before: [-1, -1, -1], old: [-1, -1, -1], after: [-0.5, -1, -1] }]);
   await writer.flush();
   mkdirSync(join(dirname(folder), "broken"));
@@ -71,8 +71,8 @@ test("a trajectory comes with its credits and its group", async () => {
     hasCredits: true,
     messages: [{ role: "user" }, { turn: 0 }, { role: "tool" }, { turn: 1 }],
   });
-  const [first] = json.turns as { visits: unknown[]; texts: string[] }[];
-  expect(first.visits).toMatchObject([{ advantage: 1, factor: null, weights: [1, 2, 3], after: [-0.5, -1, -1] }]);
+  const [first] = json.turns as { updates: unknown[]; texts: string[] }[];
+  expect(first.updates).toMatchObject([{ advantage: 1, factor: null, weights: [1, 2, 3], after: [-0.5, -1, -1] }]);
   expect(first.texts).toEqual(["⟨3⟩", "⟨4⟩", "⟨5⟩"]);
 });
 
@@ -119,7 +119,7 @@ test("pages of studies and evaluations beside the runs are reports, and a link l
   rmSync(made, { recursive: true });
 });
 
-test("one damaged file of trajectories hides no other: searches, behaviours and findings name it", async () => {
+test("one damaged file of trajectories hides no other: searches, tags and findings name it", async () => {
   const damaged = join(dirname(folder), "damaged");
   createRun(damaged, { seed: 1, steps: 9, algorithm: { kind: "grpo" }, environment: { name: "office" } });
   for (const step of [1, 2]) addStep(damaged, step, [trajectoryOf(`step-${step}/0/0`)]);
@@ -130,7 +130,7 @@ test("one damaged file of trajectories hides no other: searches, behaviours and 
   expect((await ask("/api/run/findings?run=damaged")).json).toMatchObject({ findings: [], problems: named });
   const headers = { "content-type": "application/json", "x-retrograde": "1" };
   const body = JSON.stringify([{ name: "find", kind: "tool", tool: "find" }]);
-  const counted = await ask("/api/run/behaviours?run=damaged", { method: "POST", headers, body });
+  const counted = await ask("/api/run/tags?run=damaged", { method: "POST", headers, body });
   expect(counted.json).toMatchObject({ steps: [1], counts: [[{ share: 1 }]], problems: named });
   // What is read by itself is an error with the file's name.
   for (const path of ["trajectory?run=damaged&id=step-2/0/0", "tree?run=damaged&step=2"])

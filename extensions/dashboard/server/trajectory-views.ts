@@ -3,10 +3,17 @@ import { RunError } from "../../../src/core/errors.ts";
 import type { Message } from "../../../src/core/messages.ts";
 import type { Trajectory, Turn } from "../../../src/core/trajectory.ts";
 import type { RecordedCredit } from "../../../src/runs/credits.ts";
-import { entryAt, facetsOf, filterIndex, findPlace, type Place, type TrajectoryFilter } from "../../../src/runs/filter.ts";
+import {
+  entryAt,
+  facetsOf,
+  filterIndex,
+  findPosition,
+  type IndexPosition,
+  type TrajectoryFilter,
+} from "../../../src/runs/filter.ts";
 import type { RescoredLogprobs } from "../../../src/runs/rescored.ts";
 import { treeOf } from "../../../src/runs/tree.ts";
-import type { MessageView, TrajectoryPage, TrajectoryView, TreeView, TurnView, VisitView } from "./api.ts";
+import type { MessageView, TrajectoryPage, TrajectoryView, TreeView, TurnView, UpdateView } from "./api.ts";
 import { NotFound } from "./http.ts";
 import type { RunSource } from "./run-source.ts";
 import type { TokenTexts } from "./token-texts.ts";
@@ -26,11 +33,11 @@ export function trajectoryPage(source: RunSource, { text, offset, limit, ...filt
   const index = source.index();
   const passing = filterIndex(index, filter).reverse();
   const searched = text === undefined || text === "" ? undefined : search(source, passing, text);
-  const places = searched?.found ?? passing;
+  const positions = searched?.found ?? passing;
   return {
     facets: facetsOf(index),
-    total: places.length,
-    rows: places.slice(offset, offset + limit).map(entryAt),
+    total: positions.length,
+    rows: positions.slice(offset, offset + limit).map(entryAt),
     took: performance.now() - started,
     ...(searched === undefined ? {} : { searched: searched.looked }),
     problems: [...(searched?.problems ?? [])],
@@ -39,20 +46,20 @@ export function trajectoryPage(source: RunSource, { text, offset, limit, ...filt
 
 function search(
   source: RunSource,
-  places: readonly Place[],
+  positions: readonly IndexPosition[],
   text: string,
-): { found: Place[]; looked: number; problems: ReadonlySet<string> } {
+): { found: IndexPosition[]; looked: number; problems: ReadonlySet<string> } {
   // In the stored line a text is as JSON writes it.
   const wanted = JSON.stringify(text).slice(1, -1).toLowerCase();
   const deadline = performance.now() + searchMs;
-  const found: Place[] = [];
+  const found: IndexPosition[] = [];
   const problems = new Set<string>();
   let looked = 0;
-  for (const place of places) {
+  for (const position of positions) {
     if (performance.now() > deadline) break;
     looked++;
     try {
-      if (messagesOf(source.line(place)).toLowerCase().includes(wanted)) found.push(place);
+      if (messagesOf(source.line(position)).toLowerCase().includes(wanted)) found.push(position);
     } catch (error) {
       if (!(error instanceof RunError)) throw error;
       problems.add(error.message);
@@ -71,13 +78,13 @@ function messagesOf(line: string): string {
 /** @throws NotFound where the run has no trajectory of that id */
 export async function trajectoryView(source: RunSource, id: string): Promise<TrajectoryView> {
   const index = source.index();
-  const place = findPlace(index, id);
-  if (place === undefined) throw new NotFound(`This run has no trajectory "${id}".`);
-  const trajectory = source.trajectory(place);
-  const entry = entryAt(place);
-  const credits = place.line.source === "train" ? await source.credits(entry.step) : undefined;
+  const position = findPosition(index, id);
+  if (position === undefined) throw new NotFound(`This run has no trajectory "${id}".`);
+  const trajectory = source.trajectory(position);
+  const entry = entryAt(position);
+  const credits = position.line.source === "train" ? await source.credits(entry.step) : undefined;
   const own = (credits ?? []).filter((credit) => credit.trajectory === id);
-  const group = filterIndex([place.line], { group: entry.group }).map(entryAt);
+  const group = filterIndex([position.line], { group: entry.group }).map(entryAt);
   const { branch, error, scores, stopReason } = trajectory;
   return {
     entry,
@@ -145,7 +152,7 @@ function turnViews(
       toolCalls: turn.toolCalls,
       invalidToolCalls: turn.invalidToolCalls,
       ...branchingOf(turn),
-      visits: credits.filter((credit) => credit.turn === turn.turn).map(visitView),
+      updates: credits.filter((credit) => credit.turn === turn.turn).map(updateView),
       rescored: rescored.map(({ since, logprobs }) => ({ since, logprobs: logprobs[turn.turn] ?? [] })),
     };
   });
@@ -155,10 +162,10 @@ function branchingOf({ branching }: Turn): { rise?: number; forks?: number } {
   return branching === undefined ? {} : { rise: branching.rise, forks: branching.forks };
 }
 
-function visitView(credit: RecordedCredit): VisitView {
-  const { visit, advantage, factor, ratio, learningRate, rateShare, weights, before, after, end, ratios } = credit;
+function updateView(credit: RecordedCredit): UpdateView {
+  const { optimiserStep, advantage, factor, ratio, learningRate, rateShare, weights, before, after, end, ratios } = credit;
   return {
-    visit,
+    optimiserStep,
     advantage: known(advantage),
     factor: known(factor),
     ratio: known(ratio),

@@ -25,7 +25,7 @@ export const labCommands: AddCommands = (program, { screen, errorScreen, example
     .option("--group-size <n>", "members of a sampled group (default: 4)")
     .option("--clip <x>", "the clip range is [1 − x, 1 + x] (default: 0.2)")
     .option("--carry-clip <x>", "the clipped M is held in [1 − x, 1 + x] (default: 0.2)")
-    .option("--steps <n>", "gradient steps of a visit (default: 4)")
+    .option("--steps <n>", "gradient steps of a turn update (default: 4)")
     .option("--step-size <x>", "of one gradient step (default: 0.5)")
     .option("--ratio <kind>", "of several tokens, for gradient steps: normalised or plain (default: normalised)")
     .option("--floor <x>", "the maximiser keeps probabilities of K choices above x/K (default: 0.001)")

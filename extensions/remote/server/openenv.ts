@@ -4,7 +4,7 @@ import { z } from "zod";
 import { reasonOf } from "../../../src/core/errors.ts";
 import { guard, requireKeys } from "../../../src/http/access.ts";
 import { parseBody } from "../../../src/http/body.ts";
-import { Refusal } from "../../../src/http/refusal.ts";
+import { HttpError } from "../../../src/http/http-error.ts";
 import { type HttpRequest, type Reply, startHttp } from "../../../src/http/server.ts";
 import { OpenenvServerSession } from "./openenv-session.ts";
 import { failure, openapi, rpcError, rpcResult, rpcSchema, schemas } from "./openenv-wire.ts";
@@ -24,7 +24,7 @@ export async function serveOpenenv(options: EnvironmentServerOptions): Promise<R
     guard: (request) => guard(request, options),
     route: (request) => host.route(request),
     upgrade: (request, { path, query }, socket, head) => {
-      if (path !== "/ws") throw new Refusal(404, "route", path, { expected: "/ws" });
+      if (path !== "/ws") throw new HttpError(404, "route", path, { expected: "/ws" });
       sockets.handleUpgrade(request, socket, head, (webSocket) => host.talk(webSocket, query.get("session_id")));
     },
   });
@@ -118,7 +118,7 @@ class OpenenvHost {
       const reply = await taskRoute(environment, name, route, request);
       if (reply !== undefined) return reply;
     }
-    throw new Refusal(404, "route", `${method} ${path}`, { expected: "one of OpenEnv's interface" });
+    throw new HttpError(404, "route", `${method} ${path}`, { expected: "one of OpenEnv's interface" });
   }
 
   /** The stateless routes: an episode for one request, which is what OpenEnv's own server does. */
@@ -132,7 +132,7 @@ class OpenenvHost {
         data: { message?: string; code?: string };
       };
       if (answer.type !== "error") return answer.data;
-      throw new Refusal(answer.data.code === "VALIDATION_ERROR" ? 422 : 500, path, answer.data.message);
+      throw new HttpError(answer.data.code === "VALIDATION_ERROR" ? 422 : 500, path, answer.data.message);
     } finally {
       await session.close();
     }

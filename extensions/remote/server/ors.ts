@@ -4,7 +4,7 @@ import { EnvError, reasonOf } from "../../../src/core/errors.ts";
 import { splitWithTasks } from "../../../src/environments/environment.ts";
 import { guard, requireKeys } from "../../../src/http/access.ts";
 import { parseBody } from "../../../src/http/body.ts";
-import { Refusal } from "../../../src/http/refusal.ts";
+import { HttpError } from "../../../src/http/http-error.ts";
 import { type HttpRequest, type Reply, startHttp } from "../../../src/http/server.ts";
 import { messageBlockTypes, wireMessages } from "../ors/wire.ts";
 import { HostedEpisode, type Outcome, type ShownTool, taskAt } from "./hosted.ts";
@@ -92,7 +92,7 @@ class OrsHost {
     }
     // Without a name in the path the first environment answers, which is the only one.
     const route = first.toLowerCase() === this.#name ? second : second === undefined ? first : undefined;
-    const unknown = new Refusal(404, "route", `${method} ${path}`, {
+    const unknown = new HttpError(404, "route", `${method} ${path}`, {
       expected: `one of ORS's interface; the environment is ${this.#name}`,
     });
     if (route === undefined) throw unknown;
@@ -133,18 +133,18 @@ class OrsHost {
 
   async #create(id: string, asked: z.output<typeof createSchema>): Promise<object> {
     const { environment, sessions, seed } = this.#options;
-    if (this.#sessions.has(id)) throw new Refusal(400, "session", id, { expected: "a new one: Session already exists" });
+    if (this.#sessions.has(id)) throw new HttpError(400, "session", id, { expected: "a new one: Session already exists" });
     if (this.size >= sessions)
-      throw new Refusal(503, "sessions", `${this.size} are open`, { expected: `at most ${sessions}`, retryAfter: 1 });
+      throw new HttpError(503, "sessions", `${this.size} are open`, { expected: `at most ${sessions}`, retryAfter: 1 });
     const { env_name: name, task_spec: spec, split, index, toolset_name: toolset } = asked;
     if (typeof toolset === "string")
-      throw new Refusal(400, "toolset_name", toolset, { expected: "none: no toolsets are served" });
+      throw new HttpError(400, "toolset_name", toolset, { expected: "none: no toolsets are served" });
     if (typeof name === "string" && name.toLowerCase() !== this.#name)
-      throw new Refusal(404, "environment", name, { expected: [this.#name] });
+      throw new HttpError(404, "environment", name, { expected: [this.#name] });
     const place = spec ?? specSchema.safeParse({ split, index }).data;
-    if (place === undefined) throw new Refusal(422, "task", asked, { expected: "task_spec, or split and index" });
+    if (place === undefined) throw new HttpError(422, "task", asked, { expected: "task_spec, or split and index" });
     const task = await taskAt(environment, place).catch((error: unknown) => {
-      throw error instanceof EnvError ? new Refusal(400, "task", reasonOf(error)) : error;
+      throw error instanceof EnvError ? new HttpError(400, "task", reasonOf(error)) : error;
     });
     // Episodes of a task begin alike: the client's groups are compared with themselves.
     const episode = HostedEpisode.start(environment, task, seed, this.#options);
@@ -184,7 +184,7 @@ class OrsHost {
   #find(id: string): OrsServerSession {
     const session = this.#sessions.get(id);
     if (session === undefined)
-      throw new Refusal(404, "session", id, { expected: "an open session: Active environment not found" });
+      throw new HttpError(404, "session", id, { expected: "an open session: Active environment not found" });
     return session;
   }
 
@@ -205,7 +205,7 @@ class OrsHost {
 function idOf({ headers }: HttpRequest): string {
   const id = headers["x-session-id"];
   if (typeof id === "string" && id.trim() !== "") return id.trim();
-  throw new Refusal(400, "X-Session-ID", undefined, { expected: "the header of a session" });
+  throw new HttpError(400, "X-Session-ID", undefined, { expected: "the header of a session" });
 }
 
 /** No message ends an episode by itself, as replies may follow, and no group is compared: there is neither a terminal tool nor scores of groups. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Environment, type Split, splitsOf } from "../../../src/environments/environment.ts";
 import { parseBody } from "../../../src/http/body.ts";
-import { Refusal } from "../../../src/http/refusal.ts";
+import { HttpError } from "../../../src/http/http-error.ts";
 import type { HttpRequest, Reply } from "../../../src/http/server.ts";
 
 /** Most tasks that one answer lists: an environment that makes its tasks up has no end of them. */
@@ -23,7 +23,7 @@ const splitTypes = ["train", "validation", "test"];
  * Task routes, which ORS and OpenEnv have in common.
  * @param name the environment's, as clients know it
  * @returns undefined for other routes
- * @throws Refusal (400) for a split that is none
+ * @throws HttpError (400) for a split that is none
  */
 export async function taskRoute(
   environment: Environment,
@@ -51,7 +51,7 @@ export async function taskRoute(
     const { split } = parseBody(await body(), splitSchema);
     const size = await sizeOf(environment, split);
     if (size > mostListed)
-      throw new Refusal(400, `tasks of "${split}"`, size, {
+      throw new HttpError(400, `tasks of "${split}"`, size, {
         expected: `at most ${mostListed} to list them`,
         hint: "Use num_tasks and task, or task_range.",
       });
@@ -60,7 +60,7 @@ export async function taskRoute(
   if (route === "task") {
     const { split, index } = parseBody(await body(), indexSchema);
     const size = await sizeOf(environment, split);
-    if (index < 0 || index >= size) throw new Refusal(400, "index", index, { expected: `0 to ${size - 1}` });
+    if (index < 0 || index >= size) throw new HttpError(400, "index", index, { expected: `0 to ${size - 1}` });
     return { json: { task: placeOf(split, index), env_name: name } };
   }
   if (route !== "task_range") return undefined;
@@ -69,7 +69,7 @@ export async function taskRoute(
   // As Python slices: negative places count from the end, and what is outside is left out.
   const at = (place: number) => Math.min(place < 0 ? Math.max(size + place, 0) : place, size);
   const [from, to] = [at(start ?? 0), at(stop ?? size)];
-  if (to - from > mostListed) throw new Refusal(400, "task_range", to - from, { expected: `at most ${mostListed} tasks` });
+  if (to - from > mostListed) throw new HttpError(400, "task_range", to - from, { expected: `at most ${mostListed} tasks` });
   const tasks = Array.from({ length: Math.max(0, to - from) }, (_, i) => placeOf(split, from + i));
   return { json: { tasks, env_name: name } };
 }
@@ -77,5 +77,5 @@ export async function taskRoute(
 async function sizeOf(environment: Environment, split: Split): Promise<number> {
   const size = splitsOf(environment).includes(split) ? await environment.size(split) : 0;
   if (size > 0) return size;
-  throw new Refusal(400, "split", split, { expected: splitsOf(environment) });
+  throw new HttpError(400, "split", split, { expected: splitsOf(environment) });
 }

@@ -1,5 +1,5 @@
 import type { TokenPolicy } from "../../../src/environments/environment.ts";
-import { Refusal } from "../../../src/http/refusal.ts";
+import { HttpError } from "../../../src/http/http-error.ts";
 import type { InferenceModel } from "../../../src/inference/server.ts";
 
 /**
@@ -16,12 +16,12 @@ export function inferenceModel(policy: TokenPolicy, prompt: unknown): InferenceM
       for (const name of ["temperature", "topP", "topK"] as const) {
         const value = asked[name];
         if (value !== undefined && value !== policy[name])
-          throw new Refusal(422, `sampling_params.${name}`, value, { expected: `${policy[name]}, the run's own` });
+          throw new HttpError(422, `sampling_params.${name}`, value, { expected: `${policy[name]}, the run's own` });
       }
       if (first && typeof prompt === "string" && prompt.trim() !== "") {
         const squeezed = (text: string) => text.replace(/\s+/g, "");
         if (!squeezed(policy.decode(context)).includes(squeezed(prompt)))
-          throw new Refusal(422, "token_ids", policy.decode(context).slice(0, 100), {
+          throw new HttpError(422, "token_ids", policy.decode(context).slice(0, 100), {
             expected: "the task's prompt, read by this model's tokenizer",
             hint: "environment.settings.tokenizer is another one than the model's.",
           });

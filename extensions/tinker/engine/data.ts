@@ -4,7 +4,7 @@ import type { ActionInContext, TokenId } from "../../../src/core/trajectory.ts";
 import type { Datum } from "../client/index.ts";
 
 /** Where the action tokens of a sample are: `length` targets from `start` of a datum. */
-interface Place {
+interface Span {
   readonly datum: number;
   readonly start: number;
   readonly length: number;
@@ -14,7 +14,7 @@ interface Place {
 export interface Packed {
   readonly data: readonly Datum[];
   /** One for each sample. */
-  readonly places: readonly Place[];
+  readonly spans: readonly Span[];
 }
 
 /**
@@ -24,7 +24,7 @@ export interface Packed {
 export function packSamples(samples: readonly ActionInContext[]): Packed {
   const sequences: TokenId[][] = [];
   const open = new Map<string, number[]>();
-  const places = samples.map(({ trajectory, context, action }): Place => {
+  const spans = samples.map(({ trajectory, context, action }): Span => {
     const candidates = open.get(trajectory) ?? [];
     const ids = context.slice();
     let datum = candidates.find((each) => commonPrefix(ids, sequences[each]) === sequences[each].length);
@@ -35,18 +35,18 @@ export function packSamples(samples: readonly ActionInContext[]): Packed {
     for (const token of action) sequences[datum].push(token);
     return { datum, start: context.length - 1, length: action.length };
   });
-  return { data: sequences.map((sequence) => ({ tokens: sequence.slice(0, -1), targets: sequence.slice(1) })), places };
+  return { data: sequences.map((sequence) => ({ tokens: sequence.slice(0, -1), targets: sequence.slice(1) })), spans };
 }
 
 /** From the log-probs of all targets to those of each sample's action. */
-export function unpackLogprobs({ places }: Packed, rows: Logprobs): number[][] {
-  return places.map(({ datum, start, length }) => rows[datum].slice(start, start + length));
+export function unpackLogprobs({ spans }: Packed, rows: Logprobs): number[][] {
+  return spans.map(({ datum, start, length }) => rows[datum].slice(start, start + length));
 }
 
 /** From the weights of each sample's action to those of all targets: 0 for what is no action. */
-export function spreadWeights({ data, places }: Packed, weights: Weights): number[][] {
+export function spreadWeights({ data, spans }: Packed, weights: Weights): number[][] {
   const rows = data.map(({ targets }) => new Array<number>(targets.length).fill(0));
-  places.forEach(({ datum, start }, sample) => {
+  spans.forEach(({ datum, start }, sample) => {
     for (const [j, weight] of weights[sample].entries()) rows[datum][start + j] += weight;
   });
   return rows;

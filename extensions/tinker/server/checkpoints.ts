@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { z } from "zod";
-import { Refusal } from "../../../src/http/refusal.ts";
+import { HttpError } from "../../../src/http/http-error.ts";
 import type { ServedModel } from "./served-model.ts";
 
 /** Weights to continue training with, with the optimiser; or weights to sample. */
@@ -40,18 +40,18 @@ export type ModelId = z.output<typeof modelIdSchema>;
 /** The name of a checkpoint, which is a folder's: letters, digits, - and _, so it holds no path. Only `parseCheckpointName` makes one. */
 export type CheckpointName = z.output<typeof checkpointNameSchema>;
 
-/** @throws Refusal (422) */
+/** @throws HttpError (422) */
 export function parseModelId(text: string): ModelId {
   const parsed = modelIdSchema.safeParse(text);
   if (parsed.success) return parsed.data;
-  throw new Refusal(422, "id of a model", text, { expected: "1 to 255 letters, digits, -, _ and :" });
+  throw new HttpError(422, "id of a model", text, { expected: "1 to 255 letters, digits, -, _ and :" });
 }
 
-/** @throws Refusal (422) */
+/** @throws HttpError (422) */
 export function parseCheckpointName(text: string): CheckpointName {
   const parsed = checkpointNameSchema.safeParse(text);
   if (parsed.success) return parsed.data;
-  throw new Refusal(422, "name of a checkpoint", text, { expected: "1 to 255 letters, digits, - and _" });
+  throw new HttpError(422, "name of a checkpoint", text, { expected: "1 to 255 letters, digits, - and _" });
 }
 
 /** Where a checkpoint is: `tinker://MODEL/weights/NAME` or `tinker://MODEL/sampler_weights/NAME`. */
@@ -79,7 +79,7 @@ export function parseCheckpointPath(text: string, bare: CheckpointKind): Checkpo
   const known = checkpointKinds.find((each) => each === kind);
   const [parsedModel, parsedName] = [modelIdSchema.safeParse(model), checkpointNameSchema.safeParse(name)];
   if (parts.length < 2 || parts.length > 3 || known === undefined || !parsedModel.success || !parsedName.success) {
-    throw new Refusal(422, "path of a checkpoint", text, {
+    throw new HttpError(422, "path of a checkpoint", text, {
       expected: "tinker://MODEL/weights/NAME or tinker://MODEL/sampler_weights/NAME",
     });
   }
@@ -104,17 +104,17 @@ export class CheckpointStore {
     this.#imports = imports;
   }
 
-  /** @throws Refusal if there is none (404), or it is being written (425) */
+  /** @throws HttpError if there is none (404), or it is being written (425) */
   async find(path: CheckpointPath): Promise<Checkpoint> {
     if (path.model === importModel) return this.#imported(path);
     const folder = this.#folder(path);
-    if (this.#writing.has(folder)) throw new Refusal(425, formatCheckpointPath(path), "being written", { retryAfter: 1 });
+    if (this.#writing.has(folder)) throw new HttpError(425, formatCheckpointPath(path), "being written", { retryAfter: 1 });
     const text = await readFile(join(folder, recordName), "utf8").catch(() => undefined);
-    if (text === undefined) throw new Refusal(404, formatCheckpointPath(path), "not found", { expected: "a saved checkpoint" });
+    if (text === undefined) throw new HttpError(404, formatCheckpointPath(path), "not found", { expected: "a saved checkpoint" });
     const record = recordSchema.parse(JSON.parse(text));
     if (record.expiresAt !== undefined && Date.parse(record.expiresAt) <= Date.now()) {
       await rm(folder, { recursive: true, force: true });
-      throw new Refusal(404, formatCheckpointPath(path), `expired at ${record.expiresAt}`, { expected: "a saved checkpoint" });
+      throw new HttpError(404, formatCheckpointPath(path), `expired at ${record.expiresAt}`, { expected: "a saved checkpoint" });
     }
     const state = record.optimizer ? join(folder, "state") : undefined;
     return { path, record, folder: join(folder, "weights"), state };
@@ -152,7 +152,7 @@ export class CheckpointStore {
     return this.find(path);
   }
 
-  /** Copies a checkpoint under another path. The copy expires by itself. @throws Refusal if there is no such checkpoint */
+  /** Copies a checkpoint under another path. The copy expires by itself. @throws HttpError if there is no such checkpoint */
   async copy(from: CheckpointPath, to: CheckpointPath, ttlSeconds?: number | null): Promise<Checkpoint> {
     const { record, folder, state } = await this.find(from);
     const { expiresAt: _, ...kept } = record;
@@ -166,7 +166,7 @@ export class CheckpointStore {
 
   async remove(path: CheckpointPath): Promise<void> {
     await this.find(path);
-    if (path.model === importModel) throw new Refusal(403, formatCheckpointPath(path), "an imported folder");
+    if (path.model === importModel) throw new HttpError(403, formatCheckpointPath(path), "an imported folder");
     await rm(this.#folder(path), { recursive: true, force: true });
   }
 
@@ -188,7 +188,7 @@ export class CheckpointStore {
     const folder = this.#imports.get(path.name);
     if (folder === undefined || path.kind !== "weights") {
       const expected = [...this.#imports.keys()].map((name) => `tinker://${importModel}/weights/${name}`);
-      throw new Refusal(404, formatCheckpointPath(path), "not found", { expected });
+      throw new HttpError(404, formatCheckpointPath(path), "not found", { expected });
     }
     const base = this.#models.length === 1 ? this.#models[0] : await this.#baseOf(folder);
     const trained = await base.describe(folder);
@@ -205,7 +205,7 @@ export class CheckpointStore {
     const base = this.#models.find(({ name, folder: at }) => name === named || at === named || basename(at) === named);
     if (base !== undefined) return base;
     const expected = this.#models.map(({ name }) => name);
-    throw new Refusal(422, `base_model_name_or_path of ${folder}`, named, { expected });
+    throw new HttpError(422, `base_model_name_or_path of ${folder}`, named, { expected });
   }
 
   #folder({ model, kind, name }: CheckpointPath): string {

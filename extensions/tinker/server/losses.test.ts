@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Refusal } from "../../../src/http/refusal.ts";
+import { HttpError } from "../../../src/http/http-error.ts";
 import { evaluateLoss, lossNames, requireLoss } from "./losses.ts";
 
 /** Numbers that are neither tiny nor at a clip bound: multiples of 1/64 from −2 to 2. */
@@ -85,5 +85,5 @@ test("what is not computed is refused by name", () => {
 
 test("a ratio that overflows is refused, and not trained on", () => {
   const inputs = { logprobs: [-2000], advantages: [1] };
-  expect(() => evaluateLoss("importance_sampling", { logprobs: [-1], inputs, config: {} })).toThrow(Refusal);
+  expect(() => evaluateLoss("importance_sampling", { logprobs: [-1], inputs, config: {} })).toThrow(HttpError);
 });

@@ -1,4 +1,4 @@
-import { Refusal } from "../../../src/http/refusal.ts";
+import { HttpError } from "../../../src/http/http-error.ts";
 
 /**
  * The built-in losses of Tinker's interface, in terms of log-probs lp, those of the sampler q, r = exp(lp − q), advantages A and weights w
@@ -73,27 +73,27 @@ const losses: Readonly<Record<string, Loss>> = {
 /** Names of the losses that this server computes. */
 export const lossNames = Object.keys(losses);
 
-/** @throws Refusal for a loss, a setting or inputs that this server does not compute with */
+/** @throws HttpError for a loss, a setting or inputs that this server does not compute with */
 export function requireLoss(
   name: string,
   config: Readonly<Record<string, number>>,
   inputs: readonly Readonly<Record<string, unknown>>[],
 ): void {
   const loss = Object.hasOwn(losses, name) ? losses[name] : undefined;
-  if (loss === undefined) throw new Refusal(422, "loss_fn", name, { expected: lossNames });
+  if (loss === undefined) throw new HttpError(422, "loss_fn", name, { expected: lossNames });
   for (const [key, value] of Object.entries(config)) {
     if (!loss.settings.includes(key))
-      throw new Refusal(422, `loss_fn_config of ${name}`, key, { expected: listed(loss.settings) });
-    if (!Number.isFinite(value)) throw new Refusal(422, `loss_fn_config.${key}`, value, { expected: "a finite number" });
+      throw new HttpError(422, `loss_fn_config of ${name}`, key, { expected: listed(loss.settings) });
+    if (!Number.isFinite(value)) throw new HttpError(422, `loss_fn_config.${key}`, value, { expected: "a finite number" });
   }
   inputs.forEach((given, i) => {
     const missing = loss.required.find((key) => given[key] === undefined);
     if (missing !== undefined)
-      throw new Refusal(422, `loss_fn_inputs.${missing} of datum ${i}`, undefined, { expected: `an array for ${name}` });
+      throw new HttpError(422, `loss_fn_inputs.${missing} of datum ${i}`, undefined, { expected: `an array for ${name}` });
     const known = [...loss.required, "weights"];
     const unknown = Object.keys(given).find((key) => !known.includes(key));
     if (unknown !== undefined)
-      throw new Refusal(422, `loss_fn_inputs of datum ${i} for ${name}`, unknown, {
+      throw new HttpError(422, `loss_fn_inputs of datum ${i} for ${name}`, unknown, {
         expected: listed(["target_tokens", ...known]),
       });
   });
@@ -104,11 +104,11 @@ export function isLinear(name: string): boolean {
   return name === "cross_entropy";
 }
 
-/** @throws Refusal if a ratio overflows */
+/** @throws HttpError if a ratio overflows */
 export function evaluateLoss(name: string, inputs: LossInputs): LossOfDatum {
   const { loss, weights } = losses[name].evaluate(inputs);
   if (Number.isFinite(loss) && weights.every(Number.isFinite)) return { loss, weights };
-  throw new Refusal(422, `the loss ${name}`, loss, {
+  throw new HttpError(422, `the loss ${name}`, loss, {
     expected: "a finite number",
     hint: "The log-probs that were sent differ so much from the model's that their ratio overflows: were they sampled by this model?",
   });

@@ -1,5 +1,5 @@
 import { Semaphore } from "../../../src/core/semaphore.ts";
-import { Refusal } from "../../../src/http/refusal.ts";
+import { HttpError } from "../../../src/http/http-error.ts";
 import { type Checkpoint, formatCheckpointPath, type ModelId } from "./checkpoints.ts";
 import type { Samplers } from "./samplers.ts";
 import type { ServedModel, Trained } from "./served-model.ts";
@@ -33,11 +33,11 @@ export class Models {
     return [...this.#models.values()];
   }
 
-  /** @throws Refusal if it is not loaded */
+  /** @throws HttpError if it is not loaded */
   find(id: string): TrainedModel {
     const model = this.#models.get(id);
     if (model === undefined) {
-      throw new Refusal(404, "model", id, {
+      throw new HttpError(404, "model", id, {
         expected: "a loaded model",
         hint: "It was unloaded, its session ended, or the server was restarted: create a model and load the last checkpoint.",
       });
@@ -51,19 +51,19 @@ export class Models {
     return this.#models.has(id) || this.#opening.has(id);
   }
 
-  /** Takes a place for a model. @throws Refusal if there is none, and says which limit it is */
+  /** Takes a place for a model. @throws HttpError if there is none, and says which limit it is */
   reserve(id: string, base: ServedModel, trained: Trained): void {
     const bytes = base.bytes(trained);
     const others = this.list().map(({ identity }) => identity.base.bytes(identity.trained));
     const used = [...others, ...this.#opening.values()];
     if (used.length >= this.#limits.models) {
       const hint = "Unload one, let a session end, or start the server with a larger --max-models.";
-      throw new Refusal(422, "loaded models", used.length + 1, { expected: `at most ${this.#limits.models}`, hint });
+      throw new HttpError(422, "loaded models", used.length + 1, { expected: `at most ${this.#limits.models}`, hint });
     }
     const sum = used.reduce((a, b) => a + b, bytes);
     if (sum > this.#limits.bytes) {
       const hint = "Unload a model, train an adapter of a lower rank, or start the server with a larger --memory.";
-      throw new Refusal(422, "memory of the loaded models", gib(sum), { expected: `at most ${gib(this.#limits.bytes)}`, hint });
+      throw new HttpError(422, "memory of the loaded models", gib(sum), { expected: `at most ${gib(this.#limits.bytes)}`, hint });
     }
     this.#opening.set(id, bytes);
   }
@@ -105,14 +105,16 @@ export class Models {
   }
 }
 
-/** @throws Refusal for a checkpoint that does not fit what is to be trained */
+/** @throws HttpError for a checkpoint that does not fit what is to be trained */
 export function requireFit({ path, record, state }: Checkpoint, trained: Trained, optimizer: boolean): void {
   const where = formatCheckpointPath(path);
   const rankOf = (each: Trained) => (each === "full" ? "the whole model" : `rank ${each.rank}`);
   if (rankOf(record.trained) !== rankOf(trained))
-    throw new Refusal(422, `weights of ${where}`, rankOf(record.trained), { expected: rankOf(trained) });
+    throw new HttpError(422, `weights of ${where}`, rankOf(record.trained), { expected: rankOf(trained) });
   if (optimizer && state === undefined)
-    throw new Refusal(422, `optimiser of ${where}`, undefined, { expected: "a checkpoint of save_weights, or optimizer: false" });
+    throw new HttpError(422, `optimiser of ${where}`, undefined, {
+      expected: "a checkpoint of save_weights, or optimizer: false",
+    });
 }
 
 function gib(bytes: number): string {

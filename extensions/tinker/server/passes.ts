@@ -1,7 +1,7 @@
 import type { Weights } from "../../../src/core/policy.ts";
 import type { ActionInContext, TokenId } from "../../../src/core/trajectory.ts";
 import type { Engine } from "../../../src/engines/engine.ts";
-import { Refusal } from "../../../src/http/refusal.ts";
+import { HttpError } from "../../../src/http/http-error.ts";
 import type { Datum, ForwardBackwardResult } from "../client/data.ts";
 import { evaluateLoss, isLinear, requireLoss } from "./losses.ts";
 import type { ServedModel } from "./served-model.ts";
@@ -17,9 +17,9 @@ export interface Pass {
 /** Context tokens of a pass, repeated for every run of targets: more would not fit in memory. */
 const mostContextTokens = 2e7;
 
-/** @throws Refusal naming the first thing that this server does not compute */
+/** @throws HttpError naming the first thing that this server does not compute */
 export function requirePass({ data, lossFn, config }: Pass, { vocabularySize, maxLength }: ServedModel): void {
-  if (data.length === 0) throw new Refusal(422, "data", "empty", { expected: "at least one datum" });
+  if (data.length === 0) throw new HttpError(422, "data", "empty", { expected: "at least one datum" });
   requireLoss(
     lossFn,
     config,
@@ -27,7 +27,7 @@ export function requirePass({ data, lossFn, config }: Pass, { vocabularySize, ma
   );
   data.forEach(({ tokens, targets, inputs = {} }, i) => {
     const refuse = (what: string, value: unknown, expected: string) => {
-      throw new Refusal(422, `${what} of datum ${i}`, value, { expected });
+      throw new HttpError(422, `${what} of datum ${i}`, value, { expected });
     };
     if (tokens.length === 0) refuse("model_input", "empty", "at least one token");
     if (tokens.length >= maxLength) refuse("length", tokens.length, `less than ${maxLength} tokens, the model's length`);
@@ -45,7 +45,7 @@ export function requirePass({ data, lossFn, config }: Pass, { vocabularySize, ma
   });
   const context = data.reduce((sum, { tokens, targets }) => sum + runsOf(tokens, targets).reduce((s, { at }) => s + at[0], 0), 0);
   if (context > mostContextTokens)
-    throw new Refusal(422, "targets that are not the next token", context, { expected: "shorter or fewer data" });
+    throw new HttpError(422, "targets that are not the next token", context, { expected: "shorter or fewer data" });
 }
 
 /** Runs a pass on an engine. @returns log-probs of the targets in the shape of the request, and the summed loss */

@@ -1,4 +1,4 @@
-import { Refusal } from "../../../src/http/refusal.ts";
+import { HttpError } from "../../../src/http/http-error.ts";
 
 import type { Reply } from "../../../src/http/server.ts";
 import {
@@ -114,6 +114,6 @@ function checkpointReply({ path, record, bytes }: Checkpoint & { readonly bytes:
 
 function kindOf(text: string): CheckpointKind {
   const kind = checkpointKinds.find((each) => each === text);
-  if (kind === undefined) throw new Refusal(422, "kind of a checkpoint", text, { expected: checkpointKinds });
+  if (kind === undefined) throw new HttpError(422, "kind of a checkpoint", text, { expected: checkpointKinds });
   return kind;
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { ShapeError } from "../../../src/core/errors.ts";
 import { parseBody } from "../../../src/http/body.ts";
-import { Refusal } from "../../../src/http/refusal.ts";
+import { HttpError } from "../../../src/http/http-error.ts";
 import type { Reply } from "../../../src/http/server.ts";
 import {
   decodeForwardBackward,
@@ -92,7 +92,7 @@ export const postRoutes: Readonly<Record<string, Route>> = {
   forward_backward: (service, { body, contentType }) => {
     if (!contentType.startsWith("application/x-protobuf")) {
       const hint = "Upgrade the client: JSON passes are of an earlier protocol (tinker SDK below 0.25).";
-      throw new Refusal(415, "content-type of forward_backward", contentType, { expected: "application/x-protobuf", hint });
+      throw new HttpError(415, "content-type of forward_backward", contentType, { expected: "application/x-protobuf", hint });
     }
     const request = decoded(body);
     const model = service.models.find(request.modelId);
@@ -163,7 +163,7 @@ export const postRoutes: Readonly<Record<string, Route>> = {
     const { model_id, session_id, model_seq_id, seq_id, path, optimizer, base_model } = request;
     if (model_id == null) {
       if (session_id == null)
-        throw new Refusal(422, "model_id", undefined, { expected: "model_id, or session_id with model_seq_id" });
+        throw new HttpError(422, "model_id", undefined, { expected: "model_id, or session_id with model_seq_id" });
       const session = service.sessions.find(session_id);
       const id = parseModelId(`${session.id}:train:${model_seq_id ?? session.count++}`);
       return acknowledged(await service.createFromCheckpoint(id, session.id, path, optimizer, base_model), { model_id: id });
@@ -177,7 +177,7 @@ export const postRoutes: Readonly<Record<string, Route>> = {
     const check = () => {
       if (model.sequencer.fresh) return;
       const hint = "Create another model, and load the weights as its first request.";
-      throw new Refusal(422, "load_weights", "not the first request of its model", { hint });
+      throw new HttpError(422, "load_weights", "not the first request of its model", { hint });
     };
     const work = async () => {
       await model.load(checkpoint, optimizer);
@@ -227,7 +227,7 @@ export const postRoutes: Readonly<Record<string, Route>> = {
     const { request_id } = parseBody(body, schemas.retrieveSchema);
     const outcome = await service.futures.retrieve(request_id, pollMs);
     if (outcome === undefined)
-      throw new Refusal(404, "future", request_id, { expected: "a request of this server, not long ago" });
+      throw new HttpError(404, "future", request_id, { expected: "a request of this server, not long ago" });
     if (outcome === "pending") return { json: { type: "try_again", request_id, queue_state: "active" } };
     service.cancellable.delete(request_id);
     if ("protobuf" in outcome) return { bytes: outcome.protobuf, type: "application/x-protobuf" };
@@ -253,11 +253,11 @@ function decoded(body: Buffer): ForwardBackwardRequest {
     return decodeForwardBackward(body);
   } catch (cause) {
     const detail = cause instanceof ShapeError ? cause.message : "broken protobuf";
-    throw new Refusal(422, "body of forward_backward", detail, { expected: "a ForwardBackwardRequest", cause });
+    throw new HttpError(422, "body of forward_backward", detail, { expected: "a ForwardBackwardRequest", cause });
   }
 }
 
-/** @throws Refusal where nothing would be trained */
+/** @throws HttpError where nothing would be trained */
 function trainedBy(
   lora: { rank: number; seed?: number | null; train_attn: boolean; train_mlp: boolean } | null | undefined,
   { modules }: ServedModel,
@@ -265,7 +265,7 @@ function trainedBy(
   if (lora == null || lora.rank === 0) return "full";
   const targets = [...(lora.train_attn ? modules.attention : []), ...(lora.train_mlp ? modules.mlp : [])];
   if (targets.length === 0)
-    throw new Refusal(422, "lora_config", "train_unembed alone", {
+    throw new HttpError(422, "lora_config", "train_unembed alone", {
       expected: "train_attn or train_mlp: the unembedding has no adapter here",
     });
   return { rank: lora.rank, alpha, targets, seed: lora.seed ?? 0 };

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Logprobs } from "../../../src/core/policy.ts";
 import type { ActionInContext } from "../../../src/core/trajectory.ts";
 import type { ForwardOptions, SampledAction, SampleRequest } from "../../../src/engines/engine.ts";
-import { Refusal } from "../../../src/http/refusal.ts";
+import { HttpError } from "../../../src/http/http-error.ts";
 import type { CheckpointStore } from "./checkpoints.ts";
 import { formatCheckpointPath, parseCheckpointPath } from "./checkpoints.ts";
 import type { ServedModel } from "./served-model.ts";
@@ -43,22 +43,22 @@ export class Samplers {
     this.#most = most;
   }
 
-  /** @throws Refusal for a base or a checkpoint that is not there */
+  /** @throws HttpError for a base or a checkpoint that is not there */
   async source({ base_model, model_path }: { base_model?: string | null; model_path?: string | null }): Promise<SamplerSource> {
     if (model_path != null) {
       const { path, record } = await this.#store.find(parseCheckpointPath(model_path, "sampler_weights"));
       return { base: this.base(record.baseModel), path: formatCheckpointPath(path) };
     }
     if (base_model == null)
-      throw new Refusal(422, "model of a sample", undefined, { expected: "base_model, model_path or sampling_session_id" });
+      throw new HttpError(422, "model of a sample", undefined, { expected: "base_model, model_path or sampling_session_id" });
     return { base: this.base(base_model), path: undefined };
   }
 
-  /** @throws Refusal if it is not served */
+  /** @throws HttpError if it is not served */
   base(name: string): ServedModel {
     const base = this.#models.find((each) => each.name === name);
     if (base !== undefined) return base;
-    throw new Refusal(404, "base_model", name, { expected: this.#models.map((each) => each.name) });
+    throw new HttpError(404, "base_model", name, { expected: this.#models.map((each) => each.name) });
   }
 
   /** Puts a sampler that is open already on the shelf. @param owner the model whose engine it shares */

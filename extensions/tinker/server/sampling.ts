@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import type { ActionInContext, TokenId } from "../../../src/core/trajectory.ts";
 import type { SampleRequest } from "../../../src/engines/engine.ts";
-import { Refusal } from "../../../src/http/refusal.ts";
+import { HttpError } from "../../../src/http/http-error.ts";
 import type { SampledSequence, SampleResult, TopLogprobs } from "../client/data.ts";
 import type { SampleBody } from "./requests.ts";
 import type { OpenSampler } from "./samplers.ts";
@@ -21,30 +21,31 @@ export interface CheckedSample {
   readonly top: number;
 }
 
-/** @throws Refusal naming what this server does not sample */
+/** @throws HttpError naming what this server does not sample */
 export function checkSample(body: SampleBody, { vocabularySize, maxLength, endTokens }: ServedModel): CheckedSample {
   const { sampling_params: params, num_samples: samples, prompt_logprobs_last_n: lastN } = body;
   const prompt = body.prompt.chunks.flatMap(({ tokens }) => tokens);
   if (prompt.length === 0 || prompt.length >= maxLength)
-    throw new Refusal(422, "tokens of the prompt", prompt.length, {
+    throw new HttpError(422, "tokens of the prompt", prompt.length, {
       expected: `1 to ${maxLength - 1}, the model's length less one`,
     });
   const foreign = prompt.find((token) => token >= vocabularySize);
-  if (foreign !== undefined) throw new Refusal(422, "a token of the prompt", foreign, { expected: `0 to ${vocabularySize - 1}` });
+  if (foreign !== undefined)
+    throw new HttpError(422, "a token of the prompt", foreign, { expected: `0 to ${vocabularySize - 1}` });
   for (const key of ["target_prompt_logprobs", "prompt_alt_tokens_k", "record_stability_info"] as const)
-    if (body[key]) throw new Refusal(422, key, body[key], { expected: "nothing: this server does not have it" });
+    if (body[key]) throw new HttpError(422, key, body[key], { expected: "nothing: this server does not have it" });
   const top = body.topk_sample_logprobs;
   const reshaped = params.temperature !== 1 && params.temperature !== 0 && (params.top_k > 0 || params.top_p < 1);
   if (top > 0 && reshaped) {
     const expected = "temperature 0 or 1, or top_k −1 and top_p 1";
-    throw new Refusal(422, "topk_sample_logprobs with temperature, top_k and top_p", top, { expected });
+    throw new HttpError(422, "topk_sample_logprobs with temperature, top_k and top_p", top, { expected });
   }
   const stop =
     params.stop === null || params.stop === undefined ? endTokens : typeof params.stop === "string" ? [params.stop] : params.stop;
   const stopTokens = stop.filter((each) => typeof each === "number");
   const stopStrings = stop.filter((each) => typeof each === "string");
   if (stopTokens.length > 0 && stopStrings.length > 0)
-    throw new Refusal(422, "sampling_params.stop", "tokens and texts", { expected: "one or the other" });
+    throw new HttpError(422, "sampling_params.stop", "tokens and texts", { expected: "one or the other" });
   return {
     prompt,
     samples,

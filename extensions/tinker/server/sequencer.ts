@@ -1,4 +1,4 @@
-import { Refusal } from "../../../src/http/refusal.ts";
+import { HttpError } from "../../../src/http/http-error.ts";
 
 /** The fate of a number: accepted with the id of its result, or refused before it was accepted. */
 type Numbered =
@@ -41,21 +41,21 @@ export class Sequencer {
     return seqId === undefined || seqId === null || seqId === 0 ? this.#last + 1 : seqId;
   }
 
-  /** The id of a request that was accepted before. @throws Refusal if the number was used for another one */
+  /** The id of a request that was accepted before. @throws HttpError if the number was used for another one */
   repeated(seqId: number, fingerprint: string): string | undefined {
     const known = this.#numbers.get(seqId);
     if (known?.kind === "accepted") {
       if (known.fingerprint === fingerprint) return known.requestId;
-      throw new Refusal(409, "seq_id", seqId, { expected: "a number that no other request of the model has used" });
+      throw new HttpError(409, "seq_id", seqId, { expected: "a number that no other request of the model has used" });
     }
     if (seqId < this.#next) {
-      throw new Refusal(409, "seq_id", seqId, {
+      throw new HttpError(409, "seq_id", seqId, {
         expected: `${this.#next} or more`,
         hint: "The requests before it were executed already.",
       });
     }
     if (!Number.isInteger(seqId) || seqId > this.#next + furthestAhead)
-      throw new Refusal(422, "seq_id", seqId, { expected: `${this.#next}, the next number` });
+      throw new HttpError(422, "seq_id", seqId, { expected: `${this.#next}, the next number` });
     return undefined;
   }
 
@@ -123,7 +123,7 @@ export class Sequencer {
     const missing = this.#next;
     for (const [seqId, fail] of this.#failures) {
       const hint = "Send the missing request again, then these.";
-      fail(new Refusal(422, `request ${missing} of the model`, "missing", { expected: `it before request ${seqId}`, hint }));
+      fail(new HttpError(422, `request ${missing} of the model`, "missing", { expected: `it before request ${seqId}`, hint }));
       const entry = this.#numbers.get(seqId);
       if (entry?.kind === "accepted") this.#numbers.set(seqId, { ...entry, start: () => {} });
     }

@@ -1,5 +1,5 @@
 import { guard, requireKeys } from "../../../src/http/access.ts";
-import { Refusal } from "../../../src/http/refusal.ts";
+import { HttpError } from "../../../src/http/http-error.ts";
 import {
   type HttpLimits,
   type HttpRequest,
@@ -55,7 +55,7 @@ export async function startTinkerServer(options: ServerOptions): Promise<Running
 
 async function route(service: Service, { method, path, parts: whole, headers, body }: HttpRequest): Promise<Reply> {
   const [api, version, ...parts] = whole;
-  const unknown = () => new Refusal(404, "route", `${method} ${path}`, { expected: "one of Tinker's interface" });
+  const unknown = () => new HttpError(404, "route", `${method} ${path}`, { expected: "one of Tinker's interface" });
   if (api !== "api" || version !== "v1") throw unknown();
   if (method === "GET") {
     const reply = await read(service, parts);

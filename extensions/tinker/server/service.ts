@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { Refusal } from "../../../src/http/refusal.ts";
+import { HttpError } from "../../../src/http/http-error.ts";
 import { type CheckpointPath, CheckpointStore, formatCheckpointPath, type ModelId, parseCheckpointPath } from "./checkpoints.ts";
 import { Futures, type Outcome } from "./futures.ts";
 import { Models, requireFit } from "./models.ts";
@@ -57,11 +57,11 @@ export class Service {
     await this.samplers.close();
   }
 
-  /** @throws Refusal (429) while too many requests wait */
+  /** @throws HttpError (429) while too many requests wait */
   requireRoom(): void {
     const { queue } = this.options.limits;
     if (this.futures.pending >= queue)
-      throw new Refusal(429, "waiting requests", this.futures.pending, { expected: `less than ${queue}`, retryAfter: 1 });
+      throw new HttpError(429, "waiting requests", this.futures.pending, { expected: `less than ${queue}`, retryAfter: 1 });
   }
 
   /** Makes a future of work that has no number. */
@@ -102,7 +102,7 @@ export class Service {
 
   /** Begins to create a model. @returns the id of the future */
   createModel(id: ModelId, session: string, base: ServedModel, trained: Trained): string {
-    if (this.models.has(id)) throw new Refusal(422, "model_seq_id", id, { expected: "a number that was not used" });
+    if (this.models.has(id)) throw new HttpError(422, "model_seq_id", id, { expected: "a number that was not used" });
     this.models.reserve(id, base, trained);
     return this.later(async () => {
       await this.models.compute(() => this.models.open({ id, session, base, trained }));
@@ -118,11 +118,11 @@ export class Service {
     optimizer: boolean,
     base?: string | null,
   ): Promise<string> {
-    if (this.models.has(id)) throw new Refusal(422, "model_seq_id", id, { expected: "a number that was not used" });
+    if (this.models.has(id)) throw new HttpError(422, "model_seq_id", id, { expected: "a number that was not used" });
     const checkpoint = await this.store.find(parseCheckpointPath(path, "weights"));
     const { baseModel, trained } = checkpoint.record;
     if (base != null && base !== baseModel)
-      throw new Refusal(422, "base_model", base, { expected: `${baseModel}, of the checkpoint` });
+      throw new HttpError(422, "base_model", base, { expected: `${baseModel}, of the checkpoint` });
     requireFit(checkpoint, trained, optimizer);
     const served = this.samplers.base(baseModel);
     this.models.reserve(id, served, trained);
@@ -132,11 +132,11 @@ export class Service {
     });
   }
 
-  /** Takes a name for a checkpoint. @throws Refusal if it is used, unless it may be overwritten */
+  /** Takes a name for a checkpoint. @throws HttpError if it is used, unless it may be overwritten */
   takeName(path: CheckpointPath, overwrite: boolean): CheckpointPath {
     if (this.store.taken(path) && !overwrite) {
       const hint = "Names of checkpoints are used once: number them with the step.";
-      throw new Refusal(422, formatCheckpointPath(path), "already exists", { hint });
+      throw new HttpError(422, formatCheckpointPath(path), "already exists", { hint });
     }
     this.store.reserve(path);
     return path;

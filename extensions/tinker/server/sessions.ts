@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { Refusal } from "../../../src/http/refusal.ts";
+import { HttpError } from "../../../src/http/http-error.ts";
 
 export interface Session {
   readonly id: string;
@@ -40,10 +40,10 @@ export class Sessions {
     this.#sweep.unref();
   }
 
-  /** @throws Refusal (429) if there are as many as there may be */
+  /** @throws HttpError (429) if there are as many as there may be */
   create(tags: readonly string[]): Session {
     if (this.#sessions.size >= this.#most)
-      throw new Refusal(429, "sessions", this.#sessions.size + 1, {
+      throw new HttpError(429, "sessions", this.#sessions.size + 1, {
         expected: `at most ${this.#most}`,
         hint: "Let a session end, or start the server with a larger --max-sessions.",
         retryAfter: 10,
@@ -57,11 +57,11 @@ export class Sessions {
     return [...this.#sessions.values()];
   }
 
-  /** Finds a session, which counts as seen. @throws Refusal if it is not there */
+  /** Finds a session, which counts as seen. @throws HttpError if it is not there */
   find(id: string, status = 404): Session {
     const session = this.#sessions.get(id);
     if (session === undefined) {
-      throw new Refusal(status, "session", id, {
+      throw new HttpError(status, "session", id, {
         expected: "an open session",
         hint: `A session ends after ${this.#silentMs / 1000} s without a request, and with the server.`,
       });
@@ -76,19 +76,19 @@ export class Sessions {
     if (session !== undefined) session.lastSeen = Date.now();
   }
 
-  /** @throws Refusal (422) if the session has named as many as it may */
+  /** @throws HttpError (422) if the session has named as many as it may */
   addSampling(sampling: SamplingSession): SamplingSession {
     const ofSession = [...this.#samplings.values()].filter(({ session }) => session === sampling.session).length;
     if (ofSession >= samplersOfSession)
-      throw new Refusal(422, "sampling sessions", ofSession + 1, { expected: `at most ${samplersOfSession} of a session` });
+      throw new HttpError(422, "sampling sessions", ofSession + 1, { expected: `at most ${samplersOfSession} of a session` });
     this.#samplings.set(sampling.id, sampling);
     return sampling;
   }
 
-  /** @throws Refusal if there is none */
+  /** @throws HttpError if there is none */
   sampling(id: string): SamplingSession {
     const sampling = this.#samplings.get(id);
-    if (sampling === undefined) throw new Refusal(404, "sampling session", id, { expected: "one of an open session" });
+    if (sampling === undefined) throw new HttpError(404, "sampling session", id, { expected: "one of an open session" });
     this.seen(sampling.session);
     return sampling;
   }

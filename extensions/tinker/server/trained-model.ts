@@ -1,7 +1,7 @@
 import { EngineError, reasonOf } from "../../../src/core/errors.ts";
 import type { StepReport } from "../../../src/core/policy.ts";
 import type { StepOptions } from "../../../src/engines/engine.ts";
-import { Refusal } from "../../../src/http/refusal.ts";
+import { HttpError } from "../../../src/http/http-error.ts";
 import type { ForwardBackwardResult } from "../client/data.ts";
 import { type Checkpoint, type CheckpointPath, type CheckpointStore, formatCheckpointPath, type ModelId } from "./checkpoints.ts";
 import { type Pass, runPass } from "./passes.ts";
@@ -64,7 +64,7 @@ export class TrainedModel {
     if (this.#failedPass !== undefined) {
       const because = this.#failedPass;
       this.#failedPass = undefined;
-      throw new Refusal(422, "optim_step", "behind a forward_backward that failed", {
+      throw new HttpError(422, "optim_step", "behind a forward_backward that failed", {
         expected: "a gradient",
         hint: `Send the pass again, and then the step. The pass failed because: ${because}`,
       });
@@ -77,7 +77,7 @@ export class TrainedModel {
       return report;
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
-      throw new Refusal(422, "optim_step", error.message, {
+      throw new HttpError(422, "optim_step", error.message, {
         hint: "The gradient is not finite: load the model's last checkpoint into a new one.",
         cause: error,
       });

@@ -13,7 +13,7 @@ export function carriedRatio(carried: number, ratio: number, clip: ClipRange): n
 }
 
 /**
- * SeeUPO's M: how far the visits so far have moved each trajectory.
+ * SeeUPO's M: how far the turn updates so far have moved each trajectory.
  * Keyed by trajectory and never by row, so that no reordering can attach it to another.
  */
 export class CarriedRatios {

@@ -40,7 +40,7 @@ export function seeupoAdvantages(groups: readonly Group[], config: SeeupoConfig)
 }
 
 /**
- * SeeUPO on trees: a visit's turns are those of one depth, and each has the advantage that the sub-tree below gives it. Every leaf stays a
+ * SeeUPO on trees: a turn update's turns are those of one depth, and each has the advantage that the sub-tree below gives it. Every leaf stays a
  * row of its own in all turns of its path, so that M is the product over its path; a turn that n leaves share counts n times, as it
  * would had each leaf played it. What normalises is taken from the leaves, so that without branches nothing changes.
  */

@@ -70,9 +70,9 @@ describe("the fused form", () => {
         // The textbook form also takes the ratios that nothing reads.
         const { turnRatioMin, turnRatioMean, turnRatioMax, ...shared } = textbook.metrics;
         expect(fused.metrics).toMatchObject(shared);
-        // Â and M of every turn, visit by visit; where Â is 0 nothing reads M.
-        const read = (visits: readonly (readonly TurnReason[])[]) =>
-          visits.map((of) => of.filter(({ advantage }) => advantage !== 0));
+        // Â and M of every turn, turn update by turn update; where Â is 0 nothing reads M.
+        const read = (turnUpdates: readonly (readonly TurnReason[])[]) =>
+          turnUpdates.map((of) => of.filter(({ advantage }) => advantage !== 0));
         expect(read(fused.reasons)).toEqual(read(textbook.reasons));
         expect(textbook.reasons.length).toBeGreaterThanOrEqual(textbook.policy.steps.length);
       }),
@@ -92,7 +92,7 @@ describe("the fused form", () => {
     expect(sequential.passes).toEqual({ logprobs: 4 + 2, reference: 0, forwardBackward: 0, knownWeights: 5 + 4 + 2 });
     const { policy: withoutFactor } = await updated(world, { klCoef: 0, advantageFactor: false });
     expect(withoutFactor.passes).toEqual({ logprobs: 0, reference: 0, forwardBackward: 0, knownWeights: 11 });
-    // With KL the weights need the visit's own log-probs: one pass reads them and looks back.
+    // With KL the weights need the turn update's own log-probs: one pass reads them and looks back.
     const { policy: withReference } = await updated(world, { klCoef: 0.002 });
     const reference = rows.reduce((sum, n) => sum + n, 0);
     expect(withReference.passes).toEqual({ logprobs: 0, reference, forwardBackward: 2 + 4 + 2 + 5 + 4, knownWeights: 0 });
@@ -125,17 +125,17 @@ describe("a SeeUPO update", () => {
       ),
     );
     expectClose(policy.table, reference.table);
-    expect(metrics).toMatchObject({ visits: 1, optimiserSteps: 1, carriedMin: 1, carriedMax: 1 });
+    expect(metrics).toMatchObject({ turnUpdates: 1, optimiserSteps: 1, carriedMin: 1, carriedMax: 1 });
   });
 
-  test("weighs every token by M·Â over the turn's length and the rows of the visit", async () => {
+  test("weighs every token by M·Â over the turn's length and the rows of the turn update", async () => {
     const { policy } = await updated(world, { klCoef: 0, order: [2] });
     const advantages = seeupoAdvantages(world.groups, configWith());
     const [first, second] = ["a-0", "a-2"].map((id) => advantages.get(id) ?? Number.NaN);
     expectClose(policy.weights, [[[first / 2], [second / 4, second / 4]]]);
   });
 
-  test("leaves a trajectory alone in visits of turns that it lacks, its M too", async () => {
+  test("leaves a trajectory alone in updates of turns that it lacks, its M too", async () => {
     const { policy, carriedRatios } = await updated(world, { klCoef: 0, form: "textbook", order: [2] });
     expect(policy.weights[0]).toHaveLength(2);
     expect([...carriedRatios.keys()]).toEqual(["a-0", "a-2"]);
@@ -189,7 +189,7 @@ describe("a SeeUPO update", () => {
       alone.policy.steps[0].gradient.map((row) => row.map((value) => (value * 4) / 5)),
     );
     expect(beside.policy.passes).toEqual(alone.policy.passes);
-    expect(beside.metrics).toMatchObject({ groups: 3, groupsWithoutSignal: 1, rowsVisitMin: 5 });
+    expect(beside.metrics).toMatchObject({ groups: 3, groupsWithoutSignal: 1, rowsPerUpdateMin: 5 });
   });
 
   test("takes no step without signal, and none on an empty batch", async () => {
@@ -199,8 +199,8 @@ describe("a SeeUPO update", () => {
     );
     const without = await updated({ ...world, groups: [silent] }, { klCoef: 0 });
     expect(without.policy.steps).toEqual([]);
-    expect(without.metrics).toEqual({ groups: 1, groupsWithoutSignal: 1, visits: 0 });
-    expect((await updated({ ...world, groups: [] }, {})).metrics).toEqual({ groups: 0, groupsWithoutSignal: 0, visits: 0 });
+    expect(without.metrics).toEqual({ groups: 1, groupsWithoutSignal: 1, turnUpdates: 0 });
+    expect((await updated({ ...world, groups: [] }, {})).metrics).toEqual({ groups: 0, groupsWithoutSignal: 0, turnUpdates: 0 });
     const turnless = groupOf(
       "turnless",
       [0, 1].map((reward) => ({ reward, turns: [] })),
@@ -208,24 +208,24 @@ describe("a SeeUPO update", () => {
     expect((await updated({ ...world, groups: [turnless] }, {})).policy.steps).toEqual([]);
   });
 
-  test("scales the learning rate of a visit by its share of the batch, when told to", async () => {
+  test("scales the learning rate of a turn update by its share of the batch, when told to", async () => {
     const { policy, metrics } = await updated(world, { visitScale: "rows" });
     expect(policy.steps.map(({ scale }) => scale)).toEqual([2 / 5, 4 / 5, 1]);
     expect(metrics).toMatchObject({
       visitScaleMin: 2 / 5,
-      rowsVisitMin: 2,
-      rowsVisitMax: 5,
+      rowsPerUpdateMin: 2,
+      rowsPerUpdateMax: 5,
       learningRate: (3 * (0.4 + 0.8 + 1)) / 3,
     });
   });
 
-  test("visits turns of few rows together with the next", async () => {
+  test("updates turns of few rows together with the next", async () => {
     const { policy, metrics } = await updated(world, { minimumRows: 3, klCoef: 0 });
     expect(policy.steps).toHaveLength(2);
-    expect(metrics).toMatchObject({ visits: 2, rowsVisitMin: 5, rowsVisitMax: 6 });
+    expect(metrics).toMatchObject({ turnUpdates: 2, rowsPerUpdateMin: 5, rowsPerUpdateMax: 6 });
   });
 
-  test("reports how far the visits moved the turns", async () => {
+  test("reports how far the turn updates moved the turns", async () => {
     const { metrics } = await updated(world, { klCoef: 0.1 }, 10);
     const { turnRatioMin = NaN, turnRatioMean = NaN, turnRatioMax = NaN, carriedMin = NaN, carriedMax = NaN } = metrics;
     expect(turnRatioMin).toBeLessThan(turnRatioMean);

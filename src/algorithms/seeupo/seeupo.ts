@@ -9,19 +9,19 @@ import { checkedLogprobs, fixedLogprobs } from "../step/minimise.ts";
 import { CarriedRatios } from "./carried-ratios.ts";
 import { fused } from "./fused.ts";
 import { turnAdvantages } from "./seeupo-advantages.ts";
-import { carriedAdvantages, carry, recordFactors, steps, type Update } from "./visit.ts";
-import { turnOrder, visitedEpisodes, visitsOf } from "./visits.ts";
+import { carriedAdvantages, carry, recordFactors, steps, type Update } from "./turn-update.ts";
+import { turnOrder, turnUpdatesOf, updatedEpisodes } from "./turn-updates.ts";
 
 export { seeupoAdvantages } from "./seeupo-advantages.ts";
 
 export interface SeeupoResult {
   readonly metrics: UpdateMetrics;
-  /** M by trajectory, for those whose r was taken. The fused form takes only those r that a later visit reads. */
+  /** M by trajectory, for those whose r was taken. The fused form takes only those r that a later turn update reads. */
   readonly carriedRatios: ReadonlyMap<TrajectoryId, number>;
 }
 
 /**
- * One SeeUPO update (arXiv:2602.06554): turns are visited last to first, each against the policy that the visits of the later turns left
+ * One SeeUPO update (arXiv:2602.06554): turns are updated last to first, each against the policy that the updates of the later turns left
  * behind. Turn t of every trajectory is one virtual agent.
  *
  *   for t = T … 1:   A*_i = M_i · Â_i                       Â_i: return minus the group's mean, normalised, within ±3
@@ -30,21 +30,21 @@ export interface SeeupoResult {
  *                    M_i ← clip( M_i · r_i )                M_i = 1 at first; only trajectories that have a turn t
  *
  * It is one clipped update where every trajectory has a single turn. Differs from the paper in:
- * - `visitScale` "rows": the learning rate of a visit is scaled by the share of the batch that reaches its turn. Paper: "plain".
- * - `minimumRows` 8: turns that fewer trajectories reach are visited with the next in order. Paper: 1.
+ * - `visitScale` "rows": the learning rate of a turn update is scaled by the share of the batch that reaches its turn. Paper: "plain".
+ * - `minimumRows` 8: turns that fewer trajectories reach are updated with the next in order. Paper: 1.
  * - `singletonGroups` "zero": a group of one has advantage 0. Published code: its bare return.
  * - M is keyed by trajectory. Published code: by row, and rows are reordered between turns.
- * - A trajectory without turn t takes no part in its visit. Published code: its last turn does, with weight 0 but with its KL term and its r.
+ * - A trajectory without turn t takes no part in its update. Published code: its last turn does, with weight 0 but with its KL term and its r.
  * - `form` "fused": the same numbers from fewer passes.
  *
  * @param random draws the order "random"
- * @param correction weights the rollouts by π/μ at the start of the update, the same in all visits: M has what the visits themselves change
+ * @param correction weights the rollouts by π/μ at the start of the update, the same for all turns: M has what the updates themselves change
  * @throws EnvError for a return that is not finite, EngineError for a log-prob or loss that is not
  * @example
  * const config = resolveAlgorithm("seeupo");
  * if (config.kind === "seeupo") {
  *   const { carriedRatios } = await seeupoUpdate(policy, groups, config, randomStream(1));
- *   carriedRatios.get("step-1/0/3"); // M after the visits of the later turns
+ *   carriedRatios.get("step-1/0/3"); // M after the updates of the later turns
  * }
  */
 export async function seeupoUpdate(
@@ -56,14 +56,14 @@ export async function seeupoUpdate(
 ): Promise<SeeupoResult> {
   const advantages = turnAdvantages(groups, config);
   const moves = ({ trajectory }: ActionInContext) => config.klCoef > 0 || advantages.matters(trajectory);
-  const visits = visitsOf(groups, turnOrder(groups, config.order, random), config.minimumRows, moves);
-  const samples = visits.flatMap((visit) => visit.samples);
+  const turnUpdates = turnUpdatesOf(groups, turnOrder(groups, config.order, random), config.minimumRows, moves);
+  const samples = turnUpdates.flatMap((turnUpdate) => turnUpdate.samples);
   const tally = new MetricTally();
-  const importance = correction && (await importanceOf(policy, visitedEpisodes(groups, samples), correction));
+  const importance = correction && (await importanceOf(policy, updatedEpisodes(groups, samples), correction));
   if (importance !== undefined) tally.record(importance.metrics);
-  tally.record({ groups: groups.length, groupsWithoutSignal: groupsWithoutSignal(groups), visits: visits.length });
+  tally.record({ groups: groups.length, groupsWithoutSignal: groupsWithoutSignal(groups), turnUpdates: turnUpdates.length });
   const update: Update = {
-    ...{ policy, config, visits, advantages, tally },
+    ...{ policy, config, turnUpdates, advantages, tally },
     batchSize: groups.reduce((sum, { trajectories }) => sum + trajectories.length, 0),
     carried: new CarriedRatios(config.carryClip),
     importance: importance?.weights,
@@ -75,13 +75,13 @@ export async function seeupoUpdate(
 
 /** Every log-prob from a pass of its own, as the paper has it. */
 async function textbook(update: Update): Promise<void> {
-  const { policy, config, visits, carried } = update;
-  for (const visit of visits) {
-    const { samples } = visit;
+  const { policy, config, turnUpdates, carried } = update;
+  for (const turnUpdate of turnUpdates) {
+    const { samples } = turnUpdate;
     const oldLogprobs = checkedLogprobs(samples, await policy.logprobs(samples)); // π_old: already moved by the later turns
     recordFactors(update, samples);
     const start = { oldLogprobs, advantages: carriedAdvantages(update, carried, samples) };
-    await steps(update, visit, start, config.epochs);
+    await steps(update, turnUpdate, start, config.epochs);
     if (config.advantageFactor) carry(update, samples, oldLogprobs, checkedLogprobs(samples, await policy.logprobs(samples)));
   }
 }

@@ -98,7 +98,7 @@ test("impossible mixtures do not type-check", () => {
     { algorithm: { kind: "gspo", update: { level: "token" } } },
     // @ts-expect-error REINFORCE has no ratio to clip
     { algorithm: { kind: "rloo", update: { clip: { high: 0.3 } } } },
-    // @ts-expect-error only SeeUPO visits turns in an order
+    // @ts-expect-error only SeeUPO updates turns in an order
     { algorithm: { kind: "grpo", order: "reverse" } },
     // @ts-expect-error dynamic sampling is DAPO's
     { algorithm: { kind: "grpo", dynamicSampling: { maxBatches: 3 } } },

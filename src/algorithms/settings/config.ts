@@ -14,8 +14,8 @@ const turnList = z
 const seeupo = z.strictObject({
   kind: z.literal("seeupo"),
   /**
-   * The order in which turns are visited. "reverse" is the paper's, the one its theorem speaks of; the others are for ablations.
-   * A list names the turns to visit, from 0; turns that are not in it are not trained.
+   * The order in which turns are updated. "reverse" is the paper's, the one its theorem speaks of; the others are for ablations.
+   * A list names the turns to update, from 0; turns that are not in it are not trained.
    */
   order: z.union([z.enum(["reverse", "sequential", "random"]), turnList]).default("reverse"),
   /** "textbook" takes each log-prob from a pass of its own, as written in the paper; "fused" reads the same numbers from fewer passes. */
@@ -28,7 +28,7 @@ const seeupo = z.strictObject({
   advantageBound: z.number().positive().default(3),
   /** A group of one: advantage 0, or its bare return as in SeeUPO's code. */
   singletonGroups,
-  /** Whether advantages are multiplied by M, the product of the ratios of the turns visited before. Off for ablations. */
+  /** Whether advantages are multiplied by M, the product of the ratios of the turns updated before. Off for ablations. */
   advantageFactor: z.boolean().default(true),
   /** The clip range of the loss. 0.2: SeeUPO's launch files. */
   clip: clipRange(0.2, 0.2),
@@ -46,14 +46,14 @@ const seeupo = z.strictObject({
   /** How it is estimated. k3: SeeUPO's launch files (`low_var_kl`). */
   klEstimator: z.enum(klEstimators).default("k3"),
   klCutOff,
-  /** Optimiser steps per visit. 1: SeeUPO's launch files. */
+  /** Optimiser steps per turn update. 1: SeeUPO's launch files. */
   epochs: z.int().min(1).default(1),
   /**
-   * Factor on the learning rate of a visit: the share of the batch's trajectories that reach the turn ("rows"), or 1 ("plain", the
+   * Factor on the learning rate of a turn update: the share of the batch's trajectories that reach the turn ("rows"), or 1 ("plain", the
    * paper's). Adam makes a step of full size however few rows it has seen; docs/algorithms/seeupo.md has the measurement.
    */
   visitScale: z.enum(["rows", "plain"]).default("rows"),
-  /** Turns that fewer trajectories reach are visited together with the next in order. 1, each turn by itself: the paper's. */
+  /** Turns that fewer trajectories reach are updated together with the next in order. 1, each turn by itself: the paper's. */
   minimumRows: z.int().min(1).default(8),
 });
 

@@ -1,7 +1,7 @@
 import { RunError } from "../../core/errors.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { whileOpen } from "../../environments/lifetime.ts";
-import type { Place } from "../../runs/filter.ts";
+import type { IndexPosition } from "../../runs/filter.ts";
 import { readMetrics } from "../../runs/read.ts";
 import { tokenizerFolder } from "../../runs/tokenizer-files.ts";
 import { openChat } from "../../sdk/model.ts";
@@ -16,7 +16,7 @@ import type { TrajectoryFlags } from "./trajectory.ts";
 /** Plays an episode once more in its environment, with the recorded actions. @returns the exit code: 1 if it differs from the record */
 export async function replayCommand(
   folder: string,
-  place: Place,
+  position: IndexPosition,
   recorded: Trajectory,
   { config: file }: TrajectoryFlags,
   screen: Screen,
@@ -31,7 +31,7 @@ export async function replayCommand(
   const world = environmentOf(config, await loadConfigFile(file));
   const { chat, tokenizer: words } = openChat(tokenizer, config.chat);
   const { trajectory, difference } = await whileOpen(world, { timeoutMs: config.rollout.episodeTimeoutMs }, (environment) =>
-    replayEpisode(recorded, originOf(place), { config, chat, environment, steps: readMetrics(folder) }),
+    replayEpisode(recorded, originOf(position), { config, chat, environment, steps: readMetrics(folder) }),
   );
   for (const line of episodeLines(trajectory, screen.paint, screen.width)) screen.line(line);
   screen.line();
@@ -45,7 +45,7 @@ export async function replayCommand(
   return 1;
 }
 
-function originOf({ line: { source, step, split } }: Place): Origin {
+function originOf({ line: { source, step, split } }: IndexPosition): Origin {
   return source === "train" ? { source, step } : { source, step, split: split ?? "test" };
 }
 

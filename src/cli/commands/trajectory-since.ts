@@ -1,7 +1,7 @@
 import { RunError } from "../../core/errors.ts";
 import { mean } from "../../core/mean.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
-import type { Place } from "../../runs/filter.ts";
+import type { IndexPosition } from "../../runs/filter.ts";
 import type { RescoredLogprobs } from "../../runs/rescored.ts";
 import { tokenizerFolder } from "../../runs/tokenizer-files.ts";
 import { openChat } from "../../sdk/model.ts";
@@ -13,7 +13,7 @@ import type { Screen } from "../../terminal/screen.ts";
 /** Says how the log-probs of an episode have changed since an earlier step, and keeps them for the dashboard. @returns the exit code */
 export async function sinceCommand(
   folder: string,
-  { line: { source, step } }: Place,
+  { line: { source, step } }: IndexPosition,
   episode: Trajectory,
   asked: string,
   screen: Screen,

@@ -1,7 +1,7 @@
 import { RunError } from "../../core/errors.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { type RecordedCredit, readCredits } from "../../runs/credits.ts";
-import { findPlace, type Place } from "../../runs/filter.ts";
+import { findPosition, type IndexPosition } from "../../runs/filter.ts";
 import { readIndex, TrajectoryReader } from "../../runs/index-file.ts";
 import { summedWeights } from "../../runs/phrases.ts";
 import { readRun } from "../../runs/read.ts";
@@ -22,22 +22,22 @@ export interface TrajectoryFlags {
 export async function trajectoryCommand(folder: string, id: string, flags: TrajectoryFlags, screen: Screen): Promise<number> {
   readRun(folder);
   const index = readIndex(folder);
-  const place = findPlace(index, id);
-  if (place === undefined)
+  const position = findPosition(index, id);
+  if (position === undefined)
     throw new RunError("the trajectory", id, {
       expected: `the id of one of this run's, such as "${index[0]?.id[0] ?? "step-1/0/0"}"`,
     });
-  const trajectory = new TrajectoryReader(folder).read(place.line, place.at);
+  const trajectory = new TrajectoryReader(folder).read(position.line, position.at);
   if (flags.replay === true)
-    return (await import("./trajectory-replay.ts")).replayCommand(folder, place, trajectory, flags, screen);
+    return (await import("./trajectory-replay.ts")).replayCommand(folder, position, trajectory, flags, screen);
   if (flags.since !== undefined)
-    return (await import("./trajectory-since.ts")).sinceCommand(folder, place, trajectory, flags.since, screen);
+    return (await import("./trajectory-since.ts")).sinceCommand(folder, position, trajectory, flags.since, screen);
   if (flags.json) screen.line(JSON.stringify(trajectory, null, 2));
-  else await show(folder, place, trajectory, screen);
+  else await show(folder, position, trajectory, screen);
   return 0;
 }
 
-async function show(folder: string, { line }: Place, trajectory: Trajectory, screen: Screen): Promise<void> {
+async function show(folder: string, { line }: IndexPosition, trajectory: Trajectory, screen: Screen): Promise<void> {
   for (const text of episodeLines(trajectory, screen.paint, screen.width)) screen.line(text);
   const credits = line.source === "train" ? await readCredits(folder, line.step) : undefined;
   const own = credits?.filter((credit) => credit.trajectory === trajectory.id) ?? [];

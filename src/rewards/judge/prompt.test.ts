@@ -105,13 +105,13 @@ test("the order of the trajectories changes neither the question nor anybody's s
   );
 });
 
-test("no attempt owns a place: over many groups the best one stands everywhere about as often", () => {
-  const places = Array.from(
+test("no attempt owns a position: over many groups the best one stands everywhere about as often", () => {
+  const positions = Array.from(
     { length: 400 },
     (_, i) => ask(saying("the best", `${i}a`, `${i}b`, `${i}c`)).byTrajectory([0, 1, 2, 3])[0],
   );
   // Binomial(400, 1/4): mean 100, deviation 8.7. The groups are fixed, so this holds always or never.
-  for (const place of [0, 1, 2, 3]) expect(Math.abs(places.filter((p) => p === place).length - 100)).toBeLessThan(30);
+  for (const position of [0, 1, 2, 3]) expect(Math.abs(positions.filter((p) => p === position).length - 100)).toBeLessThan(30);
 });
 
 const entries = '[{"id": "1", "score": 0.5}, {"id": 2, "explanation": "good", "score": "0.75"}]';

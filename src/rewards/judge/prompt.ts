@@ -17,7 +17,7 @@ export interface Question {
 
 /**
  * The question about a group. The messages that all attempts begin with, up to the model's first, are the task and shown once. Attempts are
- * shown in an order drawn by the key: the same group is asked about in the same way in every run, and no place is anybody's.
+ * shown in an order drawn by the key: the same group is asked about in the same way in every run, and no attempt owns a position.
  */
 export function questionAbout(trajectories: readonly Trajectory[], model: string, rubric: string): Question {
   const opening = sharedOpening(trajectories);

@@ -125,7 +125,7 @@ test("a tree is its leaves: each a whole trajectory, which shares the turns befo
   const leaves = await treeOf(example);
   expect(shape(leaves)).toEqual(["root", "root", "0@1", "2@3"]);
   expect(leaves.map(({ id, group, task, stopReason }) => [id, group, task, stopReason])).toEqual(
-    [0, 1, 2, 3].map((place) => [`s/0/${place}`, "s/0", "t", "done"]),
+    [0, 1, 2, 3].map((attempt) => [`s/0/${attempt}`, "s/0", "t", "done"]),
   );
   for (const leaf of leaves) {
     expect(leaf.turns.map(({ trajectory, turn }) => [trajectory, turn])).toEqual([0, 1, 2, 3].map((turn) => [leaf.id, turn]));

@@ -68,7 +68,7 @@ function requireSameTasks(first: TaskOutcomes, second: TaskOutcomes, [a, b]: rea
   const at = first.tasks.findIndex((task, i) => task !== second.tasks[i]);
   if (at === -1 && first.tasks.length === second.tasks.length) return;
   throw new ConfigError(`the tasks of ${b}`, at === -1 ? `${second.tasks.length} tasks` : (second.tasks[at] ?? "fewer tasks"), {
-    expected: `the tasks of ${a}: ${at === -1 ? `${first.tasks.length} tasks` : first.tasks[at]} at place ${Math.max(at, 0) + 1}`,
+    expected: `the tasks of ${a}: ${at === -1 ? `${first.tasks.length} tasks` : first.tasks[at]} at position ${Math.max(at, 0) + 1}`,
     hint: "Only evaluations of the same tasks in the same order are compared.",
   });
 }

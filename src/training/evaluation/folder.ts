@@ -203,9 +203,9 @@ export function unfinishedEvaluation(root: string): string | undefined {
 
 /** Returns every episode of a finished evaluation, in the order of tasks and attempts. */
 export function episodesOf(folder: string, decoding: Decoding): Trajectory[] {
-  const place = ({ id }: Trajectory) => id.split("/").slice(-2).map(Number);
+  const position = ({ id }: Trajectory) => id.split("/").slice(-2).map(Number);
   return [...playedIn(folder, decoding).values()].sort((a, b) => {
-    const [[taskA, attemptA], [taskB, attemptB]] = [place(a), place(b)];
+    const [[taskA, attemptA], [taskB, attemptB]] = [position(a), position(b)];
     return taskA - taskB || attemptA - attemptB;
   });
 }

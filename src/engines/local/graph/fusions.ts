@@ -64,12 +64,12 @@ function addInNorms(nodes: readonly OnnxNode[], graph: Surroundings): OnnxNode[]
   const sums = new Map(nodes.filter(({ type }) => type === "Add").map((node) => [node.outputs[0], node]));
   const shapeOf = (name: string) => graph.shapeOf(name)?.join();
   const joined = new Set<OnnxNode>();
-  const fused = nodes.map((node, place) => {
+  const fused = nodes.map((node, index) => {
     const sum = isPlainNorm(node) ? sums.get(node.inputs[0]) : undefined;
     if (sum === undefined || joined.has(sum) || graph.outputs.has(sum.outputs[0])) return node;
     const [a, b, total] = [...sum.inputs, ...sum.outputs];
     const whole = graph.shapeOf(total)?.length === 3 && [a, b].every((part) => shapeOf(part) === shapeOf(total));
-    const readBefore = nodes.slice(0, place).some(({ inputs }) => inputs.includes(total));
+    const readBefore = nodes.slice(0, index).some(({ inputs }) => inputs.includes(total));
     if (!whole || readBefore) return node;
     joined.add(sum);
     return {

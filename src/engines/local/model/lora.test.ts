@@ -82,7 +82,8 @@ describe("as PEFT computes it in float64 (test/golden/lora.py)", () => {
     const parameters = new Map([...[...model.parameters].map(([name, { data }]) => [name, data] as const), ...adapter]);
     const batch = packBatch(packRows(rows, 64));
     const summed = new Float32Array(batch.targets.length);
-    for (const { sample, scored } of batch.places) for (const [j, place] of scored.entries()) summed[place] += weights[sample][j];
+    for (const { sample, scored } of batch.scoredSamples)
+      for (const [j, at] of scored.entries()) summed[at] += weights[sample][j];
     const gradients = new Map([...adapter].map(([name, { length }]) => [name, new Float32Array(length)]));
     const graph = new TrainingGraph(config, logprobHead, { threads: 1, trained: [...adapter.keys()] });
     await graph.backward(batch, [summed], parameters, gradients);

@@ -88,42 +88,40 @@ test("random weights have deviation 1/√inputs, norms are 1, and the seed decid
 });
 
 test("a stored copy of a tied embedding is ignored, and another matrix in its place refused", async () => {
-  const place = join(folder, "tied-copy");
+  const path = join(folder, "tied-copy");
   const model = initialiseModel(tiny, randomStream(1));
-  await saveModel(place, model, { dtype: "float32" });
+  await saveModel(path, model, { dtype: "float32" });
   const embedding = model.parameters.get("model.embed_tokens.weight") ?? expect.unreachable();
   const write = (head: Tensor) =>
-    writeSafetensors(join(place, "model.safetensors"), new Map(model.parameters).set("lm_head.weight", head), {
+    writeSafetensors(join(path, "model.safetensors"), new Map(model.parameters).set("lm_head.weight", head), {
       dtype: "float32",
     });
   await write(embedding);
-  expect((await loadModel(place)).parameters).toEqual(model.parameters);
+  expect((await loadModel(path)).parameters).toEqual(model.parameters);
   const other = embedding.data.slice();
   other[799] += 1;
   await write({ ...embedding, data: other });
-  await expect(loadModel(place)).rejects.toThrow(
-    /lm_head.weight in .* expected the same numbers, as tie_word_embeddings is true/,
-  );
+  await expect(loadModel(path)).rejects.toThrow(/lm_head.weight in .* expected the same numbers, as tie_word_embeddings is true/);
 });
 
 test("missing, unexpected and mis-shaped tensors are named", async () => {
-  const place = join(folder, "damaged");
-  await cp(golden("qwen3"), place, { recursive: true });
-  const file = join(place, "model.safetensors");
+  const path = join(folder, "damaged");
+  await cp(golden("qwen3"), path, { recursive: true });
+  const file = join(path, "model.safetensors");
   const weights = await readSafetensors(file);
   const norm = "model.layers.1.self_attn.q_norm.weight";
   const cases = [
-    [new Map([...weights].filter(([name]) => name !== norm)), `tensor ${norm} in ${place} is missing; expected shape [32]`],
-    [new Map(weights).set("extra", { shape: [1], data: Float32Array.of(1) }), `tensor extra in ${place} is "unexpected"`],
+    [new Map([...weights].filter(([name]) => name !== norm)), `tensor ${norm} in ${path} is missing; expected shape [32]`],
+    [new Map(weights).set("extra", { shape: [1], data: Float32Array.of(1) }), `tensor extra in ${path} is "unexpected"`],
     [
       new Map(weights).set(norm, { shape: [31], data: new Float32Array(31) }),
-      `shape of tensor ${norm} in ${place} is [31]; expected [32]`,
+      `shape of tensor ${norm} in ${path} is [31]; expected [32]`,
     ],
   ] as const;
   for (const [damaged, message] of cases) {
     await writeSafetensors(file, damaged, { dtype: "float32" });
-    await expect(loadModel(place)).rejects.toThrow(message);
-    await expect(loadModel(place)).rejects.toThrow(ModelError);
+    await expect(loadModel(path)).rejects.toThrow(message);
+    await expect(loadModel(path)).rejects.toThrow(ModelError);
   }
 });
 
@@ -131,8 +129,8 @@ test("a folder that is none, and a config that is not JSON, say what to check", 
   await expect(loadModel(join(folder, "nowhere"))).rejects.toThrow(
     /model folder .*nowhere is "not readable"; expected a folder with config.json/,
   );
-  const place = join(folder, "no-json");
-  await cp(golden("qwen3"), place, { recursive: true });
-  await writeFile(join(place, "config.json"), (await readFile(join(place, "config.json"), "utf8")).slice(0, -10));
-  await expect(loadModel(place)).rejects.toThrow(/config.json is "malformed"/);
+  const path = join(folder, "no-json");
+  await cp(golden("qwen3"), path, { recursive: true });
+  await writeFile(join(path, "config.json"), (await readFile(join(path, "config.json"), "utf8")).slice(0, -10));
+  await expect(loadModel(path)).rejects.toThrow(/config.json is "malformed"/);
 });

@@ -115,8 +115,8 @@ test("inconsistent headers are refused by tensor, with what was expected", async
 });
 
 test("a failed write leaves the old file and no temporary one", async () => {
-  const place = await mkdtemp(join(folder, "failed-"));
-  const file = join(place, "x.safetensors");
+  const path = await mkdtemp(join(folder, "failed-"));
+  const file = join(path, "x.safetensors");
   await writeSafetensors(file, twoTensors, { dtype: "float32" });
   const failing = new Map(twoTensors).set("third", {
     shape: [1],
@@ -126,5 +126,5 @@ test("a failed write leaves the old file and no temporary one", async () => {
   });
   await expect(writeSafetensors(file, failing, { dtype: "float32" })).rejects.toThrow(/not written \(no space left on device\)/);
   expect(await readSafetensors(file)).toEqual(twoTensors);
-  expect(await readdir(place)).toEqual(["x.safetensors"]);
+  expect(await readdir(path)).toEqual(["x.safetensors"]);
 });

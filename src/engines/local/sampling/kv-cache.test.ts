@@ -110,11 +110,11 @@ test("the first slots are a tensor of rows without a copy", () => {
   const { keys } = cache.view(2);
   expect(keys).toHaveLength(shape.layers);
   expect(keys[0]).toHaveLength(2 * shape.kvHeads * cache.capacity * shape.headDim);
-  // Token 1 of slot 1, head 2: its place in [2, Hk, capacity, size].
-  const place = ((1 * shape.kvHeads + 2) * cache.capacity + 1) * shape.headDim;
-  expect(keys[1].subarray(place, place + 2)).toEqual(Float32Array.of(keyEntry(4, 1, 2, 0), keyEntry(4, 1, 2, 1)));
+  // Token 1 of slot 1, head 2: its offset in [2, Hk, capacity, size].
+  const offset = ((1 * shape.kvHeads + 2) * cache.capacity + 1) * shape.headDim;
+  expect(keys[1].subarray(offset, offset + 2)).toEqual(Float32Array.of(keyEntry(4, 1, 2, 0), keyEntry(4, 1, 2, 1)));
   append(cache, 1, 2, [5]);
-  expect(keys[1][place + shape.headDim]).toBe(keyEntry(5, 1, 2, 0));
+  expect(keys[1][offset + shape.headDim]).toBe(keyEntry(5, 1, 2, 0));
 });
 
 test("of a padded run, only a row's own new tokens are taken", () => {

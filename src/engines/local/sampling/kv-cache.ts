@@ -129,7 +129,7 @@ export class SlotCache {
   /** Copies a slot's first tokens into row `row` of tensors [rows, Hk, width, size], one a layer. */
   gather(slot: number, tokens: number, width: number, row: number, into: Entries): void {
     this.#eachHead((head) => {
-      copyEntries(this, this.#place(slot, head, 0), into, (row * this.#heads + head) * width, tokens, this.#sizes);
+      copyEntries(this, this.#offset(slot, head, 0), into, (row * this.#heads + head) * width, tokens, this.#sizes);
     });
   }
 
@@ -137,7 +137,7 @@ export class SlotCache {
   append(slot: number, length: number, from: NewEntries): void {
     this.#eachHead((head) => {
       const source = (from.row * this.#heads + head) * from.chunk;
-      copyEntries(from, source, this, this.#place(slot, head, length), from.count, this.#sizes);
+      copyEntries(from, source, this, this.#offset(slot, head, length), from.count, this.#sizes);
     });
   }
 
@@ -149,7 +149,7 @@ export class SlotCache {
   /** Copies the first tokens of a slot of another cache, or of this one. */
   copyFrom(other: SlotCache, from: number, to: number, tokens: number): void {
     this.#eachHead((head) => {
-      copyEntries(other, other.#place(from, head, 0), this, this.#place(to, head, 0), tokens, this.#sizes);
+      copyEntries(other, other.#offset(from, head, 0), this, this.#offset(to, head, 0), tokens, this.#sizes);
     });
   }
 
@@ -158,7 +158,7 @@ export class SlotCache {
     const count = tokens.length - from;
     const segment = emptySegment(tokens.slice(from), this.#heads, this.#sizes);
     this.#eachHead((head) => {
-      copyEntries(this, this.#place(slot, head, from), segment, head * count, count, this.#sizes);
+      copyEntries(this, this.#offset(slot, head, from), segment, head * count, count, this.#sizes);
     });
     return segment;
   }
@@ -166,7 +166,7 @@ export class SlotCache {
   /** Puts the first `count` tokens of a segment into a slot, behind `length` others. */
   put(slot: number, length: number, segment: Segment, count: number): void {
     this.#eachHead((head) => {
-      copyEntries(segment, head * segment.tokens.length, this, this.#place(slot, head, length), count, this.#sizes);
+      copyEntries(segment, head * segment.tokens.length, this, this.#offset(slot, head, length), count, this.#sizes);
     });
   }
 
@@ -180,7 +180,7 @@ export class SlotCache {
   }
 
   /** Tokens of a head of a slot before a token. */
-  #place(slot: number, head: number, token: number): number {
+  #offset(slot: number, head: number, token: number): number {
     return (slot * this.#heads + head) * this.#capacity + token;
   }
 

@@ -82,7 +82,7 @@ export class RowPools<Row extends Sequence> {
 
   /** Frees a row's slot. The last row of its class moves there, so that the rows stay side by side. */
   remove(row: Row): void {
-    const { cache, rows, slot } = this.#place(row);
+    const { cache, rows, slot } = this.#locate(row);
     const last = rows.pop();
     if (last !== undefined && last !== row) {
       rows[slot] = last;
@@ -110,7 +110,7 @@ export class RowPools<Row extends Sequence> {
 
   /** Makes room for this many tokens of a row. */
   reserve(row: Row, tokens: number): void {
-    const from = this.#place(row);
+    const from = this.#locate(row);
     const to = this.#pool(Math.max(this.classOf(tokens), from.key));
     const moves = to.cache !== from.cache;
     to.cache.reserve(to.rows.length + (moves ? 1 : 0), tokens);
@@ -131,7 +131,7 @@ export class RowPools<Row extends Sequence> {
 
   /** Keys and values of one row, without a copy. Per layer [1, Hk, capacity, size]. */
   viewOf(row: Row): KeysAndValues & { readonly capacity: number } {
-    const { cache, slot } = this.#place(row);
+    const { cache, slot } = this.#locate(row);
     return { ...cache.view(1, slot), capacity: cache.capacity };
   }
 
@@ -143,7 +143,7 @@ export class RowPools<Row extends Sequence> {
     const lines = rows.length * this.#shape.kvHeads * tokens;
     const into = entriesIn(lines, entrySizes(this.#shape), (count) => floats.first(count));
     rows.forEach((row, r) => {
-      const { cache, slot } = this.#place(row);
+      const { cache, slot } = this.#locate(row);
       cache.gather(slot, Math.min(tokens, cache.capacity), tokens, r, into);
     });
     return into;
@@ -151,25 +151,25 @@ export class RowPools<Row extends Sequence> {
 
   /** Appends new tokens to those of a row, which must have room for them. */
   append(row: Row, from: NewEntries): void {
-    const { cache, slot } = this.#place(row);
+    const { cache, slot } = this.#locate(row);
     cache.append(slot, row.tokens.length, from);
   }
 
   /** Copies the first tokens of one row to another, which must have room for them. */
   copy(from: Row, to: Row, tokens: number): void {
-    const [source, target] = [this.#place(from), this.#place(to)];
+    const [source, target] = [this.#locate(from), this.#locate(to)];
     target.cache.copyFrom(source.cache, source.slot, target.slot, tokens);
   }
 
   /** A copy of a row's tokens from the given one on. */
   take(row: Row, from: number): Segment {
-    const { cache, slot } = this.#place(row);
+    const { cache, slot } = this.#locate(row);
     return cache.take(slot, row.tokens, from);
   }
 
   /** Puts the first `count` tokens of a segment behind those of a row, which must have room for them. */
   put(row: Row, segment: Segment, count: number): void {
-    const { cache, slot } = this.#place(row);
+    const { cache, slot } = this.#locate(row);
     cache.put(slot, row.tokens.length, segment, count);
   }
 
@@ -195,10 +195,10 @@ export class RowPools<Row extends Sequence> {
     return undefined;
   }
 
-  #place(row: Row) {
-    const place = this.#find(row);
-    if (place === undefined) throw new RangeError("a row without a slot");
-    return place;
+  #locate(row: Row) {
+    const found = this.#find(row);
+    if (found === undefined) throw new RangeError("a row without a slot");
+    return found;
   }
 
   #inOrder() {

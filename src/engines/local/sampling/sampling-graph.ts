@@ -32,7 +32,7 @@ export interface StepInputs {
   /** Per layer [R, Hk, 1, S, size]. */
   readonly keys: readonly Float32Array[];
   readonly values: readonly Float32Array[];
-  /** [R]: flat index (row · C + place) of each row's last new token. */
+  /** [R]: flat index (row · C + position) of each row's last new token. */
   readonly last: Int32Array;
   /** [R, 1] */
   readonly inverseTemperatures: Float32Array;
@@ -143,7 +143,7 @@ export class SamplingGraph {
 }
 
 /**
- * The mask of layers whose queries see no more than a window: a cached token's position is its place, and a new one's is given.
+ * The mask of layers whose queries see no more than a window: cached tokens are stored in the order of their positions, and a new one's is given.
  * @returns the same array where nothing is out of any window
  */
 function windowMask({ rows, chunk, cached, positions, mask }: StepInputs, window: number): Float32Array {
@@ -163,13 +163,13 @@ function windowMask({ rows, chunk, cached, positions, mask }: StepInputs, window
 /** Looks back from new tokens to the ones before them, and behind the first to what was added up last: `state` [R, L − 1, D] of each layer. */
 function lookBackInputs(g: Graph, { convKernel = 1, kvHeads, hiddenSize }: ModelConfig): LookBack {
   const before = convKernel - 1;
-  const places = Array.from({ length: before }, (_, d) => g.input(`back${d + 1}`, ["R", "C"], "int32"));
+  const indices = Array.from({ length: before }, (_, d) => g.input(`back${d + 1}`, ["R", "C"], "int32"));
   return (layer, u) => {
     const heads = g.reshape(u, ["R", "C", kvHeads, hiddenSize / kvHeads]);
     g.output(`newKeys${layer}`, g.transpose(heads, [0, 2, 1, 3]));
     const state = g.input(`state${layer}`, ["R", before, hiddenSize]);
     const flat = g.reshape(g.concat([state, u], 1), ["R*(L+C)", hiddenSize]);
-    return places.map((place) => g.gather(flat, place));
+    return indices.map((index) => g.gather(flat, index));
   };
 }
 
@@ -179,11 +179,11 @@ function lookBackFeeds(config: ModelConfig, { rows, chunk, cached, positions, ke
   if (convKernel === undefined) return feeds;
   const before = convKernel - 1;
   for (let distance = 1; distance <= before; distance++) {
-    const places = Int32Array.from({ length: rows * chunk }, (_, place) => {
-      const [row, token] = [Math.floor(place / chunk), place % chunk];
+    const indices = Int32Array.from({ length: rows * chunk }, (_, index) => {
+      const [row, token] = [Math.floor(index / chunk), index % chunk];
       return row * (before + chunk) + before + token - distance;
     });
-    feeds[`back${distance}`] = { data: places, shape: [rows, chunk] };
+    feeds[`back${distance}`] = { data: indices, shape: [rows, chunk] };
   }
   const size = hiddenSize / kvHeads;
   keys.forEach((layerKeys, layer) => {
@@ -191,7 +191,7 @@ function lookBackFeeds(config: ModelConfig, { rows, chunk, cached, positions, ke
     const state = new Float32Array(rows * before * hiddenSize);
     for (let row = 0; row < rows; row++)
       for (let d = 0; d < before; d++) {
-        const token = Number(positions[row * chunk]) - before + d; // a cached token's position is its place
+        const token = Number(positions[row * chunk]) - before + d; // cached tokens are stored in the order of their positions
         if (token < 0) continue;
         for (let head = 0; head < kvHeads; head++) {
           const from = ((row * kvHeads + head) * cached + token) * size;

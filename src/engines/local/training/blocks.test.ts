@@ -24,11 +24,11 @@ const windows = fc.integer({ min: 1, max: 20 });
 function seenPairs(blocks: readonly AttentionBlock[], tokenOfQuery: (query: number) => number): string[] {
   return blocks.flatMap(({ start, end, keys, common, mask }) => {
     const width = keys.length - (common.to - common.from);
-    const place = (column: number) => (column < common.from ? column : column - (common.to - common.from));
+    const compacted = (column: number) => (column < common.from ? column : column - (common.to - common.from));
     const isCommon = (column: number) => column >= common.from && column < common.to;
     return Array.from({ length: end - start }, (_, line) => [...keys].map((key, column) => ({ line, key, column })))
       .flat()
-      .filter(({ line, column }) => isCommon(column) || mask[line * width + place(column)] === 0)
+      .filter(({ line, column }) => isCommon(column) || mask[line * width + compacted(column)] === 0)
       .map(({ line, key }) => `${tokenOfQuery(start + line)} ${key}`);
   });
 }
@@ -116,8 +116,8 @@ test("tokens, positions and what predicts each scored token are those of the pad
       const batch = packBatch(packRows(samples, row));
       const flat = flatten(batch, () => block);
       const padded = batch.tries.flatMap(({ tokens }, r) => [...tokens.keys()].map((node) => r * batch.length + node));
-      expect([...flat.tokens]).toEqual(padded.map((place) => batch.tokens[place]));
-      expect([...flat.positions]).toEqual(padded.map((place) => batch.positions[place]));
+      expect([...flat.tokens]).toEqual(padded.map((at) => batch.tokens[at]));
+      expect([...flat.positions]).toEqual(padded.map((at) => batch.positions[at]));
       expect([...flat.predictors].map((read) => padded[flat.reads[read]])).toEqual(
         [...batch.predictors].map((query) => batch.queries[query]),
       );

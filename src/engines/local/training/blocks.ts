@@ -133,9 +133,9 @@ function blocksOf({ parents, positions }: Row, { base, first, nodes, most, windo
     const mask = new Float32Array(queries.length * width).fill(unseen);
     queries.forEach((query, line) => {
       visit(query, (node) => {
-        const place = column[node];
-        if (place < common.from) mask[line * width + place] = 0;
-        else if (place >= common.to) mask[line * width + place - (common.to - common.from)] = 0;
+        const compacted = column[node];
+        if (compacted < common.from) mask[line * width + compacted] = 0;
+        else if (compacted >= common.to) mask[line * width + compacted - (common.to - common.from)] = 0;
         else if (common.from === 0) return false;
       });
     });

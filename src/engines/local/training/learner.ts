@@ -185,7 +185,7 @@ export class Learner {
     this.#gradients ??= new Map([...this.parameters].map(([name, { length }]) => [name, new Float32Array(length)]));
     const passes = packed.batches.map((batch) => ({
       ...{ batch, temperature },
-      weights: weights.map((each) => sumByPlace(batch, each)),
+      weights: weights.map((each) => sumByTarget(batch, each)),
     }));
     // One at a time: they write to the same gradient.
     const result = this.#lastBackward.then(() => this.#counted(packed, () => this.#made(packed, passes, parameters)));
@@ -248,7 +248,7 @@ export class Learner {
     const start = performance.now();
     const numbers: number[][] = samples.map(() => []);
     for (const [b, numberAt] of (await passes()).entries())
-      for (const { sample, scored } of batches[b].places) numbers[sample] = scored.map((place) => numberAt[place]);
+      for (const { sample, scored } of batches[b].scoredSamples) numbers[sample] = scored.map((at) => numberAt[at]);
     count.seconds += (performance.now() - start) / 1000;
     count.computedTokens += batches.reduce((sum, { rows, length }) => sum + rows * length, 0);
     count.denseTokens += samples.reduce((sum, { context, action }) => sum + context.length + action.length, 0);
@@ -275,11 +275,11 @@ export function microBatchTokens(config: ModelConfig, length: number, most = pas
 }
 
 /** The weights of the samples that share a scored token add up. @returns [M] */
-function sumByPlace({ targets, places }: PackedBatch, weights: Weights): Float32Array {
+function sumByTarget({ targets, scoredSamples }: PackedBatch, weights: Weights): Float32Array {
   const summed = new Float32Array(targets.length);
-  for (const { sample, scored } of places) {
-    scored.forEach((place, j) => {
-      summed[place] += weights[sample][j];
+  for (const { sample, scored } of scoredSamples) {
+    scored.forEach((at, j) => {
+      summed[at] += weights[sample][j];
     });
   }
   return summed;

@@ -166,11 +166,11 @@ test("in a batch a token sees its ancestors and itself, and padding nothing but 
       expect([batch.rows, batch.length]).toEqual([rows.length, evenSize(Math.max(...rows.map((row) => row.tokens.length)))]);
       rows.forEach((row, r) => {
         for (let node = 0; node < batch.length; node++) {
-          const place = r * batch.length + node;
+          const at = r * batch.length + node;
           const real = node < row.tokens.length;
-          expect(batch.tokens[place]).toBe(real ? row.tokens[node] : 0);
-          expect(batch.positions[place]).toBe(BigInt(real ? row.positions[node] : 0));
-          const line = mask.subarray(place * batch.length, (place + 1) * batch.length);
+          expect(batch.tokens[at]).toBe(real ? row.tokens[node] : 0);
+          expect(batch.positions[at]).toBe(BigInt(real ? row.positions[node] : 0));
+          const line = mask.subarray(at * batch.length, (at + 1) * batch.length);
           const seen = [...line.keys()].filter((other) => line[other] === 0);
           expect(seen).toEqual(real ? pathTo(row, node) : [node]);
           expect(line.every((value) => value === 0 || value <= -1e8)).toBe(true);
@@ -184,18 +184,18 @@ test("every action token is predicted from the query before it, and scored once 
   fc.assert(
     fc.property(sampleSets, limits, (samples, limit) => {
       const rows = packRows(samples, limit);
-      const { predictors, targets, places, length, queryCount, queries } = packBatch(rows);
-      expect(new Set(places.map(({ sample: index }) => index)).size).toBe(samples.length);
+      const { predictors, targets, scoredSamples, length, queryCount, queries } = packBatch(rows);
+      expect(new Set(scoredSamples.map(({ sample: index }) => index)).size).toBe(samples.length);
       const scoredTokens = new Set<string>();
-      for (const { sample: index, scored } of places) {
-        expect(scored.map((place) => targets[place])).toEqual(samples[index].action);
-        scored.forEach((place, i) => {
-          const r = Math.floor(predictors[place] / queryCount);
-          const node = queries[predictors[place]];
+      for (const { sample: index, scored } of scoredSamples) {
+        expect(scored.map((at) => targets[at])).toEqual(samples[index].action);
+        scored.forEach((at, i) => {
+          const r = Math.floor(predictors[at] / queryCount);
+          const node = queries[predictors[at]];
           expect(Math.floor(node / length)).toBe(r);
           const path = pathTo(rows[r], node % length).map((each) => rows[r].tokens[each]);
           expect(path).toEqual(sequenceOf(samples[index]).slice(0, samples[index].context.length + i));
-          scoredTokens.add(`${r}/${path}/${targets[place]}`);
+          scoredTokens.add(`${r}/${path}/${targets[at]}`);
         });
       }
       expect(targets).toHaveLength(scoredTokens.size);
@@ -253,9 +253,9 @@ test("a packed batch has the log-probs and gradients of its samples computed one
     const logprobs: number[][] = [];
     const batch = packBatch(packRows(samples, limit));
     const weights = new Float32Array(batch.targets.length);
-    for (const { sample: index, scored } of batch.places) for (const place of scored) weights[place] += weightOf(index);
+    for (const { sample: index, scored } of batch.scoredSamples) for (const at of scored) weights[at] += weightOf(index);
     const values = await graph.backward(batch, [weights], parameters, gradients);
-    for (const { sample: index, scored } of batch.places) logprobs[index] = scored.map((place) => values[place]);
+    for (const { sample: index, scored } of batch.scoredSamples) logprobs[index] = scored.map((at) => values[at]);
     return { logprobs, gradients };
   };
   const signed = (index: number) => (index % 2 === 0 ? 1 : -1) * (index + 1);

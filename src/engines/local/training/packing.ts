@@ -128,8 +128,8 @@ export interface PackedBatch {
   readonly predictors: Int32Array;
   /** [M, 1] */
   readonly targets: Int32Array;
-  /** For every sample of the batch, where in 0..M its action tokens are scored. Samples that share tokens share places. */
-  readonly places: readonly { readonly sample: number; readonly scored: readonly number[] }[];
+  /** For every sample of the batch, where in 0..M its action tokens are scored. Samples that share tokens share indices. */
+  readonly scoredSamples: readonly { readonly sample: number; readonly scored: readonly number[] }[];
   /** The tries, without padding. */
   readonly tries: readonly Row[];
 }
@@ -149,7 +149,7 @@ export function packBatch(rows: readonly Row[]): PackedBatch {
   const queryPositions = new BigInt64Array(rows.length * queryCount);
   const predictors: number[] = [];
   const targets: number[] = [];
-  const places: { sample: number; scored: number[] }[] = [];
+  const scoredSamples: { sample: number; scored: number[] }[] = [];
 
   rows.forEach((row, r) => {
     const base = r * length;
@@ -160,24 +160,24 @@ export function packBatch(rows: readonly Row[]): PackedBatch {
     const queryOf = new Map<number, number>();
     for (let query = 0; query < queryCount; query++) {
       const node = queriesOfRows[r][query] ?? 0;
-      const place = r * queryCount + query;
-      queries[place] = base + node;
-      queryPositions[place] = positions[base + node];
-      if (query < queriesOfRows[r].length) queryOf.set(node, place);
+      const index = r * queryCount + query;
+      queries[index] = base + node;
+      queryPositions[index] = positions[base + node];
+      if (query < queriesOfRows[r].length) queryOf.set(node, index);
     }
-    const placeOf = new Map<string, number>();
+    const targetIndex = new Map<string, number>();
     for (const { sample, action, before } of row.samples) {
       const scored = action.map((target, i) => {
         const query = queryOf.get(before[i]) ?? 0;
         const key = `${query} ${target}`;
-        const known = placeOf.get(key);
+        const known = targetIndex.get(key);
         if (known !== undefined) return known;
-        const place = targets.push(target) - 1;
+        const index = targets.push(target) - 1;
         predictors.push(query);
-        placeOf.set(key, place);
-        return place;
+        targetIndex.set(key, index);
+        return index;
       });
-      places.push({ sample, scored });
+      scoredSamples.push({ sample, scored });
     }
   });
   return {
@@ -190,7 +190,7 @@ export function packBatch(rows: readonly Row[]): PackedBatch {
     queryPositions,
     predictors: Int32Array.from(predictors),
     targets: Int32Array.from(targets),
-    places,
+    scoredSamples,
     tries: rows,
   };
 }

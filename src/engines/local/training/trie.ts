@@ -1,7 +1,7 @@
 import { Context } from "../../../core/context.ts";
 import type { ActionInContext, TokenId } from "../../../core/trajectory.ts";
 
-/** Tokens of the trie between two places where something ends or divides. */
+/** Tokens of the trie between two points where something ends or divides. */
 export class Branch {
   parent: Branch | undefined;
   /** Its own tokens: a view of a context's where that has them. */
@@ -34,7 +34,7 @@ export function buildTrie(samples: readonly ActionInContext[]): Trie {
   const trie = new Trie();
   samples.forEach(({ context, action }, index) => {
     const before =
-      context instanceof Context ? trie.placeOf(context) : trie.insert(trie.root, 0, Int32Array.from(context.slice()));
+      context instanceof Context ? trie.branchOf(context) : trie.insert(trie.root, 0, Int32Array.from(context.slice()));
     const last = trie.insert(before, context.length, Int32Array.from(action.slice(0, -1)));
     trie.endAt(last, context.length + action.length - 1, index);
   });
@@ -44,27 +44,27 @@ export function buildTrie(samples: readonly ActionInContext[]): Trie {
 class Trie {
   readonly root = new Branch(undefined, new Int32Array(0));
   /** The branch that a context's last token was put in. It may have been cut since: then the token is in one of its ancestors. */
-  readonly #places = new Map<Context, Branch>();
+  readonly #branches = new Map<Context, Branch>();
 
   /** Returns the branch that contains the context's last token, which is put there if it is new. */
-  placeOf(context: Context): Branch {
+  branchOf(context: Context): Branch {
     const missing: Context[] = [];
     let known: Context | undefined = context;
-    while (known !== undefined && !this.#places.has(known)) {
+    while (known !== undefined && !this.#branches.has(known)) {
       missing.push(known);
       known = known.parent;
     }
-    let place = (known && this.#places.get(known)) ?? this.root;
+    let branch = (known && this.#branches.get(known)) ?? this.root;
     for (const node of missing.reverse()) {
-      place = this.insert(place, node.length - node.ids.length, node.ids);
-      this.#places.set(node, place);
+      branch = this.insert(branch, node.length - node.ids.length, node.ids);
+      this.#branches.set(node, branch);
     }
-    return place;
+    return branch;
   }
 
-  /** Puts tokens behind the first `depth` ones of a place. @returns the branch that contains the last of them */
-  insert(place: Branch, depth: number, tokens: Int32Array): Branch {
-    let branch = containing(place, depth);
+  /** Puts tokens behind the first `depth` ones of a branch. @returns the branch that contains the last of them */
+  insert(from: Branch, depth: number, tokens: Int32Array): Branch {
+    let branch = containing(from, depth);
     for (let i = 0; i < tokens.length; ) {
       const at = depth + i - branch.start;
       if (at < branch.tokens.length) {
@@ -84,9 +84,9 @@ class Trie {
     return branch;
   }
 
-  /** Notes that a sample ends after the first `depth` tokens of a place. */
-  endAt(place: Branch, depth: number, sample: number): void {
-    const branch = containing(place, depth);
+  /** Notes that a sample ends after the first `depth` tokens of a branch. */
+  endAt(from: Branch, depth: number, sample: number): void {
+    const branch = containing(from, depth);
     const end = depth < branch.end ? this.#cut(branch, depth - branch.start) : branch;
     end.samples.push(sample);
   }
@@ -112,8 +112,8 @@ class Trie {
 }
 
 /** Returns the branch on the way to this one that contains the token at a depth, counted from 1; the root for 0. */
-function containing(place: Branch, depth: number): Branch {
-  let branch = place;
+function containing(from: Branch, depth: number): Branch {
+  let branch = from;
   while (branch.parent !== undefined && branch.start >= depth) branch = branch.parent;
   return branch;
 }

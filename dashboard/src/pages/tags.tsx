@@ -1,12 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
-import { ask, type BehaviourSeries, type RunDetail, send } from "../api.ts";
+import { ask, type RunDetail, send, type TagSeries } from "../api.ts";
 import { percent } from "../format.ts";
 import { Problem } from "../parts/bits.tsx";
 import { Chart } from "../parts/chart.tsx";
 import { link } from "../router.ts";
 import { seriesColours } from "../theme.ts";
 
-interface Behaviour {
+interface Tag {
   readonly name: string;
   readonly kind: "text" | "tool" | "sequence";
   readonly pattern?: string;
@@ -14,25 +14,22 @@ interface Behaviour {
   readonly tools?: readonly string[];
 }
 
-const key = (run: string) => `retrograde-behaviours/${run}`;
+const key = (run: string) => `retrograde-tags/${run}`;
 
 /** Named patterns, counted over the steps of a run. */
-export function BehavioursPage({ run: { row, steps } }: { readonly run: RunDetail }) {
-  const [behaviours, setBehaviours] = useState<readonly Behaviour[] | undefined>(undefined);
-  const [series, setSeries] = useState<BehaviourSeries | undefined>(undefined);
+export function TagsPage({ run: { row, steps } }: { readonly run: RunDetail }) {
+  const [tags, setTags] = useState<readonly Tag[] | undefined>(undefined);
+  const [series, setSeries] = useState<TagSeries | undefined>(undefined);
   const [problem, setProblem] = useState<string | undefined>(undefined);
   useEffect(() => {
     const kept = localStorage.getItem(key(row.id));
-    if (kept !== null) setBehaviours(JSON.parse(kept) as Behaviour[]);
-    else
-      ask<Behaviour[]>("/api/run/behaviours/suggested", { run: row.id }).then(setBehaviours, (error: Error) =>
-        setProblem(error.message),
-      );
+    if (kept !== null) setTags(JSON.parse(kept) as Tag[]);
+    else ask<Tag[]>("/api/run/tags/suggested", { run: row.id }).then(setTags, (error: Error) => setProblem(error.message));
   }, [row.id]);
   useEffect(() => {
-    if (behaviours === undefined) return;
+    if (tags === undefined) return;
     let current = true;
-    send<BehaviourSeries>("/api/run/behaviours", { run: row.id }, behaviours).then(
+    send<TagSeries>("/api/run/tags", { run: row.id }, tags).then(
       (value) => {
         if (!current) return;
         setSeries(value);
@@ -43,36 +40,34 @@ export function BehavioursPage({ run: { row, steps } }: { readonly run: RunDetai
     return () => {
       current = false;
     };
-  }, [behaviours, steps.length]);
-  const change = (next: readonly Behaviour[]) => {
+  }, [tags, steps.length]);
+  const change = (next: readonly Tag[]) => {
     localStorage.setItem(key(row.id), JSON.stringify(next));
-    setBehaviours(next);
+    setTags(next);
   };
   return (
     <>
       <div class="tools">
-        <h2>Behaviours over the steps</h2>
+        <h2>Tags over the steps</h2>
       </div>
       <p class="muted">
         The share of a step's episodes in which a pattern occurs, and how often those succeeded. Up to 40 steps are read.
       </p>
-      <NewBehaviour
-        add={(behaviour) => change([...(behaviours ?? []).filter(({ name }) => name !== behaviour.name), behaviour])}
-      />
+      <NewTag add={(tag) => change([...(tags ?? []).filter(({ name }) => name !== tag.name), tag])} />
       {problem !== undefined && <Problem text={problem} />}
       {series?.problems.map((text) => (
         <Problem key={text} text={text} />
       ))}
       {series === undefined && problem === undefined && <p class="muted">Reading the episodes …</p>}
-      {series !== undefined && behaviours !== undefined && (
+      {series !== undefined && tags !== undefined && (
         <div class="charts">
-          {behaviours.map((behaviour, i) => {
-            const counts = series.counts.map((step) => step.find(({ name }) => name === behaviour.name));
+          {tags.map((tag, i) => {
+            const counts = series.counts.map((step) => step.find(({ name }) => name === tag.name));
             const last = counts.at(-1);
             return (
-              <div key={behaviour.name} class="behaviour">
+              <div key={tag.name} class="tag">
                 <Chart
-                  title={behaviour.name}
+                  title={tag.name}
                   x={series.steps}
                   series={[
                     {
@@ -94,8 +89,8 @@ export function BehavioursPage({ run: { row, steps } }: { readonly run: RunDetai
                   <button
                     type="button"
                     class="quiet"
-                    onClick={() => change(behaviours.filter((one) => one !== behaviour))}
-                    aria-label={`Remove ${behaviour.name}`}
+                    onClick={() => change(tags.filter((one) => one !== tag))}
+                    aria-label={`Remove ${tag.name}`}
                   >
                     remove
                   </button>
@@ -109,14 +104,14 @@ export function BehavioursPage({ run: { row, steps } }: { readonly run: RunDetai
   );
 }
 
-function NewBehaviour({ add }: { readonly add: (behaviour: Behaviour) => void }) {
-  const [kind, setKind] = useState<Behaviour["kind"]>("text");
+function NewTag({ add }: { readonly add: (tag: Tag) => void }) {
+  const [kind, setKind] = useState<Tag["kind"]>("text");
   const [name, setName] = useState("");
   const [what, setWhat] = useState("");
   return (
     <form
       class="filters"
-      aria-label="New behaviour"
+      aria-label="New tag"
       onSubmit={(event) => {
         event.preventDefault();
         if (what.trim() === "") return;
@@ -130,7 +125,7 @@ function NewBehaviour({ add }: { readonly add: (behaviour: Behaviour) => void })
     >
       <label>
         Pattern
-        <select value={kind} onChange={(event) => setKind(event.currentTarget.value as Behaviour["kind"])}>
+        <select value={kind} onChange={(event) => setKind(event.currentTarget.value as Tag["kind"])}>
           <option value="text">text (regular expression)</option>
           <option value="tool">tool</option>
           <option value="sequence">calls in order</option>

@@ -5,7 +5,7 @@ import type { Episode } from "../step/episodes.ts";
 export type TurnOrder = "reverse" | "sequential" | "random" | readonly number[];
 
 /**
- * The turns to visit, each once, as indices from 0.
+ * The turns to update, each once, as indices from 0.
  * A given list is taken as it is: turns that are not in it are left out, and those that no trajectory reaches are empty.
  */
 export function turnOrder(groups: readonly Group[], order: TurnOrder, random: Random): readonly number[] {
@@ -25,46 +25,46 @@ export function turnOrder(groups: readonly Group[], order: TurnOrder, random: Ra
 }
 
 /** Turns of one index, or of a few neighbouring ones in the order, that are updated together. */
-export interface Visit {
+export interface TurnUpdate {
   /** Those that can move the policy. */
   readonly samples: readonly ActionInContext[];
-  /** All turns of the visit: what the mean of its loss divides by. */
+  /** All turns of the turn update: what the mean of its loss divides by. */
   readonly rows: number;
 }
 
 /**
- * One visit for each turn of the order, over the trajectories that have that turn.
- * Turns with fewer rows than `minimumRows` wait for the next in order; what is left at the end joins the last visit.
- * Visits that cannot move the policy are dropped: with a gradient of zero, Adam's momentum would still move it.
+ * One turn update for each turn of the order, over the trajectories that have that turn.
+ * Turns with fewer rows than `minimumRows` wait for the next in order; what is left at the end joins the last turn update.
+ * Turn updates that cannot move the policy are dropped: with a gradient of zero, Adam's momentum would still move it.
  * @param moves whether a turn contributes to the gradient at all
  */
-export function visitsOf(
+export function turnUpdatesOf(
   groups: readonly Group[],
   order: readonly number[],
   minimumRows: number,
   moves: (sample: ActionInContext) => boolean,
-): Visit[] {
+): TurnUpdate[] {
   const trajectories = groups.flatMap((group) => group.trajectories);
-  const visits: ActionInContext[][] = [];
+  const turnUpdates: ActionInContext[][] = [];
   let waiting: ActionInContext[] = [];
   for (const turn of order) {
     waiting.push(...trajectories.flatMap(({ turns }) => (turn < turns.length ? [turns[turn]] : [])));
     if (waiting.length < minimumRows) continue;
-    visits.push(waiting);
+    turnUpdates.push(waiting);
     waiting = [];
   }
-  if (visits.length === 0) visits.push(waiting);
-  else visits[visits.length - 1].push(...waiting);
-  return visits
+  if (turnUpdates.length === 0) turnUpdates.push(waiting);
+  else turnUpdates[turnUpdates.length - 1].push(...waiting);
+  return turnUpdates
     .map((samples) => ({ samples: samples.filter(moves), rows: samples.length }))
     .filter(({ samples }) => samples.length > 0);
 }
 
 /** The trajectories of the samples, each with those of its turns that are among them. */
-export function visitedEpisodes(groups: readonly Group[], samples: readonly ActionInContext[]): Episode[] {
-  const visited = new Set(samples);
+export function updatedEpisodes(groups: readonly Group[], samples: readonly ActionInContext[]): Episode[] {
+  const updated = new Set(samples);
   return groups
     .flatMap(({ trajectories }) => trajectories)
-    .map((trajectory) => ({ trajectory, turns: trajectory.turns.filter((turn) => visited.has(turn)) }))
+    .map((trajectory) => ({ trajectory, turns: trajectory.turns.filter((turn) => updated.has(turn)) }))
     .filter(({ turns }) => turns.length > 0);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { groupOf } from "../../../test/algorithms/table-policy.ts";
 import { randomStream } from "../../core/random.ts";
-import { turnOrder, visitsOf } from "./visits.ts";
+import { turnOrder, turnUpdatesOf } from "./turn-updates.ts";
 
 const turn = { context: [0], action: [1] };
 //                                 turns  a-0: 3   a-1: 1   a-2: 2   a-3: 0
@@ -29,15 +29,15 @@ describe("the order of turns", () => {
   });
 });
 
-describe("visits", () => {
-  const visits = (order: readonly number[], minimumRows = 1, moves: Parameters<typeof visitsOf>[3] = () => true) =>
-    visitsOf(groups, order, minimumRows, moves).map(({ samples, rows }) => ({
+describe("turn updates", () => {
+  const turnUpdates = (order: readonly number[], minimumRows = 1, moves: Parameters<typeof turnUpdatesOf>[3] = () => true) =>
+    turnUpdatesOf(groups, order, minimumRows, moves).map(({ samples, rows }) => ({
       rows,
       samples: samples.map((sample) => `${sample.trajectory}/${sample.turn}`),
     }));
 
   test("hold the trajectories that have the turn, and only those", () => {
-    expect(visits([2, 1, 0])).toEqual([
+    expect(turnUpdates([2, 1, 0])).toEqual([
       { rows: 1, samples: ["a-0/2"] },
       { rows: 2, samples: ["a-0/1", "a-2/1"] },
       { rows: 3, samples: ["a-0/0", "a-1/0", "a-2/0"] },
@@ -45,26 +45,26 @@ describe("visits", () => {
   });
 
   test("skip turns that nobody reaches", () => {
-    expect(visits([7, 0]).map(({ rows }) => rows)).toEqual([3]);
-    expect(visits([7])).toEqual([]);
+    expect(turnUpdates([7, 0]).map(({ rows }) => rows)).toEqual([3]);
+    expect(turnUpdates([7])).toEqual([]);
   });
 
   test("of too few rows join the next in order", () => {
-    expect(visits([2, 1, 0], 2)).toEqual([
+    expect(turnUpdates([2, 1, 0], 2)).toEqual([
       { rows: 3, samples: ["a-0/2", "a-0/1", "a-2/1"] },
       { rows: 3, samples: ["a-0/0", "a-1/0", "a-2/0"] },
     ]);
   });
 
   test("of too few rows at the end join the one before", () => {
-    expect(visits([0, 1, 2], 2)).toEqual([
+    expect(turnUpdates([0, 1, 2], 2)).toEqual([
       { rows: 3, samples: ["a-0/0", "a-1/0", "a-2/0"] },
       { rows: 3, samples: ["a-0/1", "a-2/1", "a-0/2"] },
     ]);
-    expect(visits([0, 1, 2], 100)).toHaveLength(1);
+    expect(turnUpdates([0, 1, 2], 100)).toHaveLength(1);
   });
 
   test("leave out turns that cannot move the policy, but count them", () => {
-    expect(visits([1, 0], 1, ({ trajectory }) => trajectory === "a-1")).toEqual([{ rows: 3, samples: ["a-1/0"] }]);
+    expect(turnUpdates([1, 0], 1, ({ trajectory }) => trajectory === "a-1")).toEqual([{ rows: 3, samples: ["a-1/0"] }]);
   });
 });

@@ -3,8 +3,8 @@ import { z } from "zod";
 import { RunError } from "../core/errors.ts";
 import { succeeded, type Trajectory } from "../core/trajectory.ts";
 
-/** Something that a model does, by a name of its own. */
-export const behaviourSchema = z.discriminatedUnion("kind", [
+/** A pattern that an episode may show, by name. */
+export const tagSchema = z.discriminatedUnion("kind", [
   /** A regular expression over what the model writes, without regard to case. */
   z.object({ name: z.string().min(1).max(80), kind: z.literal("text"), pattern: z.string().min(1).max(500) }),
   /** A tool that is called. */
@@ -12,10 +12,10 @@ export const behaviourSchema = z.discriminatedUnion("kind", [
   /** Tools that are called one after the other; other calls may be between them. */
   z.object({ name: z.string().min(1).max(80), kind: z.literal("sequence"), tools: z.array(z.string().min(1)).min(2).max(8) }),
 ]);
-export type Behaviour = z.infer<typeof behaviourSchema>;
+export type Tag = z.infer<typeof tagSchema>;
 
-/** How often a behaviour was seen in one set of trajectories. */
-export interface BehaviourCount {
+/** How often a tag was seen in one set of trajectories. */
+export interface TagCount {
   readonly name: string;
   /** Share of trajectories in which it occurs. */
   readonly share: number;
@@ -29,16 +29,16 @@ export interface BehaviourCount {
 const patternMs = 2000;
 
 /**
- * Counts behaviours in trajectories.
+ * Counts tags in trajectories.
  * @throws RunError for a pattern that is no regular expression, or takes too long
  */
-export function countBehaviours(trajectories: readonly Trajectory[], behaviours: readonly Behaviour[]): BehaviourCount[] {
-  return behaviours.map((behaviour) => {
-    const has = occurrences(trajectories, behaviour);
+export function countTags(trajectories: readonly Trajectory[], tags: readonly Tag[]): TagCount[] {
+  return tags.map((tag) => {
+    const has = occurrences(trajectories, tag);
     const share = (items: readonly Trajectory[]) => (items.length === 0 ? null : items.filter(succeeded).length / items.length);
     const [those, others] = [trajectories.filter((_, i) => has[i]), trajectories.filter((_, i) => !has[i])];
     return {
-      name: behaviour.name,
+      name: tag.name,
       share: trajectories.length === 0 ? 0 : those.length / trajectories.length,
       successWith: share(those),
       successWithout: share(others),
@@ -47,9 +47,9 @@ export function countBehaviours(trajectories: readonly Trajectory[], behaviours:
   });
 }
 
-function occurrences(trajectories: readonly Trajectory[], behaviour: Behaviour): boolean[] {
-  if (behaviour.kind === "text") return matches(trajectories.map(writtenBy), behaviour.pattern);
-  const wanted = behaviour.kind === "tool" ? [behaviour.tool] : behaviour.tools;
+function occurrences(trajectories: readonly Trajectory[], tag: Tag): boolean[] {
+  if (tag.kind === "text") return matches(trajectories.map(writtenBy), tag.pattern);
+  const wanted = tag.kind === "tool" ? [tag.tool] : tag.tools;
   return trajectories.map((trajectory) => {
     let next = 0;
     for (const name of callsOf(trajectory)) if (name === wanted[next]) next++;
@@ -97,8 +97,8 @@ function callsOf({ messages }: Trajectory): string[] {
   return messages.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []).map(({ name }) => name) : []));
 }
 
-/** Behaviours to begin with: each tool of the trajectories, and the phrases that answers begin with most. */
-export function suggestedBehaviours(trajectories: readonly Trajectory[]): Behaviour[] {
+/** Tags to begin with: each tool of the trajectories, and the phrases that answers begin with most. */
+export function suggestedTags(trajectories: readonly Trajectory[]): Tag[] {
   const tools = ranked(trajectories.flatMap((trajectory) => [...new Set(callsOf(trajectory))]));
   const pairs = ranked(
     trajectories.flatMap((trajectory) => {

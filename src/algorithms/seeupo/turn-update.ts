@@ -10,13 +10,13 @@ import { weighted } from "../step/correction.ts";
 import { type FixedRows, type Loss, type Minimised, type MinimiseOptions, minimise } from "../step/minimise.ts";
 import type { CarriedRatios } from "./carried-ratios.ts";
 import type { TurnAdvantages } from "./seeupo-advantages.ts";
-import type { Visit } from "./visits.ts";
+import type { TurnUpdate } from "./turn-updates.ts";
 
 /** An update under way. */
 export interface Update {
   readonly policy: Policy;
   readonly config: SeeupoConfig;
-  readonly visits: readonly Visit[];
+  readonly turnUpdates: readonly TurnUpdate[];
   /** Number of trajectories. */
   readonly batchSize: number;
   /** Â. */
@@ -29,8 +29,8 @@ export interface Update {
   readonly tally: MetricTally;
 }
 
-/** The values that are fixed during a visit. */
-export interface VisitStart {
+/** The values that are fixed during a turn update. */
+export interface UpdateStart {
   readonly oldLogprobs: Logprobs;
   /** A* = M·Â, one per sample. */
   readonly advantages: readonly number[];
@@ -48,15 +48,15 @@ export function carriedAdvantages(
   });
 }
 
-/** Mean over the visit's turns of the token mean of the clipped surrogate, + β·KL. */
-export function visitLoss(
+/** Mean over the turns of the token mean of the clipped surrogate, + β·KL. */
+export function turnUpdateLoss(
   { config, importance, refLogprobs }: Update,
-  visit: Visit,
+  turnUpdate: TurnUpdate,
   logprobs: Logprobs,
-  { oldLogprobs, advantages }: VisitStart,
+  { oldLogprobs, advantages }: UpdateStart,
 ): LossAndWeights {
-  const { samples } = visit;
-  const tokenScales = scalesOf(visit);
+  const { samples } = turnUpdate;
+  const tokenScales = scalesOf(turnUpdate);
   const advantagePerToken = samples.map(({ action }, i) => action.map(() => advantages[i]));
   const uncorrected = ppu(
     { logprobs, oldLogprobs, advantages: advantagePerToken, tokenScales },
@@ -69,37 +69,39 @@ export function visitLoss(
 }
 
 /** The surrogate's weights at ratio 1: A* over rows and tokens, whatever the log-probs. */
-export function weightsAtRatioOne({ importance }: Update, visit: Visit, advantages: readonly number[]): Weights {
-  const importances = importance?.(visit.samples);
-  const scales = scalesOf(visit);
-  return visit.samples.map(({ action }, i) => action.map((_, t) => scales[i] * advantages[i] * (importances?.[i][t] ?? 1)));
+export function weightsAtRatioOne({ importance }: Update, turnUpdate: TurnUpdate, advantages: readonly number[]): Weights {
+  const importances = importance?.(turnUpdate.samples);
+  const scales = scalesOf(turnUpdate);
+  return turnUpdate.samples.map(({ action }, i) => action.map((_, t) => scales[i] * advantages[i] * (importances?.[i][t] ?? 1)));
 }
 
 /** Computes how much a token of each sample counts in the mean of means. */
-function scalesOf({ samples, rows }: Visit): number[] {
+function scalesOf({ samples, rows }: TurnUpdate): number[] {
   return samples.map(({ action }) => 1 / (rows * action.length));
 }
 
-/** One optimiser step of a visit, and its metrics. @param samples those of the visit, and others that are only looked at */
+/** One optimiser step of a turn update, and its metrics. @param samples those of the turn update, and others that are only looked at */
 export async function step(
   { policy, config, batchSize, tally }: Update,
-  { rows }: Visit,
+  { rows }: TurnUpdate,
   samples: readonly ActionInContext[],
   loss: Loss,
   options: Omit<MinimiseOptions, "learningRateScale">,
 ): Promise<Minimised> {
   const scale = config.visitScale === "rows" ? Math.min(1, rows / batchSize) : 1;
-  tally.record({ rowsVisitMin: rows, rowsVisitMean: rows, rowsVisitMax: rows, visitScaleMin: scale });
+  tally.record({ rowsPerUpdateMin: rows, rowsPerUpdateMean: rows, rowsPerUpdateMax: rows, visitScaleMin: scale });
   const minimised = await minimise(policy, samples, loss, { ...options, learningRateScale: scale });
   tally.record(minimised.metrics);
   return minimised;
 }
 
-/** Steps of a visit, on the log-probs that it began with. */
-export async function steps(update: Update, visit: Visit, start: VisitStart, count: number): Promise<void> {
-  const reasons = () => reasonsOf(update, update.carried, visit.samples);
+/** Steps of a turn update, on the log-probs that it began with. */
+export async function steps(update: Update, turnUpdate: TurnUpdate, start: UpdateStart, count: number): Promise<void> {
+  const reasons = () => reasonsOf(update, update.carried, turnUpdate.samples);
   for (let i = 0; i < count; i++)
-    await step(update, visit, visit.samples, (logprobs) => visitLoss(update, visit, logprobs, start), { reasons });
+    await step(update, turnUpdate, turnUpdate.samples, (logprobs) => turnUpdateLoss(update, turnUpdate, logprobs, start), {
+      reasons,
+    });
 }
 
 /** M ← clip(M · clip(r)). */
@@ -125,7 +127,7 @@ export function recordFactors({ config, advantages, carried, tally }: Update, sa
   }
 }
 
-/** Why the turns of a visit have their weights. */
+/** Why the turns of a turn update have their weights. */
 export function reasonsOf(
   { config, advantages }: Update,
   carried: CarriedRatios,

@@ -1,0 +1,50 @@
+import { createHash } from "node:crypto";
+import { expect, test } from "vitest";
+import "../extensions/install.ts";
+import { systemPrompts } from "../extensions/arpo-protocol/prompt.ts";
+import { createEnvironment } from "../src/environments/registry.ts";
+import { episode, groupOf } from "../src/rewards/episodes.fixture.ts";
+import { questionAbout } from "../src/rewards/judge/prompt.ts";
+import { parametersAsJsonSchema } from "../src/tools/tool.ts";
+
+const digest = (texts: unknown) => createHash("sha256").update(JSON.stringify(texts)).digest("hex").slice(0, 12);
+
+/** All that a model reads in the first tasks of each split: openings, tools, and whole conversations where a script plays them. */
+async function readIn(name: string, settings: unknown): Promise<unknown[]> {
+  const environment = createEnvironment(name, settings);
+  const read: unknown[] = [];
+  for (const split of environment.splits ?? ["train", "validation", "test", "challenge"])
+    for (let i = 0; i < Math.min(await environment.size(split), 12); i++) {
+      const task = await environment.task(split, i);
+      const { messages, tools } = await environment.start(task, i);
+      read.push(
+        messages,
+        tools.map((tool) => [tool.name, tool.description, parametersAsJsonSchema(tool)]),
+      );
+      for (const without of [undefined, ...(environment.expert?.behaviours ?? [])])
+        read.push(environment.expert?.play(task, without).messages);
+    }
+  return read;
+}
+
+// What models read is part of every result. A change of words that reaches it, by a renaming for instance, fails here.
+test.each([
+  ["office", {}, "bdbd26b23a2e"],
+  ["office", { prompt: "full", difficulty: "large" }, "f5ca76b09ce0"],
+  ["office", { scenario: "search" }, "2f54c9656bd4"],
+  ["office", { scenario: "handover" }, "e6043fb6f2c8"],
+  ["office", { scenario: "history" }, "b02a405f2360"],
+  ["office-classic", {}, "570ccd74a8b5"],
+  ["knowledge", {}, "d82ddd0cca47"],
+  ["knowledge", { prompt: "full" }, "b657b5f2ec9e"],
+  ["calculation", {}, "8b91d9b02939"],
+  ["calculator", {}, "3da3684282c0"],
+])("what a model reads in %s %j", async (name, settings, expected) => {
+  expect(digest(await readIn(name, settings))).toBe(expected);
+});
+
+test("what a model reads of ARPO's protocol and as a judge", () => {
+  expect(digest(systemPrompts)).toBe("369811b27b33");
+  const { system, user } = questionAbout(groupOf("g", [episode({ says: "Friday." })]).trajectories, "judge", "Be right.");
+  expect(digest([system, user])).toBe("6ea728c193d1");
+});
