@@ -162,6 +162,9 @@ describe.skipIf(sdks === undefined)("agents of published packages (RETROGRADE_AG
       await environment.close?.();
       expect(played).toMatchObject({ reward: 1, stopReason: "done", scores: { "agent.refused": 0 } });
       expect(played.error).toBeUndefined();
+      const { "agent.contexts": contexts, "agent.subagents": subagents } = played.scores;
+      if (feature !== "deltas")
+        expect({ contexts, subagents }).toEqual({ contexts: 1 + subagents, subagents: Number(feature === "handoffs") });
       // Every later turn continues behind the ids that were sampled. A hand-off has another system message, and so another context; deltas
       // may be looked at in two interfaces.
       for (const [i, turn] of played.turns.entries()) {

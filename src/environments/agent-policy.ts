@@ -23,14 +23,15 @@ export function servedPolicy(
   sampling: Ownership,
 ): ServedPolicy {
   const refusals: string[] = [];
-  const seen = { requests: 0, overridden: 0, auxiliary: 0 };
+  const seen = { requests: 0, overridden: 0, tokenCounts: 0 };
   return {
     refusals,
     counts: () => ({
       "agent.requests": seen.requests,
       "agent.refused": refusals.length,
       "agent.overridden": seen.overridden,
-      "agent.auxiliary": seen.auxiliary,
+      "agent.tokenCounts": seen.tokenCounts,
+      ...Object.fromEntries(Object.entries(policy.captured().counts).map(([name, count]) => [`agent.${name}`, count])),
     }),
     model: {
       maxLength: policy.maxLength,
@@ -38,7 +39,7 @@ export function servedPolicy(
       chat: {
         decode: (tokens) => policy.decode(tokens),
         count: (request) => {
-          seen.auxiliary++;
+          seen.tokenCounts++;
           return policy.count(request);
         },
         converse: async ({ strictTools = [], ...request }, asked) => {

@@ -17,6 +17,12 @@ export interface AgentDefinition<T extends TaskRequest> extends Pick<Environment
    * with the error 400. Default "override".
    */
   readonly sampling?: Ownership;
+  /**
+   * The treatment of answers beside the agent's work, such as titles: single answers without tools and without a form, in an episode whose
+   * other requests have tools, which are not the last and which no later request repeats. They are counted in the metric
+   * `score/agent.auxiliary`. "leave" leaves them out of training. Default "leave".
+   */
+  readonly auxiliary?: "leave" | "train";
   /** Called once before the first task. @param endpoint where every agent of the run reaches the model */
   open?(endpoint: Pick<AgentModel, "baseUrl">): void | Promise<void>;
   /** Runs the agent on one task and gives its reward. What it throws ends the episode with the reward 0. */
@@ -59,7 +65,7 @@ export const agentModelName = "retrograde";
  * });
  */
 export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinition<T>): Environment<DefinedTask<T>> {
-  const { name, concurrency, sampling = "override" } = definition;
+  const { name, concurrency, sampling = "override", auxiliary = "leave" } = definition;
   const byKey = new Map<string, InferenceModel>();
   let server: RunningInference | undefined;
   return {
@@ -113,7 +119,8 @@ export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinit
         const given = await definition.run(request, reached);
         const score = typeof given === "number" ? { reward: given } : given;
         const fault = refusals.length === 0 ? {} : { fault: refusedText(refusals) };
-        return { messages, score: { ...score, scores: { ...score.scores, ...counts() } }, ...fault };
+        const without = auxiliary === "leave" ? policy.captured().auxiliary : [];
+        return { messages, score: { ...score, scores: { ...score.scores, ...counts() } }, ...fault, without };
       } catch (error) {
         // Clients hide the reason behind a text of their own.
         if (refusals.length > 0) throw new Error(refusedText(refusals), { cause: error });

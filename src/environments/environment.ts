@@ -158,6 +158,26 @@ export interface TokenPolicy {
    * @throws EpisodeStop beyond the limit of turns or of tokens; ModelError for what the chat template or a grammar refuses
    */
   converse(request: ConversationRequest): Promise<ConversationReply>;
+  /** How the conversations of `converse` were asked for, up to now. */
+  captured(): Captured;
+}
+
+/** How the program of an episode asked for its answers. */
+export interface Captured {
+  readonly counts: {
+    /** Conversations that do not continue another, auxiliary ones apart. 1 for a plain agent. */
+    readonly contexts: number;
+    /** Requests that continue a message, or ask one thing, for a further time. */
+    readonly branches: number;
+    /** Conversations that begin with a part or a summary of an earlier one of the same system message and tools. */
+    readonly compactions: number;
+    /** Conversations of which no earlier one has the system message and tools. */
+    readonly subagents: number;
+    /** Single answers beside the agent's work, such as titles. */
+    readonly auxiliary: number;
+  };
+  /** Indices of the actions that are auxiliary. */
+  readonly auxiliary: readonly number[];
 }
 
 export interface PolicyRequest {
@@ -182,6 +202,8 @@ export interface Played {
   readonly score: Score;
   /** Something that went wrong and did not end the episode. It is kept as the trajectory's error. */
   readonly fault?: string;
+  /** Indices of actions that are left out of the trajectory, and so of training. Default none. */
+  readonly without?: readonly number[];
 }
 
 /** Numbers of assistant messages. */

@@ -57,13 +57,14 @@ export async function playedBySelf<T extends Task>(
   try {
     const begin = () => play.call(environment, task, { ...policy, sample, converse });
     const limits = { timeoutMs: Number.POSITIVE_INFINITY, signal: stop };
-    const { messages, score, fault } = await callForeign(`play() of "${environment.name}"`, begin, limits);
+    const { messages, score, fault, without = [] } = await callForeign(`play() of "${environment.name}"`, begin, limits);
     if (broken !== undefined) throw broken;
     const checked = checkedScore(score);
     if (turns.length === 0) throw new EpisodeStop("environment-error", fault ?? "play ended without asking for an action");
-    const last = turns.at(-1)?.truncated ? "max-tokens" : "done";
+    const left = turns.filter((_, i) => !without.includes(i)).map((turn, i) => ({ ...turn, turn: i }));
+    const last = left.at(-1)?.truncated ? "max-tokens" : "done";
     const error = fault === undefined ? {} : { error: fault };
-    return { ...trajectory, messages: [...messages], ...checked, stopReason: limit?.reason ?? last, ...error };
+    return { ...trajectory, turns: left, messages: [...messages], ...checked, stopReason: limit?.reason ?? last, ...error };
   } catch (error) {
     if (signal?.aborted) return failed("cancelled");
     // A sampler that breaks ends the run, whatever the program made of it.

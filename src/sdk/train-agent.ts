@@ -37,6 +37,7 @@ export interface AgentTraining<T extends TaskRequest = TaskRequest> extends Omit
   readonly name?: string;
   /** As in `agentEnvironment`. */
   readonly sampling?: AgentDefinition<T>["sampling"];
+  readonly auxiliary?: AgentDefinition<T>["auxiliary"];
   /** Agents that run at the same time. */
   readonly concurrency?: number;
 }
@@ -55,13 +56,22 @@ export interface AgentTraining<T extends TaskRequest = TaskRequest> extends Omit
  * @throws as `train`; ConfigError for an agent, tasks or a reward that cannot be used
  */
 export function trainAgent<T extends TaskRequest>(training: AgentTraining<T>, options: CodeOptions = {}): Promise<TrainedRun> {
-  const { agent: _, tasks: __, reward: ___, name: ____, sampling: _____, concurrency: ______, ...config } = training;
+  const {
+    agent: _,
+    tasks: __,
+    reward: ___,
+    name: ____,
+    sampling: _____,
+    auxiliary: ______,
+    concurrency: _______,
+    ...config
+  } = training;
   return train({ ...config, environment: trainedAgent(training) }, options);
 }
 
 /** The environment of such a training. @throws ConfigError as `trainAgent` */
 export function trainedAgent<T extends TaskRequest>(training: AgentTraining<T>): Environment<DefinedTask<T>> {
-  const { agent, reward, name = "agent", sampling, concurrency } = training;
+  const { agent, reward, name = "agent", sampling, auxiliary, concurrency } = training;
   if (typeof reward !== "function") throw new ConfigError("reward", reward, { expected: "a function of { task, answer }" });
   const tasks = tasksOf(training.tasks);
   let interception: Interception | undefined;
@@ -70,6 +80,7 @@ export function trainedAgent<T extends TaskRequest>(training: AgentTraining<T>):
     name,
     tasks: { ...tasks },
     ...(sampling === undefined ? {} : { sampling }),
+    ...(auxiliary === undefined ? {} : { auxiliary }),
     ...(concurrency === undefined ? {} : { concurrency }),
     open: async ({ baseUrl }) => {
       if (typeof agent !== "string") {

@@ -34,7 +34,22 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
   const fromStart = useMemo(() => (evaluations.some(({ step }) => step === 0) ? [0, ...x] : x), [evaluations, x]);
   const last = steps.at(-1)?.metrics ?? {};
   const parts = names.filter((name) => name.startsWith("score/reward:"));
-  const scores = names.filter((name) => name.startsWith("score/") && !parts.includes(name) && name !== "score/success");
+  const captured = [
+    ["contexts", "s1"],
+    ["branches", "s2"],
+    ["compactions", "s3"],
+    ["subagents", "s4"],
+    ["auxiliary", "s5"],
+    ["tokenCounts", "s7"],
+    ["refused", "s6"],
+  ].map(([name, colour]) => [`score/agent.${name}`, name, colour] as const);
+  const scores = names.filter(
+    (name) =>
+      name.startsWith("score/") &&
+      !parts.includes(name) &&
+      name !== "score/success" &&
+      !captured.some(([shown]) => shown === name),
+  );
 
   const panels: { title: string; hint?: string; steps?: readonly number[]; series: Series[]; fromZero?: boolean }[] = [
     {
@@ -128,6 +143,12 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
     },
     { title: "Turns of an episode", series: lines(["turns", "turns", "s5"]) },
     { title: "Sampled tokens of an episode", series: lines(["actionTokens", "tokens", "s4"]) },
+    {
+      title: "Conversations of an agent",
+      hint: "Of an episode: those that begin, requests that fork one, and what is told apart",
+      series: lines(...captured),
+      fromZero: true,
+    },
     { title: "Tool calls", series: lines(["toolCalls", "made", "s2"], ["invalidToolCalls", "invalid", "s6"]), fromZero: true },
   ];
   const drawn = new Set([

@@ -1,14 +1,26 @@
 import type { Chat, ChatContext } from "../../chat/chat.ts";
+import type { ConversationRequest } from "../../chat/conversation.ts";
+import { shownTools } from "../../chat/reply.ts";
 import { commonPrefix } from "../../core/context.ts";
 import type { AssistantMessage, Message, ToolCall } from "../../core/messages.ts";
 import type { TokenId } from "../../core/trajectory.ts";
+import type { Captured } from "../../environments/environment.ts";
 import type { Tool } from "../../tools/tool.ts";
+import { type Conversation, Conversations } from "./conversations.ts";
 
 /** A sampled message with the context that it was sampled in. */
 interface Said {
   readonly context: ChatContext;
   readonly action: readonly TokenId[];
   readonly message: AssistantMessage;
+}
+
+/** A request for the next message of a conversation. */
+export interface AskedContext {
+  readonly context: ChatContext;
+  readonly conversation: Conversation;
+  /** The key of its messages. */
+  readonly key: string;
 }
 
 /**
@@ -18,38 +30,51 @@ interface Said {
  */
 export class CapturedHistories {
   readonly #chat: Chat;
-  readonly #prompts = new Map<string, ChatContext>();
-  readonly #said = new Map<string, Said>();
+  readonly #prompts = new Map<string, AskedContext>();
+  readonly #said = new Map<string, Said & { readonly conversation: Conversation; isContinued: boolean }>();
+  readonly #conversations = new Conversations();
 
   constructor(chat: Chat) {
     this.#chat = chat;
   }
 
-  /** Returns the context of the next message. @throws ModelError if the chat template refuses the messages */
-  contextOf(messages: readonly Message[], tools: readonly Tool[]): ChatContext {
-    const keys = keysOf(messages);
-    const prompt = promptKey(keys[messages.length], tools);
-    const known = this.#prompts.get(prompt);
-    if (known !== undefined) return known;
-    const context = this.#continued(messages, keys, tools) ?? this.#opened(messages, tools);
-    this.#prompts.set(prompt, context);
-    return context;
-  }
-
-  /** Keeps what was sampled behind the messages, as the agent was given it. */
-  keep(messages: readonly Message[], said: Said): void {
-    this.#said.set(keysOf([...messages, said.message])[messages.length + 1], said);
-  }
-
-  /** Continues the longest conversation that ended in a sampled message; undefined if there is none. */
-  #continued(messages: readonly Message[], keys: readonly string[], tools: readonly Tool[]): ChatContext | undefined {
-    for (let count = messages.length - 1; count > 0; count--) {
-      const said = this.#said.get(keys[count]);
-      if (said === undefined) continue;
-      const answers = messages.slice(count).map((answer) => withoutMadeId(answer, said.message));
-      return this.#chat.extend(said.context, said.action, said.message, answers, tools);
+  /** Finds the context of the next message. @throws ModelError if the chat template refuses the messages */
+  asked(request: ConversationRequest): AskedContext {
+    const { messages } = request;
+    const tools = shownTools(request);
+    const own = messages.map(keyOf);
+    const keys = [""];
+    for (const key of own) keys.push(`${keys[keys.length - 1]}\n${key}`);
+    const key = keys[messages.length];
+    const shown = toolsKey(tools);
+    const known = this.#prompts.get(`${key}\n${shown}`);
+    if (known !== undefined) {
+      this.#conversations.ask(request, true);
+      return known;
     }
-    return undefined;
+    const count = longest(messages.length - 1, (n) => this.#said.has(keys[n]));
+    const said = this.#said.get(keys[count]);
+    const answers = messages.slice(count).map((answer) => (said === undefined ? answer : withoutMadeId(answer, said.message)));
+    const context =
+      said === undefined
+        ? this.#opened(messages, tools)
+        : this.#chat.extend(said.context, said.action, said.message, answers, tools);
+    this.#conversations.ask(request, said?.isContinued === true);
+    if (said !== undefined) said.isContinued = true;
+    const asked = { key, context, conversation: said?.conversation ?? this.#conversations.begin(request, own, shown) };
+    this.#prompts.set(`${key}\n${shown}`, asked);
+    return asked;
+  }
+
+  /** Keeps what was sampled, as the agent was given it. @param turn of the episode */
+  keep({ context, conversation, key }: AskedContext, said: Pick<Said, "action" | "message">, turn: number): void {
+    this.#said.set(`${key}\n${keyOf(said.message)}`, { ...said, context, conversation, isContinued: false });
+    this.#conversations.answer(conversation, turn, said.message.content);
+  }
+
+  /** Looks back at the whole episode. */
+  captured(): Captured {
+    return this.#conversations.captured();
   }
 
   /** Renders a conversation that continues no sampled message, as a branch of the one that begins most like it. */
@@ -69,13 +94,13 @@ function withoutMadeId(answer: Message, { toolCalls = [] }: AssistantMessage): M
   return rest;
 }
 
-/** Returns a key of the first n messages, for every n. Reasoning, which agents rarely send back, and ids of calls do not count. */
-function keysOf(messages: readonly Message[]): string[] {
-  const keys = [""];
-  for (const message of messages) keys.push(`${keys[keys.length - 1]}\n${keyOf(message)}`);
-  return keys;
+/** Returns the largest number up to `most` of which something holds; 0 if there is none. */
+function longest(most: number, holds: (count: number) => boolean): number {
+  for (let count = most; count > 0; count--) if (holds(count)) return count;
+  return 0;
 }
 
+/** Returns a key of a message. Reasoning, which agents rarely send back, and ids of calls do not count. */
 function keyOf(message: Message): string {
   if (message.role === "tool") return JSON.stringify([message.role, message.name, message.content]);
   const calls = message.role === "assistant" ? (message.toolCalls ?? []) : [];
@@ -95,6 +120,6 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function promptKey(key: string, tools: readonly Tool[]): string {
-  return `${key}\n${JSON.stringify(tools.map(({ name, description, parameters }) => [name, description, parameters]))}`;
+function toolsKey(tools: readonly Tool[]): string {
+  return JSON.stringify(tools.map(({ name, description, parameters }) => [name, description, parameters]));
 }

@@ -79,8 +79,9 @@ export function tokenPolicy(
     return { tokens: action.tokens, logprobs: action.logprobs, finish: action.finish };
   };
   const converse = async (request: ConversationRequest): Promise<ConversationReply> => {
-    const { messages, maxTokens: most = maxTokens, topLogprobs } = request;
-    const context = histories.contextOf(messages, shownTools(request));
+    const { maxTokens: most = maxTokens, topLogprobs } = request;
+    const conversation = histories.asked(request);
+    const { context } = conversation;
     if (context.ids.length >= maxLength)
       throw new EpisodeStop("max-tokens", `the conversation has ${context.ids.length} tokens, the model ${maxLength}`);
     const { stopTokens, stopStrings, read, close, ...sampling } = await planReply(chat, request, context, canMask);
@@ -88,7 +89,7 @@ export function tokenPolicy(
       const asked = { context: context.ids.slice(), maxTokens: most, stopTokens, stopStrings };
       const action = await act(asked, { ...sampling, ...(topLogprobs === undefined ? {} : { topLogprobs }) });
       const { message, toolCalls, invalidToolCalls } = read(action);
-      histories.keep(messages, { context, action: action.tokens, message });
+      histories.keep(conversation, { action: action.tokens, message }, turns.length);
       keep(action, context.ids, context.rewritten, { toolCalls, invalidToolCalls });
       return replyOf(message, action, context.ids);
     } finally {
@@ -97,5 +98,6 @@ export function tokenPolicy(
   };
   const decode = (tokens: readonly number[]) => chat.tokenizer.decode(tokens);
   const count = (request: ConversationRequest) => chat.open(request.messages, shownTools(request)).ids.length;
-  return { maxLength, vocabularySize, maxTokens, temperature, topP, topK, canMask, signal, decode, count, sample, converse };
+  const settings = { maxLength, vocabularySize, maxTokens, temperature, topP, topK, canMask, signal };
+  return { ...settings, decode, count, sample, converse, captured: () => histories.captured() };
 }
