@@ -1,11 +1,12 @@
 /**
- * SIGKILL at random points over five kinds of runs: each must end byte for byte as one that was never killed. Then flipped bits: a stopped run
+ * SIGKILL at random points over kinds of runs: each must end byte for byte as one that was never killed. Then flipped bits: a stopped run
  * of which one bit is another must be refused, or end so, or have files that are refused when they are read.
  *
- *     npm run build && npx jiti bench/kills.ts --kills 20 --flips 200 --kinds office,knowledge,ahead,ppo,adapter
+ *     npm run build && npx jiti bench/kills.ts --kills 20 --flips 200 --kinds letters,ahead,ppo,adapter,office,knowledge
  *
- * A killed run is resumed and killed again until it ends; then the next one starts, until there were so many kills. What differs between any
- * two runs is left out: times, process numbers, and the checkpoints' own folders. The sample that the tests run is test/resume.test.ts.
+ * A killed run is resumed and killed again until it ends; then the next one starts, until there were so many kills. Flipped runs are resumed by
+ * the same command in this process. What differs between any two runs is left out: times, process numbers, and the checkpoints' own folders.
+ * The sample that the tests run is test/resume.test.ts.
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -13,6 +14,7 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, wri
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
+import { main } from "../entries/program.ts";
 import { RetrogradeError } from "../src/core/errors.ts";
 import { randomStream } from "../src/core/random.ts";
 import { readControl } from "../src/runs/control.ts";
@@ -20,13 +22,18 @@ import { readCredits } from "../src/runs/credits.ts";
 import { readIndex } from "../src/runs/index-file.ts";
 import { readEpisodes, readEvaluations, readMetrics, readTrajectories, trajectorySteps } from "../src/runs/read.ts";
 import { tokenizerFolder } from "../src/runs/tokenizer-files.ts";
+import { writeTinyModel } from "../test/tiny-model.ts";
 
+const root = mkdtempSync(join(tmpdir(), "retrograde-kills-"));
+/** A small model for which every step has signal: the worlds' own models rarely have some in so few rollouts. */
+const small = ["--config", join(root, "letters.config.ts")];
 const kinds: Readonly<Record<string, readonly string[]>> = {
+  letters: [...small, "--algorithm", "seeupo"],
+  ahead: [...small, "--algorithm", "grpo", "--set", "rollout.ahead=2"],
+  ppo: [...small, "--algorithm", "ppo"],
+  adapter: [...small, "--algorithm", "grpo", "--set", "engine.lora.rank=4"],
   office: ["--env", "office"],
   knowledge: ["--env", "knowledge", "--algorithm", "arpo", "--set", "rollout.groupSize=4"],
-  ahead: ["--env", "office", "--algorithm", "grpo", "--set", "rollout.ahead=2"],
-  ppo: ["--env", "office", "--algorithm", "ppo"],
-  adapter: ["--env", "office", "--algorithm", "grpo", "--set", "engine.lora.rank=4"],
 };
 
 const tiny = [
@@ -44,8 +51,14 @@ const { values } = parseArgs({
   },
 });
 const program = join(import.meta.dirname, "../dist/entries/main.js");
-const root = mkdtempSync(join(tmpdir(), "retrograde-kills-"));
 let failed = false;
+await writeTinyModel(join(root, "tiny"));
+const letters = join(import.meta.dirname, "../test/letters.ts");
+writeFileSync(
+  small[1],
+  `import { lettersEnvironment } from ${JSON.stringify(letters)};
+   export default { environment: lettersEnvironment(), model: ${JSON.stringify(join(root, "tiny"))} };`,
+);
 
 for (const kind of values.kinds.split(",")) {
   const started = performance.now();
@@ -104,7 +117,7 @@ async function flipBits(kind: string, straight: string, flips: number): Promise<
     if (bytes.length === 0) continue;
     bytes[random.integer(bytes.length)] ^= 1 << random.integer(8);
     writeFileSync(join(damaged, name), bytes);
-    const { code, output } = await train(kind, damaged);
+    const { code, output } = await resumeHere(damaged);
     const differing = code === 0 ? differences(expected, contentsOf(damaged)) : [];
     if (code !== 0) outcomes.refused++;
     else if (differing.length === 0) outcomes[output.includes("is damaged") ? "older checkpoint" : "no difference"]++;
@@ -155,8 +168,8 @@ function train(
 ): Promise<{ code: number | null; output: string; milliseconds: number }> {
   const settings = [...tiny, ...(kind === "knowledge" ? [] : smallGroups), ...kinds[kind]];
   const resume = existsSync(join(out, "run.json"));
-  const args = [program, "train", "--no-dashboard", "--out", out, ...(resume ? ["--resume"] : settings)];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, NO_COLOR: "1" } });
+  const args = ["train", "--no-dashboard", "--out", out, ...(resume ? ["--resume", ...small] : settings)];
+  const child = spawn(process.execPath, [program, ...args], { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, NO_COLOR: "1" } });
   let output = "";
   let first = 0;
   const hear = (data: Buffer) => {
@@ -171,6 +184,13 @@ function train(
   return new Promise((resolve) =>
     child.on("close", (code) => resolve({ code, output, milliseconds: performance.now() - first })),
   );
+}
+
+async function resumeHere(out: string): Promise<{ code: number; output: string }> {
+  let output = "";
+  const hear = { write: (text: string) => (output += text) };
+  const code = await main(["train", "--no-dashboard", "--resume", "--out", out, ...small], hear, hear);
+  return { code, output };
 }
 
 /** Digests of all files that two runs with one seed have in common. */
