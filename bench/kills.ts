@@ -169,7 +169,10 @@ function train(
   const settings = [...tiny, ...(kind === "knowledge" ? [] : smallGroups), ...kinds[kind]];
   const resume = existsSync(join(out, "run.json"));
   const args = ["train", "--no-dashboard", "--out", out, ...(resume ? ["--resume", ...small] : settings)];
-  const child = spawn(process.execPath, [program, ...args], { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, NO_COLOR: "1" } });
+  const child = spawn(process.execPath, [program, ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, NO_COLOR: "1" },
+  });
   let output = "";
   let first = 0;
   const hear = (data: Buffer) => {

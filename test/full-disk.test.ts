@@ -47,6 +47,16 @@ test.skipIf(!mounted)(
   },
 );
 
+test.skipIf(!mounted)("a read-only disk, and a file in place of a folder, are refused with that reason", async () => {
+  execFileSync("mount", ["-o", "remount,ro", disk]);
+  await expect(train(join(disk, "read-only/run"))).rejects.toThrow(/read-only\/run is "not written \(EROFS: .* read-only\)"/);
+  execFileSync("mount", ["-o", "remount,rw", disk]);
+  await expect(train(join(model, "config.json"))).rejects.toThrow(/config.json is "a file"; expected a new or empty folder/);
+  await expect(train(join(model, "config.json/run"))).rejects.toThrow(
+    /run is "not written \(ENOTDIR: a part of the path is a file\)"/,
+  );
+});
+
 /** @param fillAt the disk is full from this step's end on */
 async function train(out: string, fillAt?: number): Promise<void> {
   const config = {

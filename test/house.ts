@@ -295,7 +295,7 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/lab",
     holds: "the theory lab: exact updates, verdicts on every combination ([lab.md](lab.md))",
-    knows: ["src/core", "src/algorithms", "src/plot", "src/terminal", "src/cli"],
+    knows: ["src/core", "src/files", "src/algorithms", "src/plot", "src/terminal", "src/cli"],
   },
   {
     path: "extensions/plan",

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { appendFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { RunError } from "../../src/core/errors.ts";
+import { makeFolder } from "../../src/files/folder.ts";
 import { sealed, unsealed } from "../../src/runs/seal.ts";
 import { type RunKey, type Study, settingsOf } from "./definition.ts";
 import { type RunOutcome, runOutcomeSchema } from "./outcome.ts";
@@ -47,6 +48,6 @@ function readOutcome(study: Study, line: string, where: string): RunOutcome {
 
 /** Appends the outcome of a run. Processes of one study may append at the same time: a line is one write. */
 export function writeOutcome(folder: string, outcome: RunOutcome): void {
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   appendFileSync(studyLayout.outcomes(folder), `${sealed(JSON.stringify(outcome))}\n`);
 }

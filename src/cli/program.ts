@@ -63,6 +63,10 @@ const nextSteps: Readonly<Record<string, string>> = {
   EACCES: "Name a file or folder that this user may use.",
   EPERM: "Name a file or folder that this user may use.",
   EROFS: "Name a folder that can be written.",
+  ENOENT: "Name a file that is there, or a folder that can be written.",
+  ENOTDIR: "Name a folder: a part of this path is a file.",
+  EISDIR: "Name a file: this is a folder.",
+  EEXIST: "Name another file or folder: this one is there.",
   ENAMETOOLONG: "Choose a shorter name.",
   EMFILE: "Too many files are open: raise the limit (ulimit -n).",
 };

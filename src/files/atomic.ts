@@ -2,7 +2,6 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readdirSync,
   renameSync,
@@ -11,8 +10,9 @@ import {
   truncateSync,
   writeSync,
 } from "node:fs";
-import { mkdir, open, rename, rm } from "node:fs/promises";
+import { open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { makeFolder } from "./folder.ts";
 
 /**
  * Files that are whole or absent: written under another name, flushed, renamed. A kill at any moment leaves the old file
@@ -21,7 +21,7 @@ import { basename, dirname, join } from "node:path";
 export function writeFileAtomic(path: string, data: string | Uint8Array): void {
   const unfinished = unfinishedName(path);
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     writeFlushed(unfinished, "w", data);
     renameSync(unfinished, path);
     flushFolder(dirname(path));
@@ -38,7 +38,7 @@ export function writeFileAtomic(path: string, data: string | Uint8Array): void {
 export async function writeChunksAtomic(path: string, chunks: Iterable<Uint8Array>): Promise<void> {
   const unfinished = unfinishedName(path);
   try {
-    await mkdir(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     const file = await open(unfinished, "w");
     try {
       for (const chunk of chunks) await file.writeFile(chunk);
@@ -58,7 +58,7 @@ export async function writeFolderAtomic(path: string, fill: (folder: string) => 
   const unfinished = unfinishedName(path);
   try {
     rmSync(unfinished, { recursive: true, force: true });
-    mkdirSync(unfinished, { recursive: true });
+    makeFolder(unfinished);
     await fill(unfinished);
     for (const entry of readdirSync(unfinished, { recursive: true, withFileTypes: true }))
       if (entry.isFile()) flush(join(entry.parentPath, entry.name));

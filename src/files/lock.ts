@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { linkSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { linkSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { makeFolder } from "./folder.ts";
 
 /** The process that has a lock. */
 export interface Holder {
@@ -25,7 +26,7 @@ const pollMs = 100;
  * @returns the lock, or the process that holds it
  */
 export function takeLock(file: string): { readonly lock: Lock } | { readonly holder: Holder } {
-  mkdirSync(dirname(file), { recursive: true });
+  makeFolder(dirname(file));
   for (;;) {
     const text = identity();
     if (create(file, text)) return { lock: held(file, text) };

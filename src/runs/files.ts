@@ -44,14 +44,27 @@ export function systemError(path: string, error: unknown): unknown {
       hint: "The disk is full. Free some space, then continue with --resume: everything up to the last checkpoint is kept.",
       cause: error,
     });
-  if (["EACCES", "EPERM", "EROFS", "ENOTDIR", "EEXIST", "ENAMETOOLONG", "EISDIR"].includes(String(code)))
-    return new RunError(path, `not written (${code})`, {
+  const why = reasons[String(code)];
+  if (why !== undefined)
+    return new RunError(path, `not written (${code}: ${why})`, {
       expected: "a folder that can be written",
       hint: "Choose another folder with --out.",
       cause: error,
     });
   return error;
 }
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: "this user may not write there",
+  EPERM: "this user may not write there",
+  EROFS: "the file system is read-only",
+  ENOTDIR: "a part of the path is a file",
+  EEXIST: "a file has its name",
+  EISDIR: "a folder has its name",
+  ENOENT: "there can be no folder",
+  ENAMETOOLONG: "the name is too long",
+  ELOOP: "links that lead in a circle",
+};
 
 /** Returns the code of the error or of what caused it: an engine wraps what its own files meet. */
 function systemCode(error: unknown): unknown {

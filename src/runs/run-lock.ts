@@ -9,7 +9,7 @@ import { systemError } from "./files.ts";
  */
 export function lockRun(folder: string): Lock {
   const file = join(folder, ".lock");
-  const taken = lockOf(file);
+  const taken = lockOf(folder, file);
   if ("lock" in taken) return taken.lock;
   const { pid, host } = taken.holder;
   throw new RunError(folder, `in use by process ${pid} on ${host}`, {
@@ -18,10 +18,10 @@ export function lockRun(folder: string): Lock {
   });
 }
 
-function lockOf(file: string): ReturnType<typeof takeLock> {
+function lockOf(folder: string, file: string): ReturnType<typeof takeLock> {
   try {
     return takeLock(file);
   } catch (error) {
-    throw systemError(file, error);
+    throw systemError(folder, error);
   }
 }

@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync } from "node:fs";
+import { copyFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { checksumsName, damageOf, writeChecksums } from "./checksums.ts";
 import { writeFolderAtomic } from "./files.ts";
@@ -12,7 +12,6 @@ const names = ["tokenizer.json", "tokenizer_config.json", "chat_template.jinja",
 export async function keepTokenizer(folder: string, modelFolder: string): Promise<void> {
   if (existsSync(layout.tokenizer(folder))) return;
   await writeFolderAtomic(layout.tokenizer(folder), async (into) => {
-    mkdirSync(into, { recursive: true });
     for (const name of names) if (existsSync(join(modelFolder, name))) copyFileSync(join(modelFolder, name), join(into, name));
     writeChecksums(into);
   });

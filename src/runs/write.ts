@@ -1,14 +1,15 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { crc32 } from "node:zlib";
 import { RunError } from "../core/errors.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { isUnfinished } from "../files/atomic.ts";
+import { makeFolder } from "../files/folder.ts";
 import { packageFolder } from "../files/package-folder.ts";
 import { newestWhole } from "./checkpoints.ts";
 import { writeChecksums } from "./checksums.ts";
 import { readControl } from "./control.ts";
-import { appendLine, writeFileAtomic, writeFolderAtomic } from "./files.ts";
+import { appendLine, systemError, writeFileAtomic, writeFolderAtomic } from "./files.ts";
 import { type IndexLine, indexLine, readIndexLines } from "./index-file.ts";
 import { layout, stepOf } from "./layout.ts";
 import { readMessages } from "./live.ts";
@@ -28,6 +29,8 @@ export function requireFree(folder: string): void {
       expected: "a new folder",
       hint: "Continue that run with --resume, or choose another folder with --out.",
     });
+  if (existsSync(folder) && !statSync(folder).isDirectory())
+    throw new RunError(folder, "a file", { expected: "a new or empty folder", hint: "Choose another one with --out." });
   if (finishedNames(folder).length > 0)
     // what a kill left half written is no reason
     throw new RunError(folder, "a folder with other files", {
@@ -186,16 +189,11 @@ export function removeIfEmpty(folder: string): void {
 /** @returns false if it is there already */
 function createFolder(folder: string): boolean {
   try {
-    mkdirSync(dirname(folder), { recursive: true });
+    makeFolder(dirname(folder));
     mkdirSync(folder);
     return true;
   } catch (cause) {
-    if (!existsSync(folder))
-      throw new RunError(folder, "not created", {
-        expected: "a folder that can be written",
-        hint: "Choose another folder with --out.",
-        cause,
-      });
+    if (!existsSync(folder)) throw systemError(folder, cause);
     return false;
   }
 }

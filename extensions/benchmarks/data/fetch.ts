@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigError, EnvError } from "../../../src/core/errors.ts";
 import { fetchWithPatience } from "../../../src/environments/fetch-file.ts";
 import { writeFileAtomic } from "../../../src/files/atomic.ts";
+import { makeFolder } from "../../../src/files/folder.ts";
 import { fetchDataset } from "../../../src/hub/dataset.ts";
 import type { HubEvent } from "../../../src/hub/model.ts";
 import { type HubSettings, hubSettings } from "../../../src/hub/settings.ts";
@@ -57,7 +58,7 @@ export async function fetchBenchmark({
     source === "arpo"
       ? await fetchArpo(name, arpo as ArpoFile, from ?? arpoAddress)
       : await fetchHub(name, hub as HubData, { ...hubSettings(env), ...(from === undefined ? {} : { endpoint: from }) }, onEvent);
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   const file = join(folder, `${name}.jsonl`);
   writeFileAtomic(file, text);
   writeFileAtomic(originFile(file), `${JSON.stringify(origin, null, 2)}\n`);

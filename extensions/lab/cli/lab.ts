@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { parseSettings } from "../../../src/core/settings.ts";
+import { makeFolder } from "../../../src/files/folder.ts";
 import { bar, count, duration, table } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { allCells, cellOf, idOf, knowledge } from "../cell.ts";
@@ -191,7 +192,7 @@ function paperExamples(results: readonly CellResult[]): string[] {
 }
 
 function drawings(folder: string, results: readonly CellResult[], lab: Laboratory): void {
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   const size = sizesOf(lab.settings).reduce((a, b) => (b.turns * 10 + b.contexts > a.turns * 10 + a.contexts ? b : a));
   const words = `${size.turns} turns, ${size.contexts} contexts, ${lab.settings.problems} problems, seed ${lab.settings.seed}`;
   const curves = tellingCurves(size, lab.settings, lab.caseFor);

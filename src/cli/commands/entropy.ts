@@ -1,6 +1,7 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { RunError } from "../../core/errors.ts";
+import { makeFolder } from "../../files/folder.ts";
 import { type EntropyPoint, entropyAround, type Occasion } from "../../runs/entropy.ts";
 import { entropySvg } from "../../runs/entropy-svg.ts";
 import { layout } from "../../runs/layout.ts";
@@ -22,7 +23,7 @@ export function entropyCommand(
     throw new RunError(layout.trajectoryFolder(folder), "empty", { expected: "the trajectories of at least one step" });
   const series = entropyAround(trajectoriesOf(folder, steps));
   if (svg !== undefined) {
-    mkdirSync(dirname(svg), { recursive: true });
+    makeFolder(dirname(svg));
     writeFileSync(svg, entropySvg(series, `${folder}: entropy around tool results, ${steps.length} steps`));
   }
   if (json === true) {

@@ -1,4 +1,3 @@
-import { mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { writeFileAtomic } from "../files.ts";
@@ -30,7 +29,6 @@ export function exportRun(folder: string, format: ExportFormat, into: string): s
 
 /** Writes the episodes of training in Harbor's format, a file for each. @returns the files */
 function exportEpisodes(folder: string, into: string): string[] {
-  mkdirSync(into, { recursive: true });
   const { model } = readRun(folder).config;
   return trajectorySteps(folder).flatMap((step) =>
     readTrajectories(folder, step).map((trajectory) => {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { ToolError } from "../../core/errors.ts";
+import { reasonOf, ToolError } from "../../core/errors.ts";
 
 /** The folder of the programs of a Python process. */
 export const guest = fileURLToPath(new URL("./guest/", import.meta.url));
@@ -33,13 +33,28 @@ async function makeImage(): Promise<number> {
     await promisify(execFile)(process.execPath, [join(guest, "build.mjs"), pyodide, file], { env: {} });
     return openSync(file, "r");
   } catch (cause) {
-    const problem = cause instanceof Error ? cause.message : String(cause);
-    throw new ToolError("python", problem, {
-      expected: "an image of Python's interpreter",
-      hint: "Is pyodide installed, and room left for temporary files?",
-      cause,
-    });
+    throw imageError(cause);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** The cause in words: each has another next step. */
+export function imageError(cause: unknown): ToolError {
+  const failed = cause as { readonly code?: unknown; readonly signal?: unknown; readonly stderr?: unknown } | undefined;
+  const expected = "an image of Python's interpreter";
+  if (failed?.code === "MODULE_NOT_FOUND")
+    return new ToolError("python", "without the package pyodide", { expected, hint: "npm install pyodide", cause });
+  if (typeof failed?.signal === "string")
+    return new ToolError("python", `ended by ${failed.signal} while its image was made`, {
+      expected,
+      hint: "Another program ended it, or the system did, for want of memory: it needs 200 MB for a few seconds.",
+      cause,
+    });
+  const said = `${reasonOf(cause)}\n${String(failed?.stderr ?? "")}`;
+  const systemWords = /E(?:NOSPC|DQUOT|ROFS|ACCES|MFILE|NOMEM|AGAIN)\b[^\n]*/.exec(said)?.[0];
+  const problem = systemWords ?? reasonOf(cause);
+  const hint =
+    systemWords === undefined ? undefined : "Its image needs 25 MB among the temporary files: TMPDIR names their folder.";
+  return new ToolError("python", problem, { expected, hint, cause });
 }

@@ -64,13 +64,14 @@ export async function startPython(settings: ProcessSettings, program = join(gues
   };
 
   await new Promise<void>((resolve, reject) => {
-    const failed = (problem: string) => {
+    const failed = (problem: string, hint = "`retrograde doctor` says what it needs.") => {
       clearTimeout(timer);
       kill();
-      const hint = "`retrograde doctor` says what it needs.";
       reject(new ToolError("python", problem, { expected: "an interpreter that starts", hint }));
     };
-    const timer = setTimeout(() => failed(`silent for ${startMs / 1000} s`), startMs);
+    const busy =
+      "The machine has more to do than it can: a start takes a second of a free core. Fewer `interpreters` start at a time.";
+    const timer = setTimeout(() => failed(`still starting after ${startMs / 1000} s`, busy), startMs);
     onEnd = failed;
     listener = (message) => {
       if (!readySchema.safeParse(message).success) return failed("something that is no greeting");
