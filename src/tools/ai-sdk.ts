@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ConfigError, ToolError } from "../core/errors.ts";
-import { type JsonSchema, parametersAsJsonSchema, type Tool, type ToolContext } from "./tool.ts";
+import { type JsonSchema, libraryOf, parametersAsJsonSchema, type Tool, type ToolContext } from "./tool.ts";
 
 /** The parts that are used of a `tool()` of the AI SDK (the npm package `ai`, versions 5 to 7), which need not be installed. */
 export interface AiSdkTool {
@@ -78,9 +78,10 @@ function schemaOf(name: string, given: unknown): Parameters {
   }
   const json = jsonSchemaShape.safeParse(Reflect.get(Object(schema), "jsonSchema"));
   if (!json.success) {
-    throw new ConfigError(`${name}.inputSchema`, typeof schema, {
+    const library = libraryOf(schema);
+    throw new ConfigError(`${name}.inputSchema`, library === undefined ? typeof schema : `a schema of ${library}`, {
       expected: "a schema of zod 4, or of jsonSchema() with an object",
-      hint: "Schemas that are made asynchronously are not read.",
+      hint: library === undefined ? "Schemas that are made asynchronously are not read." : undefined,
     });
   }
   const validate: unknown = Reflect.get(Object(schema), "validate");

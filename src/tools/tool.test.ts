@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { z as z3 } from "zod3";
+import { fromAiSdk } from "./ai-sdk.ts";
 import { defineTool, parametersAsJsonSchema } from "./tool.ts";
 
 test("a model is told that an argument with a default can be left out", () => {
@@ -13,4 +15,13 @@ test("a model is told that an argument with a default can be left out", () => {
   expect(schema.required).toEqual(["folder"]);
   expect(schema.properties).toMatchObject({ folder: { type: "string" }, count: { type: "integer", default: 10 } });
   expect(schema).not.toHaveProperty("$schema");
+});
+
+test("a schema of the published zod 3 is refused by name, with what to do", () => {
+  const tool = { name: "find", description: "", parameters: z3.object({ title: z3.string() }), execute: () => [] };
+  const refusal = /find.parameters is "a schema of zod 3"; expected a schema of zod 4.*npm install zod@4.*zod\/v4/;
+  expect(() => defineTool(tool as never)).toThrow(refusal);
+  expect(() => parametersAsJsonSchema(tool as never)).toThrow(refusal);
+  const ofSdk = { find: { inputSchema: tool.parameters, execute: () => [] } };
+  expect(() => fromAiSdk(ofSdk)).toThrow(/find.inputSchema is "a schema of zod 3"; expected a schema of zod 4/);
 });

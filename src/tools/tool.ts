@@ -53,9 +53,8 @@ export function defineTool<Schema extends z.ZodType<Record<string, unknown>>>(
  * @throws ConfigError naming the tool and the library
  */
 export function requireJsonSchema({ name, parameters }: { readonly name: string; readonly parameters: unknown }): JsonSchema {
+  const library = libraryOf(parameters);
   const isObject = typeof parameters === "object" && parameters !== null;
-  const standard = isObject && "~standard" in parameters ? (parameters["~standard"] as { readonly vendor?: unknown }) : undefined;
-  const library = standard !== undefined ? String(standard.vendor) : isObject && "_def" in parameters ? "zod 3" : undefined;
   if (isObject && library === undefined && !("parse" in parameters)) return parameters as JsonSchema;
   throw new ConfigError(`${name}.parameters`, library === undefined ? parameters : `a schema of ${library}`, {
     expected: 'a schema of zod 4, or a JSON schema with type "object"',
@@ -63,6 +62,15 @@ export function requireJsonSchema({ name, parameters }: { readonly name: string;
       ? "Install zod 4 (npm install zod@4), or import it from zod/v4, where zod 3.25 has it."
       : "Convert it to a JSON schema: most libraries have a function for that.",
   });
+}
+
+/** Returns the library whose schema a value is, other than zod 4. undefined for other values. */
+export function libraryOf(schema: unknown): string | undefined {
+  if (typeof schema !== "object" || schema === null) return undefined;
+  const standard = "~standard" in schema ? (schema["~standard"] as { readonly vendor?: unknown }) : undefined;
+  const vendor = standard === undefined ? undefined : String(standard.vendor);
+  // zod 3 has no vendor before 3.24, and the one of zod 4 since then.
+  return "_def" in schema && (vendor ?? "zod") === "zod" ? "zod 3" : vendor;
 }
 
 /**

@@ -35,6 +35,7 @@ export async function labCommand(flags: LabFlags, screen: Screen, progress: Scre
     writeFileSync(flags.half, JSON.stringify(runGrid(lab, () => {}, { part: 1, parts: 2 })));
     return;
   }
+  if (flags.svg !== undefined) makeFolder(flags.svg); // before minutes of work
   const results = flags.cell === undefined ? await runAll(lab, progress) : [runOne(flags.cell, lab)];
   if (flags.svg !== undefined) drawings(flags.svg, results, lab);
   if (flags.json === true) screen.line(JSON.stringify(reportJson(settings, results), (_, value: unknown) => value ?? null));
@@ -192,7 +193,6 @@ function paperExamples(results: readonly CellResult[]): string[] {
 }
 
 function drawings(folder: string, results: readonly CellResult[], lab: Laboratory): void {
-  makeFolder(folder);
   const size = sizesOf(lab.settings).reduce((a, b) => (b.turns * 10 + b.contexts > a.turns * 10 + a.contexts ? b : a));
   const words = `${size.turns} turns, ${size.contexts} contexts, ${lab.settings.problems} problems, seed ${lab.settings.seed}`;
   const curves = tellingCurves(size, lab.settings, lab.caseFor);
