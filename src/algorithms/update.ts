@@ -11,7 +11,7 @@ import type { Correction } from "./step/correction.ts";
 
 /**
  * Moves the policy once by what a batch of rollouts teaches: one or several optimiser steps.
- * Everything but seeupo and sft is a composition, and takes the one loop of policy-gradient.ts.
+ * Everything but SeeUPO and sft is a composition, and takes the one loop of policy-gradient.ts.
  * @param groups all trajectories of the batch, failed ones with their reward of 0 included; sft takes them as demonstrations
  * @param random for what an algorithm draws: a random order of turns, mini-batches
  * @param correction weights rollouts that another policy sampled, by what its sampler recorded; none if left out, and none for sft
@@ -27,6 +27,7 @@ export async function runUpdate(
 ): Promise<UpdateMetrics> {
   switch (config.kind) {
     case "seeupo":
+    case "seeupo-scaled":
       return (await seeupoUpdate(policy, groups, config, random, correction)).metrics;
     case "sft":
       return sftUpdate(

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ConfigError } from "../core/errors.ts";
 import type { Environment } from "../environments/environment.ts";
-import { isEnvironment, resolveConfig, type UserConfig } from "./config.ts";
+import { isEnvironment, resolveConfig, type TrainingConfig, type UserConfig } from "./config.ts";
 
 const own: Environment = {
   name: "own",
@@ -28,9 +28,23 @@ test("more mini-batches than a step has groups are refused before it runs, those
 test("an empty configuration is the default run", () => {
   const config = resolveConfig();
   expect(config.environment).toEqual({ name: "office", settings: {} });
-  expect(config.algorithm.kind).toBe("seeupo");
+  expect(config.algorithm.kind).toBe("seeupo-scaled");
   expect(config.evaluation.split).toBe("test");
   expect(config.evaluation.during.split).toBe("validation");
+});
+
+test("seeupo is the paper's, optimiser included; the default run's form has the product's optimiser", () => {
+  const parts = ({ algorithm, optimizer: { beta2, weightDecay, learningRate } }: TrainingConfig) =>
+    "klCoef" in algorithm && { klCoef: algorithm.klCoef, beta2, weightDecay, learningRate };
+  expect(parts(resolveConfig({ algorithm: "seeupo" }))).toEqual({
+    klCoef: 0.002,
+    beta2: 0.999,
+    weightDecay: 0.01,
+    learningRate: 1e-4,
+  });
+  expect(parts(resolveConfig())).toEqual({ klCoef: 0, beta2: 0.95, weightDecay: 0, learningRate: 1e-4 });
+  const own = resolveConfig({ algorithm: "seeupo", optimizer: { beta2: 0.9 } }).optimizer;
+  expect(own).toMatchObject({ beta2: 0.9, weightDecay: 0.01 });
 });
 
 test("flags go on top of the file, setting by setting", () => {
@@ -46,8 +60,8 @@ test("another environment takes none of the first one's settings", () => {
 });
 
 test("a setting of the default algorithm or environment can be given without naming it", () => {
-  const config = resolveConfig({ algorithm: { klCoef: 0 } } as object, { environment: { settings: { busy: 0 } } } as object);
-  expect(config.algorithm).toMatchObject({ kind: "seeupo", klCoef: 0 });
+  const config = resolveConfig({ algorithm: { klCoef: 0.1 } } as object, { environment: { settings: { busy: 0 } } } as object);
+  expect(config.algorithm).toMatchObject({ kind: "seeupo-scaled", klCoef: 0.1 });
   expect(config.environment).toEqual({ name: "office", settings: { busy: 0 } });
 });
 

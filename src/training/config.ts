@@ -2,6 +2,7 @@ import { z } from "zod";
 import { type AlgorithmKind, algorithmConfigSchema, rolloutAlgorithms } from "../algorithms/settings/config.ts";
 import {
   defaultMiniBatches,
+  defaultOptimizer,
   defaultRollout,
   ignoresGroupsOfOne,
   miniBatchesOf,
@@ -275,12 +276,12 @@ function refuseSecrets({ environment, rewards: _, ...config }: UserConfig): void
 /** Named here and not in the schema, so that a setting of theirs can be given without them. */
 const chosenByDefault = {
   environment: { name: "office" },
-  algorithm: { kind: "seeupo" },
+  algorithm: { kind: "seeupo-scaled" },
   engine: defaultEngine,
 };
 
 /**
- * Returns what an algorithm's kind chooses, in both halves: batches of fewer tasks than it has mini-batches are dealt into as many
+ * Returns what an algorithm's kind chooses: batches of fewer tasks than it has mini-batches are dealt into as many
  * as there are tasks.
  */
 function chosenByAlgorithm(asked: unknown): unknown {
@@ -288,14 +289,19 @@ function chosenByAlgorithm(asked: unknown): unknown {
   if (!isRecord(algorithm)) return undefined;
   const tasks = isRecord(rollout) && typeof rollout.tasksPerStep === "number" ? rollout.tasksPerStep : Number.NaN;
   const dealt = tasks >= 1 && tasks < defaultMiniBatches(algorithm.kind) ? { miniBatches: tasks } : {};
-  return { algorithm: { kind: algorithm.kind, ...dealt }, rollout: defaultRollout(algorithm.kind) };
+  return {
+    algorithm: { kind: algorithm.kind, ...dealt },
+    rollout: defaultRollout(algorithm.kind),
+    optimizer: defaultOptimizer(algorithm.kind),
+  };
 }
 
 /** SeeUPO takes a step for every turn, about ten a batch in the office: at 3e-4 its default model comes to write noise within 20 steps. */
 function chosenByWorld(asked: unknown): unknown {
   const { environment, algorithm } = isRecord(asked) ? asked : {};
   const isOffice = isRecord(environment) && environment.name === "office";
-  return isOffice && isRecord(algorithm) && algorithm.kind === "seeupo" ? { optimizer: { learningRate: 1e-4 } } : undefined;
+  const isSeeupo = isRecord(algorithm) && (algorithm.kind === "seeupo" || algorithm.kind === "seeupo-scaled");
+  return isOffice && isSeeupo ? { optimizer: { learningRate: 1e-4 } } : undefined;
 }
 
 /** Stale rollouts are corrected unless that is switched off. */

@@ -6,6 +6,9 @@ import { updateMetrics } from "../../src/algorithms/metrics.ts";
 import { algorithmConfigSchema } from "../../src/algorithms/settings/config.ts";
 import { anyAdvantage, anyUpdate } from "../../src/algorithms/settings/parts.ts";
 
+/** Both forms of SeeUPO have one page. */
+const pageNameOf = (kind: string) => (kind === "seeupo-scaled" ? "seeupo" : kind);
+
 function pageOf(algorithm: string): string {
   return readFileSync(join(import.meta.dirname, "../../docs/algorithms", `${algorithm}.md`), "utf8");
 }
@@ -34,13 +37,13 @@ const algorithms = algorithmConfigSchema.options.map((option) => ({
 const shared = rowsOf(sectionOf("README", "Shared settings"));
 
 test.each(algorithms)("the page of $kind has every setting and no other, but for those that all share", ({ kind, settings }) => {
-  const documented = rowsOf(sectionOf(kind, "Settings"));
-  const own = settings.filter((name) => kind === "seeupo" || !shared.includes(name) || documented.includes(name));
+  const documented = rowsOf(sectionOf(pageNameOf(kind), "Settings"));
+  const own = settings.filter((name) => pageNameOf(kind) === "seeupo" || !shared.includes(name) || documented.includes(name));
   expect(documented.toSorted()).toEqual(own.toSorted());
 });
 
 test("settings that all share are on the index, and no other", () => {
-  const common = algorithms.filter(({ kind }) => kind !== "seeupo" && kind !== "sft").map(({ settings }) => settings);
+  const common = algorithms.filter(({ kind }) => pageNameOf(kind) !== "seeupo" && kind !== "sft").map(({ settings }) => settings);
   expect(shared).toEqual(
     common[0].filter((name) => name !== "aggregation" && common.every((settings) => settings.includes(name))),
   );
@@ -54,11 +57,13 @@ test.each([...anyAdvantage.options, ...anyUpdate.options])("custom's page has ev
 });
 
 test("the index has every algorithm", () => {
-  for (const { kind } of algorithms) expect(pageOf("README")).toContain(`| [\`${kind}\`](${kind}.md) |`);
+  for (const { kind } of algorithms) expect(pageOf("README")).toContain(`| [\`${kind}\`](${pageNameOf(kind)}.md) |`);
 });
 
 test("every metric is on a page, and pages name no other", () => {
-  const sections = ["README", ...algorithms.map(({ kind }) => kind)].map((page) => sectionOf(page, "Metrics"));
+  const sections = ["README", ...new Set(algorithms.map(({ kind }) => pageNameOf(kind)))].map((page) =>
+    sectionOf(page, "Metrics"),
+  );
   const documented = sections.flatMap((section) =>
     [...section.matchAll(/^\| (`.*?`) \|/gm)].flatMap((row) => [...row[1].matchAll(/`(\w+)`/g)].map((match) => match[1])),
   );
@@ -66,5 +71,5 @@ test("every metric is on a page, and pages name no other", () => {
 });
 
 test.each(algorithms)("the page of $kind lists what differs from its source", ({ kind }) => {
-  expect(sectionOf(kind, "Differs from its source in")).toMatch(/^\n- \S/);
+  expect(sectionOf(pageNameOf(kind), "Differs from its source in")).toMatch(/^\n- \S/);
 });

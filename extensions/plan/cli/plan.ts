@@ -64,9 +64,8 @@ async function planned(flags: PlanFlags): Promise<{ model: string; work: Workloa
       expected: "an engine that trains",
       hint: "Chat endpoints are only sampled.",
     });
-  const isSeeupo = algorithm.kind === "seeupo";
   const from = {
-    algorithm: isSeeupo ? "seeupo" : "grpo",
+    algorithm: algorithm.kind.startsWith("seeupo") ? "seeupo" : "grpo",
     tasks: rollout.tasksPerStep,
     group: rollout.groupSize,
     turns: rollout.maxTurns,

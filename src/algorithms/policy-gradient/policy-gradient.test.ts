@@ -9,7 +9,7 @@ import { gae } from "../advantages/gae.ts";
 import { groupRelativeAdvantages } from "../advantages/group-relative.ts";
 import { whitened } from "../advantages/statistics.ts";
 import { seeupoUpdate } from "../seeupo/seeupo.ts";
-import { type PresetConfig, resolveAlgorithm, rolloutAlgorithms, type SeeupoConfig } from "../settings/config.ts";
+import { isSeeupo, type PresetConfig, resolveAlgorithm, rolloutAlgorithms, type SeeupoConfig } from "../settings/config.ts";
 import { anyUpdate } from "../settings/parts.ts";
 import { overlongPunishment } from "../step/overlong.ts";
 import { policyGradientUpdate } from "./policy-gradient.ts";
@@ -160,7 +160,7 @@ describe("what is broken is named", () => {
 });
 
 describe("every preset", () => {
-  const kinds = rolloutAlgorithms.filter((kind) => kind !== "seeupo" && kind !== "custom");
+  const kinds = rolloutAlgorithms.filter((kind) => !isSeeupo({ kind }) && kind !== "custom");
 
   test.each(kinds)("%s does not depend on the order of groups and trajectories", async (kind) => {
     await fc.assert(

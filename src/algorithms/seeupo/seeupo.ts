@@ -29,9 +29,9 @@ export interface SeeupoResult {
  *                    r_i = clip( exp( mean_j( log π_new − log π_old ) ) )     over the tokens j of turn t
  *                    M_i ← clip( M_i · r_i )                M_i = 1 at first; only trajectories that have a turn t
  *
- * It is one clipped update where every trajectory has a single turn. Differs from the paper in:
- * - `visitScale` "rows": the learning rate of a turn update is scaled by the share of the batch that reaches its turn. Paper: "plain".
- * - `minimumRows` 8: turns that fewer trajectories reach are updated with the next in order. Paper: 1.
+ * It is one clipped update where every trajectory has a single turn. `seeupo` is the paper's; `seeupo-scaled` is ours: the learning rate
+ * of a turn update is scaled by the share of the batch that reaches its turn, and turns that fewer than 8 trajectories reach are updated with
+ * the next in order. Both differ from the published code in:
  * - `singletonGroups` "zero": a group of one has advantage 0. Published code: its bare return.
  * - M is keyed by trajectory. Published code: by row, and rows are reordered between turns.
  * - A trajectory without turn t takes no part in its update. Published code: its last turn does, with weight 0 but with its KL term and its r.

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError } from "../../core/errors.ts";
 import type { UserConfig } from "../../training/config.ts";
-import { type PresetConfig, resolveAlgorithm, rolloutAlgorithms } from "./config.ts";
+import { isSeeupo, type PresetConfig, resolveAlgorithm, rolloutAlgorithms } from "./config.ts";
 import { defaultMiniBatches, needs } from "./questions.ts";
 
 test("a name stands for its defaults, which are those of the papers", () => {
@@ -14,10 +14,14 @@ test("a name stands for its defaults, which are those of the papers", () => {
     clip: { low: 0.2, high: 0.2 },
     carryClip: { low: 0.2, high: 0.2 },
     level: "turn",
-    klCoef: 0,
+    klCoef: 0.002,
     klEstimator: "k3",
     epochs: 1,
+    visitScale: "plain",
+    minimumRows: 1,
   });
+  const scaled = { kind: "seeupo-scaled", klCoef: 0, visitScale: "rows", minimumRows: 8 };
+  expect(resolveAlgorithm("seeupo-scaled")).toEqual({ ...resolveAlgorithm("seeupo"), ...scaled });
   expect(resolveAlgorithm("sft")).toEqual({ kind: "sft", tokensPerStep: 2000 });
   expect(resolveAlgorithm({ kind: "grpo", update: { clip: { high: 0.28 } } })).toMatchObject({
     update: { clip: { low: 0.2, high: 0.28 } },
@@ -27,7 +31,7 @@ test("a name stands for its defaults, which are those of the papers", () => {
 test("a preset names its parts", () => {
   const parts = Object.fromEntries(
     rolloutAlgorithms
-      .filter((kind) => kind !== "seeupo" && kind !== "custom")
+      .filter((kind) => !isSeeupo({ kind }) && kind !== "custom")
       .map((kind) => {
         const { advantage, update, aggregation } = resolveAlgorithm(kind) as PresetConfig;
         const std = "std" in advantage ? `(${advantage.std})` : "";
@@ -78,8 +82,8 @@ test("custom takes any advantage with any update, both given in full", () => {
 });
 
 test("what an algorithm needs of an engine", () => {
-  expect(needs(resolveAlgorithm("seeupo"))).toEqual([]);
-  expect(needs(resolveAlgorithm({ kind: "seeupo", klCoef: 0.002 }))).toEqual(["reference"]);
+  expect(needs(resolveAlgorithm("seeupo-scaled"))).toEqual([]);
+  expect(needs(resolveAlgorithm("seeupo"))).toEqual(["reference"]);
   expect(needs(resolveAlgorithm({ kind: "grpo", klCoef: 0.1 }))).toEqual(["reference"]);
   expect(needs(resolveAlgorithm("sft"))).toEqual([]);
   expect(needs(resolveAlgorithm("grpo"))).toEqual([]);
@@ -111,7 +115,7 @@ test("impossible mixtures do not type-check", () => {
 });
 
 const kinds =
-  '"seeupo", "ppo", "grpo", "dr-grpo", "dapo", "rloo", "reinforce++", "reinforce++-baseline", "gspo", "cispo", "gigpo", "arpo", "custom" or "sft"';
+  '"seeupo", "seeupo-scaled", "ppo", "grpo", "dr-grpo", "dapo", "rloo", "reinforce++", "reinforce++-baseline", "gspo", "cispo", "gigpo", "arpo", "custom" or "sft"';
 
 describe("a setting that cannot be is named, with what can", () => {
   test.each([

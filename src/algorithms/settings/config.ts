@@ -38,23 +38,32 @@ const seeupo = z.strictObject({
   level: z.enum(["turn", "token"]).default("turn"),
   /** Bounds the loss where the advantage is negative, in multiples of it; none if left out. verl's default at token level is 3. */
   dualClip: z.number().gt(1).optional(),
-  /**
-   * β, weight of the KL to the reference in the loss. SeeUPO's launch files have 0.002. 0 saves the passes of the reference and of groups
-   * without signal, which halves the time of a step.
-   */
-  klCoef: z.number().min(0).default(0),
+  /** β, weight of the KL to the reference in the loss. 0.002: SeeUPO's launch files. */
+  klCoef: z.number().min(0).default(0.002),
   /** How it is estimated. k3: SeeUPO's launch files (`low_var_kl`). */
   klEstimator: z.enum(klEstimators).default("k3"),
   klCutOff,
   /** Optimiser steps per turn update. 1: SeeUPO's launch files. */
   epochs: z.int().min(1).default(1),
   /**
-   * Factor on the learning rate of a turn update: the share of the batch's trajectories that reach the turn ("rows"), or 1 ("plain", the
-   * paper's). Adam makes a step of full size however few rows it has seen; docs/algorithms/seeupo.md has the measurement.
+   * Factor on the learning rate of a turn update: 1 ("plain", the paper's), or the share of the batch's trajectories that reach the turn
+   * ("rows", ours).
    */
-  visitScale: z.enum(["rows", "plain"]).default("rows"),
+  visitScale: z.enum(["plain", "rows"]).default("plain"),
   /** Turns that fewer trajectories reach are updated together with the next in order. 1, each turn by itself: the paper's. */
-  minimumRows: z.int().min(1).default(8),
+  minimumRows: z.int().min(1).default(1),
+});
+
+/**
+ * Our form, which the default run takes: Adam makes a step of full size however few rows it has seen, so turns that few trajectories
+ * reach take smaller steps or join others. β = 0 saves the passes of the reference and of groups without signal, which halves the time
+ * of a step. docs/algorithms/seeupo.md has the measurements.
+ */
+const seeupoScaled = seeupo.extend({
+  kind: z.literal("seeupo-scaled"),
+  klCoef: seeupo.shape.klCoef.unwrap().default(0),
+  visitScale: seeupo.shape.visitScale.unwrap().default("rows"),
+  minimumRows: seeupo.shape.minimumRows.unwrap().default(8),
 });
 
 const sft = z.strictObject({
@@ -66,12 +75,13 @@ const sft = z.strictObject({
 });
 
 /** One choice in one place. Learning rate and schedule are the optimiser's settings, not the algorithm's. */
-export const algorithmConfigSchema = z.discriminatedUnion("kind", [seeupo, ...presets, sft]);
+export const algorithmConfigSchema = z.discriminatedUnion("kind", [seeupo, seeupoScaled, ...presets, sft]);
 export type AlgorithmConfig = z.output<typeof algorithmConfigSchema>;
 export type AlgorithmKind = AlgorithmConfig["kind"];
-export type SeeupoConfig = Extract<AlgorithmConfig, { kind: "seeupo" }>;
-/** Every algorithm that learns from rollouts by one policy-gradient loss: all but seeupo and sft. */
-export type PresetConfig = Exclude<AlgorithmConfig, { kind: "seeupo" | "sft" }>;
+/** SeeUPO as published, or in our form. */
+export type SeeupoConfig = Extract<AlgorithmConfig, { kind: "seeupo" | "seeupo-scaled" }>;
+/** Every algorithm that learns from rollouts by one policy-gradient loss: all but SeeUPO and sft. */
+export type PresetConfig = Exclude<AlgorithmConfig, { kind: SeeupoConfig["kind"] | "sft" }>;
 
 /** The parts that such an algorithm is made of. Every preset's settings are one of these. */
 export interface Composition {
@@ -90,6 +100,11 @@ export interface Composition {
   readonly dynamicSampling?: DynamicSampling;
 }
 
+/** True for SeeUPO in either form. */
+export function isSeeupo(config: { readonly kind: AlgorithmKind }): config is SeeupoConfig {
+  return config.kind === "seeupo" || config.kind === "seeupo-scaled";
+}
+
 /** The names of the algorithms that learn from rollouts. */
 export const rolloutAlgorithms: readonly AlgorithmKind[] = algorithmConfigSchema.options
   .map(({ shape }) => shape.kind.value)
@@ -99,7 +114,7 @@ export const rolloutAlgorithms: readonly AlgorithmKind[] = algorithmConfigSchema
  * Returns an algorithm's settings with defaults filled in. A name means the defaults of what it names.
  * @throws ConfigError naming the first setting that is wrong
  * @example
- * const config = resolveAlgorithm({ kind: "seeupo", klCoef: 0.002 });
+ * const config = resolveAlgorithm({ kind: "seeupo", klCoef: 0 });
  * if (config.kind === "seeupo") console.log(config.order); // "reverse"
  */
 export function resolveAlgorithm(input: unknown): AlgorithmConfig {

@@ -1,5 +1,5 @@
 import type { Capability } from "../../core/policy.ts";
-import type { AlgorithmConfig } from "./config.ts";
+import { type AlgorithmConfig, isSeeupo } from "./config.ts";
 import { presets } from "./presets.ts";
 
 /**
@@ -9,7 +9,7 @@ import { presets } from "./presets.ts";
 
 /** True if an algorithm looks at the rewards of turns where they were given; others see the return alone. */
 export function usesTurnRewards(config: AlgorithmConfig): boolean {
-  if (config.kind === "seeupo" || config.kind === "sft" || config.kind === "arpo") return false;
+  if (isSeeupo(config) || config.kind === "sft" || config.kind === "arpo") return false;
   return (["gae", "gigpo", "normalised-returns"] as const).some((kind) => kind === config.advantage.kind);
 }
 
@@ -23,7 +23,7 @@ export function defaultMiniBatches(kind: unknown): number {
 export function needs(config: AlgorithmConfig): readonly Capability[] {
   if (config.kind === "sft") return [];
   const needed: Capability[] = config.klCoef > 0 ? ["reference"] : [];
-  if (config.kind === "seeupo") return needed;
+  if (isSeeupo(config)) return needed;
   if (config.advantage.kind === "gae") needed.push("critic");
   if (config.entropyCoef > 0) needed.push("entropy-gradient");
   return needed;
@@ -45,6 +45,11 @@ export function defaultRollout(kind: unknown): { groupSize?: number; branching?:
   return kind === "arpo" ? { groupSize: 16, branching: {} } : {};
 }
 
+/** The optimiser that an algorithm of this kind has unless the user says otherwise: SeeUPO's launch files leave it to verl's and torch's defaults. */
+export function defaultOptimizer(kind: unknown): { beta2?: number; weightDecay?: number } {
+  return kind === "seeupo" ? { beta2: 0.999, weightDecay: 0.01 } : {};
+}
+
 /** Most batches that a step may sample until enough groups differ; 1 where an algorithm does not sample dynamically. */
 export function maxBatchesOf(config: AlgorithmConfig): number {
   return ("dynamicSampling" in config && config.dynamicSampling?.maxBatches) || 1;
@@ -53,7 +58,7 @@ export function maxBatchesOf(config: AlgorithmConfig): number {
 /** True if a group of one always has advantage 0. */
 export function ignoresGroupsOfOne(config: AlgorithmConfig): boolean {
   if (config.kind === "sft") return false;
-  if (config.kind === "seeupo") return config.singletonGroups === "zero";
+  if (isSeeupo(config)) return config.singletonGroups === "zero";
   const { advantage } = config;
   if (!comparesWithinGroups(config)) return false;
   return !("singletonGroups" in advantage) || advantage.singletonGroups === "zero";
@@ -62,13 +67,13 @@ export function ignoresGroupsOfOne(config: AlgorithmConfig): boolean {
 /** True if groups whose rollouts all have one return teach nothing: the advantage is relative to the group. */
 export function comparesWithinGroups(config: AlgorithmConfig): boolean {
   if (config.kind === "sft") return false;
-  if (config.kind === "seeupo") return true;
+  if (isSeeupo(config)) return true;
   return config.advantage.kind !== "gae" && config.advantage.kind !== "normalised-returns";
 }
 
 /** True if turns that branches of a rollout share are trained once, so that they have no one trajectory. */
 export function trainsSharedTurnsOnce(config: AlgorithmConfig): boolean {
   if (config.kind === "arpo") return config.attribution !== "soft";
-  if (config.kind === "seeupo" || config.kind === "sft") return false;
+  if (isSeeupo(config) || config.kind === "sft") return false;
   return config.advantage.kind === "tree" || config.advantage.kind === "shared-mean";
 }

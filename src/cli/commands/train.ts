@@ -160,7 +160,7 @@ function otherAlgorithm({ algorithm }: RunPlan["config"], flags: SettingValues):
   const set = flags.set ?? [];
   if (flags.resume === true || flags.replay !== undefined || set.some((assignment) => assignment.startsWith("algorithm.")))
     return [];
-  const other = algorithm.kind === "seeupo" ? "grpo" : "seeupo";
+  const other = algorithm.kind.startsWith("seeupo") ? "grpo" : "seeupo";
   const kept = trainFlags.flatMap(({ flag }) => {
     const [option] = flag.split(" ");
     const value = flags[optionName(flag)];
