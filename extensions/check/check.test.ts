@@ -1,7 +1,13 @@
 import "../install.ts";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { mean } from "../../src/core/mean.ts";
+import type { ToolCall } from "../../src/core/messages.ts";
+import { randomStream } from "../../src/core/random.ts";
 import { defineEnvironment } from "../../src/environments/define.ts";
+import type { Lazy } from "../../src/environments/environment.ts";
+import { couriers, folders } from "../../src/environments/office/rules.ts";
+import type { OfficeTask } from "../../src/environments/office/task.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import { resolveConfig } from "../../src/training/config.ts";
@@ -18,11 +24,93 @@ test("the office gives nothing away: the expert solves it, and nothing that unde
   ]);
   expect(report.policies.length).toBeGreaterThanOrEqual(15);
   expect(report.policies.filter(({ success }) => success.mean > 0.15)).toEqual([]);
-  expect(report.behaviours.length).toBeGreaterThanOrEqual(9);
-  expect(report.behaviours.filter(({ ceiling }) => ceiling.mean > 0.85)).toEqual([]);
+  expect(report.lazy.choices).toHaveLength(9);
+  expect(report.lazy.choices.map(({ answer }) => answer)).toContainEqual(expect.stringMatching(/^book_room.rate = /));
+  expect(report.lazy.combined.at(-1)?.success.mean).toBeLessThan(0.35);
   expect(report.overlap.map(({ shared }) => shared)).toEqual([0, 0, 0]);
-  expect(report.unchecked).toEqual(["No model was measured."]);
+  expect(report.unchecked).toEqual([
+    expect.stringMatching(/^No argument of find_contact, .* is one of a few values: none was held constant\.$/),
+    "No model was measured.",
+  ]);
 }, 120_000);
+
+test("another search, of 300 rule sets that judge nothing, finds no more than the check says", () => {
+  const office = createEnvironment("office", {});
+  const { expert } = office;
+  if (expert === undefined) throw new Error("no expert");
+  const tasks = Array.from({ length: 60 }, (_, i) => office.task("test", i) as OfficeTask);
+  const arguments_ = { book_room: ["flex", "fixed"], move_file: folders, send_parcel: couriers } as const;
+  const chosen = ["books the room that fits", "chooses the right folder", "chooses the courier of the day"];
+  // What a rule may go by: nothing, or something in sight that decides nothing.
+  const cues: readonly ((task: OfficeTask) => string)[] = [
+    () => "",
+    ({ requests }) => String(requests.length),
+    ({ kinds }) => kinds[0],
+    ({ requests }) => requests[0].text[0],
+  ];
+  const successes = Array.from({ length: 300 }, (_, rules) => {
+    const cue = cues[rules % cues.length];
+    return mean(
+      tasks.map((task) => {
+        const draw = (choice: string) => randomStream(rules, choice, cue(task));
+        const behaviours = expert.behaviours.filter((name) => !chosen.includes(name));
+        const lazy = behaviours.map((name): [string, Lazy] => [
+          name,
+          expert.always?.includes(name) && draw(name).chance(0.5) ? "always" : "never",
+        ]);
+        const { messages, score } = expert.play(task, Object.fromEntries(lazy));
+        const calls = messages.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []));
+        const isHeld = ({ name, arguments: args }: ToolCall) =>
+          !(name in arguments_) ||
+          Object.values(args).includes(draw(name).pick<string>(arguments_[name as keyof typeof arguments_]));
+        return score.reward === 1 && calls.every(isHeld) ? 1 : 0;
+      }),
+    );
+  });
+  expect(Math.max(...successes)).toBeLessThan(0.3);
+}, 120_000);
+
+test("choices that cannot be varied are named and left out of the search", async () => {
+  const press = defineTool({
+    ...{ name: "press", description: "Presses.", parameters: z.object({ button: z.enum(["A", "B"]), hard: z.boolean() }) },
+    execute: () => "pressed",
+  });
+  const wait = defineTool({ name: "wait", description: "Waits.", parameters: z.object({ seconds: z.int() }), execute: () => "" });
+  const environment = defineEnvironment({
+    name: "buttons",
+    tasks: (random) => ({ prompt: random.pick(["A", "B"]) }),
+    start: ({ prompt }) => ({
+      tools: [press, wait],
+      reward: ({ conversation }) => {
+        const [call] = conversation.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []));
+        if (call?.arguments.hard === true) throw new Error("the button broke");
+        return call?.arguments.button === prompt ? 1 : 0;
+      },
+    }),
+  });
+  const withExpert: typeof environment = {
+    ...environment,
+    expert: {
+      behaviours: ["smiles"],
+      play: (task) => {
+        const call = (name: string, args: ToolCall["arguments"]) => ({ name, arguments: args });
+        const calls = [call("press", { button: task.request.prompt, hard: false }), call("wait", { seconds: 1 })];
+        const messages = calls.map((toolCall) => ({ role: "assistant", content: "", toolCalls: [toolCall] }) as const);
+        return { messages: [...messages, { role: "assistant", content: "Done." }], score: { reward: 1 } };
+      },
+    },
+  };
+  const { lazy, unchecked } = await checkEnvironment(withExpert, { seed: 1, tasks: 40, trainingTasks: 10, rollout });
+  expect(lazy.choices.map(({ name }) => name)).toEqual(["press.button"]);
+  expect(Math.abs(lazy.choices[0].where.mean - 0.5)).toBeLessThan(0.25);
+  expect(unchecked).toEqual(
+    expect.arrayContaining([
+      "smiles: left out, since varying it changes no episode.",
+      expect.stringMatching(/^press.hard = true: left out, since playing it failed: .*the button broke/),
+      "No argument of wait is one of a few values: none was held constant.",
+    ]),
+  );
+});
 
 test("the knowledge world gives nothing away either", async () => {
   const environment = createEnvironment("knowledge", {});
@@ -30,10 +118,11 @@ test("the knowledge world gives nothing away either", async () => {
   expect(report.expert?.mean).toBe(1);
   expect(report.policies.length).toBeGreaterThanOrEqual(15);
   expect(report.policies.filter(({ success }) => success.mean > 0.15)).toEqual([]);
-  expect(report.behaviours.length).toBeGreaterThanOrEqual(7);
-  expect(report.behaviours.filter(({ ceiling }) => ceiling.low > 0.85)).toEqual([]);
+  expect(report.lazy.choices).toHaveLength(7);
+  expect(report.lazy.choices.filter(({ success }) => success.low > 0.85)).toEqual([]);
+  expect(report.lazy.combined.at(-1)?.success.mean).toBeLessThan(0.15);
   expect(report.overlap.map(({ shared }) => shared)).toEqual([0, 0, 0]);
-  expect(report.unchecked).toEqual(["No model was measured."]);
+  expect(report.unchecked).toEqual([expect.stringMatching(/^No argument of search, python is/), "No model was measured."]);
 }, 120_000);
 
 test("a hole in a world is found: the classic office lets a deed be refused in the same words", async () => {
@@ -65,7 +154,7 @@ test("without expert, splits or tools the report says what it could not check", 
     start: ({ prompt }) => ({ tools: [], reward: ({ answer }) => (answer === prompt ? 1 : 0) }),
   });
   const report = await checkEnvironment(environment, { seed: 1, tasks: 5, trainingTasks: 5, rollout });
-  expect(report).toMatchObject({ split: "train", tasks: 2, behaviours: [], overlap: [], sizes: { train: 2 } });
+  expect(report).toMatchObject({ split: "train", tasks: 2, lazy: { choices: [] }, overlap: [], sizes: { train: 2 } });
   expect(report.policies.find(({ name }) => name === "repeats what the user says")?.success.mean).toBe(1);
   expect(report.rules).toMatchObject([
     { check_id: "semantic.oracle_max", status: "fail", measured: { oracle_reward: null } },

@@ -16,6 +16,7 @@ import type { TrainingConfig } from "../../src/training/config.ts";
 import { succeeded } from "../../src/training/rollout-metrics.ts";
 import { evaluationTasks, trainingTasks } from "../../src/training/tasks.ts";
 import { type Copying, measureCopying } from "./copying.ts";
+import { type LazyReport, searchLazyPolicies, successOf } from "./lazy.ts";
 import { measureOverlap, type Overlap } from "./overlap.ts";
 import { playScript } from "./play.ts";
 import { blindPolicies, type DegeneratePolicy, saying, talkingPolicies, toolOrder } from "./policies.ts";
@@ -45,8 +46,8 @@ export interface EnvironmentReport {
   readonly tasks: number;
   /** Success of the scripted expert. */
   readonly expert?: Estimate;
-  /** The behaviours that tasks call for: in which share of them, and what a policy reaches that does everything else. */
-  readonly behaviours: readonly { readonly name: string; readonly tasks: number; readonly ceiling: Estimate }[];
+  /** Success of policies that do everything right but for choices which they make without looking. */
+  readonly lazy: Omit<LazyReport, "leftOut">;
   /** Success of policies that understand nothing. */
   readonly policies: readonly { readonly name: string; readonly success: Estimate }[];
   /** OpenEnv's rules for golden solution, floor and canaries, on these numbers. */
@@ -102,23 +103,24 @@ export async function checkEnvironment(environment: Environment, options: CheckO
   const played = tasks.map((task) => expert?.play(task)).filter((performance) => performance !== undefined);
   if (expert === undefined) {
     unchecked.push(
-      "The environment has no expert (Environment.expert), so its success, what each behaviour is worth, policies that act as the expert and copying are not known.",
+      "The environment has no expert (Environment.expert), so its success, constant answers, policies that act as the expert and copying are not known.",
     );
   }
-  const behaviours = (expert?.behaviours ?? []).map((name) => ({
-    name,
-    tasks: mean(played.map(({ score }) => Number(name in (score.behaviours ?? {})))),
-    ceiling: share(tasks.map((task) => successOf((expert as NonNullable<typeof expert>).play(task, name).score))),
-  }));
-
   onProgress("policies that understand nothing");
   const policies: { name: string; success: Estimate }[] = [];
   for (const policy of [...blindPolicies, ...(expert === undefined ? [] : talkingPolicies)])
     policies.push({ name: policy.name, success: share(await estimate(policy, tasks, played)) });
 
   onProgress("the best of many fixed policies");
+  let lazy: LazyReport = { choices: [], combined: [], leftOut: [] };
   if (has("train")) {
     const training = await trainingTasks(environment, 0, searchTasks, seed);
+    const first = await environment.start(training[0], 0);
+    if (expert !== undefined) {
+      const searched = await trainingTasks(environment, 0, constantTasks, seed);
+      lazy = await searchLazyPolicies(environment, first.tools, { searched, measured: tasks }, limits, share);
+      unchecked.push(...lazy.leftOut);
+    }
     const shown = training.map((task) => expert?.play(task)).filter((performance) => performance !== undefined);
     const search = async (candidates: readonly DegeneratePolicy[]) => {
       const scored: { policy: DegeneratePolicy; success: number }[] = [];
@@ -133,9 +135,8 @@ export async function checkEnvironment(environment: Environment, options: CheckO
           success: share(await estimate(best.policy, tasks, played)),
         });
     }
-    const episode = await environment.start(training[0], 0);
-    const tools = episode.protocol === undefined ? episode.tools.map(({ name }) => name) : [];
-    await episode.close?.();
+    const tools = first.protocol === undefined ? first.tools.map(({ name }) => name) : [];
+    await first.close?.();
     let orders: string[][] = [[]];
     let bestOrder: { policy: DegeneratePolicy; success: number } | undefined;
     for (let length = 1; length <= 3 && tools.length > 0; length++) {
@@ -169,7 +170,7 @@ export async function checkEnvironment(environment: Environment, options: CheckO
     split,
     tasks: tasks.length,
     ...measured,
-    behaviours,
+    lazy: { choices: lazy.choices, combined: lazy.combined },
     rules: openenvRules(measured),
     overlap,
     ...(model === undefined ? {} : { model }),
@@ -183,6 +184,8 @@ const signalTasks = 64;
 
 /** Tasks on which fixed policies are searched. */
 const searchTasks = 40;
+/** Tasks on which constant answers are compared. */
+const constantTasks = 128;
 const closingCandidates = 40;
 
 /** The commonest last words of the expert. */
@@ -196,10 +199,6 @@ function commonClosings(performances: readonly Performance[]): string[] {
     .sort((a, b) => b[1] - a[1])
     .slice(0, closingCandidates)
     .map(([words]) => words);
-}
-
-function successOf({ reward, scores }: Performance["score"]): number {
-  return (scores?.success ?? reward) >= 1 ? 1 : 0;
 }
 
 async function checkModel(

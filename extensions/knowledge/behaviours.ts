@@ -71,12 +71,12 @@ function ofTheWhole({ kind, needs }: KnowledgeTask, conversation: readonly Messa
   if (kind === "steps" && expressions.length > 0) all.push(["takes the second step", expressions.length > 1]);
   const difference = expressions.map((expression) => /^(\d+) - (\d+)$/.exec(expression)).findLast((match) => match !== null);
   if (kind.endsWith("more") && difference)
-    all.push(["subtracts the right way round", Number(difference[1]) > Number(difference[2])]);
+    all.push(["subtracts the right way round", Number(difference[1]) === needs[needs.length / 2 - 1].value]);
   return all;
 }
 
 /** The text between a pair of tags of an assistant's message; "" where it has none. */
-function textIn(message: Message, tag: "think" | "search" | "python"): string {
+export function textIn(message: Message, tag: "think" | "search" | "python"): string {
   if (message?.role !== "assistant") return "";
   return new RegExp(`<${tag}> ?(.*?) ?</${tag}>`, "s").exec(message.content)?.[1] ?? "";
 }

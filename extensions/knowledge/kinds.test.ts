@@ -73,11 +73,11 @@ test("questions of each kind, written out", () => {
       "chained_times": "Multiply the age of the mayor of Elmar by 74.",
       "fact": "What is the maker of Halo?",
       "four_hops": "Find out the age of the mayor of the seat of the employer of Hugo Ellis.",
-      "more": "How much more is the population of Dorn than the population of Nesk?",
+      "more": "By how much is the age of Zoe Fox above the age of Yara Khan?",
       "steps": "How much is left when 62 people pay 71 coins each and Max Ito takes 67 of it?",
       "three_hops": "Find out the mayor of the home of the boss of Gorst.",
       "times": "Multiply the age of Rosa Ito by 56.",
-      "total": "What are the population of Hollin and the population of Marl together?",
+      "total": "Add the price of Cirro to the price of Glint.",
       "two_hops": "Find out the population of the capital of Ruvia.",
     }
   `);

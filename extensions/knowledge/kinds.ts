@@ -149,14 +149,12 @@ function drawChain(world: World, random: Random, hops: number, to: readonly Rela
 
 const numeric = relationNames.filter((relation) => relations[relation].gives === "number");
 
-/** Two chains that end with the same kind of number, the greater one first. */
+/** Two chains that end with the same kind of number, in any order. */
 function drawPair(world: World, random: Random, hops: number): [Chain, Chain] | undefined {
   const relation = random.pick(numeric);
   const [a, b] = [drawChain(world, random, hops, [relation]), drawChain(world, random, hops, [relation])];
   if (a === undefined || b === undefined) return undefined;
-  const difference = numberOf(a) - numberOf(b);
-  if (difference === 0) return undefined;
-  return difference > 0 ? [a, b] : [b, a];
+  return numberOf(a) === numberOf(b) ? undefined : [a, b];
 }
 
 function numberOf({ facts }: Chain): number {
@@ -166,6 +164,7 @@ function numberOf({ facts }: Chain): number {
 function drawMore(world: World, random: Random, hops: number): Draft | undefined {
   const pair = drawPair(world, random, hops);
   if (pair === undefined) return undefined;
+  // As often below zero as above: "larger minus smaller" is no rule.
   const [more, less] = pair;
   return {
     text: random
@@ -186,7 +185,7 @@ function drawMore(world: World, random: Random, hops: number): Draft | undefined
 function drawTotal(world: World, random: Random): Draft | undefined {
   const pair = drawPair(world, random, 1);
   if (pair === undefined) return undefined;
-  const [one, other] = random.shuffle(pair);
+  const [one, other] = pair;
   return {
     text: random
       .pick(["What are {a} and {b} together?", "Add {a} to {b}.", "What is the sum of {a} and {b}?"])

@@ -5,6 +5,7 @@ import type { Message, ToolMessage } from "../../src/core/messages.ts";
 import { randomStream } from "../../src/core/random.ts";
 import { splits } from "../../src/environments/environment.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
+import { evaluate } from "./calculator.ts";
 import { demonstrate } from "./demonstrations.ts";
 import type { KindName } from "./kinds.ts";
 import { knowledgeEnvironment } from "./knowledge.ts";
@@ -112,7 +113,9 @@ test("behaviours are counted by what was seen: the expert does all of them, and 
   const tasks = Array.from({ length: 120 }, (_, i) => taskOf(world, i));
   const count = (behaviour: string, without?: string) =>
     tasks
-      .flatMap((task) => expert.play(task, without).score.behaviours?.[behaviour] ?? [])
+      .flatMap(
+        (task) => expert.play(task, without === undefined ? {} : { [without]: "never" }).score.behaviours?.[behaviour] ?? [],
+      )
       .map((counted) => (typeof counted === "boolean" ? { done: Number(counted), called: 1 } : counted))
       .reduce((sum, { done, called }) => ({ done: sum.done + done, called: sum.called + called }), { done: 0, called: 0 });
   for (const behaviour of expert.behaviours) {
@@ -180,6 +183,38 @@ test("the reward: the right answer in the right format, or ARPO's", () => {
   ];
   expect(both(called)).toEqual([1, 1.1]);
   expect(world.start(task).score(called).scores).toEqual({ success: 1, format: 1, searches: 2, calculations: 1 });
+});
+
+test("a calculation counts that derives the answer from numbers that were seen", () => {
+  const calculating = knowledgeEnvironment({ kinds: ["times"] });
+  const task = taskOf(calculating, 1);
+  const [count] = task.question.match(/\d+/) ?? [];
+  const [gold] = task.golds;
+  const number = String(Number(gold) / Number(count));
+  const after = (shown: string, ...codes: string[]): number =>
+    calculating.start(task).score([
+      { role: "assistant", content: "<think> a </think><search> a </search>" },
+      { role: "tool", name: "search", content: `Page 1: Mirror: The age of a is now ${shown}.` },
+      ...codes.flatMap((code): Message[] => [
+        { role: "assistant", content: `<think> a </think><python> ${code} </python>` },
+        { role: "tool", name: "python", content: evaluate(code) },
+      ]),
+      ...answering(gold),
+    ]).reward;
+  expect(after(number, `${count} * ${number}`)).toBe(1);
+  expect(after(number, `${number} * 1`, `${number} * ${count}`)).toBe(1);
+  for (const guess of [gold, `${gold} * 1`, `${gold} + 0`, `print(${gold})`, `${Number(gold) - 7} + 7`])
+    expect(after(number, guess), guess).toBe(0);
+  // The page that the number is from was never shown.
+  expect(after("11", `${count} * ${number}`)).toBe(0);
+  expect(after(gold)).toBe(0);
+});
+
+test("a difference is as often below zero as above", () => {
+  const differences = knowledgeEnvironment({ kinds: ["more", "chained_more"] });
+  const below = Array.from({ length: 200 }, (_, i) => Number(taskOf(differences, i).golds[0]) < 0).filter(Boolean).length;
+  expect(below).toBeGreaterThan(80);
+  expect(below).toBeLessThan(120);
 });
 
 test("a name with its role and without is right; somebody else of that name is not", () => {

@@ -6,7 +6,7 @@ import type { Environment } from "../../src/environments/environment.ts";
 import { defineTool, type Tool } from "../../src/tools/tool.ts";
 import { researchProtocol } from "../arpo-protocol/protocol.ts";
 import { pagesText, pythonTool } from "../arpo-protocol/tools.ts";
-import { type Behaviour, behaviours } from "./behaviours.ts";
+import { behaviours } from "./behaviours.ts";
 import { evaluate } from "./calculator.ts";
 import type { Corpus } from "./corpus.ts";
 import { demonstrate } from "./demonstrations.ts";
@@ -46,12 +46,12 @@ export function environmentOf(settings: KnowledgeSettings): KnowledgeEnvironment
     start: (task) => episodeOf(task, [searchTool(task.corpus, settings.pages), python], protocol, settings),
     expert: {
       behaviours: Object.keys(behaviours),
-      play(task, without) {
-        const habit = behaviours[without as Behaviour];
+      play(task, lazy = {}) {
+        const habits = Object.entries(behaviours).flatMap(([name, habit]) => (lazy[name] === "never" ? [habit] : []));
         return demonstrate(task, settings, randomStream(0), {
-          slip: without === undefined ? 0 : { [habit]: 1 },
+          slip: Object.fromEntries(habits.map((habit) => [habit, 1])),
           // A query in full always shows what is wanted. A policy that never searches again has no cause to write short ones, but does.
-          queries: habit === "settle" ? { short: 1 } : { full: 1 },
+          queries: habits.includes("settle") ? { short: 1 } : { full: 1 },
         });
       },
     },

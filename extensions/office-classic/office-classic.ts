@@ -32,7 +32,10 @@ export function officeClassicEnvironment(userSettings: unknown = {}): Environmen
     start: (task) => startEpisode(task, settings.reward),
     expert: {
       behaviours: habits,
-      play: (task, without) => demonstrate(task, randomStream(0), { slip: without === undefined ? 0 : { [without]: 1 } }),
+      play(task, lazy = {}) {
+        const slipped = habits.filter((habit) => lazy[habit] === "never");
+        return demonstrate(task, randomStream(0), { slip: Object.fromEntries(slipped.map((habit) => [habit, 1])) });
+      },
     },
   };
 }

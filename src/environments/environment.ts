@@ -258,13 +258,18 @@ export interface Score {
   readonly behaviours?: Readonly<Record<string, boolean | BehaviourCount>>;
 }
 
-/** A script that solves every task of an environment, and can leave out one thing that matters. */
+/** A script that solves every task of an environment, and can answer some of what matters without looking. */
 export interface Expert<T extends Task = Task> {
   /** The things that can be left out, by name: the behaviours that tasks call for. */
   readonly behaviours: readonly string[];
-  /** Plays a task to its end. @param without the behaviour that is left out, all along */
-  play(task: T, without?: string): Performance;
+  /** Those of them that can also be done where nothing calls for them. */
+  readonly always?: readonly string[];
+  /** Plays a task to its end. @param lazy the behaviours that it never shows, or shows everywhere, whatever it sees; all else is done right */
+  play(task: T, lazy?: Readonly<Record<string, Lazy>>): Performance;
 }
+
+/** How a behaviour is shown by somebody who does not look. */
+export type Lazy = "never" | "always";
 
 /** An episode that a script played. */
 export interface Performance {

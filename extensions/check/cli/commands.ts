@@ -7,7 +7,7 @@ export const checkCommands: AddCommands = (program, { screen, examples }) => {
   withSettings(env.command("check"), environmentCheckFlags)
     .summary("what an environment asks for, and what it gives away")
     .description(
-      "Measures success of the scripted expert, of policies that understand nothing and of the model before training; what each behaviour is worth;\n" +
+      "Measures success of the scripted expert, of policies that understand nothing and of the model before training; what constant answers are worth;\n" +
         "how much of the other splits' texts training has; how many groups of a training step would have a signal; and copying by place.",
     )
     .argument("[name]", "the environment; that of the configuration file if left out")

@@ -82,7 +82,7 @@ export function checkLines({
   split,
   tasks,
   expert,
-  behaviours,
+  lazy,
   policies,
   rules,
   overlap,
@@ -99,8 +99,20 @@ export function checkLines({
       ...policies.map(({ name, success }) => `${interval(success)}  ${name}`),
     ]),
     ...section(
-      "What a perfect policy reaches without one behaviour",
-      behaviours.map(({ name, tasks, ceiling }) => `${interval(ceiling)}  ${name} (in ${percent(tasks)} of the tasks)`),
+      "What a perfect policy reaches that makes one choice without looking, by its best constant answer",
+      lazy.choices.length === 0
+        ? []
+        : table([
+            ["choice", "answer", "all tasks", "in", "in these"],
+            ...lazy.choices.map(({ name, answer, success, tasks, where }) => [
+              ...[name, answer, percent(success.mean)],
+              ...[percent(tasks), interval(where)],
+            ]),
+          ]),
+    ),
+    ...section(
+      "What it reaches that makes several of them so, those first that cost it least",
+      lazy.combined.map(({ name, success }, i) => `${interval(success)}  ${i === 0 ? name : `and ${name}`}`),
     ),
     ...section(
       "OpenEnv's rules for golden solution, floor and canaries (OpenEnv#778)",

@@ -32,6 +32,8 @@ export type Habit = (typeof habits)[number];
 export interface Mind {
   /** True if the expert falls into the habit here. */
   slips(habit: Habit): boolean;
+  /** True if the expert does what the habit leaves out here too, where nothing calls for it. */
+  overdoes(habit: Habit): boolean;
   /** The right one, or another one where the expert falls into the habit. */
   chooses<T extends string>(habit: Habit, right: T, favourite: T, all: readonly T[]): T;
   /** The person that something was done to last. */
@@ -89,8 +91,9 @@ export function* lookUp(mind: Mind, said: string, { redirects, claim }: Omit<Dee
   const found = yield* find("find_contact", { name: said });
   if (found.length === 0) notFound(mind, said, claim(said));
   let person = found[0];
-  if (found.length > 1 && !mind.slips("first")) [person] = yield* find("find_contact", { name: yield `Which ${said}?` });
-  if (redirects && person.deputy !== undefined && !mind.slips("deputy"))
+  if (found.length > 1 ? !mind.slips("first") : mind.overdoes("first"))
+    [person = person] = yield* find("find_contact", { name: yield `Which ${said}?` });
+  if (person.deputy !== undefined && (redirects ? !mind.slips("deputy") : mind.overdoes("deputy")))
     [person] = yield* find("find_contact", { name: person.deputy });
   mind.contact = person;
   return person;
@@ -114,6 +117,7 @@ export function* findFile(mind: Mind, name: string, claim: string): Plan<Found> 
 export function* act(mind: Mind, tool: string, args: ToolCall["arguments"], claim: string): Plan {
   const step: ToolCall = { name: tool, arguments: args };
   let result = yield step;
+  if (result === refusals.busy && mind.overdoes("closed")) return `Sorry, ${tool} is closed.`;
   if (result === refusals.busy && !mind.slips("busy")) result = yield step;
   if (result === refusals.closed && !mind.slips("closed")) return `Sorry, ${tool} is closed.`;
   return result === refusals.fixedRoom ? "Sorry, the room is fixed." : claim;

@@ -36,7 +36,7 @@ export const deleteFile: Kind = {
       *solve(mind) {
         const claim = (type: string) => `The ${type} ${name} is gone.`;
         const file = yield* findFile(mind, name, claim(careless.type));
-        if (file.locked && !mind.slips("locked")) return `Sorry, ${name} is locked.`;
+        if (file.locked ? !mind.slips("locked") : mind.overdoes("locked")) return `Sorry, ${name} is locked.`;
         return yield* act(mind, "delete_file", { id: file.id }, claim(file.type));
       },
     };
@@ -61,6 +61,7 @@ export const share: Kind = {
       *solve(mind) {
         const claim = (person: string) => `Shared ${name} with ${person}.`;
         const { id, note } = yield* findFile(mind, name, claim(said));
+        if (note !== undefined && mind.overdoes("note")) return `Sorry, ${name} is private.`;
         if (note !== undefined && !mind.slips("note")) {
           const text = yield { name: "read_note", arguments: { id: note } };
           if (text === "private") return `Sorry, ${name} is private.`;

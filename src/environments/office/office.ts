@@ -1,10 +1,11 @@
 import { EnvError } from "../../core/errors.ts";
 import { randomStream } from "../../core/random.ts";
 import { parseSettings } from "../../core/settings.ts";
-import type { Environment } from "../environment.ts";
-import { type Behaviour, behaviours, behavioursOf } from "./behaviours.ts";
+import type { Environment, Lazy } from "../environment.ts";
+import { behaviours, behavioursOf, canBeOverdone } from "./behaviours.ts";
 import { demonstrate } from "./demonstrations.ts";
 import { startEpisode } from "./episode.ts";
+import type { Habit } from "./expert.ts";
 import { completeSettings, officeSettingsSchema } from "./settings.ts";
 import { drawTask, hasChallenge, type OfficeTask } from "./task.ts";
 
@@ -30,9 +31,12 @@ export function officeEnvironment(userSettings: unknown = {}): Environment<Offic
     start: (task) => startEpisode(task, settings),
     expert: {
       behaviours: behavioursOf(settings.scenario),
-      play(task, without) {
-        const habits = without === undefined ? [] : (behaviours[without as Behaviour] ?? []);
-        return demonstrate(task, randomStream(0), { slip: Object.fromEntries(habits.map((habit) => [habit, 1])) });
+      always: behavioursOf(settings.scenario).filter(canBeOverdone),
+      play(task, lazy = {}) {
+        const habits = (how: Lazy) =>
+          Object.entries(behaviours).flatMap(([name, habits]): Habit[] => (lazy[name] === how ? [...habits] : []));
+        const slip = Object.fromEntries(habits("never").map((habit) => [habit, 1]));
+        return demonstrate(task, randomStream(0), { slip, overdone: habits("always") });
       },
     },
   };
