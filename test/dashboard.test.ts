@@ -6,8 +6,9 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Dashboard, startDashboard } from "../extensions/dashboard/server/server.ts";
 import { readControl, requestControl } from "../src/runs/control.ts";
-import { CreditWriter } from "../src/runs/credits.ts";
+import { CreditWriter, readCredits } from "../src/runs/credits.ts";
 import { layout } from "../src/runs/layout.ts";
+import { appendMessage } from "../src/runs/live.ts";
 import { readEvaluations, readMetrics } from "../src/runs/read.ts";
 import { trajectoryOf } from "../src/runs/store.fixture.ts";
 import { createRun, writeEvaluation, writeStep } from "../src/runs/write.ts";
@@ -242,6 +243,94 @@ describe.skipIf(withoutBrowser !== undefined)(title, () => {
     const shown = await page.locator(".message.user").innerText();
     expect(shown).toContain(script);
     expect([...shown].filter((letter) => letter === "\u001b" || letter === "\u202e")).toEqual([]);
+  });
+
+  test("control and direction characters are shown as signs wherever names, errors, settings and reports stand", async () => {
+    const red = "\u001b[31m \u202egnp.exe \u2066\u200b";
+    const folder = join(root, "steering");
+    createRun(folder, { seed: 1, steps: 1, algorithm: { kind: red }, environment: { name: red }, model: red, note: red });
+    const timing = { rolloutSeconds: 1, updateSeconds: 1, sampledTokens: 1, sampledTokensPerSecond: 1, trainedTokens: 1 };
+    const rest = { trainedTokensPerSecond: 1, denseTokens: 1, rssMb: 1 };
+    const messages = [
+      { role: "user", content: red },
+      { role: "assistant", content: red, toolCalls: [{ name: red, arguments: { [red]: red } }] },
+      { role: "tool", name: red, content: red },
+      { role: "assistant", content: red },
+    ] as const;
+    const named = { messages, task: red, kind: red, group: red, error: red, scores: { [red]: 1 } };
+    const episodes = ["a", "b"].map((id) => trajectoryOf(`${red}/${id}`, named));
+    writeStep(folder, { step: 1, metrics: { success: 1, reward: 1, [red]: 1 } }, { step: 1, ...timing, ...rest }, episodes);
+    appendMessage(folder, { level: "warning", step: 1, message: red });
+    const id = encodeURIComponent(`${red}/a`);
+    for (const view of [
+      "",
+      "run/steering",
+      "run/steering/trajectories",
+      `run/steering/trajectory?id=${id}&token=0.0`,
+      `run/steering/pair?a=${id}&b=${encodeURIComponent(`${red}/b`)}`,
+      "run/steering/why",
+      "run/steering/tree",
+      "run/steering/tags",
+      "run/steering/configuration",
+      "compare?a=one&b=steering",
+      `run/${encodeURIComponent(`nowhere${red}`)}`,
+      `report?path=${encodeURIComponent(`nowhere${red}.md`)}`,
+    ]) {
+      await page.goto("about:blank");
+      await page.goto(`${dashboard.url}#/${view}`);
+      await page.locator("main h1, main .prose, main .problem").first().waitFor();
+      await page.waitForTimeout(400);
+      const html = await page.locator("main").innerHTML();
+      const { text, title } = await page.evaluate<{ text: string; title: string }>(
+        "({ text: document.body.innerText + [...document.querySelectorAll('[title],[aria-label],[placeholder],[alt]')].map((e) => e.title + e.ariaLabel + e.placeholder + e.alt).join(' '), title: document.title })",
+      );
+      expect(html.length, view).toBeGreaterThan(50);
+      for (const sign of ["\u001b", "\u202e", "\u2066", "\u200b"]) {
+        expect(text.includes(sign), `${view} shows ${JSON.stringify(sign)}`).toBe(false);
+        expect(title.includes(sign), `the title of ${view}`).toBe(false);
+      }
+    }
+    await open("run/steering/configuration");
+    expect(await page.locator("main").innerText()).toContain("\ufffd[31m");
+    errors.splice(0, errors.length, ...errors.filter((error) => !/ 4\d\d /.test(error))); // the run and the report that are nowhere
+  });
+
+  test("the column change is the log-prob after the whole update less the one before its first optimiser step", async () => {
+    const credits = (await readCredits(join(root, "one"), 4)) ?? [];
+    const last = credits.findLast(({ end }) => end.every(Number.isFinite));
+    if (last === undefined) throw new Error("nothing looked at the end of step 4");
+    const first = credits.find(({ trajectory, turn }) => trajectory === last.trajectory && turn === last.turn);
+    const change = last.end[0] - (first?.before[0] ?? Number.NaN);
+    await open(`run/one/trajectory?id=${encodeURIComponent(last.trajectory)}&token=${last.turn}.0&colour=change`);
+    const shown = await page.locator(".pairs dt", { hasText: "After" }).locator("+ dd span").innerText();
+    expect(Number(shown.replace("−", "-"))).toBeCloseTo(change, 2);
+  });
+
+  test("the conversation is one tab stop and Enter away", async () => {
+    await open("run/one/trajectory?id=step-4%2F0%2F0");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    expect(await page.evaluate("document.activeElement.className")).toBe("chat-holder");
+    await page.keyboard.press("ArrowRight");
+    await page.locator(".token.chosen").waitFor();
+  });
+
+  test.each(views)("the view #/%s says that it is reading until there is an answer", async (view) => {
+    await page.goto("about:blank");
+    let go = () => {};
+    const held = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    await page.route("**/api/**", async (route) => {
+      await held;
+      await route.continue().catch(() => {});
+    });
+    await page.goto(`${dashboard.url}#/${view}`);
+    await page.locator("main").waitFor();
+    expect(await page.locator("main").innerText()).toMatch(view.startsWith("compare") ? /Reading|Compare/ : /Reading/);
+    go();
+    await page.unroute("**/api/**");
+    await page.waitForTimeout(300);
   });
 
   test("no view has thrown or been refused anything", () => {

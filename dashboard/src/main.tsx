@@ -11,6 +11,12 @@ import { useRoute } from "./router.ts";
 import { useTheme } from "./theme.ts";
 import { showSteeringCharacters } from "./visible.ts";
 
+/** To the conversation of an episode, else to what stands below the navigation. */
+function skip(): void {
+  const [conversation, main] = [".chat-holder", "#main"].map((place) => document.querySelector<HTMLElement>(place));
+  (conversation ?? main)?.focus();
+}
+
 function Page() {
   const route = useRoute();
   const [theme, toggleTheme] = useTheme();
@@ -19,7 +25,7 @@ function Page() {
     (first === "run" ? "runs" : first === "report" ? "reports" : first) === name ? "page" : undefined;
   return (
     <>
-      <button type="button" class="skip" onClick={() => document.getElementById("main")?.focus()}>
+      <button type="button" class="skip" onClick={skip}>
         Skip to the content
       </button>
       <header class="top">
@@ -64,4 +70,5 @@ function Page() {
 
 showSteeringCharacters();
 const root = document.getElementById("page");
+root?.replaceChildren();
 if (root !== null) render(<Page />, root);

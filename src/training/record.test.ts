@@ -59,6 +59,32 @@ test("credits hold the weights that moved the policy: pushed up where the reward
   expect(agree.length).toBeGreaterThan(moved.length * 0.6);
 });
 
+test.each(["seeupo", "grpo"] as const)(
+  "the log-prob at the end is that of the weights after the whole update, of each token's last optimiser step (%s)",
+  async (kind) => {
+    const folder = newFolder();
+    const algorithm = kind === "seeupo" ? small.algorithm : ({ kind, epochs: 2 } as const);
+    const config = resolveConfig(small, { steps: 1, record: { after: 4 }, algorithm });
+    createRun(folder, config);
+    const engine = new TableEngine(lettersVocabulary);
+    await train({ config, engine, chat: lettersChat(), environment: lettersEnvironment(), folder });
+    const turns = new Map(readTrajectories(folder, 1).flatMap(({ id, turns }) => turns.map((turn, at) => [`${id} ${at}`, turn])));
+    const credits = (await readCredits(folder, 1)) ?? [];
+    const looked = credits.filter(({ end }) => end.every(Number.isFinite));
+    const ofTurns = new Set(credits.map(({ trajectory, turn }) => `${trajectory} ${turn}`));
+    expect(new Set(looked.map(({ trajectory, turn }) => `${trajectory} ${turn}`))).toEqual(ofTurns);
+    let moved = 0;
+    for (const { trajectory, turn, end, after } of looked) {
+      const played = turns.get(`${trajectory} ${turn}`);
+      if (played === undefined) throw new Error("a credit of no turn");
+      const [now] = await engine.logprobs([played], { temperature: 1 });
+      for (const [t, logprob] of end.entries()) expect(logprob).toBeCloseTo(now[t], 4);
+      moved += end.filter((logprob, t) => Math.abs(logprob - after[t]) > 1e-3).length;
+    }
+    if (kind === "seeupo") expect(moved).toBeGreaterThan(0); // later visits moved what the first look saw
+  },
+);
+
 test("recording changes no number", async () => {
   const [on, off] = [newFolder(), newFolder()];
   await work(on, { record: { credits: true, after: 4 } });

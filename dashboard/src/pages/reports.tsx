@@ -14,6 +14,7 @@ export function ReportsPage() {
         <h1>Reports</h1>
       </div>
       {error !== undefined && <Problem text={error} />}
+      {value === undefined && error === undefined && <p class="muted">Reading …</p>}
       <div class="report-sections">
         {sections.map((section) => (
           <section key={section} class="panel" aria-label={section}>

@@ -4,6 +4,7 @@ import { count, percent } from "../format.ts";
 import { Problem, StatePill } from "../parts/bits.tsx";
 import { Control } from "../parts/control.tsx";
 import { link, type Route } from "../router.ts";
+import { visible } from "../visible.ts";
 import { ConfigurationPage } from "./configuration.tsx";
 import { OverviewPage } from "./overview.tsx";
 import { PairPage } from "./pair.tsx";
@@ -27,7 +28,7 @@ export function RunPage({ route }: { readonly route: Route }) {
   const [, id = "", tab = "overview"] = route.parts;
   const { run, problem } = useRun(id);
   useEffect(() => {
-    document.title = `${id} · Retrograde`;
+    document.title = visible(`${id} · Retrograde`);
   }, [id]);
   if (run === undefined) return problem === undefined ? <p class="muted">Reading the run …</p> : <Problem text={problem} />;
   const { row, live } = run;
