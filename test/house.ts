@@ -146,6 +146,7 @@ export const parts: readonly Part[] = [
       "src/engines/settings.ts",
       "src/engines/local",
       "src/agents",
+      "src/inference",
       "src/environments",
       "src/environments/registry.ts",
       "src/chat",
@@ -169,6 +170,7 @@ export const parts: readonly Part[] = [
     knows: [
       "src/core",
       "src/files",
+      "src/agents",
       "src/actions",
       "src/chat",
       "src/completions",

@@ -1,10 +1,14 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readTasks, splitTasks } from "../src/agents/tasks.ts";
+import { evalCommand } from "../src/cli/commands/eval.ts";
 import { readMetrics, readTrajectories } from "../src/runs/read.ts";
 import { type AgentTraining, trainAgent } from "../src/sdk/train-agent.ts";
+import { createScreen } from "../src/terminal/screen.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
 /** Agents that know nothing of this package, trained for a step with the real engine. */
@@ -138,3 +142,42 @@ test("tasks of a file: a line that is none is named", () => {
     expect(() => readTasks(file)).toThrow("tasks.jsonl:2");
   }
 });
+
+test("eval --agent measures one agent with a model of this machine and one of an endpoint, and pairs them", async () => {
+  const file = join(folder, "eval-agent.mjs");
+  writeFileSync(
+    file,
+    `export default async (prompt) => {
+  const headers = { authorization: "Bearer " + process.env.OPENAI_API_KEY, "content-type": "application/json" };
+  const body = JSON.stringify({ model: "m", max_tokens: 4, messages: [{ role: "user", content: prompt }] });
+  const response = await fetch(process.env.OPENAI_BASE_URL + "/chat/completions", { method: "POST", headers, body });
+  return (await response.json()).choices[0].message.content;
+};
+`,
+  );
+  writeFileSync(join(folder, "eval-reward.mjs"), "export default ({ answer }) => Number(answer === 'fine');");
+  writeFileSync(join(folder, "eval-tasks.jsonl"), tasks.map((task) => JSON.stringify(task)).join("\n"));
+  const fixed = createServer((request, response) => {
+    request.resume();
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ choices: [{ message: { content: "fine" } }] }));
+  });
+  await new Promise<void>((go) => fixed.listen(0, "127.0.0.1", go));
+  const other = `m@http://127.0.0.1:${(fixed.address() as AddressInfo).port}/v1`;
+  const text = { out: "" };
+  const flags = { tasks: join(folder, "eval-tasks.jsonl"), reward: join(folder, "eval-reward.mjs"), split: "all", k: "2" };
+  const screen = createScreen({ write: (part: string) => (text.out += part) });
+  const code = await evalCommand(
+    { ...flags, agent: file, compare: [model, other], out: join(folder, "measured") },
+    screen,
+    screen,
+  );
+  fixed.close();
+  expect(code).toBe(0);
+  expect(text.out).toMatch(/A {2}.*: 10 tasks\n {3}success 0\.0 %/);
+  expect(text.out).toMatch(/B {2}.*\n {3}success 100\.0 %/);
+  expect(text.out).toMatch(/10 tasks better, 0 worse of 10/);
+  const record = JSON.parse(readFileSync(join(folder, "measured/agent.json"), "utf8"));
+  expect(record.measured.map(({ k }: { k: number }) => k)).toEqual([2, 2]);
+  await expect(evalCommand({ agent: file }, screen, screen)).rejects.toThrow("--tasks");
+}, 60_000);

@@ -179,6 +179,11 @@ function retrograde(
         "has a report as Markdown and as JSON. With --compare two models, or two evaluations, on the same tasks.",
     )
     .option("--compare <models...>", "two models, runs, or folders of evaluations: the paired difference, second minus first")
+    .option(
+      "--agent <file>",
+      "measure an agent, as train-agent trains it, on --tasks FILE with --reward FILE; see docs/agents.md",
+    )
+    .option("--reward <file>", "of --agent: a module whose default export is ({ task, answer }) => number")
     .option("--resume", "continue the evaluation in --out, or else the newest one that has not finished")
     .option(
       "--judge-endpoint <url>",

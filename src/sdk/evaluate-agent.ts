@@ -5,6 +5,7 @@ import { runProgram } from "../agents/program.ts";
 import { agentModelName, environmentOfAgent } from "../environments/agent.ts";
 import type { TaskRequest } from "../environments/define.ts";
 import { loadModule } from "../training/config-file.ts";
+import { serveToAgents } from "./served-agent-model.ts";
 import { type AgentFunction, type AgentTraining, functionOf } from "./train-agent.ts";
 
 /** An address of the OpenAI interface: `retrograde serve --inference`, another server, or the vendor. */
@@ -22,10 +23,12 @@ export interface AgentEvaluation<T extends TaskRequest = TaskRequest>
   readonly tasks: readonly T[];
   /** The model that the agent calls. Default: whichever it calls by itself. */
   readonly endpoint?: AgentEndpoint;
+  /** A model of this machine instead: a folder, a run's folder or a name, as in `train`. It is served while the agent is measured. */
+  readonly model?: string;
 }
 
 /**
- * Measures an agent on tasks: with the model of an endpoint, reached as in `trainAgent`, or with its own.
+ * Measures an agent on tasks: with the model of an endpoint or of this machine, reached as in `trainAgent`, or with its own.
  * @example
  * const tasks = [{ prompt: "When do I have Demo?", time: "14:30" }];
  * const agent = async (prompt: string) => `Ask me another time: ${prompt}`;
@@ -34,6 +37,17 @@ export interface AgentEvaluation<T extends TaskRequest = TaskRequest>
  * @throws ConfigError for a module that is no agent; RangeError without tasks. What an attempt throws is its error, with the reward 0
  */
 export async function evaluateAgent<T extends TaskRequest>(evaluation: AgentEvaluation<T>): Promise<MeasuredAgent<T>> {
+  const { model, ...rest } = evaluation;
+  if (model === undefined) return measured(rest);
+  const served = await serveToAgents(model);
+  try {
+    return await measured({ ...rest, endpoint: served });
+  } finally {
+    await served.close();
+  }
+}
+
+async function measured<T extends TaskRequest>(evaluation: Omit<AgentEvaluation<T>, "model">): Promise<MeasuredAgent<T>> {
   const { agent, reward, tasks, endpoint, ...options } = evaluation;
   const interception: Interception | undefined =
     endpoint === undefined || typeof agent === "object" ? undefined : interceptModels(endpoint.baseUrl, endpoint.name);

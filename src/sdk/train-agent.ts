@@ -117,3 +117,15 @@ export function functionOf<T extends TaskRequest>(file: string, exported: unknow
     hint: "Write `export default async (prompt) => { … }` around the agent.",
   });
 }
+
+/** The agent of a command line: a module by its path, or a program and its arguments. */
+export function agentOf(words: readonly string[]): string | AgentProgram {
+  return words.length === 1 && /\.[cm]?[jt]sx?$/.test(words[0]) ? words[0] : { command: words };
+}
+
+/** Loads the reward of a command line. @throws ConfigError for a file that is none */
+export async function rewardOf(file: unknown): Promise<AgentTraining["reward"]> {
+  const reward = typeof file === "string" ? await loadModule(resolve(file)) : undefined;
+  if (typeof reward === "function") return reward as AgentTraining["reward"];
+  throw new ConfigError("--reward", file, { expected: "a module whose default export is a function of { task, answer }" });
+}

@@ -20,10 +20,16 @@ export interface EvalFlags extends SettingValues, JudgeFlags {
   readonly json?: boolean;
   /** Two models, or folders of evaluations. */
   readonly compare?: readonly string[];
+  readonly agent?: string;
+  readonly reward?: string;
 }
 
 /** Measures a model on tasks of a split, or compares two. @returns the exit code */
 export async function evalCommand(flags: EvalFlags, output: Screen, notes: Screen): Promise<number> {
+  if (flags.agent !== undefined) {
+    const { evalAgentCommand } = await import("./eval-agent.ts");
+    return evalAgentCommand(flags.agent, flags, output, flags.json === true ? notes : output);
+  }
   const user = await loadConfigFile(flags.config);
   const screen = flags.json === true ? notes : output;
   const judge = judgeOf(flags, process.env);

@@ -1,0 +1,78 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { compareAgents, type MeasuredAgent } from "../../agents/measure.ts";
+import { readTasks, splitTasks } from "../../agents/tasks.ts";
+import { ConfigError } from "../../core/errors.ts";
+import { type AgentEvaluation, evaluateAgent } from "../../sdk/evaluate-agent.ts";
+import { agentOf, rewardOf } from "../../sdk/train-agent.ts";
+import { count, detectable, plural, points, pText } from "../../terminal/format.ts";
+import type { Screen } from "../../terminal/screen.ts";
+import type { EvalFlags } from "./eval.ts";
+
+/**
+ * Measures an agent on the tasks of a file: with a model of this machine, one of an endpoint, or its own. With `--compare` with two of them,
+ * paired.
+ * @returns the exit code
+ */
+export async function evalAgentCommand(agent: string, flags: EvalFlags, output: Screen, screen: Screen): Promise<number> {
+  const { tasks: file, reward, split = "test", k = "1", out, compare, json } = flags;
+  if (typeof file !== "string")
+    throw new ConfigError("--tasks", "none", { expected: "a file of JSON lines, each with a prompt" });
+  const all = readTasks(resolve(file));
+  if (split !== "test" && split !== "train" && split !== "all")
+    throw new ConfigError("--split", split, { expected: ["test", "train", "all"] });
+  const tasks = split === "all" ? all : splitTasks(all)[split];
+  const models = compare ?? [modelName(flags)];
+  if (compare !== undefined && compare.length !== 2) throw new ConfigError("--compare", compare, { expected: "two models" });
+  const evaluation = { agent: agentOf(agent.split(" ")), reward: await rewardOf(reward), tasks, k: Number(k) };
+  const measured: MeasuredAgent<(typeof tasks)[number]>[] = [];
+  for (const [i, model] of models.entries()) {
+    screen.line(
+      `${models.length > 1 ? `${"AB"[i]}  ` : ""}${agent} with ${model ?? "its own model"}: ${plural(tasks.length, "task")}`,
+    );
+    const each = await evaluateAgent({ ...evaluation, ...(model === undefined ? {} : modelOf(model, process.env)) });
+    for (const line of linesOf(each)) screen.line(`   ${line}`);
+    measured.push(each);
+  }
+  const [a, b] = measured;
+  const difference = b === undefined ? undefined : compareAgents(a, b);
+  if (difference !== undefined) {
+    const { better, worse, tasks: paired, smallest, pValue } = difference;
+    screen.line("B − A, on the same tasks");
+    screen.line(`   reward ${points(difference.difference)}, ${pText(pValue)}`);
+    screen.line(`   ${plural(better, "task")} better, ${count(worse)} worse of ${count(paired)}; ${detectable(smallest, true)}`);
+  }
+  const record = { agent, split, models, measured, ...(difference === undefined ? {} : { difference }) };
+  if (json === true) output.line(JSON.stringify(record, null, 2));
+  if (typeof out === "string") {
+    mkdirSync(out, { recursive: true });
+    writeFileSync(join(out, "agent.json"), `${JSON.stringify(record, null, 2)}\n`);
+  }
+  return 0;
+}
+
+/** The model of `--model` and `--endpoint`, as `--compare` writes one. */
+function modelName({ model, endpoint }: EvalFlags): string | undefined {
+  if (typeof endpoint !== "string") return typeof model === "string" ? model : undefined;
+  if (typeof model === "string") return `${model}@${endpoint}`;
+  throw new ConfigError("--model", "none", { expected: `the name of a model at ${endpoint}` });
+}
+
+/** A model by its name: one of this machine, or NAME@ADDRESS of an endpoint. Its key is the variable OPENAI_API_KEY. */
+function modelOf(model: string, env: Readonly<Record<string, string | undefined>>): Pick<AgentEvaluation, "endpoint" | "model"> {
+  const [, name, baseUrl] = /^(.*)@(https?:\/\/.*)$/.exec(model) ?? [];
+  if (baseUrl === undefined) return { model };
+  return { endpoint: { baseUrl, name, apiKey: env.OPENAI_API_KEY ?? "none" } };
+}
+
+function linesOf({ k, reward, success, allSucceed, tasks }: MeasuredAgent<object>): string[] {
+  const errors = tasks.flatMap((task) => task.errors.filter((error) => error !== undefined));
+  return [
+    `success ${percents(success)}, reward ${reward.mean.toFixed(3)} [${reward.low.toFixed(3)}, ${reward.high.toFixed(3)}]`,
+    ...(k > 1 ? [`all ${k} attempts at a task succeed: ${(100 * allSucceed).toFixed(1)} % (pass^${k})`] : []),
+    ...(errors.length === 0 ? [] : [`${plural(errors.length, "attempt")} failed, the first: ${errors[0]}`]),
+  ];
+}
+
+const percents = ({ mean, low, high }: { readonly mean: number; readonly low: number; readonly high: number }) =>
+  `${(100 * mean).toFixed(1)} %  [${(100 * low).toFixed(1)}, ${(100 * high).toFixed(1)}]`;

@@ -1,0 +1,28 @@
+import { randomBytes } from "node:crypto";
+import { engineModel } from "../inference/engine-model.ts";
+import { serveInference } from "../inference/server.ts";
+import { resolveConfig } from "../training/config.ts";
+import { refusedEndpoint } from "./engine.ts";
+import type { AgentEndpoint } from "./evaluate-agent.ts";
+import { modelFolder, openModel, samplingUse } from "./model.ts";
+
+/**
+ * Serves a model of this machine to agents, under any name that they ask for.
+ * @throws ConfigError, ModelError or EngineError if there is no such model
+ */
+export async function serveToAgents(model: string): Promise<AgentEndpoint & { close(): Promise<void> }> {
+  const config = resolveConfig({ model });
+  const { engine, chat } = config;
+  if (engine.kind === "openai") throw refusedEndpoint();
+  const use = samplingUse(config);
+  const folder = await modelFolder({ model, environment: { name: "agent" }, engine }, undefined, use);
+  const opened = await openModel(folder, engine, { use, seed: config.seed }, chat);
+  const apiKey = `sk-${randomBytes(24).toString("base64url")}`;
+  const byKey = new Map([[apiKey, engineModel(opened.engine, opened.chat)]]);
+  const server = await serveInference({ host: "127.0.0.1", port: 0, keys: [apiKey], models: new Map(), byKey });
+  const close = async () => {
+    await server.close();
+    await opened.engine.dispose();
+  };
+  return { baseUrl: `${server.baseUrl}/v1`, apiKey, close };
+}
