@@ -21,7 +21,7 @@ beforeAll(async () => {
        model: "model",
        rollout: { tasksPerStep: 2, groupSize: 4, maxTokens: 6 },
        evaluation: { tasks: 4, k: 2 },
-       threads: 1,
+       engine: { threads: 1 },
      });`,
   );
 });

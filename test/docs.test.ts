@@ -10,7 +10,7 @@ import { algorithmConfigSchema } from "../src/algorithms/settings/config.ts";
 import { architectures } from "../src/engines/local/model/architectures.ts";
 import { officeSettingsSchema } from "../src/environments/office/settings.ts";
 import { rewardConfigSchema } from "../src/rewards/config.ts";
-import { trainingConfigSchema } from "../src/training/config.ts";
+import { settingsSchema } from "../src/training/settings.ts";
 
 const root = join(import.meta.dirname, "..");
 const read = (path: string) => readFileSync(join(root, path), "utf8");
@@ -33,7 +33,7 @@ function row(path: string, fallback: unknown): string {
 }
 
 const documented: readonly (readonly [string, z.core.$ZodType])[] = [
-  ["the run", trainingConfigSchema],
+  ["the run", settingsSchema],
   ["office", officeSettingsSchema],
   ["office-classic", officeClassicSettingsSchema],
   ["knowledge", knowledgeSettingsSchema],

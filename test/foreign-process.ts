@@ -48,7 +48,7 @@ const plan = await planRun({
   evaluation: { tasks: 0 },
   checkpoint: { every: 100 },
   steps: 4,
-  threads: 1,
+  engine: { threads: 1 },
   out,
 });
 try {

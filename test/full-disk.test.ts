@@ -66,7 +66,7 @@ async function train(out: string, fillAt?: number): Promise<void> {
     evaluation: { tasks: 0 },
     checkpoint: { every: 1 },
     steps: 5,
-    threads: 1,
+    engine: { threads: 1 },
     out,
   };
   const plan = await planRun(config, { resume: existsSync(layout.run(out)) });

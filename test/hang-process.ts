@@ -83,7 +83,15 @@ try {
   const { summary } = await train(
     {
       ...(await setups[kind]()),
-      ...{ model, out, steps: 1, threads: 1, algorithm: "grpo", evaluation: { tasks: 0 }, checkpoint: { every: 100 } },
+      ...{
+        model,
+        out,
+        steps: 1,
+        engine: { threads: 1 },
+        algorithm: "grpo",
+        evaluation: { tasks: 0 },
+        checkpoint: { every: 100 },
+      },
       rollout: { tasksPerStep: 1, groupSize: 2, maxTokens: 4, maxTurns: 2, episodeTimeoutMs: timeoutMs },
     },
     { print: true },

@@ -18,7 +18,7 @@ test.each(["grpo", "dapo", "arpo", "seeupo"] as const)(
       rollout: { tasksPerStep: 8, groupSize: 8 },
       steps: 1,
       evaluation: { tasks: 0 },
-      threads: 1,
+      engine: { threads: 1 },
       out: folder,
     });
     expect(basename(plan.modelFolder)).toBe("knowledge");

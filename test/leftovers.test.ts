@@ -18,7 +18,7 @@ const environment = defineEnvironment({
   },
 });
 export default defineConfig({
-  environment, model: "model", algorithm: "grpo", steps: 2, threads: 1,
+  environment, model: "model", algorithm: "grpo", steps: 2, engine: { threads: 1 },
   rollout: { tasksPerStep: 2, groupSize: 2, maxTokens: 4 }, evaluation: { tasks: 0 },
 });
 `;

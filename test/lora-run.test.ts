@@ -21,7 +21,7 @@ const model = join(folder, "model");
 const configuration = (out: string): UserConfig => ({
   environment: lettersEnvironment(),
   model,
-  lora: { rank: 4, alpha: 8, targets: ["q_proj", "v_proj", "down_proj"] },
+  engine: { threads: 1, lora: { rank: 4, alpha: 8, targets: ["q_proj", "v_proj", "down_proj"] } },
   algorithm: { kind: "seeupo", klCoef: 0.01 }, // so that the reference is asked too
   rollout: { tasksPerStep: 4, groupSize: 4, maxTokens: 6 },
   optimizer: { learningRate: 1e-2 },
@@ -29,7 +29,6 @@ const configuration = (out: string): UserConfig => ({
   checkpoint: { every: 2, keep: 2 },
   steps: 5,
   seed: 3,
-  threads: 1,
   out,
 });
 
@@ -92,7 +91,7 @@ test(
 test("targets that the model lacks end the run before it has a folder", patience, async () => {
   await writeTinyModel(model);
   const out = join(folder, "refused");
-  const plan = await planRun({ ...configuration(out), lora: { targets: ["c_attn"] } });
+  const plan = await planRun({ ...configuration(out), engine: { lora: { targets: ["c_attn"] } } });
   await expect(runPlan(plan)).rejects.toThrow(ConfigError);
   await expect(runPlan(plan)).rejects.toThrow(/lora.targets is "c_attn"; expected "all-linear", "q_proj"/);
   expect(existsSync(out)).toBe(false);

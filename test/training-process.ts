@@ -14,7 +14,7 @@ const plan = await planRun(
     checkpoint: { every: 3, keep: 2 },
     steps: 10,
     seed: 3,
-    threads: 1,
+    engine: { threads: 1 },
     out,
   },
   { resume: resume !== undefined },

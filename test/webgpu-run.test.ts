@@ -15,10 +15,10 @@ beforeAll(() => writeTinyModel(model));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** @returns the notices of a run of one step, and what its `run.json` says of the device */
-async function train(device: UserConfig["device"]): Promise<{ notices: string[]; recorded: string | undefined }> {
+async function train(device: "auto" | "cpu"): Promise<{ notices: string[]; recorded: string | undefined }> {
   const out = join(folder, `run-${device}`);
   const settings: UserConfig = {
-    ...{ model, device, out, environment: lettersEnvironment(), steps: 1, threads: 1 },
+    ...{ model, out, environment: lettersEnvironment(), steps: 1, engine: { device, threads: 1 } },
     rollout: { tasksPerStep: 2, groupSize: 2, maxTokens: 4 },
     evaluation: { tasks: 1, k: 1 },
   };
@@ -44,7 +44,7 @@ test("a run on the CPU, as by default, needs no words", async () => {
 });
 
 test("a device that there is not is refused before anything starts, with what was probably meant", () => {
-  expect(() => resolveConfig({ device: "webgp" as "webgpu" })).toThrow(
+  expect(() => resolveConfig({ engine: { device: "webgp" as "webgpu" } })).toThrow(
     'device is "webgp"; expected "cpu", "webgpu", "cuda", "openvino" or "auto". Did you mean "webgpu"?',
   );
 });

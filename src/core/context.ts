@@ -148,30 +148,3 @@ function sharedNode(a: Context, b: Context): Context | undefined {
   }
   return one;
 }
-
-/** Contexts were arrays in version 0.1: an index would be undefined without a word, and a method no function. */
-for (const name of [
-  "0",
-  "at",
-  "concat",
-  "entries",
-  "every",
-  "filter",
-  "find",
-  "flatMap",
-  "forEach",
-  "indexOf",
-  "join",
-  "map",
-  "reduce",
-  "some",
-])
-  Object.defineProperty(Context.prototype, name, {
-    get(): never {
-      const shown = name === "0" ? "context[0]" : `context.${name}`;
-      throw new ShapeError(shown, "a context's", {
-        expected: "context.slice(), an array",
-        hint: `Write ${shown.replace("context", "context.slice()")}.`,
-      });
-    },
-  });

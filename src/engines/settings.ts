@@ -124,3 +124,8 @@ export type LocalEngineConfig = Extract<EngineConfig, { kind: "local" }>;
 
 /** The engine of a configuration that names none. */
 export const defaultEngine = { kind: "local" } as const satisfies z.input<typeof engineSchema>;
+
+/** True for precisions of frozen layers that hold weights in fewer bits than they are trained in. */
+export function isRounded(base: unknown): boolean {
+  return base === "int8" || base === "int4";
+}

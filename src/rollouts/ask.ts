@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { DeadlineError } from "../core/deadline.ts";
 import { EpisodeStop } from "../core/episode-stop.ts";
-import { EnvError, reasonOf } from "../core/errors.ts";
+import { reasonOf } from "../core/errors.ts";
 import { callForeign } from "../core/foreign.ts";
 import type { Message } from "../core/messages.ts";
 import { seedOf } from "../core/random.ts";
@@ -92,7 +92,7 @@ const scoreSchema = z.object({
 
 /**
  * Starts a fresh episode. The rollouts of a group begin alike.
- * @throws EpisodeStop; EnvError for a protocol as version 0.1 had it
+ * @throws EpisodeStop
  */
 export async function startEpisode<T extends Task>(
   environment: Environment<T>,
@@ -101,17 +101,7 @@ export async function startEpisode<T extends Task>(
 ): Promise<Episode> {
   const start = () => environment.start(task, seedOf(options.seed, "episode", options.draws?.group ?? options.group));
   const episode = await ask("start", z.unknown(), start, options);
-  refuseOldProtocol(environment.name, episode);
   return checked("start", episodeSchema, episode);
-}
-
-function refuseOldProtocol(name: string, episode: Episode | undefined): void {
-  const protocol: unknown = episode?.protocol;
-  if (typeof protocol !== "object" || protocol === null || !("read" in protocol)) return;
-  throw new EnvError(`the protocol of "${name}"`, Object.keys(protocol).join(", "), {
-    expected: "{ actions: { stopStrings, read }, continuation: oneMessage(write, maxResponseTokens) }",
-    hint: "Version 0.2 split the text protocol in two: how an action is read, and how the conversation continues.",
-  });
 }
 
 type CheckedScore = Omit<Required<Score>, "behaviours"> & { readonly behaviours?: Record<string, BehaviourCount> };

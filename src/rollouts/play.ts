@@ -17,7 +17,7 @@ export interface Beginning {
 
 /**
  * Plays one episode to its end. A fault of the environment or its tools is recorded on the trajectory, whose reward is then 0.
- * @throws ModelError if the chat template refuses the first messages; EnvError for a protocol of version 0.1; what the actor throws
+ * @throws ModelError if the chat template refuses the first messages; what the actor throws
  */
 export async function playOut(actor: Actor, task: Task, { from, open }: Beginning, options: RolloutOptions): Promise<Trajectory> {
   const { id, group } = options;

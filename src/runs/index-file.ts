@@ -115,8 +115,7 @@ export function readIndexLines(folder: string): IndexLine[] {
 }
 
 /**
- * Reads what a run has of trajectories. Files without a line, as in runs of version 0.1 or after a kill between file and line, are read
- * whole; lines whose file is gone are left out.
+ * Reads what a run has of trajectories. Files without a line, as after a kill between file and line, are read whole; lines whose file is gone are left out.
  */
 export function readIndex(folder: string): IndexLine[] {
   const lines = new Map(readIndexLines(folder).map((line) => [line.file, line]));

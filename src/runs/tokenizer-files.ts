@@ -23,7 +23,7 @@ export function hasTokenizer(folder: string): boolean {
 }
 
 /**
- * Returns the folder with a run's tokenizer. Undefined where it has none, as an unfinished run of version 0.1.
+ * Returns the folder with a run's tokenizer. Undefined where it has none.
  * @throws RunError if it is not as it was written
  */
 export function tokenizerFolder(folder: string): string | undefined {

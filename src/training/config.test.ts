@@ -157,17 +157,6 @@ test("an engine is chosen by its kind, and the local one needs none", () => {
   expect(() => resolveConfig({ engine: { kind: "locl" } } as object)).toThrow(/engine\.kind is "locl"; expected "local"/);
 });
 
-test("what 0.1 wrote beside the engine is moved into it, unless both say something else", () => {
-  expect(resolveConfig({ device: "auto", threads: 1, lora: { rank: 4 } })).toEqual(
-    resolveConfig({ engine: { device: "auto", threads: 1, lora: { rank: 4 } } }),
-  );
-  expect(resolveConfig({ threads: 1 }, { engine: { threads: 3 } }).engine).toMatchObject({ threads: 3 });
-  expect(() => resolveConfig({ threads: 1, engine: { threads: 2 } })).toThrow(
-    'threads is 1; expected nothing here, since engine.threads is 2. "threads" has moved into "engine": delete the one outside.',
-  );
-  expect(() => resolveConfig({ threads: 0 })).toThrow("engine.threads is 0; expected at least 1");
-});
-
 test("SeeUPO has a learning rate of its own in the office, and every setting above it", () => {
   const rate = (user: UserConfig) => resolveConfig(user).optimizer.learningRate;
   expect(rate({})).toBe(1e-4);

@@ -72,7 +72,7 @@ export class RunSource {
     return readLive(this.folder);
   }
 
-  /** The index as it is; where files have no line in it, as in runs of version 0.1, these are read once. */
+  /** The index as it is; where files have no line in it, as after a kill between file and line, these are read once. */
   index(): readonly IndexLine[] {
     const lines = new Map(this.#index.lines().map((line) => [line.file, line]));
     const files = trajectoryFiles(this.folder);

@@ -65,8 +65,8 @@ export function rowOf(source: RunSource): RunRow {
 
 /** Settings that do not make another experiment of a run. */
 function withoutFree(config: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const { seed: _, out: __, checkpoint: ___, limits: ____, record: _____, threads: ______, ...rest } = config;
-  return rest;
+  const { seed: _, out: __, checkpoint: ___, limits: ____, record: _____, engine, ...rest } = config;
+  return { ...rest, engine: { ...(engine as object), threads: undefined } };
 }
 
 function sorted(value: unknown): unknown {

@@ -42,7 +42,7 @@ beforeAll(async () => {
         }),
       },
       model: ${JSON.stringify(model)},
-      threads: 1,
+      engine: { threads: 1 },
       rollout: { maxTokens: 20, maxTurns: 4 },
     };`,
   );

@@ -18,7 +18,7 @@ export interface TaskOutcomes {
 /**
  * Sorts the episodes of an evaluation by task.
  * @param trajectories the same number for every task
- * @throws ConfigError where two tasks have one id, as evaluations by earlier versions may: nothing distinguishes their outcomes
+ * @throws ConfigError where two tasks have one id: nothing distinguishes their outcomes
  */
 export function outcomesOf(trajectories: readonly Trajectory[]): TaskOutcomes {
   const byTask = new Map<string, Trajectory[]>();
