@@ -162,7 +162,7 @@ export const settingsSchema = z.strictObject({
 
 export type TrainingConfig = z.output<typeof settingsSchema>;
 
-/** What settings of different parts ask of each other. The first that does not hold is refused. */
+/** Conditions between settings of different parts. The first that does not hold is refused. */
 const checks: readonly {
   readonly holds: (config: TrainingConfig) => boolean;
   readonly setting: string;
