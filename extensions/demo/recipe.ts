@@ -24,15 +24,15 @@ function recipe(
   { tokensPerStep, steps }: { readonly tokensPerStep: number; readonly steps: number },
   limits: { readonly maxTokens: number; readonly maxTurns: number },
 ): DemoRecipe {
-  const shared = { environment, engine: { kind: "local", lora }, optimizer: { learningRate: 5e-4 } } as const;
+  const shared = { environment, engine: { kind: "local", memory: 2, lora }, optimizer: { learningRate: 5e-4 } } as const;
   return {
     form: { ...shared, algorithm: { kind: "sft", tokensPerStep }, evaluation: { tasks: 0 }, steps },
     reinforcement: {
       ...shared,
       algorithm: { kind: "grpo" },
       rollout: { tasksPerStep: 8, groupSize: 8, ...limits },
-      evaluation: { tasks: 160, k: 1, challenge: true },
-      steps: 24,
+      evaluation: { tasks: 160, temperature: 0, challenge: true },
+      steps: 32,
     },
   };
 }
