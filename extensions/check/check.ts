@@ -108,7 +108,9 @@ export async function checkEnvironment(environment: Environment, options: CheckO
   }
   onProgress("policies that understand nothing");
   const policies: { name: string; success: Estimate }[] = [];
-  for (const policy of [...blindPolicies, ...(expert === undefined ? [] : talkingPolicies)])
+  // Where nothing is called, what the expert says is all that it does.
+  const acts = played.some(({ messages, protocol }) => protocol !== undefined || messages.some(({ role }) => role === "tool"));
+  for (const policy of [...blindPolicies, ...(acts ? talkingPolicies : [])])
     policies.push({ name: policy.name, success: share(await estimate(policy, tasks, played)) });
 
   onProgress("the best of many fixed policies");

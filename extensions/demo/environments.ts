@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Message } from "../../src/core/messages.ts";
-import { randomStream } from "../../src/core/random.ts";
-import { defineEnvironment } from "../../src/environments/define.ts";
-import type { Environment } from "../../src/environments/environment.ts";
+import { type Random, randomStream } from "../../src/core/random.ts";
+import { type DefinedTask, defineEnvironment } from "../../src/environments/define.ts";
+import type { Environment, Expert } from "../../src/environments/environment.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import { calculate, drawProblem, type Operation, operations, type Problem } from "./word-problems.ts";
 
@@ -29,19 +29,60 @@ function calculated(text: string): number | undefined {
   return operation === undefined ? undefined : calculate(Number(a), operation, Number(b));
 }
 
+/** An operation on two numbers in their order: all that an answer chooses. */
+type Choice = Pick<Problem, "operation" | "numbers">;
+
+/** Drawn, so that demonstrations teach the form alone: the right choice is for reinforcement to find. */
+function drawChoice({ numbers }: Problem, random: Random): Choice {
+  const [a, b] = random.shuffle([...numbers]);
+  return { operation: random.pick(operations), numbers: [a, b] };
+}
+
+/** The choices of policies that leave out one thing that problems ask for. */
+const lazyChoices: Readonly<Record<string, (problem: Problem) => Choice>> = {
+  "chooses the operation": (problem) => ({ ...problem, operation: "+" }),
+  "orders the numbers": (problem) => {
+    const [first, second] = problem.numbers.toSorted((a, b) => problem.prompt.indexOf(`${a}`) - problem.prompt.indexOf(`${b}`));
+    return { ...problem, numbers: [first, second] };
+  },
+};
+
+/** @param act the messages of an answer @param rewardOf of a whole conversation */
+function expertOf(
+  act: (choice: Choice) => readonly Message[],
+  rewardOf: (problem: Problem, conversation: readonly Message[]) => number,
+): Expert<DefinedTask<Problem>> {
+  return {
+    behaviours: Object.keys(lazyChoices),
+    play: ({ request }, without) => {
+      const messages = act((without === undefined ? undefined : lazyChoices[without])?.(request) ?? request);
+      return { messages, score: { reward: rewardOf(request, messages), behaviours: calledFor(request) } };
+    },
+  };
+}
+
+/** The behaviours without which a problem is not solved. The expert does them. */
+function calledFor(problem: Problem): Record<string, true> {
+  const fails = (choice: Choice) => calculate(choice.numbers[0], choice.operation, choice.numbers[1]) !== problem.answer;
+  const needed = Object.entries(lazyChoices).filter(([, choose]) => fails(choose(problem)));
+  return Object.fromEntries(needed.map(([name]) => [name, true]));
+}
+
+const lastText = (conversation: readonly Message[]) => conversation.at(-1)?.content ?? "";
+
 /** Word problems whose answer is the calculation, such as "12 + 7". `retrograde demo smollm2` trains in it. */
-export function calculationEnvironment(): Environment {
-  return defineEnvironment<Problem>({
+export function calculationEnvironment(): Environment<DefinedTask<Problem>> {
+  const act = ({ numbers: [a, b], operation }: Choice): Message[] => [{ role: "assistant", content: `${a} ${operation} ${b}` }];
+  const rewardOf = ({ answer }: Problem, conversation: readonly Message[]) =>
+    calculated(lastText(conversation)) === answer ? 1 : 0;
+  const environment = defineEnvironment<Problem>({
     name: "calculation",
     system: "Write the calculation that solves the problem, such as 3 + 4. Nothing else.",
     tasks,
-    start: ({ answer }) => ({ tools: [], reward: (end) => (calculated(end.answer) === answer ? 1 : 0) }),
-    // The form alone: operation and order are drawn, so that the right ones are for reinforcement to find.
-    demonstrate: ({ numbers }, random) => {
-      const [a, b] = random.shuffle([...numbers]);
-      return [{ role: "assistant", content: `${a} ${random.pick(operations)} ${b}` }];
-    },
+    start: (problem) => ({ tools: [], reward: ({ conversation }) => rewardOf(problem, conversation) }),
+    demonstrate: (problem, random) => act(drawChoice(problem, random)),
   });
+  return { ...environment, expert: expertOf(act, rewardOf) };
 }
 
 const calculator = defineTool({
@@ -53,27 +94,29 @@ const calculator = defineTool({
 });
 
 /** The same problems with a calculator that is called: one turn calls it, the next one answers. */
-export function calculatorEnvironment(): Environment {
-  return defineEnvironment<Problem>({
+export function calculatorEnvironment(): Environment<DefinedTask<Problem>> {
+  const act = ({ numbers: [a, b], operation }: Choice): Message[] => {
+    const result = String(calculate(a, operation, b));
+    return [
+      { role: "assistant", content: "", toolCalls: [{ name: calculator.name, arguments: { a, operation, b } }] },
+      { role: "tool", name: calculator.name, content: result },
+      { role: "assistant", content: `The answer is ${result}.` },
+    ];
+  };
+  const rewardOf = ({ answer }: Problem, conversation: readonly Message[]) =>
+    called(conversation) && lastNumber(lastText(conversation)) === answer ? 1 : 0;
+  const environment = defineEnvironment<Problem>({
     name: "calculator",
     system: "Solve the problem with the calculator.",
     tasks,
-    start: ({ answer }) => ({
+    start: (problem) => ({
       tools: [calculator],
       limits: { turns: 3 },
-      reward: ({ answer: said, conversation }) => (called(conversation) && lastNumber(said) === answer ? 1 : 0),
+      reward: ({ conversation }) => rewardOf(problem, conversation),
     }),
-    demonstrate: ({ numbers }, random) => {
-      const [a, b] = random.shuffle([...numbers]);
-      const operation = random.pick(operations);
-      const result = String(calculate(a, operation, b));
-      return [
-        { role: "assistant", content: "", toolCalls: [{ name: calculator.name, arguments: { a, operation, b } }] },
-        { role: "tool", name: calculator.name, content: result },
-        { role: "assistant", content: `The answer is ${result}.` },
-      ];
-    },
+    demonstrate: (problem, random) => act(drawChoice(problem, random)),
   });
+  return { ...environment, expert: expertOf(act, rewardOf) };
 }
 
 const called = (conversation: readonly Message[]) => conversation.some(({ role }) => role === "tool");
