@@ -45,7 +45,8 @@ test("a calculation counts in the spellings that people use, and nothing else do
   const rewardOf = async (content: string) =>
     (await (await environment.start(task, 0)).score([{ role: "assistant", content }])).reward;
   for (const right of ["7 * 6", "6*7", " 7 x 6.", "7 × 6", "84 / 2", "84 ÷ 2"]) expect(await rewardOf(right)).toBe(1);
-  for (const wrong of ["42", "7 * 6 = 42", "7 + 6", "7 * 6 or 7 + 6", "", "7 ** 6", "1 / 0"]) expect(await rewardOf(wrong)).toBe(0);
+  for (const wrong of ["42", "7 * 6 = 42", "7 + 6", "7 * 6 or 7 + 6", "", "7 ** 6", "1 / 0"])
+    expect(await rewardOf(wrong)).toBe(0);
 });
 
 test("an answer without a call of the calculator is worth nothing", async () => {

@@ -3,8 +3,7 @@ import { randomStream } from "../../src/core/random.ts";
 import { calculate, drawProblem, operations } from "./word-problems.ts";
 import { wordings } from "./wordings.ts";
 
-const draw = (words: "seen" | "unseen") =>
-  Array.from({ length: 400 }, (_, i) => drawProblem(randomStream(0, "test", i), words));
+const draw = (words: "seen" | "unseen") => Array.from({ length: 400 }, (_, i) => drawProblem(randomStream(0, "test", i), words));
 
 test("no calculation with the two numbers gives a problem's answer but the right one", () => {
   for (const { numbers, operation, answer } of [...draw("seen"), ...draw("unseen")]) {
