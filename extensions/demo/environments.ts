@@ -54,8 +54,9 @@ function expertOf(
 ): Expert<DefinedTask<Problem>> {
   return {
     behaviours: Object.keys(lazyChoices),
-    play: ({ request }, without) => {
-      const messages = act((without === undefined ? undefined : lazyChoices[without])?.(request) ?? request);
+    play: ({ request }, lazy = {}) => {
+      const choices = Object.keys(lazyChoices).filter((name) => lazy[name] === "never");
+      const messages = act(choices.reduce((problem, name) => ({ ...problem, ...lazyChoices[name](problem) }), request));
       return { messages, score: { reward: rewardOf(request, messages), behaviours: calledFor(request) } };
     },
   };
@@ -104,7 +105,7 @@ export function calculatorEnvironment(): Environment<DefinedTask<Problem>> {
     ];
   };
   const rewardOf = ({ answer }: Problem, conversation: readonly Message[]) =>
-    called(conversation) && lastNumber(lastText(conversation)) === answer ? 1 : 0;
+    calculatedBy(conversation).includes(answer) && lastNumber(lastText(conversation)) === answer ? 1 : 0;
   const environment = defineEnvironment<Problem>({
     name: "calculator",
     system: "Solve the problem with the calculator.",
@@ -119,7 +120,9 @@ export function calculatorEnvironment(): Environment<DefinedTask<Problem>> {
   return { ...environment, expert: expertOf(act, rewardOf) };
 }
 
-const called = (conversation: readonly Message[]) => conversation.some(({ role }) => role === "tool");
+/** The results of the calculator. An answer counts if it is one of them: who calls it in vain and knows the answer has not used it. */
+const calculatedBy = (conversation: readonly Message[]) =>
+  conversation.filter(({ role }) => role === "tool").map(({ content }) => Number(content));
 
 function lastNumber(text: string): number | undefined {
   const numbers = text.match(/-?\d+(?:\.\d+)?/g);

@@ -30,9 +30,9 @@ function recipe(
     reinforcement: {
       ...shared,
       algorithm: { kind: "grpo" },
-      rollout: { tasksPerStep: 8, groupSize: 8, ...limits },
+      rollout: { tasksPerStep: 16, groupSize: 8, ...limits },
       evaluation: { tasks: 160, temperature: 0, challenge: true },
-      steps: 32,
+      steps: 24,
     },
   };
 }
