@@ -24,7 +24,7 @@ function recipe(
   { tokensPerStep, steps }: { readonly tokensPerStep: number; readonly steps: number },
   limits: { readonly maxTokens: number; readonly maxTurns: number },
 ): DemoRecipe {
-  const shared = { environment, engine: { kind: "local", memory: 2, lora }, optimizer: { learningRate: 5e-4 } } as const;
+  const shared = { environment, engine: { kind: "local", lora }, optimizer: { learningRate: 5e-4 } } as const;
   return {
     form: { ...shared, algorithm: { kind: "sft", tokensPerStep }, evaluation: { tasks: 0 }, steps },
     reinforcement: {
