@@ -3,6 +3,7 @@ import { benchmarkCommands } from "./benchmarks/cli/commands.ts";
 import { checkCommands } from "./check/cli/commands.ts";
 import { dashboardCommands } from "./dashboard/cli/commands.ts";
 import { demoCommands } from "./demo/cli/commands.ts";
+import { evalsCommands } from "./evals/cli/commands.ts";
 import { labCommands } from "./lab/cli/commands.ts";
 import { planCommands } from "./plan/cli/commands.ts";
 import { serveCommands } from "./serve/cli/commands.ts";
@@ -15,6 +16,7 @@ export const extensionCommands: readonly AddCommands[] = [
   demoCommands,
   serveCommands,
   benchmarkCommands,
+  evalsCommands,
   labCommands,
   planCommands,
   studyCommands,

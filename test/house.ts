@@ -300,6 +300,21 @@ export const parts: readonly Part[] = [
     knows: ["src/core", "src/files", "src/algorithms", "src/plot", "src/terminal", "src/cli"],
   },
   {
+    path: "extensions/evals",
+    holds: "evaluations of other packages as tasks, agents and rewards ([agents.md](agents.md#evaluations-that-are-rewards))",
+    knows: [
+      "src/core",
+      "src/files",
+      "src/completions",
+      "src/tools",
+      "src/environments",
+      "src/training",
+      "src/sdk",
+      "src/terminal",
+      "src/cli",
+    ],
+  },
+  {
     path: "extensions/plan",
     holds: "estimates of a step on a cluster ([scale.md](scale.md))",
     knows: ["src/core", "src/training", "src/terminal", "src/cli"],

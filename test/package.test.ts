@@ -52,6 +52,7 @@ test.each([
   ["retrograde-rl/environments", ["createEnvironment", "defineEnvironment", "defineTool"]],
   ["retrograde-rl/lab", ["runGrid", "judge", "cellOf", "labSettingsSchema"]],
   ["retrograde-rl/tinker", ["TinkerClient"]],
+  ["retrograde-rl/evals", ["openAiRft", "fromPromptfoo", "fromEvalite", "fromMastra"]],
   ["retrograde-rl/vitest", ["agentMatchers"]],
 ])("%s can be imported as users do, with its types beside it", (path, names) => {
   const program = `import * as all from ${JSON.stringify(path)}; console.log(JSON.stringify(Object.keys(all)))`;

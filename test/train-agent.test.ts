@@ -5,10 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readTasks, splitTasks } from "../src/agents/tasks.ts";
+import { makeChat } from "../src/chat/chat.ts";
+import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
 import { evalCommand } from "../src/cli/commands/eval.ts";
+import { rollout } from "../src/rollouts/rollout.ts";
 import { readMetrics, readTrajectories } from "../src/runs/read.ts";
-import { type AgentTraining, trainAgent } from "../src/sdk/train-agent.ts";
+import { type AgentTraining, rewardOf, trainAgent, trainedAgent } from "../src/sdk/train-agent.ts";
 import { createScreen } from "../src/terminal/screen.ts";
+import { scriptedSampler } from "./scripted-sampler.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
 /** Agents that know nothing of this package, trained for a step with the real engine. */
@@ -181,3 +185,35 @@ test("eval --agent measures one agent with a model of this machine and one of an
   expect(record.measured.map(({ k }: { k: number }) => k)).toEqual([2, 2]);
   await expect(evalCommand({ agent: file }, screen, screen)).rejects.toThrow("--tasks");
 }, 60_000);
+
+test.each([
+  ["Dinner needs a room.", "dinner", 1],
+  ["Dinner needs a room.", "wrong rate", 0],
+])(
+  "the front desk of the examples, %s (%s): the reward is of the deed",
+  async (prompt, said, reward) => {
+    const desk = join(import.meta.dirname, "../examples/front-desk");
+    const { events } = JSON.parse(readFileSync(join(desk, "office.json"), "utf8"));
+    const { id, status } = events.find(({ title }: { title: string }) => title === "Dinner");
+    const right = status === "open" ? "flex" : "fixed";
+    const rate = said === "dinner" ? right : right === "flex" ? "fixed" : "flex";
+    const call = (name: string, args: object) => `<tool_call>${JSON.stringify({ name, arguments: args })}</tool_call>`;
+    const chat = makeChat(loadTokenizer(join(import.meta.dirname, "../models/office")));
+    const sampler = scriptedSampler(chat.tokenizer, (context) => {
+      const answers = context.split("<|tool|>").length - 1;
+      return [call("find_event", { title: "Dinner" }), call("book_room", { id, rate }), `Dinner has a ${rate} room.`][answers];
+    });
+    const task = readTasks(join(desk, "tasks.jsonl")).find((each) => each.prompt === prompt);
+    const environment = trainedAgent({
+      agent: join(desk, "agent.ts"),
+      tasks: { train: task === undefined ? [] : [task], test: [] },
+      reward: await rewardOf(join(desk, "reward.ts")),
+    });
+    await environment.open?.();
+    const identity = { id: "0/0", group: "0", seed: 1, maxTurns: 8, maxTokens: 128, episodeTimeoutMs: 30_000 };
+    const played = await rollout(sampler, chat, environment, await environment.task("train", 0), identity);
+    await environment.close?.();
+    expect(played).toMatchObject({ reward, stopReason: "done", scores: { "agent.contexts": 1, "agent.refused": 0 } });
+  },
+  60_000,
+);

@@ -1,0 +1,95 @@
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+import { ConfigError } from "../../../src/core/errors.ts";
+import { requireFile } from "../../../src/files/bounded.ts";
+import { answerTo, type Evals, textOf } from "../evals.ts";
+import { type GraderSettings, grade, graderSchema } from "./graders.ts";
+
+const jobSchema = z.object({
+  method: z.object({
+    type: z.literal("reinforcement"),
+    reinforcement: z.object({
+      grader: graderSchema,
+      response_format: z.unknown().optional(),
+      hyperparameters: z.record(z.string(), z.unknown()).optional(),
+    }),
+  }),
+});
+const rowSchema = z.looseObject({
+  messages: z.array(z.looseObject({ role: z.string(), content: z.string() })).min(1),
+  tools: z.array(z.unknown()).optional(),
+});
+
+/** A row of the data: messages, and the fields that the grader reads. */
+export interface RftTask {
+  readonly prompt: string;
+  readonly item: z.output<typeof rowSchema>;
+}
+
+/** Reads the part of a job that says what is trained. @throws ConfigError naming what cannot be used */
+export function readJob(job: string): z.output<typeof jobSchema>["method"]["reinforcement"] {
+  return read(job, parsed(job, text(job)), jobSchema).method.reinforcement;
+}
+
+const largestFile = 256 * 2 ** 20;
+
+/**
+ * Reads a job of OpenAI's reinforcement fine-tuning: its rows as tasks, one answer to their messages as the agent, its grader as the reward.
+ * @param job the file of the request that made the job
+ * @param data the file of training rows, as JSON lines
+ * @throws ConfigError naming what cannot be used
+ * @example
+ * await trainAgent({ ...openAiRft("job.json", "train.jsonl"), model: "Qwen/Qwen3-0.6B" });
+ */
+export function openAiRft(job: string, data: string, settings: GraderSettings = {}): Evals<RftTask> {
+  const { grader, response_format } = readJob(job);
+  const rows = text(data)
+    .split("\n")
+    .flatMap((line, i) => (line.trim() === "" ? [] : [read(`${data}:${i + 1}`, parsed(`${data}:${i + 1}`, line), rowSchema)]));
+  return {
+    tasks: rows.map((item) => ({ prompt: item.messages.findLast(({ role }) => role === "user")?.content ?? "", item })),
+    agent: async (_, model) => {
+      const { messages, tools } = model.task.item;
+      const form = response_format === undefined ? {} : { response_format };
+      const { content, calls } = await answerTo(messages, model, { ...form, ...(tools === undefined ? {} : { tools }) });
+      return {
+        text: content,
+        calls: calls.map(({ name, arguments: args }) => ({ type: "function", function: { name, arguments: args } })),
+      };
+    },
+    reward: async ({ task, answer }) => {
+      const output = textOf(answer);
+      const { calls } = answer as { readonly calls?: readonly unknown[] };
+      const sample = { output_text: output, ...jsonOf(output), ...(calls === undefined ? {} : { output_tools: calls }) };
+      const { reward, scores } = await grade(grader, { sample, item: task.item }, settings);
+      return { reward, ...(scores === undefined ? {} : { scores }) };
+    },
+  };
+}
+
+function text(file: string): string {
+  requireFile(file, largestFile);
+  return readFileSync(file, "utf8");
+}
+
+function parsed(where: string, json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch (cause) {
+    throw new ConfigError(where, json.slice(0, 80), { expected: "JSON", cause });
+  }
+}
+
+function read<T>(where: string, value: unknown, schema: z.ZodType<T>): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw new ConfigError(where, JSON.stringify(value).slice(0, 80), { expected: z.prettifyError(result.error) });
+}
+
+function jsonOf(output: string): { readonly output_json?: unknown } {
+  try {
+    return { output_json: JSON.parse(output) };
+  } catch {
+    return {};
+  }
+}
