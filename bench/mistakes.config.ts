@@ -218,6 +218,6 @@ export default defineConfig({
   algorithm: "grpo",
   steps: 2,
   threads: 1,
-  rollout: { tasksPerStep: 4, groupSize: 4, maxTurns: 4, maxTokens: 40, episodeTimeoutMs: 4000 },
-  evaluation: { tasks: 8, k: 1, greedy: false },
+  rollout: { tasksPerStep: 2, groupSize: 4, maxTurns: 4, maxTokens: 40, episodeTimeoutMs: 15_000 },
+  evaluation: { tasks: 4, k: 1, greedy: false },
 });

@@ -55,29 +55,27 @@ for (const name of asked.length > 0 ? asked : Object.keys(mistakes)) {
 if (asked.length === 0) writeFileSync(join(project, "docs/mistakes.md"), page());
 rmSync(root, { recursive: true });
 
+/** What a run says of many mistakes, once it learns nothing: the name is enough beside a message of its own. */
+const general = /^(start-at-zero|start-at-hundred|equal-rewards|constant-reward|no-signal|one-bad-end|no-tool-calls) /;
+
 function page(): string {
-  const usual = new Set((told.get("fine")?.messages ?? []).map((message) => message.split(" ")[0]));
   const rows = Object.entries(mistakes).flatMap(([name, [what]]) => {
     if (name === "fine") return [];
     const { code, messages = [] } = told.get(name) ?? {};
-    const telling = messages.filter((message) => !usual.has(message.split(" ")[0]));
-    const shown = telling.length === 0 ? "nothing: it trains" : telling.map((message) => `\`${cell(message)}\``).join("<br>");
-    return [`| ${what}${checked.includes(name) ? " (`env check`)" : ""} | ${shown} | ${code} |`];
+    const own = messages.filter((message) => !general.test(message));
+    const names = messages.flatMap((message) => general.exec(message)?.[1] ?? []);
+    const others = messages.length > own.length && own.length > 0 ? [`${own.length > 0 ? "also " : ""}${names.join(", ")}`] : [];
+    const shown = own.length > 0 ? [...new Set(own.map(cell)), ...others] : messages.slice(0, 1).map(cell);
+    return [
+      `| ${what}${checked.includes(name) ? " (`env check`)" : ""} | ${shown.join("<br>") || "nothing: it trains"} | ${code} |`,
+    ];
   });
   const intro = [
-    `What is printed for ${rows.length} mistakes of newcomers, in an environment of one tool and two training steps. Made by`,
-    "`npx jiti bench/mistakes.ts`, which runs every one of them as `retrograde train --config …` and writes this table. Long messages are cut here.",
+    `What is printed for ${rows.length} mistakes of newcomers, in an environment of one tool and two training steps. Long messages are cut`,
+    "here. `npx jiti bench/mistakes.ts` makes each of them, runs `retrograde train --config …`, and writes this page.",
   ];
-  return [
-    "# Mistakes, and what is said of them",
-    "",
-    ...intro,
-    "",
-    "| mistake | printed | exit code |",
-    "|---|---|---|",
-    ...rows,
-    "",
-  ].join("\n");
+  const head = ["# Mistakes, and what is said of them", "", ...intro, "", "| mistake | printed | exit code |", "|---|---|---|"];
+  return [...head, ...rows, ""].join("\n");
 }
 
 function cell(message: string): string {
@@ -87,5 +85,5 @@ function cell(message: string): string {
     .replaceAll("`", "'")
     .replaceAll("|", "\\|")
     .replace(/\s+/g, " ");
-  return text.length > longest ? `${text.slice(0, longest)} …` : text;
+  return `\`${text.length > longest ? `${text.slice(0, longest)} …` : text}\``;
 }

@@ -6,6 +6,7 @@ import { host } from "../core/host.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import { parametersAsJsonSchema, type Tool } from "../tools/tool.ts";
 import { printAsPython, pythonFunctions } from "./python-text.ts";
+import { withinMemory } from "./template-memory.ts";
 
 /**
  * A chat template's text for a conversation, with the prompt for the assistant's next message at its end if it `awaitsAssistant`.
@@ -54,15 +55,17 @@ export function compileTemplate(
   const render: Render = (messages, tools, awaitsAssistant) =>
     refusals("what the chat template answered", () =>
       unmarked(
-        template.render({
-          [rangeName]: boundedRange,
-          ...namedTokens,
-          ...variables,
-          ...pythonFunctions,
-          messages: describeMessages(messages, { style, format, quote }),
-          tools: tools.length === 0 ? undefined : toolsForTemplate(tools),
-          add_generation_prompt: awaitsAssistant,
-        }),
+        withinMemory(() =>
+          template.render({
+            [rangeName]: boundedRange,
+            ...namedTokens,
+            ...variables,
+            ...pythonFunctions,
+            messages: describeMessages(messages, { style, format, quote }),
+            tools: tools.length === 0 ? undefined : toolsForTemplate(tools),
+            add_generation_prompt: awaitsAssistant,
+          }),
+        ),
       ),
     );
   return isLoop ? renderEachOnce(render) : render;

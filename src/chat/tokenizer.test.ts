@@ -5,6 +5,7 @@ import { Tokenizer as HuggingFaceTokenizer } from "@huggingface/tokenizers";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { plain, testTokenizer, tokenizerJson } from "../../test/fixtures/chats.ts";
+import { lettersTokenizer } from "../../test/letters.ts";
 import { ModelError } from "../core/errors.ts";
 import { checkVocabulary, makeTokenizer } from "./tokenizer.ts";
 import { loadTokenizer } from "./tokenizer-folder.ts";
@@ -165,4 +166,12 @@ test("a model may have more rows than its tokenizer has tokens, never fewer", ()
   expect(tokenizer.size).toBe(306);
   expect(() => checkVocabulary(tokenizer, 306, "models/x")).not.toThrow();
   expect(() => checkVocabulary(tokenizer, 305, "models/x")).toThrow(/models\/x: tokenizer size is 306.*305.*another model/);
+});
+
+test("a vocabulary of 250,000 tokens is read: more than a function takes arguments", () => {
+  const vocab = Object.fromEntries(Array.from({ length: 250_000 }, (_, id) => [`t${id}`, id]));
+  const { tokenizer, config } = lettersTokenizer;
+  const added = tokenizer.added_tokens.map((token) => ({ ...token, id: 250_000 }));
+  const large = { tokenizer: { ...tokenizer, model: { ...tokenizer.model, vocab }, added_tokens: added }, config };
+  expect(makeTokenizer(large).size).toBe(250_001);
 });

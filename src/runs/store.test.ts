@@ -20,7 +20,7 @@ import { learningRateAt, readControl, recordControl, requestControl, takeRequest
 import { CreditWriter, encodeCredits, readCredits, type TurnCredit } from "./credits.ts";
 import { entryAt, facetsOf, filterIndex, findPosition } from "./filter.ts";
 import { GrowingFile } from "./incremental.ts";
-import { readIndex, TrajectoryReader } from "./index-file.ts";
+import { readIndex, readIndexLines, TrajectoryReader } from "./index-file.ts";
 import { layout } from "./layout.ts";
 import { appendMessage, readLive, readMessages, writeLive } from "./live.ts";
 import { readMetrics, readRun, readTrajectories } from "./read.ts";
@@ -82,6 +82,23 @@ test("evaluations are in the index, with their split", () => {
   expect(filterIndex(readIndex(folder), { source: "after", split: "test" }).map((position) => entryAt(position).task)).toEqual([
     "test/0",
   ]);
+});
+
+test("a kill between an evaluation's line in the index and its record leaves no line too many", () => {
+  const folder = newRun();
+  const estimate = { mean: 1, low: 1, high: 1 };
+  const key = { when: "before", step: 0, split: "test", decoding: "sampled" } as const;
+  const sizes = { tasks: 1, k: 1, temperature: 1, passAt: [], meanTurns: 2, toolCalls: 1 };
+  const record = { ...estimate, ...key, ...sizes, reward: estimate, stopReasons: {}, byKind: [], byRequests: [], byTurns: [] };
+  const write = () => writeEvaluation(folder, record as unknown as EvaluationRecord, [trajectoryOf("before-test-0/0/0")]);
+  write();
+  rmSync(layout.evaluation(folder, key));
+  expect(readIndexLines(folder)).toHaveLength(1);
+  reopenRun(folder, readRun(folder).config);
+  expect(readIndexLines(folder)).toEqual([]);
+  write();
+  reopenRun(folder, readRun(folder).config);
+  expect(readIndexLines(folder)).toHaveLength(1);
 });
 
 test("a run without an index is indexed while it is read, and says the same", () => {

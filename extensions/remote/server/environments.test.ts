@@ -322,3 +322,15 @@ test.each(both)("from code an environment is opened before it is served over %s,
   await expect(serveEnvironment({ environment, as, host: "0.0.0.0", port: 0 })).rejects.toThrow(/keys of the server/);
   expect(order).toEqual(["open", "close", "open", "close"]);
 });
+
+test("a WebSocket that floods is read no faster than it is answered", async () => {
+  const never = { ...counting(), start: () => new Promise<never>(() => {}) };
+  await serve("openenv", { environment: never, episodeTimeoutMs: 400 });
+  const socket = new WebSocket(`${server?.baseUrl.replace("http", "ws")}/ws`);
+  await new Promise((resolve) => socket.once("open", resolve));
+  const message = JSON.stringify({ type: "reset", data: { filler: "x".repeat(64_000) } });
+  for (let i = 0; i < 1000; i++) socket.send(message);
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  expect(socket.bufferedAmount).toBeGreaterThan(40_000_000); // of 64 MB
+  socket.terminate();
+});

@@ -13,6 +13,7 @@ import { type RunningInference, serveInference } from "../../../src/inference/se
 import { modelFolder } from "../../../src/sdk/model.ts";
 import { listenForInterrupt } from "../../../src/terminal/interrupt.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
+import { defaultResultBytes } from "../../tinker/server/futures.ts";
 import type { ServedModel } from "../../tinker/server/served-model.ts";
 import { type RunningServer, startTinkerServer } from "../../tinker/server/server.ts";
 import { serveModel } from "../served-model.ts";
@@ -37,6 +38,7 @@ const flagsSchema = z.object({
   maxModels: count(1).default(8),
   maxSamplers: count(1).default(8),
   maxQueue: count(1).default(1024),
+  maxResults: count(1).default(defaultResultBytes / 2 ** 20),
   memory: z.coerce.number().positive().optional(),
   maxBody: count(1).default(64),
   maxConnections: count(1).default(httpDefaults.connections),
@@ -160,6 +162,7 @@ export async function startServer(flags: unknown, screen: Screen): Promise<Runni
       sessions: limits.maxSessions,
       samplers: limits.maxSamplers,
       queue: limits.maxQueue,
+      results: limits.maxResults * 2 ** 20,
       bytes: limits.memory === undefined ? 0.8 * availableMemory() : limits.memory * 2 ** 30,
     },
     sessionMs: limits.sessionTimeout * 1000,

@@ -6,7 +6,7 @@ const settled = () => new Promise((resolve) => setTimeout(resolve, 0));
 
 test("a result is kept five minutes after its delivery, ten without one, and counts as pending until it is there", async () => {
   let now = 0;
-  const futures = new Futures(() => now);
+  const futures = new Futures(undefined, () => now);
   let finish = (_: { json: object }) => {};
   const slow = futures.add(new Promise((resolve) => (finish = resolve)));
   const [fetched, unfetched] = [
@@ -31,7 +31,7 @@ test("a result is kept five minutes after its delivery, ten without one, and cou
 });
 
 test("beyond half a gigabyte delivered results go first, then the oldest", async () => {
-  const futures = new Futures(() => 0);
+  const futures = new Futures(undefined, () => 0);
   const ids = [futures.add(Promise.resolve(megabytes(200))), futures.add(Promise.resolve(megabytes(200)))];
   await settled();
   await futures.retrieve(ids[1], 0);
@@ -42,7 +42,7 @@ test("beyond half a gigabyte delivered results go first, then the oldest", async
 });
 
 test("thousands of kept results do not make the next one slower", async () => {
-  const futures = new Futures(() => 0);
+  const futures = new Futures(undefined, () => 0);
   const add = async (count: number) => {
     const start = process.cpuUsage();
     for (let i = 0; i < count; i++) futures.add(Promise.resolve({ json: {} }));

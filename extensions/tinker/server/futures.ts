@@ -19,8 +19,8 @@ interface Entry {
 /** How long results are kept: as SkyRL keeps forwarded samples. */
 const keptAfterDeliveryMs = 300_000;
 const keptUndeliveredMs = 600_000;
-/** Bytes of results that wait: beyond it, delivered ones go first, and then the oldest. */
-const mostBytes = 512 * 2 ** 20;
+/** Bytes of results that wait, if no others are given: beyond it, delivered ones go first, and then the oldest. */
+export const defaultResultBytes = 512 * 2 ** 20;
 /** The results that are kept are looked through no more often than this. */
 const sweepMs = 1_000;
 
@@ -33,7 +33,10 @@ export class Futures {
   #bytes = 0;
   #sweptAt = Number.NEGATIVE_INFINITY;
 
-  constructor(now: () => number = Date.now) {
+  readonly #mostBytes: number;
+
+  constructor(mostBytes: number = defaultResultBytes, now: () => number = Date.now) {
+    this.#mostBytes = mostBytes;
     this.#now = now;
   }
 
@@ -83,7 +86,7 @@ export class Futures {
   /** Looks through all results at most once a second, unless they are too large: with thousands of samples a second it would cost more than they do. */
   #forget(): void {
     const now = this.#now();
-    if (now - this.#sweptAt < sweepMs && this.#bytes <= mostBytes) return;
+    if (now - this.#sweptAt < sweepMs && this.#bytes <= this.#mostBytes) return;
     this.#sweptAt = now;
     for (const [id, { settledAt, deliveredAt }] of this.#entries) {
       if (settledAt === undefined) continue;
@@ -93,7 +96,7 @@ export class Futures {
     const settled = [...this.#entries].filter(([, { outcome }]) => outcome !== undefined);
     const delivered = (entry: Entry) => entry.deliveredAt !== undefined;
     for (const [id] of [...settled.filter(([, e]) => delivered(e)), ...settled.filter(([, e]) => !delivered(e))]) {
-      if (this.#bytes <= mostBytes) return;
+      if (this.#bytes <= this.#mostBytes) return;
       this.#drop(id);
     }
   }

@@ -23,6 +23,8 @@ export interface ServiceOptions {
     readonly bytes: number;
     /** Requests that were acknowledged and are not done. Beyond it clients get 429. */
     readonly queue: number;
+    /** Bytes of results that wait to be fetched, and a while longer. Default 512 MiB. */
+    readonly results?: number;
     /** Samplers in memory at once. */
     readonly samplers: number;
   };
@@ -33,7 +35,7 @@ export interface ServiceOptions {
 /** The state of a server: sessions, models, samplers, checkpoints, and results that wait to be fetched. */
 export class Service {
   readonly options: ServiceOptions;
-  readonly futures = new Futures();
+  readonly futures: Futures;
   /** Samples that are being drawn, by the id of their future. */
   readonly cancellable = new Map<string, AbortController>();
   readonly store: CheckpointStore;
@@ -43,6 +45,7 @@ export class Service {
 
   constructor(options: ServiceOptions) {
     this.options = options;
+    this.futures = new Futures(options.limits.results);
     this.store = new CheckpointStore(options.store, options.models, options.imports);
     this.samplers = new Samplers(options.models, this.store, options.limits.samplers);
     this.sessions = new Sessions(options.sessionMs, options.limits.sessions ?? 1024, (session) =>

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { compileTemplate } from "./template.ts";
+
+const words = "{% set ns = namespace(x=START) %}{% for i in range(60) %}{% set ns.x = STEP %}{% endfor %}{{ ns.x | length }}";
+const templateOf = (start: string, step: string) => words.replace("START", start).replace("STEP", step);
+
+test.each([
+  ["a list that doubles", templateOf("[1]", "ns.x + ns.x"), /a list of length 131072, more than 100000/],
+  ["text that doubles", templateOf('"a"', "ns.x ~ ns.x"), /a text of length 268435456, more than|makes more than 536870912/],
+  [
+    "text that is replaced by more",
+    templateOf('"a"', 'ns.x | replace("a", "aa")'),
+    /a text of length 268435456, more than|makes more than 536870912|no end within 10000 ms/,
+  ],
+])("%s is refused before the memory is full", (_, template, message) => {
+  const before = process.memoryUsage().rss;
+  const render = compileTemplate(template, {});
+  expect(() => render([{ role: "user", content: "a" }], [], true)).toThrow(message);
+  expect(process.memoryUsage().rss - before).toBeLessThan(1500 * 2 ** 20);
+});
+
+test("a conversation of a thousand long messages is no such thing", () => {
+  const all = "{% set ns = namespace(x='') %}{% for m in messages %}{% set ns.x = ns.x ~ m.content %}{% endfor %}{{ ns.x }}";
+  const messages = Array.from({ length: 1000 }, () => ({ role: "user", content: "word ".repeat(200) }) as const);
+  expect(compileTemplate(all, {})(messages, [], true)).toHaveLength(1_000_000);
+});
