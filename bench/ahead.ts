@@ -4,7 +4,7 @@
  */
 import { cpus } from "node:os";
 import { join } from "node:path";
-import { createEnvironment } from "../entries/environments.ts";
+import { createEnvironment } from "../entries/index.ts";
 import { openModel } from "../src/sdk/model.ts";
 import { resolveConfig } from "../src/training/config.ts";
 import { rolloutSource } from "../src/training/rollout-source.ts";

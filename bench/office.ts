@@ -1,4 +1,4 @@
-import { createEnvironment } from "../entries/environments.ts";
+import { createEnvironment } from "../entries/index.ts";
 import type { Environment } from "../src/environments/environment.ts";
 
 /**

@@ -7,7 +7,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { Command } from "commander";
 import { z } from "zod";
-import { createEnvironment } from "../entries/environments.ts";
+import { createEnvironment } from "../entries/index.ts";
 import { serveOpenenv } from "../extensions/remote/server/openenv.ts";
 import { serveOrs } from "../extensions/remote/server/ors.ts";
 import { defineEnvironment } from "../src/environments/define.ts";

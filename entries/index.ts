@@ -5,6 +5,13 @@ export { type ResearchReward, researchReward } from "../extensions/arpo-protocol
 export { deepResearchEnvironment } from "../extensions/benchmarks/deep-research.ts";
 export { type CheckOptions, checkEnvironment, type EnvironmentReport } from "../extensions/check/check.ts";
 export { officeClassicEnvironment } from "../extensions/office-classic/office-classic.ts";
+export { orsGroupScores } from "../extensions/remote/ors/ors.ts";
+export {
+  type EnvironmentWire,
+  type ServeEnvironmentOptions,
+  serveEnvironment,
+} from "../extensions/remote/server/serve-environment.ts";
+export type { RunningEnvironmentServer } from "../extensions/remote/server/settings.ts";
 export type { ActionFormat, ReadAction } from "../src/actions/action.ts";
 export { type FencedCodeOptions, fencedCode } from "../src/actions/fenced-code.ts";
 export { pythonCalls } from "../src/actions/python-calls.ts";
@@ -30,6 +37,7 @@ export {
   defineEnvironment,
   type EnvironmentDefinition,
   type EpisodeEnd,
+  type TaskRequest,
 } from "../src/environments/define.ts";
 export type {
   CallAnswer,
@@ -42,9 +50,11 @@ export type {
   Split,
   Step,
   Task,
+  TokenPolicy,
 } from "../src/environments/environment.ts";
 export { officeEnvironment } from "../src/environments/office/office.ts";
 export { newMessages, oneMessage, type TextProtocol } from "../src/environments/protocol.ts";
+export { createEnvironment } from "../src/environments/registry.ts";
 export { defineReward, type FinishedEpisode, type Reward, RewardError } from "../src/rewards/reward.ts";
 export { type EndpointActorSettings, endpointActor } from "../src/rollouts/actors/endpoint-actor.ts";
 export type { Summary } from "../src/runs/records.ts";

@@ -46,10 +46,21 @@ test("the tarball is small enough for npx", () => {
 });
 
 test.each([
-  ["retrograde-rl", ["train", "trainAgent", "evaluateAgent", "defineConfig", "defineEnvironment", "defineTool"]],
+  [
+    "retrograde-rl",
+    [
+      "train",
+      "trainAgent",
+      "evaluateAgent",
+      "defineConfig",
+      "defineEnvironment",
+      "defineTool",
+      "createEnvironment",
+      "serveEnvironment",
+    ],
+  ],
   ["retrograde-rl/algorithms", ["runUpdate", "resolveAlgorithm", "seeupoUpdate", "ppu", "groupRelativeAdvantages", "klPenalty"]],
   ["retrograde-rl/engine", ["createLocalEngine", "loadTokenizer", "makeChat", "enginePolicy", "CallOrder", "capabilities"]],
-  ["retrograde-rl/environments", ["createEnvironment", "defineEnvironment", "defineTool"]],
   ["retrograde-rl/lab", ["runGrid", "judge", "cellOf", "labSettingsSchema"]],
   ["retrograde-rl/tinker", ["TinkerClient"]],
   ["retrograde-rl/evals", ["openAiRft", "fromPromptfoo", "fromEvalite", "fromMastra"]],

@@ -2,14 +2,14 @@ import { expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import * as algorithms from "../entries/algorithms.ts";
 import * as engine from "../entries/engine.ts";
-import * as environments from "../entries/environments.ts";
+import * as retrograde from "../entries/index.ts";
 import { defineConfig, type UserConfig } from "../entries/index.ts";
 import * as lab from "../entries/lab.ts";
 
 // The compiler checks these: `npm run typecheck` fails where what is inferred changes.
 
 test("defineTool infers the arguments from the schema", () => {
-  environments.defineTool({
+  retrograde.defineTool({
     name: "add",
     description: "Adds",
     parameters: z.object({ a: z.number(), note: z.string().optional() }),
@@ -22,7 +22,7 @@ test("defineTool infers the arguments from the schema", () => {
 });
 
 test("defineEnvironment infers the task from the list of tasks, and from the function that makes one up", () => {
-  const listed = environments.defineEnvironment({
+  const listed = retrograde.defineEnvironment({
     name: "listed",
     tasks: { train: [{ prompt: "2 + 2?", sum: 4 }] },
     start: (task) => {
@@ -31,7 +31,7 @@ test("defineEnvironment infers the task from the list of tasks, and from the fun
     },
   });
   expectTypeOf<Awaited<ReturnType<typeof listed.task>>>().toHaveProperty("request");
-  environments.defineEnvironment({
+  retrograde.defineEnvironment({
     name: "drawn",
     tasks: (random) => ({ prompt: "?", answer: random.integer(3) }),
     start: ({ answer }) => {
@@ -56,6 +56,6 @@ test("sub-paths export what their pages promise", () => {
   expectTypeOf(engine.enginePolicy).returns.toEqualTypeOf<algorithms.Policy>();
   expectTypeOf(algorithms.runUpdate).parameter(1).toEqualTypeOf<readonly algorithms.Group[]>();
   expectTypeOf(algorithms.resolveAlgorithm).returns.toEqualTypeOf<algorithms.AlgorithmConfig>();
-  expectTypeOf(environments.createEnvironment).returns.toEqualTypeOf<environments.Environment>();
+  expectTypeOf(retrograde.createEnvironment).returns.toEqualTypeOf<retrograde.Environment>();
   expectTypeOf(lab.runGrid).returns.toEqualTypeOf<lab.CellResult[]>();
 });

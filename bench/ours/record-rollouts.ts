@@ -3,7 +3,7 @@
  * record-rollouts.ts MODEL THREADS FILE
  */
 
-import { createEnvironment } from "../../entries/environments.ts";
+import { createEnvironment } from "../../entries/index.ts";
 import { seedOf } from "../../src/core/random.ts";
 import { rolloutGroups } from "../../src/rollouts/rollout.ts";
 import { openModel } from "../../src/sdk/model.ts";

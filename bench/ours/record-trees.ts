@@ -3,7 +3,7 @@
  * record-trees.ts MODEL THREADS FILE
  */
 
-import { createEnvironment } from "../../entries/environments.ts";
+import { createEnvironment } from "../../entries/index.ts";
 import { seedOf } from "../../src/core/random.ts";
 import { rolloutTrees } from "../../src/rollouts/branching/trees.ts";
 import { openModel } from "../../src/sdk/model.ts";

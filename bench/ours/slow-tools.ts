@@ -3,7 +3,7 @@
  * A request is the number of milliseconds that every tool takes.
  */
 
-import { createEnvironment } from "../../entries/environments.ts";
+import { createEnvironment } from "../../entries/index.ts";
 import { rolloutGroups } from "../../src/rollouts/rollout.ts";
 import { openModel } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config.ts";

@@ -7,7 +7,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createEnvironment } from "../../entries/environments.ts";
+import { createEnvironment } from "../../entries/index.ts";
 import { createTinkerEngine } from "../../extensions/tinker/engine/engine.ts";
 import { seedOf } from "../../src/core/random.ts";
 import type { Engine } from "../../src/engines/engine.ts";

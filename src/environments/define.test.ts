@@ -57,6 +57,12 @@ test("listed tasks make up the splits that they are listed for", async () => {
   expect(await episode.score([])).toEqual({ reward: 0.5, scores: { brevity: 1 } });
 });
 
+test("a list of tasks alone is to train on", async () => {
+  const environment = defineEnvironment({ name: "own", tasks: [{ prompt: "one" }], start: () => ({ tools: [] }) });
+  expect(environment.splits).toEqual(["train"]);
+  expect(await environment.task("train", 0)).toMatchObject({ id: "train/0", request: { prompt: "one" } });
+});
+
 test("a property that nothing reads is refused where it stands, with the place where it belongs", async () => {
   const tasks = { train: [{ prompt: "one" }] };
   const start = () => ({ tools: [], reward: () => 1 });
@@ -64,7 +70,6 @@ test("a property that nothing reads is refused where it stands, with the place w
   const define = (definition: object) => () => defineEnvironment(definition as Parameters<typeof defineEnvironment>[0]);
   expect(define({ name: "own", tasks, start, reward: () => 1 })).toThrow(/reward.*belongs to what start\(\) returns/s);
   expect(define({ name: "own", tasks, start, systm: "Be kind." })).toThrow(/systm.*Did you mean "?system/s);
-  expect(define({ name: "own", tasks: tasks.train, start })).toThrow(/a list for each split/);
   const misspelt = define({ name: "own", tasks, start: () => ({ tools: [], rewards: () => 1 }) })();
   await expect(async () => misspelt.start(await misspelt.task("train", 0), 1)).rejects.toThrow(/rewards.*reward/s);
   class Desk {

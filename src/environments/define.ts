@@ -19,8 +19,11 @@ export interface EnvironmentDefinition<T extends TaskRequest>
   readonly name: string;
   /** The system message. */
   readonly system?: string;
-  /** A list for each split, of any name; or a function that makes up a task: then train, validation and test have no end of them. */
-  readonly tasks: Readonly<Record<string, TaskList<T>>> | ((random: Random) => T);
+  /**
+   * A list for each split, of any name; a list alone, which is to train on; or a function that makes up a task: then train, validation and
+   * test have no end of them.
+   */
+  readonly tasks: readonly T[] | Readonly<Record<string, TaskList<T>>> | ((random: Random) => T);
   /** Default true: an episode is made again by repeating its calls. Set false if `reply` or `call` draws on anything but the episode. */
   readonly replayable?: boolean;
   /** A fresh episode. State that its tools change belongs in here, so that no two episodes share it. */
@@ -69,10 +72,6 @@ export type DefinedTask<T> = Task & { readonly request: T };
 export function defineEnvironment<T extends TaskRequest>(definition: EnvironmentDefinition<T>): Environment<DefinedTask<T>> {
   requireKnown("defineEnvironment", definition, definitionKeys);
   const { name, system, tasks, replayable = true, concurrency, turnRewards } = definition;
-  if (Array.isArray(tasks))
-    throw new ConfigError(`tasks of "${name}"`, "a list", {
-      expected: "a list for each split, such as { train: […], test: […] }",
-    });
   return {
     name,
     replayable,
@@ -100,7 +99,11 @@ export function defineEnvironment<T extends TaskRequest>(definition: Environment
 export function tasksOf<T extends TaskRequest>(
   tasks: EnvironmentDefinition<T>["tasks"],
 ): Pick<Environment<DefinedTask<T>>, "size" | "task"> & { readonly splits: readonly Split[] } {
-  const { splits: names, size, request } = typeof tasks === "function" ? generated(tasks) : listed(tasks);
+  const {
+    splits: names,
+    size,
+    request,
+  } = typeof tasks === "function" ? generated(tasks) : listed(isList(tasks) ? { train: tasks } : tasks);
   return {
     splits: names,
     size,
@@ -110,6 +113,10 @@ export function tasksOf<T extends TaskRequest>(
       return { id: `${split}/${index}`, kind: asked.kind, request: asked };
     },
   };
+}
+
+function isList<T>(tasks: readonly T[] | Readonly<Record<string, TaskList<T & TaskRequest>>>): tasks is readonly T[] {
+  return Array.isArray(tasks);
 }
 
 function openingOf(system: string | undefined, { prompt }: TaskRequest): Message[] {

@@ -23,7 +23,7 @@ import { requireCapabilities } from "../training/capabilities.ts";
 import { resolveConfig, rewardsFromCode, type TrainingConfig, type UserConfig } from "../training/config.ts";
 import type { OnEvent, TrainingEvent } from "../training/events.ts";
 import { checkDemonstrations } from "../training/supervised/lessons.ts";
-import { checkSplits } from "../training/tasks.ts";
+import { checkSplits, withOnlySplit } from "../training/tasks.ts";
 import { train as trainWith } from "../training/trainer.ts";
 import { requireTurnRewards } from "../training/turn-rewards.ts";
 import { findModel, type Model, modelFolder, openModel, trainingUse } from "./model.ts";
@@ -51,6 +51,8 @@ export interface RunPlan {
   readonly folder: string;
   readonly modelFolder: string;
   readonly resume: boolean;
+  /** Warnings about the configuration, shown when the run begins. */
+  readonly warnings: readonly string[];
   /** Changes of the learning rate that a replayed run repeats, at the same steps. */
   readonly replayed: readonly ControlRecord[];
 }
@@ -68,11 +70,17 @@ export async function planRun(user: UserConfig = {}, options: PlanOptions = {}):
     const recorded = recordedConfig(folder);
     const config = resolveConfig(recorded, flags);
     requireSameRun(folder, config, recorded);
-    const plan = { ...(await planned(config, user)), rewards: rewardsOf(config, user, folder), folder, resume, replayed: [] };
+    const plan = {
+      ...(await planned(config, [user, flags])),
+      rewards: rewardsOf(config, user, folder),
+      folder,
+      resume,
+      replayed: [],
+    };
     return { ...plan, modelFolder: await modelFolder(config, onDownload, trainingUse(config)) };
   }
   const asked = () => resolveConfig(withRunEnvironment(user, flags), flags);
-  const plan = await planned(replay === undefined ? asked() : replayedConfig(replay, flags), user);
+  const plan = await planned(replay === undefined ? asked() : replayedConfig(replay, flags), [user, flags]);
   const { algorithm, out } = plan.config;
   if (out !== undefined) requireFree(out);
   const replayed = replay === undefined ? [] : readControl(replay).filter(({ request }) => request.action === "learning-rate");
@@ -118,7 +126,7 @@ export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions =
 }
 
 async function trainOpened(
-  { config, environment: world, rewards, folder, modelFolder, resume, replayed }: RunPlan,
+  { config, environment: world, rewards, folder, modelFolder, resume, warnings, replayed }: RunPlan,
   { engine, chat, device }: Model,
   { onEvent, signal }: TrainOptions,
 ): Promise<Summary> {
@@ -129,6 +137,7 @@ async function trainOpened(
       const notice = await checkShownTools(chat, environment, config);
       if (resume) reopenRun(folder, config, recordedConfig(folder), (message) => warnOfRun(folder, message, onEvent));
       else createRun(folder, config, device);
+      for (const message of warnings) warnOfRun(folder, message, onEvent);
       await keepTokenizer(folder, modelFolder);
       for (const { step, request } of resume ? [] : replayed) recordControl(folder, step, request);
       if (device !== "cpu") onEvent?.({ type: "notice", message: `Computing on ${device}` });
@@ -219,13 +228,17 @@ export function episodesPerStep({ algorithm, rollout }: TrainingConfig): number 
   return algorithm.kind === "sft" ? 0 : rollout.tasksPerStep * rollout.groupSize;
 }
 
-async function planned(config: TrainingConfig, user: UserConfig): Promise<Pick<RunPlan, "config" | "environment">> {
-  const environment = environmentOf(config, user);
+async function planned(
+  resolved: TrainingConfig,
+  asked: readonly [UserConfig, UserConfig],
+): Promise<Pick<RunPlan, "config" | "environment" | "warnings">> {
+  const environment = environmentOf(resolved, asked[0]);
+  const { config, warnings } = withOnlySplit(resolved, environment, asked);
   await checkSplits(environment, config);
   requireTurnRewards(config, environment);
   checkDemonstrations(environment, config.algorithm);
   findModel(config);
-  return { config, environment };
+  return { config, environment, warnings };
 }
 
 /** @throws ConfigError where a judge's key or a reward from code is missing */

@@ -3,7 +3,7 @@ import { callForeign } from "../core/foreign.ts";
 import { randomStream } from "../core/random.ts";
 import { didYouMean } from "../core/settings.ts";
 import { type Environment, type Split, splitsOf, type Task } from "../environments/environment.ts";
-import type { TrainingConfig } from "./config.ts";
+import type { TrainingConfig, UserConfig } from "./config.ts";
 
 const indexBound = 2 ** 31;
 const trainSplit = "train";
@@ -51,6 +51,23 @@ export async function evaluationTasks(
   timeoutMs = answerMs,
 ): Promise<Task[]> {
   return tasksAt(environment, split, range(0, Math.min(count, await sizeOf(environment, split, timeoutMs))), timeoutMs);
+}
+
+/**
+ * Evaluates on the training tasks where an environment has no others and nobody has asked for a split.
+ * @returns the configuration, and a warning where it is another
+ */
+export function withOnlySplit(
+  config: TrainingConfig,
+  environment: Environment,
+  asked: readonly UserConfig[],
+): { readonly config: TrainingConfig; readonly warnings: readonly string[] } {
+  const { tasks, split } = config.evaluation;
+  const [only, ...others] = splitsOf(environment);
+  if (only !== trainSplit || others.length > 0 || split === only || tasks === 0) return { config, warnings: [] };
+  if (asked.some(({ evaluation }) => evaluation?.split !== undefined)) return { config, warnings: [] };
+  const warning = `"${environment.name}" has training tasks alone: it is evaluated on the tasks that it is trained on, which says nothing of others. Write tasks: { train: […], test: […] }.`;
+  return { config: { ...config, evaluation: { ...config.evaluation, split: only } }, warnings: [warning] };
 }
 
 /** @throws ConfigError where a setting needs tasks of a split in which the environment has none */
