@@ -1,3 +1,9 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { ToolLoopAgent } from "ai";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type AgentMatchers, agentMatchers } from "../entries/vitest.ts";
 import { compareAgents } from "../src/agents/measure.ts";
@@ -58,6 +64,13 @@ test("an agent is measured under two models of an endpoint, and they are compare
   expect(() => compareAgents(weak, fewer)).toThrow("different tasks");
 });
 
+test("an agent object of the AI SDK is measured as it is; another object is no agent", async () => {
+  const object = new ToolLoopAgent({ model: "openai/gpt-5-mini" });
+  const measured = await evaluateAgent({ agent: object, tasks, reward, endpoint: with_("strong") });
+  expect(measured.success.mean).toBe(1);
+  await expect(evaluateAgent({ agent: { name: "none" }, tasks, reward })).rejects.toThrow(/agent is object; expected a function/);
+});
+
 test("an attempt that throws, hangs or has no number as its reward counts as a failure with its reason", async () => {
   const faulty = async (prompt: string) => {
     if (prompt.includes("0")) throw new Error("broken");
@@ -88,3 +101,20 @@ test("a matcher for tests passes by the share of successes, and its message has 
   expect(failed.pass).toBe(false);
   expect(failed.message()).not.toContain("The interval contains the limit");
 });
+
+test("the matcher of docs/agents.md works as it is printed", async () => {
+  const page = readFileSync(new URL("../docs/agents.md", import.meta.url), "utf8");
+  const block =
+    [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code).find((code) => code.includes("toSucceed")) ?? "";
+  const folder = mkdtempSync(join(tmpdir(), "retrograde-matcher-"));
+  const given = `const tasks = [{ prompt: "1" }, { prompt: "2" }];
+const [agent, reward] = [async (prompt: string) => prompt, ({ answer }) => Number(answer === "1" || answer === "2")];
+`;
+  const entry = new URL("../entries/vitest.ts", import.meta.url).pathname;
+  writeFileSync(join(folder, "page.test.ts"), given + block.replace("retrograde-rl/vitest", entry));
+  writeFileSync(join(folder, "vitest.config.mjs"), "export default {};");
+  const vitest = join(import.meta.dirname, "../node_modules/vitest/vitest.mjs");
+  const { stdout } = await promisify(execFile)(process.execPath, [vitest, "run", "--globals", "--root", folder], { cwd: folder });
+  rmSync(folder, { recursive: true });
+  expect(stdout).toMatch(/1 passed/);
+}, 120_000);

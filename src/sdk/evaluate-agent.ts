@@ -1,12 +1,10 @@
-import { resolve } from "node:path";
 import { type Interception, interceptModels } from "../agents/intercept.ts";
 import { type MeasuredAgent, type MeasureOptions, measure } from "../agents/measure.ts";
 import { runProgram } from "../agents/program.ts";
 import { agentModelName, environmentOfAgent } from "../environments/agent.ts";
 import type { TaskRequest } from "../environments/define.ts";
-import { loadModule } from "../training/config-file.ts";
 import { serveToAgents } from "./served-agent-model.ts";
-import { type AgentFunction, type AgentTraining, functionOf } from "./train-agent.ts";
+import { type AgentTraining, functionOf, isProgram } from "./train-agent.ts";
 
 /** An address of the OpenAI interface: `retrograde serve --inference`, another server, or the vendor. */
 export interface AgentEndpoint {
@@ -50,14 +48,14 @@ export async function evaluateAgent<T extends TaskRequest>(evaluation: AgentEval
 async function measured<T extends TaskRequest>(evaluation: Omit<AgentEvaluation<T>, "model">): Promise<MeasuredAgent<T>> {
   const { agent, reward, tasks, endpoint, ...options } = evaluation;
   const interception: Interception | undefined =
-    endpoint === undefined || typeof agent === "object" ? undefined : interceptModels(endpoint.baseUrl, endpoint.name);
+    endpoint === undefined || isProgram(agent) ? undefined : interceptModels(endpoint.baseUrl, endpoint.name);
   try {
-    const run = typeof agent === "string" ? functionOf<T>(agent, await loadModule(resolve(agent))) : agent;
+    const run = isProgram(agent) ? agent : await functionOf<T>(agent);
     const answerOf = async (task: T, signal: AbortSignal): Promise<unknown> => {
       const { baseUrl = "", apiKey = "", name = agentModelName } = endpoint ?? {};
       const env = endpoint === undefined ? {} : environmentOfAgent(baseUrl, apiKey, name);
-      if (typeof run === "object") return runProgram(run, task, { env, signal });
-      const call = async () => (run as AgentFunction<T>)(task.prompt, { baseUrl, apiKey, name, env, signal, task });
+      if (typeof run !== "function") return runProgram(run, task, { env, signal });
+      const call = async () => run(task.prompt, { baseUrl, apiKey, name, env, signal, task });
       return interception === undefined ? call() : interception.during(apiKey, call);
     };
     return await measure(

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { type Interception, interceptModels } from "../agents/intercept.ts";
+import { agentOfObject } from "../agents/objects.ts";
 import { type AgentProgram, runProgram } from "../agents/program.ts";
 import { readTasks, type SplitTasks, splitTasks } from "../agents/tasks.ts";
 import { ConfigError } from "../core/errors.ts";
@@ -26,10 +27,10 @@ export interface AgentEnd<T extends TaskRequest = TaskRequest> {
 
 export interface AgentTraining<T extends TaskRequest = TaskRequest> extends Omit<UserConfig, "environment"> {
   /**
-   * The agent: a function; the path of a module whose default export is one; or a program. A module is loaded once the endpoint exists, so
-   * clients that it makes reach the model without a changed line.
+   * The agent: a function; an agent object of OpenAI Agents, Mastra, LangGraph or the AI SDK; the path of a module whose default export is one of
+   * these; or a program. A module is loaded once the endpoint exists, so clients that it makes reach the model without a changed line.
    */
-  readonly agent: AgentFunction<T> | string | AgentProgram;
+  readonly agent: AgentFunction<T> | string | AgentProgram | object;
   /** A list, which is split into training and test tasks; both lists; or the path of a file of JSON lines. */
   readonly tasks: readonly T[] | SplitTasks<T> | string;
   readonly reward: (end: AgentEnd<T>) => number | Score | Promise<number | Score>;
@@ -83,21 +84,17 @@ export function trainedAgent<T extends TaskRequest>(training: AgentTraining<T>):
     ...(auxiliary === undefined ? {} : { auxiliary }),
     ...(concurrency === undefined ? {} : { concurrency }),
     open: async ({ baseUrl }) => {
-      if (typeof agent !== "string") {
-        if (typeof agent === "function") interception = interceptModels(baseUrl);
-        return;
-      }
+      if (isProgram(agent)) return;
       interception = interceptModels(baseUrl);
-      loaded = functionOf(agent, await loadModule(resolve(agent)));
+      loaded = await functionOf<T>(agent);
     },
     close: () => {
       interception?.end();
       interception = undefined;
     },
     run: async (task, model) => {
-      if (typeof agent === "object") return reward({ task, answer: await runProgram(agent, task, model) });
-      const run = typeof agent === "function" ? agent : loaded;
-      const answer = await interception?.during(model.apiKey, async () => run?.(task.prompt, { ...model, task }));
+      if (isProgram(agent)) return reward({ task, answer: await runProgram(agent, task, model) });
+      const answer = await interception?.during(model.apiKey, async () => loaded?.(task.prompt, { ...model, task }));
       return reward({ task, answer });
     },
   });
@@ -109,11 +106,19 @@ function tasksOf<T extends TaskRequest>(tasks: AgentTraining<T>["tasks"]): Split
   return "train" in tasks ? tasks : splitTasks(tasks);
 }
 
-/** @throws ConfigError for a module that is no agent */
-export function functionOf<T extends TaskRequest>(file: string, exported: unknown): AgentFunction<T> {
-  if (typeof exported === "function") return exported as AgentFunction<T>;
-  throw new ConfigError(file, typeof exported, {
-    expected: "a default export that is a function (prompt) => answer",
+export function isProgram(agent: AgentTraining["agent"]): agent is AgentProgram {
+  return typeof agent === "object" && "command" in agent;
+}
+
+/** The agent as a function, of its module where that is named. @throws ConfigError for one that is no agent */
+export async function functionOf<T extends TaskRequest>(agent: AgentTraining<T>["agent"]): Promise<AgentFunction<T>> {
+  const file = typeof agent === "string" ? resolve(agent) : undefined;
+  const given: unknown = file === undefined ? agent : await loadModule(file);
+  if (typeof given === "function") return given as AgentFunction<T>;
+  const found = typeof given === "object" && given !== null ? agentOfObject(given, file) : undefined;
+  if (found !== undefined) return found;
+  throw new ConfigError(file ?? "agent", typeof given, {
+    expected: "a function (prompt) => answer, or an agent object of OpenAI Agents, Mastra, LangGraph or the AI SDK",
     hint: "Write `export default async (prompt) => { … }` around the agent.",
   });
 }
