@@ -1,7 +1,7 @@
 import { mean } from "../core/mean.ts";
-import { randomStream } from "../core/random.ts";
 import type { Estimate } from "./estimate.ts";
 import { type IntervalOptions, meanInterval } from "./intervals.ts";
+import { detectableShift } from "./power.ts";
 import { studentCdf, studentQuantile } from "./special.ts";
 
 /** Values by seed (rows) and task (columns): every seed measured the same tasks. */
@@ -9,12 +9,11 @@ export type SeedsByTasks = readonly (readonly number[])[];
 
 /**
  * Estimates a mean over training seeds and tasks, both taken as samples, with an interval that allows for both. Seeds and tasks are crossed, so the
- * variance of the grand mean follows from the mean squares of a two-way table, with Satterthwaite's degrees of freedom (Searle et al.,
- * Variance Components, §4.5):
+ * variance of the grand mean follows from the mean squares of a two-way table (Searle et al., Variance Components, §4.5):
  *
- *   Var = (MS_seed + MS_task − MS_rest) / (S·T),   low, high = mean ∓ t_df · √Var
+ *   Var = (MS_seed + MS_task − MS_rest) / (S·T),   low, high = mean ∓ t_df · √Var,   df = min(Satterthwaite's, S − 1)
  *
- * Where this is narrower than the interval of the tasks alone, as near 0 and 1, it is widened to that one (`meanInterval`). With one seed it is that one:
+ * Satterthwaite's degrees of freedom alone are too many where a few seeds happen to agree: they say nothing of how far others would differ. Where this is narrower than the interval of the tasks alone, as near 0 and 1, it is widened to that one (`meanInterval`). With one seed it is that one:
  * then nothing is known of other seeds.
  * @throws RangeError if a row has another length, or there are no values
  */
@@ -36,7 +35,7 @@ export function seedsAndTasksInterval(values: SeedsByTasks, options: IntervalOpt
   };
 }
 
-/** The grand mean of a two-way table, its standard error and Satterthwaite's degrees of freedom, as `seedsAndTasksInterval` has them. */
+/** The grand mean of a two-way table, its standard error and the degrees of freedom, as `seedsAndTasksInterval` has them. */
 function crossedError(values: SeedsByTasks): { readonly middle: number; readonly error: number; readonly freedom: number } {
   const [seeds, tasks] = sizesOf(values);
   const rowMeans = values.map(mean);
@@ -49,7 +48,8 @@ function crossedError(values: SeedsByTasks): { readonly middle: number; readonly
   const restSquare = squares(rest) / ((seeds - 1) * (tasks - 1));
   const sum = Math.max(seedSquare + taskSquare - restSquare, seedSquare, taskSquare);
   const spread = seedSquare ** 2 / (seeds - 1) + taskSquare ** 2 / (tasks - 1) + restSquare ** 2 / ((seeds - 1) * (tasks - 1));
-  return { middle, error: Math.sqrt(sum / (seeds * tasks)), freedom: sum === 0 ? 1 : Math.max(1, sum ** 2 / spread) };
+  const freedom = sum === 0 ? 1 : Math.max(1, Math.min(seeds - 1, sum ** 2 / spread));
+  return { middle, error: Math.sqrt(sum / (seeds * tasks)), freedom };
 }
 
 export interface CrossedTest {
@@ -57,14 +57,14 @@ export interface CrossedTest {
   readonly difference: Estimate;
   /** Two-sided, of "the mean is 0", over seeds and tasks. */
   readonly pValue: number;
-  /** The smallest mean that four of five such studies would call different from 0 at the level 0.05. */
+  /** The mean at which four of five such studies would have p below 0.05. */
   readonly smallest: number;
 }
 
 /**
  * Tests whether the mean of paired differences over seeds and tasks is 0, by the variance of `seedsAndTasksInterval`:
  *
- *   p = 2·P(t_df > |mean| / √Var),   low, high = mean ∓ t_{df, 0.975} · √Var,   smallest = (t_{df, 0.975} + t_{df, 0.8}) · √Var
+ *   p = 2·P(t_df > |mean| / √Var),   low, high = mean ∓ t_{df, 0.975} · √Var,   smallest: `detectableShift`
  *
  * The smallest is at least what six pairs in one direction make, the fewest that an exact test calls different.
  * @param differences by seed and task; at least two of each
@@ -85,7 +85,7 @@ export function crossedTest(differences: SeedsByTasks): CrossedTest {
   return {
     difference: { mean: middle, low: middle - half, high: middle + half },
     pValue: Math.min(1, 2 * (1 - studentCdf(Math.abs(middle) / error, freedom))),
-    smallest: Math.max(least, (studentQuantile(0.975, freedom) + studentQuantile(0.8, freedom)) * error),
+    smallest: Math.max(least, detectableShift(error, freedom)),
   };
 }
 
@@ -94,35 +94,6 @@ export function pairedBySeed(first: SeedsByTasks, second: SeedsByTasks): number[
   const [a, b] = [sizesOf(first), sizesOf(second)];
   if (a[0] !== b[0] || a[1] !== b[1]) throw new RangeError(`${a.join(" × ")} values cannot be paired with ${b.join(" × ")}`);
   return second.map((row, s) => row.map((value, t) => value - first[s][t]));
-}
-
-export interface BootstrapOptions {
-  readonly seed: number;
-  /** Default 2,000. */
-  readonly resamples?: number;
-  readonly level?: number;
-}
-
-/**
- * Computes a percentile interval of any statistic of seeds and tasks, by resampling both with replacement, independently of each other (the pigeonhole
- * bootstrap, Owen, arXiv:0712.1111). For a mean use `seedsAndTasksInterval`: with fewer than about ten seeds resampling them gives intervals that
- * are too narrow.
- * @param statistic of a table of the same size
- */
-export function clusteredBootstrap(
-  values: SeedsByTasks,
-  statistic: (resampled: SeedsByTasks) => number,
-  { seed, resamples = 2_000, level = 0.95 }: BootstrapOptions,
-): Estimate {
-  const [seeds, tasks] = sizesOf(values);
-  const random = randomStream(seed, "clustered-bootstrap");
-  const draw = (size: number) => Array.from({ length: size }, () => random.integer(size));
-  const results = Array.from({ length: resamples }, () => {
-    const columns = draw(tasks);
-    return statistic(draw(seeds).map((row) => columns.map((column) => values[row][column])));
-  }).sort((a, b) => a - b);
-  const tail = Math.floor((resamples * (1 - level)) / 2);
-  return { mean: statistic(values), low: results[tail], high: results[resamples - 1 - tail] };
 }
 
 function sizesOf(values: SeedsByTasks): [seeds: number, tasks: number] {

@@ -64,8 +64,43 @@ function wholeParts(sizes: readonly number[]): { readonly fraction: number; read
   return undefined;
 }
 
+/**
+ * Returns the chance that the test rejects at level α where differences of these sizes have either sign alike, and `added` more of size `step` are all
+ * positive; undefined where the test is not exact.
+ * @param sizes > 0
+ */
+export function signFlipPower(sizes: readonly number[], added: number, step: number, alpha: number): number | undefined {
+  const counts = wholeParts([...sizes, ...new Array<number>(added).fill(step)])?.counts;
+  if (counts === undefined) return undefined;
+  const fair = positiveSums(counts);
+  const total = fair.length - 1;
+  const mass = (observed: number) => new Set([(total - observed) / 2, (total + observed) / 2]);
+  let [critical, tail] = [total + 1, 0];
+  for (let observed = total; observed >= 0; observed--) {
+    for (const at of mass(observed)) tail += fair[at] ?? 0;
+    if (tail > alpha) break;
+    critical = observed;
+  }
+  const undecided = positiveSums(counts.slice(0, sizes.length));
+  const shift = counts.slice(sizes.length).reduce((sum, part) => sum + part, 0);
+  return undecided.reduce(
+    (sum, chance, positive) => sum + (Math.abs(2 * (positive + shift) - total) >= critical ? chance : 0),
+    0,
+  );
+}
+
 /** P(|Σ ± part| ≥ observed), by the distribution of the sum of the parts that are positive. */
 function exactTail(parts: readonly number[], observed: number): number {
+  const chances = positiveSums(parts);
+  const total = chances.length - 1;
+  return Math.min(
+    1,
+    chances.reduce((sum, chance, positive) => sum + (Math.abs(2 * positive - total) >= observed ? chance : 0), 0),
+  );
+}
+
+/** The distribution of the sum of the parts that are positive, where either sign is alike. */
+function positiveSums(parts: readonly number[]): Float64Array {
   const total = parts.reduce((sum, part) => sum + part, 0);
   let chances = new Float64Array(total + 1);
   chances[0] = 1;
@@ -79,7 +114,5 @@ function exactTail(parts: readonly number[], observed: number): number {
     chances = next;
     reached += part;
   }
-  let tail = 0;
-  for (let sum = 0; sum <= total; sum++) if (Math.abs(2 * sum - total) >= observed) tail += chances[sum];
-  return Math.min(1, tail);
+  return chances;
 }

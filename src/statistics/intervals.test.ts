@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { real } from "../../test/reals.ts";
 import { mean } from "../core/mean.ts";
 import { type Random, randomStream } from "../core/random.ts";
-import { clusteredBootstrap, pairedBySeed, seedsAndTasksInterval } from "./clustered.ts";
+import { pairedBySeed, seedsAndTasksInterval } from "./clustered.ts";
 import type { Estimate } from "./estimate.ts";
 import { meanInterval, proportionInterval } from "./intervals.ts";
 import { comparePaired } from "./paired.ts";
@@ -40,18 +40,6 @@ test.each(
   });
   // 95 %, less two standard errors of 200 runs.
   expect(share).toBeGreaterThanOrEqual(0.92);
-});
-
-test("the bootstrap does not cover there: why it is not used", () => {
-  const { draw, mean: truth } = worlds["all tasks nearly solved"];
-  const share = coverage(200, "bootstrap", (random, run) => {
-    const values = Array.from({ length: 16 }, () => attempts(random, 1, draw(random)));
-    return covers(
-      clusteredBootstrap([values], ([row]) => mean(row), { seed: run, resamples: 100 }),
-      truth,
-    );
-  });
-  expect(share).toBeLessThan(0.6);
 });
 
 test.each([
