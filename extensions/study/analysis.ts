@@ -1,7 +1,6 @@
 import { mean } from "../../src/core/mean.ts";
-import { crossedTest, pairedBySeed, type SeedsByTasks, seedsAndTasksInterval } from "../../src/statistics/clustered.ts";
+import { type SeedsByTasks, seedsAndTasksInterval } from "../../src/statistics/clustered.ts";
 import type { Estimate } from "../../src/statistics/estimate.ts";
-import { holm } from "../../src/statistics/multiple.ts";
 import { type Axis, armsOf, type Study, seedsOf } from "./definition.ts";
 import type { CurvePoint, RunOutcome } from "./outcome.ts";
 import { plannedRuns } from "./plan.ts";
@@ -40,30 +39,14 @@ export interface ArmResult {
   readonly curve?: readonly (Record<Axis, number> & { readonly value: Estimate })[];
 }
 
-/** Second less first, on the same seeds and tasks. */
-export interface Comparison {
-  readonly first: string;
-  readonly second: string;
-  readonly outcome: string;
-  readonly seeds: number;
-  readonly tasks: number;
-  readonly difference: Estimate;
-  readonly pValue: number;
-  /** Corrected by Holm's method for all comparisons of the world. */
-  readonly corrected: number;
-  /** The smallest difference that four of five such studies would have seen, by the uncorrected test. */
-  readonly smallest: number;
-}
-
 export interface WorldResult {
   readonly world: string;
   readonly title: string;
   readonly planned: { readonly tuning: number; readonly reported: number };
   readonly done: { readonly tuning: number; readonly reported: number };
-  /** Reported runs at a rate that later tuning runs have replaced. They are kept and not counted. */
+  /** Reported runs at other rates than the chosen one: those of questions, or of tuning that was replaced. */
   readonly atOtherRates: number;
   readonly arms: readonly ArmResult[];
-  readonly comparisons: readonly Comparison[];
 }
 
 /** Computes everything that the page says of a world. */
@@ -80,36 +63,12 @@ export function analyse(study: Study, world: string, outcomes: readonly RunOutco
   const common = new Map(
     study.axes.map((axis) => [axis, Math.min(...reported.map(({ curve }) => curve[curve.length - 1][axis]))]),
   );
-  const measured = outcomesOf(study, common);
   return {
     ...{ world, title: study.worlds[world].title, planned: plannedRuns(study, world) },
     done: { tuning: tuning.length, reported: reported.length },
     atOtherRates: own.length - tuning.length - reported.length,
     arms: [...runs].map(([arm, own]) => armResult(study, { world, arm }, tuning, own, common)),
-    comparisons: corrected(
-      study.comparisons.flatMap(([first, second]) =>
-        measured.flatMap(({ outcome, table }) => compare(first, second, outcome, runs.get(first), runs.get(second), table)),
-      ),
-    ),
   };
-}
-
-interface Measured {
-  readonly outcome: string;
-  /** Values of a run's tasks; undefined where it was not measured. */
-  readonly table: (run: RunOutcome) => readonly number[] | undefined;
-}
-
-/** Returns the outcomes by which arms are compared: fixed, so that the correction is of all of it. */
-function outcomesOf(study: Study, common: ReadonlyMap<Axis, number>): Measured[] {
-  return [
-    { outcome: "sampled at the end", table: ({ final }) => final.sampled },
-    { outcome: "greedy at the end", table: ({ final }) => final.greedy },
-    ...study.axes.map((axis) => ({
-      outcome: `area over ${axisWords[axis]}`,
-      table: ({ curve }: RunOutcome) => areas(curve, axis, common.get(axis) ?? 0),
-    })),
-  ];
 }
 
 export const axisWords: Readonly<Record<Axis, string>> = {
@@ -193,40 +152,4 @@ export function firstReached(
   const [from, to] = [curve[at - 1], curve[at]];
   const share = (target - from.value.mean) / (to.value.mean - from.value.mean);
   return from[axis] + share * (to[axis] - from[axis]);
-}
-
-/** Compares two arms on the seeds that both have; nothing where they share fewer than two. */
-function compare(
-  first: string,
-  second: string,
-  outcome: string,
-  a: readonly RunOutcome[] = [],
-  b: readonly RunOutcome[] = [],
-  table: Measured["table"],
-): Omit<Comparison, "corrected">[] {
-  const pairs = a.flatMap((run) => {
-    const other = b.find(({ seed }) => seed === run.seed);
-    const [from, to] = [table(run), other && table(other)];
-    return from === undefined || to === undefined ? [] : [[from, to] as const];
-  });
-  if (pairs.length < 2) return [];
-  const differences = pairedBySeed(
-    pairs.map(([from]) => from),
-    pairs.map(([, to]) => to),
-  );
-  const { difference, pValue, smallest } = crossedTest(differences);
-  // Student's t with a degree of freedom or two reaches beyond what values can differ by.
-  const bound = Math.max(1, ...differences.flat().map(Math.abs));
-  return [
-    {
-      ...{ first, second, outcome, seeds: pairs.length, tasks: differences[0].length, pValue },
-      difference: { ...difference, low: Math.max(-bound, difference.low), high: Math.min(bound, difference.high) },
-      smallest: Math.min(bound, smallest),
-    },
-  ];
-}
-
-function corrected(comparisons: readonly Omit<Comparison, "corrected">[]): Comparison[] {
-  const adjusted = holm(comparisons.map(({ pValue }) => pValue));
-  return comparisons.map((comparison, i) => ({ ...comparison, corrected: adjusted[i] }));
 }

@@ -33,6 +33,28 @@ const arm = z.strictObject({
   worlds: z.array(name).min(1).optional(),
 });
 
+/** Runs of one arm at one learning rate; "best": the one that its tuning runs choose. */
+const cell = z.tuple([name, name, z.union([z.number().positive(), z.literal("best")])]);
+
+/** Two cells whose runs are paired by seed and task. */
+const contrast = z.strictObject({
+  title: z.string(),
+  /** What of a run is compared: success at the end, the height of its curve over episodes, or whether it fell. */
+  outcome: z.enum(["sampled", "area", "fell"]).default("sampled"),
+  more: cell,
+  less: cell,
+});
+
+const question = z.strictObject({
+  title: z.string(),
+  /** What is asked, and what would answer it: fixed before its runs. */
+  ask: z.string(),
+  /** What is not run, or not known, in a sentence. */
+  missing: z.string().optional(),
+  /** The first is the primary; the others are descriptive. */
+  contrasts: z.array(contrast).min(1),
+});
+
 /** Sums that a curve can be drawn over: what training had spent when it was evaluated. */
 export const axes = ["episodes", "toolCalls", "steps", "sampledTokens"] as const;
 export type Axis = (typeof axes)[number];
@@ -62,15 +84,21 @@ const studySchema = z
     axes: z.array(z.enum(axes)).min(1).default(["episodes"]),
     /** Values whose first crossing on a curve is reported, all of them. */
     targets: z.array(z.number()).default([]),
-    /** Pairs of arms that are compared, the second less the first. The p-values of all of a world are corrected together. */
-    comparisons: z.array(z.tuple([name, name])).min(1),
+    /** Where the set-up differs from the published one: what, published, here, why. */
+    differences: z.array(z.tuple([z.string(), z.string(), z.string(), z.string()])).default([]),
+    questions: z.record(name, question),
   })
   .superRefine((study, context) => {
     const wrong = (path: (string | number)[], message: string) => context.addIssue({ code: "custom", path, message });
     const shared = study.seeds.filter((seed) => study.tuningSeeds.includes(seed));
     if (shared.length > 0) wrong(["tuningSeeds"], `none of the reported seeds (${shared.join(", ")} is both)`);
-    for (const [i, pair] of study.comparisons.entries())
-      for (const [j, id] of pair.entries()) if (!(id in study.arms)) wrong(["comparisons", i, j], "the name of an arm");
+    for (const [id, { contrasts }] of Object.entries(study.questions))
+      for (const [i, { more, less }] of contrasts.entries())
+        for (const [side, [world, arm]] of [["more", more] as const, ["less", less] as const]) {
+          const at = ["questions", id, "contrasts", i, side];
+          if (!(world in study.worlds)) wrong([...at, 0], "the name of a world");
+          if (!(arm in study.arms)) wrong([...at, 1], "the name of an arm");
+        }
     for (const [id, { worlds = [] }] of Object.entries(study.arms))
       for (const [i, known] of worlds.entries())
         if (!(known in study.worlds)) wrong(["arms", id, "worlds", i], "the name of a world");
@@ -102,6 +130,10 @@ export interface RunKey {
   readonly rate: number;
   readonly seed: number;
 }
+
+/** Runs of an arm in a world at a rate. */
+export type Cell = z.output<typeof cell>;
+export type Contrast = z.output<typeof contrast>;
 
 /** Returns the arms that run in a world, in the order of the study. */
 export function armsOf(study: Study, world: string): string[] {

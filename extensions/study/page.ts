@@ -1,11 +1,13 @@
 import type { Estimate } from "../../src/statistics/estimate.ts";
-import { type ArmResult, axisWords, type Comparison, type WorldResult } from "./analysis.ts";
+import { type ArmResult, axisWords, type WorldResult } from "./analysis.ts";
 import { ratesOf, type Study } from "./definition.ts";
+import type { ContrastResult, QuestionResult } from "./questions.ts";
 import { fallOf, goodWithin, rivalRate } from "./tuning.ts";
 
 export interface PageParts {
   readonly study: Study;
   readonly worlds: readonly WorldResult[];
+  readonly answers: readonly QuestionResult[];
   /** Links from the page: of the folder with the results, and of each world's figures. */
   readonly results: string;
   readonly figures: ReadonlyMap<string, readonly string[]>;
@@ -14,7 +16,7 @@ export interface PageParts {
 }
 
 /** Writes a study's page. Every number in it is computed from the outcomes, so that text and results cannot part. */
-export function pageLines({ study, worlds, results, figures, command }: PageParts): string[] {
+export function pageLines({ study, worlds, answers, results, figures, command }: PageParts): string[] {
   return [
     `# ${study.title}`,
     "",
@@ -23,6 +25,8 @@ export function pageLines({ study, worlds, results, figures, command }: PagePart
     study.question,
     "",
     ...study.about.flatMap((paragraph) => [paragraph, ""]),
+    ...questionLines(study, answers),
+    ...differenceLines(study),
     "## State",
     "",
     ...worlds.map((world) => `- ${stateOf(study, world)}`),
@@ -47,6 +51,16 @@ export function pageLines({ study, worlds, results, figures, command }: PagePart
   ];
 }
 
+function differenceLines({ differences }: Study): string[] {
+  if (differences.length === 0) return [];
+  return [
+    "## Where the set-up differs from the published one",
+    "",
+    ...table([["what", "published", "here", "why"], ...differences]),
+    "",
+  ];
+}
+
 function stateOf(study: Study, { world, title, planned, done, atOtherRates, arms }: WorldResult): string {
   const { about, pending } = study.worlds[world];
   const rates = new Set(arms.flatMap((arm) => arm.rates.map(({ rate }) => rate)));
@@ -59,7 +73,9 @@ function stateOf(study: Study, { world, title, planned, done, atOtherRates, arms
       `${done.tuning} of ${planned.tuning} that choose rates, ${done.reported} of ${planned.reported} that are reported.`,
     done.tuning > 0 && untried.length > 0 ? `Not tried at any arm: the learning rates ${untried.join(", ")}.` : "",
     done.tuning > 0 && empty.length > 0 ? `Without any run: ${empty.join("; ")}.` : "",
-    atOtherRates > 0 ? `${atOtherRates} more ran at rates that are no longer the chosen ones; they are not counted.` : "",
+    atOtherRates > 0
+      ? `${atOtherRates} more ran at other rates than the chosen ones: the tables of the world do not count them.`
+      : "",
   ]
     .filter((sentence) => sentence !== "")
     .join(" ");
@@ -78,10 +94,6 @@ function worldLines(study: Study, world: WorldResult, figures: readonly string[]
     ...rateTable(ratesOf(study, world.world), world.arms),
     "",
     ...rivalLines(world.arms),
-    "### Comparisons",
-    "",
-    ...comparisonLines(study, world),
-    "",
   ];
 }
 
@@ -157,26 +169,44 @@ function rivalLines(arms: readonly ArmResult[]): string[] {
   ];
 }
 
-function comparisonLines(study: Study, { comparisons }: WorldResult): string[] {
-  if (comparisons.length === 0) return ["No pair of arms shares two seeds yet."];
-  const name = (arm: string) => study.arms[arm].title;
-  return table([
-    ["second − first", "measured", "seeds", "difference, points", "p, corrected", "in words"],
-    ...comparisons.map((comparison) => [
-      `${name(comparison.second)} − ${name(comparison.first)}`,
-      comparison.outcome,
-      String(comparison.seeds),
-      interval(comparison.difference),
-      comparison.corrected < 0.001 ? "< 0.001" : comparison.corrected.toFixed(3),
-      verdict(comparison),
-    ]),
-  ]);
+/** The questions with their primaries and what else the runs show, before everything else. */
+function questionLines(study: Study, answers: readonly QuestionResult[]): string[] {
+  return answers.flatMap(({ question, contrasts }) => {
+    const { title, ask, missing } = study.questions[question];
+    return [
+      `## ${title}`,
+      "",
+      ask,
+      "",
+      ...table([
+        ["", "compared", "seeds", "rates", "first", "second", "relative", "difference, points", "p"],
+        ...contrasts.map((contrast, i) => [i === 0 ? "**primary**" : "descriptive", ...contrastCells(contrast)]),
+      ]),
+      "",
+      ...(missing === undefined ? [] : [`**Not there yet.** ${missing}`, ""]),
+    ];
+  });
 }
 
-/** Says what a comparison shows; where it shows nothing, how large a difference could have stayed hidden. */
-export function verdict({ difference, corrected, smallest }: Comparison): string {
-  if (corrected < 0.05) return difference.mean > 0 ? "the second is better" : "the first is better";
-  return `no difference shown; below ${points(smallest)} points it would not have been seen`;
+function contrastCells(contrast: ContrastResult): string[] {
+  const { title, outcome, seeds, split, rates, values, difference, pValue } = contrast;
+  const tried = seeds.length === 0 ? "not run" : `${seeds.length}${split === "validation" ? ", tuning" : ""}`;
+  const [more, less] = values ?? [];
+  const relative = more === undefined || less === undefined || less === 0 || outcome === "fell" ? "–" : signed(more / less - 1);
+  return [
+    `${title}${outcome === "sampled" ? "" : ` (${outcome === "area" ? "area over episodes" : "runs that fell"})`}`,
+    tried,
+    rates.map((rate) => rate ?? "–").join(", "),
+    more === undefined ? "–" : points(more),
+    less === undefined ? "–" : points(less),
+    relative === "–" ? relative : `${relative} %`,
+    interval(difference),
+    pValue === undefined ? "–" : pValue < 0.001 ? "< 0.001" : pValue.toFixed(3),
+  ];
+}
+
+function signed(share: number): string {
+  return `${share < 0 ? "" : "+"}${(share * 100).toFixed(0).replace("-", "−")}`;
 }
 
 function explanations({ measure, rates, tuningSeeds }: Study): string[] {
@@ -189,8 +219,9 @@ function explanations({ measure, rates, tuningSeeds }: Study): string[] {
       "A run that the engine stopped counts as 0 from there on.",
     `The good range has the rates around the best one whose value is within ${points(goodWithin)} points of it; ≤ and ≥ mark a range that reaches the last rate that was tried.`,
     "*Area* is the mean height of the held-out curve up to what every run has spent. The curve, and what it has at the start, is of sampled attempts at the first tasks of the split.",
-    "Comparisons are paired by seed and task. p-values are corrected by Holm's method over all comparisons of the world, and intervals are not. The smallest difference is the one that four of five such " +
-      "studies would have seen without the correction.",
+    "Each question has one primary, fixed before its runs, which alone is tested, and with five seeds at least; the other rows describe. Rows are paired by seed and task, with no more degrees of freedom than seeds give. " +
+      "“Tuning” marks rows of tuning seeds, on validation tasks. Relative is first over second, less one.",
+    "A rate of which a tuning run fell is not chosen.",
   ];
 }
 

@@ -5,7 +5,7 @@ import { checkPart, openRuns, plannedRuns, remaining, runId, runOf } from "./pla
 import { outcome, smallDefinition, smallStudy } from "./small-study.fixture.ts";
 
 const study = smallStudy();
-const tuning = (arm: string, rate: number, seed: number, end: number) => outcome(study, { arm, rate, seed }, [0.2, 0.3, end]);
+const tuning = (arm: string, rate: number, seed: number, end: number) => outcome(study, { arm, rate, seed }, [0.1, 0.1, end]);
 
 test("every rate with every tuning seed comes first, then the reported seeds at the chosen rate, seed by seed", () => {
   expect(plannedRuns(study, "near")).toEqual({ tuning: 8, reported: 6 });
@@ -57,7 +57,10 @@ test("tuning runs are measured on validation, reported ones on test, both at the
 test("a plan that cannot be is refused, by the setting that is wrong", () => {
   const wrong: readonly (readonly [object, string])[] = [
     [{ seeds: [1, 11] }, "none of the reported seeds (11 is both)"],
-    [{ comparisons: [["a", "d"]] }, "the name of an arm"],
+    [
+      { questions: { q: { title: "Q", ask: "", contrasts: [{ title: "", more: ["near", "d", 1], less: ["near", "a", 1] }] } } },
+      "the name of an arm",
+    ],
     [{ arms: { ...smallDefinition.arms, a: { title: "A", config: { algorithm: "grop" } } } }, 'Did you mean "grpo"?'],
     [{ arms: { ...smallDefinition.arms, a: { title: "A", config: {}, worlds: ["moon"] } } }, "the name of a world"],
     [{ rates: [0] }, "more than 0"],

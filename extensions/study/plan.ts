@@ -1,10 +1,13 @@
 import { ConfigError } from "../../src/core/errors.ts";
 import { armsOf, isTuning, type RunKey, ratesOf, type Study, seedsOf } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
+import { runsOf } from "./questions.ts";
 import { chosenRate } from "./tuning.ts";
 
 /** The part of a plan that is asked for. What it leaves out stays planned. */
 export interface Part {
+  /** The runs that this question needs at rates that it names, and no others. */
+  readonly question?: string;
   readonly worlds?: readonly string[];
   readonly arms?: readonly string[];
   readonly rates?: readonly number[];
@@ -23,10 +26,11 @@ export function plannedRuns(study: Study, world: string): { readonly tuning: num
 }
 
 /** @throws ConfigError where a part names what the study does not have */
-export function checkPart(study: Study, { worlds = [], arms = [], rates = [] }: Part): void {
+export function checkPart(study: Study, { question, worlds = [], arms = [], rates = [] }: Part): void {
   const check = (flag: string, given: readonly (string | number)[], known: readonly (string | number)[]) => {
     for (const value of given) if (!known.includes(value)) throw new ConfigError(flag, value, { expected: known });
   };
+  check("--question", question === undefined ? [] : [question], Object.keys(study.questions));
   check("--worlds", worlds, Object.keys(study.worlds));
   check("--arms", arms, Object.keys(study.arms));
   check("--rates", rates, [...new Set(Object.keys(study.worlds).flatMap((world) => ratesOf(study, world)))]);
@@ -40,6 +44,7 @@ export function checkPart(study: Study, { worlds = [], arms = [], rates = [] }: 
 export function openRuns(study: Study, outcomes: readonly RunOutcome[], part: Part = {}): RunKey[] {
   const done = new Set(outcomes.map(runId));
   const isOpen = (key: RunKey) => !done.has(runId(key));
+  if (part.question !== undefined) return questionRuns(study, part, part.question).filter(isOpen);
   return worldsOf(study, part).flatMap((world) => {
     const arms = armsOf(study, world).filter((arm) => part.arms?.includes(arm) ?? true);
     const tuningOf = (arm: string) => tuningRuns(study, world, arm, part);
@@ -62,6 +67,10 @@ export function openRuns(study: Study, outcomes: readonly RunOutcome[], part: Pa
 /** The number of runs of a part that have no outcome yet, those included that wait for a rate. */
 export function remaining(study: Study, outcomes: readonly RunOutcome[], part: Part = {}): { world: string; runs: number }[] {
   const done = new Set(outcomes.map(runId));
+  if (part.question !== undefined) {
+    const open = questionRuns(study, part, part.question).filter((key) => !done.has(runId(key)));
+    return worldsOf(study, part).map((world) => ({ world, runs: open.filter((key) => key.world === world).length }));
+  }
   return worldsOf(study, part).map((world) => {
     const arms = armsOf(study, world).filter((arm) => part.arms?.includes(arm) ?? true);
     const tuning = arms.flatMap((arm) => tuningRuns(study, world, arm, part)).filter((key) => !done.has(runId(key)));
@@ -94,6 +103,12 @@ export function runOf(study: Study, id: string): RunKey {
 function worldsOf(study: Study, { worlds }: Part): string[] {
   return Object.keys(study.worlds).filter(
     (world) => study.worlds[world].pending === undefined && (worlds?.includes(world) ?? true),
+  );
+}
+
+function questionRuns(study: Study, part: Part, question: string): RunKey[] {
+  return runsOf(study, question, study.seeds.slice(0, part.seeds)).filter(
+    ({ world, arm }) => worldsOf(study, part).includes(world) && (part.arms?.includes(arm) ?? true),
   );
 }
 

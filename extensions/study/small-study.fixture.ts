@@ -38,7 +38,18 @@ export const smallDefinition = {
   tuningSeeds: [11, 12],
   seeds: [1, 2, 3],
   targets: [0.5],
-  comparisons: [["a", "b"]],
+  questions: {
+    better: {
+      title: "Is b better?",
+      ask: "b against a.",
+      missing: "All of it.",
+      contrasts: [
+        { title: "b − a at one rate", more: ["near", "b", 1e-4], less: ["near", "a", 1e-4] },
+        { title: "at best rates", outcome: "area", more: ["near", "b", "best"], less: ["near", "a", "best"] },
+        { title: "falls", outcome: "fell", more: ["near", "b", 1e-3], less: ["near", "a", 1e-3] },
+      ],
+    },
+  },
 } satisfies StudyDefinition;
 
 export function smallStudy(changes: Partial<StudyDefinition> = {}): Study {

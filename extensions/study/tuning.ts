@@ -14,6 +14,8 @@ export interface RateResult {
   /** Tuning runs, and how many of them survived. */
   readonly runs: number;
   readonly survived: number;
+  /** True if one of them fell: the rate is then not chosen while another has none that did. */
+  readonly fell: boolean;
   /** Held-out value at the end, mean over tasks and runs. */
   readonly final: number;
 }
@@ -50,13 +52,14 @@ export function rateCurve(
       rate: runs[0].rate,
       runs: runs.length,
       survived: runs.filter(survived).length,
+      fell: runs.some(fell),
       final: mean(runs.map(({ final }) => mean(final.sampled))),
     }));
 }
 
-/** Returns the rate with the best mean at the end of the tuning runs, the smaller one of equals; undefined if there are none. */
+/** Returns the rate with the best mean at the end of tuning runs of which none fell, the smaller one of equals; undefined if there is none. */
 export function chosenRate(study: Study, world: string, arm: string, outcomes: readonly RunOutcome[]): number | undefined {
-  const curve = rateCurve(study, { world, arm }, outcomes);
+  const curve = rateCurve(study, { world, arm }, outcomes).filter((result) => !result.fell);
   const best = Math.max(...curve.map(({ final }) => final));
   return curve.find(({ final }) => final === best)?.rate;
 }

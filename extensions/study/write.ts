@@ -6,6 +6,7 @@ import { isTuning, type Study } from "./definition.ts";
 import { curvesSvg, ratesSvg } from "./figures.ts";
 import type { RunOutcome } from "./outcome.ts";
 import { pageLines } from "./page.ts";
+import { answers } from "./questions.ts";
 import { readOutcomes, studyLayout } from "./store.ts";
 import { fell, survived } from "./tuning.ts";
 import { wrapMarkdown } from "./wrap.ts";
@@ -19,6 +20,7 @@ import { wrapMarkdown } from "./wrap.ts";
 export function writeStudy(study: Study, folder: string, command: string): string[] {
   const outcomes = readOutcomes(study, folder);
   const worlds = Object.keys(study.worlds).map((world) => analyse(study, world, outcomes));
+  const answered = answers(study, outcomes);
   const page = study.page ?? join(folder, "README.md");
   const figureFolder = study.page === undefined ? folder : page.replace(/\.md$/, "");
   const figures = worlds
@@ -35,12 +37,15 @@ export function writeStudy(study: Study, folder: string, command: string): strin
     }));
   const fromPage = (path: string) => relative(dirname(page), path).replaceAll("\\", "/");
   const lines = pageLines({
-    ...{ study, worlds, command, results: fromPage(folder) || "." },
+    ...{ study, worlds, answers: answered, command, results: fromPage(folder) || "." },
     figures: new Map(figures.map(({ world, files }) => [world, files.map(({ path }) => fromPage(path))])),
   });
   const files = [
     { path: studyLayout.table(folder), content: tableOf(study, outcomes) },
-    { path: studyLayout.results(folder), content: `${JSON.stringify({ study: study.name, worlds }, rounded, 1)}\n` },
+    {
+      path: studyLayout.results(folder),
+      content: `${JSON.stringify({ study: study.name, questions: answered, worlds }, rounded, 1)}\n`,
+    },
     ...figures.flatMap(({ files }) => files),
     { path: page, content: wrapMarkdown(lines.join("\n")) },
   ];

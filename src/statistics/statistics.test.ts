@@ -5,7 +5,6 @@ import { type Random, randomStream } from "../core/random.ts";
 import { passAtK, passHatK } from "./attempts.ts";
 import { crossedTest, seedsAndTasksInterval } from "./clustered.ts";
 import { mcnemarExact, signFlipPower, signFlipTest } from "./exact-tests.ts";
-import { holm } from "./multiple.ts";
 import { comparePaired } from "./paired.ts";
 import { pairsNeeded, smallestDetectable, studentPower } from "./power.ts";
 import { betaCdf, betaQuantile, logGamma, normalCdf, normalQuantile, studentCdf, studentQuantile } from "./special.ts";
@@ -98,13 +97,6 @@ test("the sign-flip test counts signs: all of them, and for one attempt a task i
   const simulated = signFlipTest(irregular, 3);
   expect(simulated.exact).toBe(false);
   expect(simulated.pValue).toBeCloseTo(flips(irregular), 2);
-});
-
-test("Holm's adjusted p-values are those of the published example, in the order that was given", () => {
-  // R 4.3: p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm")
-  expect(holm([0.01, 0.04, 0.03, 0.005])).toEqual([0.03, 0.06, 0.06, 0.02].map((p) => expect.closeTo(p, 12)));
-  expect(holm([0.6, 0.9])).toEqual([1, 1]);
-  expect(holm([])).toEqual([]);
 });
 
 // Where improvement turns failures around, fewer pairs differ in the other direction and the test sees more than was promised.

@@ -13,6 +13,7 @@ export const studyCommands: AddCommands = (program, { screen, exit, examples }) 
     .option("--dry-run", "print arms, runs and the estimated hours; start nothing")
     .option("--report", "write table, figures and page from the runs that are there; start nothing")
     .option("--jobs <n>", "runs at a time, each a process of its own (default: 1)")
+    .option("--question <name>", "the runs of this question alone, at the rates that it names")
     .option("--worlds <list>", "these worlds of the plan alone")
     .option("--arms <list>", "these arms of the plan alone")
     .option("--rates <list>", "these learning rates of the plan alone")
@@ -21,7 +22,7 @@ export const studyCommands: AddCommands = (program, { screen, exit, examples }) 
     .option("--out <folder>", "where results are kept (default: beside the study's file, in a folder of its name)")
     .option("--keep", "keep the folders of the runs, with trajectories and models")
     .addOption(new Option("--run <id>").hideHelp())
-    .addHelpText("after", examples("study seeupo --dry-run", "study seeupo --jobs 2 --worlds w0", "study seeupo --report"))
+    .addHelpText("after", examples("study seeupo --dry-run", "study seeupo --question gain --seeds 2", "study seeupo --report"))
     .action(async (name, flags) => {
       const { studyCommand } = await import("./study.ts");
       exit(await studyCommand(name, flags, screen));

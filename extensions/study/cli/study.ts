@@ -22,6 +22,7 @@ export interface StudyFlags {
   readonly keep?: boolean;
   readonly out?: string;
   readonly jobs?: string;
+  readonly question?: string;
   readonly worlds?: string;
   readonly arms?: string;
   readonly rates?: string;
@@ -142,8 +143,9 @@ function fileOf(name: string): { readonly file: string; readonly id: string } {
   return { file, id: basename(file).replace(/\.[cm]?[jt]s$/, "") };
 }
 
-function partOf({ worlds, arms, rates, seeds, tuningSeeds }: StudyFlags): Part {
+function partOf({ question, worlds, arms, rates, seeds, tuningSeeds }: StudyFlags): Part {
   return {
+    question,
     worlds: worlds?.split(","),
     arms: arms?.split(","),
     rates: rates?.split(",").map(Number),
