@@ -39,7 +39,7 @@ const cell = z.tuple([name, name, z.union([z.number().positive(), z.literal("bes
 /** Two cells whose runs are paired by seed and task. */
 const contrast = z.strictObject({
   title: z.string(),
-  /** What of a run is compared: success at the end, the height of its curve over episodes, or whether it fell. */
+  /** The outcome of a run that is compared: success at the end, the height of its curve over episodes, or whether it fell. */
   outcome: z.enum(["sampled", "area", "fell"]).default("sampled"),
   more: cell,
   less: cell,
@@ -47,9 +47,9 @@ const contrast = z.strictObject({
 
 const question = z.strictObject({
   title: z.string(),
-  /** What is asked, and what would answer it: fixed before its runs. */
+  /** The question, and the outcome that answers it: fixed before its runs. */
   ask: z.string(),
-  /** What is not run, or not known, in a sentence. */
+  /** The runs that are missing, and other things that are not known. */
   missing: z.string().optional(),
   /** The first is the primary; the others are descriptive. */
   contrasts: z.array(contrast).min(1),
