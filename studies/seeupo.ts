@@ -154,7 +154,7 @@ export default {
     ],
     [
       "trajectories without turn t",
-      "stand in with their last turn at weight 0",
+      "are there with their last turn, at weight 0",
       "take no part",
       "their M and KL would move by a turn that was not updated",
     ],
@@ -289,7 +289,7 @@ export default {
     },
   },
   limitations: [
-    "A tuning run that fell cannot choose a rate. With 64 tasks and one attempt a run “falls” with a chance of some per cent without any change of the policy. In W0 this moves the chosen rate of several arms to 1e-4. Their five reported seeds, made at 3e-4, then stand in the rows of the first question alone.",
+    "A tuning run that fell cannot choose a rate. With 64 tasks and one attempt a run “falls” with a chance of some per cent without any change of the policy. In W0 this moves the chosen rate of several arms to 1e-4. Their five reported seeds, made at 3e-4, are then in the rows of the first question alone.",
     "With one optimiser step a batch GSPO and GRPO are the same algorithm: at the only step all ratios are 1. Their runs are equal to the last digit.",
     "One small model (2 M parameters), one start, small worlds: nothing here says what a 14 B model does in AppWorld.",
     "“As many steps” are equal in number and not in kind: a mini-batch has all turns of an eighth of the tasks, a turn update has one turn of all of them. The measured numbers of steps are in the tables.",
