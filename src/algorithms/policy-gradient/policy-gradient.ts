@@ -39,70 +39,103 @@ export async function policyGradientUpdate(
   random: Random,
   correction?: Correction,
 ): Promise<UpdateMetrics> {
-  const { advantage, update, aggregation, klCoef, klIn, entropyCoef, epochs } = composition;
+  const { advantage, epochs } = composition;
   const tally = new MetricTally();
   tally.record({ groups: groups.length, groupsWithoutSignal: groupsWithoutSignal(groups) });
   const critic = advantage.kind === "gae" ? criticOf(policy) : undefined;
-  const oneStep = epochs * composition.miniBatches === 1;
-  const klInLoss = klCoef > 0 && klIn === "loss";
-  const klInReward = klCoef > 0 && klIn === "reward";
-
   const sampled = groups.flatMap(({ trajectories }) => trajectories.flatMap(({ turns }) => turns));
   if (sampled.length === 0) return tally.result();
-  const rewardKl = klInReward ? await klOf(policy, sampled, composition) : undefined;
+  const fixed = await fixedBefore({ policy, critic, groups, sampled, composition, correction, tally });
+  for (let epoch = 0; epoch < epochs; epoch++)
+    for (const batch of miniBatches(fixed.episodes, groups, composition.miniBatches, random)) {
+      const rows = movingRows(batch, composition, fixed.moves);
+      if (rows.turns.length > 0) tally.record(await policyStep(policy, rows, fixed, composition, random));
+      const { oldValues, returns } = fixed;
+      if (advantage.kind === "gae" && critic !== undefined && oldValues !== undefined && returns !== undefined) {
+        const { aggregation } = composition;
+        tally.record(await fitCritic(critic, batch, { returns, oldValues, aggregation }, advantage.critic));
+      }
+    }
+  return tally.result();
+}
+
+interface Before {
+  readonly policy: Policy;
+  readonly critic: ReturnType<typeof criticOf> | undefined;
+  readonly groups: readonly Group[];
+  readonly sampled: readonly ActionInContext[];
+  readonly composition: Composition;
+  readonly correction: Correction | undefined;
+  readonly tally: MetricTally;
+}
+
+/** Computes what stays fixed during an update: advantages, log π_old and log π_ref, values and importance weights, each by its turn. */
+async function fixedBefore({ policy, critic, groups, sampled, composition, correction, tally }: Before) {
+  const { klCoef, klIn } = composition;
+  const rewardKl = klCoef > 0 && klIn === "reward" ? await klOf(policy, sampled, composition) : undefined;
   if (rewardKl !== undefined) tally.record({ kl: rewardKl.mean });
   const oldValues = critic && fixedRows(sampled, checkedRows("value", sampled, await critic.values(sampled)));
-
-  const estimated = estimate(advantage, {
+  const estimated = estimate(composition.advantage, {
     groups: returnsOf(groups, composition, tally),
     klPenalties: rewardKl?.penalties,
     values: oldValues,
   });
   tally.record(estimated.metrics);
-  const turns = turnsOf(estimated.episodes);
-  const advantages = fixedRows(turns, estimated.advantages);
-  const returns = estimated.returns && fixedRows(turns, estimated.returns);
+  const { episodes } = estimated;
+  const turns = turnsOf(episodes);
+  const oneStep = isOneStep(composition);
   const moves = hasGradient(estimated, composition, oneStep);
   const moving = turns.filter(moves);
-  const refLogprobs = klInLoss ? fixedLogprobs(moving, await policy.referenceLogprobs(moving)) : undefined;
-  const importance =
-    correction && (await importanceOf(policy, movingEpisodes(estimated.episodes, moves), correction, rewardKl?.logprobs));
+  const refLogprobs = isKlInLoss(composition) ? fixedLogprobs(moving, await policy.referenceLogprobs(moving)) : undefined;
+  const importance = correction && (await importanceOf(policy, movingEpisodes(episodes, moves), correction, rewardKl?.logprobs));
   if (importance !== undefined) tally.record(importance.metrics);
   const knownLogprobs = rewardKl?.logprobs ?? importance?.proxLogprobs;
-  const oldLogprobs = oneStep ? undefined : (knownLogprobs ?? fixedLogprobs(moving, await policy.logprobs(moving)));
+  return {
+    ...{ episodes, moves, oldValues, refLogprobs, importance: importance?.weights },
+    advantages: fixedRows(turns, estimated.advantages),
+    returns: estimated.returns && fixedRows(turns, estimated.returns),
+    /** Undefined where π_old is the policy itself. */
+    oldLogprobs: oneStep ? undefined : (knownLogprobs ?? fixedLogprobs(moving, await policy.logprobs(moving))),
+  };
+}
 
-  for (let epoch = 0; epoch < epochs; epoch++) {
-    for (const batch of miniBatches(estimated.episodes, groups, composition.miniBatches, random)) {
-      const rows = movingRows(batch, composition, moves);
-      if (rows.turns.length > 0) {
-        const loss = (logprobs: Logprobs): LossAndWeights => {
-          const old = oldLogprobs?.(rows.turns) ?? logprobs;
-          const uncorrected = surrogateLoss(
-            rows,
-            composition,
-            { logprobs, oldLogprobs: old, advantages: advantages(rows.turns) },
-            random,
-          );
-          const pulled = importance === undefined ? uncorrected : weighted(uncorrected, importance.weights(rows.turns));
-          if (refLogprobs === undefined) return pulled;
-          const toReference = { logprobs, refLogprobs: refLogprobs(rows.turns), tokenScales: rows.scales };
-          return plus(pulled, klPenalty(toReference, { ...klOptions(composition), coefficient: klCoef }));
-        };
-        const entropies = rows.scales.map((scale) => entropyCoef * scale);
-        const known = oneStep && !klInLoss && knownAtRatioOne(update);
-        const { metrics } = await minimise(policy, rows.turns, loss, {
-          // The rule's own derivative at ratio 1, which it takes at any log-probs.
-          knownWeights: known ? loss(rows.turns.map(({ action }) => action.map(() => 0))).weights : undefined,
-          entropyWeights: entropyCoef > 0 ? spread(rows.turns, entropies) : undefined,
-          reasons: () => reasonsOf(rows.turns, advantages(rows.turns)),
-        });
-        tally.record(metrics);
-      }
-      if (advantage.kind === "gae" && critic !== undefined && oldValues !== undefined && returns !== undefined)
-        tally.record(await fitCritic(critic, batch, { returns, oldValues, aggregation }, advantage.critic));
-    }
-  }
-  return tally.result();
+type Fixed = Awaited<ReturnType<typeof fixedBefore>>;
+
+/** One step down the loss of a mini-batch. */
+async function policyStep(
+  policy: Policy,
+  rows: Rows,
+  { advantages, oldLogprobs, refLogprobs, importance }: Fixed,
+  composition: Composition,
+  random: Random,
+): Promise<UpdateMetrics> {
+  const { update, klCoef, entropyCoef } = composition;
+  const loss = (logprobs: Logprobs): LossAndWeights => {
+    const old = oldLogprobs?.(rows.turns) ?? logprobs;
+    const batch = { logprobs, oldLogprobs: old, advantages: advantages(rows.turns) };
+    const uncorrected = surrogateLoss(rows, composition, batch, random);
+    const pulled = importance === undefined ? uncorrected : weighted(uncorrected, importance(rows.turns));
+    if (refLogprobs === undefined) return pulled;
+    const toReference = { logprobs, refLogprobs: refLogprobs(rows.turns), tokenScales: rows.scales };
+    return plus(pulled, klPenalty(toReference, { ...klOptions(composition), coefficient: klCoef }));
+  };
+  const entropies = rows.scales.map((scale) => entropyCoef * scale);
+  const known = isOneStep(composition) && !isKlInLoss(composition) && knownAtRatioOne(update);
+  const { metrics } = await minimise(policy, rows.turns, loss, {
+    // The rule's own derivative at ratio 1, which it takes at any log-probs.
+    knownWeights: known ? loss(rows.turns.map(({ action }) => action.map(() => 0))).weights : undefined,
+    entropyWeights: entropyCoef > 0 ? spread(rows.turns, entropies) : undefined,
+    reasons: () => reasonsOf(rows.turns, advantages(rows.turns)),
+  });
+  return metrics;
+}
+
+function isOneStep({ epochs, miniBatches }: Composition): boolean {
+  return epochs * miniBatches === 1;
+}
+
+function isKlInLoss({ klCoef, klIn }: Composition): boolean {
+  return klCoef > 0 && klIn === "loss";
 }
 
 /** κ of every token under the policy before the update, and log π_old, from which it was taken. */
@@ -133,10 +166,11 @@ function returnsOf(groups: readonly Group[], { overlong }: Composition, tally: M
 /** Which turns the loss depends on. Where a ratio is taken over a trajectory, all of its turns or none. */
 function hasGradient(
   { episodes, advantages }: Estimate,
-  { klCoef, klIn, entropyCoef, update }: Composition,
+  composition: Composition,
   oneStep: boolean,
 ): (turn: ActionInContext) => boolean {
-  if ((klCoef > 0 && klIn === "loss") || entropyCoef > 0 || readsEveryToken(update, oneStep)) return () => true;
+  const { entropyCoef, update } = composition;
+  if (isKlInLoss(composition) || entropyCoef > 0 || readsEveryToken(update, oneStep)) return () => true;
   const moving = new Set<ActionInContext>();
   let next = 0;
   for (const { turns } of episodes) {
