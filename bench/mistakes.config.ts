@@ -217,7 +217,7 @@ export default defineConfig({
   model: "bundled:office",
   algorithm: "grpo",
   steps: 2,
-  threads: 1,
+  engine: { threads: 1 },
   rollout: { tasksPerStep: 2, groupSize: 4, maxTurns: 4, maxTokens: 40, episodeTimeoutMs: 15_000 },
   evaluation: { tasks: 4, k: 1, greedy: false },
 });
