@@ -68,7 +68,9 @@ test("an agent object of the AI SDK is measured as it is; another object is no a
   const object = new ToolLoopAgent({ model: "openai/gpt-5-mini" });
   const measured = await evaluateAgent({ agent: object, tasks, reward, endpoint: with_("strong") });
   expect(measured.success.mean).toBe(1);
-  await expect(evaluateAgent({ agent: { name: "none" }, tasks, reward })).rejects.toThrow(/agent is "object"; expected a function/);
+  await expect(evaluateAgent({ agent: { name: "none" }, tasks, reward })).rejects.toThrow(
+    /agent is "object"; expected a function/,
+  );
 });
 
 test("an attempt that throws, hangs or has no number as its reward counts as a failure with its reason", async () => {
