@@ -7,6 +7,8 @@
  *   npm run make-model knowledge    the world of facts
  *   npm run make-model office-search, office-handover, office-history
  *                                   the office's scenarios: one more stage on the office's model
+ *   npm run make-model office -- --from FOLDER --stages 1
+ *                                   the last stages alone, on the weights of a folder
  *
  * It learns to read, to look up and to copy as well as it can, and habits that only reinforcement learning takes away: at times the
  * expert guesses instead of looking up, gives up at "busy", does not ask which Ana is meant, takes the first page for the right one.
@@ -52,12 +54,16 @@ const {
     slip: { type: "string" },
     threads: { type: "string", default: "2" },
     seed: { type: "string", default: "1" },
+    from: { type: "string" },
+    stages: { type: "string" },
   },
 });
 const seed = Number(flags.seed);
 const slip = flags.slip === undefined ? undefined : Number(flags.slip);
 const recipe = recipes[world];
 if (recipe === undefined) throw new ConfigError("world", world, { expected: Object.keys(recipes) });
+const from = flags.from ?? (recipe.from === undefined ? undefined : join("models", recipe.from));
+const stages = flags.stages === undefined ? recipe.stages : recipe.stages.slice(-Number(flags.stages));
 
 /** 2.0 million parameters: 4 MB in 16 bits. */
 const architecture: Omit<ModelConfig, "vocabSize" | "eosTokenIds"> = {
@@ -91,7 +97,7 @@ const worldsOf = (seed: number, foreignWords?: number, ofStage = slip) => ({
 });
 let worlds = worldsOf(seed);
 const working = await mkdtemp(join(tmpdir(), "retrograde-model-"));
-const { start, chat } = recipe.from === undefined ? fromNothing() : await fromModel(join("models", recipe.from));
+const { start, chat } = from === undefined ? fromNothing() : await fromModel(from);
 const { tokenizer } = chat;
 await saveModel(working, start, { dtype: "float32" });
 const engine = await createLocalEngine({ model: working, threads: Number(flags.threads) });
@@ -101,7 +107,7 @@ let step = 0;
 let worldSeed = seed;
 let tokens = 0;
 const started = performance.now();
-for (const { steps, scheduledSteps, foreignWords, slip: ofStage, ...schedule } of recipe.stages) {
+for (const { steps, scheduledSteps, foreignWords, slip: ofStage, ...schedule } of stages) {
   if (foreignWords !== undefined) worlds = worldsOf(++worldSeed, foreignWords, slip ?? ofStage);
   const last = step + steps;
   await supervise({
@@ -164,7 +170,7 @@ function* lessons(last: number): Generator<readonly ActionInContext[]> {
   );
   const words = [...new Set([...(corpus.join(" ").match(recipe.copied) ?? []), ...(recipe.drilled ?? [])])];
   const lastingDrills = recipe.drilled === undefined ? 0 : drillShare;
-  const copyingAtFirst = recipe.from === undefined ? 0.6 : 0;
+  const copyingAtFirst = from === undefined ? 0.6 : 0;
   for (let episode = 0; step < last; episode++) {
     const copies = random.chance(Math.max(lastingDrills, copyingAtFirst * (1 - step / copyingSteps)));
     const { messages, protocol, stumbles = [] } = worlds[random.chance(largeShare) ? "large" : "default"].next().value;

@@ -14,13 +14,15 @@ export const office: Recipe = {
     { learningRate: 6e-4, warmupSteps: 0, steps: 700, scheduledSteps: 700, foreignWords: 0.6, slip: 0.62 },
     // After the stage above, 1.7 % of the values that calls copy on challenge tasks are still misspelt; after this one 0.6 %.
     { learningRate: 6e-4, warmupSteps: 50, steps: 1200, scheduledSteps: 1200, foreignWords: 0.6, slip: 0.62 },
+    // The stages above were run with four phrasings a kind; this one teaches all of them, and branches that go both ways as often.
+    { learningRate: 6e-4, warmupSteps: 50, steps: 900, scheduledSteps: 900, foreignWords: 0.6, slip: 0.56 },
   ],
   copied: officeClassic.copied,
   drilled: allWords,
   demonstrations: (settings, seed, slip = careless, foreignWords = 0) =>
     demonstrations(settings, seed, {
       slip,
-      careful: { kinds: ["pay", "tell_when", "cancel", "move", "delete_file", "share"], slip: Math.min(slip, careful) },
+      careful: { kinds: ["pay", "tell_when", "cancel", "move"], slip: Math.min(slip, careful) },
       favourite: 0.65,
       stumble: 0.04,
       foreignWords,

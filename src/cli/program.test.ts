@@ -45,7 +45,7 @@ const mistakes: readonly (readonly [string, string, number])[] = [
   ["train --config missing.ts", '--config is "missing.ts"', 2],
   [
     "eval --split tset",
-    'evaluation.split is "tset"; expected "train", "validation", "test" or "challenge". Did you mean "test"?',
+    'evaluation.split is "tset"; expected "train", "validation", "test", "challenge", "names", "phrasings", "pairs" or "length". Did you mean "test"?',
     2,
   ],
   ["runs show", "missing required argument 'folder'", 2],

@@ -92,7 +92,7 @@ export const settingsSchema = z.strictObject({
     .prefault({}),
   /** The engine that samples and trains the model. */
   engine: engineSchema.prefault(defaultEngine),
-  steps: z.int().min(1).default(60),
+  steps: z.int().min(1).default(40),
   seed: z.int().default(1),
   /** At the start and at the end. */
   evaluation: z

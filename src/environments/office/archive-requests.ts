@@ -3,6 +3,7 @@ import { close, type Plan } from "../plan.ts";
 import { type Archive, cabinetOf, cabinets, favouriteCabinet, places, sides } from "./archive.ts";
 import { drawPerson } from "./draw.ts";
 import { type Mind, toPerson } from "./expert.ts";
+import { phrased } from "./grammar.ts";
 import type { Kind } from "./kind.ts";
 import { type FileType, fileTypes } from "./rules.ts";
 import { refusals } from "./tools.ts";
@@ -33,12 +34,15 @@ const notFound = (number: number) => `Sorry, I cannot find ${number}.`;
 
 /** Two papers for somebody: a long search. */
 export const fetchPapers: Kind = {
-  phrasings: [
-    "Bring {person} the {type}s {one} and {other}.",
-    "{person} needs the {type}s {one} and {other}.",
-    "The {type}s {one} and {other} for {person}, please.",
-    "Get {person} the {type}s {one} and {other}.",
-  ],
+  phrasings: phrased({
+    train: [
+      "(bring|get) {person} the {type}s {one} and {other}",
+      "{person} needs the {type}s {one} and {other}",
+      "the {type}s {one} and {other} for {person}",
+    ],
+    validation: ["{person} gets the {type}s {one} and {other}"],
+    challenge: ["bring the {type}s {one} and {other} to {person}"],
+  }),
   weight: 1,
   tool: "open_cabinet",
   draw(scene) {

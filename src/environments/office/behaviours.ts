@@ -95,7 +95,7 @@ function occasions({ request, world, calls, asked, closing }: Deeds): [Behaviour
   const isMissing = calls.some(
     ({ tool, result }) => tool.startsWith("find_") && listOf(result).length === 0 && Array.isArray(result),
   );
-  const isClosed = calls.some(({ result }) => result === refusals.closed);
+  const isClosed = calls.some(({ result }) => result === refusals.closed || result === refusals.fixedRoom);
   const isLocked = request.kind === "delete_file" && of("find_file").some(({ result }) => listOf(result)[0]?.locked === true);
   if (isMissing || isClosed || isLocked) all.push(["says what cannot be done", refused]);
   if (request.kind === "share" && of("find_file").some(({ result }) => listOf(result)[0]?.note !== undefined))

@@ -1,13 +1,26 @@
 import type { Random } from "../../core/random.ts";
 import { careless, drawEvent, isAt } from "./draw.ts";
 import { act, findEvent } from "./expert.ts";
+import { phrased } from "./grammar.ts";
 import type { Kind } from "./kind.ts";
 import { times } from "./vocabulary.ts";
 import type { World } from "./world.ts";
 
 export const book: Kind = {
-  phrasings: ["Book a room for {title}.", "{title} needs a room.", "A room for {title}, please.", "Please book {title} a room."],
-  weight: 2,
+  phrasings: phrased({
+    train: [
+      "book a room for {title}",
+      "{title} needs a room",
+      "a room for {title}",
+      "(|please )book {title} a room",
+      "{title} gets a room",
+      "find a room for {title}",
+      "{title}: a room",
+    ],
+    validation: ["{title} should have a room", "give {title} a room"],
+    challenge: ["{title}: book a room", "for {title} a room", "book for {title} a room"],
+  }),
+  weight: 2.2,
   tool: "book_room",
   leaves: "event",
   draw(scene) {
@@ -15,11 +28,11 @@ export const book: Kind = {
     const event = scene.world.events.find((event) => event.title === title);
     return {
       words: { title },
-      topic: event?.status === "open" ? { event: title } : {},
+      topic: event === undefined ? {} : { event: title },
       *solve(mind) {
         const claim = (rate: string) => `${title} has a ${rate} room.`;
         const { id, status } = yield* findEvent(mind, title, claim(careless.rate));
-        const rate = status === "settled" || mind.slips("room") ? "fixed" : "flex";
+        const rate = mind.chooses("room", status === "settled" ? "fixed" : "flex", careless.rate, ["flex", "fixed"]);
         return yield* act(mind, "book_room", { id, rate }, claim(rate));
       },
     };
@@ -29,15 +42,22 @@ export const book: Kind = {
 const drawOtherTime = (random: Random, { events }: World, title: string) =>
   random.pick(times.filter((time) => time !== events.find((event) => event.title === title)?.time));
 
-/** Only of events that may still move, so that no fixed room is right and in the way. */
+/** Only of events that may still move. */
 export const move: Kind = {
-  phrasings: [
-    "Move {title} to {time}.",
-    "{title} should be at {time}.",
-    "Change {title} to {time}.",
-    "{title} to {time}, please.",
-  ],
-  weight: 0.6,
+  phrasings: phrased({
+    train: [
+      "move {title} to {time}",
+      "{title} should be at {time}",
+      "change {title} to {time}",
+      "put {title} at {time}",
+      "make {title} at {time}",
+      "{title} is better at {time}",
+      "{title}: at {time}",
+    ],
+    validation: ["{title} at {time}", "have {title} at {time}"],
+    challenge: ["{title} to {time}", "change the time of {title} to {time}", "{title}: move to {time}"],
+  }),
+  weight: 0.3,
   tool: "move_event",
   leaves: "event",
   draw(scene) {
@@ -57,7 +77,19 @@ export const move: Kind = {
 };
 
 export const makeIt: Kind = {
-  phrasings: ["Make it {time}.", "Move it to {time}.", "Better at {time}.", "{time}, please."],
+  phrasings: phrased({
+    train: [
+      "make it {time}",
+      "move it to {time}",
+      "better at {time}",
+      "change it to {time}",
+      "it should be at {time}",
+      "put it at {time}",
+      "at {time}",
+    ],
+    validation: ["it is better at {time}", "change to {time}"],
+    challenge: ["better make it {time}", "have it at {time}", "to {time}"],
+  }),
   weight: 0.7,
   tool: "move_event",
   needs: "event",
@@ -78,7 +110,17 @@ export const makeIt: Kind = {
 };
 
 export const when: Kind = {
-  phrasings: ["When is {title}?", "Day and time of {title}?", "When do I have {title}?", "{title} is when?"],
+  phrasings: phrased({
+    train: [
+      "when is {title}?",
+      "day and time of {title}?",
+      "when do I have {title}?",
+      "at which time is {title}?",
+      "the time of {title}?",
+    ],
+    validation: ["which day and time has {title}?"],
+    challenge: ["{title} is when?", "day and time for {title}?", "the day and the time of {title}?"],
+  }),
   weight: 0.2,
   draw(scene) {
     const title = drawEvent(scene);
@@ -93,7 +135,18 @@ export const when: Kind = {
 };
 
 export const cancel: Kind = {
-  phrasings: ["Cancel {title}.", "{title} is off, cancel it.", "Remove {title}.", "Please cancel {title}."],
+  phrasings: phrased({
+    train: [
+      "(|please )cancel {title}",
+      "{title} is off, cancel it",
+      "remove the event {title}",
+      "cancel the event {title}",
+      "{title} is off",
+      "{title} is cancelled",
+    ],
+    validation: ["{title} should be off"],
+    challenge: ["{title}: cancel it", "the event {title} is off", "cancel {title}, it is off"],
+  }),
   weight: 0.2,
   tool: "cancel_event",
   draw(scene) {

@@ -10,6 +10,8 @@ interface DrawnPerson {
 }
 
 const unknownShare = 0.05;
+/** Somebody is named in full, so that there is nothing to ask. */
+const fullNameShare = 0.28;
 
 /** The values that somebody claims who found nothing. */
 export const careless = { day: "Monday", time: "10:00", desk: 10, type: "list", rate: "fixed" } as const;
@@ -24,7 +26,7 @@ export function drawPerson({ world: { contacts }, random, words }: Scene): Drawn
   const contact = random.pick(contacts);
   const isDoubled = taken.filter((name) => name === firstName(contact)).length > 1;
   const { name } = contact;
-  if (random.chance(0.2)) return { said: name, name };
+  if (random.chance(fullNameShare)) return { said: name, name };
   return { said: firstName(contact), name, meant: isDoubled ? name : undefined };
 }
 

@@ -41,7 +41,8 @@ const prompts: Readonly<Record<OfficeSettings["prompt"], string>> = {
     "If a tool is busy, call it again; if it is closed, say so. Leave locked files alone. Read the note of a file before you share it; private ones are not shared.",
     "Book a flex room for an event that is open, a fixed one for an event that is settled.",
     `Each type of file has its folder (${folders.join(", ")}), and each day its courier (${couriers.join(", ")}): find out which.`,
-    'When a request is done, say what you did, with names and values ("Paid Ana Kim 45."). If it cannot be done, do nothing and say "Sorry," and why.',
+    'When a request is done, say so in these words and no others: "Paid Ana Kim 45.", "Told Ana Kim.", "Sent Ana Kim a parcel.", "Shared Report with Ana Kim.", "Report is in Drafts.", "The bill Report is gone.", "Review has a flex room.", "Review is on Monday at 14:30.", "Review on Monday is off.", "Ana Kim sits at 45."',
+    'If it cannot be done, do nothing and say why: "Sorry, I cannot find Zed.", "Sorry, pay is closed.", "Sorry, Report is locked.", "Sorry, Report is private.", "Sorry, the room is fixed."',
   ].join(" "),
 };
 
@@ -106,8 +107,7 @@ function episodeFrom(task: OfficeTask, settings: Pick<OfficeSettings, "reward" |
  * need), and `kind.<name>` for each kind of request.
  */
 function scoreOf(task: OfficeTask, closed: readonly ClosedRequest[], reward: OfficeSettings["reward"]): Score {
-  const names = task.world.contacts.map(({ name }) => name);
-  const said = task.requests.map((request, i) => i < closed.length && saysTheSame(closed[i].closing, request, names));
+  const said = task.requests.map((request, i) => i < closed.length && saysTheSame(closed[i].closing, request.closing));
   const right = task.requests.map((_, i) => said[i] && closed[i].question !== "needless");
   const fulfilled = task.requests.map(
     ({ changes }, i) => right[i] && sameLines(changesBetween(closed[i].world, closed[i].after), changes),

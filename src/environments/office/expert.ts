@@ -13,7 +13,7 @@ export const habits = [
   "first", // takes the first of several people of a name instead of asking which
   "deputy", // writes to somebody who is away
   "busy", // takes "busy, try again" for a success
-  "closed", // takes "closed today" for a success
+  "closed", // takes "closed today" or "the room is fixed" for a success
   "unknown", // claims to have done it though nothing of that name was found
   "locked", // deletes a locked file
   "note", // shares a file without reading the note about it
@@ -120,5 +120,5 @@ export function* act(mind: Mind, tool: string, args: ToolCall["arguments"], clai
   if (result === refusals.busy && mind.overdoes("closed")) return `Sorry, ${tool} is closed.`;
   if (result === refusals.busy && !mind.slips("busy")) result = yield step;
   if (result === refusals.closed && !mind.slips("closed")) return `Sorry, ${tool} is closed.`;
-  return result === refusals.fixedRoom ? "Sorry, the room is fixed." : claim;
+  return result === refusals.fixedRoom && !mind.slips("closed") ? "Sorry, the room is fixed." : claim;
 }

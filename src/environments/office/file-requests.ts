@@ -1,12 +1,25 @@
 import { close } from "../plan.ts";
 import { careless, drawFile, drawPerson } from "./draw.ts";
 import { act, findFile, toPerson } from "./expert.ts";
+import { phrased } from "./grammar.ts";
 import type { Kind } from "./kind.ts";
 import { type FileType, favourites, fileTypes, folderOf, folders } from "./rules.ts";
 
 export const fileAway: Kind = {
-  phrasings: ["Put {name} away.", "File {name}, please.", "{name} belongs into a folder.", "{name}: put away, please."],
-  weight: 2.9,
+  phrasings: phrased({
+    train: [
+      "put {name} away",
+      "file {name}",
+      "{name} belongs into a folder",
+      "put the file {name} away",
+      "{name} needs a folder",
+      "the file {name} belongs into a folder",
+      "{name}: put away",
+    ],
+    validation: ["file {name} away", "{name} should be in a folder"],
+    challenge: ["the file {name}: put away", "put {name} into a folder", "the file {name} needs a folder"],
+  }),
+  weight: 3,
   tool: "move_file",
   draw(scene) {
     const name = drawFile(scene);
@@ -26,8 +39,19 @@ function typeOf(type: string): FileType {
 }
 
 export const deleteFile: Kind = {
-  phrasings: ["Delete {name}.", "Delete the file {name}.", "The file {name} can go.", "Please delete {name}."],
-  weight: 0.8,
+  phrasings: phrased({
+    train: [
+      "(|please )delete {name}",
+      "delete the file {name}",
+      "the file {name} can go",
+      "remove the file {name}",
+      "{name} can go",
+      "the file {name}: delete",
+    ],
+    validation: ["{name} should go"],
+    challenge: ["the file {name} should go", "{name}: delete it", "delete {name}, it can go"],
+  }),
+  weight: 2.4,
   tool: "delete_file",
   draw(scene) {
     const name = drawFile(scene);
@@ -44,13 +68,21 @@ export const deleteFile: Kind = {
 };
 
 export const share: Kind = {
-  phrasings: [
-    "Share {name} with {person}.",
-    "Give {person} the file {name}.",
-    "{person} needs the file {name}.",
-    "The file {name} to {person}, please.",
-  ],
-  weight: 3,
+  phrasings: phrased({
+    train: [
+      "share {name} with {person}",
+      "give {person} the file {name}",
+      "{person} needs the file {name}",
+      "share the file {name} with {person}",
+      "the file {name} for {person}",
+      "{person} gets the file {name}",
+      "send the file {name} to {person}",
+      "give {name} to {person}",
+    ],
+    validation: ["send {person} the file {name}", "{person} should have the file {name}"],
+    challenge: ["the file {name} to {person}", "give the file {name} to {person}", "share with {person} the file {name}"],
+  }),
+  weight: 4.2,
   tool: "share_file",
   draw(scene) {
     const name = drawFile(scene);

@@ -1,6 +1,7 @@
 import type { Random } from "../../core/random.ts";
 import type { Plan } from "../plan.ts";
 import type { Deed, Mind } from "./expert.ts";
+import type { Phrasings } from "./grammar.ts";
 import type { Words } from "./vocabulary.ts";
 import type { World } from "./world.ts";
 
@@ -36,8 +37,8 @@ export interface Draft {
 
 /** One kind of request. */
 export interface Kind {
-  /** How a user says it; the last one in the challenge split alone. `{gap}` is filled from the draft's words. */
-  readonly phrasings: readonly [...string[], string];
+  /** How a user says it. `{gap}` is filled from the draft's words. */
+  readonly phrasings: Phrasings;
   /** How often it occurs, beside the others. */
   readonly weight: number;
   /** The tool that does what is asked for; it may be busy or closed. */

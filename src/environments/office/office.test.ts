@@ -6,9 +6,10 @@ import { type Behaviour, behaviours } from "./behaviours.ts";
 import { demonstrate, demonstrations } from "./demonstrations.ts";
 import { startEpisode } from "./episode.ts";
 import { type Habit, habits } from "./expert.ts";
-import { isHeldOut, officeKinds } from "./kinds.ts";
+import { fill, type Phrasings } from "./grammar.ts";
+import { isHeldOut, kinds, officeKinds } from "./kinds.ts";
 import { officeEnvironment } from "./office.ts";
-import type { OfficeTask } from "./task.ts";
+import { type OfficeTask, officeSplits } from "./task.ts";
 import { toolNames } from "./tools.ts";
 import { allWords, wordsOf } from "./vocabulary.ts";
 
@@ -62,7 +63,31 @@ test("no text of a user is in two of the splits, answers to questions included",
     }
 });
 
-test("the challenge split has words, phrasings and pairs of requests that no other split has", () => {
+test("of every kind training has at least ten phrasings, and no split's are another's", () => {
+  for (const [name, { phrasings }] of Object.entries(kinds)) {
+    const all = Object.values(phrasings).flat();
+    expect(new Set(all).size, name).toBe(all.length);
+    expect(phrasings.train.length, name).toBeGreaterThanOrEqual(10);
+  }
+});
+
+test("each shift has a split of its own, and the challenge split has all of them", () => {
+  const isSaid = (texts: readonly string[], { challenge }: Phrasings) =>
+    texts.some((text) => challenge.some((said) => new RegExp(`^${fill(said.replace(/[.?]/g, "\\$&"), gaps)}$`).test(text)));
+  const gaps = Object.fromEntries(["person", "amount", "text", "title", "name", "time"].map((gap) => [gap, "[\\w :]+"]));
+  const foreign = Object.values(wordsOf("challenge")).flat();
+  for (const split of officeSplits) {
+    const shift = (name: string) => split === "challenge" || split === name;
+    const some = tasks({}, split, 60);
+    const texts = some.flatMap(textsOf);
+    expect(foreign.some((word) => texts.join(" ").includes(word))).toBe(shift("names"));
+    expect(isSaid(texts, kinds.share.phrasings) || isSaid(texts, kinds.parcel.phrasings)).toBe(shift("phrasings"));
+    expect(some.some((task) => task.kinds.some((kind, i) => i > 0 && isHeldOut(task.kinds[i - 1], kind)))).toBe(shift("pairs"));
+    expect(some.some((task) => turnsOf(task) > 12)).toBe(shift("length"));
+  }
+});
+
+test("the challenge split has words and pairs of requests that no other customary split has", () => {
   const heldOut = new Set(Object.values(wordsOf("challenge")).flat());
   expect(
     Object.values(wordsOf("train"))
@@ -72,7 +97,6 @@ test("the challenge split has words, phrasings and pairs of requests that no oth
   for (const split of splits) {
     const texts = tasks({}, split, 200).flatMap(textsOf).join(" ");
     expect([...heldOut].some((word) => texts.includes(word))).toBe(split === "challenge");
-    expect(/\w: pay \d/.test(texts)).toBe(split === "challenge");
     for (const { kinds } of tasks({}, split, 200))
       expect(kinds.some((kind, i) => i > 0 && isHeldOut(kinds[i - 1], kind))).toBe(split === "challenge");
   }
@@ -89,7 +113,7 @@ test("every kind of request, every tool and every word occurs", () => {
 
 test("an early choice shows many turns later: with a fixed room the event cannot move", () => {
   const task = tasks({}, "challenge", 2000).find(
-    ({ kinds, requests }) => kinds[0] === "book" && kinds[1] === "make_it" && requests[0].meant === undefined,
+    ({ kinds, requests }) => kinds[0] === "book" && kinds[1] === "make_it" && requests[0].closing.includes("flex"),
   ) as OfficeTask;
   const { messages, score } = demonstrate(task, randomStream(1), { slip: { room: 1 } });
   expect(messages.some(({ role, content }) => role === "tool" && content === "the room is fixed")).toBe(true);

@@ -1,13 +1,13 @@
 import { EnvError } from "../../core/errors.ts";
 import { randomStream } from "../../core/random.ts";
 import { parseSettings } from "../../core/settings.ts";
-import type { Environment, Lazy } from "../environment.ts";
+import type { Environment, Lazy, Split } from "../environment.ts";
 import { behaviours, behavioursOf, canBeOverdone } from "./behaviours.ts";
 import { demonstrate } from "./demonstrations.ts";
 import { startEpisode } from "./episode.ts";
 import type { Habit } from "./expert.ts";
 import { completeSettings, officeSettingsSchema } from "./settings.ts";
-import { drawTask, hasChallenge, type OfficeTask } from "./task.ts";
+import { drawTask, hasChallenge, type OfficeTask, officeSplits } from "./task.ts";
 
 /**
  * The default environment: a small office with contacts, calendar, files, messages, money and parcels, and a user with requests. What is
@@ -20,11 +20,13 @@ import { drawTask, hasChallenge, type OfficeTask } from "./task.ts";
 export function officeEnvironment(userSettings: unknown = {}): Environment<OfficeTask> {
   const settings = completeSettings(parseSettings(officeSettingsSchema, userSettings, "environment.settings"));
   const challenged = hasChallenge(settings.kinds);
+  const needsPairs = (split: Split) => split === "challenge" || split === "pairs";
   return {
     name: "office",
-    size: (split) => (split === "challenge" && !challenged ? 0 : Number.POSITIVE_INFINITY),
+    splits: officeSplits,
+    size: (split) => (needsPairs(split) && !challenged ? 0 : Number.POSITIVE_INFINITY),
     task(split, index) {
-      if (split === "challenge" && !challenged)
+      if (needsPairs(split) && !challenged)
         throw new EnvError("office split", split, { hint: "It needs kinds of request of which a pair is held out." });
       return drawTask(settings, split, index);
     },

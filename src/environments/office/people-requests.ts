@@ -2,6 +2,7 @@ import { z } from "zod";
 import { close } from "../plan.ts";
 import { careless, drawEvent, drawPerson } from "./draw.ts";
 import { act, type Deed, findEvent, listed, lookUp, toPerson } from "./expert.ts";
+import { phrased } from "./grammar.ts";
 import type { Draft, Kind, Scene } from "./kind.ts";
 import { courierOf, couriers, favourites } from "./rules.ts";
 import { type Day, days } from "./vocabulary.ts";
@@ -42,13 +43,20 @@ function dayOf(answer: string): Day {
 }
 
 export const pay: Kind = {
-  phrasings: [
-    "Pay {person} {amount}.",
-    "Send {amount} to {person}.",
-    "Give {person} {amount}, please.",
-    "{person}: pay {amount}.",
-  ],
-  weight: 0.8,
+  phrasings: phrased({
+    train: [
+      "(|please )pay {person} {amount}",
+      "send {amount} to {person}",
+      "give {person} {amount}",
+      "pay {amount} to {person}",
+      "{person} gets {amount}",
+      "{amount} for {person}",
+      "send {person} {amount}",
+    ],
+    validation: ["{person} needs {amount}", "{amount} to {person}"],
+    challenge: ["give {amount} to {person}", "{person} should have {amount}", "{person}: pay {amount}"],
+  }),
+  weight: 1.4,
   tool: "pay",
   leaves: "deed",
   draw: (scene) => {
@@ -58,13 +66,20 @@ export const pay: Kind = {
 };
 
 export const message: Kind = {
-  phrasings: [
-    "Tell {person}: {text}.",
-    "Write {person}: {text}.",
-    "Send {person} the message {text}.",
-    "The message {text} to {person}, please.",
-  ],
-  weight: 3.6,
+  phrasings: phrased({
+    train: [
+      "tell {person}: {text}",
+      "write {person}: {text}",
+      "send {person} the message {text}",
+      "write to {person}: {text}",
+      "the message {text} for {person}",
+      "{person} gets the message {text}",
+      "send the message {text} to {person}",
+    ],
+    validation: ["tell {text} to {person}", "{person} needs the message {text}"],
+    challenge: ["the message {text} to {person}", "give {person} the message {text}", "write {person} the message {text}"],
+  }),
+  weight: 5,
   tool: "send_message",
   leaves: "deed",
   draw: (scene) => {
@@ -74,20 +89,37 @@ export const message: Kind = {
 };
 
 export const parcel: Kind = {
-  phrasings: [
-    "Send {person} a parcel.",
-    "A parcel for {person}.",
-    "{person} gets a parcel.",
-    "Please send a parcel to {person}.",
-  ],
-  weight: 3.7,
+  phrasings: phrased({
+    train: [
+      "send {person} a parcel",
+      "a parcel for {person}",
+      "{person} gets a parcel",
+      "(|please )send a parcel to {person}",
+      "{person} needs a parcel",
+      "{person}: a parcel",
+    ],
+    validation: ["give {person} a parcel", "{person} should have a parcel"],
+    challenge: ["a parcel to {person}", "{person} wants a parcel", "send to {person} a parcel"],
+  }),
+  weight: 4,
   tool: "send_parcel",
   leaves: "deed",
   draw: (scene) => onePerson(scene, {}, sending),
 };
 
 export const same: Kind = {
-  phrasings: ["The same for {person}.", "{person} too.", "Do the same for {person}.", "And {person}, please, the same."],
+  phrasings: phrased({
+    train: [
+      "the same for {person}",
+      "{person} too",
+      "do the same for {person}",
+      "{person}, the same",
+      "and for {person}",
+      "{person} needs the same",
+    ],
+    validation: ["the same to {person}", "{person} gets the same"],
+    challenge: ["and the same for {person}", "do it for {person} too", "and {person}, the same"],
+  }),
   weight: 3,
   needs: "deed",
   leaves: "deed",
@@ -108,13 +140,20 @@ export const same: Kind = {
 };
 
 export const tellWhen: Kind = {
-  phrasings: [
-    "Tell {person} the time of {title}.",
-    "Send {person} the time of {title}.",
-    "{person} needs the time of {title}.",
-    "The time of {title} to {person}, please.",
-  ],
-  weight: 1.3,
+  phrasings: phrased({
+    train: [
+      "tell {person} the time of {title}",
+      "send {person} the time of {title}",
+      "{person} needs the time of {title}",
+      "write {person} the time of {title}",
+      "the time of {title} for {person}",
+      "tell {person} when {title} is",
+      "give {person} the time of {title}",
+    ],
+    validation: ["tell the time of {title} to {person}", "{person} gets the time of {title}"],
+    challenge: ["the time of {title} to {person}", "send the time of {title} to {person}", "write {person} when {title} is"],
+  }),
+  weight: 1,
   tool: "send_message",
   draw(scene) {
     const title = drawEvent(scene);
@@ -131,8 +170,19 @@ export const tellWhen: Kind = {
 };
 
 export const desk: Kind = {
-  phrasings: ["Where does {person} sit?", "Which desk has {person}?", "The desk of {person}?", "{person} sits where?"],
-  weight: 0.3,
+  phrasings: phrased({
+    train: [
+      "where does {person} sit?",
+      "which desk has {person}?",
+      "the desk of {person}?",
+      "where is the desk of {person}?",
+      "which desk does {person} have?",
+      "the desk for {person}?",
+    ],
+    validation: ["{person} has which desk?"],
+    challenge: ["{person} sits where?", "which is the desk of {person}?", "at which desk does {person} sit?"],
+  }),
+  weight: 0.2,
   draw(scene) {
     const { said, meant } = drawPerson(scene);
     return {

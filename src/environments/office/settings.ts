@@ -51,7 +51,7 @@ export type OfficeSettings = Required<Parsed> & {
   readonly challenge: Length;
 };
 
-const defaultSize: WorldSize = { contacts: 7, doubledNames: 3, events: 6, files: 5 };
+const defaultSize: WorldSize = { contacts: 7, doubledNames: 4, events: 6, files: 5 };
 
 const difficulties: Readonly<Record<Parsed["difficulty"], Length & Pick<OfficeSettings, "size" | "challenge">>> = {
   small: {

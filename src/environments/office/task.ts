@@ -1,10 +1,11 @@
 import { type Random, randomStream, seedOf } from "../../core/random.ts";
-import type { Split, Task } from "../environment.ts";
+import { type Split, splits, type Task } from "../environment.ts";
 import { closed, type Plan } from "../plan.ts";
 import { drawArchive } from "./archive.ts";
 import { changesBetween } from "./changes.ts";
 import { isRefusal } from "./closing.ts";
 import type { Mind } from "./expert.ts";
+import { fill, type Phrasings } from "./grammar.ts";
 import { noteOf } from "./handover.ts";
 import type { Draft, Kind, Topic } from "./kind.ts";
 import { canFollow, isFollowUp, isHeldOut, type KindName, kindOf } from "./kinds.ts";
@@ -41,9 +42,22 @@ export interface Request {
   solve(mind: Mind): Plan;
 }
 
+/** The shifts from training to the challenge split, each of which also has a split of its own, with it alone. */
+export const shifts = ["names", "phrasings", "pairs", "length"] as const;
+type Shift = (typeof shifts)[number];
+export const officeSplits: readonly Split[] = [...splits, ...shifts];
+const isShifted = (split: Split, shift: Shift) => split === "challenge" || split === shift;
+
+const wordsIn = (split: Split) => wordsOf(isShifted(split, "names") ? "challenge" : "train");
+
+function phrasingsIn(split: Split): keyof Phrasings {
+  if (isShifted(split, "phrasings")) return "challenge";
+  return split === "validation" ? "validation" : "train";
+}
+
 /**
- * Which split a text of the user's belongs to: half of all texts are for training, a quarter each for validation and test. The challenge
- * split has words of its own, and what is said without any of them it has from the half that is not for training.
+ * Which split a text of the user's belongs to: half of all texts are for training, a quarter each for validation and test. What the shifted
+ * splits say is from the half that is not for training.
  */
 function belongs(text: string, split: Split): boolean {
   const quarter = seedOf(0, "office", "text", text) & 3;
@@ -59,7 +73,7 @@ function belongs(text: string, split: Split): boolean {
   }
 }
 
-/** True if a pair of these kinds that is kept for the challenge split can follow each other. */
+/** True if a pair of these kinds that is kept from training can follow each other. */
 export function hasChallenge(kinds: readonly KindName[]): boolean {
   return kinds.some(
     (first) => !isFollowUp(first) && kinds.some((second) => canFollow(first, second) && isHeldOut(first, second)),
@@ -70,9 +84,9 @@ export function hasChallenge(kinds: readonly KindName[]): boolean {
  * The task of a split and index. The splits draw from streams of their own.
  * @param words those of the split if left out
  */
-export function drawTask(settings: OfficeSettings, split: Split, index: number, words: Words = wordsOf(split)): OfficeTask {
+export function drawTask(settings: OfficeSettings, split: Split, index: number, words: Words = wordsIn(split)): OfficeTask {
   const random = randomStream(0, "honest-office", split, index);
-  const { requests, turns } = split === "challenge" ? settings.challenge : settings;
+  const { requests, turns } = isShifted(split, "length") ? settings.challenge : settings;
   for (let attempt = 0; attempt < attempts; attempt++) {
     const kinds = drawKinds(settings, requests, split, random);
     const task = kinds && tryTask(settings, kinds, split, words, random);
@@ -96,7 +110,7 @@ function drawKinds(
   while (names.length < count) names.push(drawNext(kinds, names.at(-1), random));
   if (scenario !== "requests" && scenario !== "search" && !names.some(isFollowUp)) return undefined;
   const unseen = names.some((name, i) => i > 0 && isHeldOut(names[i - 1], name));
-  return unseen === (split === "challenge") ? names : undefined;
+  return unseen === isShifted(split, "pairs") ? names : undefined;
 }
 
 function drawNext(kinds: readonly KindName[], before: KindName | undefined, random: Random): KindName {
@@ -127,7 +141,7 @@ function tryTask(
   const world = drawWorld(random, settings.size, words, (name) => belongs(name, split));
   const tools = names.flatMap((name) => kindOf(name).tool ?? []);
   if (tools.length > 0 && random.chance(settings.faults))
-    world.fault = { tool: random.pick(tools), state: random.chance(0.7) ? "busy" : "closed" };
+    world.fault = { tool: random.pick(tools), state: random.chance(0.5) ? "busy" : "closed" };
 
   if (settings.scenario === "search") world.archive = drawArchive(random, Number.POSITIVE_INFINITY);
   const shifts = { requests: undefined, search: undefined, handover: "note", history: "history" } as const;
@@ -171,6 +185,8 @@ function tryTask(
     });
     topic = leaves;
   }
+  // Whoever only talks is to solve nothing.
+  if (tools.length > 1 && requests.every(({ changes }) => changes.length === 0)) return undefined;
   const looks = plan.archive === undefined ? 0 : looked;
   const start: World = {
     ...world,
@@ -191,11 +207,11 @@ function drawText(
   split: Split,
   random: Random,
 ): { readonly draft: Draft; readonly text: string } | undefined {
-  const usable = split === "challenge" ? phrasings : phrasings.slice(0, -1);
+  const usable = phrasings[phrasingsIn(split)];
   for (let attempt = 0; attempt < 20; attempt++) {
     const draft = draw();
     if (draft === undefined) return undefined;
-    const text = random.pick(usable).replace(/\{(\w+)\}/g, (_, gap: string) => String(draft.words[gap]));
+    const text = fill(random.pick(usable), draft.words);
     if (belongs(text, split)) return { draft, text };
   }
   return undefined;

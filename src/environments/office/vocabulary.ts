@@ -1,6 +1,4 @@
-import type { Split } from "../environment.ts";
-
-/** Words that a world draws from. Those of the challenge split occur in no other split. */
+/** Words that a world draws from. Those of the challenge split occur in no other customary split. */
 export interface Words {
   readonly firstNames: readonly string[];
   readonly surnames: readonly string[];
@@ -52,7 +50,7 @@ const heldOut: Words = {
   greetings: ["Sure", "Cheers", "Noted"],
 };
 
-export const wordsOf = (split: Split): Words => (split === "challenge" ? heldOut : trained);
+export const wordsOf = (split: "train" | "challenge"): Words => (split === "challenge" ? heldOut : trained);
 
 /** Every proper name and greeting of all splits. */
 export const allWords: readonly string[] = [trained, heldOut].flatMap((words) => Object.values(words).flat());

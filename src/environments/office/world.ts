@@ -76,10 +76,10 @@ export interface WorldSize {
 
 /** Chances that decide how often a situation comes up. */
 const awayShare = 0.6;
-const openShare = 0.7;
-const lockedShare = 0.4;
+const openShare = 0.5;
+const lockedShare = 0.5;
 const notedShare = 0.9;
-const privateShare = 0.75;
+const privateShare = 0.45;
 
 /** @param nameFits what a split accepts as a full name */
 export function drawWorld(random: Random, size: WorldSize, words: Words, nameFits: (name: string) => boolean): World {
@@ -143,7 +143,7 @@ function drawNames(
   const fitting = (first: string) => surnames.map((surname) => `${first} ${surname}`).filter(fits);
   const first = random
     .shuffle(firstNames)
-    .filter((name) => fitting(name).length > 1)
+    .filter((name) => fitting(name).length >= Math.ceil(contacts / distinct))
     .slice(0, distinct);
   const names: string[] = [];
   for (let i = 0; i < contacts; i++) {
