@@ -16,6 +16,9 @@ export interface HarborTask extends Task {
 
 /** Images that bring nothing but a shell and its commands, which the sandbox has. */
 const plainImages = /^(docker\.io\/)?(library\/)?(ubuntu|debian|alpine|busybox|bash|scratch)([:@].*)?$/;
+/** Settings of a task (harbor/models/task/config.py) that change what an episode is and are not played here. */
+const notPlayed =
+  /^\s*(?:(?:docker_image|skills_dir|workdir|user)\s*=.*|gpus\s*=\s*[1-9].*|os\s*=\s*"windows"|environment_mode\s*=\s*"separate"|mcp_servers\s*=\s*\[\s*[^\]\s].*|\[+(?:steps|verifier\.environment|verifier\.collect|environment\.healthcheck|environment\.mcp_servers)\b.*|\[(?:verifier|environment)\.env\]\s*\n\s*\w.*)/m;
 /** Programs that the sandbox does not have. A test without them would grade 0 what it cannot grade. */
 const missing =
   /(^|[\s;&|(`])(apt|apt-get|apk|pip3?|uvx?|curl|wget|python3?|pytest|node|npm|npx|gcc|g\+\+|make|cargo|go|git|java|Rscript|ruby)(?=[\s;&|)]|$)/;
@@ -40,7 +43,8 @@ function readTask(folder: string): HarborTask {
       hint: "Play it with Harbor itself, or serve it over a wire: docs/environments/remote.md.",
     });
   };
-  if (/^\s*docker_image\s*=/m.test(read("task.toml") ?? "")) refuse("docker_image in task.toml");
+  const setting = notPlayed.exec(read("task.toml") ?? "");
+  if (setting !== null) refuse(`task.toml has ${setting[0].trim().replace(/\s*\n\s*/, " ")}`);
   for (const compose of ["docker-compose.yaml", "docker-compose.yml"])
     if (existsSync(join(folder, "environment", compose))) refuse(`environment/${compose}`);
   if (existsSync(join(folder, "steps"))) refuse("several steps (steps/)");

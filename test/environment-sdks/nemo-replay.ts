@@ -1,9 +1,12 @@
 import { existsSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import type { AssistantMessage, Message, ToolCall } from "../../src/core/messages.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
 import { linesOf } from "./lines.ts";
+import { launch, script } from "./packages.ts";
 
 type Item = {
   readonly type?: string;
@@ -28,6 +31,21 @@ export interface Replayed {
   readonly fault?: string;
 }
 
+/** Where a resource server answers, or why it does not start. */
+export type Started = { readonly name: string } & ({ readonly port: number } | { readonly why: string });
+
+/** Starts resource servers of the package, all in one process and its forks. @returns them as they come up @throws Error if the process ends */
+export async function* startServers(names: readonly string[], cwd: string): AsyncGenerator<Started> {
+  const child = launch("nemo-gym", [script("nemo_gym_server.py"), ...names], cwd);
+  child.stderr?.resume();
+  let left = names.length;
+  for await (const line of createInterface({ input: child.stdout as Readable })) {
+    yield JSON.parse(line) as Started;
+    if (--left === 0) return;
+  }
+  throw new Error(`${left} of ${names.join(", ")} said nothing`);
+}
+
 /** The resource servers of the package that publish rollouts. @param at the folder of the package */
 export function serversWithRollouts(at: string): string[] {
   return readdirSync(at)
@@ -37,13 +55,25 @@ export function serversWithRollouts(at: string): string[] {
     .sort();
 }
 
+/** The published answers of a server without tools by what was asked, with the rewards that they were given. @param data its folder of rows */
+export function publishedAnswers(data: string): Map<string, { readonly text: string; readonly reward: number }> {
+  return new Map(
+    linesOf<Rollout>(join(data, "example_rollouts.jsonl")).map(({ reward, response, ...row }) => {
+      const text = actionsOf(response.output)
+        .map(({ content }) => content)
+        .join("");
+      return [textOfLast(row), { text, reward }];
+    }),
+  );
+}
+
 /**
  * Plays the published rollouts of a server again, action by action: what real models did, with the rewards that it was given. Rollouts whose row is
  * not published are left out.
  */
-export async function replay(url: string, folder: string, most: number): Promise<Replayed[]> {
+export async function replay(port: number, folder: string): Promise<Replayed[]> {
   const rows = linesOf<Row>(join(folder, "data/example.jsonl"));
-  const rollouts = linesOf<Rollout>(join(folder, "data/example_rollouts.jsonl")).slice(0, most);
+  const rollouts = linesOf<Rollout>(join(folder, "data/example_rollouts.jsonl"));
   const said = ({ responses_create_params: { input } }: Row) =>
     JSON.stringify(
       (typeof input === "string" ? [{ role: "user", content: input }] : input).map((item) => [item.role, textOf(item.content)]),
@@ -51,13 +81,18 @@ export async function replay(url: string, folder: string, most: number): Promise
   // The number of a row may be that of another file: its last words have to be in what was said.
   const isOf = (row: Row | undefined, rollout: Rollout) =>
     row !== undefined && said(rollout).includes(JSON.stringify(textOfLast(row)).slice(1, -1));
-  const rowOf = (rollout: Rollout) => {
+  const fields = Object.keys(rows[0] ?? {});
+  const rowOf = (rollout: Rollout): Row | undefined => {
     const numbered = rollout._ng_task_index === undefined ? undefined : rows[rollout._ng_task_index];
-    return isOf(numbered, rollout) ? numbered : rows.find((row) => said(row) === said(rollout));
+    const row = isOf(numbered, rollout) ? numbered : rows.find((each) => said(each) === said(rollout));
+    if (row !== undefined || !fields.every((field) => field in rollout)) return row;
+    // Some rollouts are of rows that are not published, and carry them.
+    return Object.fromEntries(Object.entries(rollout).filter(([field]) => fields.includes(field))) as unknown as Row;
   };
   const file = join(mkdtempSync(join(tmpdir(), "rollouts-")), "rows.jsonl");
   const played = rollouts.filter((rollout) => rowOf(rollout) !== undefined);
   writeFileSync(file, played.map((rollout) => JSON.stringify(rowOf(rollout))).join("\n"));
+  const url = `http://127.0.0.1:${port}`;
   const environment = createEnvironment(`nemo-gym:${url}`, { tasks: { test: file }, sameStart: "ignore", maxOutput: 10 ** 6 });
   const results: Replayed[] = [];
   for (const [i, { reward: published, response }] of played.entries()) {

@@ -14,7 +14,7 @@ import { createEnvironment } from "../../src/environments/registry.ts";
  */
 const folder = process.env.RETROGRADE_ENVIRONMENT_SDKS ?? "";
 
-export type Package = "openenv" | "ors" | "openreward" | "verifiers" | "nemo-gym";
+export type Package = "openenv" | "ors" | "openreward" | "verifiers" | "nemo-gym" | "harbor";
 
 export const pythonOf = (name: Package) => join(folder, name, "bin", "python");
 export const script = (name: string) => fileURLToPath(new URL(name, import.meta.url));
@@ -22,36 +22,50 @@ export const script = (name: string) => fileURLToPath(new URL(name, import.meta.
 /** How many published tasks of a set are played; all of them with RETROGRADE_PLAY=all, whose counts are those of docs/environments/remote.md. */
 export const share = (sample: number, all: number) => (process.env.RETROGRADE_PLAY === "all" ? all : sample);
 
-/** A test that needs a package; without it the test is skipped and says so. */
-export function withPackage(name: Package, what: string, run: () => Promise<void>): void {
-  const found = folder !== "" && existsSync(pythonOf(name));
-  const why = found ? "" : ` — skipped: no Python with the package ${name} (RETROGRADE_ENVIRONMENT_SDKS)`;
-  test.skipIf(!found)(`${what}${why}`, run, process.env.RETROGRADE_PLAY === "all" ? 3_600_000 : 240_000);
+/** A test that needs packages; without them the test is skipped and says so. */
+export function withPackage(names: Package | readonly Package[], what: string, run: () => Promise<void>): void {
+  const missing = [names].flat().filter((name) => folder === "" || !existsSync(pythonOf(name)));
+  const why = missing.length === 0 ? "" : ` — skipped: no Python with ${missing.join(", ")} (RETROGRADE_ENVIRONMENT_SDKS)`;
+  test.skipIf(missing.length > 0)(`${what}${why}`, run, process.env.RETROGRADE_PLAY === "all" ? 3_600_000 : 240_000);
 }
 
 const processes: ChildProcess[] = [];
 const environments: Environment[] = [];
 afterEach(async () => {
   for (const environment of environments.splice(0)) await environment.close?.();
-  for (const process of processes.splice(0)) process.kill("SIGKILL");
+  for (const { pid } of processes.splice(0)) kill(pid);
 });
 
+/** Ends a process and its forks, unless they have ended. */
+function kill(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, "SIGKILL");
+  } catch {}
+}
+
 /** Ends the server that was started last, as a crash does. */
-export const killServer = () => processes.at(-1)?.kill("SIGKILL");
+export const killServer = () => kill(processes.at(-1)?.pid);
+
+/** Starts a program of a package, which ends with the test. */
+export function launch(name: Package, args: readonly string[], cwd?: string): ChildProcess {
+  const child = spawn(pythonOf(name), args, {
+    ...{ env: { ...process.env, PATH: `${join(folder, name, "bin")}:${process.env.PATH}` } },
+    ...{ stdio: ["ignore", "pipe", "pipe"], detached: true },
+    ...(cwd === undefined ? {} : { cwd }),
+  });
+  processes.push(child);
+  return child;
+}
 
 /** Starts a server and waits for its port. @returns the port @throws Error with the end of what it said, if it ends instead */
-export async function serve(name: Package, args: (port: number) => readonly string[], cwd?: string): Promise<number> {
+export async function serve(name: Package, args: (port: number) => readonly string[]): Promise<number> {
   const probe = createServer();
   const port = await new Promise<number>((resolve) =>
     probe.listen(0, "127.0.0.1", () => resolve((probe.address() as { port: number }).port)),
   );
   await new Promise((resolve) => probe.close(resolve));
-  const path = `${join(folder, name, "bin")}:${process.env.PATH}`;
-  const child = spawn(pythonOf(name), args(port), {
-    ...{ env: { ...process.env, PATH: path }, stdio: ["ignore", "ignore", "pipe"] },
-    ...(cwd === undefined ? {} : { cwd }),
-  });
-  processes.push(child);
+  const child = launch(name, args(port));
+  child.stdout?.resume();
   let errors = "";
   child.stderr?.on("data", (part) => {
     errors = `${errors}${part}`.slice(-3000);

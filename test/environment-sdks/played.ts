@@ -35,10 +35,22 @@ export function played(row: Played): void {
   expect(recorded?.episodes).toBeGreaterThanOrEqual(row.episodes);
 }
 
-/** The records as a table of Markdown. */
+/** Servers of a package whose rollouts came out alike. */
+const published = /^(`\w+`), its published rollouts$/;
+
+/** The records as a table of Markdown. Servers whose published rollouts came out alike share a line. */
 export function table(): string {
+  const groups = new Map<string, Played[]>();
+  for (const row of rows()) {
+    const alike = published.test(row.what) ? `${row.wire} ${row.package} ${row.result}` : key(row);
+    groups.set(alike, [...(groups.get(alike) ?? []), row]);
+  }
   const line = (cells: readonly (string | number)[]) => `| ${cells.join(" | ")} |`;
-  const lines = rows().map((row) => line([row.wire, row.package, row.what, row.episodes, row.result]));
+  const lines = [...groups.values()].map((alike) => {
+    const servers = alike.flatMap(({ what }) => published.exec(what)?.[1] ?? []);
+    const what = servers.length === 0 ? alike[0].what : `published rollouts of ${servers.length}: ${servers.join(", ")}`;
+    return line([alike[0].wire, alike[0].package, what, alike.reduce((sum, { episodes }) => sum + episodes, 0), alike[0].result]);
+  });
   return [
     line(["wire", "package", "what was played", "episodes", "result"]),
     line(["---", "---", "---", "---:", "---"]),

@@ -1,4 +1,5 @@
-"""An environment server of the real package verifiers: `python verifiers_world.py ADDRESS TASKS.jsonl`. It writes its tasks, then serves."""
+"""An environment server of the real package verifiers: `python verifiers_world.py ADDRESS TASKS.jsonl [TASKSET]`, with the JSON of a taskset's settings,
+or of one that is written here. It writes its tasks, then serves."""
 
 import json
 import sys
@@ -47,10 +48,11 @@ if __name__ == "__main__":
 
     module.__spec__ = ModuleSpec("letters_world", None)
     from verifiers.v1.serve import serve_env
-    from verifiers.v1.utils.loaders import resolve_env_config
+    from verifiers.v1.utils.loaders import load_environment, resolve_env_config
 
-    config = resolve_env_config({"taskset": {"id": "letters_world"}, "agent": {"harness": {"id": "null"}, "runtime": {"type": "subprocess"}}})
+    taskset = json.loads(sys.argv[3]) if len(sys.argv) > 3 else {"id": "letters_world"}
+    config = resolve_env_config({"taskset": taskset, "agent": {"harness": {"id": "null"}, "runtime": {"type": "subprocess"}}})
     with open(sys.argv[2], "w") as file:
-        for task in LettersTaskset(config.taskset):
+        for task in load_environment(config).taskset:
             file.write(json.dumps(task.data.model_dump(mode="json")) + "\n")
     serve_env(max_workers=1, address=sys.argv[1], config=config)

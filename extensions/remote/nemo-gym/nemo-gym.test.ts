@@ -130,7 +130,7 @@ test("a row with a history, a wrong row, and servers that refuse", async () => {
     { role: "assistant", content: "", toolCalls: [{ id: "c", name: "add", arguments: { by: 1 }, argumentsText: '{"by": 1.0}' }] },
     { role: "tool", name: "add", callId: "c", content: "1" },
   ]);
-  await expect(episode.score([])).rejects.toThrow(/\/verify/);
+  await expect(episode.score([])).rejects.toThrow(/\/verify.*reward.*NeMo Gym 0\.4/s);
   await expect(start(name, 2)).rejects.toThrow(/row 3: responses_create_params/);
   server?.close();
   await expect(start(name)).rejects.toThrow(/./);

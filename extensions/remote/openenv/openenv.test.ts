@@ -200,6 +200,7 @@ test("a server that is dead, full, silent, talkative or wrong is a named fault",
       if (behaviour === "dies") socket.terminate();
       if (behaviour === "large") return seen({ count: "x".repeat(3_000_000) });
       if (behaviour === "wrong") return { type: "observation", data: { observation: [], done: "no" } };
+      if (behaviour === "text") return seen({ count: 1 }, { reward: "high" });
       if (behaviour === "nan") return '{"type":"observation","data":{"observation":{},"reward":NaN,"done":false}}';
       if (behaviour === "late") return new Promise((resolve) => setTimeout(() => resolve(seen({ count: 99 })), 150));
       return undefined;
@@ -223,6 +224,7 @@ test("a server that is dead, full, silent, talkative or wrong is a named fault",
     large: "too-large",
     wrong: "malformed",
     nan: "malformed",
+    text: "malformed",
     late: "timeout",
     silent: "timeout",
   };
@@ -231,6 +233,7 @@ test("a server that is dead, full, silent, talkative or wrong is a named fault",
     const episode = await start({ timeoutMs: how === "late" || how === "silent" ? 50 : 5000, maxAnswer: 1 });
     const call = () => episode.call({ name: "step", arguments: { by: 1 } }, { signal });
     expect(await problem(call()), how).toBe(named);
+    if (how === "text") await expect(call()).rejects.toThrow(/data\.reward.*0\.10/s);
     // The next answer would be that to the request before: the session is over.
     expect(await problem(call()), how).toBe(named);
     episode.close();

@@ -1,4 +1,5 @@
 import { WebSocket } from "ws";
+import { z } from "zod";
 import { DeadlineError, withinTime } from "../../../src/core/deadline.ts";
 import { hidden } from "../shared/http.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
@@ -162,7 +163,7 @@ export class OpenenvSession {
   #read(text: string): Answer | RemoteEnvError {
     try {
       const parsed = answerSchema.safeParse(JSON.parse(text));
-      return parsed.success ? parsed.data : this.#malformed("a request", text.slice(0, 200));
+      return parsed.success ? parsed.data : this.#malformed("a request", z.prettifyError(parsed.error));
     } catch {
       // Python writes NaN and Infinity as bare words.
       return this.#malformed("a request", text.slice(0, 200));

@@ -236,6 +236,9 @@ test("a rollout that fails there, dies, is late or lies is a fault of the enviro
       error: expect.stringContaining("1048576 bytes"),
     },
   );
+  expect(await stopped((_, send) => send("delta", { trace: "t", set: { rewards: { share: { score: "high" } } } }))).toMatchObject(
+    { stopReason: "environment-error", error: expect.stringMatching(/rewards.*share.*score.*verifiers 0\.4/s) },
+  );
   const limited = await stopped(
     async (run, send) => {
       await generate(run, prompt);

@@ -5,8 +5,8 @@ import { z } from "zod";
 import { HttpError } from "../../../src/http/http-error.ts";
 import type { ServedModel } from "./served-model.ts";
 
-/** Weights to continue training with, with the optimiser; or weights to sample. */
-export const checkpointKinds = ["weights", "sampler_weights"] as const;
+/** Weights to continue training with, with the optimiser; weights to sample; weights to take away. */
+export const checkpointKinds = ["weights", "sampler_weights", "external_weights"] as const;
 export type CheckpointKind = (typeof checkpointKinds)[number];
 
 const adapterSchema = z.object({
@@ -220,7 +220,8 @@ function folderName(model: ModelId): string {
   return model.replaceAll(":", "-");
 }
 
-async function bytesIn(folder: string): Promise<number> {
+/** The size of all files of a folder. */
+export async function bytesIn(folder: string): Promise<number> {
   const names = await readdir(folder, { recursive: true });
   const sizes = await Promise.all(names.map(async (name) => stat(join(folder, name))));
   return sizes.filter((each) => each.isFile()).reduce((sum, { size }) => sum + size, 0);

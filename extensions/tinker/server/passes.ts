@@ -3,6 +3,7 @@ import type { ActionInContext, TokenId } from "../../../src/core/trajectory.ts";
 import type { Engine } from "../../../src/engines/engine.ts";
 import { HttpError } from "../../../src/http/http-error.ts";
 import type { Datum, ForwardBackwardResult } from "../client/data.ts";
+import { type CustomLoss, evaluateCustomLoss } from "./custom-loss.ts";
 import { evaluateLoss, isLinear, requireLoss } from "./losses.ts";
 import type { ServedModel } from "./served-model.ts";
 
@@ -12,19 +13,18 @@ export interface Pass {
   readonly lossFn: string;
   readonly config: Readonly<Record<string, number>>;
   readonly forwardOnly: boolean;
+  /** The client's own, for the loss "custom". */
+  readonly custom?: CustomLoss;
 }
 
 /** Context tokens of a pass, repeated for every run of targets: more would not fit in memory. */
 const mostContextTokens = 2e7;
 
 /** @throws HttpError naming the first thing that this server does not compute */
-export function requirePass({ data, lossFn, config }: Pass, { vocabularySize, maxLength }: ServedModel): void {
+export function requirePass({ data, lossFn, config, custom }: Pass, { vocabularySize, maxLength }: ServedModel): void {
   if (data.length === 0) throw new HttpError(422, "data", "empty", { expected: "at least one datum" });
-  requireLoss(
-    lossFn,
-    config,
-    data.map(({ inputs = {} }) => inputs),
-  );
+  const inputsOf = data.map(({ inputs = {} }) => inputs);
+  if (custom === undefined) requireLoss(lossFn, config, inputsOf);
   data.forEach(({ tokens, targets, inputs = {} }, i) => {
     const refuse = (what: string, value: unknown, expected: string) => {
       throw new HttpError(422, `${what} of datum ${i}`, value, { expected });
@@ -38,7 +38,8 @@ export function requirePass({ data, lossFn, config }: Pass, { vocabularySize, ma
       if (bad !== undefined) refuse(`a token in ${name}`, bad, `0 to ${vocabularySize - 1}`);
     }
     for (const [name, values] of Object.entries(inputs)) {
-      if (values.length !== targets.length) refuse(`number of ${name}`, values.length, `${targets.length}, one a target`);
+      if (custom === undefined && values.length !== targets.length)
+        refuse(`number of ${name}`, values.length, `${targets.length}, one a target`);
       const bad = values.find((value) => !Number.isFinite(value));
       if (bad !== undefined) refuse(`a number in ${name}`, bad, "finite numbers");
     }
@@ -49,7 +50,10 @@ export function requirePass({ data, lossFn, config }: Pass, { vocabularySize, ma
 }
 
 /** Runs a pass on an engine. @returns log-probs of the targets in the shape of the request, and the summed loss */
-export async function runPass(engine: Engine, { data, lossFn, config, forwardOnly }: Pass): Promise<ForwardBackwardResult> {
+export async function runPass(
+  engine: Engine,
+  { data, lossFn, config, forwardOnly, custom }: Pass,
+): Promise<ForwardBackwardResult> {
   const runs = data.map(({ tokens, targets }) => runsOf(tokens, targets));
   const samples = runs.flatMap((ofDatum, i) => ofDatum.map((run, j) => sampleOf(data[i], run, `${i}`, j)));
   /** From numbers of each run to numbers of each datum, and back. */
@@ -63,23 +67,29 @@ export async function runPass(engine: Engine, { data, lossFn, config, forwardOnl
   };
   const scatter = (rows: Weights) => runs.flatMap((ofDatum, i) => ofDatum.map(({ at }) => at.map((t) => rows[i][t])));
 
-  let loss = 0;
+  let metrics: Record<string, number> = {};
   const weigh = (logprobs: readonly (readonly number[])[]): Weights => {
-    const evaluated = data.map(({ inputs = {} }, i) => evaluateLoss(lossFn, { logprobs: logprobs[i], inputs, config }));
-    loss = evaluated.reduce((sum, each) => sum + each.loss, 0);
+    const evaluated = data.map(({ tokens, inputs = {} }, i) =>
+      custom === undefined
+        ? { ...evaluateLoss(lossFn, { logprobs: logprobs[i], inputs, config }), metrics: {} }
+        : evaluateCustomLoss(custom, tokens.length, { ...inputs, logprobs: logprobs[i] }),
+    );
+    metrics = { "loss:sum": evaluated.reduce((sum, each) => sum + each.loss, 0) };
+    for (const [name, value] of evaluated.flatMap((each) => Object.entries(each.metrics)))
+      metrics[name] = (metrics[name] ?? 0) + value / (name.endsWith(":mean") ? data.length : 1);
     return evaluated.map(({ weights }) => weights);
   };
   const options = { temperature: 1 };
   if (forwardOnly) {
     const logprobs = gather(await engine.logprobs(samples, options));
     weigh(logprobs);
-    return { fields: { logprobs }, metrics: { "loss:sum": loss } };
+    return { fields: { logprobs }, metrics };
   }
   const known = isLinear(lossFn) ? scatter(weigh(data.map(({ targets }) => targets.map(() => 0)))) : undefined;
   const decide = known ?? ((rows: readonly (readonly number[])[]) => scatter(weigh(gather(rows))));
   const logprobs = gather(await engine.forwardBackward(samples, decide, options));
   if (known !== undefined) weigh(logprobs);
-  return { fields: { logprobs }, metrics: { "loss:sum": loss } };
+  return { fields: { logprobs }, metrics };
 }
 
 /** Targets that follow each other in the text, so that one sequence scores them. `at`: their places in the datum's targets. */

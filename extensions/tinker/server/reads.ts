@@ -1,5 +1,6 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { HttpError } from "../../../src/http/http-error.ts";
-
 import type { Reply } from "../../../src/http/server.ts";
 import {
   type Checkpoint,
@@ -15,7 +16,7 @@ import { archive } from "./tar.ts";
 import type { TrainedModel } from "./trained-model.ts";
 
 /** Returns what clients read: models that are served, sessions, models in training ("training runs") and their checkpoints. */
-export async function read(service: Service, parts: readonly string[]): Promise<Reply | undefined> {
+export async function read(service: Service, parts: readonly string[], host: string): Promise<Reply | undefined> {
   const [first, second, third, ...rest] = parts;
   if (parts.length === 1 && first === "healthz") return { json: { status: "ok" } };
   if (parts.length === 1 && first === "get_server_capabilities") return { json: capabilities(service) };
@@ -27,7 +28,8 @@ export async function read(service: Service, parts: readonly string[]): Promise<
   if (first === "sessions" && parts.length === 2) return { json: session(service, second) };
   if (first === "training_runs" && parts.length === 1) return { json: await runs(service) };
   if (first === "training_runs" && parts.length === 2) return { json: await run(service, service.models.find(second)) };
-  if (first === "training_runs" && third === "checkpoints") return checkpointsOf(service, parseModelId(second), rest);
+  if (first === "training_runs" && third === "checkpoints") return checkpointsOf(service, parseModelId(second), rest, host);
+  if (first === "external_files" && parts.length === 6) return externalFile(service, parts.slice(1));
   return undefined;
 }
 
@@ -84,9 +86,31 @@ async function run({ store }: Service, { identity, lastUsed }: TrainedModel): Pr
   };
 }
 
-async function checkpointsOf(service: Service, model: ModelId, rest: readonly string[]): Promise<Reply | undefined> {
+/** A file of a checkpoint in its external form, by a signed address. */
+async function externalFile({ store, signedFiles }: Service, [expires, signature, ...file]: readonly string[]): Promise<Reply> {
+  signedFiles.check(expires, signature, file);
+  const [model, name, at] = file;
+  const { folder } = await store.find({ model: parseModelId(model), kind: "external_weights", name: parseCheckpointName(name) });
+  return { bytes: await readFile(join(folder, at)), type: "application/octet-stream" };
+}
+
+/** Addresses of the files of a checkpoint, which are open for an hour to those who have them. */
+async function externalUrls({ store, signedFiles }: Service, model: ModelId, name: string, host: string): Promise<object> {
+  const { folder } = await store.find({ model, kind: "external_weights", name: parseCheckpointName(name) });
+  const signed = (await readdir(folder)).map((file) => [file, signedFiles.sign(host, [model, name, file])] as const);
+  return { urls: Object.fromEntries(signed.map(([file, { url }]) => [file, url])), expires: signed[0][1].expires.toISOString() };
+}
+
+async function checkpointsOf(
+  service: Service,
+  model: ModelId,
+  rest: readonly string[],
+  host: string,
+): Promise<Reply | undefined> {
   if (rest.length === 0) return { json: { checkpoints: (await service.store.list(model)).map(checkpointReply) } };
   const action = rest[rest.length - 1];
+  if (rest.length === 3 && rest[0] === "external_weights" && action === "external_weights_urls")
+    return { json: await externalUrls(service, model, rest[1], host) };
   const named = rest.slice(0, -1);
   if (named.length < 1 || named.length > 2 || (action !== "archive" && action !== "download")) return undefined;
   const kind = named.length === 1 ? "sampler_weights" : kindOf(named[0]);
@@ -103,7 +127,7 @@ async function checkpointsOf(service: Service, model: ModelId, rest: readonly st
 function checkpointReply({ path, record, bytes }: Checkpoint & { readonly bytes: number }): object {
   return {
     checkpoint_id: `${path.kind}/${path.name}`,
-    checkpoint_type: path.kind === "weights" ? "training" : "sampler",
+    checkpoint_type: { weights: "training", sampler_weights: "sampler", external_weights: "external" }[path.kind],
     time: record.savedAt,
     tinker_path: formatCheckpointPath(path),
     size_bytes: bytes,

@@ -72,6 +72,16 @@ export const saveForSamplerSchema = z.strictObject({
   type,
 });
 
+export const saveExternalSchema = z.strictObject({
+  model_id: z.string(),
+  seq_id: seqId,
+  path: z.string(),
+  ttl_seconds: ttlSeconds,
+  /** Files are not encrypted here. */
+  age_encryption_recipients: z.array(z.string()).max(0).nullish(),
+  type,
+});
+
 export const loadWeightsSchema = z.strictObject({
   model_id: z.string().nullish(),
   seq_id: seqId,
@@ -132,6 +142,18 @@ export const sampleSchema = z.strictObject({
 export type SampleBody = z.output<typeof sampleSchema>;
 
 export const retrieveSchema = z.looseObject({ request_id: z.string(), allow_metadata_only: z.boolean().optional() });
+export const retrieveManySchema = z.strictObject({
+  target: z.strictObject({
+    type: z.literal("sampling_session").optional(),
+    sampling_session_id: z.string(),
+    cloned_sampler_id: z.int().min(0).default(0),
+  }),
+  prev_cursor: z.int().min(0).default(0),
+  /** In seconds. */
+  timeout: z.number().min(0).nullish(),
+  /** Results are forgotten by their age. */
+  retrieved_request_ids: z.array(z.string()).default([]),
+});
 export const copyWeightsSchema = z.strictObject({
   session_id: z.string().nullish(),
   model_seq_id: z.int().min(0).nullish(),

@@ -10,12 +10,14 @@ import {
 } from "../client/wire/forward-backward.ts";
 import { encodeSamples } from "../client/wire/samples.ts";
 import {
+  bytesIn,
   type CheckpointPath,
   formatCheckpointPath,
   parseCheckpointName,
   parseCheckpointPath,
   parseModelId,
 } from "./checkpoints.ts";
+import { type CustomLoss, customLossSchema, requireCustomLoss } from "./custom-loss.ts";
 import { requireFit } from "./models.ts";
 import { requirePass } from "./passes.ts";
 import * as schemas from "./requests.ts";
@@ -35,12 +37,22 @@ const alpha = 32;
 /** Longest that one poll is held: clients give up after 45 s. */
 const pollMs = 20_000;
 
+/** Clones of a sampling session number their requests from multiples of it, as the SDK does. */
+const seqIdsOfClone = 1_000_000_000;
+/** Custom losses of all sessions together. */
+const mostCustomLosses = 1000;
+
 const acknowledged = (requestId: string, more: object = {}): Reply => ({ json: { request_id: requestId, ...more } });
 
 /** Routes that clients post to, behind /api/v1/. */
 export const postRoutes: Readonly<Record<string, Route>> = {
-  "client/config": () => ({ json: { pjwt_auth_enabled: false, proto_compress_fwdbwd: false, use_pyqwest_transport: false } }),
-  "client/dynamic_config": () => ({ json: {} }),
+  "client/config": () => ({
+    json: {
+      ...{ pjwt_auth_enabled: false, proto_compress_fwdbwd: false, use_pyqwest_transport: false },
+      ...{ sample_use_retrieve_futures: true, custom_loss_server_side: true },
+    },
+  }),
+  "client/dynamic_config": () => ({ json: { sample_cancel_enabled: true } }),
   telemetry: () => ({ json: { status: "accepted" } }),
 
   create_session: ({ sessions }, { body }) => {
@@ -94,8 +106,10 @@ export const postRoutes: Readonly<Record<string, Route>> = {
       const hint = "Upgrade the client: JSON passes are of an earlier protocol (tinker SDK below 0.25).";
       throw new HttpError(415, "content-type of forward_backward", contentType, { expected: "application/x-protobuf", hint });
     }
-    const request = decoded(body);
-    const model = service.models.find(request.modelId);
+    const sent = decoded(body);
+    const model = service.models.find(sent.modelId);
+    const custom = sent.lossFn === "custom" ? customLossOf(service, model.identity.session, sent.lossId) : undefined;
+    const request = { ...sent, ...(custom === undefined ? {} : { custom }) };
     const work = async () => {
       const result = await model.pass(request);
       return { protobuf: encodeForwardBackwardResult(result, request.lossFn) };
@@ -158,6 +172,30 @@ export const postRoutes: Readonly<Record<string, Route>> = {
     return acknowledged(service.inOrder(model, seq_id, fingerprintOf("save_for_sampler", body), check, work), { model_id });
   },
 
+  save_weights_external: (service, { body }) => {
+    const { model_id, seq_id, path: name, ttl_seconds } = parseBody(body, schemas.saveExternalSchema);
+    const model = service.models.find(model_id);
+    const check = () =>
+      service.takeName({ model: model.identity.id, kind: "external_weights", name: parseCheckpointName(name) }, false);
+    const work = async (path: CheckpointPath) => {
+      const saved = await model.save(service.store, path, false, ttl_seconds).finally(() => service.store.release(path));
+      return {
+        json: { type: "save_weights_external", path: formatCheckpointPath(path), size_bytes: await bytesIn(saved.folder) },
+      };
+    };
+    return acknowledged(service.inOrder(model, seq_id, fingerprintOf("save_external", body), check, work), { model_id });
+  },
+
+  create_custom_loss: (service, { body }) => {
+    const { session_id, custom_loss_seq_id, ...loss } = parseBody(body, customLossSchema);
+    const loss_id = `${service.sessions.find(session_id).id}:loss:${custom_loss_seq_id}`;
+    requireCustomLoss(loss);
+    if (service.customLosses.size >= mostCustomLosses)
+      throw new HttpError(429, "custom losses", mostCustomLosses + 1, { expected: `at most ${mostCustomLosses}` });
+    service.customLosses.set(loss_id, loss);
+    return acknowledged(service.later(async () => ({ json: { type: "create_custom_loss", loss_id } })));
+  },
+
   load_weights: async (service, { body }) => {
     const request = parseBody(body, schemas.loadWeightsSchema);
     const { model_id, session_id, model_seq_id, seq_id, path, optimizer, base_model } = request;
@@ -214,6 +252,10 @@ export const postRoutes: Readonly<Record<string, Route>> = {
       protobuf: encodeSamples(await service.samplers.use(source, (sampler) => drawSamples(sampler, call, stopped.signal))),
     }));
     service.cancellable.set(id, stopped);
+    if (request.sampling_session_id != null) {
+      const clone = Math.floor((request.seq_id ?? 0) / seqIdsOfClone);
+      void service.completions.expect(`${request.sampling_session_id}/${clone}`, id, service.futures.done(id));
+    }
     const sequences = Array.from({ length: call.samples }, (_, n) => `${id}:${n}`);
     return acknowledged(id, { sample_sequence_ids: sequences });
   },
@@ -221,6 +263,13 @@ export const postRoutes: Readonly<Record<string, Route>> = {
   cancel_future: (service, { body }) => {
     service.cancellable.get(parseBody(body, schemas.retrieveSchema).request_id)?.abort();
     return { json: {} };
+  },
+
+  retrieve_futures: async (service, { body }) => {
+    const { target, prev_cursor, timeout } = parseBody(body, schemas.retrieveManySchema);
+    const { id } = service.sessions.sampling(target.sampling_session_id);
+    const waitMs = Math.min(pollMs, 1000 * (timeout ?? pollMs));
+    return { json: await service.completions.poll(`${id}/${target.cloned_sampler_id}`, prev_cursor, waitMs) };
   },
 
   retrieve_future: async (service, { body }) => {
@@ -246,6 +295,13 @@ async function sourceOf(service: Service, request: schemas.SampleBody): Promise<
   if (request.sampling_session_id == null) return service.samplers.source(request);
   const { base, path } = service.sessions.sampling(request.sampling_session_id);
   return { base: service.samplers.base(base), path };
+}
+
+/** @throws HttpError (422) if the session has no such loss */
+function customLossOf(service: Service, session: string, id: string | undefined): CustomLoss {
+  const loss = id?.startsWith(`${session}:`) ? service.customLosses.get(id) : undefined;
+  if (loss !== undefined) return loss;
+  throw new HttpError(422, "loss_id", id, { expected: "one that create_custom_loss gave to this session" });
 }
 
 function decoded(body: Buffer): ForwardBackwardRequest {

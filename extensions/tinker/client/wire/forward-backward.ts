@@ -19,6 +19,8 @@ const readers: Readonly<Record<Dtype, (bytes: Uint8Array) => number[]>> = {
 export interface ForwardBackwardRequest extends ForwardBackwardCall {
   readonly modelId: string;
   readonly seqId: number;
+  /** The client's own loss, for the loss "custom". */
+  readonly lossId?: string;
 }
 
 /** Numbers of the configuration are written into both maps of the protocol, as the official SDK does. */
@@ -40,7 +42,8 @@ export function encodeForwardBackward({ modelId, seqId, data, lossFn, config, fo
 export function decodeForwardBackward(bytes: Uint8Array): ForwardBackwardRequest {
   const message = request.decode(bytes) as Message & RawRequest;
   const config: Record<string, number> = { ...message.lossFnConfig };
-  for (const [name, { number, text }] of Object.entries(message.lossFnConfigV2)) {
+  const { loss_id: loss, ...settings } = message.lossFnConfigV2;
+  for (const [name, { number, text }] of Object.entries(settings)) {
     if (text !== undefined && text !== null && text !== "")
       throw new ShapeError(`loss_fn_config.${name}`, text, { expected: "a number" });
     config[name] = number ?? 0;
@@ -52,6 +55,7 @@ export function decodeForwardBackward(bytes: Uint8Array): ForwardBackwardRequest
     lossFn: message.lossFn,
     config,
     forwardOnly: message.forwardOnly,
+    ...(loss?.text ? { lossId: loss.text } : {}),
   };
 }
 

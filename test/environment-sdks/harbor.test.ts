@@ -1,0 +1,79 @@
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect } from "vitest";
+import { createEnvironment } from "../../src/environments/registry.ts";
+import { rollout } from "../../src/rollouts/rollout.ts";
+import { atifOf } from "../../src/runs/export/atif.ts";
+import { openModel } from "../../src/sdk/model.ts";
+import { resolveConfig } from "../../src/training/config.ts";
+import { call, opened, output, script, withPackage } from "./packages.ts";
+import { played } from "./played.ts";
+
+const row = { wire: "Harbor", package: "harbor 0.25.0" };
+
+withPackage(
+  "harbor",
+  "harbor 0.25: a task of its template is played by its solution, the others are refused by name",
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), "harbor-"));
+    const { has } = await output("harbor", [script("harbor_tasks.py"), folder]);
+    expect(has).toEqual(["plain", "pytest", "separate"]);
+    const environment = await opened("harbor", { tasks: { test: join(folder, "plain") } });
+    const reward = async (command: string) => {
+      const episode = await environment.start(await environment.task("test", 0), 0);
+      const tool = episode.tools[0];
+      await (call(episode, tool.name, { command }) ??
+        tool.execute({ command } as never, { signal: AbortSignal.timeout(10_000) }));
+      return (await episode.score([])).reward;
+    };
+    expect(await reward(readFileSync(join(folder, "plain/solution/solve.sh"), "utf8"))).toBe(1);
+    expect(await reward("echo 11 > /app/sum.txt")).toBe(0);
+    const refused = {
+      separate: /environment_mode = .*separate/,
+      pytest: /needs apt-get/,
+      check: /docker_image/,
+      adapter: /python:3/,
+    };
+    for (const [name, why] of Object.entries(refused))
+      expect(() => createEnvironment("harbor", { tasks: { test: join(folder, name) } })).toThrow(why);
+    played({
+      ...{ ...row, what: "a task of its `init`, played by its solution; its templates", episodes: 2 },
+      result: "reward 1 and 0; those with an image, `apt-get` or a verifier in another environment are refused",
+    });
+  },
+);
+
+withPackage("harbor", "harbor 0.25: its validator takes our episodes in ATIF", async () => {
+  const office = fileURLToPath(new URL("../../models/office", import.meta.url));
+  const { engine, chat } = await openModel(office, resolveConfig({}).engine, {
+    use: { training: false, length: 1024, concurrency: 4 },
+    seed: 1,
+  });
+  const environment = await opened("office");
+  const options = { group: "r", seed: 1, maxTurns: 12, maxTokens: 100, episodeTimeoutMs: 60_000 };
+  const files: string[] = [];
+  for (let i = 0; i < 4; i++) {
+    const trajectory = await rollout(engine, chat, environment, await environment.task("test", i), { ...options, id: `r/${i}` });
+    files.push(join(mkdtempSync(join(tmpdir(), "atif-")), "trajectory.json"));
+    writeFileSync(files[i], JSON.stringify(atifOf(trajectory, "office")));
+  }
+  await engine.dispose();
+  const code = `
+import json, sys
+from harbor.utils.trajectory_validator import TrajectoryValidator
+validators = [TrajectoryValidator() for file in sys.argv[1:]]
+taken = [validator.validate(file) for validator, file in zip(validators, sys.argv[1:])]
+calls = sum(len(step.get("tool_calls") or []) for file in sys.argv[1:] for step in json.load(open(file))["steps"])
+print(json.dumps({"taken": taken, "errors": [e for v in validators for e in v.get_errors()], "calls": calls}))`;
+  const { calls, ...verdict } = await output("harbor", ["-c", code, ...files]);
+  expect(verdict).toEqual({ taken: files.map(() => true), errors: [] });
+  expect(calls).toBeGreaterThan(0);
+  played({
+    ...row,
+    what: "episodes of the office as ATIF",
+    episodes: files.length,
+    result: "taken by its `TrajectoryValidator`",
+  });
+});
