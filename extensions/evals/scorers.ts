@@ -27,9 +27,9 @@ interface EvaliteCase<Input> {
 /**
  * Takes an evaluation of evalite: its data are tasks, its task is the agent, the mean of its scorers the reward.
  * @example
- * const options = { data: [{ input: "2 + 2?", expected: "4" }], task: answer, scorers: [exact] };
- * evalite("sums", options); // in sums.eval.ts
- * await trainAgent({ ...(await fromEvalite(options)), model: "Qwen/Qwen3-0.6B" });
+ * const exact = ({ output, expected }: { output: string; expected: string }) => (output === expected ? 1 : 0);
+ * const options = { data: [{ input: "2 + 2?", expected: "4" }], task: async (input: string) => `It is ${input}`, scorers: [exact] };
+ * await trainAgent({ ...(await fromEvalite(options)), model: "Qwen/Qwen3-0.6B" }); // evalite("sums", options) in sums.eval.ts
  */
 export async function fromEvalite<Input, Output>(options: EvaliteOptions<Input, Output>): Promise<Evals<EvalTask<Input>>> {
   const { data, task, scorers = [] } = options;
@@ -59,7 +59,9 @@ export interface MastraEvals<Input> {
 /**
  * Takes an evaluation of Mastra: its data are tasks, its target is the agent, the mean of its scorers the reward.
  * @example
- * await trainAgent({ ...fromMastra({ data: [{ input: "2 + 2?", groundTruth: "4" }], scorers: [exact], target: agent }), model: "Qwen/Qwen3-0.6B" });
+ * const exact = { run: async ({ output, groundTruth }: { output: string; groundTruth: string }) => ({ score: Number(output === groundTruth) }) };
+ * const data = [{ input: "2 + 2?", groundTruth: "4" }];
+ * await trainAgent({ ...fromMastra({ data, scorers: [exact], target: async (prompt) => prompt }), model: "Qwen/Qwen3-0.6B" });
  */
 export function fromMastra<Input>({ data, scorers, target }: MastraEvals<Input>): Evals<EvalTask<Input>> {
   const run = scorers.map((scorer) => (asked: object) => scorer.run(asked as never));
