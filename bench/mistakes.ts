@@ -19,6 +19,9 @@ const longest = 320;
 /** What no run can see: the command that looks for it. */
 const checked = ["stateShared", "tasksMathRandom"];
 
+/** What a run says of many mistakes, once it learns nothing: the name is enough beside a message of its own. */
+const general = /^(start-at-zero|start-at-hundred|equal-rewards|constant-reward|no-signal|one-bad-end|no-tool-calls) /;
+
 interface Told {
   readonly code: number | null;
   readonly output: string;
@@ -41,7 +44,7 @@ async function run(name: string): Promise<Told> {
   const warnings = readMessages(out).flatMap(({ level, message }) => (level === "warning" ? [message] : []));
   const first = new Map(warnings.toReversed().map((message) => [message.split(" ")[0], message]));
   const errors = text.error.split("\n").filter((line) => line.startsWith("error: "));
-  const said = checked.includes(name) ? text.out.split("\n").filter((line) => line.startsWith("✗")) : [];
+  const said = (checked.includes(name) && /Not the same the second time\n +(.*)/.exec(text.out)?.slice(1)) || [];
   return { code, output: text.out + text.error, messages: [...said, ...[...first.values()].toReversed(), ...errors] };
 }
 
@@ -54,9 +57,6 @@ for (const name of asked.length > 0 ? asked : Object.keys(mistakes)) {
 }
 if (asked.length === 0) writeFileSync(join(project, "docs/mistakes.md"), page());
 rmSync(root, { recursive: true });
-
-/** What a run says of many mistakes, once it learns nothing: the name is enough beside a message of its own. */
-const general = /^(start-at-zero|start-at-hundred|equal-rewards|constant-reward|no-signal|one-bad-end|no-tool-calls) /;
 
 function page(): string {
   const rows = Object.entries(mistakes).flatMap(([name, [what]]) => {
