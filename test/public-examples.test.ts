@@ -82,6 +82,10 @@ declare global {
   const rollout: CheckOptions["rollout"];
   const folder: string;
   function slowly(what: string): Promise<string>;
+  function answer(question: string): Promise<string>;
+  function evalite(name: string, options: object): void;
+  const exact: never;
+  const agent: never;
 }
 `;
 
