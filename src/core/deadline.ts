@@ -1,3 +1,5 @@
+import { host } from "./host.ts";
+
 /** Something did not answer in time. */
 export class DeadlineError extends Error {
   constructor(milliseconds: number) {
@@ -30,6 +32,7 @@ export async function withinTime<T>(
   const cancel = () => stop(signal?.reason);
   const timer =
     milliseconds === Number.POSITIVE_INFINITY ? undefined : setTimeout(() => stop(new DeadlineError(milliseconds)), milliseconds);
+  if (signal !== undefined) host.expectListeners(signal); // many calls may wait at a time: that is no leak
   signal?.addEventListener("abort", cancel);
   if (signal?.aborted) cancel(); // by the work itself
   try {

@@ -1,5 +1,4 @@
 import { callForeign, type ForeignLimits } from "../core/foreign.ts";
-import { host } from "../core/host.ts";
 import type { Environment, Episode } from "./environment.ts";
 
 /** For the start and the end of an environment, which may download its data or end a server. */
@@ -14,8 +13,6 @@ export function boundedEnvironment<E extends Pick<Environment, "name" | "open" |
   environment: E,
   { timeoutMs, signal }: ForeignLimits,
 ): E {
-  // Every call that is awaited listens: that is no leak.
-  if (signal !== undefined) host.expectListeners(signal);
   const within = { timeoutMs, signal };
   return bounded(environment, `"${environment.name}"`, {
     ...{ size: within, task: within, start: within, demonstrate: within },

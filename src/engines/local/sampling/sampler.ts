@@ -120,6 +120,7 @@ export class LocalSampler {
         };
       const row = newRow(request, limits, { resolve: settled(resolve), reject: settled(reject) });
       if (request.signal?.aborted) return reject(cancelled());
+      if (request.signal !== undefined) host.expectListeners(request.signal);
       request.signal?.addEventListener("abort", cancel);
       this.#waiting.push(row);
       this.#running ??= this.#run();
