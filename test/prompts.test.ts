@@ -38,8 +38,8 @@ test.each([
   ["office-classic", {}, "570ccd74a8b5"],
   ["knowledge", {}, "8fda1e71da6f"],
   ["knowledge", { prompt: "full" }, "6f157e5b70ea"],
-  ["calculation", {}, "8b91d9b02939"],
-  ["calculator", {}, "3da3684282c0"],
+  ["calculation", {}, "b08b988b77a9"],
+  ["calculator", {}, "763e9303ffd0"],
 ])("what a model reads in %s %j", async (name, settings, expected) => {
   expect(digest(await readIn(name, settings))).toBe(expected);
 });

@@ -20,7 +20,7 @@ const reason = installed ? "" : ' (skipped: set RETROGRADE_ONNXRUNTIME_WEB="$(./
 const model = join(import.meta.dirname, "../models/office");
 const config = resolveConfig({
   environment: "office",
-  rollout: { tasksPerStep: 2, groupSize: 4 },
+  rollout: { tasksPerStep: 3, groupSize: 4 },
   algorithm: { kind: "grpo", klCoef: 0.01 },
   // Adam makes full steps of gradients that are nothing but rounding, unless ε is above them.
   optimizer: { schedule: "constant", epsilon: 1e-4 },

@@ -4,7 +4,8 @@ import { Interpreter } from "@huggingface/jinja";
 const creating = ["BinaryExpression", "FilterExpression", "CallExpression"];
 /** Items of a list. A conversation has thousands of messages at most. */
 const longestList = 100_000;
-const longestText = 2 ** 27;
+/** The runtime itself ends where a text eight times as long is searched and replaced. */
+const longestText = 2 ** 24;
 /** Characters, and eight for each item of a list, of what one rendering creates. Texts that are joined share their parts, and do not count. */
 const mostCreated = 2 ** 29;
 
