@@ -1,13 +1,25 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 
 const root = join(import.meta.dirname, "..");
 const packSchema = z.array(z.object({ size: z.number(), files: z.array(z.object({ path: z.string(), mode: z.number() })) }));
 
+const names = z.record(z.string(), z.string());
+const dependenciesSchema = z.object({ dependencies: names, optionalDependencies: names });
 const exportsSchema = z.object({ exports: z.record(z.string(), z.object({ types: z.string(), default: z.string() })) });
 
 let tarball: z.infer<typeof packSchema>[number];
@@ -72,6 +84,48 @@ test.each([
   const { types, default: code } = entry[path.replace("retrograde-rl", ".")];
   const packed = tarball.files.map((file) => `./${file.path}`);
   expect(packed).toEqual(expect.arrayContaining([types, code]));
+});
+
+test("the packed package trains without the packages that only some features need, and asks for each by name", () => {
+  const project = mkdtempSync(join(tmpdir(), "retrograde-least-"));
+  const modules = join(project, "node_modules");
+  const { dependencies, optionalDependencies } = dependenciesSchema.parse(
+    JSON.parse(readFileSync(join(root, "package.json"), "utf8")),
+  );
+  for (const name of Object.keys(dependencies)) {
+    mkdirSync(dirname(join(modules, name)), { recursive: true });
+    symlinkSync(join(root, "node_modules", name), join(modules, name));
+  }
+  for (const { path } of tarball.files) {
+    if (!/^(dist|models\/office)\/|^package\.json$/.test(path)) continue;
+    mkdirSync(dirname(join(modules, "retrograde-rl", path)), { recursive: true });
+    copyFileSync(join(root, path), join(modules, "retrograde-rl", path));
+  }
+  writeFileSync(join(project, "tasks.jsonl"), '{"idx":0}\n');
+  const program = `import { createServer } from "node:http";
+    import { connectMcp, createEnvironment, createPageReader, createPython, officeEnvironment, serveEnvironment, train } from "retrograde-rl";
+    const attempt = (promise) => promise.then(() => "", ({ message }) => message);
+    const page = createServer((_, reply) => reply.end("<!doctype html><p>Hello")).listen(0, "127.0.0.1");
+    await new Promise((listens) => page.on("listening", listens));
+    const python = createPython({ interpreters: 1, allowUnwalled: true });
+    const verifiers = createEnvironment("verifiers:tcp://127.0.0.1:1", { tasks: { train: "tasks.jsonl" }, tokenizer: "tokenizer" });
+    const said = [
+      await attempt(connectMcp({ command: "none" })),
+      await attempt(serveEnvironment({ environment: officeEnvironment(), as: "openenv", port: 0 })),
+      await attempt(python.run("1")),
+      await attempt(createPageReader({ allowLoopback: true })("http://127.0.0.1:" + page.address().port)),
+      await attempt((async () => verifiers.open())()),
+    ];
+    python.close();
+    page.close();
+    const { summary } = await train({ steps: 1, rollout: { tasksPerStep: 1, groupSize: 2 }, evaluation: { tasks: 1, k: 1 }, out: "run" });
+    console.log(JSON.stringify({ said, steps: summary.steps }));`;
+  const { said, steps } = z
+    .object({ said: z.array(z.string()), steps: z.number() })
+    .parse(JSON.parse(run("node", ["--input-type=module", "-e", program], project).trim().split("\n").at(-1) ?? ""));
+  expect(steps).toBe(1);
+  for (const name of Object.keys(optionalDependencies)) expect(said.join("\n")).toContain(`npm install ${name}`);
+  rmSync(project, { recursive: true });
 });
 
 test("the built program runs without its sources' loader", () => {

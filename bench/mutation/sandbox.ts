@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 
 import { dirname, join, relative } from "node:path";
 
 /** Folders that are copied, since tests there import sources; all others are links. */
-const copied = ["src", "test", "bench", "studies", "recipes", "examples", "lab"];
+const copied = ["src", "extensions", "entries", "test", "bench", "studies", "recipes", "examples"];
 
 /** Makes a copy of the project in which sources can be changed. */
 export function makeSandbox(root: string, sandbox: string): void {

@@ -1,6 +1,7 @@
-import { WebSocket } from "ws";
+import type { WebSocket } from "ws";
 import { z } from "zod";
 import { DeadlineError, withinTime } from "../../../src/core/deadline.ts";
+import { withPackage } from "../../../src/core/optional-package.ts";
 import { hidden } from "../shared/http.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
 import { type Answer, answerSchema, type Observation } from "./wire.ts";
@@ -48,10 +49,11 @@ export class OpenenvSession {
     return hidden(text, this.#options.secrets);
   }
 
-  /** @throws RemoteEnvError if there is no connection in time; the signal's reason */
+  /** @throws RemoteEnvError if there is no connection in time; the signal's reason; ConfigError if `ws` is not installed */
   static async open(options: SessionOptions, signal?: AbortSignal): Promise<OpenenvSession> {
     signal?.throwIfAborted();
     const { url, headers, connectTimeoutMs, maxBytes } = options;
+    const { WebSocket } = await withPackage("ws", "environments on OpenEnv servers", () => import("ws"));
     const socket = new WebSocket(url, {
       headers: { ...headers },
       handshakeTimeout: connectTimeoutMs,
@@ -88,7 +90,7 @@ export class OpenenvSession {
 
   /** Ends the session on both sides. */
   close(): void {
-    if (this.#socket.readyState === WebSocket.OPEN) {
+    if (this.#socket.readyState === this.#socket.OPEN) {
       this.#socket.send('{"type":"close"}');
       this.#socket.close();
       // A server that does not answer the close holds the socket for as long as the library waits.

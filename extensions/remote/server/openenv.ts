@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { type WebSocket, WebSocketServer } from "ws";
+import type { WebSocket } from "ws";
 import { z } from "zod";
 import { reasonOf } from "../../../src/core/errors.ts";
+import { withPackage } from "../../../src/core/optional-package.ts";
 import { guard, requireKeys } from "../../../src/http/access.ts";
 import { parseBody } from "../../../src/http/body.ts";
 import { HttpError } from "../../../src/http/http-error.ts";
@@ -13,10 +14,11 @@ import { taskRoute } from "./tasks.ts";
 
 /**
  * Serves an environment over OpenEnv 0.10: the WebSocket `/ws` for episodes, MCP over HTTP with sessions, and the routes that describe it.
- * @throws ConfigError if the port is taken, or other machines reach it without a key
+ * @throws ConfigError if the port is taken, or other machines reach it without a key, or `ws` is not installed
  */
 export async function serveOpenenv(options: EnvironmentServerOptions): Promise<RunningEnvironmentServer> {
   requireKeys(options, "play its episodes");
+  const { WebSocketServer } = await withPackage("ws", "environments served over OpenEnv", () => import("ws"));
   const host = new OpenenvHost(options);
   const sockets = new WebSocketServer({ noServer: true, maxPayload: options.maxBytes, perMessageDeflate: false });
   const server = await startHttp({

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { decode, encode } from "@msgpack/msgpack";
 import { z } from "zod";
 import { DeadlineError, withinTime } from "../../../src/core/deadline.ts";
 import { reasonOf } from "../../../src/core/errors.ts";
+import { withPackage } from "../../../src/core/optional-package.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
 import { Dealer, ZmtpError } from "./zmtp.ts";
 
@@ -30,6 +30,7 @@ export class VerifiersClient {
   readonly #options: ClientOptions;
   readonly #waiting = new Map<string, Waiting>();
   #dealer: Promise<Dealer> | undefined;
+  #decode: ((bytes: Uint8Array) => unknown) | undefined;
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -52,6 +53,9 @@ export class VerifiersClient {
     const { timeoutMs, signal, onDelta = () => {} } = options;
     const { address } = this.#options;
     signal?.throwIfAborted();
+    const load = () => import("@msgpack/msgpack");
+    const { encode, decode } = await withPackage("@msgpack/msgpack", "environments on servers of verifiers", load);
+    this.#decode = decode;
     const dealer = await this.#connected();
     const id = randomUUID().replaceAll("-", "");
     const replied = new Promise<Reply>((resolve, reject) => this.#waiting.set(id, { resolve, reject, onDelta }));
@@ -119,7 +123,7 @@ export class VerifiersClient {
     if (waiting === undefined) return;
     try {
       if (frames.length !== 3) throw new Error(`${frames.length} frames, expected 3`);
-      const value = decode(frames[2]);
+      const value = this.#decode?.(frames[2]);
       if (String(frames[1]) === "delta") waiting.onDelta(value);
       else waiting.resolve(replySchema.parse(value));
     } catch (cause) {

@@ -1,6 +1,7 @@
 import { TextDecoder } from "node:util";
 import { Worker } from "node:worker_threads";
 import { ToolError } from "../../core/errors.ts";
+import { isMissing } from "../../core/optional-package.ts";
 
 /** The body that a server sent. */
 export interface Body {
@@ -74,11 +75,19 @@ function readable(html: string, signal: AbortSignal): Promise<string> {
   signal.addEventListener("abort", end, { once: true });
   return new Promise<string>((resolve, reject) => {
     thread.on("message", (text) => resolve(String(text)));
-    thread.on("error", () => reject(notReadable()));
+    thread.on("error", (error) => reject(isMissing(error) ? notInstalled(error) : notReadable()));
     thread.on("exit", () => reject(signal.aborted ? signal.reason : notReadable()));
   }).finally(() => {
     signal.removeEventListener("abort", end);
     end();
+  });
+}
+
+function notInstalled(cause: Error): ToolError {
+  return new ToolError("fetch", "without the package html-to-text", {
+    expected: "it to be installed: pages of HTML need it",
+    hint: "npm install html-to-text",
+    cause,
   });
 }
 

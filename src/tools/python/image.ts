@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { reasonOf, ToolError } from "../../core/errors.ts";
+import { isMissing } from "../../core/optional-package.ts";
 
 /** The folder of the programs of a Python process. */
 export const guest = fileURLToPath(new URL("./guest/", import.meta.url));
@@ -41,9 +42,9 @@ async function makeImage(): Promise<number> {
 
 /** The cause in words: each has another next step. */
 export function imageError(cause: unknown): ToolError {
-  const failed = cause as { readonly code?: unknown; readonly signal?: unknown; readonly stderr?: unknown } | undefined;
+  const failed = cause as { readonly signal?: unknown; readonly stderr?: unknown } | undefined;
   const expected = "an image of Python's interpreter";
-  if (failed?.code === "MODULE_NOT_FOUND")
+  if (isMissing(cause))
     return new ToolError("python", "without the package pyodide", { expected, hint: "npm install pyodide", cause });
   if (typeof failed?.signal === "string")
     return new ToolError("python", `ended by ${failed.signal} while its image was made`, {

@@ -1,0 +1,25 @@
+import { ConfigError } from "./errors.ts";
+
+/**
+ * Loads code that needs a package which an installation may leave out (`optionalDependencies`).
+ * @param use what needs it, in words
+ * @throws ConfigError with the command that installs it, if it is absent
+ */
+export async function withPackage<T>(name: string, use: string, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (cause) {
+    if (!isMissing(cause)) throw cause;
+    throw new ConfigError(`the package ${name}`, undefined, {
+      expected: `it to be installed: ${use} need it`,
+      hint: `npm install ${name}`,
+      cause,
+    });
+  }
+}
+
+/** True for the error of an import whose package is absent. */
+export function isMissing(error: unknown): boolean {
+  const { code } = (error ?? {}) as { readonly code?: unknown };
+  return code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
+}
