@@ -86,6 +86,7 @@ export default {
   questions: {
     calls: {
       title: "1. Does ARPO need fewer tool calls?",
+      seeds: 10,
       ask: "Primary: the reward at the end, ARPO − GRPO with half of the leaves, which makes about as many calls. The tables of calls until a reward, below, stand beside it.",
       missing:
         "Three reported seeds of ten, one tuning seed of two, three rates of four; nothing in W1. With three seeds no p-value is given.",
@@ -94,6 +95,7 @@ export default {
           title: "ARPO − GRPO with half of the leaves",
           more: ["knowledge", "arpo", "best"],
           less: ["knowledge", "grpo-half", "best"],
+          test: "different",
         },
         { title: "ARPO − GRPO", more: ["knowledge", "arpo", "best"], less: ["knowledge", "grpo", "best"] },
         {
@@ -106,6 +108,7 @@ export default {
     },
     entropy: {
       title: "2. Does entropy decide?",
+      seeds: 10,
       ask: "The published rule branches with probability 0.5 + 0.2 · ΔH, and ΔH is so small here that it is a coin. Primary: the reward at the end, an arm in which entropy decides (weight 20: ΔH of its measured size moves the probability from end to end) − no rule.",
       missing:
         "The arm in which entropy decides has not run, nor has the world been found in which entropy rises after results: at the start it is 0.200 before and 0.175 after them in the knowledge world.",
@@ -114,6 +117,7 @@ export default {
           title: "ARPO where entropy decides − no rule",
           more: ["knowledge", "arpo-entropy", "best"],
           less: ["knowledge", "arpo-random", "best"],
+          test: "different",
         },
         { title: "ARPO − no rule", more: ["knowledge", "arpo", "best"], less: ["knowledge", "arpo-random", "best"] },
         {

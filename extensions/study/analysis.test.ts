@@ -1,5 +1,8 @@
 import { expect, test } from "vitest";
+import { mean } from "../../src/core/mean.ts";
+import { randomStream } from "../../src/core/random.ts";
 import { analyse, areas, firstReached } from "./analysis.ts";
+import type { StudyDefinition } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
 import { pageLines } from "./page.ts";
 import { openRuns, remaining, runId } from "./plan.ts";
@@ -11,12 +14,27 @@ const study = smallStudy();
 
 test("a run falls by more than 10 points below an earlier point, and survives if it ends no lower than it began", () => {
   const run = (means: readonly [number, number, number], changes: Partial<RunOutcome> = {}) =>
-    outcome(study, { arm: "a", seed: 1 }, means, changes);
+    outcome(study, { arm: "a", seed: 1 }, means, changes, 20);
   expect(fell(run([0.2, 0.5, 0.41]))).toBe(false);
   expect(fell(run([0.2, 0.5, 0.39]))).toBe(true);
   expect(survived(run([0.2, 0.5, 0.41]))).toBe(true);
   expect(survived(run([0.5, 0.45, 0.45]))).toBe(false);
   expect(survived(run([0.2, 0.5, 0.6], { collapsed: "loss is NaN" }))).toBe(false);
+});
+
+test("a policy that stays as it is falls in few curves: before, where 10 points alone decided, in half of them", () => {
+  const random = randomStream(1, "falls");
+  const curves = Array.from({ length: 1_000 }, () => {
+    const chances = Array.from({ length: 64 }, () => random.uniform());
+    return Array.from({ length: 6 }, () => ({ values: chances.map((chance) => Number(random.chance(chance))) }));
+  }) as unknown as RunOutcome["curve"][];
+  const share = (of: (curve: RunOutcome["curve"]) => boolean) => curves.filter(of).length / curves.length;
+  const byPoints = (curve: RunOutcome["curve"]) => {
+    const means = curve.map(({ values }) => mean(values));
+    return means.some((value, i) => value < Math.max(...means.slice(0, i)) - 0.1);
+  };
+  expect(share(byPoints)).toBeGreaterThan(0.45);
+  expect(share((curve) => fell({ curve }))).toBeLessThan(0.05);
 });
 
 test("the good range is around the best rate, without a gap, and open where it reaches the last rate that was tried", () => {
@@ -47,10 +65,10 @@ test("the area is the mean height up to a common amount, on straight lines betwe
   expect(areas(curve, "episodes", 8)[0]).toBeCloseTo((0.4 + 0.7) / 2, 12);
   expect(areas(curve, "episodes", 6)[0]).toBeCloseTo((0.4 * 4 + 0.65 * 2) / 6, 12);
   expect(areas(curve, "toolCalls", 5)[0]).toBeCloseTo(0.3, 12);
-  const mean = curve.map((point) => ({ ...point, value: { mean: point.values[0], low: 0, high: 1 } }));
-  expect(firstReached(mean, "episodes", 0.5)).toBeCloseTo(3, 12);
-  expect(firstReached(mean, "toolCalls", 0.1)).toBe(0);
-  expect(firstReached(mean, "toolCalls", 0.9)).toBeUndefined();
+  const means = curve.map((point) => ({ ...point, value: { mean: point.values[0], low: 0, high: 1 } }));
+  expect(firstReached(means, "episodes", 0.5)).toBeCloseTo(3, 12);
+  expect(firstReached(means, "toolCalls", 0.1)).toBe(0);
+  expect(firstReached(means, "toolCalls", 0.9)).toBeUndefined();
 });
 
 /** All tuning runs, and reported ones of which b is better by `gain` in every task of every seed. */
@@ -82,6 +100,43 @@ test("a question compares two cells on the seeds that both have, and tests its p
   expect(tested).toEqual([true, false, false]);
 });
 
+test("of a question's tests each is looked at only if those before it held", () => {
+  const contrast = { more: ["near", "b", 1e-4], less: ["near", "a", 1e-4], test: "different" } as const;
+  const equal = { ...contrast, more: ["near", "a", 1e-4], test: { equalWithin: 0.03 } } as const;
+  const contrasts = [
+    { ...contrast, title: "first" },
+    { ...equal, title: "second" },
+    { ...contrast, title: "described", test: undefined },
+    { ...equal, title: "third", more: ["near", "b", 1e-4] },
+    { ...contrast, title: "fourth" },
+  ] satisfies StudyDefinition["questions"][string]["contrasts"];
+  const seeds = [1, 2, 3, 4, 5];
+  const asked = smallStudy({ seeds, questions: { q: { title: "", ask: "", seeds: 5, contrasts } } });
+  const rolesAt = (gain: number) => answers(asked, outcomes(gain, seeds))[0].contrasts.map(({ role }) => role);
+  expect(rolesAt(0.25)).toEqual(["primary", "in sequence", "descriptive", "in sequence", "not looked at"]);
+  expect(rolesAt(0)).toEqual(["primary", "not looked at", "descriptive", "not looked at", "not looked at"]);
+  const [, second, , third, fourth] = answers(asked, outcomes(0.25, seeds))[0].contrasts;
+  expect([second.pValue, third.pValue, fourth.pValue]).toEqual([0, 1, undefined]);
+});
+
+test("an interaction is the difference of two differences, on the seeds that all four cells have", () => {
+  const contrast = { title: "", more: ["near", "b", 1e-4], less: ["near", "a", 1e-4], test: "different" } as const;
+  const minus = { more: ["near", "b", 1e-3], less: ["near", "a", 1e-3] } as const;
+  const contrasts = [{ ...contrast, minus: { more: [...minus.more], less: [...minus.less] } }] as never;
+  const asked = smallStudy({ questions: { q: { title: "", ask: "", seeds: 3, contrasts } } });
+  const at = (rate: number, arm: string, seed: number, end: number) => outcome(asked, { arm, seed, rate }, [0.2, 0.3, end]);
+  const runs = [1, 2].flatMap((seed) => [
+    at(1e-4, "b", seed, 0.9),
+    at(1e-4, "a", seed, 0.4),
+    at(1e-3, "b", seed, 0.6),
+    at(1e-3, "a", seed, 0.5),
+  ]);
+  const [result] = answers(asked, [...runs, at(1e-4, "b", 3, 1)])[0].contrasts;
+  expect(result.seeds).toEqual([1, 2]);
+  expect(result.values).toEqual([expect.closeTo(0.5, 12), expect.closeTo(0.1, 12)]);
+  expect(result.difference?.mean).toBeCloseTo(0.4, 12);
+});
+
 test("--question needs the runs at the rates that it names, seed by seed", () => {
   expect(openRuns(study, [], { question: "better", seeds: 2 }).map(runId)).toEqual([
     ...["near.b.0.0001.1", "near.a.0.0001.1", "near.b.0.001.1", "near.a.0.001.1"],
@@ -91,7 +146,8 @@ test("--question needs the runs at the rates that it names, seed by seed", () =>
 });
 
 test("a rate of which a tuning run fell is not chosen while another has none", () => {
-  const tuned = (rate: number, points: readonly [number, number, number]) => outcome(study, { arm: "a", seed: 11, rate }, points);
+  const tuned = (rate: number, points: readonly [number, number, number]) =>
+    outcome(study, { arm: "a", seed: 11, rate }, points, {}, 20);
   expect(chosenRate(study, "near", "a", [tuned(1e-4, [0.2, 0.3, 0.3]), tuned(1e-3, [0.2, 0.6, 0.45])])).toBe(1e-4);
   expect(chosenRate(study, "near", "a", [tuned(1e-3, [0.2, 0.6, 0.45])])).toBeUndefined();
 });
@@ -119,7 +175,7 @@ test("where no rate survives the page has no good range", () => {
   const lost = study.rates.map((rate) => outcome(study, { arm: "a", seed: 11, rate }, [0.3, 0.1, 0]));
   const worlds = [analyse(study, "near", lost)];
   const page = pageLines({ study, worlds, answers: [], results: "small", figures: new Map(), command: "x" }).join("\n");
-  expect(page).toContain("| A | 0.0, 0 of 1 | 0.0, 0 of 1 | – | none |");
+  expect(page).toContain("| A | **0.0, 0 of 1** | 0.0, 0 of 1 | – | none |");
 });
 
 test("the page begins with the questions: primary, descriptive rows, and what is not there", () => {

@@ -65,8 +65,12 @@ export function analyse(study: Study, world: string, outcomes: readonly RunOutco
   );
   return {
     ...{ world, title: study.worlds[world].title, planned: plannedRuns(study, world) },
-    done: { tuning: tuning.length, reported: reported.length },
-    atOtherRates: own.length - tuning.length - reported.length,
+    ...(study.worlds[world].untilFall
+      ? { done: { tuning: 0, reported: own.length }, atOtherRates: 0 }
+      : {
+          done: { tuning: tuning.length, reported: reported.length },
+          atOtherRates: own.length - tuning.length - reported.length,
+        }),
     arms: [...runs].map(([arm, own]) => armResult(study, { world, arm }, tuning, own, common)),
   };
 }

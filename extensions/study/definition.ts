@@ -21,6 +21,8 @@ const world = z.strictObject({
   seeds: seeds.optional(),
   /** Learning rates of its own, where the study's do not fit the length of its episodes. */
   rates: rates.optional(),
+  /** True where questions ask of its runs only whether they fall: no others are made, no rate is chosen, and a run that falls ends there. */
+  untilFall: z.boolean().default(false),
   /** Why no run of it can start yet. Its runs are planned and listed, and none is started. */
   pending: z.string().optional(),
 });
@@ -31,6 +33,8 @@ const arm = z.strictObject({
   config: settings,
   /** Worlds that it runs in. Default: all. */
   worlds: z.array(name).min(1).optional(),
+  /** Learning rates of its own, by world: an arm of one step a batch and one of sixteen are alike at equal rate × steps. */
+  rates: z.record(name, rates).default({}),
 });
 
 /** Runs of one arm at one learning rate; "best": the one that its tuning runs choose. */
@@ -43,6 +47,10 @@ const contrast = z.strictObject({
   outcome: z.enum(["sampled", "area", "fell"]).default("sampled"),
   more: cell,
   less: cell,
+  /** An interaction: how much more − less is above this other difference. */
+  minus: z.strictObject({ more: cell, less: cell }).optional(),
+  /** How a tested contrast must come out: different from 0, or equal within this margin. Without it, it describes. */
+  test: z.union([z.literal("different"), z.strictObject({ equalWithin: z.number().positive() })]).optional(),
 });
 
 const question = z.strictObject({
@@ -51,8 +59,13 @@ const question = z.strictObject({
   ask: z.string(),
   /** The runs that are missing, and other things that are not known. */
   missing: z.string().optional(),
-  /** The first is the primary; the others are descriptive. */
-  contrasts: z.array(contrast).min(1),
+  /** Reported seeds that each of its cells needs. */
+  seeds: z.int().min(2),
+  /** The first is the primary. Others with a test are looked at in turn, each only if those before it held; the rest describe. */
+  contrasts: z
+    .array(contrast)
+    .min(1)
+    .refine(([{ test }]) => test !== undefined, { path: [0, "test"], message: "the test of the primary" }),
 });
 
 /** Sums that a curve can be drawn over: what training had spent when it was evaluated. */
@@ -93,11 +106,11 @@ const studySchema = z
     const shared = study.seeds.filter((seed) => study.tuningSeeds.includes(seed));
     if (shared.length > 0) wrong(["tuningSeeds"], `none of the reported seeds (${shared.join(", ")} is both)`);
     for (const [id, { contrasts }] of Object.entries(study.questions))
-      for (const [i, { more, less }] of contrasts.entries())
-        for (const [side, [world, arm]] of [["more", more] as const, ["less", less] as const]) {
-          const at = ["questions", id, "contrasts", i, side];
-          if (!(world in study.worlds)) wrong([...at, 0], "the name of a world");
-          if (!(arm in study.arms)) wrong([...at, 1], "the name of an arm");
+      for (const [i, contrast] of contrasts.entries())
+        for (const [world, arm] of cellsOf(contrast)) {
+          const at = ["questions", id, "contrasts", i];
+          if (!(world in study.worlds)) wrong([...at, world], "the name of a world");
+          if (!(arm in study.arms)) wrong([...at, arm], "the name of an arm");
         }
     for (const [id, { worlds = [] }] of Object.entries(study.arms))
       for (const [i, known] of worlds.entries())
@@ -119,7 +132,7 @@ export type StudyDefinition = Omit<z.input<typeof studySchema>, "worlds" | "arms
 export function parseStudy(id: string, exported: unknown): Study {
   const study = { name: id, ...parseSettings(studySchema, exported) };
   for (const world of Object.keys(study.worlds))
-    for (const arm of armsOf(study, world)) configOf(study, { world, arm, rate: ratesOf(study, world)[0], seed: study.seeds[0] });
+    for (const arm of armsOf(study, world)) configOf(study, { world, arm, rate: study.rates[0], seed: study.seeds[0] });
   return study;
 }
 
@@ -140,14 +153,27 @@ export function armsOf(study: Study, world: string): string[] {
   return Object.keys(study.arms).filter((arm) => study.arms[arm].worlds?.includes(world) ?? true);
 }
 
-/** Returns the learning rates that every arm is tried at in a world. */
-export function ratesOf(study: Study, world: string): readonly number[] {
-  return study.worlds[world].rates ?? study.rates;
+/** Returns the learning rates that an arm is tried at in a world; without an arm, those of all arms, the smallest first. */
+export function ratesOf(study: Study, world: string, arm?: string): readonly number[] {
+  if (study.worlds[world].untilFall) return [];
+  if (arm !== undefined) return study.arms[arm].rates[world] ?? study.worlds[world].rates ?? study.rates;
+  const all = armsOf(study, world).flatMap((one) => ratesOf(study, world, one));
+  return [...new Set(all)].sort((a, b) => a - b);
+}
+
+/** Returns the cells that a contrast compares. */
+export function cellsOf({ more, less, minus }: Contrast): Cell[] {
+  return [more, less, ...(minus === undefined ? [] : [minus.more, minus.less])];
 }
 
 /** Returns the reported seeds of a world. */
 export function seedsOf(study: Study, world: string): readonly number[] {
   return study.worlds[world].seeds ?? study.seeds;
+}
+
+/** True if a run ends where it falls: a tuning run cannot choose a rate then, and of some runs nothing else is asked. */
+export function endsAtFall(study: Study, key: RunKey): boolean {
+  return isTuning(study, key) || study.worlds[key.world].untilFall;
 }
 
 /** True if a run serves to choose a rate. */

@@ -1,5 +1,5 @@
 import { mean } from "../../src/core/mean.ts";
-import { armsOf, ratesOf, type Study, seedsOf } from "./definition.ts";
+import { armsOf, ratesOf, type Study } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
 import { type Part, plannedRuns, remaining } from "./plan.ts";
 
@@ -24,10 +24,10 @@ export function estimateLines(study: Study, outcomes: readonly RunOutcome[], par
     const arms = armsOf(study, world);
     const done = outcomes.filter((run) => run.world === world).length;
     const seconds = secondsPerRun(study, world, outcomes);
-    const sizes = `${ratesOf(study, world).length} rates (${ratesOf(study, world).join(", ")}) × ${study.tuningSeeds.length} tuning seeds + ${seedsOf(study, world).length} seeds`;
     return [
       `${world}  ${title}`,
-      `  ${arms.length} arms × (${sizes}) = ${tuning + reported} runs; ${done} done; ${hours((tuning + reported) * seconds)} of one core in all, ` +
+      `  ${arms.length} arms: ${tuning} runs that choose among rates (${ratesOf(study, world).join(", ")}) + ${reported} reported = ` +
+        `${tuning + reported} runs; ${done} done; ${hours((tuning + reported) * seconds)} of one core in all, ` +
         `${seconds.toFixed(0)} s a run`,
       pending === undefined ? `  ${left.get(world) ?? 0} runs left of what is asked for` : `  cannot start: ${pending}`,
     ];

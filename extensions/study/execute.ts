@@ -5,10 +5,12 @@ import { layout, runsFolder } from "../../src/runs/layout.ts";
 import { packageVersion, requireSameRun } from "../../src/runs/write.ts";
 import { planRun, runPlan, type TrainOptions } from "../../src/sdk/train.ts";
 import { resolveConfig } from "../../src/training/config.ts";
-import { configOf, type RunKey, type Study, settingsOf } from "./definition.ts";
-import { outcomeOf, type RunOutcome } from "./outcome.ts";
+import type { OnEvent } from "../../src/training/events.ts";
+import { configOf, endsAtFall, type RunKey, type Study, settingsOf } from "./definition.ts";
+import { curveOf, outcomeOf, type RunOutcome } from "./outcome.ts";
 import { runId } from "./plan.ts";
 import { planHash, writeOutcome } from "./store.ts";
+import { fell } from "./tuning.ts";
 
 /** Where the runs of a study train: outside of its results, since their trajectories are large. */
 export function trainingFolder(study: Study, key: RunKey): string {
@@ -19,6 +21,7 @@ export function trainingFolder(study: Study, key: RunKey): string {
  * Trains one run of a study, or continues it where it was interrupted, and keeps its outcome. The run's folder is removed then.
  * @param folder of the study's results
  * @param keep leaves the run's folder, with its trajectories and its model
+ * A run of which nothing more is asked once it has fallen ends there.
  * @throws RunError when interrupted. An EngineError is an outcome: the run collapsed.
  */
 export async function executeRun(
@@ -33,18 +36,26 @@ export async function executeRun(
   if (resume) requireSameRun(out, resolveConfig(below, { ...above, out }));
   const plan = await planRun(resume ? { out } : below, resume ? { resume } : { flags: { ...above, out } });
   const started = process.cpuUsage();
+  const fall = new AbortController();
+  const onEvent: OnEvent = (event) => {
+    options.onEvent?.(event);
+    if (event.type === "evaluated" && endsAtFall(study, key) && fell({ curve: curveOf(out, study) })) fall.abort();
+  };
+  const signal = AbortSignal.any([fall.signal, ...(options.signal === undefined ? [] : [options.signal])]);
   let collapsed: string | undefined;
+  let ended: true | undefined;
   try {
-    await runPlan(plan, options);
+    await runPlan(plan, { onEvent, signal });
   } catch (error) {
-    if (!(error instanceof EngineError)) throw error;
-    collapsed = error.message;
+    if (fall.signal.aborted) ended = true;
+    else if (error instanceof EngineError) collapsed = error.message;
+    else throw error;
   }
   const { user, system } = process.cpuUsage(started);
   const outcome = outcomeOf(out, {
     ...{ study, key, plan: planHash(study, key), version: packageVersion(), steps: configOf(study, key).steps },
     cpuSeconds: (user + system) / 1e6,
-    ...(collapsed === undefined ? {} : { collapsed }),
+    ...{ collapsed, ended },
   });
   writeOutcome(results, outcome);
   if (!keep) rmSync(out, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Trajectory } from "../../src/core/trajectory.ts";
-import { readEpisodes, readEvaluations, readMetrics, readSummary, readTimings } from "../../src/runs/read.ts";
+import { readEpisodes, readEvaluations, readMetrics, readTimings } from "../../src/runs/read.ts";
 import type { EvaluationRecord } from "../../src/runs/records.ts";
 import { outcomesOf } from "../../src/training/evaluation/compare.ts";
 import type { Axis, RunKey, Study } from "./definition.ts";
@@ -39,6 +39,8 @@ export const runOutcomeSchema = z.object({
   cpuSeconds: z.number(),
   /** The engine's error where the run ended by one, as by numbers that are not finite. It then counts as 0 at all tasks from there on. */
   collapsed: z.string().optional(),
+  /** True where the run was ended because it fell: it has no final values then. */
+  ended: z.literal(true).optional(),
 });
 export type RunOutcome = z.infer<typeof runOutcomeSchema>;
 export type CurvePoint = z.infer<typeof pointSchema>;
@@ -52,6 +54,17 @@ export interface OutcomeContext {
   /** Steps and tasks that the configuration asks for. */
   readonly steps: number;
   readonly collapsed?: string;
+  readonly ended?: true;
+}
+
+/** Reads the held-out curve of a run folder, as far as it has come. */
+export function curveOf(folder: string, { measure }: Pick<Study, "measure">): CurvePoint[] {
+  const spent = spending(folder);
+  const sampled = readEvaluations(folder).filter(({ decoding }) => decoding === "sampled");
+  const tasks = Math.min(...sampled.map((record) => record.tasks));
+  return sampled
+    .sort((a, b) => a.step - b.step)
+    .map((record) => ({ ...spent(record.step), values: taskValues(readEpisodes(folder, record), measure).slice(0, tasks) }));
 }
 
 /**
@@ -59,13 +72,10 @@ export interface OutcomeContext {
  * @throws RunError where a file of it is damaged
  */
 export function outcomeOf(folder: string, { study, key, steps, cpuSeconds, ...context }: OutcomeContext): RunOutcome {
-  const spent = spending(folder);
   const evaluations = readEvaluations(folder);
   const valuesOf = (record: EvaluationRecord) => taskValues(readEpisodes(folder, record), study.measure);
-  const sampled = evaluations.filter(({ decoding }) => decoding === "sampled").sort((a, b) => a.step - b.step);
-  const curveTasks = Math.min(...sampled.map(({ tasks }) => tasks));
-  const points = sampled.map((record) => ({ ...spent(record.step), values: valuesOf(record).slice(0, curveTasks) }));
-  const nothing = { ...spent(steps), steps, values: new Array<number>(curveTasks).fill(0) };
+  const points = curveOf(folder, study);
+  const nothing = { ...spending(folder)(steps), steps, values: points[0].values.map(() => 0) };
   const finalOf = (decoding: EvaluationRecord["decoding"]) => {
     const of = (when: EvaluationRecord["when"]) => evaluations.find((one) => one.when === when && one.decoding === decoding);
     const [before, after] = [of("before"), of("after")];
@@ -76,8 +86,8 @@ export function outcomeOf(folder: string, { study, key, steps, cpuSeconds, ...co
     ...key,
     ...context,
     node: process.versions.node,
-    curve: readSummary(folder) !== undefined ? points : [...points, nothing],
-    final: { sampled: finalOf("sampled") ?? [], ...(greedy === undefined ? {} : { greedy }) },
+    curve: context.collapsed === undefined ? points : [...points, nothing],
+    final: context.ended ? { sampled: [] } : { sampled: finalOf("sampled") ?? [], ...(greedy === undefined ? {} : { greedy }) },
     optimiserSteps: total(readMetrics(folder).map(({ metrics }) => metrics.optimiserSteps)),
     cpuSeconds: Math.round(cpuSeconds * 10) / 10,
   };

@@ -180,7 +180,7 @@ function questionLines(study: Study, answers: readonly QuestionResult[]): string
       "",
       ...table([
         ["", "compared", "seeds", "rates", "first", "second", "relative", "difference, points", "p"],
-        ...contrasts.map((contrast, i) => [i === 0 ? "**primary**" : "descriptive", ...contrastCells(contrast)]),
+        ...contrasts.map((contrast) => [contrast.role === "primary" ? "**primary**" : contrast.role, ...contrastCells(contrast)]),
       ]),
       "",
       ...(missing === undefined ? [] : [`**Not there yet.** ${missing}`, ""]),

@@ -35,6 +35,23 @@ test("worlds that cannot start yet are planned and have no open run", () => {
   expect(openRuns(study, [], { worlds: ["far"] })).toEqual([]);
 });
 
+test("an arm has rates of its own, and where runs end at a fall questions alone say what runs", () => {
+  const { a, b, c } = smallDefinition.arms;
+  const own = smallStudy({ arms: { a, b: { ...b, rates: { near: [1e-2] } }, c } });
+  expect(plannedRuns(own, "near")).toEqual({ tuning: 6, reported: 6 });
+  expect(openRuns(own, [], { tuningSeeds: 1, arms: ["b"] }).map(runId)).toEqual(["near.b.0.01.11"]);
+  const near = { ...smallDefinition.worlds.near, untilFall: true };
+  const falls = smallStudy({ worlds: { ...smallDefinition.worlds, near } });
+  expect(plannedRuns(falls, "near")).toEqual({ tuning: 0, reported: 12 });
+  expect(openRuns(falls, [], { seeds: 1 }).map(runId)).toEqual([
+    "near.b.0.0001.1",
+    "near.a.0.0001.1",
+    "near.b.0.001.1",
+    "near.a.0.001.1",
+  ]);
+  expect(runOf(falls, "near.b.0.001.2")).toEqual({ world: "near", arm: "b", rate: 1e-3, seed: 2 });
+});
+
 test("a run's name is read back", () => {
   const key: RunKey = { world: "near", arm: "b", rate: 1e-3, seed: 12 };
   expect(runOf(study, runId(key))).toEqual(key);
@@ -55,11 +72,19 @@ test("tuning runs are measured on validation, reported ones on test, both at the
 });
 
 test("a plan that cannot be is refused, by the setting that is wrong", () => {
+  const contrast = { title: "", more: ["near", "b", 1], less: ["near", "a", 1], test: "different" };
+  const question = { title: "Q", ask: "", seeds: 2 };
   const wrong: readonly (readonly [object, string])[] = [
     [{ seeds: [1, 11] }, "none of the reported seeds (11 is both)"],
+    [{ questions: { q: { ...question, contrasts: [{ ...contrast, more: ["near", "d", 1] }] } } }, "the name of an arm"],
+    [{ questions: { q: { ...question, contrasts: [{ ...contrast, test: undefined }] } } }, "the test of the primary"],
     [
-      { questions: { q: { title: "Q", ask: "", contrasts: [{ title: "", more: ["near", "d", 1], less: ["near", "a", 1] }] } } },
-      "the name of an arm",
+      {
+        questions: {
+          q: { ...question, contrasts: [{ ...contrast, minus: { more: ["moon", "a", 1], less: ["near", "a", 1] } }] },
+        },
+      },
+      "the name of a world",
     ],
     [{ arms: { ...smallDefinition.arms, a: { title: "A", config: { algorithm: "grop" } } } }, 'Did you mean "grpo"?'],
     [{ arms: { ...smallDefinition.arms, a: { title: "A", config: {}, worlds: ["moon"] } } }, "the name of a world"],

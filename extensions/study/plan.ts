@@ -16,12 +16,16 @@ export interface Part {
   readonly seeds?: number;
 }
 
-/** The number of runs that a study has in a world: at every rate with the tuning seeds, then at the chosen one with the reported seeds. */
+/**
+ * The number of runs that a study has in a world: at every rate with the tuning seeds, then at the chosen one with the reported seeds; those of
+ * questions alone where runs end at a fall.
+ */
 export function plannedRuns(study: Study, world: string): { readonly tuning: number; readonly reported: number } {
-  const arms = armsOf(study, world).length;
+  if (study.worlds[world].untilFall) return { tuning: 0, reported: questionRuns(study, world, {}).length };
+  const arms = armsOf(study, world);
   return {
-    tuning: arms * ratesOf(study, world).length * study.tuningSeeds.length,
-    reported: arms * seedsOf(study, world).length,
+    tuning: arms.flatMap((arm) => ratesOf(study, world, arm)).length * study.tuningSeeds.length,
+    reported: arms.length * seedsOf(study, world).length,
   };
 }
 
@@ -44,8 +48,8 @@ export function checkPart(study: Study, { question, worlds = [], arms = [], rate
 export function openRuns(study: Study, outcomes: readonly RunOutcome[], part: Part = {}): RunKey[] {
   const done = new Set(outcomes.map(runId));
   const isOpen = (key: RunKey) => !done.has(runId(key));
-  if (part.question !== undefined) return questionRuns(study, part, part.question).filter(isOpen);
   return worldsOf(study, part).flatMap((world) => {
+    if (isByQuestion(study, world, part)) return questionRuns(study, world, part).filter(isOpen);
     const arms = armsOf(study, world).filter((arm) => part.arms?.includes(arm) ?? true);
     const tuningOf = (arm: string) => tuningRuns(study, world, arm, part);
     const tuning = study.tuningSeeds.flatMap((seed) =>
@@ -67,11 +71,9 @@ export function openRuns(study: Study, outcomes: readonly RunOutcome[], part: Pa
 /** The number of runs of a part that have no outcome yet, those included that wait for a rate. */
 export function remaining(study: Study, outcomes: readonly RunOutcome[], part: Part = {}): { world: string; runs: number }[] {
   const done = new Set(outcomes.map(runId));
-  if (part.question !== undefined) {
-    const open = questionRuns(study, part, part.question).filter((key) => !done.has(runId(key)));
-    return worldsOf(study, part).map((world) => ({ world, runs: open.filter((key) => key.world === world).length }));
-  }
   return worldsOf(study, part).map((world) => {
+    if (isByQuestion(study, world, part))
+      return { world, runs: questionRuns(study, world, part).filter((key) => !done.has(runId(key))).length };
     const arms = armsOf(study, world).filter((arm) => part.arms?.includes(arm) ?? true);
     const tuning = arms.flatMap((arm) => tuningRuns(study, world, arm, part)).filter((key) => !done.has(runId(key)));
     const seeds = seedsOf(study, world).slice(0, part.seeds);
@@ -90,13 +92,16 @@ export function runId({ world, arm, rate, seed }: RunKey): string {
 
 /** Reads a run's name. @throws ConfigError where it is of no run of the study */
 export function runOf(study: Study, id: string): RunKey {
-  for (const world of Object.keys(study.worlds))
-    for (const arm of armsOf(study, world))
-      for (const rate of ratesOf(study, world))
-        for (const seed of [...study.tuningSeeds, ...seedsOf(study, world)]) {
-          const key = { world, arm, rate, seed };
-          if (runId(key) === id) return key;
-        }
+  const tuned = Object.keys(study.worlds).flatMap((world) =>
+    armsOf(study, world).flatMap((arm) =>
+      ratesOf(study, world, arm).flatMap((rate) =>
+        [...study.tuningSeeds, ...seedsOf(study, world)].map((seed) => ({ world, arm, rate, seed })),
+      ),
+    ),
+  );
+  const asked = Object.keys(study.questions).flatMap((question) => runsOf(study, question, study.seeds.length));
+  const key = [...tuned, ...asked].find((one) => runId(one) === id);
+  if (key !== undefined) return key;
   throw new ConfigError("--run", id, { expected: "WORLD.ARM.RATE.SEED of the study's plan" });
 }
 
@@ -106,15 +111,22 @@ function worldsOf(study: Study, { worlds }: Part): string[] {
   );
 }
 
-function questionRuns(study: Study, part: Part, question: string): RunKey[] {
-  return runsOf(study, question, study.seeds.slice(0, part.seeds)).filter(
-    ({ world, arm }) => worldsOf(study, part).includes(world) && (part.arms?.includes(arm) ?? true),
-  );
+/** True where questions alone say what runs. */
+function isByQuestion(study: Study, world: string, { question }: Part): boolean {
+  return question !== undefined || study.worlds[world].untilFall;
+}
+
+function questionRuns(study: Study, world: string, { question, arms, seeds }: Part): RunKey[] {
+  const asked = question === undefined ? Object.keys(study.questions) : [question];
+  const keys = asked
+    .flatMap((one) => runsOf(study, one, seeds))
+    .filter((key) => key.world === world && (arms?.includes(key.arm) ?? true));
+  return [...new Map(keys.map((key) => [runId(key), key])).values()];
 }
 
 function tuningRuns(study: Study, world: string, arm: string, { rates, tuningSeeds }: Part): RunKey[] {
   const seeds = study.tuningSeeds.slice(0, tuningSeeds);
-  return ratesOf(study, world)
+  return ratesOf(study, world, arm)
     .filter((rate) => rates?.includes(rate) ?? true)
     .flatMap((rate) => seeds.map((seed) => ({ world, arm, rate, seed })))
     .filter((key) => isTuning(study, key));

@@ -1,29 +1,33 @@
 import { mean } from "../../src/core/mean.ts";
-import { crossedTest, pairedBySeed } from "../../src/statistics/clustered.ts";
+import { crossedTest, equivalencePValue } from "../../src/statistics/clustered.ts";
 import type { Estimate } from "../../src/statistics/estimate.ts";
 import { comparePaired } from "../../src/statistics/paired.ts";
 import { areas } from "./analysis.ts";
-import type { Cell, Contrast, RunKey, Study } from "./definition.ts";
+import { type Cell, type Contrast, cellsOf, type RunKey, type Study } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
 import { chosenRate, fell } from "./tuning.ts";
 
 /** Below these no p-value is given: two or three seeds say too little of others. */
 const fewestSeeds = 5;
+/** A tested contrast holds below this. */
+const level = 0.05;
 
 /** A contrast with the runs that are there. */
 export interface ContrastResult extends Contrast {
-  /** The rates of both cells; undefined where tuning has chosen none. */
-  readonly rates: readonly [number | undefined, number | undefined];
-  /** The seeds that both cells have: reported ones, or tuning ones where fewer than two reported seeds are shared. */
+  /** Whether it is the question's primary, tested after it, tested only if those before it had held, or not tested. */
+  readonly role: "primary" | "in sequence" | "not looked at" | "descriptive";
+  /** The rates of the cells; undefined where tuning has chosen none. */
+  readonly rates: readonly (number | undefined)[];
+  /** The seeds that all cells have: reported ones, or tuning ones where fewer than two reported seeds are shared. */
   readonly seeds: readonly number[];
   readonly split: "test" | "validation";
-  /** Absent where no seed is shared. */
+  /** Of an interaction, both differences. Absent where no seed is shared. */
   readonly values?: readonly [more: number, less: number];
   /** Absent with one seed, of which nothing follows for others. */
   readonly difference?: Estimate;
   /** The difference that four of five such studies would have seen. */
   readonly smallest?: number;
-  /** Absent with fewer than five seeds, and of descriptive contrasts. */
+  /** Absent with fewer than five seeds, and of contrasts that are not tested. Of equivalence: of two one-sided tests, the larger. */
   readonly pValue?: number;
 }
 
@@ -32,53 +36,77 @@ export interface QuestionResult {
   readonly contrasts: readonly ContrastResult[];
 }
 
-/** Computes the contrasts of every question. The first of each is its primary, and the only one that is tested. */
+/**
+ * Computes the contrasts of every question. Gate-keeping: the primary is tested first, and each other contrast with a test only if all before it
+ * held, so that all verdicts of a question together are false in at most 5 % and none needs a correction (Maurer et al., 1995).
+ */
 export function answers(study: Study, outcomes: readonly RunOutcome[]): QuestionResult[] {
-  return Object.entries(study.questions).map(([question, { contrasts }]) => ({
-    question,
-    contrasts: contrasts.map((contrast, i) => contrastResult(study, contrast, i === 0, outcomes)),
-  }));
+  return Object.entries(study.questions).map(([question, { contrasts }]) => {
+    let isOpen = true;
+    const results = contrasts.map((contrast, i): ContrastResult => {
+      const { pValue, ...result } = contrastResult(study, contrast, outcomes);
+      if (contrast.test === undefined) return { ...result, role: "descriptive" };
+      if (!isOpen) return { ...result, role: "not looked at" };
+      isOpen = pValue !== undefined && pValue < level;
+      return { ...result, role: i === 0 ? "primary" : "in sequence", pValue };
+    });
+    return { question, contrasts: results };
+  });
 }
 
 /** Returns the runs that a question needs at rates that it names, all cells with one seed before the next seed. */
-export function runsOf(study: Study, question: string, seeds: readonly number[]): RunKey[] {
-  const cells = study.questions[question].contrasts.flatMap(({ more, less }) => [more, less]);
-  const keys = seeds.flatMap((seed) =>
-    cells.flatMap(([world, arm, rate]) => (rate === "best" ? [] : [{ world, arm, rate, seed }])),
-  );
+export function runsOf(study: Study, question: string, seeds = study.questions[question].seeds): RunKey[] {
+  const cells = study.questions[question].contrasts.flatMap(cellsOf);
+  const keys = study.seeds
+    .slice(0, seeds)
+    .flatMap((seed) => cells.flatMap(([world, arm, rate]) => (rate === "best" ? [] : [{ world, arm, rate, seed }])));
   return [...new Map(keys.map((key) => [JSON.stringify(key), key])).values()];
 }
 
-function contrastResult(study: Study, contrast: Contrast, isPrimary: boolean, outcomes: readonly RunOutcome[]): ContrastResult {
-  const [more, less] = [contrast.more, contrast.less].map((cell) => runsAt(study, cell, outcomes));
-  const paired = (isTuning: boolean) =>
-    more.runs.flatMap((run) => {
-      const other = less.runs.find(({ seed }) => seed === run.seed);
-      return other === undefined || study.tuningSeeds.includes(run.seed) !== isTuning ? [] : [[run, other] as const];
-    });
-  const reported = paired(false);
-  const isReported = reported.length > 1 || paired(true).length < reported.length;
-  const pairs = isReported ? reported : paired(true);
+function contrastResult(study: Study, contrast: Contrast, outcomes: readonly RunOutcome[]): Omit<ContrastResult, "role"> {
+  const { outcome, test } = contrast;
+  const usable = outcomes.filter(({ ended }) => outcome === "fell" || !ended);
+  const cells = cellsOf(contrast).map((cell) => runsAt(study, cell, usable));
+  const shared = (isTuning: boolean) =>
+    cells[0].runs
+      .filter(({ seed }) => study.tuningSeeds.includes(seed) === isTuning)
+      .map(({ seed }) => cells.flatMap(({ runs }) => runs.find((run) => run.seed === seed) ?? []))
+      .filter((runs) => runs.length === cells.length);
+  const [reported, tuning] = [shared(false), shared(true)];
+  const isReported = reported.length > 1 || tuning.length < reported.length;
+  const bySeed = isReported ? reported : tuning;
   const result = {
     ...contrast,
-    ...{ rates: [more.rate, less.rate] as const, seeds: pairs.map(([{ seed }]) => seed) },
+    ...{ rates: cells.map(({ rate }) => rate), seeds: bySeed.map(([{ seed }]) => seed) },
     split: isReported ? ("test" as const) : ("validation" as const),
   };
-  if (pairs.length === 0) return result;
-  const until = Math.min(...pairs.flat().map(({ curve }) => curve[curve.length - 1].episodes));
-  const tables = [0, 1].map((side) => pairs.map((pair) => valuesOf(contrast, pair[side], until)));
-  const values = [mean(tables[0].map(mean)), mean(tables[1].map(mean))] as const;
-  if (pairs.length === 1) return { ...result, values };
-  const bySeed = (table: readonly (readonly number[])[]) => table.map(mean);
+  if (bySeed.length === 0) return result;
+  const until = Math.min(...bySeed.flat().map(({ curve }) => curve[curve.length - 1].episodes));
+  const tables = bySeed.map((runs) => runs.map((run) => valuesOf(contrast, run, until)));
+  const middles = cells.map((_, cell) => mean(tables.map((runs) => mean(runs[cell]))));
+  const values =
+    contrast.minus === undefined
+      ? ([middles[0], middles[1]] as const)
+      : ([middles[0] - middles[1], middles[2] - middles[3]] as const);
+  if (bySeed.length === 1) return { ...result, values };
+  const differences = tables.map(([more, less, ...minus]) =>
+    more.map((value, i) => value - less[i] - (minus.length === 0 ? 0 : minus[0][i] - minus[1][i])),
+  );
+  const most = cells.length / 2;
   const { difference, pValue, smallest } =
-    contrast.outcome === "fell"
-      ? comparePaired(bySeed(tables[1]), bySeed(tables[0]), { seed: 1, range: [0, 1] })
-      : crossedTest(pairedBySeed(tables[1], tables[0]));
-  const clamp = (value: number) => Math.max(-1, Math.min(1, value));
+    outcome === "fell"
+      ? comparePaired(
+          differences.map(() => 0),
+          differences.map(mean),
+          { seed: 1, range: [-most, most] },
+        )
+      : crossedTest(differences);
+  const clamp = (value: number) => Math.max(-most, Math.min(most, value));
+  const tested = typeof test === "object" ? equivalencePValue(differences, test.equalWithin) : pValue;
   return {
     ...{ ...result, values, smallest: clamp(smallest) },
     difference: { ...difference, low: clamp(difference.low), high: clamp(difference.high) },
-    ...(isPrimary && pairs.length >= fewestSeeds ? { pValue } : {}),
+    ...(bySeed.length >= fewestSeeds ? { pValue: tested } : {}),
   };
 }
 

@@ -43,8 +43,9 @@ export const smallDefinition = {
       title: "Is b better?",
       ask: "b against a.",
       missing: "All of it.",
+      seeds: 3,
       contrasts: [
-        { title: "b − a at one rate", more: ["near", "b", 1e-4], less: ["near", "a", 1e-4] },
+        { title: "b − a at one rate", more: ["near", "b", 1e-4], less: ["near", "a", 1e-4], test: "different" },
         { title: "at best rates", outcome: "area", more: ["near", "b", "best"], less: ["near", "a", "best"] },
         { title: "falls", outcome: "fell", more: ["near", "b", 1e-3], less: ["near", "a", 1e-3] },
       ],
@@ -56,15 +57,16 @@ export function smallStudy(changes: Partial<StudyDefinition> = {}): Study {
   return parseStudy("small", { ...smallDefinition, ...changes });
 }
 
-/** An outcome with one value for all of its tasks at each of three evaluations, at 0, 4 and 8 episodes. */
+/** An outcome with one value for all of its `tasks` at each of three evaluations, at 0, 4 and 8 episodes. */
 export function outcome(
   study: Study,
   key: Partial<RunKey> & Pick<RunKey, "arm" | "seed">,
   means: readonly [number, number, number],
   changes: Partial<RunOutcome> = {},
+  tasks = 4,
 ): RunOutcome {
   const full: RunKey = { world: "near", rate: 1e-4, ...key };
-  const values = (value: number) => new Array<number>(4).fill(value);
+  const values = (value: number) => new Array<number>(tasks).fill(value);
   return {
     ...full,
     ...{ plan: planHash(study, full), version: "0", node: "0", optimiserSteps: 6, cpuSeconds: 10 },

@@ -8,8 +8,9 @@ import { mean } from "../../src/core/mean.ts";
 import { estimateLines } from "./estimate.ts";
 import { executeRun, trainingFolder } from "./execute.ts";
 import { runId } from "./plan.ts";
-import { smallStudy } from "./small-study.fixture.ts";
+import { smallDefinition, smallStudy } from "./small-study.fixture.ts";
 import { readOutcomes, studyLayout } from "./store.ts";
+import { fell } from "./tuning.ts";
 import { writeStudy } from "./write.ts";
 
 const before = process.cwd();
@@ -58,6 +59,18 @@ test("a run is trained, kept as one line, and continued where it was interrupted
   });
 }, 60_000);
 
+test("a run of which only a fall is asked ends there, with the values that it had", async () => {
+  const near = { ...smallDefinition.worlds.near, untilFall: true };
+  const evaluation = { tasks: 30, k: 1, during: { every: 1, tasks: 30 } };
+  const falling = { ...near, config: { ...near.config, steps: 9, evaluation } };
+  const study = smallStudy({ worlds: { ...smallDefinition.worlds, near: falling } });
+  const outcome = await executeRun(study, { world: "near", arm: "b", rate: 0.1, seed: 1 }, "falling");
+  expect(outcome).toMatchObject({ ended: true, final: { sampled: [] } });
+  expect(outcome.curve.length).toBeLessThan(9);
+  expect(fell(outcome)).toBe(true);
+  expect(readOutcomes(study, "falling")).toEqual([outcome]);
+}, 60_000);
+
 test("outcomes of another plan are refused: a plan is fixed before its first run", () => {
   const changed = smallStudy({ measure: "reward" });
   expect(() => readOutcomes(changed, "results")).toThrow("of another plan");
@@ -77,7 +90,7 @@ test("--dry-run says arms, runs and hours, from measured seconds once there are 
   const study = smallStudy();
   const lines = estimateLines(study, [], {}, 2).join("\n");
   expect(lines).toContain(
-    "2 arms × (2 rates (0.0001, 0.001) × 2 tuning seeds + 3 seeds) = 14 runs; 0 done; 0.1 h of one core in all, 36 s a run",
+    "2 arms: 8 runs that choose among rates (0.0001, 0.001) + 6 reported = 14 runs; 0 done; 0.1 h of one core in all, 36 s a run",
   );
   expect(lines).toContain("cannot start: it has no model.");
   expect(lines).toContain("Nothing was started.");

@@ -8,7 +8,7 @@ import type { RunOutcome } from "./outcome.ts";
 import { pageLines } from "./page.ts";
 import { answers } from "./questions.ts";
 import { readOutcomes, studyLayout } from "./store.ts";
-import { fell, survived } from "./tuning.ts";
+import { fell, lastValues, survived } from "./tuning.ts";
 import { wrapMarkdown } from "./wrap.ts";
 
 /**
@@ -67,10 +67,11 @@ export function tableOf(study: Study, outcomes: readonly RunOutcome[]): string {
     ["sampled_tokens", (run) => last(run).sampledTokens],
     ["optimiser_steps", ({ optimiserSteps }) => optimiserSteps],
     ["start", ({ curve }) => mean(curve[0].values).toFixed(4)],
-    ["sampled", ({ final }) => mean(final.sampled).toFixed(4)],
+    ["sampled", (run) => mean(lastValues(run)).toFixed(4)],
     ["greedy", ({ final }) => (final.greedy === undefined ? "" : mean(final.greedy).toFixed(4))],
     ["fell", (run) => Number(fell(run))],
     ["survived", (run) => Number(survived(run))],
+    ["ended", ({ ended }) => Number(ended === true)],
     ["collapsed", ({ collapsed }) => Number(collapsed !== undefined)],
     ["cpu_seconds", ({ cpuSeconds }) => cpuSeconds],
   ];

@@ -89,6 +89,19 @@ export function crossedTest(differences: SeedsByTasks): CrossedTest {
   };
 }
 
+/**
+ * Returns the p-value of "the mean is not within ± margin", of two one-sided tests (Schuirmann, 1987) by the variance of `seedsAndTasksInterval`:
+ *
+ *   p = P(t_df > (margin − |mean|) / √Var)
+ *
+ * @param differences by seed and task; at least two of each
+ */
+export function equivalencePValue(differences: SeedsByTasks, margin: number): number {
+  const { middle, error, freedom } = crossedError(differences);
+  const inside = margin - Math.abs(middle);
+  return error === 0 ? Number(inside <= 0) : 1 - studentCdf(inside / error, freedom);
+}
+
 /** Returns second minus first, paired by seed and task. @throws RangeError if the tables differ in size */
 export function pairedBySeed(first: SeedsByTasks, second: SeedsByTasks): number[][] {
   const [a, b] = [sizesOf(first), sizesOf(second)];

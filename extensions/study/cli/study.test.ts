@@ -30,7 +30,7 @@ test("--dry-run prints arms, runs and hours of the part that is asked for, and s
   expect(out).toContain(
     'b                        B                                    {"algorithm":{"kind":"grpo","miniBatches":2}}',
   );
-  expect(out).toContain("2 arms × (2 rates (0.0001, 0.001) × 2 tuning seeds + 3 seeds) = 14 runs; 0 done");
+  expect(out).toContain("2 arms: 8 runs that choose among rates (0.0001, 0.001) + 6 reported = 14 runs; 0 done");
   expect(out).toContain("5 runs left of what is asked for");
   expect(out).toContain("with 2 processes on idle cores.\nNothing was started.");
 });

@@ -74,9 +74,10 @@ async function oneRun(study: Study, key: RunKey, folder: string, { keep }: Study
   }
 }
 
-function outcomeWords({ curve, final, cpuSeconds, collapsed }: RunOutcome): string {
+function outcomeWords({ curve, final, cpuSeconds, collapsed, ended }: RunOutcome): string {
   if (collapsed !== undefined) return `collapsed: ${collapsed}`;
-  return `${curve.map(({ values }) => percent(mean(values))).join("  ")}   end ${percent(mean(final.sampled))}   ${duration(cpuSeconds)}`;
+  const end = ended ? "fell" : `end ${percent(mean(final.sampled))}`;
+  return `${curve.map(({ values }) => percent(mean(values))).join("  ")}   ${end}   ${duration(cpuSeconds)}`;
 }
 
 interface Work {

@@ -24,15 +24,17 @@ interface Looked {
 /**
  * The numbers of the textbook form from fewer passes. A turn update's first step runs under π_old, where the ratio is 1 and the surrogate's weights
  * are M·Â whatever the log-probs are: the backward pass gives log π_old, and a forward pass is needed only for log π_new of the turn update before,
- * over the turns whose M is read again. With KL the weights need the turn update's own log-probs: then one forward half reads both.
+ * over the turns whose M is read again. With KL, or a ratio to the policy before the batch, the weights need the turn update's own log-probs: then
+ * one forward half reads both.
  */
 export async function fused(update: Update): Promise<void> {
-  const { config, turnUpdates, advantages, refLogprobs } = update;
+  const { config, turnUpdates, advantages, batchLogprobs, refLogprobs } = update;
+  const startsAtRatioOne = batchLogprobs === undefined && refLogprobs === undefined;
   const lastUpdateOf = new Map(turnUpdates.flatMap(({ samples }, v) => samples.map(({ trajectory }) => [trajectory, v])));
   let previous: Looked = { samples: [], oldLogprobs: [] };
 
   for (const [v, turnUpdate] of turnUpdates.entries()) {
-    const start = await (refLogprobs === undefined ? stepAtRatioOne : stepLookingBack)(update, turnUpdate, previous);
+    const start = await (startsAtRatioOne ? stepAtRatioOne : stepLookingBack)(update, turnUpdate, previous);
     await steps(update, turnUpdate, start, config.epochs - 1);
     const { samples } = turnUpdate;
     const readLater = ({ trajectory }: ActionInContext) =>
@@ -44,7 +46,7 @@ export async function fused(update: Update): Promise<void> {
   }
 }
 
-/** Without KL: a look at the turn update before, then a step whose weights are known. */
+/** At ratio 1 and without KL: a look at the turn update before, then a step whose weights are known. */
 async function stepAtRatioOne(update: Update, turnUpdate: TurnUpdate, previous: Looked): Promise<UpdateStart> {
   const { samples } = turnUpdate;
   const before = previous.samples;
@@ -65,7 +67,7 @@ async function stepAtRatioOne(update: Update, turnUpdate: TurnUpdate, previous: 
   return { oldLogprobs: logprobs, advantages };
 }
 
-/** With KL: one pass reads the turn update's own log-probs and looks at the turn update before. M as it is then is a pure function of them. */
+/** Else: one pass reads the turn update's own log-probs and looks at the turn update before. M as it is then is a pure function of them. */
 async function stepLookingBack(update: Update, turnUpdate: TurnUpdate, previous: Looked): Promise<UpdateStart> {
   const { samples } = turnUpdate;
   const own = (all: Logprobs) => all.slice(0, samples.length);

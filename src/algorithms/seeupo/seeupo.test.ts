@@ -55,6 +55,8 @@ describe("the fused form", () => {
     klCoef: fc.constantFrom(0, 0.1),
     epochs: fc.constantFrom(1, 2, 3),
     minimumRows: fc.constantFrom(1, 3),
+    ratioTo: fc.constantFrom("update", "batch"),
+    skipNegative: fc.boolean(),
     visitScale: fc.constantFrom("plain", "rows"),
     singletonGroups: fc.constantFrom("zero", "raw"),
     clip: fc.constantFrom({ low: 0.2, high: 0.2 }, { low: 0.02, high: 0.05 }),
@@ -225,6 +227,22 @@ describe("a SeeUPO update", () => {
     expect(metrics).toMatchObject({ turnUpdates: 2, rowsPerUpdateMin: 5, rowsPerUpdateMax: 6 });
   });
 
+  test("with the ratio to the policy before the batch, stops pushing what the batch has already moved out of the clip", async () => {
+    const bound = { klCoef: 0, clip: { low: 0.01, high: 0.01 }, advantageFactor: false };
+    const { policy, metrics } = await updated(world, { ...bound, ratioTo: "batch" });
+    expect((await updated(world, bound)).metrics).toMatchObject({ clipFraction: 0, optimiserSteps: 3 });
+    expect(metrics.clipFraction).toBeGreaterThan(0);
+    // The first turn update is at ratio 1 in both: nothing has moved yet.
+    expect(policy.steps[0]).toEqual((await updated(world, bound)).policy.steps[0]);
+    expect(policy.passes.logprobs).toBe(11);
+  });
+
+  test("leaves out turn updates without a positive advantage, when told to", async () => {
+    const { policy, metrics } = await updated(world, { klCoef: 0, skipNegative: true });
+    expect(policy.steps).toHaveLength(2);
+    expect(metrics).toMatchObject({ turnUpdates: 2, rowsPerUpdateMin: 4 });
+  });
+
   test("reports how far the turn updates moved the turns", async () => {
     const { metrics } = await updated(world, { klCoef: 0.1 }, 10);
     const { turnRatioMin = NaN, turnRatioMean = NaN, turnRatioMax = NaN, carriedMin = NaN, carriedMax = NaN } = metrics;
@@ -259,6 +277,8 @@ const settingsThatMatter: readonly [name: keyof SeeupoConfig, one: unknown, othe
     ["epochs", 1, 2],
     ["visitScale", "plain", "rows"],
     ["minimumRows", 1, 3],
+    ["ratioTo", "update", "batch"],
+    ["skipNegative", false, true, { normalisation: "none" }],
   ];
 
 describe("every setting has a reader", () => {

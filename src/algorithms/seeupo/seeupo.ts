@@ -10,7 +10,7 @@ import { CarriedRatios } from "./carried-ratios.ts";
 import { fused } from "./fused.ts";
 import { turnAdvantages } from "./seeupo-advantages.ts";
 import { carriedAdvantages, carry, recordFactors, steps, type Update } from "./turn-update.ts";
-import { turnOrder, turnUpdatesOf, updatedEpisodes } from "./turn-updates.ts";
+import { type TurnUpdate, turnOrder, turnUpdatesOf, updatedEpisodes } from "./turn-updates.ts";
 
 export { seeupoAdvantages } from "./seeupo-advantages.ts";
 
@@ -56,7 +56,9 @@ export async function seeupoUpdate(
 ): Promise<SeeupoResult> {
   const advantages = turnAdvantages(groups, config);
   const moves = ({ trajectory }: ActionInContext) => config.klCoef > 0 || advantages.matters(trajectory);
-  const turnUpdates = turnUpdatesOf(groups, turnOrder(groups, config.order, random), config.minimumRows, moves);
+  const all = turnUpdatesOf(groups, turnOrder(groups, config.order, random), config.minimumRows, moves);
+  const hasPositive = ({ samples }: TurnUpdate) => samples.some((sample) => advantages.of(sample) > 0);
+  const turnUpdates = config.skipNegative ? all.filter(hasPositive) : all;
   const samples = turnUpdates.flatMap((turnUpdate) => turnUpdate.samples);
   const tally = new MetricTally();
   const importance = correction && (await importanceOf(policy, updatedEpisodes(groups, samples), correction));
@@ -67,6 +69,7 @@ export async function seeupoUpdate(
     batchSize: groups.reduce((sum, { trajectories }) => sum + trajectories.length, 0),
     carried: new CarriedRatios(config.carryClip),
     importance: importance?.weights,
+    batchLogprobs: config.ratioTo === "batch" ? fixedLogprobs(samples, await policy.logprobs(samples)) : undefined,
     refLogprobs: config.klCoef > 0 ? fixedLogprobs(samples, await policy.referenceLogprobs(samples)) : undefined,
   };
   await (config.form === "textbook" ? textbook : fused)(update);

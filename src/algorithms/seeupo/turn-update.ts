@@ -25,6 +25,8 @@ export interface Update {
   readonly carried: CarriedRatios;
   /** Weights of the tokens; all 1 if undefined. */
   readonly importance: FixedRows | undefined;
+  /** log π before the batch, where the loss's ratio is taken to it. */
+  readonly batchLogprobs: FixedRows | undefined;
   readonly refLogprobs: FixedRows | undefined;
   readonly tally: MetricTally;
 }
@@ -50,12 +52,13 @@ export function carriedAdvantages(
 
 /** Mean over the turns of the token mean of the clipped surrogate, + β·KL. */
 export function turnUpdateLoss(
-  { config, importance, refLogprobs }: Update,
+  { config, importance, batchLogprobs, refLogprobs }: Update,
   turnUpdate: TurnUpdate,
   logprobs: Logprobs,
-  { oldLogprobs, advantages }: UpdateStart,
+  { advantages, ...start }: UpdateStart,
 ): LossAndWeights {
   const { samples } = turnUpdate;
+  const oldLogprobs = batchLogprobs?.(samples) ?? start.oldLogprobs;
   const tokenScales = scalesOf(turnUpdate);
   const advantagePerToken = samples.map(({ action }, i) => action.map(() => advantages[i]));
   const uncorrected = ppu(

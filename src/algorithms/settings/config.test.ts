@@ -19,6 +19,7 @@ test("a name stands for its defaults, which are those of the papers", () => {
     epochs: 1,
     visitScale: "plain",
     minimumRows: 1,
+    ...{ ratioTo: "update", skipNegative: false },
   });
   const scaled = { kind: "seeupo-scaled", klCoef: 0, visitScale: "rows", minimumRows: 8 };
   expect(resolveAlgorithm("seeupo-scaled")).toEqual({ ...resolveAlgorithm("seeupo"), ...scaled });

@@ -32,6 +32,11 @@ const seeupo = z.strictObject({
   advantageFactor: z.boolean().default(true),
   /** The clip range of the loss. 0.2: SeeUPO's launch files. */
   clip: clipRange(0.2, 0.2),
+  /**
+   * The policy that the loss's ratio is taken to: that before the turn update (paper), so that the clip never binds in its first step, or that
+   * before the batch ("batch", ours), so that all turn updates of a batch together stay within the clip. One more forward pass a batch.
+   */
+  ratioTo: z.enum(["update", "batch"]).default("update"),
   /** The clip range of r and of M. 0.2: the paper's [0.8, 1.2]. */
   carryClip: clipRange(0.2, 0.2),
   /** Where the ratio of the loss is taken: one per turn (paper), or per token (what the launch files in effect run). */
@@ -52,6 +57,8 @@ const seeupo = z.strictObject({
   visitScale: z.enum(["plain", "rows"]).default("plain"),
   /** Turns that fewer trajectories reach are updated together with the next in order. 1, each turn by itself: the paper's. */
   minimumRows: z.int().min(1).default(1),
+  /** Whether turn updates without a positive advantage, which only make what was done less likely, are left out (ours). */
+  skipNegative: z.boolean().default(false),
 });
 
 /**
