@@ -100,16 +100,18 @@ test("a question compares two cells on the seeds that both have, and tests its p
   expect(tested).toEqual([true, false, false]);
 });
 
+type Asked = StudyDefinition["questions"][string]["contrasts"][number];
+
 test("of a question's tests each is looked at only if those before it held", () => {
-  const contrast = { more: ["near", "b", 1e-4], less: ["near", "a", 1e-4], test: "different" } as const;
-  const equal = { ...contrast, more: ["near", "a", 1e-4], test: { equalWithin: 0.03 } } as const;
-  const contrasts = [
+  const contrast: Asked = { title: "", more: ["near", "b", 1e-4], less: ["near", "a", 1e-4], test: "different" };
+  const equal: Asked = { ...contrast, more: ["near", "a", 1e-4], test: { equalWithin: 0.03 } };
+  const contrasts: Asked[] = [
     { ...contrast, title: "first" },
     { ...equal, title: "second" },
     { ...contrast, title: "described", test: undefined },
     { ...equal, title: "third", more: ["near", "b", 1e-4] },
     { ...contrast, title: "fourth" },
-  ] satisfies StudyDefinition["questions"][string]["contrasts"];
+  ];
   const seeds = [1, 2, 3, 4, 5];
   const asked = smallStudy({ seeds, questions: { q: { title: "", ask: "", seeds: 5, contrasts } } });
   const rolesAt = (gain: number) => answers(asked, outcomes(gain, seeds))[0].contrasts.map(({ role }) => role);
@@ -120,9 +122,8 @@ test("of a question's tests each is looked at only if those before it held", () 
 });
 
 test("an interaction is the difference of two differences, on the seeds that all four cells have", () => {
-  const contrast = { title: "", more: ["near", "b", 1e-4], less: ["near", "a", 1e-4], test: "different" } as const;
-  const minus = { more: ["near", "b", 1e-3], less: ["near", "a", 1e-3] } as const;
-  const contrasts = [{ ...contrast, minus: { more: [...minus.more], less: [...minus.less] } }] as never;
+  const minus: Asked["minus"] = { more: ["near", "b", 1e-3], less: ["near", "a", 1e-3] };
+  const contrasts: Asked[] = [{ title: "", more: ["near", "b", 1e-4], less: ["near", "a", 1e-4], minus, test: "different" }];
   const asked = smallStudy({ questions: { q: { title: "", ask: "", seeds: 3, contrasts } } });
   const at = (rate: number, arm: string, seed: number, end: number) => outcome(asked, { arm, seed, rate }, [0.2, 0.3, end]);
   const runs = [1, 2].flatMap((seed) => [
