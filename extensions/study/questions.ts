@@ -21,7 +21,7 @@ export interface ContrastResult extends Contrast {
   /** The seeds that all cells have: reported ones, or tuning ones where fewer than two reported seeds are shared. */
   readonly seeds: readonly number[];
   readonly split: "test" | "validation";
-  /** Of an interaction, both differences. Absent where no seed is shared. */
+  /** The values of both cells; both differences of an interaction. Absent where no seed is shared. */
   readonly values?: readonly [more: number, less: number];
   /** Absent with one seed, of which nothing follows for others. */
   readonly difference?: Estimate;
