@@ -7,7 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { watchPeak } from "./descendants.fixture.ts";
 import { type PythonProcess, startPython } from "./process.ts";
+import { createPython } from "./python.ts";
 import { walls } from "./walls.ts";
 
 /*
@@ -109,6 +111,17 @@ describe("limits hold from outside", () => {
     await expectGone();
   });
 
+  test("code that takes every descriptor, then memory, ends at its memory", async () => {
+    const python = createPython({ memoryMb: 256, timeoutMs: 30_000 });
+    const peak = watchPeak();
+    const descriptors = "import os\ntry:\n  while True: os.dup(1)\nexcept OSError as full: print(full)\n";
+    const { output, error } = await python.run(`${descriptors}kept = []\nwhile True: kept.append(bytearray(10**6))`);
+    python.close();
+    expect([output, error]).toEqual(["[Errno 33] No file descriptors available\n", "Error: more than 256 MB of memory."]);
+    expect(peak()).toBeGreaterThan(200 * megabyte);
+    expect(peak()).toBeLessThan((256 + 150) * megabyte);
+  });
+
   test("time: a program that spins is ended half a second after its time", async () => {
     const { answer, milliseconds } = await does("spin", { timeoutMs: 300 });
     expect(answer).toBe("time");
@@ -135,33 +148,6 @@ describe("frames of any size and shape", () => {
     await expectGone();
   });
 });
-
-/** Returns how many bytes processes below this one held at most. */
-function watchPeak(): () => number {
-  let peak = 0;
-  const timer = setInterval(() => {
-    for (const pid of descendants(process.pid)) {
-      try {
-        peak = Math.max(peak, Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * 4096);
-      } catch {
-        // It ended.
-      }
-    }
-  }, 20);
-  return () => {
-    clearInterval(timer);
-    return peak;
-  };
-}
-
-function descendants(pid: number): readonly number[] {
-  try {
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
-    return children.flatMap((child) => [child, ...descendants(child)]);
-  } catch {
-    return [];
-  }
-}
 
 async function expectGone(): Promise<void> {
   for (let i = 0; i < 100 && !hostile?.ended; i++) await sleep(20);

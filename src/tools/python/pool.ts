@@ -22,7 +22,9 @@ export interface Pool {
   run(history: History | undefined, code: string, signal?: AbortSignal): Promise<Answer | Ending>;
   /** Ends the process of a history, if it has one. It starts again when it is needed. */
   end(history: History): void;
-  /** Starts processes, for calls that shall not wait for it. */
+  /** Starts a process ahead of need, if none is there. */
+  prepare(): void;
+  /** Starts as many as may be used, for calls that shall not wait for it. */
   warm(): Promise<void>;
   close(): void;
 }
@@ -46,35 +48,42 @@ process.on("exit", () => {
 /**
  * A few processes for any number of histories, each of which gets one of its own. The one that nobody used for longest makes room. Its history is
  * run again from its start when it continues, so that hundreds of sessions need no process each, and one that was killed costs no session its variables.
+ * One more is started ahead of need, for the next history.
  */
 export function createPool(limits: PoolLimits): Pool {
+  /** Those that calls have used. */
   const all = new Set<Place>();
+  const spares = new Set<Place>();
   /** Least recently used first. */
   const idle: Place[] = [];
   const waiting: (() => void)[] = [];
   let closed = false;
 
-  const start = (history: History | undefined): Place => {
-    const place: Place = { process: startPython(limits), started: undefined, history, isUnused: true };
+  const start = (): Place => {
+    const place: Place = { process: startPython(limits), started: undefined, history: undefined, isUnused: true };
     place.process.then(
       (started) => {
         place.started = started;
-        if (!all.has(place)) started.kill();
+        if (!all.has(place) && !spares.has(place)) started.kill();
       },
-      () => all.delete(place), // whoever asks it is told
+      () => drop(place), // whoever asks it is told
     );
-    all.add(place);
     return place;
+  };
+
+  const prepare = (count: number) => {
+    while (spares.size < count && !closed) spares.add(start());
   };
 
   const drop = (place: Place) => {
     all.delete(place);
+    spares.delete(place);
     if (idle.includes(place)) idle.splice(idle.indexOf(place), 1);
     place.started?.kill();
   };
 
   const killAll = () => {
-    for (const place of all) drop(place);
+    for (const place of [...all, ...spares]) drop(place);
   };
   open.add(killAll);
 
@@ -83,17 +92,20 @@ export function createPool(limits: PoolLimits): Pool {
       if (signal?.aborted === true || closed) waiting.shift()?.();
       signal?.throwIfAborted();
       if (closed) throw closedError();
-      for (const place of idle.filter(({ started }) => started?.ended)) drop(place);
-      const best = isNext
-        ? (idle.find((place) => place.history === history && !place.isUnused) ?? idle.find(({ isUnused }) => isUnused))
-        : undefined;
-      if (best !== undefined) {
-        idle.splice(idle.indexOf(best), 1);
-        best.history = history;
-        return best;
+      for (const place of [...idle, ...spares].filter(({ started }) => started?.ended)) drop(place);
+      const own = isNext ? idle.find((place) => place.history === history) : undefined;
+      if (own !== undefined) {
+        idle.splice(idle.indexOf(own), 1);
+        return own;
       }
       if (isNext && all.size >= limits.interpreters && idle.length > 0) drop(idle[0]);
-      if (isNext && all.size < limits.interpreters) return start(history);
+      if (isNext && all.size < limits.interpreters) {
+        const [place = start()] = spares;
+        spares.delete(place);
+        all.add(place);
+        place.history = history;
+        return place;
+      }
       await turn(signal);
     }
   };
@@ -116,6 +128,7 @@ export function createPool(limits: PoolLimits): Pool {
   const giveBack = (place: Place) => {
     if (place.started?.ended !== false || closed) drop(place);
     else if (all.has(place)) idle.push(place);
+    if (place.history !== undefined) prepare(1);
     waiting.shift()?.();
   };
 
@@ -156,9 +169,10 @@ export function createPool(limits: PoolLimits): Pool {
     end: (history) => {
       for (const place of idle.filter((each) => each.history === history)) drop(place);
     },
+    prepare: () => prepare(1),
     warm: async () => {
-      while (all.size < limits.interpreters) idle.push(start(undefined));
-      await Promise.all([...all].map(({ process }) => process));
+      prepare(limits.interpreters - all.size);
+      await Promise.all([...all, ...spares].map(({ process }) => process));
     },
     close: () => {
       closed = true;

@@ -81,7 +81,7 @@ export async function startPython(settings: ProcessSettings, program = join(gues
   });
   const pid = innermost(child.pid ?? 0);
   await limit(pid, memoryBytes);
-  const mostResident = ((await residentBytes(pid)) ?? Number.POSITIVE_INFINITY) + 2 * memoryBytes;
+  const mostResident = ((await residentBytes(pid)) ?? Number.POSITIVE_INFINITY) + 1.5 * memoryBytes;
   keepAlive(child, false);
   listener = () => kill();
 

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { ConfigError, ToolError } from "../../core/errors.ts";
+import { descendants } from "./descendants.fixture.ts";
 import { createPython, type Python } from "./python.ts";
 
 const opened: Python[] = [];
@@ -124,6 +125,18 @@ describe("sessions", () => {
     expect(outputs).toEqual(["0\n", "1\n", "2\n", "3\n"]);
     for (const session of sessions) session.close();
     expect((await sessions[0].run("x")).output).toBe("0\n");
+  });
+
+  test.runIf(process.platform === "linux")("the process of the next one starts ahead of its calls", async () => {
+    const ahead = python();
+    const before = descendants(process.pid).length;
+    const started = () => expect.poll(() => descendants(process.pid).length - before, { timeout: 20_000, interval: 50 });
+    const session = ahead.session();
+    await started().toBeGreaterThan(0);
+    await ahead.warm();
+    const one = descendants(process.pid).length - before;
+    await session.run("1");
+    await started().toBe(2 * one);
   });
 
   test("a call that was stopped costs a session nothing", async () => {

@@ -106,6 +106,7 @@ export function createPython(settings: PythonSettings = {}): Python {
 
   const sessionAfter = (cells: readonly string[]): PythonSession => {
     const history: History = { cells: [...cells] };
+    pool.prepare();
     let last: Promise<unknown> = Promise.resolve();
     const run: PythonSession["run"] = (code, signal) => {
       const result = last.then(() => runAfter(history, code, signal));
