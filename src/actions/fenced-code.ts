@@ -43,9 +43,9 @@ function blocksOf(text: string): { readonly language: string; readonly code: str
     open = undefined;
   };
   for (const line of text.split("\n")) {
-    const [, fence, rest] = /^\s*(`{3,})\s*(.*?)\s*$/.exec(line) ?? [];
+    const [, fence, rest = ""] = /^\s*(`{3,})\s*(.*?)\s*$/.exec(line) ?? [];
     if (open === undefined) {
-      if (fence !== undefined && !rest.includes("`")) open = { fence, language: rest.split(/\s/)[0], lines: [] };
+      if (fence !== undefined && !rest.includes("`")) open = { fence, language: rest.split(/\s/)[0] ?? "", lines: [] };
     } else if (fence !== undefined && rest === "" && fence.length >= open.fence.length) close();
     else open.lines.push(line);
   }

@@ -156,7 +156,7 @@ class Reader {
   #string(prefix: number): string {
     const raw = /r/i.test(this.#text.slice(this.at, this.at + prefix));
     this.at += prefix;
-    const char = this.#text[this.at];
+    const char = this.#text.charAt(this.at);
     const quote = this.#text.startsWith(char.repeat(3), this.at) ? char.repeat(3) : char;
     this.at += quote.length;
     let value = "";
@@ -172,7 +172,7 @@ class Reader {
     const hex = /^\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8}))/.exec(this.#text.slice(this.at, this.at + 10));
     if (hex !== null) {
       this.at += hex[0].length;
-      return String.fromCodePoint(Number.parseInt(hex[1] ?? hex[2] ?? hex[3], 16));
+      return String.fromCodePoint(Number.parseInt(hex[1] ?? hex[2] ?? hex[3] ?? "", 16));
     }
     const char = this.#text[this.at + 1] ?? "";
     this.at += 2;

@@ -17,13 +17,15 @@ export interface CallSyntax {
 export function callSyntax(format: CallFormat): CallSyntax | undefined {
   const [name, key] = ["\ue010", "\ue011"];
   const call = { name, arguments: { [key]: 0 } };
-  const parts = format.write({ role: "assistant", content: "", toolCalls: [call, call] }).split(`{"${key}": 0}`);
-  if (parts.length !== 3) return undefined;
+  const [first, next, ...behind] = format
+    .write({ role: "assistant", content: "", toolCalls: [call, call] })
+    .split(`{"${key}": 0}`);
+  if (first === undefined || next === undefined || behind.length !== 1) return undefined;
   // White space differs from model to model.
   const loose = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\s+/g, "\\s*");
   const pattern = (text: string) =>
     new RegExp(`${text.trimStart().split(name).map(loose).join('([^\\s"<\\[{(]+?)')}\\s*(?=\\{)`, "y");
-  return { first: pattern(parts[0]), next: pattern(parts[1]) };
+  return { first: pattern(first), next: pattern(next) };
 }
 
 /** Reads calls while they are written. A call that is written in another way than the format's own is left for the end of the message. */
@@ -49,13 +51,15 @@ export class CallDeltas {
         const behind = this.#calls.length === 0 ? 0 : (/^\s*/.exec(text.slice(this.#at))?.[0].length ?? 0);
         pattern.lastIndex = this.#at + behind;
         const found = pattern.exec(text);
-        if (found === null) return;
+        const name = found?.[1];
+        if (name === undefined) return;
         this.#at = pattern.lastIndex;
-        yield { kind: "call", index: this.#calls.push({ name: found[1], text: "" }) - 1, name: found[1] };
+        yield { kind: "call", index: this.#calls.push({ name, text: "" }) - 1, name };
       }
       const index = this.#calls.length - 1;
       const part = this.#arguments(text);
-      this.#calls[index].text += part;
+      const call = this.#calls[index];
+      if (call !== undefined) call.text += part;
       if (part !== "") yield { kind: "arguments", index, text: part };
       if (this.#depth > 0) return;
     }
@@ -70,7 +74,7 @@ export class CallDeltas {
   #arguments(text: string): string {
     let part = "";
     while (this.#at < text.length) {
-      const char = text[this.#at];
+      const char = text.charAt(this.#at);
       if (this.#inString) {
         // An escaped character comes with its backslash.
         if (char === "\\" && this.#at + 1 === text.length) return part;

@@ -97,7 +97,7 @@ function withoutEnd(text: string, stopTexts: readonly string[]): string {
 }
 
 function isTheCall({ calls }: ReadAction): boolean {
-  const [read] = calls;
-  if (calls.length !== 1 || !("name" in read) || read.name !== call.name) return false;
+  const [read, ...more] = calls;
+  if (read === undefined || more.length > 0 || !("name" in read) || read.name !== call.name) return false;
   return Object.entries(call.arguments).every(([name, value]) => String(read.arguments[name]) === String(value));
 }

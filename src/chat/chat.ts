@@ -134,7 +134,7 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
     return lastTurnEnd(alone, start);
   };
 
-  const isEnded = (action: readonly TokenId[]): boolean => tokenizer.stopTokens.includes(action[action.length - 1]);
+  const isEnded = (action: readonly TokenId[]): boolean => tokenizer.stopTokens.includes(action.at(-1) ?? -1);
   const actionText = (action: readonly TokenId[]): string => tokenizer.decode(isEnded(action) ? action.slice(0, -1) : action);
 
   return {

@@ -158,7 +158,9 @@ async function library() {
 
 /** The text with which a call begins, whichever tool it calls. */
 export function openingOf(format: CallFormat): string {
-  const [a, b] = ["a", "b"].map((name) => format.write({ role: "assistant", content: "", toolCalls: [{ name, arguments: {} }] }));
+  const [a = "", b = ""] = ["a", "b"].map((name) =>
+    format.write({ role: "assistant", content: "", toolCalls: [{ name, arguments: {} }] }),
+  );
   let shared = 0;
   while (shared < a.length && a[shared] === b[shared]) shared++;
   return /^\S+/.exec(a.slice(0, shared))?.[0] ?? a.slice(0, shared);

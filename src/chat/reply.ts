@@ -126,7 +126,9 @@ interface TokenLogprobs {
 
 function drawnToken({ tokens, logprobs, ...tops }: SampledTokens & TokenLogprobs, index: number): DrawnToken {
   const top = tops.topTokens === undefined ? {} : { top: topOf(tops, index) };
-  return { token: tokens[index], logprob: logprobs[index], ...top };
+  const [token, logprob] = [tokens[index], logprobs[index]];
+  if (token === undefined || logprob === undefined) throw new RangeError(`token ${index} of ${tokens.length}`);
+  return { token, logprob, ...top };
 }
 
 function topOf({ topTokens, topLogprobs }: Pick<TokenLogprobs, "topTokens" | "topLogprobs">, index: number) {

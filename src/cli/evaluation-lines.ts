@@ -33,9 +33,10 @@ export function evaluationLines(record: EvaluationRecord, paint: Paint): string[
 /** Says so where episodes ended before the model wrote anything: their failures say nothing about it. */
 export function unbegunNotes(trajectories: readonly Pick<Trajectory, "turns" | "error">[]): string[] {
   const unbegun = trajectories.filter(({ turns, error }) => turns.length === 0 && error !== undefined);
-  if (unbegun.length === 0) return [];
+  const [first] = unbegun;
+  if (first === undefined) return [];
   return [
-    `${plural(unbegun.length, "episode")} of ${count(trajectories.length)} ended before the model wrote anything: ${unbegun[0].error}`,
+    `${plural(unbegun.length, "episode")} of ${count(trajectories.length)} ended before the model wrote anything: ${first.error}`,
   ];
 }
 
@@ -114,7 +115,7 @@ export function breakdownTables(record: EvaluationRecord): { readonly name: stri
 }
 
 function breakdownRow({ name, success, low, high, attempts }: Breakdown): string[] {
-  const range = low === undefined || high === undefined ? "" : interval({ mean: success, low, high }).split("  ")[1];
+  const range = low === undefined || high === undefined ? "" : (interval({ mean: success, low, high }).split("  ")[1] ?? "");
   return [name, percent(success), range, count(attempts)];
 }
 
@@ -159,10 +160,10 @@ export function reportPage(
   { asked, evaluations, seconds, cost, judgeCost }: EvaluationReport,
   notes: readonly string[] = [],
 ): string {
-  const markdown = (rows: readonly (readonly string[])[]) => [
-    `| ${rows[0].join(" | ")} |`,
-    `|${rows[0].map((_, i) => (i === 0 ? "---" : "---:")).join("|")}|`,
-    ...rows.slice(1).map((row) => `| ${row.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`),
+  const markdown = ([heading = [], ...rows]: readonly (readonly string[])[]) => [
+    `| ${heading.join(" | ")} |`,
+    `|${heading.map((_, i) => (i === 0 ? "---" : "---:")).join("|")}|`,
+    ...rows.map((row) => `| ${row.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`),
   ];
   const title = (record: EvaluationRecord) => (record.decoding === "greedy" ? "greedy" : `sampled × ${record.k}`);
   const summary = evaluations.flatMap((record) => [

@@ -56,7 +56,7 @@ export function reportLines(report: Report, paint: Paint, width: number): string
 }
 
 function evaluationTitle(changes: EvaluatedSplit): string {
-  const [{ split, tasks }] = changes.map(({ after }) => after);
+  const { split, tasks } = changes[0]?.after ?? { split: "test", tasks: 0 };
   return `${showsSuccess(changes) ? "Success" : "Mean reward"} on ${plural(tasks, `${split} task`)}, with 95 % intervals`;
 }
 
@@ -72,7 +72,7 @@ function changeLines(changes: EvaluatedSplit, paint: Paint, width: number): stri
   const [main] = changes;
   return [
     ...greedyFirst.flatMap((change) => decodingLines(change, success, paint, width)),
-    ...(success
+    ...(success && main !== undefined
       ? [
           ...breakdownLines("requests", main.before.byRequests, main.after.byRequests),
           ...breakdownLines("turns taken", byTurns(main.before.byTurns), byTurns(main.after.byTurns)),
@@ -94,13 +94,13 @@ function decodingLines(
   const share = (record: EvaluationRecord, colour: (text: string) => string) =>
     `${colour(bar(record.mean, Math.max(10, Math.min(30, width - 46))))} ${interval(record)}`;
   const rewardDiffers = [before, after].some(({ mean, reward }) => Math.abs(mean - reward.mean) > 1e-9);
-  const rewards = success && !rewardDiffers ? ["", ""] : [before, after].map(({ reward }) => rewardText(reward));
-  if (!success) return [row("before", rewards[0]), row("after", rewards[1]), ...differenceRows(rewardDifference, row, false)];
+  const [rewardBefore, rewardAfter] = [rewardText(before.reward), rewardText(after.reward)];
+  if (!success) return [row("before", rewardBefore), row("after", rewardAfter), ...differenceRows(rewardDifference, row, false)];
   return [
     row("before", share(before, paint.yellow)),
     row("after", share(after, paint.green)),
     ...differenceRows(difference, row, true),
-    ...(rewardDiffers ? [row("reward", `${rewards[0]} before`), row("", `${rewards[1]} after`)] : []),
+    ...(rewardDiffers ? [row("reward", `${rewardBefore} before`), row("", `${rewardAfter} after`)] : []),
   ];
 }
 
@@ -143,7 +143,7 @@ export function behaviourLines(
   const headings = records.map(({ when, decoding }) => `${decoding} ${when}`);
   const rows = names.map((name) => [name, ...records.map((record) => cell(find(record, name)))]);
   const [heading, ...lines] = table([["behaviour", ...headings], ...rows]);
-  return ["", `  ${heading}`, ...lines.map((line, i) => (fell(names[i]) ? paint.yellow(`  ${line}  fell`) : `  ${line}`))];
+  return ["", `  ${heading}`, ...lines.map((line, i) => (fell(names[i] ?? "") ? paint.yellow(`  ${line}  fell`) : `  ${line}`))];
 }
 
 function warningLines({ warnings }: Summary, paint: Paint): string[] {
@@ -182,9 +182,9 @@ export function byTurns(exact: readonly Breakdown[]): Breakdown[] {
 }
 
 function turnClass(turns: number): string {
-  const index = turnBounds.findIndex((bound) => turns <= bound);
-  if (index === -1) return `${turnBounds[turnBounds.length - 1] + 1} or more`;
-  return `${index === 0 ? 1 : turnBounds[index - 1] + 1}–${turnBounds[index]}`;
+  const above = turnBounds.find((bound) => turns <= bound);
+  const below = turnBounds.findLast((bound) => turns > bound) ?? 0;
+  return above === undefined ? `${below + 1} or more` : `${below + 1}–${above}`;
 }
 
 /** Commands with their purposes beside them, or below them where the terminal is too narrow. A command is never broken. */

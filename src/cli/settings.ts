@@ -145,7 +145,7 @@ export function settingsOf(flags: readonly SettingFlag[], values: SettingValues)
 /** "--group-size <n>" as commander names it: "groupSize". */
 export function optionName(flag: string): string {
   return flag
-    .split(" ")[0]
+    .replace(/ .*/s, "")
     .slice(2)
     .replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
@@ -162,12 +162,13 @@ function parsed(text: string): unknown {
 function assign(root: Record<string, unknown>, path: string, value: unknown): void {
   const keys = path.split(".");
   let parent = root;
-  for (const key of keys.slice(0, -1)) {
+  const last = keys.pop() ?? "";
+  for (const key of keys) {
     const inner = parent[key];
     parent[key] = typeof inner === "object" && inner !== null ? inner : emptyRecord();
     parent = parent[key] as Record<string, unknown>;
   }
-  parent[keys[keys.length - 1]] = value;
+  parent[last] = value;
 }
 
 /** Without a prototype, so that no path leads out of it. */

@@ -98,7 +98,7 @@ export class Context implements Tokens {
     const ids = new Array<TokenId>(Math.max(0, to - from));
     for (let node: Context | undefined = this; node !== undefined && node.length > from; node = node.parent) {
       const first = node.length - node.ids.length;
-      for (let at = Math.max(from, first); at < Math.min(to, node.length); at++) ids[at - from] = node.ids[at - first];
+      for (let at = Math.max(from, first); at < Math.min(to, node.length); at++) ids[at - from] = node.ids[at - first] as TokenId;
     }
     return ids;
   }

@@ -30,12 +30,12 @@ export function randomStream(seed: number, ...names: readonly (string | number)[
     integer: (bound) => uniformInt(generator, 0, bound - 1),
     normal: () => Math.sqrt(-2 * Math.log(1 - uniformFloat64(generator))) * Math.cos(2 * Math.PI * uniformFloat64(generator)),
     chance: (probability) => uniformFloat64(generator) < probability,
-    pick: (items) => items[uniformInt(generator, 0, items.length - 1)],
-    shuffle: (items) => {
+    pick: <T>(items: readonly T[]) => items[uniformInt(generator, 0, items.length - 1)] as T,
+    shuffle: <T>(items: readonly T[]) => {
       const copy = [...items];
       for (let i = copy.length - 1; i > 0; i--) {
         const j = uniformInt(generator, 0, i);
-        [copy[i], copy[j]] = [copy[j], copy[i]];
+        [copy[i], copy[j]] = [copy[j] as T, copy[i] as T];
       }
       return copy;
     },

@@ -10,7 +10,8 @@ export function parseSettings<Schema extends z.ZodType>(schema: Schema, value: u
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const { issues } = result.error;
-  throw settingError(schema, issues.find((issue) => issue.code === "unrecognized_keys") ?? issues[0], value, at);
+  const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
+  throw issue === undefined ? result.error : settingError(schema, issue, value, at);
 }
 
 /** The candidate that a misspelt word was probably meant to be: at most a third of its letters away. */
@@ -32,7 +33,7 @@ function settingError(schema: z.ZodType, issue: z.core.$ZodIssue, root: unknown,
   const value = issue.path.reduce<unknown>((parent, key) => (parent as Record<PropertyKey, unknown> | undefined)?.[key], root);
   switch (issue.code) {
     case "unrecognized_keys": {
-      const [key] = issue.keys;
+      const [key = ""] = issue.keys;
       const known = knownKeys(schemaAt(schema, issue.path, root));
       return new ConfigError(subject === "configuration" ? key : `${subject}.${key}`, (value as Record<string, unknown>)[key], {
         expected: "no setting of this name",
@@ -41,7 +42,8 @@ function settingError(schema: z.ZodType, issue: z.core.$ZodIssue, root: unknown,
     }
     case "invalid_value":
       return new ConfigError(subject, value, oneOf(value, issue.values.map(String)));
-    case "invalid_union":
+    case "invalid_union": {
+      const firsts = issue.errors.flatMap(([first]) => first ?? []);
       if ("options" in issue && Array.isArray(issue.options))
         return new ConfigError(subject, value, oneOf(value, issue.options.map(String)));
       // The option that the value's shape chose has looked inside of it: what is wrong there says more.
@@ -49,12 +51,13 @@ function settingError(schema: z.ZodType, issue: z.core.$ZodIssue, root: unknown,
         if (inner !== undefined && (inner.path.length > 0 || inner.code === "unrecognized_keys"))
           return settingError(schema, { ...inner, path: [...issue.path, ...inner.path] }, root, at);
       return new ConfigError(subject, value, {
-        expected: issue.errors.map(([first]) => phrase(first)).join(", or "),
+        expected: firsts.map(phrase).join(", or "),
         hint: oneOf(
           value,
-          issue.errors.flatMap(([first]) => (first.code === "invalid_value" ? first.values.map(String) : [])),
+          firsts.flatMap((first) => (first.code === "invalid_value" ? first.values.map(String) : [])),
         ).hint,
       });
+    }
     default:
       return new ConfigError(subject, value, { expected: phrase(issue) });
   }
@@ -82,8 +85,8 @@ function phrase(issue: z.core.$ZodIssue): string {
 /** The schema that a path of a value leads to. */
 function schemaAt(schema: z.core.$ZodType, path: readonly PropertyKey[], value: unknown): z.core.$ZodType | undefined {
   const inner = unwrap(schema, value);
-  if (path.length === 0) return inner;
   const [key, ...rest] = path;
+  if (key === undefined) return inner;
   if (inner instanceof z.ZodArray) return schemaAt(inner.element, rest, (value as Record<PropertyKey, unknown>)[key]);
   if (!(inner instanceof z.ZodObject) || inner.shape[String(key)] === undefined) return undefined;
   return schemaAt(inner.shape[String(key)], rest, (value as Record<PropertyKey, unknown>)[key]);
@@ -116,14 +119,16 @@ function knownKeys(schema: z.core.$ZodType | undefined): string[] {
 
 /** Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment). */
 function editDistance(a: string, b: string): number {
-  const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      row[j] = Math.min(row[j - 1] + 1, rows[i - 1][j] + 1, rows[i - 1][j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1));
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) row[j] = Math.min(row[j], rows[i - 2][j - 2] + 1);
-    }
+  const rows: number[][] = [];
+  const at = (i: number, j: number) => rows[i]?.[j] ?? Number.POSITIVE_INFINITY;
+  for (let i = 0; i <= a.length; i++) {
+    const row: number[] = [];
     rows.push(row);
+    for (let j = 0; j <= b.length; j++) {
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(i - 2, j - 2) + 1 : Infinity;
+      const replaced = at(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row.push(i + j === 0 ? 0 : Math.min(at(i, j - 1) + 1, at(i - 1, j) + 1, replaced, swapped));
+    }
   }
-  return rows[a.length][b.length];
+  return at(a.length, b.length);
 }

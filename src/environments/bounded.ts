@@ -34,9 +34,10 @@ function bounded<T extends object>(object: T, what: string, limits: Readonly<Rec
   return new Proxy(object, {
     get: (target, name) => {
       const value: unknown = Reflect.get(target, name, target);
-      if (typeof value !== "function" || typeof name !== "string" || !Object.hasOwn(limits, name)) return value;
+      const limit = typeof name === "string" && Object.hasOwn(limits, name) ? limits[name] : undefined;
+      if (typeof value !== "function" || limit === undefined) return value;
       return (...args: unknown[]) =>
-        callForeign(`${name}() of ${what}`, () => Reflect.apply(value, target, args) as unknown, limits[name]);
+        callForeign(`${String(name)}() of ${what}`, () => Reflect.apply(value, target, args) as unknown, limit);
     },
   });
 }

@@ -127,7 +127,8 @@ function openingOf(system: string | undefined, { prompt }: TaskRequest): Message
 interface TaskSource<T> {
   readonly splits: readonly Split[];
   size(split: Split): number | Promise<number>;
-  request(split: Split, index: number): T | Promise<T>;
+  /** Undefined beyond the end of a list. */
+  request(split: Split, index: number): T | undefined | Promise<T | undefined>;
 }
 
 /** One generator makes tasks of one kind, so none of its splits is a challenge. */
@@ -228,7 +229,7 @@ function rewardHint(score: unknown): string | undefined {
 }
 
 /** @throws EnvError naming what a list or a function of tasks gave instead of a task */
-function requireRequest(asked: unknown, where: string): void {
+function requireRequest(asked: unknown, where: string): asserts asked is TaskRequest {
   if (typeof asked !== "object" || asked === null || !("prompt" in asked))
     throw new EnvError(where, asked, { expected: "an object with a `prompt`, which the model reads" });
   if (typeof asked.prompt !== "string") throw new EnvError(`prompt of ${where}`, asked.prompt, { expected: "a text" });

@@ -6,10 +6,11 @@ import type { EpisodeFacts, Rule } from "./rule.ts";
 /** Finds episodes that the environment, its tasks or its reward broke. */
 export const environmentFaults: Rule<EpisodeFacts> = ({ trajectories, config }) => {
   const broken = trajectories.filter(failed);
-  if (broken.length === 0) return undefined;
+  const [first] = broken;
+  if (first === undefined) return undefined;
   return {
-    cause: `${broken.length} of ${trajectories.length} episodes failed by the environment's fault: ${faultOf(broken[0])}.`,
-    example: broken[0].id,
+    cause: `${broken.length} of ${trajectories.length} episodes failed by the environment's fault: ${faultOf(first)}.`,
+    example: first.id,
     next:
       config.rollout.failures === "mask"
         ? "They are left out of the update (rollout.failures). Repair what raises the error."
@@ -24,10 +25,11 @@ export const environmentFaults: Rule<EpisodeFacts> = ({ trajectories, config }) 
  */
 export function requireWorkingEnvironment(groups: readonly Group[], name: string, where: string): void {
   const episodes = groups.flatMap(({ trajectories }) => trajectories);
-  if (episodes.length === 0 || !episodes.every(failed)) return;
-  throw new EnvError(`the environment "${name}" in all ${episodes.length} episodes of ${where}`, faultOf(episodes[0]), {
+  const [first] = episodes;
+  if (first === undefined || !episodes.every(failed)) return;
+  throw new EnvError(`the environment "${name}" in all ${episodes.length} episodes of ${where}`, faultOf(first), {
     expected: "at least one episode that it does not break",
-    hint: `Repair the environment or its reward. The first episode is ${episodes[0].id}.`,
+    hint: `Repair the environment or its reward. The first episode is ${first.id}.`,
   });
 }
 

@@ -21,7 +21,8 @@ const badShare = 0.9;
 export const oneBadEnd: Rule<EpisodeFacts> = ({ trajectories, config: { rollout } }) => {
   for (const reason of badEnds) {
     const ended = trajectories.filter(({ stopReason }) => stopReason === reason);
-    if (ended.length < badShare * trajectories.length) continue;
+    const [example] = ended;
+    if (example === undefined || ended.length < badShare * trajectories.length) continue;
     const cutOff = ended.filter(({ turns }) => turns.at(-1)?.truncated === true);
     const actions = cutOff.length > ended.length / 2;
     return {
@@ -32,7 +33,7 @@ export const oneBadEnd: Rule<EpisodeFacts> = ({ trajectories, config: { rollout 
           : actions
             ? `an action reaches the limit of ${rollout.maxTokens} tokens (rollout.maxTokens).`
             : "the conversation reaches the model's longest sequence."),
-      example: ended[0].id,
+      example: example.id,
       next:
         reason === "max-turns"
           ? "Raise rollout.maxTurns, or make the task end earlier; read the example for what the model repeats."
@@ -52,9 +53,9 @@ export const failingTool: Rule<EpisodeFacts> = ({ trajectories, tools }) => {
   for (const tool of tools) {
     const calls = trajectories.flatMap(({ messages }) => messages.filter((message) => isAnswerOf(tool, message))).length;
     const failures = trajectories.flatMap((trajectory) => failuresOf(tool, trajectory));
-    if (calls < fewestCalls || failures.length < failingShare * calls) continue;
+    const example = failures[0]?.trajectory;
+    if (example === undefined || calls < fewestCalls || failures.length < failingShare * calls) continue;
     const count = (kind: string) => failures.filter((failure) => failure.kind === kind).length;
-    const example = failures[0].trajectory;
     const answer = example.messages.find((message) => isAnswerOf(tool, message))?.content ?? "";
     return {
       cause:
@@ -79,11 +80,12 @@ export const lostResults: Rule<EpisodeFacts> = ({ trajectories }) => {
       .flatMap(({ toolFailures = [] }) => toolFailures)
       .flatMap((failure) => (failure.lost === undefined ? [] : [{ tool: failure.tool, lost: failure.lost, example }])),
   );
-  if (lost.length === 0) return undefined;
+  const [one] = lost;
+  if (one === undefined) return undefined;
   const first = new Map(lost.toReversed().map(({ tool, lost }) => [tool, lost])); // of each tool the first
   return {
     cause: [...first].map(([tool, what]) => `The tool ${tool} returned ${what}, which the model does not see.`).join(" "),
-    example: lost[0].example.id,
+    example: one.example.id,
     next: "Return text, or values that JSON has: strings, numbers, booleans, null, arrays and plain objects. Await promises and throw errors.",
   };
 };

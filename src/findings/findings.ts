@@ -46,9 +46,10 @@ export function evaluationWarnings(when: EvaluationRecord["when"], facts: Episod
 }
 
 function found<Facts extends EpisodeFacts>(rules: Readonly<Record<string, Rule<Facts>>>, facts: Facts): Warning[] {
-  if (facts.trajectories.length === 0) return [];
+  const [first, ...others] = facts.trajectories;
+  if (first === undefined) return [];
   return Object.entries(rules).flatMap(([rule, check]) => {
-    const finding = check(facts);
+    const finding = check({ ...facts, trajectories: [first, ...others] });
     return finding === undefined ? [] : [{ rule, ...finding }];
   });
 }

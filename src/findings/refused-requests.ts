@@ -6,10 +6,11 @@ export const refusedRequests: Rule<EpisodeFacts> = ({ trajectories }) => {
   const refused = trajectories.filter(
     ({ scores, error }) => (scores["agent.refused"] ?? 0) > 0 || error?.includes("the model's endpoint refused"),
   );
-  if (refused.length === 0) return undefined;
+  const [first] = refused;
+  if (first === undefined) return undefined;
   return {
-    cause: `${refused.length} of ${trajectories.length} agents were refused: ${refused[0].error?.replace(/[.\s]+$/, "") ?? "no reason is known"}.`,
-    example: refused[0].id,
+    cause: `${refused.length} of ${trajectories.length} agents were refused: ${first.error?.replace(/[.\s]+$/, "") ?? "no reason is known"}.`,
+    example: first.id,
     next: "The agent did not get what it asked for, so its reward may be of its error handling. Change the request; docs/rollouts.md lists what the endpoint has.",
   };
 };

@@ -1,7 +1,7 @@
 import { groupsWithoutSignal } from "../algorithms/advantages/group-relative.ts";
 import { comparesWithinGroups } from "../algorithms/settings/questions.ts";
 import { succeeded } from "../core/trajectory.ts";
-import type { EpisodeFacts, Rule, StepFacts } from "./rule.ts";
+import type { EpisodeFacts, Episodes, Rule, StepFacts } from "./rule.ts";
 
 const constantSteps = 3;
 
@@ -70,7 +70,7 @@ export const startAtHundred: Rule<EpisodeFacts> = ({ trajectories }) => {
   };
 };
 
-function onlyReward({ trajectories }: EpisodeFacts): number | undefined {
+function onlyReward({ trajectories }: Episodes): number | undefined {
   const [{ reward }] = trajectories;
   return trajectories.every((trajectory) => trajectory.reward === reward) ? reward : undefined;
 }

@@ -15,7 +15,6 @@ export interface FindingSettings {
 
 /** The facts that episodes show, of a step or of an evaluation. */
 export interface EpisodeFacts {
-  /** At least one. */
   readonly trajectories: readonly Trajectory[];
   /** Names of the tools that the environment offers. */
   readonly tools: readonly string[];
@@ -40,7 +39,12 @@ export const rememberedSteps = 50;
 export type Finding = Omit<Warning, "rule">;
 
 /** Finds one way in which nothing is learned. Pure, so that a resumed run warns as it would have warned. */
-export type Rule<Facts> = (facts: Facts) => Finding | undefined;
+export type Rule<Facts> = (facts: Facts & Episodes) => Finding | undefined;
+
+/** Rules are asked only where there are episodes. */
+export interface Episodes {
+  readonly trajectories: readonly [Trajectory, ...Trajectory[]];
+}
 
 export function percentOf(share: number): string {
   return `${Math.round(100 * share)} %`;

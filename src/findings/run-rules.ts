@@ -33,7 +33,8 @@ function driftingLengths(training: readonly IndexLine[]): RunFinding[] {
   const [first, last] = [lengthOf(training.slice(0, window)), lengthOf(training.slice(-window))];
   const factor = last / first;
   if (first === 0 || (factor < 1.5 && factor > 1 / 1.5)) return [];
-  const line = training[training.length - 1];
+  const line = training.at(-1);
+  if (line === undefined) return [];
   return [
     {
       rule: "length-drift",
@@ -49,23 +50,21 @@ function driftingLengths(training: readonly IndexLine[]): RunFinding[] {
 }
 
 function longest(line: IndexLine): string[] {
-  return [...line.id.keys()]
-    .sort((a, b) => line.tokens[b] - line.tokens[a])
+  return line.id
+    .map((id, at) => ({ id, tokens: line.tokens[at] ?? 0 }))
+    .sort((a, b) => b.tokens - a.tokens)
     .slice(0, 3)
-    .map((at) => line.id[at]);
+    .map(({ id }) => id);
 }
 
 function groupsWithoutSignal(training: readonly IndexLine[]): RunFinding[] {
   const shares = training.slice(-5).map((line) => {
-    const rewards = new Map<number, Set<number>>();
-    for (let at = 0; at < line.id.length; at++) {
-      const known = rewards.get(line.group[at]) ?? new Set();
-      rewards.set(line.group[at], known.add(line.reward[at]));
-    }
+    const rewards = new Map<number, Set<number | undefined>>();
+    for (const [at, group] of line.group.entries()) rewards.set(group, (rewards.get(group) ?? new Set()).add(line.reward[at]));
     return [...rewards.values()].filter(({ size }) => size === 1).length / Math.max(1, rewards.size);
   });
-  if (shares.length < 3 || mean(shares) < 0.6) return [];
-  const line = training[training.length - 1];
+  const line = training.at(-1);
+  if (line === undefined || shares.length < 3 || mean(shares) < 0.6) return [];
   const solved = mean(line.reward) > 0.5;
   return [
     {
@@ -77,7 +76,7 @@ function groupsWithoutSignal(training: readonly IndexLine[]): RunFinding[] {
         : "The tasks are too hard, or the reward is too coarse. Easier ones, partial rewards or larger groups give a signal.",
       examples: filterIndex([line], {})
         .slice(0, 3)
-        .map(({ at }) => line.id[at]),
+        .flatMap(({ at }) => line.id[at] ?? []),
     },
   ];
 }
@@ -161,7 +160,7 @@ function onePhrase(step: number, trajectories: readonly Trajectory[]): RunFindin
   if (wins.length < 10 || losses.length < 10) return [];
   const share = (of: readonly ReadonlySet<string>[], phrase: string) => of.filter((set) => set.has(phrase)).length / of.length;
   const [inWins, inLosses] = [wins.map(phrasesOf), losses.map(phrasesOf)];
-  const candidates = [...inWins[0]].filter((phrase) => share(inWins, phrase) >= 0.95);
+  const candidates = [...(inWins[0] ?? [])].filter((phrase) => share(inWins, phrase) >= 0.95);
   const telling = candidates.map((phrase) => ({ phrase, losing: share(inLosses, phrase) })).filter(({ losing }) => losing <= 0.5);
   const found = telling.sort((a, b) => a.losing - b.losing)[0];
   if (found === undefined) return [];

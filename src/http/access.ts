@@ -39,7 +39,7 @@ export function hasKey(request: Pick<IncomingMessage, "headers">, keys: readonly
 /** The key of a request, "" if it has none. */
 export function keyOf({ headers }: Pick<IncomingMessage, "headers">): string {
   const given = headers["x-api-key"] ?? headers.authorization?.replace(/^Bearer /, "") ?? "";
-  return Array.isArray(given) ? given[0] : given;
+  return Array.isArray(given) ? (given[0] ?? "") : given;
 }
 
 /** True for an address that only this machine reaches. A name such as 127.0.0.1.example.com is none. */

@@ -36,6 +36,6 @@ export function parseBody<T>(body: Buffer, schema: z.ZodType<T>): T {
   }
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const { message, path } = parsed.error.issues[0];
+  const [{ message, path } = { message: "other JSON", path: [] }] = parsed.error.issues;
   throw new HttpError(422, path.length === 0 ? "body of the request" : path.join("."), "not accepted", { expected: message });
 }

@@ -154,7 +154,7 @@ function problemOf(error: unknown): { readonly status: number; readonly json: ob
 }
 
 function pathOf({ url = "/" }: Pick<IncomingMessage, "url">): string {
-  return url.split("?", 1)[0];
+  return url.split("?", 1)[0] ?? "";
 }
 
 /** @throws HttpError (400) for a path that is not in UTF-8 */

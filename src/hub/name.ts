@@ -16,11 +16,12 @@ const revisionForm = /^(?![/.-])(?!.*(?:\.\.|\/\/))[\w./-]{1,200}(?<!\/)$/;
 
 /** @returns undefined for what cannot be a name on the Hub. The few old models without an owner are no names here */
 export function parseHubName(text: string): HubName | undefined {
-  const [repo, ...revisions] = text.split("@");
+  const [repo = "", ...revisions] = text.split("@");
   const parts = repo.split("/");
   if (parts.length !== 2 || !parts.every((each) => part.test(each)) || revisions.length > 1) return undefined;
-  if (revisions.length === 1 && !revisionForm.test(revisions[0])) return undefined;
-  return { repo, revision: revisions[0] };
+  const [revision] = revisions;
+  if (revision !== undefined && !revisionForm.test(revision)) return undefined;
+  return { repo, revision };
 }
 
 export function formatHubName({ repo, revision }: HubName): string {

@@ -51,8 +51,9 @@ export async function fetchPublished(
   if (existsSync(kept)) return kept;
   try {
     const { files } = await fetchFiles("model", published.hub, [published.file], { settings, onEvent });
-    await requireDigest(files[0].file, published.sha256);
-    return files[0].file;
+    const file = files[0]?.file ?? kept;
+    await requireDigest(file, published.sha256);
+    return file;
   } catch (error) {
     if (!(error instanceof RetrogradeError)) throw error;
     const problems = [reasonOf(error)];

@@ -29,16 +29,20 @@ export async function applyRewards(
 ): Promise<RewardedGroups> {
   if (parts.length === 0) return { groups, scored: groups, metrics: {} };
   const taskOf = new Map(tasks.map((task) => [task.id, task]));
-  const raw = groups.map((group) => group.trajectories.map(({ reward }) => new Map([[environmentName, reward]])));
-  const episodes = raw.flat().length;
+  const raw = new Map<Trajectory, Map<string, number>>();
+  for (const trajectory of groups.flatMap(({ trajectories }) => trajectories))
+    raw.set(trajectory, new Map([[environmentName, trajectory.reward]]));
+  const episodes = raw.size;
   const skipped = new Set<Group>();
   const metrics: Record<string, number | null> = {};
 
   for (const part of parts) {
-    const seen = groups.map(({ id, trajectories }) => ({
-      id,
-      task: taskOf.get(trajectories[0]?.task) ?? { id: trajectories[0]?.task ?? id },
-      trajectories: trajectories.filter((trajectory) => part.ofFailures === "everything" || !failed(trajectory)),
+    const seenOf = ({ trajectories }: Group) =>
+      trajectories.filter((trajectory) => part.ofFailures === "everything" || !failed(trajectory));
+    const seen = groups.map((group) => ({
+      id: group.id,
+      task: taskOf.get(group.trajectories[0]?.task ?? "") ?? { id: group.trajectories[0]?.task ?? group.id },
+      trajectories: seenOf(group),
     }));
     let reported = 0;
     const onScored = (count: number) => {
@@ -51,7 +55,7 @@ export async function applyRewards(
     for (const [g, group] of groups.entries()) {
       const values = given.values[g];
       if (values === undefined) skipped.add(group);
-      else place(part, group, seen[g].trajectories, values, raw[g]);
+      else place(part, group, seenOf(group), values, raw);
     }
     for (const [name, value] of Object.entries(given.metrics ?? {})) metrics[name] = (metrics[name] ?? 0) + (value ?? 0);
   }
@@ -61,16 +65,16 @@ export async function applyRewards(
       expected: "at least one group that could be scored",
       hint: "The step would teach nothing. The warnings before this message say why each group was left out.",
     });
-  const rewarded = groups.map((group, g) => ({
+  const rewarded = groups.map((group) => ({
     ...group,
-    trajectories: group.trajectories.map((trajectory, i) => ({
+    trajectories: group.trajectories.map((trajectory) => ({
       ...trajectory,
       turns: scaledTurns(trajectory, skipped.has(group) ? 0 : environmentWeight(parts)),
-      reward: skipped.has(group) ? 0 : weightedSum(parts, raw[g][i]),
-      scores: { ...trajectory.scores, ...asScores(raw[g][i]) },
+      reward: skipped.has(group) ? 0 : weightedSum(parts, raw.get(trajectory)),
+      scores: { ...trajectory.scores, ...asScores(raw.get(trajectory)) },
     })),
   }));
-  const scored = rewarded.filter((_, g) => !skipped.has(groups[g]));
+  const scored = rewarded.filter((_, g) => groups[g] !== undefined && !skipped.has(groups[g]));
   return { groups: rewarded, scored, metrics: { ...metrics, ...meanReward(scored) } };
 }
 
@@ -93,16 +97,16 @@ function place(
   { trajectories }: Group,
   seen: readonly Trajectory[],
   values: readonly number[],
-  raw: readonly Map<string, number>[],
+  raw: ReadonlyMap<Trajectory, Map<string, number>>,
 ): void {
   if (values.length !== seen.length)
     throw new RewardError(name, `${values.length} numbers`, { expected: `${seen.length}: one for each episode of the group` });
-  for (const [i, trajectory] of trajectories.entries()) {
+  for (const trajectory of trajectories) {
     const at = seen.indexOf(trajectory);
     const value = at === -1 ? 0 : values[at];
-    if (!Number.isFinite(value))
+    if (value === undefined || !Number.isFinite(value))
       throw new RewardError(name, value, { expected: `a finite number for trajectory ${trajectory.id}` });
-    raw[i].set(name, value);
+    raw.get(trajectory)?.set(name, value);
   }
 }
 
@@ -116,11 +120,11 @@ function scaledTurns({ turns }: Trajectory, weight: number): Trajectory["turns"]
   return turns.map(({ reward, ...turn }) => (reward === undefined || weight === 0 ? turn : { ...turn, reward: reward * weight }));
 }
 
-function weightedSum(parts: readonly RewardPart[], raw: ReadonlyMap<string, number>): number {
+function weightedSum(parts: readonly RewardPart[], raw: ReadonlyMap<string, number> = new Map()): number {
   return parts.reduce((sum, { name, weight }) => sum + weight * (raw.get(name) ?? 0), 0);
 }
 
-function asScores(raw: ReadonlyMap<string, number>): Record<string, number> {
+function asScores(raw: ReadonlyMap<string, number> = new Map()): Record<string, number> {
   return Object.fromEntries([...raw].map(([name, value]) => [`reward:${name}`, value]));
 }
 

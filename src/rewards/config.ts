@@ -125,7 +125,7 @@ export const rewardsSchema = z
   .min(1)
   .superRefine((rewards, context) => {
     const names = rewards.map(rewardName);
-    const twice = names.findIndex((one, i) => names.indexOf(one) !== i || (one === environmentName && rewards[i].kind !== one));
+    const twice = names.findIndex((one, i) => names.indexOf(one) !== i || (one === environmentName && rewards[i]?.kind !== one));
     if (twice !== -1)
       context.addIssue({
         code: "custom",

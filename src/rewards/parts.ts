@@ -27,7 +27,7 @@ export function lengthCost({ turns }: Trajectory, { free, perToken, cap }: Rewar
 export function toolCost({ messages }: Trajectory, { perCall, tools }: RewardOf<"tool-cost">): number {
   let cost = 0;
   for (const message of messages)
-    if (message.role === "tool") cost += Object.hasOwn(tools, message.name) ? tools[message.name] : perCall;
+    if (message.role === "tool") cost += (Object.hasOwn(tools, message.name) ? tools[message.name] : undefined) ?? perCall;
   return 0 - cost;
 }
 

@@ -82,7 +82,8 @@ async function play(
     const answers: Answers =
       results === undefined ? await replyTo(live, read, options) : await afterCalls(live, read, results, options);
     messages.push(...answers.messages);
-    if (answers.reward !== undefined) turns[turns.length - 1] = { ...turns[turns.length - 1], reward: answers.reward };
+    const last = turns.at(-1);
+    if (answers.reward !== undefined && last !== undefined) turns[turns.length - 1] = { ...last, reward: answers.reward };
     if (answers.done) return "done";
     if (limitReached(live, turns, messages, options)) return "max-turns";
     speaker.hear(act, answers.messages, answers.tools);

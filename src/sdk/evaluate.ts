@@ -234,15 +234,16 @@ export interface Comparisons {
  * const [{ success }] = compare("evaluations/base", "evaluations/trained").comparisons;
  */
 export function compare(a: string | Evaluated, b: string | Evaluated): Comparisons {
-  const [first, second] = [a, b].map((side) => (typeof side === "string" ? side : side.folder));
+  const folderOf = (side: string | Evaluated) => (typeof side === "string" ? side : side.folder);
+  const [first, second] = [folderOf(a), folderOf(b)];
   const [asked, other] = [readAsked(first), readAsked(second)];
   const differs = requireComparable(asked, other);
   const shared = decodingsOf(second);
   const comparisons = decodingsOf(first)
     .filter((decoding) => shared.includes(decoding))
     .map((decoding) => {
-      const [left, right] = [first, second].map((folder) => outcomesOf(episodesOf(folder, decoding)));
-      return { decoding, ...compareOutcomes(left, right, asked.seed, [first, second]) };
+      const outcomes = (folder: string) => outcomesOf(episodesOf(folder, decoding));
+      return { decoding, ...compareOutcomes(outcomes(first), outcomes(second), asked.seed, [first, second]) };
     });
   return { differs, comparisons };
 }

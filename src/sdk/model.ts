@@ -148,7 +148,7 @@ export async function modelFolder(choice: ModelChoice, onDownload?: (event: HubE
       ggufParts(source.file, () => true),
       { onEvent: onDownload },
     );
-    return ggufFolder(files[0].file);
+    return ggufFolder(files[0]?.file ?? source.file);
   }
   const inspect = async (configFile: string) => {
     const config = await readModelConfig(configFile);

@@ -34,7 +34,7 @@ export async function rescoreSince(
     const logprobs = await engine.logprobs(turns, { temperature });
     let next = 0;
     return episodes.map((episode) => {
-      const rescored = { since, logprobs: episode.turns.map(() => [...logprobs[next++]]) };
+      const rescored = { since, logprobs: episode.turns.map(() => [...(logprobs[next++] ?? [])]) };
       writeRescored(run, episode.id, rescored);
       return rescored;
     });

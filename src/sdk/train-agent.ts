@@ -125,7 +125,8 @@ export async function functionOf<T extends TaskRequest>(agent: AgentTraining<T>[
 
 /** The agent of a command line: a module by its path, or a program and its arguments. */
 export function agentOf(words: readonly string[]): string | AgentProgram {
-  return words.length === 1 && /\.[cm]?[jt]sx?$/.test(words[0]) ? words[0] : { command: words };
+  const [first = "", ...more] = words;
+  return more.length === 0 && /\.[cm]?[jt]sx?$/.test(first) ? first : { command: words };
 }
 
 /** Loads the reward of a command line. @throws ConfigError for a file that is none */

@@ -9,13 +9,15 @@ const example = `${callsBegin}${callBegin}NAME${separator}{…}${callEnd}${calls
 
 /** Reads DeepSeek's calls: V3 and R1 write `function`, the name and a fenced block, V3.1 and later the name and the arguments. */
 function readAnswer(answer: string): ReadAnswer {
-  const [before, ...blocks] = answer.split(callBegin);
+  const [before = "", ...blocks] = answer.split(callBegin);
   const calls = blocks.map((block): ToolCall | UnreadableCall => {
     const isClosed = block.includes(callEnd);
-    const [head, ...rest] = block.split(callEnd)[0].split(callsEnd)[0].split(separator);
+    const [inside = ""] = block.split(callEnd);
+    const [head = "", ...rest] = (inside.split(callsEnd)[0] ?? "").split(separator);
     const body = rest.join(separator);
     const old = /^\s*([^\n`]*)\n\s*```(?:json)?\s*([\s\S]*?)\s*(?:```\s*)?$/.exec(body);
-    const [name, args] = head.trim() === "function" || old !== null ? [old?.[1] ?? "", old?.[2] ?? ""] : [head, body];
+    const [name, args] =
+      head.trim() === "function" || old !== null ? ([old?.[1] ?? "", old?.[2] ?? ""] as const) : ([head, body] as const);
     if (name.trim() === "") return { error: `This tool call has no name. Write ${example}.` };
     if (args.trim() === "" && !isClosed) return { error: `The call of ${name.trim()} has no arguments. Write ${example}.` };
     return callOf(name.trim(), args, example);

@@ -20,8 +20,8 @@ function readAnswer(answer: string, { opening, closing, quote, response }: Gemma
   const [before, ...blocks] = answer.replaceAll(response, "").split(opening);
   const content = [before];
   const calls = blocks.map((block): ToolCall | UnreadableCall => {
-    const [body, behind = ""] = block.split(closing);
-    const [, name, args] = /^\s*call:\s*([^\s{]+)\s*(\{[\s\S]*)$/.exec(body) ?? [];
+    const [body = "", behind = ""] = block.split(closing);
+    const [, name, args = ""] = /^\s*call:\s*([^\s{]+)\s*(\{[\s\S]*)$/.exec(body) ?? [];
     const call =
       name === undefined
         ? { error: `This tool call has no name or no arguments. Write ${example}.` }

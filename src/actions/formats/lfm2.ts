@@ -12,7 +12,7 @@ function readAnswer(answer: string): ReadAnswer {
   const [before, ...blocks] = answer.split(opening);
   const content = [before];
   const calls = blocks.flatMap((block): ReadAction["calls"][number][] => {
-    const [body, behind = ""] = block.split(closing);
+    const [body = "", behind = ""] = block.split(closing);
     const parsed = parsePythonCalls(body);
     const rest = "error" in parsed ? "" : body.slice(parsed.end).trim();
     const error = "error" in parsed ? parsed.error : rest === "" ? undefined : `Unexpected ${JSON.stringify(rest.slice(0, 20))}`;

@@ -19,7 +19,8 @@ function readAnswer(answer: string): ReadAnswer {
     const json = named?.[2] ?? block;
     const start = json.search(/[{[]/);
     const end = start === -1 ? json.length : (jsonEnd(json, start) ?? json.length);
-    const made = named === null ? callsOfJson(json.slice(0, end), example) : [callOf(named[1], json.slice(0, end), example)];
+    const name = named?.[1];
+    const made = name === undefined ? callsOfJson(json.slice(0, end), example) : [callOf(name, json.slice(0, end), example)];
     content.push(made.some((call) => "error" in call) ? tag + block : json.slice(end));
     return made;
   });

@@ -50,7 +50,8 @@ function readQwen(answer: string, typed: TypeValue): ReadAnswer {
     const [, ...parts] = rest.split("<parameter=");
     const pairs: (readonly [string, string])[] = [];
     for (const [i, part] of parts.entries()) {
-      const [, key, value, closing] = /^([^>]*)>([\s\S]*)(<\/parameter>)/.exec(part) ?? /^([^>]*)>([\s\S]*)$/.exec(part) ?? [];
+      const [, key, value = "", closing] =
+        /^([^>]*)>([\s\S]*)(<\/parameter>)/.exec(part) ?? /^([^>]*)>([\s\S]*)$/.exec(part) ?? [];
       const isLast = i === parts.length - 1;
       if (key === undefined || (closing === undefined && isLast && !isClosed))
         return { error: `An argument of ${name} has no end. Write ${qwenExample}.` };
@@ -88,8 +89,9 @@ function readGlm(answer: string, typed: TypeValue): ReadAnswer {
   const calls = blocks.map((block): ToolCall | UnreadableCall => {
     // A value may name the closing tag.
     const end = block.indexOf("</tool_call>", block.lastIndexOf("</arg_value>") + 1);
-    const [body, behind] = end === -1 ? [block, ""] : [block.slice(0, end), block.slice(end + "</tool_call>".length)];
-    const name = body.split("<arg_key>")[0].trim();
+    const body = end === -1 ? block : block.slice(0, end);
+    const behind = end === -1 ? "" : block.slice(end + "</tool_call>".length);
+    const name = body.split("<arg_key>")[0]?.trim() ?? "";
     const pairs = [...body.matchAll(/<arg_key>([\s\S]*?)<\/arg_key>\s*<arg_value>([\s\S]*?)<\/arg_value>/g)];
     content.push(behind);
     if (name === "" || /\s/.test(name)) return { error: `This tool call has no name. Write ${glmExample}.` };
@@ -97,7 +99,7 @@ function readGlm(answer: string, typed: TypeValue): ReadAnswer {
       return { error: `The call of ${name} has no end. Write ${glmExample}.` };
     return callOfPairs(
       name,
-      pairs.map(([, key, value]) => [key.trim(), value] as const),
+      pairs.map(([, key = "", value = ""]) => [key.trim(), value] as const),
       typed,
       glmExample,
     );

@@ -321,14 +321,15 @@ async function checkMemoryNeeded(folder: string, config: TrainingConfig): Promis
         `${gibibytes(totalBytes(sampling))} to sample, ${gibibytes(totalBytes(training))} to train at ${count(length)} tokens`,
     )
     .join("; ");
-  const fits = totalBytes(uses[0].training) <= available;
+  const [shortest] = uses;
+  const fits = shortest !== undefined && totalBytes(shortest.training) <= available;
   return {
     state: fits ? "good" : "doubtful",
     text: `about ${text}`,
     ...(fits
       ? {}
       : {
-          advice: `${gibibytes(available)} are available. ${memoryAdvice(model, { ...trainingUse(config), length: uses[0].length }, available)}`,
+          advice: `${gibibytes(available)} are available. ${memoryAdvice(model, { ...trainingUse(config), length: Math.min(...reach) }, available)}`,
         }),
     values: { concurrency: config.rollout.concurrency, estimates: uses },
   };

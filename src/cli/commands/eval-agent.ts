@@ -35,7 +35,7 @@ export async function evalAgentCommand(agent: string, flags: EvalFlags, output: 
     measured.push(each);
   }
   const [a, b] = measured;
-  const difference = b === undefined ? undefined : compareAgents(a, b);
+  const difference = a === undefined || b === undefined ? undefined : compareAgents(a, b);
   if (difference !== undefined) {
     const { better, worse, tasks: paired, smallest, pValue } = difference;
     screen.line("B − A, on the same tasks");

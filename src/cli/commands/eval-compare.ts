@@ -53,6 +53,7 @@ export async function compareCommand(
     sides.push(side);
   }
   const [a, b] = sides;
+  if (a === undefined || b === undefined) throw new RangeError(`${sides.length} evaluations; two are compared`);
   const { differs, comparisons: compared } = compare(a.folder, b.folder);
   const measured = measureOf(sides.flatMap(({ report }) => report.evaluations));
   if (flags.json === true) {

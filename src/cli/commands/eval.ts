@@ -125,12 +125,14 @@ function showEvaluation({ folder, report, trajectories }: Evaluated, screen: Scr
   const greedyFirst = report.evaluations.toSorted((a, b) => a.decoding.localeCompare(b.decoding));
   for (const record of greedyFirst) for (const line of evaluationLines(record, paint)) screen.line(line);
   // Tables are of the evaluation with the most episodes.
-  for (const line of tableLines(report.evaluations[0])) screen.line(line);
+  const [most] = report.evaluations;
+  if (most !== undefined) for (const line of tableLines(most)) screen.line(line);
   for (const line of costLines(report)) screen.line(line);
   const refused = trajectories.filter(({ stopReason }) => stopReason === "actor-error");
-  if (refused.length > 0)
+  const [first] = refused;
+  if (first !== undefined)
     screen.line(
-      paint.yellow(`The server refused ${plural(refused.length, "conversation")}, counted as failures: ${refused[0].error}`),
+      paint.yellow(`The server refused ${plural(refused.length, "conversation")}, counted as failures: ${first.error}`),
     );
   for (const note of unbegunNotes(trajectories)) screen.line(paint.yellow(note));
   const failed = trajectories.find((trajectory) => !succeeded(trajectory));

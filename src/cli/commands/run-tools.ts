@@ -13,7 +13,8 @@ import type { Screen } from "../../terminal/screen.ts";
 
 /** Two runs side by side: their curves, and their last evaluations task by task. */
 export function compareCommand(a: string, b: string, screen: Screen): void {
-  const [first, second] = [a, b].map((folder) => ({ record: readRun(folder), index: readIndex(folder) }));
+  const read = (folder: string) => ({ record: readRun(folder), index: readIndex(folder) });
+  const [first, second] = [read(a), read(b)];
   const curve = (folder: string) => readMetrics(folder).map(({ metrics }) => metrics.success ?? metrics.reward ?? null);
   for (const [name, folder] of [
     ["A", a],

@@ -75,10 +75,11 @@ export function showRunCommand(folder: string, { trajectory }: { readonly trajec
     readSummary(folder) === undefined ? `unfinished: ${commandPrefix()} train --resume --out ${quoted(folder)}` : "finished";
   screen.line(`${folder}: ${steps.length} of ${String(config.steps)} steps, ${state}`);
   for (const record of readEvaluations(folder)) screen.line(evaluationLine(record));
-  if (steps.length === 0) return;
+  const [first] = steps;
+  if (first === undefined) return;
 
   heading("Steps");
-  screen.line(screen.paint.dim(stepHeading(steps[0], screen.width)));
+  screen.line(screen.paint.dim(stepHeading(first, screen.width)));
   for (const record of steps) {
     const timing = timings.get(record.step);
     if (timing !== undefined) screen.line(stepLine(record, timing, screen.width));

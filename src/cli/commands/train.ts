@@ -101,7 +101,8 @@ function interruptedLines(folder: string, steps: number, flags: SettingValues): 
 async function reportOf(plan: RunPlan, summary: Summary, flags: SettingValues): Promise<Report> {
   const { folder } = plan;
   const evaluations = evaluatedSplits(folder, summary);
-  const episodes = evaluations.length === 0 ? [] : readEpisodes(folder, evaluations[0][0].after);
+  const main = evaluations[0]?.[0];
+  const episodes = main === undefined ? [] : readEpisodes(folder, main.after);
   return {
     folder: shownPath(folder),
     summary,
@@ -162,7 +163,7 @@ function otherAlgorithm({ algorithm }: RunPlan["config"], flags: SettingValues):
     return [];
   const other = algorithm.kind.startsWith("seeupo") ? "grpo" : "seeupo";
   const kept = trainFlags.flatMap(({ flag }) => {
-    const [option] = flag.split(" ");
+    const [option = ""] = flag.split(" ");
     const value = flags[optionName(flag)];
     if (["--algorithm", "--out"].includes(option) || value === undefined || value === false) return [];
     return value === true ? [option] : [`${option} ${quoted(String(value))}`];

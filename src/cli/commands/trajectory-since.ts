@@ -39,7 +39,7 @@ export async function sinceCommand(
   screen.line(`log π of the weights ${now}, less log π of ${then}`);
   const tokenizer = tokenizerFolder(folder);
   const decode = tokenizer === undefined ? (id: number) => `⟨${id}⟩` : textOf(tokenizer);
-  for (const line of changeLines(episode, look, decode)) screen.line(line);
+  if (look !== undefined) for (const line of changeLines(episode, look, decode)) screen.line(line);
   return 0;
 }
 
@@ -51,7 +51,8 @@ function textOf(folder: string): (id: number) => string {
 /** A line a turn: mean change of its tokens, and those that changed most, up and down. */
 export function changeLines({ turns }: Trajectory, { logprobs }: RescoredLogprobs, decode: (id: number) => string): string[] {
   const rows = turns.map(({ turn, action, samplerLogprobs }) => {
-    const changes = samplerLogprobs.map((now, t) => ({ token: action[t], change: now - logprobs[turn][t] }));
+    const since = logprobs[turn] ?? [];
+    const changes = action.map((token, t) => ({ token, change: (samplerLogprobs[t] ?? 0) - (since[t] ?? 0) }));
     const sorted = changes.toSorted((a, b) => b.change - a.change);
     const named = (of: (typeof changes)[number] | undefined) =>
       of === undefined ? "" : `${JSON.stringify(decode(of.token))} ${of.change > 0 ? "+" : ""}${number(of.change)}`;

@@ -64,7 +64,7 @@ export function readAnswer(text: string, attempts: number): Answer {
 
 function jsonIn(text: string): unknown {
   const answer = text.slice(text.lastIndexOf("</think>") + 1);
-  for (const [open, close] of ["{}", "[]"]) {
+  for (const [open, close] of [["{", "}"] as const, ["[", "]"] as const]) {
     const value = parsed(answer.slice(answer.indexOf(open), answer.lastIndexOf(close) + 1));
     if (typeof value === "object" && value !== null) return value;
   }

@@ -36,20 +36,22 @@ export function questionAbout(trajectories: readonly Trajectory[], model: string
     attempts: shown.length,
     system,
     user: [`<task>\n${task}\n</task>`, ...attempts].join("\n\n"),
-    byTrajectory: (scores) => texts.map((text) => scores[shown.indexOf(text)]),
+    byTrajectory: (scores) => texts.map((text) => scores[shown.indexOf(text)] ?? Number.NaN),
   };
 }
 
 /** Returns the messages that every attempt begins with, before its model's first one. */
 function sharedOpening(trajectories: readonly Trajectory[]): readonly Message[] {
-  const [first, ...rest] = trajectories.map(({ messages }) => {
+  const [first = [], ...rest] = trajectories.map(({ messages }) => {
     const end = messages.findIndex(({ role }) => role === "assistant");
     return end === -1 ? messages : messages.slice(0, end);
   });
-  let length = 0;
-  while (length < first.length && rest.every((other) => length < other.length && asLine(other[length]) === asLine(first[length])))
-    length++;
-  return first.slice(0, length);
+  const isShared = (message: Message, i: number) => {
+    const line = asLine(message);
+    return rest.every(({ [i]: other }) => other !== undefined && asLine(other) === line);
+  };
+  const end = first.findIndex((message, i) => !isShared(message, i));
+  return end === -1 ? first : first.slice(0, end);
 }
 
 function attemptText({ messages, stopReason }: Trajectory, from: number): string {

@@ -43,17 +43,17 @@ export class CapturedHistories {
     const { messages } = request;
     const tools = shownTools(request);
     const own = messages.map(keyOf);
-    const keys = [""];
-    for (const key of own) keys.push(`${keys[keys.length - 1]}\n${key}`);
-    const key = keys[messages.length];
+    let key = "";
+    const keys = [key, ...own.map((next) => (key = `${key}\n${next}`))];
     const shown = toolsKey(tools);
     const known = this.#prompts.get(`${key}\n${shown}`);
     if (known !== undefined) {
       this.#conversations.ask(request, true);
       return known;
     }
-    const count = longest(messages.length - 1, (n) => this.#said.has(keys[n]));
-    const said = this.#said.get(keys[count]);
+    const saidUpTo = (n: number) => this.#said.get(keys[n] ?? "");
+    const count = longest(messages.length - 1, (n) => saidUpTo(n) !== undefined);
+    const said = saidUpTo(count);
     const answers = messages.slice(count).map((answer) => (said === undefined ? answer : withoutMadeId(answer, said.message)));
     const context =
       said === undefined

@@ -22,7 +22,7 @@ export class Conversations {
 
   /** @param keys of the messages */
   begin({ messages, form }: ConversationRequest, keys: readonly string[], tools: string): Conversation {
-    const isSystem = (i: number) => messages[i].role === "system";
+    const isSystem = (i: number) => messages[i]?.role === "system";
     const conversation = {
       messages: new Set(keys.filter((_, i) => !isSystem(i))),
       voice: JSON.stringify([keys.filter((_, i) => isSystem(i)), tools]),
@@ -65,7 +65,7 @@ export class Conversations {
    * repeats and which is not the episode's last.
    */
   #isAuxiliary({ isPlain, answers: [answer, ...more] }: Conversation, all: readonly Conversation[]): boolean {
-    if (!isPlain || more.length > 0 || all.every((other) => other.isPlain)) return false;
+    if (answer === undefined || !isPlain || more.length > 0 || all.every((other) => other.isPlain)) return false;
     const isLast = all.every(({ answers }) => answers.every(({ turn }) => turn <= answer.turn));
     const later = this.#asked.slice(answer.asked).flat();
     return !isLast && (answer.text === "" || !later.some(({ content }) => content.includes(answer.text)));

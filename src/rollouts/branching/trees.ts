@@ -206,10 +206,11 @@ class Tree<T extends Task> {
       request.decision.forks = forks.length;
       const states = snapshot === undefined ? [] : copiesFor(snapshot, forks.length, options);
       for (const [i, index] of forks.entries()) {
+        const copy = states[i];
         const open = async (own: RolloutOptions) => {
-          if (snapshot === undefined) return replay(environment, this.#task, chat, state, own);
+          if (copy === undefined) return replay(environment, this.#task, chat, state, own);
           if (states.some((state) => state instanceof Promise)) await Promise.all(states);
-          return copied(await states[i]);
+          return copied(await copy);
         };
         this.#read(path, 1);
         this.#begin(this.#path(index, path.initialEntropy), (own) => ({ from: state, open: () => open(own) }), request);
