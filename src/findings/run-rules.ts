@@ -1,3 +1,4 @@
+import { mean } from "../core/mean.ts";
 import { succeeded, type Trajectory } from "../core/trajectory.ts";
 import { filterIndex } from "../runs/filter.ts";
 import type { IndexLine } from "../runs/index-file.ts";
@@ -32,7 +33,7 @@ function driftingLengths(training: readonly IndexLine[]): RunFinding[] {
   const lengthOf = (lines: readonly IndexLine[]) => mean(lines.flatMap(({ tokens }) => tokens));
   const [first, last] = [lengthOf(training.slice(0, window)), lengthOf(training.slice(-window))];
   const factor = last / first;
-  if (first === 0 || (factor < 1.5 && factor > 1 / 1.5)) return [];
+  if (first === 0 || !(factor >= 1.5 || factor <= 1 / 1.5)) return [];
   const line = training.at(-1);
   if (line === undefined) return [];
   return [
@@ -182,8 +183,4 @@ function phrasesOf(trajectory: Trajectory): ReadonlySet<string> {
     .split(/\s+/)
     .filter((word) => word !== "");
   return new Set(words.slice(2).map((_, i) => words.slice(i, i + 3).join(" ")));
-}
-
-function mean(values: readonly number[]): number {
-  return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 }

@@ -44,6 +44,14 @@ test("the default model is the one of the environment; an own environment has no
   expect(findModel(source)).toEqual(models.findModel(choice(source, "knowledge")));
 });
 
+test("an engine elsewhere needs the tokenizer alone, one here the weights too", () => {
+  const folder = mkdtempSync(join(tmpdir(), "retrograde-tokenizer-"));
+  writeFileSync(join(folder, "tokenizer.json"), "{}");
+  const engine = resolveConfig({ engine: { kind: "tinker", url: "http://127.0.0.1:1", model: "tiny" } }).engine;
+  expect(models.findModel({ ...choice(folder), engine })).toEqual({ folder });
+  expect(() => models.findModel({ ...choice(folder), engine: resolveConfig({}).engine })).toThrow("it has no config.json");
+});
+
 test.each(["nowhere", "./no/where", "a/b/c", "a/b@"])("%s is neither a folder nor a name, and the error says both", (model) => {
   expect(() => findModel(model)).toThrow(ConfigError);
   expect(() => findModel(model)).toThrow(/There is no folder .*, and a name on the Hub is owner\/name or owner\/name@revision/);

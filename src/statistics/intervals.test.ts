@@ -6,6 +6,7 @@ import { type Random, randomStream } from "../core/random.ts";
 import { pairedBySeed, seedsAndTasksInterval } from "./clustered.ts";
 import type { Estimate } from "./estimate.ts";
 import { meanInterval, proportionInterval } from "./intervals.ts";
+import { outwards } from "./outwards.ts";
 import { comparePaired } from "./paired.ts";
 
 const covers = ({ low, high }: Estimate, value: number) => low <= value && value <= high;
@@ -134,4 +135,10 @@ test("one seed says nothing of other seeds: its interval is that of its tasks; t
   expect(pairedBySeed([[0, 1]], [[1, 1]])).toEqual([[1, 0]]);
   expect(() => pairedBySeed([[0, 1]], [[1]])).toThrow(/1 × 2 values cannot be paired with 1 × 1/);
   expect(() => seedsAndTasksInterval([[1, 0], [1]], { seed: 1 })).toThrow(/seed 1 has 1 tasks, and seed 0 has 2/);
+});
+
+test("the ends of an interval are rounded away from its middle, and a tenth stays what it is", () => {
+  expect(outwards({ low: 0.83651, high: 0.92101 })).toEqual(["83.6", "92.2"]);
+  expect(outwards({ low: -0.01234, high: 0.9991 })).toEqual(["−1.3", "100.0"]);
+  expect(outwards({ low: 0.1 + 0.2, high: 0.3 })).toEqual(["30.0", "30.0"]); // 0.30000000000000004
 });

@@ -201,6 +201,11 @@ test("a tool that always fails is named with its first answer and the kind of fa
     "The tool find gives a result in 0 of 10 calls (0 errors, 10 timeouts, 0 with wrong arguments). Its first answer: Error: no such table",
   );
   expect(rulesOf(facts([...many((id) => called(id, "error"), 9), called("e9")]))).toEqual([]);
+  // The advice follows the commonest kind: half of the failures are not yet most of them.
+  const half = stepWarnings(facts([...many((id) => called(id, "invalid"), 5), ...many((id) => called(id, "error"), 5)]));
+  expect(half[0].next).toMatch("Run the tool by hand with the example's arguments");
+  const most = stepWarnings(facts([...many((id) => called(id, "invalid"), 6), ...many((id) => called(id, "error"), 4)]));
+  expect(most[0].next).toMatch("describe these better");
 });
 
 test("rewards that differ only between tasks give no signal", () => {
