@@ -80,3 +80,9 @@ test("a property that nothing reads is refused where it stands, with the place w
   const own = defineEnvironment({ name: "own", tasks, start: () => new Desk() });
   expect(await (await own.start(await own.task("train", 0), 1)).score([])).toEqual({ reward: 1 });
 });
+
+test.each(["../../evil", "a/b", "a\\b", "..", "", "a\u202eb", "x".repeat(101)])("%j is no name", (name) => {
+  expect(() => defineEnvironment({ name, tasks: [], start: () => ({ tools: [] }) })).toThrow(
+    /name of the environment is .*no path/,
+  );
+});

@@ -61,7 +61,7 @@ export type DefinedTask<T> = Task & { readonly request: T };
  * Makes an environment of your own tasks. An episode begins with a task's prompt and ends with the model's first message without a tool
  * call, unless `reply` continues it. Rollouts of it can branch if each of its tools is `replayable` or `idempotent`, or if its episodes
  * have `clone`.
- * @throws ConfigError naming a property that nothing reads
+ * @throws ConfigError naming a property that nothing reads, or a name that is a path
  * @example
  * const sums = defineEnvironment({
  *   name: "sums",
@@ -72,6 +72,9 @@ export type DefinedTask<T> = Task & { readonly request: T };
 export function defineEnvironment<T extends TaskRequest>(definition: EnvironmentDefinition<T>): Environment<DefinedTask<T>> {
   requireKnown("defineEnvironment", definition, definitionKeys);
   const { name, system, tasks, replayable = true, concurrency, turnRewards } = definition;
+  // It stands in lines of the terminal and in names of files.
+  if (typeof name !== "string" || !/^[^\p{C}/\\]{1,100}$/u.test(name) || /^\.+$/.test(name))
+    throw new ConfigError("name of the environment", name, { expected: "1 to 100 characters that are no path" });
   return {
     name,
     replayable,

@@ -66,7 +66,7 @@ export const startAtHundred: Rule<EpisodeFacts> = ({ trajectories }) => {
   return {
     cause: `Before training all ${trajectories.length} attempts succeed, so there is nothing to learn.`,
     example: trajectories[0].id,
-    next: "Check that a wrong answer gets a lower reward: read the example. If it is right, choose harder tasks.",
+    next: "Check that a wrong answer gets a lower reward: read the example. A check whose promise is not awaited counts as true. If it is right, choose harder tasks.",
   };
 };
 

@@ -7,6 +7,7 @@ import type { Message } from "../core/messages.ts";
 import { seedOf } from "../core/random.ts";
 import { type BehaviourCount, toolFailureKinds } from "../core/trajectory.ts";
 import type { Environment, Episode, Score, Task } from "../environments/environment.ts";
+import { parametersAsJsonSchema } from "../tools/tool.ts";
 import type { RolloutOptions } from "./options.ts";
 
 /** Returns the environment's answer, checked: it is other people's code, often without types. @throws EpisodeStop */
@@ -38,7 +39,14 @@ const messageSchema = z.discriminatedUnion("role", [
   z.object({ role: z.literal("tool"), name: z.string(), content: z.string() }),
 ]);
 const method = z.custom<unknown>((value) => typeof value === "function", "a function");
-const toolsSchema = z.array(z.object({ name: z.string(), description: z.string() }));
+const toolsSchema = z.array(z.object({ name: z.string(), description: z.string() })).superRefine((tools, { addIssue }) => {
+  for (const [i, tool] of tools.entries()) {
+    if (tools.findIndex(({ name }) => name === tool.name) < i)
+      addIssue({ code: "custom", message: `two tools are called ${tool.name}: give each a name of its own` });
+  }
+});
+/** Schemas that JSON can meet. */
+const known = new WeakSet<object>();
 const protocolSchema = z.object({
   actions: z.object({ stopStrings: z.array(z.string().min(1)).optional(), read: method }),
   continuation: z.discriminatedUnion("kind", [
@@ -100,8 +108,16 @@ export async function startEpisode<T extends Task>(
   options: RolloutOptions,
 ): Promise<Episode> {
   const start = () => environment.start(task, seedOf(options.seed, "episode", options.draws?.group ?? options.group));
-  const episode = await ask("start", z.unknown(), start, options);
-  return checked("start", episodeSchema, episode);
+  const episode = checked("start", episodeSchema, await ask("start", z.unknown(), start, options));
+  for (const tool of episode.tools.filter(({ parameters }) => parameters instanceof z.ZodType && !known.has(parameters))) {
+    try {
+      parametersAsJsonSchema(tool);
+      known.add(tool.parameters);
+    } catch (error) {
+      throw new EpisodeStop("environment-error", `start: ${reasonOf(error)}`);
+    }
+  }
+  return episode;
 }
 
 type CheckedScore = Omit<Required<Score>, "behaviours"> & { readonly behaviours?: Record<string, BehaviourCount> };

@@ -189,6 +189,13 @@ test.each<[string, Environment, string, RegExp]>([
   ["hangs at the start", environmentOf({}, never), "environment-timeout", /start: no answer within 10 ms/],
   ["starts with nothing", environmentOf({}, () => malformed(undefined)), "environment-error", /start gave a malformed answer/],
   ["starts without messages", environmentOf({ messages: [] }), "environment-error", /start gave a malformed answer/],
+  ["has two tools of one name", environmentOf({ tools: [find, find] }), "environment-error", /two tools are called find/],
+  [
+    "has a tool whose schema no JSON meets",
+    environmentOf({ tools: [{ ...find, parameters: malformed(z.object({ on: z.date() })) }] }),
+    "environment-error",
+    /start: find\.parameters is .*expected one that JSON can meet.*z\.iso\.date/,
+  ],
   ["throws in a reply", environmentOf({ reply: fails }), "environment-error", /reply: no database/],
   ["rejects in a reply", environmentOf({ reply: async () => fails() }), "environment-error", /reply: no database/],
   ["hangs in a reply", environmentOf({ reply: never }), "environment-timeout", /reply: no answer/],

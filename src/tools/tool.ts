@@ -85,6 +85,10 @@ export function parametersAsJsonSchema(tool: Pick<Tool, "name" | "parameters">):
     return schema as JsonSchema;
   } catch (cause) {
     const hint = cause instanceof Error ? `${cause.message}.` : undefined;
-    throw new ConfigError(`${name}.parameters`, "a zod schema", { expected: "one that JSON can meet", hint, cause });
+    throw new ConfigError(`${name}.parameters`, "a zod schema", {
+      expected: "one that JSON can meet, since models write JSON: z.iso.date() instead of z.date(), for instance",
+      hint,
+      cause,
+    });
   }
 }

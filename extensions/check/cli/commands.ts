@@ -2,7 +2,7 @@ import { type AddCommands, withSettings } from "../../../src/cli/command-tools.t
 import { environmentCheckFlags } from "../../../src/cli/settings.ts";
 
 /** Adds the commands about environments. */
-export const checkCommands: AddCommands = (program, { screen, examples }) => {
+export const checkCommands: AddCommands = (program, { screen, exit, examples }) => {
   const env = program.command("env").summary("look at an environment").description("Commands about environments.");
   withSettings(env.command("check"), environmentCheckFlags)
     .summary("what an environment asks for, and what it gives away")
@@ -17,6 +17,6 @@ export const checkCommands: AddCommands = (program, { screen, examples }) => {
     .addHelpText("after", examples("env check office", "env check knowledge --no-sampling", "env check --config my.config.ts"))
     .action(async (name, flags) => {
       const { environmentCheckCommand } = await import("./env-check.ts");
-      await environmentCheckCommand(name, flags, screen);
+      exit(await environmentCheckCommand(name, flags, screen));
     });
 };

@@ -20,12 +20,13 @@ export interface EnvironmentCheckFlags extends SettingValues {
 /**
  * Prints what can be known about an environment before training in it.
  * @param name of the environment; that of the configuration file if left out
+ * @returns the exit code: 1 if tasks or episodes are not the same the second time
  */
 export async function environmentCheckCommand(
   name: string | undefined,
   { json, sampling = true, trainingTasks = "2000", ...flags }: EnvironmentCheckFlags,
   screen: Screen,
-): Promise<void> {
+): Promise<number> {
   const user = await loadConfigFile(flags.config);
   const config = resolveConfig(user, named(settingsOf(environmentCheckFlags, flags), name));
   const world = environmentOf(config, user);
@@ -52,6 +53,7 @@ export async function environmentCheckCommand(
   screen.clear();
   if (json) screen.line(JSON.stringify(report, null, 1));
   else for (const line of checkLines(report)) screen.line(line);
+  return report.unrepeatable.length > 0 ? 1 : 0;
 }
 
 /** Flags with the environment that is named, and its settings if they are given. */
