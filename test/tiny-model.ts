@@ -6,7 +6,11 @@ import { lettersTokenizer } from "./letters.ts";
 const text = (json: unknown) => new TextEncoder().encode(JSON.stringify(json));
 
 /** Writes a transformer of some thousand random parameters. It speaks in letters, unless it is given another tokenizer's files. */
-export async function writeTinyModel(folder: string, files: TokenizerFiles = lettersTokenizer): Promise<void> {
+export async function writeTinyModel(
+  folder: string,
+  files: TokenizerFiles = lettersTokenizer,
+  maxPositionEmbeddings = 256,
+): Promise<void> {
   const { size, stopTokens } = makeTokenizer(files);
   const config = {
     architecture: "qwen3",
@@ -18,7 +22,7 @@ export async function writeTinyModel(folder: string, files: TokenizerFiles = let
     heads: 2,
     kvHeads: 1,
     headDim: 16,
-    maxPositionEmbeddings: 256,
+    maxPositionEmbeddings,
     rmsNormEps: 1e-6,
     rope: { theta: 10_000, scaling: undefined },
     attentionBias: false,

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
+import { invoke } from "../../test/command-line.ts";
 import { downloadData } from "./download.ts";
 import { checksums, readVerified } from "./files.ts";
 
@@ -51,6 +52,14 @@ test("a source without the files is named", async () => {
   await expect(downloadData({ folder: folder(), source })).rejects.toThrow("--from names another source");
 });
 
-test("a missing file says how to get it", () => {
-  expect(() => readVerified(folder(), "BFCL_v4_multi_turn_base.json")).toThrow("`retrograde data bfcl` downloads");
+test("a folder that is not there and one without the files are told apart, with what to do in every command", async () => {
+  const [name, empty] = ["BFCL_v4_multi_turn_base.json", folder()];
+  expect(() => readVerified(join(empty, "no"), name)).toThrow(
+    /the folder with BFCL's data is ".*no"; expected a folder that is there/,
+  );
+  expect(() => readVerified(empty, name)).toThrow(/BFCL_v4_multi_turn_base.json in .* is missing; expected the 16 files/);
+  const advised = ["eval", "--model", "bundled:office", "--env", "bfcl", "--set", `environment.settings.data=${empty}`];
+  const { error, exitCode } = await invoke(...advised);
+  expect({ error, exitCode }).toEqual({ error: expect.stringContaining(`.json in ${empty} is missing`), exitCode: 2 });
+  expect(error).toContain("--set environment.settings.data=FOLDER");
 });

@@ -35,12 +35,19 @@ export function defaultFolder(env: NodeJS.ProcessEnv = process.env): string {
   return join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "retrograde", `bfcl-${revision.slice(0, 12)}`);
 }
 
-const getIt = "`retrograde data bfcl` downloads the right files; --data names a folder that has them.";
+const getIt =
+  "`retrograde data bfcl` downloads the right files. A folder that has them is named by --set environment.settings.data=FOLDER, and for `score` by --data FOLDER.";
 
 /** @throws ConfigError if a file is missing, EnvError if its checksum shows another version */
 export function readVerified(folder: string, name: string): string {
   const path = join(folder, name);
-  if (!existsSync(path)) throw new ConfigError("BFCL data", path, { expected: "a file of BFCL's multi-turn tasks", hint: getIt });
+  if (!existsSync(folder))
+    throw new ConfigError("the folder with BFCL's data", folder, { expected: "a folder that is there", hint: getIt });
+  if (!existsSync(path))
+    throw new ConfigError(`${name} in ${folder}`, undefined, {
+      expected: `the ${Object.keys(checksums).length} files of BFCL's multi-turn tasks`,
+      hint: getIt,
+    });
   const bytes = readFileSync(path);
   verifyBytes(path, name, bytes);
   return bytes.toString("utf8");

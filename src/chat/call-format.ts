@@ -1,5 +1,6 @@
 import type { ReadAction } from "../actions/action.ts";
 import type { CallFormat } from "../actions/formats/format.ts";
+import { hermes } from "../actions/formats/hermes.ts";
 import { callFormat, callFormatNames, callFormats } from "../actions/formats/registry.ts";
 import { ModelError, reasonOf } from "../core/errors.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
@@ -70,14 +71,25 @@ export function settledFormat(found: FoundFormat, name: string | undefined): Fou
   });
 }
 
-/** @throws ModelError if the format is unknown */
-export function requireFormat(found: FoundFormat): CallFormat {
+/** The format whose calls have the most of a tokenizer's own tokens: a model was probably taught it. Hermes if none has any. */
+export function likelyFormat(addedTokens: readonly string[]): CallFormat {
+  const marks = addedTokens.filter((token) => /[^\s▁]{4}/.test(token));
+  const count = (format: CallFormat) => {
+    const text = format.write(asked);
+    return marks.filter((mark) => text.includes(mark)).length;
+  };
+  return [hermes, ...callFormats].reduce((best, format) => (count(format) > count(best) ? format : best));
+}
+
+/** @param likely named in the advice @throws ModelError if the format is unknown */
+export function requireFormat(found: FoundFormat, likely?: string): CallFormat {
   if ("format" in found) return found.format;
   throw new ModelError("tool calls of the chat template", found.problem === "no calls at all" ? found.problem : found.rendered, {
     expected: `one of the formats ${callFormatNames.join(", ")}`,
     hint:
       `Rendered with a call, the template shows ${found.problem}. Its answers could not be read, and every reward would be 0. ` +
-      "Choose an instruct model whose template shows calls, or name the format that the model was taught with the setting chat.format.",
+      "Choose an instruct model whose template shows calls, or name the format that the model was taught with the setting chat.format" +
+      (likely === undefined ? "." : `: by its tokens probably ${likely} (--set chat.format=${likely}).`),
   });
 }
 

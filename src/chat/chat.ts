@@ -6,7 +6,7 @@ import { ModelError } from "../core/errors.ts";
 import { type AssistantMessage, type Message, visibleMessages } from "../core/messages.ts";
 import type { TokenId } from "../core/trajectory.ts";
 import type { Tool } from "../tools/tool.ts";
-import { findCallFormat, requireFormat, settledFormat, showsTools } from "./call-format.ts";
+import { findCallFormat, likelyFormat, requireFormat, settledFormat, showsTools } from "./call-format.ts";
 import { controlTokens } from "./control-tokens.ts";
 import { Grammars } from "./grammar.ts";
 import type { ChatSettings } from "./settings.ts";
@@ -65,6 +65,8 @@ export interface Chat {
   retract(context: ChatContext, action: readonly TokenId[], message: AssistantMessage): ChatContext;
   /** How the model calls tools. @throws ModelError if the format of its template's calls is unknown */
   calls(): CallFormat;
+  /** Where the template shows no calls and no setting names their format: the one that the model was probably taught. */
+  readonly likelyFormat: string | undefined;
   /** Texts that end an action in this format, besides the tokenizer's end of turn. */
   readonly stopStrings: readonly string[] | undefined;
   /** Masks for actions that have to have a form. */
@@ -92,9 +94,8 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
   }
   const { thinking = "template", template: variables } = settings;
   const special = plainTokenizer.addedTokens.filter((token) => token.special).map(({ text }) => text);
-  const used = plainTokenizer.addedTokens
-    .map(({ text }) => text)
-    .filter((text) => special.includes(text) || (isVisible(text) && chatTemplate.includes(text)));
+  const addedTokens = plainTokenizer.addedTokens.map(({ text }) => text);
+  const used = addedTokens.filter((text) => special.includes(text) || (isVisible(text) && chatTemplate.includes(text)));
   const control = controlTokens(special, used, plainTokenizer.encode);
   const renderIn = (style: CallStyle, shown?: CallFormat) =>
     compileTemplate(chatTemplate, namedTokens, { style, format: shown, variables, quote: control.quote });
@@ -104,6 +105,7 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
   const customary = toolsIn === "system" && !("format" in inTemplate) ? (trainedFormat(chatTemplate) ?? hermes).name : undefined;
   const found = settledFormat(inTemplate, settings.format ?? customary);
   const format = "format" in found ? found.format : undefined;
+  const likely = "format" in found || found.hasCalls ? undefined : likelyFormat(addedTokens).name;
   const plain = "format" in found ? renderIn(found.style, found.format) : renderIn("objects");
   const render: Render =
     toolsIn === "system"
@@ -140,7 +142,8 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
   return {
     tokenizer,
     toolsIn,
-    calls: () => requireFormat(found),
+    calls: () => requireFormat(found, likely),
+    likelyFormat: likely,
     stopStrings: format?.stopStrings,
     grammars: new Grammars(tokenizer, format),
     // Without a known format there are no tools; what looks like a call of the most common one is still none of the answer.

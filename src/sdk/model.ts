@@ -34,6 +34,11 @@ export function bundledModels(): string[] {
 
 const bundledPrefix = "bundled:";
 
+/** True for the name of a model that is part of the package. */
+export function isBundled(model: string): boolean {
+  return model === "default" || model.startsWith(bundledPrefix);
+}
+
 /** The bundled model that an own task is taught with: one that is in the package. */
 const modelToTeach = "office-classic";
 
@@ -113,8 +118,7 @@ export function findModel({ model, environment: { name }, engine }: ModelChoice)
   const gguf = findGguf(model);
   if (gguf !== undefined) return gguf;
   const isRun = existsSync(layout.run(model));
-  const isBundled = model === "default" || model.startsWith(bundledPrefix);
-  const folder = isBundled ? bundledModel(model, name) : isRun ? layout.model(model) : model;
+  const folder = isBundled(model) ? bundledModel(model, name) : isRun ? layout.model(model) : model;
   const needed = engine === undefined || computesHere(engine) ? "config.json" : "tokenizer.json";
   if (existsSync(join(folder, needed))) return { folder };
   const hub = existsSync(model) ? undefined : parseHubName(model);

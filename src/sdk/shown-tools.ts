@@ -8,10 +8,12 @@ import { hasBundledModel, trainedIn } from "./model.ts";
 /**
  * Checks that a model sees the tools that it may call: its first prompt is rendered with and without them.
  * @returns what a user should know of a model that has learned its tools instead of seeing them; undefined if it sees them
+ * @throws ModelError if it is not known how the model calls tools
  * @throws ConfigError if the model neither sees the tools of an own environment nor was trained in it
  */
 export async function checkShownTools(chat: Chat, environment: Environment, config: TrainingConfig): Promise<string | undefined> {
   const prompt = await firstPrompt(environment, config.rollout.episodeTimeoutMs);
+  if (prompt !== undefined && prompt.tools.length > 0 && prompt.protocol === undefined) chat.calls();
   if (chat.toolsIn === "system" && prompt !== undefined && prompt.tools.length > 0 && prompt.protocol === undefined)
     return `The chat template shows no tools: they are written into the system message, and calls in the format "${chat.calls().name}" (chat.tools, chat.format).${
       config.algorithm.kind === "sft" || trainedIn(config.model, config.environment.name)

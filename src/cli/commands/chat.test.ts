@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { lettersTokenizer } from "../../../test/letters.ts";
 import { writeTinyModel } from "../../../test/tiny-model.ts";
 import { createScreen } from "../../terminal/screen.ts";
 import { chatCommand } from "./chat.ts";
@@ -80,4 +81,32 @@ test("where a model answers in one growing text, questions are typed or drawn, a
     const made = shown.slice(start, end).filter((line) => line.startsWith("tool")).length;
     expect(Number(/^reward (\d)/.exec(shown[end])?.[1])).toBeGreaterThanOrEqual(made);
   }
+});
+
+test("a model without an environment simply talks", async () => {
+  let text = "";
+  const screen = createScreen({ write: (part: string) => (text += part), columns: 100 });
+  const short = join(folder, "short.mjs");
+  writeFileSync(short, "export default { engine: { threads: 1 }, rollout: { maxTokens: 100 } };");
+  expect(await chatCommand({ config: short, model, seed: "4" }, screen, Readable.from(["cab\nabc\n"]))).toBe(0);
+  const roles = text.split("\n").flatMap((line) => /^(user|assistant|Tools)/.exec(line)?.[1] ?? []);
+  expect(roles).toEqual(["user", "assistant", "user", "assistant"]);
+  expect(text).not.toContain("reward");
+});
+
+test("a model whose calls cannot be read is refused before the first question", async () => {
+  const unread = join(folder, "unread");
+  const shows =
+    "{% for message in messages %}{{ message.content }}{% endfor %}{% if tools %}{{ tools[0].function.name[0] }}{% endif %}";
+  await writeTinyModel(unread, { ...lettersTokenizer, config: { ...lettersTokenizer.config, chat_template: shows } });
+  const office = join(folder, "office.mjs");
+  const tool = '{ name: "a", description: "b", parameters: { type: "object", properties: {} }, execute: () => "" }';
+  writeFileSync(
+    office,
+    `export default { model: ${JSON.stringify(unread)}, engine: { threads: 1 }, environment: { name: "one tool", size: () => 1,
+      task: () => ({ id: "a" }), start: () => ({ messages: [{ role: "user", content: "a" }], tools: [${tool}], reply: () => ({ done: true }), score: () => ({ reward: 0 }) }) } };`,
+  );
+  const typed = new Readable({ read: () => {} }); // nobody types anything
+  const screen = createScreen({ write: () => true, columns: 100 });
+  await expect(chatCommand({ config: office }, screen, typed)).rejects.toThrow(/no calls at all[\s\S]*chat\.format=hermes/);
 });

@@ -5,12 +5,12 @@ import type { Environment, Episode, Task } from "../../environments/environment.
 import { whileOpen } from "../../environments/lifetime.ts";
 import { guarded } from "../../guard/guarded.ts";
 import { rollout } from "../../rollouts/rollout.ts";
-import { modelFolder, openModel, samplingUse } from "../../sdk/model.ts";
+import { isBundled, modelFolder, openModel, runOfModel, samplingUse } from "../../sdk/model.ts";
 import { environmentOf, resolvePlayed } from "../../sdk/run-environment.ts";
 import { checkShownTools } from "../../sdk/shown-tools.ts";
 import { interruptedExitCode } from "../../terminal/interrupt.ts";
 import type { Screen } from "../../terminal/screen.ts";
-import type { TrainingConfig } from "../../training/config.ts";
+import type { TrainingConfig, UserConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import { endingLine, endOf, messageLines } from "../conversation.ts";
 import { showDownload } from "../download.ts";
@@ -27,8 +27,12 @@ export async function chatCommand(
   input: NodeJS.ReadableStream = process.stdin,
 ): Promise<number> {
   const user = await loadConfigFile(flags.config);
-  const config = resolvePlayed(user, settingsOf(chatFlags, flags));
-  const environment = environmentOf(config, user);
+  const asked = settingsOf(chatFlags, flags);
+  const alone = namesModelAlone(user, asked);
+  const settings = resolvePlayed(user, asked);
+  const rollout = { ...settings.rollout, maxTokens: user.rollout?.maxTokens ?? longAnswer };
+  const config = alone ? { ...settings, rollout } : settings;
+  const environment = alone ? talk : environmentOf(config, user);
   const guards = {
     limitMs: config.rollout.episodeTimeoutMs,
     subject: "chat",
@@ -40,6 +44,23 @@ export async function chatCommand(
       chatIn(opened, config, screen, input, signal),
     ),
   );
+}
+
+/** Tokens of an answer, where nothing says how long one may be. */
+const longAnswer = 1024;
+
+/** No world, no tools: a person and a model. */
+const talk: Environment = {
+  name: "talk",
+  size: () => 1,
+  task: () => ({ id: "talk" }),
+  start: () => ({ messages: [], tools: [], reply: () => ({ done: true }), score: () => ({ reward: 0 }) }),
+};
+
+/** True where a model is named that no environment comes with, and no environment. */
+function namesModelAlone(user: UserConfig, asked: UserConfig): boolean {
+  const model = asked.model ?? user.model ?? "default";
+  return (asked.environment ?? user.environment) === undefined && !isBundled(model) && runOfModel(model) === undefined;
 }
 
 async function chatIn(
@@ -145,7 +166,7 @@ async function look(environment: Environment, task: Task): Promise<{ opening: st
   const example = userText(episode.messages);
   await episode.close?.();
   const opening = [
-    `Tools: ${episode.tools.map(({ name }) => name).join(", ")}`,
+    ...(episode.tools.length === 0 ? [] : [`Tools: ${episode.tools.map(({ name }) => name).join(", ")}`]),
     ...(example === undefined ? [] : [`Somebody in this world might ask: ${example}`]),
     ...(inOneText
       ? [`Each question is answered on its own; ${taskCommand} poses one of the environment's, and scores the answer.`]

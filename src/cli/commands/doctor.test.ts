@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { beforeEach, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { main } from "../../../entries/program.ts";
+import { tokenizerJson } from "../../../test/fixtures/chats.ts";
 import { startHub } from "../../../test/hub-server.ts";
 import { writeTinyModel } from "../../../test/tiny-model.ts";
 import { checkSystem } from "./doctor.ts";
@@ -90,6 +91,42 @@ test("one broken file is said once", async () => {
   expect(exitCode).toBe(1);
   expect(line("model")).toMatch(/^✗ model .*config.json is "malformed"; expected JSON/);
   expect(text.match(/✗/g)).toHaveLength(1);
+});
+
+const oneTool = `{
+  name: "one tool", size: () => 1, task: () => ({ id: "a" }),
+  start: () => ({
+    messages: [{ role: "user", content: "a" }], reply: () => ({ done: true }), score: () => ({ reward: 0 }),
+    tools: [{ name: "a", description: "b", parameters: { type: "object", properties: {} }, execute: () => "" }],
+  }),
+}`;
+
+test.each([
+  // The first lines of SmolLM2's own template, which knows no tools.
+  [
+    "SmolLM2's, which shows no tools",
+    "{% if messages[0].role != 'system' %}You are named SmolLM{% endif %}{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}",
+    "<tool_call>",
+    /^✓ chat template .*called in the format smollm2/,
+  ],
+  [
+    "the first LFM2's, which shows tools and no calls",
+    "{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}",
+    "<|tool_call_start|>",
+    /^! chat template .*shows tools, and not how they are called/,
+  ],
+])("a sound model with a template like %s is ready, and its likely format named", async (_, template, mark, line) => {
+  const folder = mkdtempSync(join(tmpdir(), "retrograde-format-"));
+  const added_tokens = [...tokenizerJson.added_tokens, { ...tokenizerJson.added_tokens[0], id: 306, content: mark }];
+  const files = { tokenizer: { ...tokenizerJson, added_tokens }, config: { eos_token: "<|im_end|>", chat_template: template } };
+  await writeTinyModel(folder, files, 2048);
+  const config = join(folder, "retrograde.config.mjs");
+  const settings = "engine: { threads: 1 }, rollout: { maxTokens: 8 }, evaluation: { tasks: 1, k: 1 }";
+  writeFileSync(config, `export default { model: ${JSON.stringify(folder)}, ${settings}, environment: ${oneTool} };`);
+  const examined = await doctor("--config", config);
+  expect(examined.line("chat template")).toMatch(line);
+  if (mark !== "<tool_call>") expect(examined.text).toContain("probably lfm2: --set chat.format=lfm2");
+  expect({ text: examined.text, exitCode: examined.exitCode }).toEqual({ text: expect.stringContaining("Ready."), exitCode: 0 });
 });
 
 test("a system without ONNX Runtime is named, and one without our tests too", () => {

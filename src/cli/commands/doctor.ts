@@ -61,6 +61,7 @@ export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise
 async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFlags, screen: Screen): Promise<number> {
   const use = { ...samplingUse(config), concurrency: rows };
   const { device, threads } = machineSettings(config.engine);
+  let played = config;
   let hasDevice = device === "cpu";
   let folder: string | undefined;
   let model: Model | undefined;
@@ -94,18 +95,26 @@ async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFl
         return finding;
       },
     ],
-    ["chat template", () => (folder === undefined ? notTried : checkChat(folder, config, user))],
+    [
+      "chat template",
+      async () => {
+        if (folder === undefined) return notTried;
+        const { finding, format } = await checkChat(folder, config, user);
+        if (format !== undefined) played = { ...config, chat: { ...config.chat, format } };
+        return finding;
+      },
+    ],
     ["memory needed", () => (folder === undefined ? notTried : checkMemoryNeeded(folder, config))],
     [
       "sampling",
       async () => {
         if (folder === undefined) return notTried;
         if (!hasDevice) return { state: "doubtful", text: "not tried: there is no device" };
-        model = await openModel(folder, config.engine, { use, seed: config.seed }, config.chat);
+        model = await openModel(folder, config.engine, { use, seed: config.seed }, played.chat);
         return checkSampling(model, config, user);
       },
     ],
-    ["cost", () => (model === undefined ? notTried : checkCost(model, config, user))],
+    ["cost", () => (model === undefined ? notTried : checkCost(model, played, user))],
   ];
   const findings: (Finding & { name: string })[] = [];
   const note = ({ name, ...finding }: Finding & { name: string }) => {
@@ -249,23 +258,39 @@ async function describeModel(folder: string): Promise<Finding> {
   };
 }
 
-/** The environment's first prompt, with its tools, in the model's own template. */
-async function checkChat(folder: string, config: TrainingConfig, user: UserConfig): Promise<Finding> {
+/**
+ * The environment's first prompt, with its tools, in the model's own template.
+ * @returns also the format of calls that the other checks assume, where a setting has to name it
+ */
+async function checkChat(
+  folder: string,
+  config: TrainingConfig,
+  user: UserConfig,
+): Promise<{ readonly finding: Finding; readonly format?: string }> {
   const tokenizer = loadTokenizer(folder);
   const environment = environmentOf(config, user);
   const prompt = await requireFirstPrompt(environment);
-  if (prompt === undefined) return { state: "bad", text: `"${environment.name}" has no tasks` };
+  if (prompt === undefined) return { finding: { state: "bad", text: `"${environment.name}" has no tasks` } };
+  const needsCalls = prompt.tools.length > 0 && prompt.protocol === undefined;
   const chat = makeChat(tokenizer, config.chat);
+  const { likelyFormat: format } = chat;
+  if (format !== undefined && needsCalls) {
+    const text = "the template shows tools, and not how they are called";
+    const advice = `Name the format that the model was taught, by its tokens probably ${format}: --set chat.format=${format}. What follows assumes it.`;
+    return { finding: { state: "doubtful", text, advice }, format };
+  }
   const notice = await checkShownTools(chat, environment, config);
   const ids = chat.open(prompt.messages, prompt.protocol === undefined ? prompt.tools : []).ids.slice();
-  const calls = callsOf(chat, prompt.tools.length > 0 && prompt.protocol === undefined);
+  const calls = callsOf(chat, needsCalls);
   const ends = tokenizer.stopTokens.map((id) => tokenizer.decode([id])).join(" ");
   const text = `a prompt of "${environment.name}" is ${count(ids.length)} tokens; a message ends with ${ends}; ${calls.text}`;
   return {
-    state: "good",
-    text,
-    ...(notice === undefined ? {} : { advice: notice }),
-    values: { promptTokens: ids.length, endTokens: tokenizer.stopTokens, calls: calls.name },
+    finding: {
+      state: "good",
+      text,
+      ...(notice === undefined ? {} : { advice: notice }),
+      values: { promptTokens: ids.length, endTokens: tokenizer.stopTokens, calls: calls.name },
+    },
   };
 }
 
