@@ -1,15 +1,16 @@
 import "../extensions/install.ts";
-import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ConfigError, RunError } from "../src/core/errors.ts";
 import { createLocalEngine } from "../src/engines/local/engine.ts";
-import { readSafetensors } from "../src/engines/local/model/safetensors.ts";
+import { loadModel, saveModel } from "../src/engines/local/model/model-folder.ts";
 import { layout } from "../src/runs/layout.ts";
 import { readMetrics } from "../src/runs/read.ts";
 import { planRun, runPlan } from "../src/sdk/train.ts";
 import type { UserConfig } from "../src/training/config.ts";
+import { invoke } from "./command-line.ts";
 import { lettersEnvironment } from "./letters.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
@@ -33,7 +34,7 @@ const configuration = (out: string): UserConfig => ({
 });
 
 test(
-  "a run of an adapter that is broken off and resumed ends as if it had not been, and leaves the adapter and the merged model",
+  "a run of an adapter that is broken off and resumed ends as if it had not been, and leaves the adapter alone",
   patience,
   async () => {
     await writeTinyModel(model);
@@ -53,16 +54,15 @@ test(
 
     const contents = (run: string) => ({
       metrics: readFileSync(layout.metrics(run), "utf8"),
-      model: readFileSync(join(layout.model(run), "model.safetensors")),
       adapter: readFileSync(join(layout.model(run), "adapter", "adapter_model.safetensors")),
     });
     expect(contents(broken)).toEqual(contents(straight));
 
-    // Embeddings and untargeted matrices are the base's; what was sampled last is what the merged model gives.
-    const [base, trained] = [
-      await readSafetensors(join(model, "model.safetensors")),
-      await readSafetensors(join(layout.model(straight), "model.safetensors")),
-    ];
+    // Nothing of the base is written again. Merged, embeddings and untargeted matrices are the base's.
+    expect(
+      readdirSync(layout.model(straight), { recursive: true }).filter((name) => String(name).endsWith(".safetensors")),
+    ).toEqual([join("adapter", "adapter_model.safetensors")]);
+    const [{ parameters: base }, { parameters: trained }] = [await loadModel(model), await loadModel(layout.model(straight))];
     const changed = [...base]
       .filter(([name, { data }]) => String(trained.get(name)?.data) !== String(data))
       .map(([name]) => name);
@@ -87,6 +87,24 @@ test(
     for (const [i, logprob] of (await logprobs({ model, threads: 1, lora })).entries()) expect(logprob).toBeCloseTo(merged[i], 5);
   },
 );
+
+test("an adapter's run is exported merged, in the base's own type, and says where a base is missing", patience, async () => {
+  const [base, out, run] = ["base", "merged", "half"].map((name) => join(folder, name));
+  await writeTinyModel(base);
+  await saveModel(base, await loadModel(base), { dtype: "bfloat16" });
+  await runPlan(await planRun({ ...configuration(run), model: base, steps: 1, evaluation: { tasks: 0 } }));
+  expect((await invoke("export", run, "--to", "hf", "--out", out)).error).toBe("");
+  expect(JSON.parse(readFileSync(join(out, "config.json"), "utf8"))).toMatchObject({ torch_dtype: "bfloat16" });
+  const [{ parameters: merged }, { parameters: written }] = [await loadModel(layout.model(run)), await loadModel(out)];
+  for (const [name, { data }] of written)
+    for (const [i, x] of data.entries()) expect(Math.abs(x - (merged.get(name)?.data[i] ?? Number.NaN))).toBeLessThan(0.01);
+  // A base may be an adapter's folder itself, but not one that is made of it.
+  writeFileSync(join(layout.model(run), "base.json"), JSON.stringify({ model: layout.model(run), precision: "float32" }));
+  await expect(loadModel(layout.model(run))).rejects.toThrow("expected a model that is not made of this one");
+  writeFileSync(join(layout.model(run), "base.json"), JSON.stringify({ model: base, precision: "float32" }));
+  rmSync(base, { recursive: true });
+  await expect(loadModel(layout.model(run))).rejects.toThrow(/the base of .* expected the model that the adapter was trained on/);
+});
 
 test("targets that the model lacks end the run before it has a folder", patience, async () => {
   await writeTinyModel(model);

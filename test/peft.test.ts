@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { findPython } from "../bench/python.ts";
 import { createLocalEngine } from "../src/engines/local/engine.ts";
+import { loadModel, saveModel } from "../src/engines/local/model/model-folder.ts";
 
 const found = await findPython();
 const python = found !== undefined && (await imports(found, "peft")) ? found : undefined;
@@ -37,7 +38,9 @@ test.skipIf(python === undefined)(
 
     const ids = [...sample.context, ...sample.action];
     const adapted = await logitsOf("check_adapter.py", [model, join(folder, "adapter")], ids);
-    const merged = await logitsOf("check_checkpoint.py", [folder], ids);
+    const whole = join(folder, "whole");
+    await saveModel(whole, await loadModel(folder), { dtype: "float32" });
+    const merged = await logitsOf("check_checkpoint.py", [whole], ids);
     for (const logits of [adapted, merged]) {
       for (const [i, token] of sample.action.entries()) {
         const row = logits[sample.context.length + i - 1];

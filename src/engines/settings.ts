@@ -13,6 +13,8 @@ const lora = z.strictObject({
   rank: z.int().min(1).default(32),
   alpha: z.number().positive().default(32),
   targets: z.union([z.literal("all-linear"), z.array(z.string().min(1)).min(1)]).default("all-linear"),
+  /** How many layers have an adapter, counted from the last: fewer need less time and memory. Default: all. */
+  layers: z.int().min(1).optional(),
   /** A folder in PEFT format: the adapter to continue training. Default: a new adapter. */
   from: z.string().min(1).optional(),
   /**

@@ -1,6 +1,7 @@
 import { availableParallelism, cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { type Chat, makeChat } from "../../chat/chat.ts";
+import { chatSettingsSchema } from "../../chat/settings.ts";
 import { checkVocabulary } from "../../chat/tokenizer.ts";
 import { loadTokenizer } from "../../chat/tokenizer-folder.ts";
 import { reasonOf } from "../../core/errors.ts";
@@ -100,7 +101,7 @@ async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFl
       async () => {
         if (folder === undefined) return notTried;
         const { finding, format } = await checkChat(folder, config, user);
-        if (format !== undefined) played = { ...config, chat: { ...config.chat, format } };
+        if (format !== undefined) played = { ...config, chat: chatSettingsSchema.parse({ ...config.chat, format }) };
         return finding;
       },
     ],

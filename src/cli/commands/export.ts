@@ -1,8 +1,9 @@
 import { cpSync, existsSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { ConfigError } from "../../core/errors.ts";
+import { adapterFolder } from "../../engines/local/model/adapter-folder.ts";
 import { writeGguf, writtenTypes } from "../../engines/local/model/gguf/write.ts";
-import { loadModel, saveModel } from "../../engines/local/model/model-folder.ts";
+import { loadModel, saveModel, storedType } from "../../engines/local/model/model-folder.ts";
 import { dtypes } from "../../engines/local/model/safetensors.ts";
 import { layout } from "../../runs/layout.ts";
 import { readRun } from "../../runs/read.ts";
@@ -30,7 +31,7 @@ export async function exportModelCommand(model: string, { to, out, type }: Expor
     const name = basename(resolve(model));
     if (target === "gguf") await writeGguf(out, loaded, { type: oneOf("--type", type ?? "F16", writtenTypes), name });
     else {
-      await saveModel(out, loaded, { dtype: oneOf("--type", type ?? "float32", dtypes) });
+      await saveModel(out, loaded, { dtype: oneOf("--type", type ?? storedType(loaded), dtypes) });
       writeFileSync(join(out, "README.md"), modelCard(model, name));
     }
   }
@@ -40,7 +41,7 @@ export async function exportModelCommand(model: string, { to, out, type }: Expor
 /** The adapter that a run trained, as PEFT reads it. */
 function exportAdapter(model: string, out: string): void {
   const run = runOfModel(model);
-  const adapter = run === undefined ? undefined : join(layout.model(run), "adapter");
+  const adapter = run === undefined ? undefined : join(layout.model(run), adapterFolder);
   if (adapter === undefined || !existsSync(adapter))
     throw new ConfigError("--to", "peft", {
       expected: "the folder of a run that trained an adapter (engine.lora)",

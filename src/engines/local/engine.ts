@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { EngineError } from "../../core/errors.ts";
 import type { Decide, Logprobs, StepReport, Weights } from "../../core/policy.ts";
 import type { ActionInContext, TokenId } from "../../core/trajectory.ts";
@@ -20,16 +20,16 @@ import { requireCapability, requireStepOptions } from "../engine.ts";
 import { localCapabilities } from "./capabilities.ts";
 import type { Provider } from "./machine/device.ts";
 import type { Runtime } from "./machine/runtime.ts";
-import { readAdapter, writeAdapter } from "./model/adapter-folder.ts";
+import { writeBase } from "./model/adapted.ts";
+import { adapterFolder, readAdapter, writeAdapter } from "./model/adapter-folder.ts";
 import type { Arrays } from "./model/arrays.ts";
 import { requireWholeWeights } from "./model/broken-weights.ts";
 import { entropyHead, logprobHead } from "./model/heads.ts";
-import { initialiseAdapter, type LoraSettings, mergeAdapter, resolveLora, switchedOff } from "./model/lora.ts";
-import { type ModelConfig, parameterCount, parameterShapes } from "./model/model-config.ts";
-import { loadModel, type Model, saveModel } from "./model/model-folder.ts";
+import { initialiseAdapter, type LoraSettings, resolveLora, switchedOff } from "./model/lora.ts";
+import { type ModelConfig, parameterCount } from "./model/model-config.ts";
+import { loadModel, type Model, saveCompanions, saveModel } from "./model/model-folder.ts";
 import {
   type BasePrecision,
-  dequantise,
   layerMatrices,
   type RoundedMatrices,
   type RoundedMatrix,
@@ -124,6 +124,7 @@ export class LocalEngine implements Engine {
   readonly #parameters: Map<string, Float32Array>;
   /** The others. */
   readonly #frozen: Map<string, Float32Array>;
+  readonly #basePrecision: BasePrecision;
   /** The rest of them, in fewer bits. */
   readonly #rounded: RoundedMatrices | undefined;
   readonly #learner: Learner;
@@ -163,6 +164,7 @@ export class LocalEngine implements Engine {
     const base = new Map([...model.parameters].map(([key, { data }]) => [key, data]));
     this.#parameters = lora === undefined ? base : (adapter ?? initialiseAdapter(this.#config, lora.seed));
     this.#frozen = lora === undefined ? new Map() : base;
+    this.#basePrecision = lora?.base ?? "float32";
     const precision = roundedBase(lora);
     const weights = sampling.weights ?? (precision === undefined ? "float32" : "int8");
     if (weights === "float32" && precision !== undefined) {
@@ -315,8 +317,8 @@ export class LocalEngine implements Engine {
   }
 
   /**
-   * In the precision that the folder was read in would lose small steps: float32 always. An adapter is merged into the model, and
-   * written beside it too, into `adapter/`.
+   * In the precision that the folder was read in would lose small steps: float32 always. Of an adapter nothing but itself is written, into
+   * `adapter/`, with the name of its base: `loadModel` merges the two.
    */
   async saveModel(folder: string): Promise<void> {
     await this.#order.run(() => this.#saveModel(folder));
@@ -324,12 +326,9 @@ export class LocalEngine implements Engine {
 
   async #saveModel(folder: string): Promise<void> {
     if (this.#config.lora === undefined) return saveModel(folder, this.#model, { dtype: "float32" });
-    // The policy that was trained is the adapter on the base as it was held.
-    const base = new Map(this.#frozen);
-    for (const [name, matrix] of this.#rounded ?? []) if (!base.has(name)) base.set(name, dequantise(matrix));
-    const merged = tensorsOf(await mergeAdapter(this.#config, base, this.#parameters), parameterShapes(this.#config));
-    await saveModel(folder, { ...this.#model, parameters: merged }, { dtype: "float32" });
-    await this.#saveAdapter(join(folder, "adapter"));
+    await saveCompanions(folder, this.#model);
+    await this.#saveAdapter(join(folder, adapterFolder));
+    await writeBase(folder, resolve(this.info.name), this.#basePrecision);
   }
 
   /** Writes the adapter alone, in PEFT format. @throws EngineError if the engine trains the model itself */
@@ -350,7 +349,7 @@ export class LocalEngine implements Engine {
   async #saveState(folder: string): Promise<void> {
     await mkdir(folder, { recursive: true });
     if (this.#config.lora === undefined) await this.#saveModel(join(folder, "model"));
-    else await this.#saveAdapter(join(folder, "adapter")); // the base is where it was
+    else await this.#saveAdapter(join(folder, adapterFolder)); // the base is where it was
     await writeSafetensors(join(folder, "optimiser.safetensors"), this.#learner.optimiser.tensors(), { dtype: "float32" });
     const reference = join(folder, "reference.safetensors");
     if (this.#reference)
@@ -409,7 +408,7 @@ export class LocalEngine implements Engine {
   }
 
   async #savedParameters(folder: string): Promise<Arrays> {
-    if (this.#config.lora !== undefined) return readAdapter(join(folder, "adapter"), this.#config);
+    if (this.#config.lora !== undefined) return readAdapter(join(folder, adapterFolder), this.#config);
     const { parameters } = await loadModel(join(folder, "model"));
     return new Map([...parameters].map(([name, { data }]) => [name, data]));
   }

@@ -8,6 +8,9 @@ import { adapterShapes, type LoraSettings, lastPart, linearModules, resolveLora 
 import type { Lora, ModelConfig } from "./model-config.ts";
 import { readSafetensors, type Tensor, writeSafetensors } from "./safetensors.ts";
 
+/** Where an adapter lies in the folder of the model that it makes. */
+export const adapterFolder = "adapter";
+
 /** The two files of an adapter, as Hugging Face's PEFT 0.21 writes and reads them. */
 const configName = "adapter_config.json";
 const weightsName = "adapter_model.safetensors";
@@ -27,6 +30,7 @@ const configSchema = z.looseObject({
     .nullish(),
   bias: z.literal("none").default("none"),
   init_lora_weights: z.literal(beginnings).nullish(),
+  layers_to_transform: z.union([z.array(z.int()), z.int().transform((layer) => [layer])]).nullish(),
 });
 
 /** Fields that do not change what a trained adapter computes, whatever they say. */
@@ -47,7 +51,7 @@ export async function writeAdapter(
   folder: string,
   { config, adapter, base }: { readonly config: ModelConfig; readonly adapter: Arrays; readonly base: string },
 ): Promise<void> {
-  const { rank, alpha, targets } = requireLora(config);
+  const { rank, alpha, targets, layers } = requireLora(config);
   await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
     throw new ModelError(`adapter folder ${folder}`, "not writable", { hint: "Choose another folder.", cause });
   });
@@ -62,6 +66,7 @@ export async function writeAdapter(
     r: rank,
     lora_alpha: alpha,
     target_modules: targets,
+    ...(layers !== undefined && { layers_to_transform: lastLayers(config, layers) }),
     lora_dropout: 0,
     bias: "none",
     fan_in_fan_out: false,
@@ -111,9 +116,16 @@ export async function readAdapterSettings(folder: string, config: ModelConfig): 
       hint: "The local engine computes plain LoRA: one rank, alpha/rank as the scale, A and B alone.",
     });
   }
-  const { r: rank, lora_alpha: alpha, target_modules: modules } = parsed.data;
+  const { r: rank, lora_alpha: alpha, target_modules: modules, layers_to_transform: some } = parsed.data;
+  const layers = some?.length;
+  if (layers !== undefined && String(some?.toSorted((a, b) => a - b)) !== String(lastLayers(config, layers)))
+    throw new ModelError(`layers_to_transform in ${file}`, some, { expected: "the last layers of the model, or none" });
   const targets = modules === "all-linear" ? modules : targetsOf(modules ?? (await adaptedModules(folder)), config, file);
-  return resolveLora(config, { rank, alpha, targets } satisfies LoraSettings);
+  return resolveLora(config, { rank, alpha, targets, layers } satisfies LoraSettings);
+}
+
+function lastLayers({ layers }: ModelConfig, count: number): number[] {
+  return Array.from({ length: count }, (_, i) => layers - count + i);
 }
 
 /** The modules that an adapter's tensors belong to: servers that build adapters without PEFT, such as SkyRL's, name none in the file. */
@@ -144,7 +156,7 @@ function targetsOf(names: readonly string[], config: ModelConfig, file: string):
 }
 
 function requireSame(folder: string, saved: Lora, wanted: Lora): void {
-  for (const key of ["rank", "alpha", "targets"] as const) {
+  for (const key of ["rank", "alpha", "targets", "layers"] as const) {
     if (String(saved[key]) === String(wanted[key])) continue;
     const hint = "Settings must be those of the adapter that training goes on with.";
     throw new ConfigError(`lora.${key}`, wanted[key], { expected: `${JSON.stringify(saved[key])}, as in ${folder}`, hint });

@@ -200,6 +200,28 @@ describe("files", () => {
     for (const each of [engine, again, merged]) await each.dispose();
   });
 
+  test("adapters on the last layers alone are written as PEFT's layers_to_transform, read again, and merged", async () => {
+    const last = { ...small, layers: 1 };
+    const engine = await open(last);
+    await engine.forwardBackward(samples, someWeights, plain);
+    await engine.step({ ...adamW, epsilon: 1e-8, learningRate: 1e-2 });
+    const expected = await engine.logprobs(samples, plain);
+    const path = join(folder, "last");
+    await engine.saveModel(path);
+    const from = join(path, "adapter");
+    expect(JSON.parse(await readFile(join(from, "adapter_config.json"), "utf8"))).toMatchObject({ layers_to_transform: [1] });
+    expect(
+      [...(await readSafetensors(join(from, "adapter_model.safetensors"))).keys()].every((name) => name.includes(".1.")),
+    ).toBe(true);
+    const again = await open({ ...last, from, seed: 9 });
+    expect(await again.logprobs(samples, plain)).toEqual(expected);
+    const merged = await createLocalEngine({ model: path, threads: 1 });
+    expectClose(await merged.logprobs(samples, plain), expected);
+    await expect(open({ ...small, from })).rejects.toThrow("lora.layers is missing; expected 1, as in ");
+    await expect(open({ ...small, layers: 3 })).rejects.toThrow("lora.layers is 3; expected at most 2, the layers of this model");
+    for (const each of [engine, again, merged]) await each.dispose();
+  });
+
   test("the names and settings in them are PEFT's", async () => {
     const engine = await open({ ...small, from: golden("lora") });
     const path = join(folder, "peft");

@@ -18,14 +18,20 @@ export interface LoraSettings {
   readonly alpha: number;
   /** Modules by the last part of their name, or all linear ones of the layers. */
   readonly targets: "all-linear" | readonly string[];
+  /** The number of layers that have an adapter, counted from the last: the backward half ends there. Default: all. */
+  readonly layers?: number;
 }
 
 const matrixOf = (module: string, matrix: "A" | "B") => `${module}.lora_${matrix}.weight`;
 
-/** @throws ConfigError naming a target that the model lacks, and the modules that it has */
-export function resolveLora(config: ModelConfig, { rank, alpha, targets }: LoraSettings): Lora {
-  const modules = [...new Set(linearModules(config).map(({ name }) => lastPart(name)))];
-  if (targets === "all-linear") return { rank, alpha, targets: modules };
+/** @throws ConfigError naming a target that the model lacks, and the modules that it has, or more layers than it has */
+export function resolveLora(config: ModelConfig, { rank, alpha, targets, layers = config.layers }: LoraSettings): Lora {
+  if (layers > config.layers)
+    throw new ConfigError("lora.layers", layers, { expected: `at most ${config.layers}, the layers of this model` });
+  const settings = { rank, alpha, ...(layers < config.layers && { layers }) };
+  const linear = linearModules(config).filter(({ name }) => layerOf(name) >= config.layers - layers);
+  const modules = [...new Set(linear.map(({ name }) => lastPart(name)))];
+  if (targets === "all-linear") return { ...settings, targets: modules };
   const unknown = targets.find((target) => !modules.includes(target));
   if (unknown !== undefined || targets.length === 0) {
     throw new ConfigError("lora.targets", unknown ?? targets, {
@@ -33,7 +39,17 @@ export function resolveLora(config: ModelConfig, { rank, alpha, targets }: LoraS
       hint: "These are the linear modules in the layers of this model.",
     });
   }
-  return { rank, alpha, targets: modules.filter((module) => targets.includes(module)) };
+  return { ...settings, targets: modules.filter((module) => targets.includes(module)) };
+}
+
+/** The first layer that has an adapter; 0 without one. */
+export function firstAdapted({ lora, layers }: ModelConfig): number {
+  return layers - (lora?.layers ?? layers);
+}
+
+/** The configuration as a layer knows it: without an adapter where it has none. */
+export function configOfLayer(config: ModelConfig, layer: number): ModelConfig {
+  return layer < firstAdapted(config) ? { ...config, lora: undefined } : config;
 }
 
 /** Shapes of A and B of every target module, by name; none without an adapter. */
@@ -42,7 +58,7 @@ export function adapterShapes(config: ModelConfig): Map<string, readonly number[
   const shapes = new Map<string, readonly number[]>();
   if (lora === undefined) return shapes;
   for (const { name, outputs, inputs } of linearModules(config)) {
-    if (!isTarget(lora, name)) continue;
+    if (!isAdapted(config, name)) continue;
     shapes.set(matrixOf(name, "A"), [lora.rank, inputs]);
     shapes.set(matrixOf(name, "B"), [outputs, lora.rank]);
   }
@@ -79,7 +95,7 @@ export function addAdapter(
   x: Tensor,
   product: Tensor,
 ): Tensor {
-  if (lora === undefined || !isTarget(lora, module)) return product;
+  if (lora === undefined || !lora.targets.includes(lastPart(module))) return product;
   const low = g.matmul(x, weight(matrixOf(module, "A")), { transB: true });
   return g.add(product, g.matmul(low, weight(matrixOf(module, "B")), { transB: true, alpha: lora.alpha / lora.rank }));
 }
@@ -88,37 +104,44 @@ export function addAdapter(
  * Looks up W + (α/r)·B·A where it is asked for W. Of constants, ONNX Runtime computes that once, when the session is made: of standard
  * operators, which is why the scale is no attribute of the product.
  */
-export function mergedParameters(g: Graph, { lora }: ModelConfig, weight: Parameters): Parameters {
+export function mergedParameters(g: Graph, config: ModelConfig, weight: Parameters): Parameters {
+  const { lora } = config;
   return (name) => {
     const module = name.replace(/\.weight$/, "");
-    if (lora === undefined || module === name || !isTarget(lora, module)) return weight(name);
+    if (lora === undefined || module === name || !isAdapted(config, module)) return weight(name);
     const [a, b] = [weight(matrixOf(module, "A")), weight(matrixOf(module, "B"))];
     return g.add(weight(name), g.mul(g.matmul(b, a), g.scalar(lora.alpha / lora.rank)));
   };
 }
 
-/** All parameters of the base, those of target modules as W + (α/r)·B·A. */
-export async function mergeAdapter(config: ModelConfig, base: Arrays, adapter: Arrays): Promise<Map<string, Float32Array>> {
-  const { lora } = config;
-  const merged = new Map(base);
-  if (lora === undefined) return merged;
+/** Merges an adapter into its base, matrix by matrix. */
+export interface Merger {
+  /** Computes W + (α/r)·B·A of a target module. Returns undefined for a parameter without an adapter. */
+  merge(name: string, weight: Float32Array): Promise<Float32Array | undefined>;
+  close(): Promise<void>;
+}
+
+/** @param config with the adapter's settings */
+export async function openMerger(config: ModelConfig, lora: Lora, adapter: Arrays): Promise<Merger> {
+  const modules = new Map(linearModules(config).map((module) => [`${module.name}.weight`, module]));
   const g = new Graph();
   const [w, a, b] = [g.input("W", ["O", "I"]), g.input("A", [lora.rank, "I"]), g.input("B", ["O", lora.rank])];
   g.output("merged", g.add(w, g.matmul(b, a, { alpha: lora.alpha / lora.rank })));
   const session = await Session.open(g, { threads: 1 });
-  for (const { name, outputs, inputs } of linearModules(config)) {
-    const [weightName, aName, bName] = [`${name}.weight`, matrixOf(name, "A"), matrixOf(name, "B")];
-    const [W, A, B] = [base.get(weightName), adapter.get(aName), adapter.get(bName)];
-    if (W === undefined || A === undefined || B === undefined) continue;
-    const feeds = {
-      W: { data: W, shape: [outputs, inputs] },
-      A: { data: A, shape: [lora.rank, inputs] },
-      B: { data: B, shape: [outputs, lora.rank] },
-    };
-    merged.set(weightName, (await session.run(feeds, ["merged"])).merged);
-  }
-  await session.close();
-  return merged;
+  return {
+    async merge(weightName, W) {
+      const { name = "", outputs = 0, inputs = 0 } = modules.get(weightName) ?? {};
+      const [A, B] = [adapter.get(matrixOf(name, "A")), adapter.get(matrixOf(name, "B"))];
+      if (A === undefined || B === undefined) return undefined;
+      const feeds = {
+        W: { data: W, shape: [outputs, inputs] },
+        A: { data: A, shape: [lora.rank, inputs] },
+        B: { data: B, shape: [outputs, lora.rank] },
+      };
+      return (await session.run(feeds, ["merged"])).merged;
+    },
+    close: () => session.close(),
+  };
 }
 
 interface LinearModule {
@@ -137,8 +160,13 @@ export function linearModules(config: ModelConfig): LinearModule[] {
   );
 }
 
-function isTarget({ targets }: Lora, module: string): boolean {
-  return targets.includes(lastPart(module));
+/** @param module by its whole name */
+function isAdapted(config: ModelConfig, module: string): boolean {
+  return config.lora?.targets.includes(lastPart(module)) === true && layerOf(module) >= firstAdapted(config);
+}
+
+function layerOf(module: string): number {
+  return Number(/^model\.layers\.(\d+)\./.exec(module)?.[1] ?? Number.NaN);
 }
 
 export function lastPart(name: string): string {

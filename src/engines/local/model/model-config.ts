@@ -56,12 +56,14 @@ export interface ModelConfig {
   readonly lora?: Lora;
 }
 
-/** Low-rank adaptation (arXiv:2106.09685): W·x becomes W·x + alpha/rank · B(A·x) in the target modules of every layer. */
+/** Low-rank adaptation (arXiv:2106.09685): W·x becomes W·x + alpha/rank · B(A·x) in the target modules. */
 export interface Lora {
   readonly rank: number;
   readonly alpha: number;
   /** Last parts of module names, as in PEFT: "q_proj", "down_proj" … */
   readonly targets: readonly string[];
+  /** How many layers have it, counted from the last. All if left out. */
+  readonly layers?: number;
 }
 
 /** Beyond these a file is damaged: no model has them, and to list the tensors of a billion layers would take hours. */

@@ -1,14 +1,15 @@
 import { mkdir, readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { z } from "zod";
 import { ModelError, reasonOf } from "../../../core/errors.ts";
 import type { Random } from "../../../core/random.ts";
 import { readBounded } from "../../../files/bounded.ts";
 import { writeAtomically } from "../machine/atomic-file.ts";
+import { baseOf, readAdapted } from "./adapted.ts";
 import { ggufWeights } from "./gguf/folder.ts";
 import { readGgufWeights } from "./gguf/weights.ts";
 import { formatModelConfig, type ModelConfig, parameterShapes, parseModelConfig } from "./model-config.ts";
-import { type Dtype, readWeights, type TakeTensor, type Tensor, writeSafetensors } from "./safetensors.ts";
+import { type Dtype, dtypes, readWeights, type TakeTensor, type Tensor, writeSafetensors } from "./safetensors.ts";
 
 /** A model in memory: its parameters, and all that is needed to write its folder again. */
 export interface Model {
@@ -38,11 +39,16 @@ const companionNames = new Set([
 const generationSchema = z.looseObject({ eos_token_id: z.union([z.int(), z.array(z.int())]).nullish() });
 
 /**
- * Reads a Hugging Face model folder, or the one that `ggufFolder` made of a GGUF file.
+ * Reads a Hugging Face model folder, the one that `ggufFolder` made of a GGUF file, or one of an adapter and the name of its base.
  * @param take takes tensors over one by one while the file is read; those it takes have no numbers in the model
  * @throws ModelError if a file is missing or malformed, or the weights are not those that `config.json` describes
  */
 export async function loadModel(folder: string, take?: TakeTensor): Promise<Model> {
+  return loadWithin([], folder, take);
+}
+
+/** @param above the folders of adapters on this model */
+async function loadWithin(above: readonly string[], folder: string, take?: TakeTensor): Promise<Model> {
   const names = await readdir(folder).catch((cause: unknown) => {
     const expected = "a folder with config.json, model.safetensors and tokenizer.json";
     throw new ModelError(`model folder ${folder}`, "not readable", { expected, hint: "Check the path.", cause });
@@ -54,10 +60,21 @@ export async function loadModel(folder: string, take?: TakeTensor): Promise<Mode
   for (const name of names) if (companionNames.has(name)) companions.set(name, companion(join(folder, name)));
   const generation = companions.has(generationFile) ? await readJson(join(folder, generationFile), generationSchema) : {};
   const eosTokenIds = generation.eos_token_id == null ? config.eosTokenIds : [generation.eos_token_id].flat();
-  const parts = ggufWeights(folder);
-  const weights = parts === undefined ? await readWeights(folder, take) : await readGgufWeights(parts, config, take);
+  const weights = await weightsOf(above, folder, config, take);
   const parameters = checkedParameters(weights, config, folder);
   return { config: { ...config, eosTokenIds }, parameters, configFile, companions };
+}
+
+async function weightsOf(above: readonly string[], folder: string, config: ModelConfig, take?: TakeTensor) {
+  const parts = ggufWeights(folder);
+  if (parts !== undefined) return readGgufWeights(parts, config, take);
+  const base = baseOf(folder);
+  if (base === undefined) return readWeights(folder, take);
+  const all = [...above, resolve(folder)];
+  if (all.includes(resolve(base.model)))
+    throw new ModelError(`the base of ${folder}`, base.model, { expected: "a model that is not made of this one" });
+  const load = async (change: TakeTensor) => (await loadWithin(all, base.model, change)).parameters;
+  return readAdapted(folder, config, base.precision, load, take);
 }
 
 /** A `config.json` alone. @throws ModelError if it is malformed or describes something that the engine does not compute */
@@ -67,14 +84,23 @@ export async function readModelConfig(file: string): Promise<ModelConfig> {
 
 /** Writes a folder that `loadModel` and Python's `transformers` read. @throws ModelError if it cannot be written */
 export async function saveModel(folder: string, model: Model, { dtype }: { readonly dtype: Dtype }): Promise<void> {
+  const dtypeField = "dtype" in model.configFile ? "dtype" : "torch_dtype";
+  await saveCompanions(folder, { ...model, configFile: { ...model.configFile, [dtypeField]: dtype } });
+  await writeSafetensors(join(folder, "model.safetensors"), model.parameters, { dtype });
+}
+
+/** Writes all of a folder but its weights. @throws ModelError if it cannot be written */
+export async function saveCompanions(folder: string, { configFile, companions }: Omit<Model, "parameters">): Promise<void> {
   await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
     throw new ModelError(`model folder ${folder}`, "not writable", { hint: "Choose another folder.", cause });
   });
-  await writeSafetensors(join(folder, "model.safetensors"), model.parameters, { dtype });
-  const dtypeField = "dtype" in model.configFile ? "dtype" : "torch_dtype";
-  const config = { ...model.configFile, [dtypeField]: dtype };
-  await writeAtomically(join(folder, "config.json"), [Buffer.from(`${JSON.stringify(config, null, 2)}\n`)]);
-  for (const [name, bytes] of model.companions) await writeAtomically(join(folder, name), [bytes]);
+  await writeAtomically(join(folder, "config.json"), [Buffer.from(`${JSON.stringify(configFile, null, 2)}\n`)]);
+  for (const [name, bytes] of companions) await writeAtomically(join(folder, name), [bytes]);
+}
+
+/** The type that a model's weights were stored in, as its `config.json` says. Default: float32. */
+export function storedType({ configFile }: Pick<Model, "configFile">): Dtype {
+  return dtypes.find((dtype) => dtype === (configFile.dtype ?? configFile.torch_dtype)) ?? "float32";
 }
 
 /**

@@ -19,7 +19,7 @@ export interface Tensor {
 }
 
 /** Looks at a tensor once it is read. @returns whether its numbers have been taken over in another form, so that they are not kept here */
-export type TakeTensor = (name: string, tensor: Tensor) => boolean;
+export type TakeTensor = (name: string, tensor: Tensor) => boolean | Promise<boolean>;
 
 export const dtypes = ["float32", "float16", "bfloat16"] as const;
 export type Dtype = (typeof dtypes)[number];
@@ -59,7 +59,7 @@ export async function readSafetensors(file: string, take?: TakeTensor): Promise<
     const tensors = new Map<string, Tensor>();
     for (const entry of await readHeader(handle, file)) {
       const tensor = { shape: entry.shape, data: await readData(handle, entry, file) };
-      tensors.set(entry.name, take?.(entry.name, tensor) ? { shape: entry.shape, data: new Float32Array(0) } : tensor);
+      tensors.set(entry.name, (await take?.(entry.name, tensor)) ? { shape: entry.shape, data: new Float32Array(0) } : tensor);
     }
     return tensors;
   } finally {

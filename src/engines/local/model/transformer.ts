@@ -1,6 +1,6 @@
 import type { Graph, Tensor } from "../graph/graph.ts";
 import { type LayerType, moduleName } from "./architectures.ts";
-import { addAdapter } from "./lora.ts";
+import { addAdapter, configOfLayer } from "./lora.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { type Rotate, rotations } from "./rotation.ts";
 
@@ -68,15 +68,16 @@ export function decoder(
   const embedded = g.gather(weight("model.embed_tokens.weight"), tokens);
   let x = config.embeddingScale === undefined ? embedded : g.mul(embedded, g.scalar(config.embeddingScale));
   for (let layer = 0; layer < config.layers; layer++) {
+    const here = configOfLayer(config, layer);
     const inLayer = (name: string) => weight(`model.layers.${layer}.${name}`);
     const options = { foldNorms, queries: layer === config.layers - 1 ? queries : undefined };
     if (typeOf(config, layer) === "conv") {
       if (lookBack === undefined) throw new RangeError("a convolution that cannot look back");
-      x = convolutionLayer(g, config, inLayer, x, (u) => lookBack(layer, u), options);
+      x = convolutionLayer(g, here, inLayer, x, (u) => lookBack(layer, u), options);
       continue;
     }
     const attendHere = (q: Tensor, k: Tensor, v: Tensor) => attend(layer, q, k, v);
-    x = decoderLayer(g, config, inLayer, { x, positions }, rotate(typeOf(config, layer)), attendHere, options);
+    x = decoderLayer(g, here, inLayer, { x, positions }, rotate(typeOf(config, layer)), attendHere, options);
   }
   return g.rmsNormalise(x, config.rmsNormEps);
 }

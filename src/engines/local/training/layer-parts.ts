@@ -2,6 +2,7 @@ import { type FloatValue, Session, type Value } from "../graph/onnx.ts";
 import type { SessionOptions } from "../machine/device.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
+import { configOfLayer, firstAdapted } from "../model/lora.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { dequantise, type RoundedMatrices } from "../model/rounded.ts";
 import { type PartContext, type PartName, partGraph } from "./layer-graphs.ts";
@@ -52,11 +53,13 @@ export class LayerParts {
     this.#rounded = rounded;
   }
 
-  get(name: PartName, backward: boolean): Promise<Part> {
+  /** @param layer which one is served; left out for attention and the head */
+  get(name: PartName, backward: boolean, layer = this.#config.layers - 1): Promise<Part> {
+    const adapted = layer >= firstAdapted(this.#config);
     const of = [name.part, "type" in name ? name.type : "", "names" in name ? name.names.join() : "", backward ? "backward" : ""];
-    const key = of.join(" ");
+    const key = [...of, adapted].join(" ");
     const open = async () => {
-      const { graph, trained } = partGraph(this.#context(name), name, backward);
+      const { graph, trained } = partGraph(this.#context(name, layer), name, backward);
       // A layer's memory is wanted again at once. The head's is as much, and serves a few runs of a pass.
       const memory = { keepMemory: name.part !== "head", planMemory: false };
       const session = await Session.open(graph, { ...this.#sessionOptions, ...memory });
@@ -111,12 +114,11 @@ export class LayerParts {
     return into;
   }
 
-  /** A part's parameters have the shapes of the first layer of its type. */
-  #context(name: PartName): PartContext {
-    const { layerTypes } = this.#config;
-    const layer = name.part === "head" ? undefined : "type" in name && layerTypes ? layerTypes.indexOf(name.type) : 0;
+  /** A part's parameters have the shapes of any layer that it serves. */
+  #context(name: PartName, served: number): PartContext {
+    const layer = name.part === "head" ? undefined : served;
     return {
-      config: this.#config,
+      config: configOfLayer(this.#config, served),
       head: this.#head,
       shapeOf: (parameter) => this.#shapes.get(nameIn(layer, parameter)) ?? [],
       isTrained: (parameter) => this.trained.has(nameIn(layer, parameter)),

@@ -49,23 +49,27 @@ async function pass(graph: TrainableModel, head: Head, parameters: Arrays, train
 const heads = { logprobHead, entropyHead, valueHead };
 const models = ["qwen3", "qwen2", "llama", "gemma3_text", "mistral-window", "smollm3", "lfm2"] as const;
 const cases = models.flatMap((model) =>
-  (Object.keys(heads) as (keyof typeof heads)[]).flatMap((head) => [false, true].map((lora) => ({ model, head, lora }))),
+  (Object.keys(heads) as (keyof typeof heads)[]).flatMap((head) =>
+    (["none", "all", "last"] as const).map((lora) => ({ model, head, lora })),
+  ),
 );
 
 // Both are float32 in orders of their own: each sum is right to about 1e-7 of its largest term, of which some cancel; small pieces add up in more steps.
 test.each(cases)(
-  "$model, $head, adapter $lora: layer by layer it computes what the whole graph does",
+  "$model, $head, layers with an adapter $lora: layer by layer it computes what the whole graph does",
   async ({ model, head, lora }) => {
     const { config: base, parameters: tensors } = await loadModel(
       new URL(`../../../../test/golden/models/${model}`, import.meta.url).pathname,
     );
-    const targets = model === "lfm2" ? ["q_proj", "in_proj", "w2"] : ["q_proj", "down_proj"];
-    const config = lora ? { ...base, lora: resolveLora(base, { rank: 2, alpha: 3, targets }) } : base;
+    const all = model === "lfm2" ? ["q_proj", "in_proj", "w2"] : ["q_proj", "down_proj"];
+    const [layers, targets] = lora === "last" ? [1, all.slice(-1)] : [undefined, all];
+    const settings = { rank: 2, alpha: 3, targets, layers };
+    const config = lora === "none" ? base : { ...base, lora: resolveLora(base, settings) };
     const stream = randomStream(3, "parameters");
     const parameters = arraysOf(heads[head].parameterShapes(config), () => 0.3 * stream.normal());
     for (const [name, { data }] of tensors) parameters.get(name)?.set(data);
     const adapter = initialiseAdapter(config, 1);
-    const trained = lora ? [...adapter.keys()] : [...parameters.keys()];
+    const trained = lora !== "none" ? [...adapter.keys()] : [...parameters.keys()];
 
     const whole = await pass(new TrainingGraph(config, heads[head], { threads: 1, trained }), heads[head], parameters, trained);
     for (const pieces of [{}, { pieceTokens: 7, blockQueries: 3 }]) {
@@ -78,6 +82,33 @@ test.each(cases)(
     }
   },
 );
+
+test("adapters on the last layers alone have the gradients that adapters on all layers have there", async () => {
+  const { config: base, parameters: tensors } = await loadModel(
+    new URL("../../../../test/golden/models/qwen3", import.meta.url).pathname,
+  );
+  const all = { ...base, lora: resolveLora(base, { rank: 2, alpha: 3, targets: "all-linear" }) };
+  const last = { ...base, lora: resolveLora(base, { rank: 2, alpha: 3, targets: "all-linear", layers: 1 }) };
+  // B is 0 below the last layer, so that both compute the same.
+  const stream = randomStream(5, "last");
+  const adapter = initialiseAdapter(all, 1);
+  const names = [...initialiseAdapter(last, 1).keys()];
+  for (const name of names)
+    for (const [i] of adapter.get(name)?.entries() ?? []) (adapter.get(name) ?? [])[i] = 0.1 * stream.normal();
+  const parameters = new Map([...tensors].map(([name, { data }]) => [name, data]));
+  for (const graph of [TrainingGraph, RecomputingGraph]) {
+    const gradientsOf = async (config: typeof all) => {
+      const trained = config === all ? [...adapter.keys()] : names;
+      const held = new Map([...parameters, ...[...adapter].filter(([name]) => trained.includes(name))]);
+      return pass(new graph(config, logprobHead, { threads: 1, trained }), logprobHead, held, trained);
+    };
+    const [whole, ended] = [await gradientsOf(all), await gradientsOf(last)];
+    expect(ended.numbers).toEqual(whole.numbers);
+    expect([...ended.gradients.keys()].length).toBe([...whole.gradients.keys()].length / base.layers);
+    for (const [name, gradient] of ended.gradients)
+      expect(distance(gradient, whole.gradients.get(name) ?? new Float32Array()), name).toBeLessThan(1e-6);
+  }
+});
 
 test("a trie may have more tokens than the model has positions", async () => {
   const { config: base, parameters: tensors } = await loadModel(

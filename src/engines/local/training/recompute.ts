@@ -1,6 +1,7 @@
 import type { FloatValue, Value } from "../graph/onnx.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
+import { firstAdapted } from "../model/lora.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { rotationFeeds } from "../model/rotation.ts";
 import { type Projection, parametersOf, typeOf } from "../model/transformer.ts";
@@ -96,10 +97,12 @@ export class RecomputingGraph implements TrainableModel {
   ): Promise<Float32Array> {
     const { layers, hiddenSize, embeddingScale = 1 } = this.#config;
     const flat = this.#flatten(batch);
-    const hidden = await this.#throughLayers(flat, parameters, (layer) => layer);
+    // What is below the first layer with an adapter needs no gradients, and so nothing of it is kept.
+    const first = firstAdapted(this.#config);
+    const hidden = await this.#throughLayers(flat, parameters, (layer) => (layer < first ? -1 - (layer % 2) : layer));
     let adjoint = this.#arrays.get("adjoint/read", hidden.length).fill(0);
     const numbers = await this.#headPass.read({ batch, flat, hidden, parameters, temperature }, { weights, gradients, adjoint });
-    for (let layer = layers - 1; layer >= 0; layer--)
+    for (let layer = layers - 1; layer >= first; layer--)
       adjoint = await this.#layerBackward(flat, parameters, gradients, layer, adjoint);
     if (this.#parts.trained.has(embedding)) {
       scale(adjoint, embeddingScale);
@@ -127,7 +130,7 @@ export class RecomputingGraph implements TrainableModel {
       else convolve(convolution, q, k, o);
       const read = this.#readRows(flat, layer, x);
       const y = this.#arrays.kept(layer === layers - 1 ? "read" : `hidden/${slot(layer + 1)}`, queries.length * hiddenSize);
-      const part = await this.#parts.get({ part: "after", type: typeOf(this.#config, layer) }, false);
+      const part = await this.#parts.get({ part: "after", type: typeOf(this.#config, layer) }, false, layer);
       for (const { start, end } of this.#pieces(queries.length)) {
         const feeds = {
           ...this.#parts.parameterFeeds(part, parameters, layer),
@@ -146,7 +149,7 @@ export class RecomputingGraph implements TrainableModel {
     const made: { -readonly [Name in keyof QueriesKeysValues]?: Float32Array } = {};
     for (const { names, ...of } of this.#projections(flat, layer, x)) {
       const { input, positions } = of;
-      const part = await this.#parts.get({ part: "projections", names, type: typeOf(this.#config, layer) }, false);
+      const part = await this.#parts.get({ part: "projections", names, type: typeOf(this.#config, layer) }, false, layer);
       for (const name of names) made[name] = this.#arrays.get(name, positions.length * this.#width(name, layer));
       for (const { start, end } of this.#pieces(positions.length)) {
         const into = names.map(
@@ -175,7 +178,7 @@ export class RecomputingGraph implements TrainableModel {
 
     const read = this.#readRows(flat, layer, x);
     const ofRead = this.#arrays.get("adjoint/x", read.length);
-    const after = await this.#parts.get({ part: "after", type: typeOf(this.#config, layer) }, true);
+    const after = await this.#parts.get({ part: "after", type: typeOf(this.#config, layer) }, true, layer);
     for (const { start, end } of this.#pieces(queries.length)) {
       const feeds = {
         ...this.#parts.parameterFeeds(after, parameters, layer),
@@ -206,7 +209,7 @@ export class RecomputingGraph implements TrainableModel {
 
     for (const { names, ...of } of this.#projections(flat, layer, x)) {
       const { input, positions, tokens } = of;
-      const part = await this.#parts.get({ part: "projections", names, type: typeOf(this.#config, layer) }, true);
+      const part = await this.#parts.get({ part: "projections", names, type: typeOf(this.#config, layer) }, true, layer);
       const ofInput = this.#arrays.get("adjoint/x", input.length);
       for (const { start, end } of this.#pieces(positions.length)) {
         const feeds = this.#projectionFeeds(part, parameters, layer, of, start, end);

@@ -35,7 +35,7 @@ export async function readGgufWeights(
         });
       const shape = name.endsWith(".conv.conv.weight") ? [tensor.shape[0], 1, tensor.shape[1]] : tensor.shape;
       const data = asTrained(await readTensor(tensor, handles.get(tensor.file)), name, config);
-      read.set(name, take?.(name, { shape, data }) ? { shape, data: new Float32Array(0) } : { shape, data });
+      read.set(name, (await take?.(name, { shape, data })) ? { shape, data: new Float32Array(0) } : { shape, data });
     }
   } finally {
     for (const handle of handles.values()) await handle.close();
