@@ -24,7 +24,7 @@ export async function writeBase(folder: string, model: string, precision: BasePr
   await writeAtomically(join(folder, baseName), [Buffer.from(`${JSON.stringify(base, null, 2)}\n`)]);
 }
 
-/** What an adapter's folder says of its base. Undefined for other folders. @throws ModelError if the base is gone */
+/** The base that an adapter's folder names. Undefined for other folders. @throws ModelError if the base is gone */
 export function baseOf(folder: string): z.output<typeof baseSchema> | undefined {
   const file = join(folder, baseName);
   if (!existsSync(file)) return undefined;
