@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { invoke } from "../../test/command-line.ts";
-import { errorText } from "./program.ts";
+import { errorText } from "./error-text.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "retrograde-"));
 mkdirSync(join(scratch, "taken"));

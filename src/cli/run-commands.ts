@@ -1,9 +1,8 @@
-import type { Command } from "commander";
 import { runsFolder } from "../runs/layout.ts";
-import { type CommandTools, debuggable } from "./command-tools.ts";
+import { type AddCommands, debuggable } from "./command-tools.ts";
 
 /** Adds the commands that read runs, or steer one. */
-export function addRunCommands(program: Command, { screen, exit, examples }: CommandTools): void {
+export const runCommands: AddCommands = (program, { screen, exit, examples }) => {
   const runs = debuggable(program.command("runs"))
     .summary("list runs, show one")
     .description("Lists the runs of a folder, newest first.")
@@ -154,4 +153,4 @@ export function addRunCommands(program: Command, { screen, exit, examples }: Com
       const { exportModelCommand } = await import("./commands/export.ts");
       await exportModelCommand(model, flags, screen);
     });
-}
+};

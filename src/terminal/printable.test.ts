@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { errorText } from "../cli/program.ts";
+import { errorText } from "../cli/error-text.ts";
 import { printable, printableLine } from "./printable.ts";
 import { createScreen } from "./screen.ts";
 

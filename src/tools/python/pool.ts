@@ -13,22 +13,6 @@ export interface PoolLimits extends ProcessSettings {
   readonly outputBytes: number;
 }
 
-export interface Pool {
-  /**
-   * Runs code after the cells of a history, and adds it to them where it ended by itself. One call at a time for one history.
-   * @param history undefined where nothing went before and nothing comes after
-   * @throws ToolError where no interpreter starts or the pool was closed, the signal's reason when it is aborted
-   */
-  run(history: History | undefined, code: string, signal?: AbortSignal): Promise<Answer | Ending>;
-  /** Ends the process of a history, if it has one. It starts again when it is needed. */
-  end(history: History): void;
-  /** Starts a process ahead of need, if none is there. */
-  prepare(): void;
-  /** Starts as many as may be used, for calls that shall not wait for it. */
-  warm(): Promise<void>;
-  close(): void;
-}
-
 /** A place for one process. It belongs to one history or, without one, to calls that have none: no process ever has two. */
 interface Place {
   process: Promise<PythonProcess>;
@@ -40,9 +24,9 @@ interface Place {
 }
 
 /** Pools that are open: what they started ends with the program. */
-const open = new Set<() => void>();
+const open = new Set<Pool>();
 process.on("exit", () => {
-  for (const killAll of open) killAll();
+  for (const pool of open) pool.close();
 });
 
 /**
@@ -50,137 +34,154 @@ process.on("exit", () => {
  * run again from its start when it continues, so that hundreds of sessions need no process each, and one that was killed costs no session its variables.
  * One more is started ahead of need, for the next history.
  */
-export function createPool(limits: PoolLimits): Pool {
+export class Pool {
+  readonly #limits: PoolLimits;
   /** Those that calls have used. */
-  const all = new Set<Place>();
-  const spares = new Set<Place>();
+  readonly #all = new Set<Place>();
+  readonly #spares = new Set<Place>();
   /** Least recently used first. */
-  const idle: Place[] = [];
-  const waiting: (() => void)[] = [];
-  let closed = false;
+  readonly #idle: Place[] = [];
+  readonly #waiting: (() => void)[] = [];
+  #closed = false;
 
-  const start = (): Place => {
-    const place: Place = { process: startPython(limits), started: undefined, history: undefined, isUnused: true };
-    place.process.then(
-      (started) => {
-        place.started = started;
-        if (!all.has(place) && !spares.has(place)) started.kill();
-      },
-      () => drop(place), // whoever asks it is told
-    );
-    return place;
-  };
+  constructor(limits: PoolLimits) {
+    this.#limits = limits;
+    open.add(this);
+  }
 
-  const prepare = (count: number) => {
-    while (spares.size < count && !closed) spares.add(start());
-  };
-
-  const drop = (place: Place) => {
-    all.delete(place);
-    spares.delete(place);
-    if (idle.includes(place)) idle.splice(idle.indexOf(place), 1);
-    place.started?.kill();
-  };
-
-  const killAll = () => {
-    for (const place of [...all, ...spares]) drop(place);
-  };
-  open.add(killAll);
-
-  const take = async (history: History | undefined, signal: AbortSignal | undefined): Promise<Place> => {
-    for (let isNext = waiting.length === 0; ; isNext = true) {
-      if (signal?.aborted === true || closed) waiting.shift()?.();
-      signal?.throwIfAborted();
-      if (closed) throw closedError();
-      for (const place of [...idle, ...spares].filter(({ started }) => started?.ended)) drop(place);
-      const own = isNext ? idle.find((place) => place.history === history) : undefined;
-      if (own !== undefined) {
-        idle.splice(idle.indexOf(own), 1);
-        return own;
-      }
-      if (isNext && all.size >= limits.interpreters && idle.length > 0) drop(idle[0]);
-      if (isNext && all.size < limits.interpreters) {
-        const [place = start()] = spares;
-        spares.delete(place);
-        all.add(place);
-        place.history = history;
-        return place;
-      }
-      await turn(signal);
-    }
-  };
-
-  /** Waits until a place may be free. */
-  const turn = (signal: AbortSignal | undefined) =>
-    new Promise<void>((resolve) => {
-      const go = () => {
-        signal?.removeEventListener("abort", leave);
-        resolve();
-      };
-      const leave = () => {
-        if (waiting.includes(go)) waiting.splice(waiting.indexOf(go), 1);
-        resolve();
-      };
-      signal?.addEventListener("abort", leave, { once: true });
-      waiting.push(go);
-    });
-
-  const giveBack = (place: Place) => {
-    if (place.started?.ended !== false || closed) drop(place);
-    else if (all.has(place)) idle.push(place);
-    if (place.history !== undefined) prepare(1);
-    waiting.shift()?.();
-  };
-
-  const run: Pool["run"] = async (history, code, signal) => {
-    const place = await take(history, signal);
+  /**
+   * Runs code after the cells of a history, and adds it to them where it ended by itself. One call at a time for one history.
+   * @param history undefined where nothing went before and nothing comes after
+   * @throws ToolError where no interpreter starts or the pool was closed, the signal's reason when it is aborted
+   */
+  async run(history: History | undefined, code: string, signal?: AbortSignal): Promise<Answer | Ending> {
+    const place = await this.#take(history, signal);
     const wasUsed = !place.isUnused;
-    const cancel = () => drop(place);
+    const cancel = () => this.#drop(place);
     signal?.addEventListener("abort", cancel, { once: true });
     let answer: Answer | Ending;
     try {
-      const process = await place.process;
-      signal?.throwIfAborted();
-      const replay = place.isUnused ? (history?.cells ?? []) : [];
-      place.isUnused = false;
-      const { timeoutMs, outputBytes } = limits;
-      answer = await process.ask({ continues: history !== undefined, replay, code, timeoutMs, outputBytes });
-      signal?.throwIfAborted();
-      if (closed) throw closedError();
-      if (history !== undefined && typeof answer !== "string") {
-        if (answer.kind === "" || answer.kind === "error") history.cells.push(code);
-        // Its variables are no longer those of the history.
-        else drop(place);
-      }
+      answer = await this.#ask(place, history, code, signal);
     } catch (error) {
       cancel();
       signal?.throwIfAborted();
       throw error;
     } finally {
       signal?.removeEventListener("abort", cancel);
-      giveBack(place);
+      this.#giveBack(place);
     }
     // The process may have ended between two calls. Code has no effect outside of it, so that it can run again.
-    return answer === "crash" && wasUsed ? run(history, code, signal) : answer;
-  };
+    return answer === "crash" && wasUsed ? this.run(history, code, signal) : answer;
+  }
 
-  return {
-    run,
-    end: (history) => {
-      for (const place of idle.filter((each) => each.history === history)) drop(place);
-    },
-    prepare: () => prepare(1),
-    warm: async () => {
-      prepare(limits.interpreters - all.size);
-      await Promise.all([...all, ...spares].map(({ process }) => process));
-    },
-    close: () => {
-      closed = true;
-      open.delete(killAll);
-      killAll();
-      for (const go of waiting.splice(0)) go();
-    },
-  };
+  /** Ends the process of a history, if it has one. It starts again when it is needed. */
+  end(history: History): void {
+    for (const place of this.#idle.filter((each) => each.history === history)) this.#drop(place);
+  }
+
+  /** Starts processes ahead of need, if there are fewer. */
+  prepare(count = 1): void {
+    while (this.#spares.size < count && !this.#closed) this.#spares.add(this.#start());
+  }
+
+  /** Starts as many as may be used, for calls that shall not wait for it. */
+  async warm(): Promise<void> {
+    this.prepare(this.#limits.interpreters - this.#all.size);
+    await Promise.all([...this.#all, ...this.#spares].map(({ process }) => process));
+  }
+
+  close(): void {
+    this.#closed = true;
+    open.delete(this);
+    for (const place of [...this.#all, ...this.#spares]) this.#drop(place);
+    for (const go of this.#waiting.splice(0)) go();
+  }
+
+  #start(): Place {
+    const place: Place = { process: startPython(this.#limits), started: undefined, history: undefined, isUnused: true };
+    place.process.then(
+      (started) => {
+        place.started = started;
+        if (!this.#all.has(place) && !this.#spares.has(place)) started.kill();
+      },
+      () => this.#drop(place), // whoever asks it is told
+    );
+    return place;
+  }
+
+  #drop(place: Place): void {
+    this.#all.delete(place);
+    this.#spares.delete(place);
+    if (this.#idle.includes(place)) this.#idle.splice(this.#idle.indexOf(place), 1);
+    place.started?.kill();
+  }
+
+  async #take(history: History | undefined, signal: AbortSignal | undefined): Promise<Place> {
+    for (let isNext = this.#waiting.length === 0; ; isNext = true) {
+      if (signal?.aborted === true || this.#closed) this.#waiting.shift()?.();
+      signal?.throwIfAborted();
+      if (this.#closed) throw closedError();
+      const place = isNext ? this.#free(history) : undefined;
+      if (place !== undefined) return place;
+      await this.#turn(signal);
+    }
+  }
+
+  /** The place of a history, or room for it. Undefined if all are at work. */
+  #free(history: History | undefined): Place | undefined {
+    for (const place of [...this.#idle, ...this.#spares].filter(({ started }) => started?.ended)) this.#drop(place);
+    const own = this.#idle.find((place) => place.history === history);
+    if (own !== undefined) {
+      this.#idle.splice(this.#idle.indexOf(own), 1);
+      return own;
+    }
+    if (this.#all.size >= this.#limits.interpreters && this.#idle.length > 0) this.#drop(this.#idle[0]);
+    if (this.#all.size >= this.#limits.interpreters) return undefined;
+    const [place = this.#start()] = this.#spares;
+    this.#spares.delete(place);
+    this.#all.add(place);
+    place.history = history;
+    return place;
+  }
+
+  /** Waits until a place may be free. */
+  #turn(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const go = () => {
+        signal?.removeEventListener("abort", leave);
+        resolve();
+      };
+      const leave = () => {
+        if (this.#waiting.includes(go)) this.#waiting.splice(this.#waiting.indexOf(go), 1);
+        resolve();
+      };
+      signal?.addEventListener("abort", leave, { once: true });
+      this.#waiting.push(go);
+    });
+  }
+
+  async #ask(place: Place, history: History | undefined, code: string, signal?: AbortSignal): Promise<Answer | Ending> {
+    const process = await place.process;
+    signal?.throwIfAborted();
+    const replay = place.isUnused ? (history?.cells ?? []) : [];
+    place.isUnused = false;
+    const { timeoutMs, outputBytes } = this.#limits;
+    const answer = await process.ask({ continues: history !== undefined, replay, code, timeoutMs, outputBytes });
+    signal?.throwIfAborted();
+    if (this.#closed) throw closedError();
+    if (history === undefined || typeof answer === "string") return answer;
+    if (answer.kind === "" || answer.kind === "error") history.cells.push(code);
+    // Its variables are no longer those of the history.
+    else this.#drop(place);
+    return answer;
+  }
+
+  #giveBack(place: Place): void {
+    if (place.started?.ended !== false || this.#closed) this.#drop(place);
+    else if (this.#all.has(place)) this.#idle.push(place);
+    if (place.history !== undefined) this.prepare();
+    this.#waiting.shift()?.();
+  }
 }
 
 function closedError(): ToolError {

@@ -4,7 +4,7 @@ import { parseSettings } from "../../core/settings.ts";
 import { longestTimer } from "../../core/timer.ts";
 import { cut } from "../cut.ts";
 import { defineTool, type Tool } from "../tool.ts";
-import { createPool, type History } from "./pool.ts";
+import { type History, Pool } from "./pool.ts";
 import type { Ending } from "./process.ts";
 import type { Answer } from "./protocol.ts";
 import { isWalled, walls } from "./walls.ts";
@@ -77,7 +77,7 @@ export function createPython(settings: PythonSettings = {}): Python {
   const { allowUnwalled, ...rest } = parseSettings(pythonSettings, settings, "python");
   if (!allowUnwalled && !isWalled()) throw unwalledError();
   const { interpreters, timeoutMs, memoryMb, maxOutput, stderr } = rest;
-  const pool = createPool({ interpreters, timeoutMs, memoryBytes: memoryMb * megabyte, outputBytes: 4 * maxOutput, stderr });
+  const pool = new Pool({ interpreters, timeoutMs, memoryBytes: memoryMb * megabyte, outputBytes: 4 * maxOutput, stderr });
 
   const runAfter = async (history: History | undefined, code: string, signal: AbortSignal | undefined): Promise<PythonResult> => {
     const answer = await pool.run(history, code, signal);
@@ -126,8 +126,8 @@ export function createPython(settings: PythonSettings = {}): Python {
     run,
     tool: toolOf("Every call starts anew, without the variables of earlier ones.", true, run),
     session: () => sessionAfter([]),
-    warm: pool.warm,
-    close: pool.close,
+    warm: () => pool.warm(),
+    close: () => pool.close(),
   };
 }
 

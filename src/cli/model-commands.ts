@@ -1,0 +1,65 @@
+import { type AddCommands, withSettings } from "./command-tools.ts";
+import { chatFlags, doctorFlags, evaluationFlags } from "./settings.ts";
+
+/** Adds the commands that measure a model, or talk to it. */
+export const modelCommands: AddCommands = (program, { screen, errorScreen, exit, examples }) => {
+  withSettings(program.command("eval"), evaluationFlags)
+    .summary("measure a model, compare two")
+    .description(
+      "Attempts tasks of a split, greedily and sampled, and reports success with 95 % intervals. Every episode is written as it ends; the folder\n" +
+        "has a report as Markdown and as JSON. With --compare two models, or two evaluations, on the same tasks.",
+    )
+    .option("--compare <models...>", "two models, runs, or folders of evaluations: the paired difference, second minus first")
+    .option(
+      "--agent <file>",
+      "measure an agent, as train-agent trains it, on --tasks FILE with --reward FILE; see docs/agents.md",
+    )
+    .option("--reward <file>", "of --agent: a module whose default export is ({ task, answer }) => number")
+    .option("--resume", "continue the evaluation in --out, or else the newest one that has not finished")
+    .option(
+      "--judge-endpoint <url>",
+      "of questions: a server of the chat-completions protocol that decides which answers are right",
+    )
+    .option("--judge-model <name>", "the judge's model there")
+    .option("--judge-key-env <variable>", "the environment variable with its API key")
+    .option("--judge-concurrency <n>", "answers that it is asked about at a time (default: 8)")
+    .option("--judge-prices <list>", 'input,output prices of a million of its tokens, such as "0.4,1.6": the report has its cost')
+    .option("--json", "print the report as JSON, and nothing else")
+    .addHelpText(
+      "after",
+      examples(
+        "eval",
+        "eval --model runs/office-seeupo-1 --split challenge",
+        "eval --tasks 64 --k 1 --temperature 0",
+        "eval --compare runs/office-seeupo-1 runs/office-grpo-1",
+      ),
+    )
+    .action(async (flags) => {
+      const { evalCommand } = await import("./commands/eval.ts");
+      exit(await evalCommand(flags, screen, errorScreen));
+    });
+
+  withSettings(program.command("chat"), chatFlags)
+    .summary("talk to a model")
+    .description("You are the user: the model answers with the tools of the environment. Reads lines from a terminal or a pipe.")
+    .addHelpText("after", examples("chat", "chat --model runs/office-seeupo-1 --temperature 0"))
+    .action(async (flags) => {
+      const { chatCommand } = await import("./commands/chat.ts");
+      exit(await chatCommand(flags, screen));
+    });
+};
+
+/** Adds the command that checks this machine. */
+export const doctorCommands: AddCommands = (program, { screen, exit }) => {
+  withSettings(program.command("doctor"), doctorFlags)
+    .summary("check this machine and a model")
+    .description(
+      "Checks Node, processor, memory, ONNX Runtime, a model (its folder, chat template, memory and sampling), and says what to do about " +
+        "what is wrong.",
+    )
+    .option("--json", "print what was found as JSON")
+    .action(async (flags) => {
+      const { doctorCommand } = await import("./commands/doctor.ts");
+      exit(await doctorCommand(flags, screen));
+    });
+};

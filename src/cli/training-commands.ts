@@ -1,0 +1,84 @@
+import { type AddCommands, debuggable, withSettings } from "./command-tools.ts";
+import { agentFlags, supervisedFlags, trainFlags } from "./settings.ts";
+
+/** Adds the commands that start a task or train a model. */
+export const trainingCommands: AddCommands = (program, { screen, exit, examples }) => {
+  debuggable(program.command("init"))
+    .summary("start a task of your own")
+    .description("Writes a folder that runs: an environment with tools and a reward, a configuration, and a test.")
+    .argument("[folder]", "a new folder", "my-task")
+    .addHelpText("after", examples("init my-task"))
+    .action(async (folder) => {
+      const { initCommand } = await import("./commands/init.ts");
+      initCommand(folder, screen);
+    });
+
+  withSettings(program.command("train"), trainFlags)
+    .summary("train a model in an environment")
+    .description(
+      "Trains a model by reinforcement learning: it attempts tasks with real tool calls, and what led to success is made likelier.\n" +
+        "Without options: the default model in the office world, by SeeUPO. Settings come from retrograde.config.ts, then from flags.",
+    )
+    .option("--resume", "continue the run in --out, or else the newest one that has not finished")
+    .option(
+      "--replay <folder>",
+      "a new run under that run's configuration, with the changes that were made to it while it went on",
+    )
+    .option("--dry-run", "print every setting, where it is from, and what the engine lacks for it; start nothing")
+    .option("--no-dashboard", "do not start the dashboard beside it")
+    .option("--open", "open the dashboard in the browser")
+    .addHelpText(
+      "after",
+      examples(
+        "train",
+        "train --algorithm grpo --steps 20 --out runs/short",
+        "train --set evaluation.tasks=64 --set rollout.temperature=0.9",
+        "train --resume --out runs/short",
+      ),
+    )
+    .action(async (flags) => {
+      const { trainCommand } = await import("./commands/train.ts");
+      exit(await trainCommand(flags, screen));
+    });
+
+  withSettings(program.command("train-agent"), agentFlags)
+    .summary("train the model of an agent that exists")
+    .description(
+      "Trains the model that an agent calls: a module whose default export is (prompt) => answer, in any framework, or a program in\n" +
+        "any language behind --, which reads its task as JSON and writes its answer. A fifth of the tasks is kept for measuring.",
+    )
+    .argument("<agent...>", "a module, or a program and its arguments")
+    .option("--tasks <file>", "JSON lines, each an object with a prompt and what the reward needs")
+    .option("--reward <file>", "a module whose default export is ({ task, answer }) => number")
+    .option("--resume", "continue the run in --out, or else the newest one that has not finished")
+    .option("--no-dashboard", "do not start the dashboard beside it")
+    .option("--open", "open the dashboard in the browser")
+    .addHelpText(
+      "after",
+      examples(
+        "train-agent ./agent.ts --tasks tasks.jsonl --reward ./reward.ts --model Qwen/Qwen3-0.6B",
+        "train-agent --tasks tasks.jsonl --reward ./reward.ts -- python agent.py",
+      ),
+    )
+    .action(async (agent, flags) => {
+      const { trainAgentCommand } = await import("./commands/train-agent.ts");
+      exit(await trainAgentCommand(agent, flags, screen));
+    });
+
+  withSettings(program.command("sft"), supervisedFlags, { kind: "sft" })
+    .summary("teach a model by demonstrations")
+    .description(
+      "Supervised fine-tuning: the model learns to say what the assistant says in conversations, tool calls included.\n" +
+        "Conversations come from a JSONL file in the OpenAI chat format, or from the environment's expert.",
+    )
+    .option("--resume", "continue the run in --out, or else the newest one that has not finished")
+    .option("--no-dashboard", "show no dashboard beside the run")
+    .addHelpText(
+      "after",
+      examples("sft --data conversations.jsonl --model Qwen/Qwen3-0.6B", "sft --config retrograde.config.ts --steps 100"),
+    )
+    .action(async (flags) => {
+      const { sftCommand } = await import("./commands/sft.ts");
+      exit(await sftCommand(flags, screen));
+    });
+};
