@@ -110,6 +110,8 @@ export interface Trajectory {
   readonly task: string;
   /** The task's kind, where its environment names one. */
   readonly kind?: string;
+  /** The task's scenario, where its environment names one. */
+  readonly scenario?: string;
   readonly turns: readonly Turn[];
   /** The return R of the whole trajectory, the rewards of its turns included. 0 where the episode failed. */
   readonly reward: number;

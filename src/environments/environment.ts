@@ -33,8 +33,16 @@ export interface Task {
   readonly kind?: string;
   /** Number of the user's requests, for reports. Default: the kinds in `kind`. */
   readonly requestCount?: number;
-  /** Tasks of one scenario are variants of each other: reports then have the share of scenarios all of whose tasks succeed. */
+  /**
+   * Tasks of one scenario are variants of each other: intervals and tests then take the scenario as their unit, and reports have the share of
+   * scenarios all of whose tasks succeed.
+   */
   readonly scenario?: string;
+}
+
+/** Returns the names of a task that its trajectories keep. */
+export function namesOf({ id, kind, scenario }: Task): { task: string; kind?: string; scenario?: string } {
+  return { task: id, ...(kind === undefined ? {} : { kind }), ...(scenario === undefined ? {} : { scenario }) };
 }
 
 /** A source of tasks. The same split and index always give the same task. */

@@ -1,7 +1,7 @@
 import { EpisodeStop } from "../core/episode-stop.ts";
 import type { Message } from "../core/messages.ts";
 import type { StopReason, Trajectory, Turn } from "../core/trajectory.ts";
-import type { Task } from "../environments/environment.ts";
+import { namesOf, type Task } from "../environments/environment.ts";
 import type { Actor, Speaker } from "./actors/actor.ts";
 import { type Answers, afterCalls, callTools, type Live, replyTo } from "./answers.ts";
 import { askScore, close } from "./ask.ts";
@@ -23,7 +23,7 @@ export async function playOut(actor: Actor, task: Task, { from, open }: Beginnin
   const { id, group } = options;
   const turns = (from?.turns ?? []).map((turn): Turn => ({ ...turn, trajectory: id }));
   const messages = [...(from?.messages ?? [])];
-  const trajectory = { id, group, task: task.id, ...(task.kind === undefined ? {} : { kind: task.kind }), messages };
+  const trajectory = { id, group, ...namesOf(task), messages };
   const failed = () => ({ ...trajectory, turns: turns.map(unrewarded), reward: 0, scores: {} });
   let live: Live | undefined;
   try {

@@ -3,7 +3,7 @@ import { EpisodeStop } from "../core/episode-stop.ts";
 import { EngineError, reasonOf } from "../core/errors.ts";
 import { callForeign } from "../core/foreign.ts";
 import type { Trajectory, Turn } from "../core/trajectory.ts";
-import type { Environment, Task } from "../environments/environment.ts";
+import { type Environment, namesOf, type Task } from "../environments/environment.ts";
 import type { Actor } from "./actors/actor.ts";
 import { checkedScore } from "./ask.ts";
 import type { RolloutOptions } from "./options.ts";
@@ -32,7 +32,7 @@ export async function playedBySelf<T extends Task>(
       expected: "an engine that samples tokens",
       hint: "Its program asks for actions in token ids.",
     });
-  const trajectory = { id, group, task: task.id, ...(task.kind === undefined ? {} : { kind: task.kind }), turns };
+  const trajectory = { id, group, ...namesOf(task), turns };
   let limit: EpisodeStop | undefined;
   let broken: unknown;
   // The program that plays may hide an error, so it is remembered here.

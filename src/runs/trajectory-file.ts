@@ -51,6 +51,7 @@ const storedTrajectorySchema = z.object({
   group: z.string(),
   task: z.string(),
   kind: z.string().optional(),
+  scenario: z.string().optional(),
   reward: z.number(),
   scores: z.record(z.string(), z.number()),
   behaviours: z.record(z.string(), z.object({ done: z.int(), called: z.int() })).optional(),

@@ -5,18 +5,18 @@ import { pairedBySeed, type SeedsByTasks, seedsAndTasksInterval } from "../../st
 import type { Estimate } from "../../statistics/estimate.ts";
 import { comparePaired, type PairedComparison } from "../../statistics/paired.ts";
 
-/** The outcomes that an evaluation found for each task, in the order of the tasks. */
+/** The outcomes that an evaluation found for each task, in the order of the tasks; for each scenario, where tasks belong to some. */
 export interface TaskOutcomes {
   readonly tasks: readonly string[];
   /** Share of the attempts that succeeded. */
   readonly success: readonly number[];
   readonly reward: readonly number[];
-  /** Attempts at each task. */
+  /** Attempts at each task, or at all tasks of a scenario. */
   readonly k: number;
 }
 
 /**
- * Sorts the episodes of an evaluation by task.
+ * Sorts the episodes of an evaluation by task, or by scenario: tasks of one resemble each other, so that it is the unit of tests.
  * @param trajectories the same number for every task
  * @throws ConfigError where two tasks have one id: nothing distinguishes their outcomes
  */
@@ -32,9 +32,14 @@ export function outcomesOf(trajectories: readonly Trajectory[]): TaskOutcomes {
         hint: "Comparisons pair outcomes by the id. Give every task of the environment its own one, and evaluate again.",
       });
   }
-  const attempts = [...byTask.values()];
+  const byUnit = new Map<string, Trajectory[]>();
+  for (const own of byTask.values()) {
+    const unit = own[0].scenario ?? own[0].task;
+    byUnit.set(unit, [...(byUnit.get(unit) ?? []), ...own]);
+  }
+  const attempts = [...byUnit.values()];
   return {
-    tasks: [...byTask.keys()],
+    tasks: [...byUnit.keys()],
     success: attempts.map((own) => mean(own.map((trajectory) => Number(succeeded(trajectory))))),
     reward: attempts.map((own) => mean(own.map(({ reward }) => reward))),
     k: Math.max(0, ...attempts.map((own) => own.length)),

@@ -3,12 +3,14 @@ import { type Group, sampledTokens, succeeded, type Trajectory, type Turn } from
 import type { Task } from "../../environments/environment.ts";
 import type { Behaviour, Breakdown, EvaluationRecord } from "../../runs/records.ts";
 import { passAtK, passHatK } from "../../statistics/attempts.ts";
-import { meanInterval } from "../../statistics/intervals.ts";
+import type { Estimate } from "../../statistics/estimate.ts";
+import { type IntervalOptions, meanInterval } from "../../statistics/intervals.ts";
 
 type Summarised = Omit<EvaluationRecord, "when" | "step" | "split" | "decoding" | "temperature">;
 
 /**
- * Summarises the attempts of an evaluation. The unit of every interval is the task: attempts at one task resemble each other.
+ * Summarises the attempts of an evaluation. The unit of every interval is the task, since attempts at one task resemble each other; where tasks belong to
+ * scenarios, it is the scenario.
  * @param groups one for each task, in the order of the tasks, each with the same number k of attempts
  * @param metrics names of the sub-scores whose means are reported
  */
@@ -24,9 +26,15 @@ export function summarise(
   const trajectories = attempts.map(({ trajectory }) => trajectory);
   const k = groups[0].trajectories.length;
   const successes = groups.map((group) => group.trajectories.filter(succeeded).length);
-  const share = (values: readonly number[]) => meanInterval(values, { seed, range: [0, 1] });
-  const ofAttempts = (estimate: (n: number, c: number, k: number) => number) =>
-    powersOfTwo(k).map((j) => ({ k: j, ...share(successes.map((c) => estimate(k, c, j))) }));
+  const units = tasks.map(({ scenario }, i) => scenario ?? `task ${i}`);
+  const estimate = (values: readonly number[], range = rangeOf(values)) =>
+    clusteredInterval(
+      values.map((value, i) => ({ unit: units[i], value })),
+      { seed, range },
+    );
+  const share = (values: readonly number[]) => estimate(values, [0, 1]);
+  const ofAttempts = (chance: (n: number, c: number, k: number) => number) =>
+    powersOfTwo(k).map((j) => ({ k: j, ...share(successes.map((c) => chance(k, c, j))) }));
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
   return {
     ...share(successes.map((c) => c / k)),
@@ -35,14 +43,11 @@ export function summarise(
     k,
     passAt: ofAttempts(passAtK),
     passAll: ofAttempts(passHatK),
-    reward: meanInterval(
-      groups.map((group) => mean(group.trajectories.map(({ reward }) => reward))),
-      { seed },
-    ),
+    reward: estimate(groups.map((group) => mean(group.trajectories.map(({ reward }) => reward)))),
     ...(metrics.length > 0 && {
       metrics: metrics.map((name) => {
         const values = groups.map(({ trajectories: own }) => mean(own.map(({ scores }) => scores[name] ?? 0)));
-        return { name, ...(values.every((value) => value >= 0 && value <= 1) ? share(values) : meanInterval(values, { seed })) };
+        return { name, ...estimate(values) };
       }),
     }),
     meanTurns: mean(trajectories.map((trajectory) => trajectory.turns.length)),
@@ -120,20 +125,20 @@ export function measureOf(trajectories: readonly Trajectory[]): EvaluationRecord
 
 interface Part {
   readonly name: string;
-  readonly task: string;
-  readonly success: number;
+  readonly unit: string;
+  readonly value: number;
 }
 
 /** An attempt as a part of a breakdown, with the episode's success. */
 function part({ task, trajectory }: Attempt, name: string): Part {
-  return { name, task: task.id, success: Number(succeeded(trajectory)) };
+  return { name, unit: task.scenario ?? task.id, value: Number(succeeded(trajectory)) };
 }
 
 /** An attempt for each kind of its task's requests. What the environment scores as `kind.NAME` is the kind's own success. */
 function kindParts(attempt: Attempt): Part[] {
   return [...new Set(kindsOf(attempt.task))].map((name) => {
-    const own = attempt.trajectory.scores[`kind.${name}`];
-    return own === undefined ? part(attempt, name) : { name, task: attempt.task.id, success: own };
+    const whole = part(attempt, name);
+    return { ...whole, value: attempt.trajectory.scores[`kind.${name}`] ?? whole.value };
   });
 }
 
@@ -152,17 +157,28 @@ function kindsOf(task: Task): string[] {
   return (task.kind ?? "task").split("+");
 }
 
-/** The interval takes tasks as its unit; its mean is that of the attempts, so it is moved where tasks have unequal numbers of them. */
 function breakdown(parts: readonly Part[], seed: number): Breakdown[] {
   return [...groupBy(parts, ({ name }) => name)]
     .map(([name, members]) => {
-      const byTask = [...groupBy(members, ({ task }) => task).values()].map((own) => mean(own.map(({ success }) => success)));
-      const inside = byTask.every((value) => value >= 0 && value <= 1);
-      const { low, high } = meanInterval(byTask, { seed, ...(inside && { range: [0, 1] as const }) });
-      const success = mean(members.map((member) => member.success));
-      return { name, attempts: members.length, success, low: Math.min(low, success), high: Math.max(high, success) };
+      const range = rangeOf(members.map(({ value }) => value));
+      const { mean: success, ...ends } = clusteredInterval(members, { seed, range });
+      return { name, attempts: members.length, success, ...ends };
     })
     .sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+}
+
+/** The interval takes units as independent; its mean is that of the values, to which it is stretched where units have unequal numbers of them. */
+function clusteredInterval(
+  values: readonly { readonly unit: string; readonly value: number }[],
+  options: IntervalOptions,
+): Estimate {
+  const middle = (of: typeof values) => mean(of.map(({ value }) => value));
+  const { low, high } = meanInterval([...groupBy(values, ({ unit }) => unit).values()].map(middle), options);
+  return { mean: middle(values), low: Math.min(low, middle(values)), high: Math.max(high, middle(values)) };
+}
+
+function rangeOf(values: readonly number[]): readonly [number, number] {
+  return [Math.min(0, ...values), Math.max(1, ...values)];
 }
 
 function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
