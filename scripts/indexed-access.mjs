@@ -24,6 +24,7 @@ const parts = [
   ],
   "environments/[a-z-]+\\.ts",
 ];
+const extensions = ["appworld", "arpo-protocol", "benchmarks", "dashboard", "plan", "serve"];
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const tsc = join(root, "node_modules/typescript/bin/tsc");
 const { stdout, stderr } = spawnSync(
@@ -35,7 +36,9 @@ const { stdout, stderr } = spawnSync(
     maxBuffer: 2 ** 26,
   },
 );
-const errors = stdout.split("\n").filter((line) => new RegExp(`^src/(?:${parts.join("|")})[/(]`).test(line));
+const errors = stdout
+  .split("\n")
+  .filter((line) => new RegExp(`^(?:src/(?:${parts.join("|")})|extensions/(?:${extensions.join("|")}))[/(]`).test(line));
 for (const line of errors) console.error(line);
 if (stderr !== "") console.error(stderr);
 process.exitCode = errors.length > 0 || stderr !== "" ? 1 : 0;

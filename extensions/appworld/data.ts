@@ -54,7 +54,7 @@ export class AppworldData {
       ? readFileSync(path, "utf8")
           .split("\n")
           // A tag may follow the id, behind a colon.
-          .map((line) => line.trim().split(":")[0])
+          .map((line) => line.trim().split(":")[0] ?? "")
           .filter((id) => id !== "")
       : [];
     const wrong = ids.find((id) => !/^[\w-]+_\d+$/.test(id));

@@ -47,11 +47,12 @@ export class WorldPool {
   constructor(options: PoolOptions) {
     const { urls, servers } = options;
     this.#options = options;
-    this.#slots = Array.from({ length: urls?.length ?? servers }, (_, index) => ({
+    const places: readonly (string | undefined)[] = urls ?? Array.from({ length: servers }, () => undefined);
+    this.#slots = places.map((url, index) => ({
       index,
       experiment: `retrograde-${process.pid}-${index}`,
       process: undefined,
-      client: urls === undefined ? undefined : new WorldClient(urls[index], options.timeoutMs),
+      client: url === undefined ? undefined : new WorldClient(url, options.timeoutMs),
       suspect: false,
     }));
     this.#free = [...this.#slots].reverse();
@@ -65,7 +66,8 @@ export class WorldPool {
   async open(): Promise<void> {
     this.#closed = false;
     if (this.#options.urls === undefined) {
-      await this.#ready(this.#slots[0]);
+      const [first] = this.#slots;
+      if (first !== undefined) await this.#ready(first);
       return;
     }
     for (const { client } of this.#slots) {

@@ -45,7 +45,7 @@ export function researchProtocol({
     return made ? { message: { ...message, toolCalls: [call] }, calls: [call] } : { message, calls: [] };
   };
   const inEvaluation: ActionFormat["read"] = (text, conversation) => {
-    const content = text.split("<result>", 1)[0];
+    const content = text.split("<result>", 1)[0] ?? "";
     const message = { role: "assistant", content } as const;
     const before = unanswered(conversation);
     const output = before.join("") + content;

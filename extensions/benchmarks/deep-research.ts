@@ -75,7 +75,7 @@ export function deepResearchEnvironment(
   const symbolic = settings.math === "symbolic" ? openSymbolicMath("environment.settings.math") : undefined;
 
   const load = async (): Promise<Loaded> => {
-    const read = async (split: CustomarySplit) => (await Promise.all(files[split].map((file) => file.read()))).flat();
+    const read = async (split: CustomarySplit) => (await Promise.all((files[split] ?? []).map((file) => file.read()))).flat();
     const [validation, test, challenge] = await Promise.all([read("validation"), read("test"), read("challenge")]);
     const train = withoutLeaks(await read("train"), [...validation, ...test, ...challenge]);
     return { questions: { train, validation, test, challenge }, tools: researchTools(await readSearch(), settings, write) };
@@ -89,8 +89,8 @@ export function deepResearchEnvironment(
     size: (split) => (files[split as CustomarySplit] ?? []).reduce((sum, { count }) => sum + count, 0),
     task: async (split, index) => {
       const questions = (await loaded()).questions[split as CustomarySplit] ?? [];
-      if (questions.length === 0) throw new EnvError("deep-research split", split, { expected: "a split with questions" });
-      const question = questions[index % questions.length];
+      const question = questions[index % Math.max(1, questions.length)];
+      if (question === undefined) throw new EnvError("deep-research split", split, { expected: "a split with questions" });
       return { id: `${split}/${index}`, kind: question.ability ?? settings.ability, question };
     },
     start: async ({ question }) => episodeOf(question, (await loaded()).tools, protocol, settings, symbolic, deep),
@@ -163,7 +163,9 @@ function predictedIn(response: string): string {
 
 function metricsOf({ golds }: Question, prediction: string, math: boolean): AnswerMetrics {
   if (prediction === "") return noMetrics;
-  return math ? mathMetrics(prediction, golds[0]) : qaMetrics(prediction, golds.length === 1 ? goldsOf(golds[0]) : golds);
+  return math
+    ? mathMetrics(prediction, golds[0] ?? "")
+    : qaMetrics(prediction, golds.length === 1 ? goldsOf(golds[0] ?? "") : golds);
 }
 
 /**
@@ -206,7 +208,7 @@ async function symbolically(
   { mathEqual: byRules }: AnswerMetrics,
   math: SymbolicMath,
 ) {
-  const verdict = prediction === "" ? false : await math.equal(prediction, golds[0]);
+  const verdict = prediction === "" ? false : await math.equal(prediction, golds[0] ?? "");
   if (typeof verdict === "boolean") return { symbolicEqual: Number(verdict), symbolicUndecided: 0 };
   return { symbolicEqual: byRules, symbolicUndecided: 1 };
 }

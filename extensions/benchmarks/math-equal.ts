@@ -32,8 +32,8 @@ function withoutUnit(formula: string): string | undefined {
 
 /** `x=5`: what stands before the only equals sign is dropped where it is no longer than two characters. */
 function withoutName(formula: string): string {
-  const sides = formula.split("=");
-  return sides.length === 2 && [...sides[0]].length <= 2 ? sides[1] : formula;
+  const [name = "", value, ...more] = formula.split("=");
+  return value !== undefined && more.length === 0 && [...name].length <= 2 ? value : formula;
 }
 
 /** `\sqrt2` becomes `\sqrt{2}`. */

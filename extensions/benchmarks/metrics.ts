@@ -108,9 +108,7 @@ export function withoutResults(output: string): string {
 
 function without(text: string, tag: string): string {
   const blocks = blocksOf(text, tag);
-  return (
-    blocks.map(([start], i) => text.slice(i === 0 ? 0 : blocks[i - 1][1], start)).join("") + text.slice(blocks.at(-1)?.[1] ?? 0)
-  );
+  return blocks.map(([start], i) => text.slice(blocks[i - 1]?.[1] ?? 0, start)).join("") + text.slice(blocks.at(-1)?.[1] ?? 0);
 }
 
 /** From each opening tag to the next closing one: where it starts, and where it has ended. */

@@ -95,7 +95,7 @@ export async function scoreSymbolically(
   math: SymbolicMath,
 ): Promise<AnswerVerdict> {
   const { golds, prediction } = readPrediction(record, questions);
-  const symbolic = prediction === "" ? false : await math.equal(prediction, golds[0]);
+  const symbolic = prediction === "" ? false : await math.equal(prediction, golds[0] ?? "");
   const equal = typeof symbolic === "boolean" ? Number(symbolic) : verdict.math_equal;
   return { ...verdict, symbolic_equal: equal, symbolic, ...(verdict.judge === undefined && { score: equal }) };
 }
@@ -109,7 +109,7 @@ function scoreLine({ id, golds, prediction }: PredictionLine, ability: "math" | 
 function readPrediction({ value, where }: FileRecord, questions: ReadonlyMap<string, Question> | undefined): PredictionLine {
   const parsed = predictionSchema.safeParse(value);
   if (!parsed.success) {
-    const [issue] = parsed.error.issues;
+    const [issue = { path: [], message: "another form" }] = parsed.error.issues;
     throw new EnvError(`${where}: ${issue.path.join(".") || "the line"}`, value, { expected: issue.message });
   }
   const { id, question, output, response, prediction: own, answer, gold: given } = parsed.data;
@@ -126,8 +126,8 @@ function readPrediction({ value, where }: FileRecord, questions: ReadonlyMap<str
 }
 
 function metricsOf(prediction: string, golds: readonly string[], ability: "math" | "qa"): AnswerMetrics {
-  if (ability === "math") return mathMetrics(prediction, golds[0]);
-  return qaMetrics(prediction, golds.length === 1 ? goldsOf(golds[0]) : golds);
+  if (ability === "math") return mathMetrics(prediction, golds[0] ?? "");
+  return qaMetrics(prediction, golds.length === 1 ? goldsOf(golds[0] ?? "") : golds);
 }
 
 function goldsOfLine(
@@ -159,7 +159,7 @@ const rewardSchema = z.looseObject({
 export function scoreReward({ value, where }: FileRecord): Readonly<Record<string, unknown>> {
   const parsed = rewardSchema.safeParse(value);
   if (!parsed.success) {
-    const [issue] = parsed.error.issues;
+    const [issue = { path: [], message: "another form" }] = parsed.error.issues;
     throw new EnvError(`${where}: ${issue.path.join(".") || "the line"}`, value, { expected: issue.message });
   }
   const { id, response, groundTruth } = parsed.data;

@@ -29,7 +29,7 @@ export function bytes(value: number): string {
 export function planRows(plans: readonly Plan[]): string[][] {
   const row = (name: string, of: (plan: Plan) => string) => [name, ...plans.map(of)];
   const optional = (interval: Interval | undefined) => (interval === undefined ? "–" : seconds(interval));
-  const first = plans[0].alternatives;
+  const first = plans[0]?.alternatives;
   return [
     row("GPUs", ({ gpus }) => String(gpus)),
     row("step", ({ time }) => seconds(time.total)),
@@ -50,7 +50,7 @@ export function planRows(plans: readonly Plan[]): string[][] {
     row("  GPUs that sample then", ({ alternatives }) => String(alternatives.asynchronous?.samplingGpus ?? "–")),
     row("if shared prefixes were computed once", ({ alternatives }) => seconds(alternatives.shared.total)),
     row("if every row were computed by itself", ({ alternatives }) => seconds(alternatives.unshared.total)),
-    ...(first.withoutTurnUpdates === undefined
+    ...(first?.withoutTurnUpdates === undefined
       ? []
       : [
           row("GRPO, one update instead of one for each turn", ({ alternatives }) =>

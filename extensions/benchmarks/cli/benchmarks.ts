@@ -49,7 +49,8 @@ const downloads: Readonly<Record<string, () => Promise<DataCommand>>> = {
 };
 
 function find<T>(command: string, table: Readonly<Record<string, () => Promise<T>>>, name: string): Promise<T> {
-  if (Object.hasOwn(table, name)) return table[name]();
+  const load = Object.hasOwn(table, name) ? table[name] : undefined;
+  if (load !== undefined) return load();
   const names = Object.keys(table);
   throw new ConfigError(`name of ${command}`, name, { expected: names, hint: didYouMean(name, names) });
 }

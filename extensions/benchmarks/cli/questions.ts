@@ -55,7 +55,10 @@ export function scoreQuestions(name: BenchmarkName): FileCommand {
           );
     const final = symbolic === undefined ? verdicts : [];
     if (symbolic !== undefined)
-      for (const [i, record] of records.entries()) final.push(await scoreSymbolically(record, questions, verdicts[i], symbolic));
+      for (const [i, record] of records.entries()) {
+        const verdict = verdicts[i];
+        if (verdict !== undefined) final.push(await scoreSymbolically(record, questions, verdict, symbolic));
+      }
     for (const verdict of final) output.line(JSON.stringify(verdict));
     for (const line of summaryLines(name, final)) notes.line(line);
     for (const line of coverageLines(final, questions)) notes.line(line);

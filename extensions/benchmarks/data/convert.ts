@@ -30,7 +30,7 @@ function converter<Shape extends z.ZodRawShape>(
   const read = ({ value, where }: FileRecord, index: number): StoredQuestion => {
     const parsed = schema.safeParse(value);
     if (parsed.success) return convert(parsed.data, index);
-    const [issue] = parsed.error.issues;
+    const [issue = { path: [], message: "another form" }] = parsed.error.issues;
     const field = issue.path.join(".") || "the record";
     throw new EnvError(`${where}: ${field}`, undefined, {
       expected: issue.message,
@@ -88,6 +88,6 @@ export const converters = {
 /** Base64 of the text's bytes, each combined with one of the key by exclusive or. */
 function decrypted(secret: string, key: string): string {
   const keyBytes = Buffer.from(key, "utf8");
-  const bytes = Buffer.from(secret, "base64").map((byte, i) => byte ^ keyBytes[i % keyBytes.length]);
+  const bytes = Buffer.from(secret, "base64").map((byte, i) => byte ^ (keyBytes[i % keyBytes.length] ?? 0));
   return Buffer.from(bytes).toString("utf8");
 }

@@ -20,7 +20,7 @@ function rowsOf(text: string): string[][] {
   while (field.lastIndex < text.length) {
     const match = field.exec(text);
     if (match === null) throw new ToolError("data file", text.slice(0, 40), { expected: "a CSV file" });
-    const [, quoted, plain, end] = match;
+    const [, quoted, plain = "", end] = match;
     row.push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
     if (end === ",") continue;
     rows.push(row);

@@ -65,12 +65,13 @@ export function findLeaks(
       exact.push({ question, where, share: 1 });
       continue;
     }
-    const own = sequences[question];
+    const own = sequences[question] ?? [];
     const shared = new Map<number, number>();
     for (const sequence of own) for (const at of places.get(sequence) ?? []) shared.set(at, (shared.get(at) ?? 0) + 1);
     const [best] = [...shared].sort(([a, m], [b, n]) => n - m || a - b);
-    if (best === undefined || best[1] / own.length < leastShare) continue;
-    overlapping.push({ question, where: training[best[0]].where, share: best[1] / own.length });
+    const source = best === undefined ? undefined : training[best[0]];
+    if (best === undefined || source === undefined || best[1] / own.length < leastShare) continue;
+    overlapping.push({ question, where: source.where, share: best[1] / own.length });
   }
   return { questions: questions.length, exact, overlapping, short: sequences.filter((own) => own.length === 0).length };
 }

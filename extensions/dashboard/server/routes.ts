@@ -64,7 +64,8 @@ export const routes: Readonly<Record<string, Answer>> = {
   "POST /api/run/tags": async (api, query, request) =>
     tagSeries(runOf(api, query), parseBody(await request.body(), z.array(tagSchema).max(24))),
   "GET /api/compare": ({ sources }, query) => {
-    const [a, b] = [required(query, "a"), required(query, "b")].map((id) => found(sources.find(id), id));
+    const source = (id: string) => found(sources.find(id), id);
+    const [a, b] = [source(required(query, "a")), source(required(query, "b"))];
     return {
       comparisons: compareRuns({ record: a.record, index: a.index() }, { record: b.record, index: b.index() }),
       settings: differingSettings(a.record.config, b.record.config),
@@ -147,7 +148,9 @@ function readable<T>(lines: readonly IndexLine[], of: (line: IndexLine) => T): {
 function tagSeries(source: RunSource, tags: Parameters<typeof countTags>[1]): TagSeries {
   const training = source.index().filter((line) => line.source === "train");
   const stride = Math.max(1, training.length / tagPoints);
-  const shown = Array.from({ length: Math.min(tagPoints, training.length) }, (_, i) => training[Math.floor(i * stride)]);
+  const shown = Array.from({ length: Math.min(tagPoints, training.length) }, (_, i) => training[Math.floor(i * stride)]).filter(
+    (line) => line !== undefined,
+  );
   const last = training.at(-1);
   if (last !== undefined && shown.at(-1) !== last) shown.push(last);
   const { value, problems } = readable(shown, (line) => ({ line, trajectories: source.all(line) }));

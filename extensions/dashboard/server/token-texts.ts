@@ -20,7 +20,7 @@ export class TokenTexts {
   of(ids: readonly TokenId[]): string[] {
     const texts: string[] = [];
     for (let at = 0; at < ids.length; ) {
-      const text = this.#one(ids[at]);
+      const text = this.#one(ids[at] as TokenId);
       if (!text.includes(unfinished)) {
         texts.push(text);
         at++;

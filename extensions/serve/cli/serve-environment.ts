@@ -37,7 +37,7 @@ export async function startEnvironmentServer(
 ): Promise<RunningEnvironmentServer> {
   const parsed = flagsSchema.safeParse(flags);
   if (!parsed.success) {
-    const { path, message } = parsed.error.issues[0];
+    const [{ path, message } = { path: [], message: "another value" }] = parsed.error.issues;
     throw new ConfigError(`--${String(path[0]).replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`, undefined, {
       expected: message,
     });

@@ -93,10 +93,12 @@ function ownKeys(): string[] {
 export async function startInference(flags: unknown, screen: Screen): Promise<RunningInference> {
   const { model, host, port, key, threads, verbose, ...limits } = parsedFlags(flags);
   const models = await openModels(model.length === 0 ? [{ name: undefined, what: "default" }] : model, threads, screen);
-  const opened = await Promise.all(models.map(async (each) => [each.name, (await each.open("full", undefined)).engine] as const));
+  const opened = await Promise.all(
+    models.map(async ({ name, folder, open }) => [name, (await open("full", undefined)).engine, folder] as const),
+  );
   const server = await serveInference({
     ...{ host, port, keys: [...key, ...ownKeys()], limits: httpLimits(limits) },
-    models: new Map(opened.map(([name, engine], i) => [name, engineModel(engine, chatOf(models[i].folder))])),
+    models: new Map(opened.map(([name, engine, folder]) => [name, engineModel(engine, chatOf(folder))])),
     ...(verbose
       ? {
           log: (entry: { path: string; status: number; ms: number }) =>
@@ -133,7 +135,7 @@ function chatOf(folder: string): Chat | undefined {
 function parsedFlags(flags: unknown): z.output<typeof flagsSchema> {
   const parsed = flagsSchema.safeParse(flags);
   if (parsed.success) return parsed.data;
-  const { path, message } = parsed.error.issues[0];
+  const [{ path, message } = { path: [], message: "another value" }] = parsed.error.issues;
   throw new ConfigError(`--${String(path[0]).replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`, undefined, {
     expected: message,
   });
