@@ -4,11 +4,11 @@
  */
 import { cpus } from "node:os";
 import { join } from "node:path";
-import { createEnvironment } from "../entries/index.ts";
 import { openModel } from "../src/sdk/model.ts";
 import { resolveConfig } from "../src/training/config.ts";
 import { rolloutSource } from "../src/training/rollout-source.ts";
 import { type StepArguments, trainingStep } from "../src/training/step.ts";
+import { officeClassicEnvironment } from "../studies/office-classic/office-classic.ts";
 import { withSlowTools } from "./slow-tools.ts";
 
 const [steps, ...slow] = process.argv.slice(2).map(Number);
@@ -21,7 +21,7 @@ async function secondsPerStep(milliseconds: number, ahead: number, count: number
     device: "cpu",
     threads,
   });
-  const environment = withSlowTools(createEnvironment("office-classic", {}), milliseconds);
+  const environment = withSlowTools(officeClassicEnvironment(), milliseconds);
   const config = resolveConfig({ rollout: { ahead, concurrency: 128 }, steps: count + ahead + 1, engine: { threads } });
   const args: StepArguments = { config, engine, chat, environment, onEvent: () => {} };
   const start = { step: 0, position: 0, episodes: 0, toolCalls: 0, sampledTokens: 0, wallSeconds: 0, peakRssMb: 0 };

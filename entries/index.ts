@@ -4,7 +4,6 @@ export { type ProtocolOptions, researchProtocol } from "../extensions/arpo-proto
 export { type ResearchReward, researchReward } from "../extensions/arpo-protocol/reward.ts";
 export { deepResearchEnvironment } from "../extensions/benchmarks/deep-research.ts";
 export { type CheckOptions, checkEnvironment, type EnvironmentReport } from "../extensions/check/check.ts";
-export { officeClassicEnvironment } from "../extensions/office-classic/office-classic.ts";
 export { orsGroupScores } from "../extensions/remote/ors/ors.ts";
 export {
   type EnvironmentWire,

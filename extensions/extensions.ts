@@ -6,13 +6,11 @@ import { bfclEnvironment } from "./bfcl/bfcl.ts";
 import { calculationEnvironment, calculatorEnvironment } from "./demo/environments.ts";
 import { harborEnvironment } from "./harbor/harbor.ts";
 import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
-import { officeClassicEnvironment } from "./office-classic/office-classic.ts";
 import { remoteEnvironments } from "./remote/remote.ts";
 import { tinkerEngine } from "./tinker/engine/open.ts";
 
 /** The extensions of this package: what each brings to a configuration. */
 export const extensions: readonly Extension[] = [
-  { environments: { "office-classic": officeClassicEnvironment } },
   { environments: { knowledge: knowledgeEnvironment } },
   { environments: { bfcl: bfclEnvironment } },
   { environments: { appworld: appworldEnvironment } },

@@ -1,4 +1,4 @@
-import { demonstrations } from "../extensions/office-classic/demonstrations.ts";
+import { demonstrations } from "../studies/office-classic/demonstrations.ts";
 import type { Recipe } from "./recipe.ts";
 
 export const officeClassic: Recipe = {

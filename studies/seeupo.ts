@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import type { StudyDefinition } from "../extensions/study/definition.ts";
+import { officeClassicEnvironment } from "./office-classic/office-classic.ts";
 
 /** In W0 as many optimiser steps a batch as SeeUPO has turn updates, about: one for each of the eight tasks. */
 const asManySteps = { miniBatches: 8 } as const;
@@ -72,6 +73,7 @@ export default {
       "eight reach are updated together.",
   ],
   page: "docs/studies/seeupo.md",
+  environments: { "office-classic": officeClassicEnvironment },
   worlds: {
     w0: {
       title: "W0, the classic office",

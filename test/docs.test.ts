@@ -5,7 +5,6 @@ import { z } from "zod";
 import { deepResearchSettingsSchema } from "../extensions/benchmarks/settings.ts";
 import { bfclSettingsSchema } from "../extensions/bfcl/settings.ts";
 import { knowledgeSettingsSchema } from "../extensions/knowledge/settings.ts";
-import { officeSettingsSchema as officeClassicSettingsSchema } from "../extensions/office-classic/settings.ts";
 import { algorithmConfigSchema } from "../src/algorithms/settings/config.ts";
 import { architectures } from "../src/engines/local/model/architectures.ts";
 import { officeSettingsSchema } from "../src/environments/office/settings.ts";
@@ -35,7 +34,6 @@ function row(path: string, fallback: unknown): string {
 const documented: readonly (readonly [string, z.core.$ZodType])[] = [
   ["the run", settingsSchema],
   ["office", officeSettingsSchema],
-  ["office-classic", officeClassicSettingsSchema],
   ["knowledge", knowledgeSettingsSchema],
   ["bfcl", bfclSettingsSchema],
   ["deep-research", deepResearchSettingsSchema],

@@ -188,7 +188,6 @@ export const parts: readonly Part[] = [
       "src/training",
     ],
   },
-  { path: "extensions/office-classic", holds: "the office of before", knows: worlds },
   { path: "extensions/arpo-protocol", holds: "ARPO's protocol, tools and reward", knows: [...worlds, "src/actions"] },
   {
     path: "extensions/knowledge",
@@ -345,6 +344,7 @@ export const parts: readonly Part[] = [
     holds: "studies: plan, tuning, one record a run, page and figures ([studies.md](studies.md))",
     knows: [
       "src/core",
+      "src/environments/registry.ts",
       "src/files",
       "src/statistics",
       "src/plot",

@@ -1,6 +1,4 @@
 import { expect, test } from "vitest";
-import { demonstrate } from "../extensions/office-classic/demonstrations.ts";
-import { officeClassicEnvironment } from "../extensions/office-classic/office-classic.ts";
 import { officeClassic as office } from "../recipes/office-classic.ts";
 import { trainTokenizer } from "../recipes/tokenizer.ts";
 import { makeChat } from "../src/chat/chat.ts";
@@ -8,6 +6,8 @@ import { makeTokenizer } from "../src/chat/tokenizer.ts";
 import { randomStream } from "../src/core/random.ts";
 import { encodeDemonstration } from "../src/rollouts/demonstration.ts";
 import { rollout } from "../src/rollouts/rollout.ts";
+import { demonstrate } from "../studies/office-classic/demonstrations.ts";
+import { officeClassicEnvironment } from "../studies/office-classic/office-classic.ts";
 import { repeating } from "./repeating-sampler.ts";
 
 test("a rollout that writes what the expert wrote sees the ids that the demonstration has, and gets its reward", async () => {

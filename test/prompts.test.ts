@@ -35,7 +35,6 @@ test.each([
   ["office", { scenario: "search" }, "667bf381d895"],
   ["office", { scenario: "handover" }, "ab0cfad8d66a"],
   ["office", { scenario: "history" }, "90b6a8bd76ff"],
-  ["office-classic", {}, "570ccd74a8b5"],
   ["knowledge", {}, "8fda1e71da6f"],
   ["knowledge", { prompt: "full" }, "6f157e5b70ea"],
   ["calculation", {}, "b08b988b77a9"],

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readMetrics } from "../src/runs/read.ts";
 import { planRun, runPlan } from "../src/sdk/train.ts";
+import { officeClassicEnvironment } from "../studies/office-classic/office-classic.ts";
 
 /** A real SkyRL server that serves the bundled model of the classic office, in bfloat16: `.ci/skyrl` starts it in this folder. */
 const home = process.env.RETROGRADE_SKYRL_OFFICE;
@@ -18,7 +19,7 @@ test.skipIf(home === undefined).each(["grpo", "seeupo-scaled"] as const)(
     const url = /TINKER_BASE_URL=(\S+)/.exec(readFileSync(join(home ?? "", "server.env"), "utf8"))?.[1] ?? "";
     const out = join(mkdtempSync(join(tmpdir(), "retrograde-skyrl-office-")), "run");
     const plan = await planRun({
-      ...{ environment: "office-classic", model, algorithm, steps: 2, seed: 5, out },
+      ...{ environment: officeClassicEnvironment(), model, algorithm, steps: 2, seed: 5, out },
       engine: { kind: "tinker", url, model: "office-classic", rank: 8 },
       rollout: { tasksPerStep: 4, groupSize: 4 },
       optimizer: { learningRate: 1e-3, clipNorm: "off" },

@@ -1,6 +1,5 @@
 /** What a fork costs without the model: 999 leaves of one tree, each forked after the same tool call and ended by its next action: forks.ts MODEL */
 
-import { createEnvironment } from "../../entries/index.ts";
 import type { Group } from "../../src/core/trajectory.ts";
 import type { Sampler } from "../../src/engines/engine.ts";
 import { branchingSchema } from "../../src/rollouts/branching/settings.ts";
@@ -8,11 +7,12 @@ import { rolloutTrees } from "../../src/rollouts/branching/trees.ts";
 import { rolloutGroups } from "../../src/rollouts/rollout.ts";
 import { openModel } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config.ts";
+import { officeClassicEnvironment } from "../../studies/office-classic/office-classic.ts";
 import { answerRounds } from "./rounds.ts";
 
 const [model] = process.argv.slice(2);
 const { engine, chat } = await openModel(model, { kind: "local", device: "cpu", threads: 1 });
-const office = createEnvironment("office-classic", {});
+const office = officeClassicEnvironment();
 const tasks = [await office.task("train", 7)];
 const leaves = 1000;
 const { rollout } = resolveConfig({ rollout: { groupSize: leaves, concurrency: 200 } });

@@ -11,6 +11,7 @@ import type { OfficeTask } from "../../src/environments/office/task.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import { resolveConfig } from "../../src/training/config.ts";
+import { officeClassicEnvironment } from "../../studies/office-classic/office-classic.ts";
 import { checkEnvironment } from "./check.ts";
 
 const { rollout } = resolveConfig();
@@ -130,7 +131,7 @@ test("the knowledge world gives nothing away either", async () => {
 }, 120_000);
 
 test("a hole in a world is found: the classic office lets a deed be refused in the same words", async () => {
-  const classic = createEnvironment("office-classic", {});
+  const classic = officeClassicEnvironment();
   const { policies } = await checkEnvironment(classic, { seed: 1, tasks: 60, trainingTasks: 50, rollout });
   const apologising = policies.find(({ name }) => name.includes("Done. Sorry"));
   expect(apologising?.success.mean).toBeGreaterThan(0.3);

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { parseSettings } from "../../src/core/settings.ts";
+import { addEnvironments, type CreateEnvironment } from "../../src/environments/registry.ts";
 import { resolveConfig, type TrainingConfig, type UserConfig } from "../../src/training/config.ts";
 
 const name = z.string().regex(/^[a-z0-9][a-z0-9-]*$/, "a name of small letters, digits and hyphens");
@@ -83,6 +84,13 @@ const studySchema = z
     limitations: texts,
     /** The page, from the folder that the command runs in. Default: README.md beside the results. */
     page: z.string().optional(),
+    /** Environments that its worlds name and the package does not have. */
+    environments: z
+      .record(
+        name,
+        z.custom<CreateEnvironment>((create) => typeof create === "function"),
+      )
+      .default({}),
     worlds: z.record(name, world),
     arms: z.record(name, arm),
     /** Learning rates that every arm is tried at. */
@@ -131,6 +139,7 @@ export type StudyDefinition = Omit<z.input<typeof studySchema>, "worlds" | "arms
  */
 export function parseStudy(id: string, exported: unknown): Study {
   const study = { name: id, ...parseSettings(studySchema, exported) };
+  addEnvironments(study.environments);
   for (const world of Object.keys(study.worlds))
     for (const arm of armsOf(study, world)) configOf(study, { world, arm, rate: study.rates[0], seed: study.seeds[0] });
   return study;

@@ -1,3 +1,4 @@
+import { officeClassicEnvironment } from "../../studies/office-classic/office-classic.ts";
 import { parseStudy, type RunKey, type Study, type StudyDefinition } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
 import { planHash } from "./store.ts";
@@ -6,6 +7,7 @@ import { planHash } from "./store.ts";
 export const smallDefinition = {
   title: "A small study",
   question: "Is b better than a?",
+  environments: { "office-classic": officeClassicEnvironment },
   worlds: {
     near: {
       title: "Near",

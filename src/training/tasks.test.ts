@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { officeClassicEnvironment } from "../../extensions/office-classic/office-classic.ts";
+import { officeClassicEnvironment } from "../../studies/office-classic/office-classic.ts";
 import { lettersEnvironment } from "../../test/letters.ts";
 import { ConfigError, EnvError } from "../core/errors.ts";
 import type { Environment } from "../environments/environment.ts";

@@ -16,7 +16,7 @@ const clients = [
   ["ors", "openreward", "openreward 0.1.167", "ors_experts.py"],
 ] as const;
 
-for (const world of ["office", "office-classic", "knowledge"])
+for (const world of ["office", "knowledge"])
   for (const [as, name, version, client] of clients)
     withPackage(name, `${world}'s expert solves every task through the client of ${version}`, async () => {
       const environment = createEnvironment(world, {});
