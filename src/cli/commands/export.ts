@@ -4,6 +4,7 @@ import { ConfigError } from "../../core/errors.ts";
 import { adapterFolder } from "../../engines/local/model/adapter-folder.ts";
 import { writeGguf, writtenTypes } from "../../engines/local/model/gguf/write.ts";
 import { loadModel, saveModel, storedType } from "../../engines/local/model/model-folder.ts";
+import { writeOnnxFolder } from "../../engines/local/model/onnx-folder.ts";
 import { dtypes } from "../../engines/local/model/safetensors.ts";
 import { layout } from "../../runs/layout.ts";
 import { readRun } from "../../runs/read.ts";
@@ -17,12 +18,14 @@ export interface ExportFlags {
   readonly type?: string;
 }
 
-const targets = ["gguf", "hf", "peft"] as const;
+const targets = ["gguf", "hf", "onnx", "peft"] as const;
 
 /** Writes a model for other programs. */
 export async function exportModelCommand(model: string, { to, out, type }: ExportFlags, screen: Screen): Promise<void> {
   const target = oneOf("--to", to, targets);
   if (existsSync(out)) throw new ConfigError("--out", out, { expected: "a path where nothing is yet" });
+  if (type !== undefined && (target === "peft" || target === "onnx"))
+    throw new ConfigError("--type", type, { expected: `none with --to ${target}` });
   if (target === "peft") exportAdapter(model, out);
   else {
     const choice = { model, environment: { name: "office" } };
@@ -31,8 +34,9 @@ export async function exportModelCommand(model: string, { to, out, type }: Expor
     const name = basename(resolve(model));
     if (target === "gguf") await writeGguf(out, loaded, { type: oneOf("--type", type ?? "F16", writtenTypes), name });
     else {
-      await saveModel(out, loaded, { dtype: oneOf("--type", type ?? storedType(loaded), dtypes) });
-      writeFileSync(join(out, "README.md"), modelCard(model, name));
+      if (target === "hf") await saveModel(out, loaded, { dtype: oneOf("--type", type ?? storedType(loaded), dtypes) });
+      else await writeOnnxFolder(out, loaded);
+      writeFileSync(join(out, "README.md"), modelCard(model, name, target === "hf" ? "transformers" : "transformers.js"));
     }
   }
   screen.line(`Wrote ${out}`);
@@ -51,9 +55,9 @@ function exportAdapter(model: string, out: string): void {
 }
 
 /** A model card in the Hub's format, with what the run recorded. */
-function modelCard(model: string, name: string): string {
+function modelCard(model: string, name: string, library: string): string {
   const run = runOfModel(model);
-  const lines = ["---", "library_name: transformers", "tags: [reinforcement-learning, retrograde]", "---", "", `# ${name}`, ""];
+  const lines = ["---", `library_name: ${library}`, "tags: [reinforcement-learning, retrograde]", "---", "", `# ${name}`, ""];
   if (run === undefined) return [...lines, `Exported by Retrograde from ${basename(model)}.`, ""].join("\n");
   const { config } = readRun(run);
   return [

@@ -69,6 +69,32 @@ export const cachedAttention: Operator<{ scale: number }> = {
   },
 };
 
+/**
+ * A mask [B, 1, T, S] of what tokens at positions [B, T] see of those before them and of themselves, where `seen` [B, S] is 1 and not 0 (padding):
+ * the last `window` of them, or all.
+ */
+export const causalMask: Operator<{ window?: number }> = {
+  infer: ([seen, positions]) => [{ shape: [positions.shape[0], 1, positions.shape[1], seen.shape[1]], type: "float32" }],
+  lower: (to, [seen, positions], [out], { window }) => {
+    const emit = (type: string, inputs: string[], attributes = {}): string => {
+      const result = to.temporary();
+      to.emit({ type, inputs, outputs: [result], attributes });
+      return result;
+    };
+    const counted = emit("CumSum", [seen.name, to.integers([1])]);
+    const keys = emit("Unsqueeze", [emit("Sub", [counted, to.integers([1])]), to.integers([1, 2])]);
+    const queries = emit("Unsqueeze", [positions.name, to.integers([1, 3])]);
+    const there = emit("Cast", [emit("Unsqueeze", [seen.name, to.integers([1, 2])])], { to: { int: boolType } });
+    let visible = emit("And", [emit("LessOrEqual", [keys, queries]), there]);
+    if (window !== undefined)
+      visible = emit("And", [visible, emit("Greater", [keys, emit("Sub", [queries, to.integers([window])])])]);
+    const [zero, hidden] = [0, unseen].map((value) => to.floats(Float32Array.of(value), [1]));
+    to.emit({ type: "Where", inputs: [visible, zero, hidden], outputs: [out.name] });
+  },
+};
+/** The number of truth values in onnx.proto, and what hides a token from a softmax. */
+const [boolType, unseen] = [9, -1e9];
+
 /** scale · q·kᵀ as [B, H, T, S]. Heads that share keys are stacked into taller matrices, so that keys are never repeated. */
 function groupedScores(to: Lowering, q: Tensor, k: Tensor, scale: number): string {
   const [tall, grouped, scores] = [to.temporary(), to.temporary(), to.temporary()];

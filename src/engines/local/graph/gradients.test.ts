@@ -181,6 +181,13 @@ const cases: { readonly [O in OpName]: readonly Case[] } = {
       },
     },
   ],
+  causalMask: [
+    {
+      title: "a window",
+      operands: [],
+      build: (g) => g.apply("causalMask", [g.input("seen", [2, 5], "int64"), g.input("at", [2, 3], "int64")], { window: 2 })[0],
+    },
+  ],
   cachedAttention: [
     {
       title: "grouped heads",

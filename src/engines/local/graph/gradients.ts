@@ -122,6 +122,7 @@ export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } =
     dy ? [...attentionGradients(g, { q, k, v, o, p, scale }, dy), undefined] : [undefined, undefined, undefined, undefined],
   attentionProbabilities: null,
   cachedAttention: null,
+  causalMask: null,
 
   /** ∂ log softmax(z)[t] / ∂z = onehot(t) − softmax(z) */
   selectLogprobs: (g, { inputs: [, targets], outputs: [, all] }, [dy]) => {

@@ -1,4 +1,4 @@
-import { attention, attentionProbabilities, cachedAttention } from "./attention.ts";
+import { attention, attentionProbabilities, cachedAttention, causalMask } from "./attention.ts";
 import type { Dim, Tensor } from "./graph.ts";
 import { entropy, logSoftmax, selectLogprobs } from "./logprobs.ts";
 import { type Lowering, misfit, ms, type OnnxAttribute, type Operator } from "./operator.ts";
@@ -33,6 +33,7 @@ export interface Attributes {
   attention: { scale: number };
   attentionProbabilities: { scale: number };
   cachedAttention: { scale: number };
+  causalMask: { window?: number };
   selectLogprobs: object;
   entropy: object;
 }
@@ -57,6 +58,7 @@ export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
   attention,
   attentionProbabilities,
   cachedAttention,
+  causalMask,
   selectLogprobs,
   entropy,
 

@@ -24,6 +24,7 @@ const tokenizerSchema = z.looseObject({
     vocab: z.record(z.string(), z.int()),
     merges: z.array(z.union([z.string(), z.tuple([z.string(), z.string()])])),
     byte_fallback: z.boolean().optional(),
+    ignore_merges: z.boolean().default(false),
   }),
 });
 const namedToken = z.union([z.string(), z.looseObject({ content: z.string() }).transform(({ content }) => content)]).nullish();
@@ -48,7 +49,7 @@ export function tokenizerFields(companions: Model["companions"], config: ModelCo
   };
   const { model, added_tokens: added, pre_tokenizer: cuts } = read("tokenizer.json", tokenizerSchema);
   const named = companions.has("tokenizer_config.json") ? read("tokenizer_config.json", configSchema) : {};
-  const pre = preTokenizerName(cuts);
+  const pre = preTokenizerName(cuts, model.ignore_merges);
   if (pre === undefined || model.byte_fallback)
     throw new ModelError("pre_tokenizer of tokenizer.json as GGUF", cuts, {
       expected: "one that llama.cpp has a name for",

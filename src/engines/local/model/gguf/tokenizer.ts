@@ -91,9 +91,12 @@ interface Cut {
   readonly pretokenizers?: readonly Cut[];
 }
 
-/** The name that llama.cpp has for a `pre_tokenizer`. Undefined if it has none that is known here. */
-export function preTokenizerName(preTokenizer: unknown): string | undefined {
-  const key = ({ pattern, digits }: PreTokenizer) => JSON.stringify([pattern ?? null, digits ?? false]);
+/**
+ * The name that llama.cpp has for a `pre_tokenizer`. Undefined if it has none that is known here.
+ * @param whole whether a piece that is a token is that token (`ignore_merges`)
+ */
+export function preTokenizerName(preTokenizer: unknown, whole: boolean): string | undefined {
+  const key = (of: PreTokenizer) => JSON.stringify([of.pattern ?? null, of.digits ?? false, of.whole ?? false]);
   const wanted = preTokenizer as Cut;
   const cuts = wanted?.type === "Sequence" ? (wanted.pretokenizers ?? []) : [wanted];
   const bytes = cuts.at(-1);
@@ -102,7 +105,7 @@ export function preTokenizerName(preTokenizer: unknown): string | undefined {
   const digits = cuts.some(({ type, individual_digits: apart }) => type === "Digits" && apart === true);
   if ((typeof pattern === "string") === (bytes.use_regex !== false)) return undefined;
   if (cuts.length !== 1 + Number(typeof pattern === "string") + Number(digits)) return undefined;
-  const found = key({ ...(typeof pattern === "string" && { pattern }), ...(digits && { digits }) });
+  const found = key({ ...(typeof pattern === "string" && { pattern }), ...(digits && { digits }), ...(whole && { whole }) });
   return Object.keys(preTokenizers).find((name) => key(preTokenizers[name]) === found);
 }
 

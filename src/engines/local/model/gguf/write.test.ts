@@ -102,9 +102,15 @@ test("Q8_0 has the bytes that the gguf package's quantiser writes", () => {
 test("a tokenizer that llama.cpp has no name for is refused", async () => {
   const model = await goldenModel("llama");
   const tokenizer = z.looseObject({}).parse(JSON.parse(Buffer.from(model.companions.get("tokenizer.json") ?? []).toString()));
-  const other = { ...tokenizer, pre_tokenizer: { type: "Whitespace" } };
-  const companions = new Map([...model.companions, ["tokenizer.json", Buffer.from(JSON.stringify(other))]]);
-  await expect(writeGguf(join(folder, "no.gguf"), { ...model, companions }, { type: "F16", name: "no" })).rejects.toThrow(
-    /pre_tokenizer of tokenizer.json as GGUF .*Whitespace.*--to hf/,
-  );
+  const bpe = z.object({ model: z.looseObject({}) }).parse(tokenizer).model;
+  // GPT-2's cuts, with pieces that are tokens whatever their merges say, are nobody's.
+  for (const other of [{ pre_tokenizer: { type: "Whitespace" } }, { model: { ...bpe, ignore_merges: true } }]) {
+    const companions = new Map([
+      ...model.companions,
+      ["tokenizer.json", Buffer.from(JSON.stringify({ ...tokenizer, ...other }))],
+    ]);
+    await expect(writeGguf(join(folder, "no.gguf"), { ...model, companions }, { type: "F16", name: "no" })).rejects.toThrow(
+      /pre_tokenizer of tokenizer.json as GGUF .*--to hf/,
+    );
+  }
 });
