@@ -10,6 +10,7 @@ import { LocalEngine } from "../src/engines/local/engine.ts";
 import { estimateMemory, type MemoryUse, totalBytes } from "../src/engines/local/memory.ts";
 import { planMemory, planText } from "../src/engines/local/memory-plan.ts";
 import { type ModelConfig, parameterCount } from "../src/engines/local/model/model-config.ts";
+import { type RoundedMatrix, roundLayers } from "../src/engines/local/model/rounded.ts";
 import { cacheBytesOfToken } from "../src/engines/local/sampling/kv-cache.ts";
 import { quickModel } from "./model.ts";
 import { type ShapeName, shapeOf, shapes } from "./shapes.ts";
@@ -90,12 +91,18 @@ const use: MemoryUse = {
 const limit = options.limit && options.limit * 2 ** 30;
 const plan = limit === undefined ? undefined : planMemory(config, use, { available: limit });
 if (plan !== undefined && limit !== undefined) console.log(planText(config, use, plan, limit) ?? "the usual plan");
-const engine = new LocalEngine(quickModel(config), {
-  ...{ model: "random", threads, lora, recompute, workers: plan?.workers, passBytes: plan?.passBytes },
-  slots: rows,
-  maxLength: tokens + 64,
-  sampling: { cacheBytes, weights: options.weights, weightsAsInputs: plan?.weightsAsInputs },
-});
+const rounded = new Map<string, RoundedMatrix>();
+const engine = new LocalEngine(
+  quickModel(config, lora && options.base !== "float32" ? roundLayers(rounded, options.base) : undefined),
+  {
+    ...{ model: "random", threads, lora, recompute, workers: plan?.workers, passBytes: plan?.passBytes },
+    slots: rows,
+    maxLength: tokens + 64,
+    sampling: { cacheBytes, weights: options.weights, weightsAsInputs: plan?.weightsAsInputs },
+  },
+  undefined,
+  rounded,
+);
 mark(`${(count / 1e6).toFixed(0)} M parameters`, start);
 const random = randomStream(1, "tokens");
 const ids = (length: number) => Array.from({ length }, () => random.integer(config.vocabSize));

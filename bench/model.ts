@@ -2,6 +2,7 @@ import { randomStream } from "../src/core/random.ts";
 import type { ActionInContext, TokenId } from "../src/core/trajectory.ts";
 import { formatModelConfig, type ModelConfig, parameterShapes } from "../src/engines/local/model/model-config.ts";
 import { initialiseModel, type Model, saveModel } from "../src/engines/local/model/model-folder.ts";
+import type { Tensor } from "../src/engines/local/model/safetensors.ts";
 
 /** Qwen3 with 5 million parameters: the size that the default environment is trained with, and a little more. */
 const small: ModelConfig = {
@@ -50,9 +51,14 @@ export function denseBatch(vocabSize: number, rows: number, length: number): Act
   });
 }
 
-/** A random model, made quickly. Nothing else should hold it: with a base in 8 bits its float32 matrices are given back. */
-export function quickModel(config: ModelConfig): Model {
-  const parameters = new Map([...parameterShapes(config)].map(([name, shape]) => [name, { shape, data: randomWeights(shape) }]));
+/** A random model, made quickly. @param take takes tensors over one by one, as `loadModel` gives them */
+export function quickModel(config: ModelConfig, take: (name: string, tensor: Tensor) => unknown = () => false): Model {
+  const parameters = new Map(
+    [...parameterShapes(config)].map(([name, shape]) => {
+      const tensor = { shape, data: randomWeights(shape) };
+      return [name, take(name, tensor) === true ? { shape, data: new Float32Array(0) } : tensor];
+    }),
+  );
   return { config, parameters, configFile: formatModelConfig(config), companions: new Map() };
 }
 

@@ -1,0 +1,57 @@
+/**
+ * Load time and peak memory of GGUF files by type: `npx jiti bench/gguf.ts FOLDER`, with the files that bench/gguf_types.py writes. One process
+ * each. A step trains an adapter of rank 16 on 64 tokens, and 8 are sampled before and after.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createLocalEngine } from "../src/engines/local/engine.ts";
+import { ggufFolder } from "../src/engines/local/model/gguf/folder.ts";
+import { loadModel } from "../src/engines/local/model/model-folder.ts";
+
+const ways = ["read", "float32", "int8", "int4"] as const;
+const [folder, way] = process.argv.slice(2);
+if (way === undefined) table();
+else await measure(folder, way as (typeof ways)[number]);
+
+/** @param file a GGUF file */
+async function measure(file: string, way: (typeof ways)[number]): Promise<void> {
+  const cache = mkdtempSync(join(tmpdir(), "gguf-bench-"));
+  const model = await ggufFolder(file, cache);
+  const before = process.cpuUsage();
+  if (way === "read") await loadModel(model);
+  else {
+    const lora = { rank: 16, alpha: 16, targets: "all-linear", seed: 1, base: way } as const;
+    const engine = await createLocalEngine({ model, threads: 1, slots: 1, lora, sampling: { weightsAsInputs: true } });
+    const ids = Array.from({ length: 64 }, (_, i) => 100 + i);
+    const draw = () => engine.sample({ context: ids, maxTokens: 8, stopTokens: [], seed: 1 });
+    await draw();
+    const sample = { trajectory: "a", turn: 0, context: ids.slice(0, 48), action: ids.slice(48) };
+    await engine.forwardBackward([sample], [sample.action.map(() => 1)], { temperature: 1 });
+    await engine.step({ learningRate: 1e-4, beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weightDecay: 0, clipNorm: 1 });
+    await draw();
+    await engine.dispose();
+  }
+  const { user, system } = process.cpuUsage(before);
+  const peak = Number(/VmHWM:\s+(\d+)/.exec(readFileSync("/proc/self/status", "utf8"))?.[1]) / 1000;
+  rmSync(cache, { recursive: true });
+  console.log(JSON.stringify({ seconds: (user + system) / 1e6, peak }));
+}
+
+function table(): void {
+  console.log("| type | file | read: processor time | peak when read | with an adapter on float32 | on int8 | on int4 |");
+  console.log("|---|---|---|---|---|---|---|");
+  const files = readdirSync(folder).filter((name) => name.endsWith(".gguf"));
+  const size = (name: string) => statSync(join(folder, name)).size;
+  for (const name of files.sort((a, b) => size(b) - size(a))) {
+    const all = ways.map((way) => {
+      const output = execFileSync("npx", ["jiti", "bench/gguf.ts", join(folder, name), way], { encoding: "utf8" });
+      return JSON.parse(output) as { seconds: number; peak: number };
+    });
+    const peaks = all.map(({ peak }) => `${peak.toFixed(0)} MB`);
+    console.log(
+      `| ${name.replace(".gguf", "")} | ${(size(name) / 1e6).toFixed(0)} MB | ${all[0].seconds.toFixed(1)} s | ${peaks.join(" | ")} |`,
+    );
+  }
+}
