@@ -9,7 +9,10 @@ const tableBytes = 2 ** 16;
 const beatMs = 500;
 
 export interface WatchdogOptions {
-  /** The longest time that nothing else may run, in milliseconds. The time during which the machine sleeps does not count. */
+  /**
+   * The longest time that nothing else may run, in milliseconds. The time in which the machine sleeps does not count, nor, on Linux,
+   * the time in which the code waits for a processor that others have.
+   */
   readonly limitMs: number;
   /** The end of the message: the user's next step. */
   readonly advice: string;
@@ -64,15 +67,24 @@ export function startWatchdog({ limitMs, advice, messages }: WatchdogOptions): (
 /** The program of the other thread. It is a text, so that it runs from sources and from the compiled package alike. */
 const watch = `
 const { workerData } = require("node:worker_threads");
-const { appendFileSync, writeSync } = require("node:fs");
+const { appendFileSync, readFileSync, writeSync } = require("node:fs");
 const { numbers, table, limitMs, advice, messages, schema } = workerData;
-let seen = -1, silent = 0, before = performance.now();
+// What the main thread has waited for a processor: the second of three numbers, in nanoseconds.
+const waits = () => {
+  try {
+    return Number(readFileSync("/proc/self/task/" + process.pid + "/schedstat", "utf8").split(" ")[1]) / 1e6;
+  } catch {
+    return 0;
+  }
+};
+let seen = -1, silent = 0, before = performance.now(), waited = waits();
 const namesOf = () => new TextDecoder().decode(table.slice(0, Atomics.load(numbers, ${tableLength}))).split("\\n").slice(0, -1);
 setInterval(() => {
   const now = performance.now();
   // A tick that comes late was a pause of the whole machine or process.
-  silent += Math.min(now - before, ${2 * beatMs});
-  before = now;
+  const nowWaited = waits();
+  silent += Math.max(0, Math.min(now - before, ${2 * beatMs}) - (nowWaited - waited));
+  [before, waited] = [now, nowWaited];
   const beats = Atomics.load(numbers, ${beat});
   if (beats !== seen) { seen = beats; silent = 0; return; }
   if (silent < limitMs) return;

@@ -1,5 +1,5 @@
 import "../../install.ts";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { z } from "zod";
 import { defineEnvironment } from "../../../src/environments/define.ts";
@@ -321,6 +321,29 @@ test.each(both)("from code an environment is opened before it is served over %s,
   );
   await expect(serveEnvironment({ environment, as, host: "0.0.0.0", port: 0 })).rejects.toThrow(/keys of the server/);
   expect(order).toEqual(["open", "close", "open", "close"]);
+});
+
+test.each(both)("over %s the end waits for no call, start or close that hangs", async (as) => {
+  const hang = () => new Promise<never>(() => {});
+  const execute = vi.fn(hang);
+  const wait = defineTool({ name: "wait", description: "Waits.", parameters: z.object({}), execute, timeoutMs: 600_000 });
+  const environment = defineEnvironment({
+    name: "hanging",
+    tasks: { train: [{ prompt: "Wait." }, { prompt: "hang" }] },
+    start: ({ prompt }) => (prompt === "hang" ? hang() : { tools: [wait], close: hang }),
+  });
+  server = await serveEnvironment({ environment, as, port: 0 });
+  const name = `${as}:${server.baseUrl}`;
+  const calls = [call(await start(name), "wait", {}), start(name, {}, "train", 1)].map((each) =>
+    Promise.resolve(each).catch(() => {}),
+  );
+  await expect.poll(() => execute.mock.calls.length).toBe(1);
+  await expect.poll(() => server?.sessions()).toBe(2);
+  const started = performance.now();
+  await server.close();
+  server = undefined;
+  expect(performance.now() - started).toBeLessThan(8000); // 2 s and a busy machine
+  await Promise.all(calls);
 });
 
 test("a WebSocket that floods is read no faster than it is answered", async () => {

@@ -31,6 +31,8 @@ export interface HostLimits {
   readonly episodeTimeoutMs: number;
   /** Most actions of an episode. */
   readonly maxTurns: number;
+  /** Ends every wait for the environment: the server closes. */
+  readonly signal?: AbortSignal;
 }
 
 export interface ShownTool {

@@ -1,9 +1,14 @@
-import { ConfigError } from "../../../src/core/errors.ts";
+import { withinTime } from "../../../src/core/deadline.ts";
+import { ConfigError, EnvError } from "../../../src/core/errors.ts";
+import { boundedEnvironment } from "../../../src/environments/bounded.ts";
 import type { Environment } from "../../../src/environments/environment.ts";
 import { resolveConfig } from "../../../src/training/config.ts";
 import { serveOpenenv } from "./openenv.ts";
 import { serveOrs } from "./ors.ts";
 import type { EnvironmentServerOptions, RunningEnvironmentServer } from "./settings.ts";
+
+/** Longest that open episodes are waited for at the end. */
+const closeMs = 2000;
 
 const wires = { openenv: serveOpenenv, ors: serveOrs };
 
@@ -49,14 +54,19 @@ export async function serveEnvironment({
   const { episodeTimeoutMs, maxTurns } = rollout;
   const settings = { ...serverDefaults, keys: [], seed, episodeTimeoutMs, maxTurns, ...options };
   const sessions = Math.min(settings.sessions, environment.concurrency ?? settings.sessions);
-  await environment.open?.();
-  const server = await wires[as]({ ...settings, environment, sessions }).catch(async (error: unknown) => {
-    await environment.close?.();
+  const closing = new AbortController();
+  const { signal } = closing;
+  const bounded = boundedEnvironment(environment, { timeoutMs: settings.episodeTimeoutMs, signal });
+  await bounded.open?.();
+  const server = await wires[as]({ ...settings, environment: bounded, sessions, signal }).catch(async (error: unknown) => {
+    await bounded.close?.();
     throw error;
   });
   const close = async () => {
-    await server.close();
-    await environment.close?.();
+    closing.abort(new EnvError(environment.name, "closing", { expected: "a server that is open" }));
+    // An episode may not end either.
+    await withinTime(() => server.close(), closeMs).catch(() => {});
+    await bounded.close?.();
   };
   return { ...server, close };
 }
