@@ -5,10 +5,10 @@ import { calibrations } from "../extensions/plan/calibration.ts";
 import { planCommand } from "../extensions/plan/cli/plan.ts";
 import { calibrationRows } from "../extensions/plan/lines.ts";
 import { tinkerCapabilities } from "../extensions/tinker/engine/capabilities.ts";
-import { capabilitiesOf, probedServers } from "../extensions/tinker/engine/servers.ts";
 import { capabilities, capabilityMeanings } from "../src/core/policy.ts";
 import { localCapabilities } from "../src/engines/local/capabilities.ts";
 import { createScreen } from "../src/terminal/screen.ts";
+import { capabilitiesOf, probedServers } from "./probed-servers.ts";
 
 export const page = join(import.meta.dirname, "../docs/scale.md");
 

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { serveModel } from "../extensions/serve/served-model.ts";
 import { createTinkerEngine } from "../extensions/tinker/engine/engine.ts";
 import type { Findings } from "../extensions/tinker/engine/probe.ts";
-import { probedServers } from "../extensions/tinker/engine/servers.ts";
+import { probedServers } from "../scripts/probed-servers.ts";
 import { readMetrics, readTimings } from "../src/runs/read.ts";
 import { planRun, runPlan } from "../src/sdk/train.ts";
 import type { UserConfig } from "../src/training/config.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { real } from "../../test/reals.ts";
-import { type ClippedSimplex, clippedObjective, maximiseClipped } from "./maximise.ts";
+import { type ClippedSimplex, maximiseClipped } from "./maximise.ts";
 
 const clip = { low: 0.2, high: 0.2 };
 
@@ -13,6 +13,16 @@ const simplices: fc.Arbitrary<ClippedSimplex> = fc.integer({ min: 2, max: 4 }).c
     return { gain, loss, old: old.map((p) => p / total) };
   });
 });
+
+/** F at a distribution. */
+function clippedObjective({ gain, loss, old }: ClippedSimplex, probabilities: ArrayLike<number>, low: number, high: number) {
+  let sum = 0;
+  for (let a = 0; a < old.length; a++) {
+    const ratio = old[a] === 0 ? 1 : probabilities[a] / old[a];
+    sum += gain[a] * Math.min(ratio, 1 + high) + loss[a] * Math.max(ratio, 1 - low);
+  }
+  return sum;
+}
 
 /** The best of F on a grid of the simplex, with steps of 1/n. */
 function bestOnGrid(simplex: ClippedSimplex, n: number): number {

@@ -19,21 +19,6 @@ export interface MaximiseOptions {
   readonly floor: number;
 }
 
-/** F at a distribution. */
-export function clippedObjective(
-  { gain, loss, old }: ClippedSimplex,
-  probabilities: ArrayLike<number>,
-  low: number,
-  high: number,
-) {
-  let sum = 0;
-  for (let a = 0; a < old.length; a++) {
-    const ratio = old[a] === 0 ? 1 : probabilities[a] / old[a];
-    sum += gain[a] * Math.min(ratio, 1 + high) + loss[a] * Math.max(ratio, 1 - low);
-  }
-  return sum;
-}
-
 interface Piece {
   readonly action: number;
   /** Gain per unit of probability, in whole units of 1e-12 of the largest: sums that are equal but for rounding are ties. */

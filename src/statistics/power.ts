@@ -60,12 +60,3 @@ export function studentPower(lambda: number, df: number, alpha = 0.05): number {
   }
   return sum / weights;
 }
-
-/** Returns the number of pairs that a study needs in order to see a mean difference, from the standard deviation of one pair's difference. */
-export function pairsNeeded(
-  difference: number,
-  standardDeviation: number,
-  { alpha = 0.05, power = 0.8 }: PowerOptions = {},
-): number {
-  return Math.ceil((((normalQuantile(1 - alpha / 2) + normalQuantile(power)) * standardDeviation) / difference) ** 2);
-}

@@ -6,7 +6,7 @@ import { passAtK, passHatK } from "./attempts.ts";
 import { crossedTest, seedsAndTasksInterval } from "./clustered.ts";
 import { mcnemarExact, signFlipPower, signFlipTest } from "./exact-tests.ts";
 import { comparePaired } from "./paired.ts";
-import { pairsNeeded, smallestDetectable, studentPower } from "./power.ts";
+import { smallestDetectable, studentPower } from "./power.ts";
 import { betaCdf, betaQuantile, logGamma, normalCdf, normalQuantile, studentCdf, studentQuantile } from "./special.ts";
 
 /** All ways to choose k of the attempts. */
@@ -141,11 +141,6 @@ test("the smallest detectable difference has the power of R's sign test", () => 
   expect(signFlipPower([0.31, Math.SQRT1_2], 0, 1, 0.05)).toBeUndefined();
   // No common fraction. R: (qnorm(.975)+qnorm(.8))*sd(c(.31,sqrt(.5),-.2))/sqrt(3)
   expect(smallestDetectable([0.31, Math.SQRT1_2, -0.2], 1)).toBeCloseTo(0.7355121702, 6);
-});
-
-test("the pairs that a study needs are R's", () => {
-  // R 4.5: ceiling(((qnorm(.975)+qnorm(.8))*.6/.1)^2); alpha .01, power .9: ceiling(((qnorm(.995)+qnorm(.9))*.6/.1)^2)
-  expect([pairsNeeded(0.1, 0.6), pairsNeeded(0.1, 0.6, { alpha: 0.01, power: 0.9 })]).toEqual([283, 536]);
 });
 
 test("Student's test has the power of R's noncentral distribution", () => {

@@ -5,7 +5,7 @@ import { clipCov, klCov } from "../../src/algorithms/objectives/covariance.ts";
 import { dppo } from "../../src/algorithms/objectives/dppo.ts";
 import { dro } from "../../src/algorithms/objectives/dro.ts";
 import { gmpo } from "../../src/algorithms/objectives/gmpo.ts";
-import { adaptedKlCoef, type KlEstimator, klPenalty, tokenKl, tokenKls } from "../../src/algorithms/objectives/kl.ts";
+import { type KlEstimator, klPenalty, tokenKl, tokenKls } from "../../src/algorithms/objectives/kl.ts";
 import { clipRatio, type LossAndWeights, plus, type SurrogateBatch } from "../../src/algorithms/objectives/objective.ts";
 import { ppu } from "../../src/algorithms/objectives/ppu.ts";
 import { reinforce } from "../../src/algorithms/objectives/reinforce.ts";
@@ -282,9 +282,7 @@ describe("KL in the reward", () => {
       );
       const kl = sum(kls.map((row) => sum(row) / (row.length + 1e-8))) / kls.length;
       expectClose(kl, outputs.kl);
-      const { klCoef, targetKl: target, horizon } = params;
-      expectClose(adaptedKlCoef(klCoef, { kl, target, horizon, trajectories: kls.length }), outputs.klCoefAfter);
-      expect(outputs.klCoefUsed).toBe(klCoef);
+      expect(outputs.klCoefUsed).toBe(params.klCoef);
     });
   }
 });

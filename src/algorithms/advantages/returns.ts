@@ -19,13 +19,3 @@ export function discountedReturns(rewards: TokenRows, gamma: number, ends?: read
   }
   return returns;
 }
-
-/**
- * ReMax (arXiv:2310.10505, §4): the return of the greedy answer to the same task is the baseline.
- * A formula that no setting chooses, kept to verl's numbers by golden cases: a run samples no greedy answer, which would be one more rollout a task.
- * What is chosen in its place without one: "leave-one-out".
- * @param baselines one per row, in units of the return
- */
-export function remaxAdvantages(rewards: TokenRows, baselines: readonly number[]): number[][] {
-  return discountedReturns(rewards, 1).map((row, b) => row.map((value) => value - baselines[b]));
-}

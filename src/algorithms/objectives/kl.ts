@@ -114,21 +114,3 @@ export function tokenKls(logprobs: Logprobs, refLogprobs: Logprobs, options: KlO
   );
   return logprobs.map((row, b) => row.map((logprob, t) => tokenKl(logprob - refLogprobs[b][t], options).value));
 }
-
-/**
- * The coefficient of the next batch that keeps the KL near a target (D. Ziegler et al., arXiv:1909.08593, §2.2).
- *
- *   β ← β · (1 + clip(KL/target − 1, ±0.2) · n/horizon)
- *
- * A formula that no setting chooses, kept to verl's numbers by golden cases: β is constant in a run (`klCoef`), as in GRPO, SeeUPO and DAPO. One
- * that moves would be state of its own in every checkpoint.
- *
- * @param kl mean over trajectories of the mean KL of their tokens, in nats
- * @param trajectories n, of this batch
- */
-export function adaptedKlCoef(
-  coefficient: number,
-  { kl, target, horizon, trajectories }: { kl: number; target: number; horizon: number; trajectories: number },
-): number {
-  return coefficient * (1 + (clamp(kl / target - 1, -0.2, 0.2) * trajectories) / horizon);
-}

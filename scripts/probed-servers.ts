@@ -1,6 +1,6 @@
-import type { Capability } from "../../../src/core/policy.ts";
-import { tinkerCapabilities } from "./capabilities.ts";
-import { linearForms } from "./linear-form.ts";
+import { tinkerCapabilities } from "../extensions/tinker/engine/capabilities.ts";
+import { linearForms } from "../extensions/tinker/engine/linear-form.ts";
+import type { Capability } from "../src/core/policy.ts";
 
 /** A server that was probed, and what the probe found there. The tests probe it again where it runs. */
 export interface ProbedServer {
