@@ -2,20 +2,15 @@
 import { fileURLToPath } from "node:url";
 import { estimateMemory, type MemoryUse, parameterText, totalBytes } from "../src/engines/local/memory.ts";
 import { parameterCount } from "../src/engines/local/model/model-config.ts";
+import { hubNames, type PublishedName } from "../src/engines/local/published-sizes.ts";
 import { type ShapeName, shapeOf } from "./shapes.ts";
 
-const names: readonly (readonly [ShapeName, string])[] = [
-  ["smollm2-135m", "HuggingFaceTB/SmolLM2-135M-Instruct"],
-  ["gemma3-270m", "google/gemma-3-270m-it"],
-  ["smollm2-360m", "HuggingFaceTB/SmolLM2-360M-Instruct"],
-  ["qwen2.5-0.5b", "Qwen/Qwen2.5-0.5B-Instruct"],
-  ["qwen3-0.6b", "Qwen/Qwen3-0.6B"],
-  ["llama-3.2-1b", "meta-llama/Llama-3.2-1B-Instruct"],
-  ["qwen2.5-1.5b", "Qwen/Qwen2.5-1.5B-Instruct"],
-  ["qwen3-1.7b", "Qwen/Qwen3-1.7B"],
-  ["qwen2.5-3b", "Qwen/Qwen2.5-3B-Instruct"],
-  ["qwen3-4b", "Qwen/Qwen3-4B"],
-];
+const names = (
+  [
+    ...["smollm2-135m", "gemma3-270m", "smollm2-360m", "qwen2.5-0.5b", "qwen3-0.6b", "llama-3.2-1b"],
+    ...["qwen2.5-1.5b", "qwen3-1.7b", "qwen2.5-3b", "qwen3-4b"],
+  ] as readonly PublishedName[]
+).map((name) => [name, hubNames[name]] as const);
 const lora = { rank: 32, alpha: 32, targets: "all-linear" } as const;
 const lengths = [1024, 4096, 16_384];
 const machines = [8, 16, 32];

@@ -12,6 +12,7 @@ import { estimateMemory, gibibytes, memoryAdvice, parameterText, totalBytes } fr
 import { parameterCount } from "../../engines/local/model/model-config.ts";
 import { readModelConfig } from "../../engines/local/model/model-folder.ts";
 import { measurePeak } from "../../engines/local/peak.ts";
+import { largestOfFamily } from "../../engines/local/published-sizes.ts";
 import type { EngineConfig } from "../../engines/settings.ts";
 import type { Diagnosis } from "../../environments/environment.ts";
 import { guarded } from "../../guard/guarded.ts";
@@ -349,15 +350,20 @@ async function checkMemoryNeeded(folder: string, config: TrainingConfig): Promis
     .join("; ");
   const [shortest] = uses;
   const fits = shortest !== undefined && totalBytes(shortest.training) <= available;
+  const largest = largestOfFamily(model, { ...trainingUse(config), length: Math.min(...reach) }, available);
+  const family =
+    largest === undefined
+      ? ""
+      : `; the largest of its family of which an adapter fits: ${largest.hubName}, lora.base ${largest.base}, ${gibibytes(largest.bytes)}`;
   return {
     state: fits ? "good" : "doubtful",
-    text: `about ${text}`,
+    text: `about ${text}${family}`,
     ...(fits
       ? {}
       : {
           advice: `${gibibytes(available)} are available. ${memoryAdvice(model, { ...trainingUse(config), length: Math.min(...reach) }, available)}`,
         }),
-    values: { concurrency: config.rollout.concurrency, estimates: uses },
+    values: { concurrency: config.rollout.concurrency, estimates: uses, largest },
   };
 }
 

@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { EngineError } from "../../core/errors.ts";
 import { type MemoryUse, requireMemory } from "./memory.ts";
 import { planMemory, planText } from "./memory-plan.ts";
-import type { ModelConfig } from "./model/model-config.ts";
+import { type ModelConfig, parseModelConfig } from "./model/model-config.ts";
+import { largestOfFamily, type PublishedName, publishedSizes } from "./published-sizes.ts";
 
 const gib = 2 ** 30;
 const small: ModelConfig = {
@@ -78,4 +79,16 @@ test("the plan is said in a line, unless it is the usual one", () => {
     planText(config, training, planMemory(config, training, { available: available * gib }), available * gib);
   expect(said(small, 8)).toBeUndefined();
   expect(said(real, 64)).toMatch(/^passes of \d+\.0 GiB, weights held again to sample, [\d.]+ GiB of 64\.0 GiB$/);
+});
+
+test("the largest of a family is named with the precision that its base needs", () => {
+  const of = (name: PublishedName, gibibytes: number) => {
+    const use = { training: true, length: 512, trajectories: 4, concurrency: 4 };
+    const { hubName, base } = largestOfFamily(parseModelConfig(publishedSizes[name], name), use, gibibytes * 2 ** 30) ?? {};
+    return [hubName, base];
+  };
+  expect(of("smollm2-135m", 2)).toEqual(["HuggingFaceTB/SmolLM2-360M-Instruct", "int8"]);
+  expect(of("smollm2-135m", 8)).toEqual(["HuggingFaceTB/SmolLM2-1.7B-Instruct", "int8"]);
+  expect(of("qwen2.5-3b", 3)).toEqual(["Qwen/Qwen2.5-0.5B-Instruct", "int8"]);
+  expect(of("gemma3-270m", 0.5)).toEqual([undefined, undefined]);
 });
