@@ -122,7 +122,7 @@ export const runCommands: AddCommands = (program, { screen, exit, examples }) =>
       "Writes the steps and trajectories of a run as CSV, JSON lines or Parquet, its metrics for TensorBoard, or sends them to MLflow.",
     )
     .argument("<folder>", "the run's folder")
-    .option("--format <name>", "csv, jsonl, parquet or tensorboard", "csv")
+    .option("--format <name>", "csv, jsonl, parquet, tensorboard, atif or training-trace", "csv")
     .option("--out <folder>", "where to write (default: the run's folder)")
     .option("--mlflow <url>", "send it to this MLflow server instead")
     .option("--experiment <name>", "the experiment's name there", "retrograde")

@@ -6,8 +6,10 @@ import { expect } from "vitest";
 import { createEnvironment } from "../../src/environments/registry.ts";
 import { rollout } from "../../src/rollouts/rollout.ts";
 import { atifOf } from "../../src/runs/export/atif.ts";
+import { trainingTraceOf } from "../../src/runs/export/training-trace.ts";
 import { openModel } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config.ts";
+import { readConversations } from "../../src/training/supervised/conversations.ts";
 import { call, opened, output, script, withPackage } from "./packages.ts";
 import { played } from "./played.ts";
 
@@ -45,7 +47,11 @@ withPackage(
   },
 );
 
-withPackage("harbor", "harbor 0.25: its validator takes our episodes in ATIF", async () => {
+interface Trace {
+  readonly turns: readonly { readonly completion_token_ids: readonly number[] }[];
+}
+
+withPackage(["harbor", "openenv"], "harbor 0.25 and openenv 0.10: their own validators take our episodes", async () => {
   const office = fileURLToPath(new URL("../../models/office", import.meta.url));
   const { engine, chat } = await openModel(office, resolveConfig({}).engine, {
     use: { training: false, length: 1024, concurrency: 4 },
@@ -54,10 +60,16 @@ withPackage("harbor", "harbor 0.25: its validator takes our episodes in ATIF", a
   const environment = await opened("office");
   const options = { group: "r", seed: 1, maxTurns: 12, maxTokens: 100, episodeTimeoutMs: 60_000 };
   const files: string[] = [];
+  const traces: object[] = [];
   for (let i = 0; i < 4; i++) {
     const trajectory = await rollout(engine, chat, environment, await environment.task("test", i), { ...options, id: `r/${i}` });
     files.push(join(mkdtempSync(join(tmpdir(), "atif-")), "trajectory.json"));
-    writeFileSync(files[i], JSON.stringify(atifOf(trajectory, "office")));
+    writeFileSync(files[i], JSON.stringify(atifOf(trajectory, "office"), null, 2));
+    // Read as a demonstration, it is the conversation that was had.
+    const [{ messages }] = readConversations(files[i]);
+    const said = trajectory.messages.slice(0, messages.length).map(({ role, content }) => ({ role, content }));
+    expect(messages.map(({ role, content }) => ({ role, content }))).toEqual(said);
+    traces.push(trainingTraceOf(trajectory));
   }
   await engine.dispose();
   const code = `
@@ -76,4 +88,12 @@ print(json.dumps({"taken": taken, "errors": [e for v in validators for e in v.ge
     episodes: files.length,
     result: "taken by its `TrajectoryValidator`",
   });
+  writeFileSync(files[0], JSON.stringify(traces));
+  const check = `
+import json, sys
+from openenv.core.harness.training import TrainingTrace
+traces = [TrainingTrace.model_validate(trace) for trace in json.load(open(sys.argv[1]))]
+print(json.dumps([[turn.completion_token_ids for turn in trace.turns] for trace in traces]))`;
+  const taken = await output("openenv", ["-c", check, files[0]]);
+  expect(taken).toEqual(traces.map((trace) => (trace as Trace).turns.map(({ completion_token_ids }) => completion_token_ids)));
 });

@@ -6,8 +6,9 @@ import { atifOf } from "./atif.ts";
 import { type MlflowRun, sendToMlflow } from "./mlflow.ts";
 import { asCsv, asJsonl, asParquet, stepTable, trajectoryTable } from "./tables.ts";
 import { encodeEvents, type Scalar } from "./tensorboard.ts";
+import { trainingTraceOf } from "./training-trace.ts";
 
-export const exportFormats = ["csv", "jsonl", "parquet", "tensorboard", "atif"] as const;
+export const exportFormats = ["csv", "jsonl", "parquet", "tensorboard", "atif", "training-trace"] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
 /** Writes a run's metrics and its index of trajectories in another format. @returns the files */
@@ -18,7 +19,7 @@ export function exportRun(folder: string, format: ExportFormat, into: string): s
     writeFileAtomic(path, encodeEvents(scalarsOf(folder), wallTimeOf(folder)));
     return [path];
   }
-  if (format === "atif") return exportEpisodes(folder, join(into, "atif"));
+  if (format === "atif" || format === "training-trace") return exportEpisodes(folder, format, join(into, format));
   const encode = { csv: asCsv, jsonl: asJsonl, parquet: asParquet }[format];
   return [["steps", stepTable(folder)] as const, ["trajectories", trajectoryTable(folder)] as const].map(([name, table]) => {
     const path = join(into, `${name}.${format}`);
@@ -27,13 +28,14 @@ export function exportRun(folder: string, format: ExportFormat, into: string): s
   });
 }
 
-/** Writes the episodes of training in Harbor's format, a file for each. @returns the files */
-function exportEpisodes(folder: string, into: string): string[] {
+/** Writes the episodes of training, a file for each. @returns the files */
+function exportEpisodes(folder: string, format: "atif" | "training-trace", into: string): string[] {
   const { model } = readRun(folder).config;
   return trajectorySteps(folder).flatMap((step) =>
     readTrajectories(folder, step).map((trajectory) => {
       const path = join(into, `${trajectory.id.replaceAll("/", "-")}.json`);
-      writeFileAtomic(path, `${JSON.stringify(atifOf(trajectory, String(model)))}\n`);
+      const episode = format === "atif" ? atifOf(trajectory, String(model)) : trainingTraceOf(trajectory);
+      writeFileAtomic(path, `${JSON.stringify(episode)}\n`);
       return path;
     }),
   );

@@ -3,6 +3,7 @@ import { ConfigError, reasonOf } from "../../core/errors.ts";
 import type { Message } from "../../core/messages.ts";
 import { readBounded } from "../../files/bounded.ts";
 import type { JsonSchema, Tool } from "../../tools/tool.ts";
+import { atifSchema } from "./atif.ts";
 
 /** A conversation to learn from. */
 export interface Conversation {
@@ -50,7 +51,8 @@ const toolSchema = z.looseObject({
 const lineSchema = z.looseObject({ messages: z.array(messageSchema).min(1), tools: z.array(toolSchema).optional() });
 
 /**
- * Reads conversations in the OpenAI chat format, one JSON object a line: `messages` with their tool calls, and `tools` if there are any.
+ * Reads conversations in the OpenAI chat format, one JSON object a line: `messages` with their tool calls, and `tools` if there are any. A line, or
+ * the whole file, may be a trajectory in Harbor's ATIF instead.
  * @throws ConfigError naming the first line that is wrong
  */
 export function readConversations(path: string): Conversation[] {
@@ -60,9 +62,9 @@ export function readConversations(path: string): Conversation[] {
   } catch (cause) {
     throw new ConfigError("algorithm.data", path, { expected: "a JSONL file of conversations", hint: reasonOf(cause), cause });
   }
-  const conversations = text
-    .split("\n")
-    .flatMap((line, i) => (line.trim() === "" ? [] : [readLine(line, `${path}, line ${i + 1}`)]));
+  // Harbor writes a trajectory in many lines.
+  const lines = /^\s*\{\s*\n/.test(text) ? [text] : text.split("\n");
+  const conversations = lines.flatMap((line, i) => (line.trim() === "" ? [] : [readLine(line, `${path}, line ${i + 1}`)]));
   if (conversations.length > 0) return conversations;
   throw new ConfigError(path, "empty", { expected: "at least one conversation", hint: example });
 }
@@ -76,7 +78,8 @@ function readLine(line: string, where: string): Conversation {
   } catch (cause) {
     throw new ConfigError(where, cause, { expected: "a JSON object", hint: example, cause });
   }
-  const parsed = lineSchema.safeParse(json);
+  const atif = atifSchema.safeParse(json);
+  const parsed = lineSchema.safeParse(atif.success ? atif.data : json);
   if (!parsed.success) {
     const [{ path, message }] = parsed.error.issues;
     throw new ConfigError(`${where}: ${path.join(".") || "the line"}`, message, {
