@@ -13,9 +13,20 @@ import { type OfficeTask, officeSplits } from "./task.ts";
 import { toolNames } from "./tools.ts";
 import { allWords, wordsOf } from "./vocabulary.ts";
 
-function tasks(settings: unknown, split: Split, count: number): OfficeTask[] {
+function drawn(settings: unknown, split: Split, from: number, to: number): OfficeTask[] {
   const office = officeEnvironment(settings);
-  return Array.from({ length: count }, (_, index) => office.task(split, index) as OfficeTask);
+  return Array.from({ length: Math.max(0, to - from) }, (_, i) => office.task(split, from + i) as OfficeTask);
+}
+
+const known = new Map<string, OfficeTask[]>();
+
+/** The first tasks of a split. No episode changes its task, so the tests share them. */
+function tasks(settings: unknown, split: Split, count: number): OfficeTask[] {
+  const key = JSON.stringify([settings, split]);
+  const some = known.get(key) ?? [];
+  known.set(key, some);
+  some.push(...drawn(settings, split, some.length, count));
+  return some.slice(0, count);
 }
 
 const turnsOf = (task: OfficeTask) =>
@@ -39,7 +50,7 @@ describe.each(["small", "default", "large"])("at difficulty %s", (difficulty) =>
 
 test("an index always gives the same task, and every index and split another one", () => {
   const all = splits.flatMap((split) => tasks({}, split, 60));
-  const again = splits.flatMap((split) => tasks({}, split, 60));
+  const again = splits.flatMap((split) => drawn({}, split, 0, 60));
   expect(JSON.stringify(again)).toBe(JSON.stringify(all));
   expect(new Set(all.map(({ world, requests }) => JSON.stringify([world, requests]))).size).toBe(all.length);
 });
