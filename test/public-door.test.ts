@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, truncateSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -74,4 +74,16 @@ test("a list of tasks alone is trained and, with a warning, evaluated on; a spli
   expect(loadRun(user.out).record.config).toMatchObject({ evaluation: { split: "train" } });
   const asked = { ...user, evaluation: { split: "test" }, out: join(folder, "asked") };
   await expect(train(asked)).rejects.toThrow(/evaluation.split is "test"; expected "train"/);
+});
+
+test("an evaluation whose model does not open leaves no folder behind", async () => {
+  const environment = defineEnvironment({ name: "letters", tasks: { train: prompts, test: prompts }, start });
+  const broken = join(folder, "broken");
+  await writeTinyModel(broken);
+  truncateSync(join(broken, "model.safetensors"), 2000);
+  const out = join(folder, "nothing");
+  await expect(evaluate({ environment, model: broken, evaluation: { tasks: 2, k: 1 }, out })).rejects.toThrow(
+    "model.safetensors",
+  );
+  expect(existsSync(out)).toBe(false);
 });
