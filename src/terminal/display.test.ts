@@ -69,3 +69,21 @@ test("the first evaluation tells what a run will cost, and a long one how to sho
     "--set evaluation.tasks=64 --set evaluation.k=1 takes 10 min 40 s; evaluation.tasks=0 takes none.",
   );
 });
+
+test("Ctrl-C waits for an update only where finished steps are in no checkpoint yet", () => {
+  const { onEvent, isSaving, saved } = showProgress(createScreen({ write: () => true }), 0);
+  const phase = (name: "update" | "checkpoint" | "rollout", step: number) =>
+    onEvent({ type: "phase", phase: name, step, total: 1 });
+  onEvent({ type: "run-started", folder: "r", steps: 9, resumedAt: 4 });
+  phase("update", 5);
+  expect([isSaving(), saved()]).toEqual([false, 4]);
+  onEvent({ type: "stepped", record: { ...record, step: 5 }, timing });
+  phase("rollout", 6);
+  expect(isSaving()).toBe(false);
+  phase("update", 6);
+  expect(isSaving()).toBe(true);
+  phase("checkpoint", 5);
+  expect(isSaving()).toBe(true);
+  phase("update", 6);
+  expect([isSaving(), saved()]).toEqual([false, 5]);
+});

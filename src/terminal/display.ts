@@ -19,8 +19,10 @@ import { wrap } from "./wrap.ts";
 export interface Display {
   onEvent(event: TrainingEvent): void;
   stop(): void;
-  /** True while an update or a checkpoint is made, which an interruption lets end. */
+  /** True while a checkpoint is made, or an update behind which finished steps get one: an interruption lets these end. */
   isSaving(): boolean;
+  /** Steps that are in a checkpoint. */
+  saved(): number;
   /** Steps that are kept, if the run was interrupted. */
   interruptedAt(): number | undefined;
 }
@@ -29,6 +31,7 @@ export interface Display {
 export function showProgress(screen: Screen, episodesPerStep: number): Display {
   let progress = nothingYet;
   let interruptedAt: number | undefined;
+  let [saved, finished] = [0, 0];
   let headed = false;
   let folder = "";
   let estimated = false;
@@ -39,7 +42,9 @@ export function showProgress(screen: Screen, episodesPerStep: number): Display {
   return {
     onEvent: (event) => {
       progress = advance(progress, event, seconds());
-      if (event.type === "run-started") folder = event.folder;
+      if (event.type === "run-started") [folder, saved, finished] = [event.folder, event.resumedAt, event.resumedAt];
+      if (event.type === "stepped") finished = event.record.step;
+      if (event.type === "phase" && event.phase === "checkpoint") saved = event.step;
       if (event.type === "stepped" && !headed) {
         screen.line(screen.paint.dim(stepHeading(event.record, screen.width)));
         headed = true;
@@ -53,7 +58,9 @@ export function showProgress(screen: Screen, episodesPerStep: number): Display {
       clearInterval(timer);
       screen.clear();
     },
-    isSaving: () => interruptedAt === undefined && (progress.phase === "update" || progress.phase === "checkpoint"),
+    isSaving: () =>
+      interruptedAt === undefined && (progress.phase === "checkpoint" || (progress.phase === "update" && finished > saved)),
+    saved: () => saved,
     interruptedAt: () => interruptedAt,
   };
 }

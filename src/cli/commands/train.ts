@@ -68,7 +68,13 @@ export async function runTraining(user: UserConfig, settings: UserConfig, flags:
     screen.line("Stopping: what is done will be kept. Ctrl-C again ends at once.");
   };
   // Everything is kept then; a pass of a large model that still runs would only be thrown away.
-  const interrupt = listenForInterrupt(stopping, { isSaving: display.isSaving, onLeave: endDashboard });
+  const onLeave = () => {
+    display.stop();
+    if (display.interruptedAt() === undefined)
+      for (const line of interruptedLines(plan.folder, display.saved(), flags)) screen.line(line);
+    endDashboard();
+  };
+  const interrupt = listenForInterrupt(stopping, { isSaving: display.isSaving, onLeave });
   try {
     const onEvent = (event: TrainingEvent) => {
       display.onEvent(event);
