@@ -1,6 +1,11 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parameterSchema, readDocuments } from "../../extensions/bfcl/documents.ts";
+import { evaluate } from "../../extensions/bfcl/python/evaluate.ts";
+import { parseExpression } from "../../extensions/bfcl/python/syntax.ts";
+import { jsonText } from "../../extensions/bfcl/python/text.ts";
+import { type BfclTask, categories } from "../../extensions/bfcl/tasks.ts";
 import { messageToolBeside } from "../../extensions/remote/server/hosted.ts";
 import type { Environment } from "../../src/environments/environment.ts";
 
@@ -18,9 +23,40 @@ export async function expertPlans(environment: Environment, tasks: number, split
   for (const split of splits)
     for (let index = 0; index < Math.min(tasks, await environment.size(split)); index++)
       lines.push(JSON.stringify(await planOf(environment, split, index)));
+  return written(lines);
+}
+
+function written(lines: readonly string[]): string {
   const file = join(mkdtempSync(join(tmpdir(), "experts-")), "plans.jsonl");
   writeFileSync(file, `${lines.join("\n")}\n`);
   return file;
+}
+
+/** BFCL's published answers as plans: the calls of each turn, and a message that ends it. @param data the folder of its package */
+export async function answerPlans(environment: Environment, data: string, tasks: number): Promise<string> {
+  const parameters = new Map(
+    [...readDocuments(data).values()]
+      .flat()
+      .map(({ name, parameters: schema }) => [name, Object.keys(parameterSchema(schema).properties ?? {})]),
+  );
+  const actionOf = (text: string): ExpertPlan["actions"][number] => {
+    const node = parseExpression(text);
+    if (node.type !== "call" || node.called.type !== "name") throw new Error(`no call: ${text}`);
+    const { name } = node.called;
+    const named = node.keywords.map((keyword) => [keyword.name ?? "", keyword.value] as const);
+    const placed = node.positional.map((value, i) => [parameters.get(name)?.[i] ?? "", value] as const);
+    const given = [...placed, ...named].map(([key, value]) => [key, JSON.parse(jsonText(evaluate(value, () => undefined)))]);
+    return { tool: name, arguments: Object.fromEntries(given) };
+  };
+  const tool = messageToolBeside([]);
+  const lines: string[] = [];
+  for (const split of categories)
+    for (let index = 0; index < tasks; index++) {
+      const { groundTruth } = (await environment.task(split, index)) as BfclTask;
+      const actions = groundTruth.flatMap((calls) => [...calls.map(actionOf), { tool, arguments: { content: "Done." } }]);
+      lines.push(JSON.stringify({ split, index, actions, reward: 1 } satisfies ExpertPlan));
+    }
+  return written(lines);
 }
 
 async function planOf(environment: Environment, split: string, index: number): Promise<ExpertPlan> {

@@ -42,7 +42,8 @@ withPackage(
       expect(() => createEnvironment("harbor", { tasks: { test: join(folder, name) } })).toThrow(why);
     played({
       ...{ ...row, what: "a task of its `init`, played by its solution; its templates", episodes: 2 },
-      result: "reward 1 and 0; those with an image, `apt-get` or a verifier in another environment are refused",
+      result: "reward 1 and 0",
+      refused: "tasks with an image, `apt-get` or a verifier in another environment",
     });
   },
 );

@@ -46,10 +46,13 @@ withPackage("nemo-gym", "nemo-gym 0.4: the published rollouts of its servers ear
       const isPlayed = typeof results === "object" && results.length > 0 && results.every(({ fault }) => fault === undefined);
       played({
         ...{ wire: "NeMo Gym", package: "nemo-gym 0.4.0", what: `\`${name}\`, its published rollouts` },
-        ...{
-          episodes: isPlayed ? results.length : 0,
-          result: isPlayed ? verdictOn(name, results) : `not played: needs ${missing(results)}`,
-        },
+        ...(isPlayed
+          ? { episodes: results.length, result: verdictOn(name, results) }
+          : {
+              episodes: 0,
+              result: "not played",
+              refused: `needs ${judged.includes(name) ? "a model that judges" : missing(results)}`,
+            }),
       });
     }
 });
@@ -67,6 +70,9 @@ function missing(results: string | readonly Replayed[]): string {
   return fault === undefined ? "the rows of its rollouts, which are not published" : neededBy(fault);
 }
 
+/** Servers whose error does not name the model that they ask for a verdict. */
+const judged = ["gdpval", "verifif"];
+
 /** What a server needs that neither its package nor a registry has, by its error. */
 const needs: readonly (readonly [RegExp, string])[] = [
   [/hang up|ECONNRESET|ECONNREFUSED/, "a model that judges"],
@@ -78,7 +84,7 @@ const needs: readonly (readonly [RegExp, string])[] = [
   [/abstract class/, "a class that extends it"],
   [/URLError|Name or service|ticker|dataset|download/i, "data that it downloads"],
   [/within/, "more than a minute for an answer"],
-  [/500 Internal|SystemExit/, "what its error does not name"],
+  [/500 Internal|SystemExit/, "the settings of NeMo Gym's head server"],
 ];
 
 function neededBy(why: string): string {

@@ -14,12 +14,16 @@ with MCPToolClient(base_url=sys.argv[1]).sync() as env:
         names = [tool.name for tool in env.list_tools()]
         total, done = 0.0, False
         for action in plan["actions"]:
-            step = env.step(CallToolAction(tool_name=action["tool"], arguments=action["arguments"]))
+            try:
+                step = env.step(CallToolAction(tool_name=action["tool"], arguments=action["arguments"]))
+            except RuntimeError as error:
+                done = str(error)[:80]
+                break
             total += step.reward or 0.0
             done = step.done
             said["actions"] += 1
         said["episodes"] += 1
-        if done and abs(total - plan["reward"]) < 1e-6 and len(names) == len(set(names)):
+        if done is True and abs(total - plan["reward"]) < 1e-6 and len(names) == len(set(names)):
             said["right"] += 1
         else:
             said["wrong"].append([plan["split"], plan["index"], done, total, plan["reward"]])

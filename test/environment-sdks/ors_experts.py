@@ -22,12 +22,16 @@ for plan in plans:
         names = [tool.name for tool in session.list_tools()]
         total, done = 0.0, False
         for action in plan["actions"]:
-            step = session.call_tool(action["tool"], action["arguments"])
+            try:
+                step = session.call_tool(action["tool"], action["arguments"])
+            except Exception as error:
+                done = str(error)[:80]
+                break
             total += step.reward or 0.0
             done = step.finished
             said["actions"] += 1
     said["episodes"] += 1
-    if done and abs(total - plan["reward"]) < 1e-6 and len(names) == len(set(names)):
+    if done is True and abs(total - plan["reward"]) < 1e-6 and len(names) == len(set(names)):
         said["right"] += 1
     else:
         said["wrong"].append([plan["split"], plan["index"], done, total, plan["reward"]])

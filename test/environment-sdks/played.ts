@@ -12,6 +12,8 @@ export interface Played {
   /** Of all that the package has. */
   readonly episodes: number;
   readonly result: string;
+  /** What is not played of it, and why. */
+  readonly refused?: string;
 }
 
 const file = fileURLToPath(new URL("played.json", import.meta.url));
@@ -31,7 +33,10 @@ export function played(row: Played): void {
     return;
   }
   const recorded = rows().find((one) => key(one) === key(row));
-  expect(recorded, `no record of ${key(row)}: play all of it with RETROGRADE_PLAY=all`).toMatchObject({ result: row.result });
+  expect(recorded, `no record of ${key(row)}: play all of it with RETROGRADE_PLAY=all`).toMatchObject({
+    result: row.result,
+    ...(row.refused === undefined ? {} : { refused: row.refused }),
+  });
   expect(recorded?.episodes).toBeGreaterThanOrEqual(row.episodes);
 }
 
@@ -42,18 +47,19 @@ const published = /^(`\w+`), its published rollouts$/;
 export function table(): string {
   const groups = new Map<string, Played[]>();
   for (const row of rows()) {
-    const alike = published.test(row.what) ? `${row.wire} ${row.package} ${row.result}` : key(row);
+    const alike = published.test(row.what) ? `${row.wire} ${row.package} ${row.result} ${row.refused}` : key(row);
     groups.set(alike, [...(groups.get(alike) ?? []), row]);
   }
   const line = (cells: readonly (string | number)[]) => `| ${cells.join(" | ")} |`;
   const lines = [...groups.values()].map((alike) => {
     const servers = alike.flatMap(({ what }) => published.exec(what)?.[1] ?? []);
     const what = servers.length === 0 ? alike[0].what : `published rollouts of ${servers.length}: ${servers.join(", ")}`;
-    return line([alike[0].wire, alike[0].package, what, alike.reduce((sum, { episodes }) => sum + episodes, 0), alike[0].result]);
+    const [{ wire, package: version, result, refused = "" }] = alike;
+    return line([wire, version, what, alike.reduce((sum, { episodes }) => sum + episodes, 0), result, refused]);
   });
   return [
-    line(["wire", "package", "what was played", "episodes", "result"]),
-    line(["---", "---", "---", "---:", "---"]),
+    line(["wire", "package", "what was played", "episodes", "result", "refused"]),
+    line(["---", "---", "---", "---:", "---", "---"]),
     ...lines,
   ].join("\n");
 }

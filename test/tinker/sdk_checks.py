@@ -194,6 +194,13 @@ def sampling():
     assert one.topk_prompt_logprobs[0] is None and len(one.topk_prompt_logprobs[1]) == 2
     for token, top in zip(one.sequences[0].tokens, one.sequences[0].topk_logprobs):
         assert len(top) == 2 and top[0][1] >= top[1][1]
+    # Of tokens that are named at places of the prompt, dense and as the cookbook's decisions ask for them.
+    dense = types.TensorData(data=[2, 5, 3, -1], dtype="int64", shape=[2, 2])
+    sparse = types.TensorData(data=[5, 3], dtype="int64", shape=[2, 2], sparse_crow_indices=[0, 1, 2], sparse_col_indices=[1, 0])
+    named, listed = (sampler.sample(prompt, num_samples=1, sampling_params=params, target_prompt_logprobs=t).result().target_prompt_logprobs for t in (dense, sparse))
+    other = logprobs(lora, [1, 5])
+    assert named.shape == [2, 2] and np.abs(np.array(named.data) - [trained[0], other[0], trained[1], 0]).max() < 1e-3
+    assert listed.sparse_col_indices == [1, 0] and np.abs(np.array(listed.data) - [other[0], trained[1]]).max() < 1e-3
     again = sampler.sample(prompt, num_samples=1, sampling_params=params).result()
     assert list(again.sequences[0].tokens) == list(one.sequences[0].tokens)
     greedy = sampler.sample(prompt, num_samples=1, sampling_params=types.SamplingParams(max_tokens=2, temperature=0.0, stop=[])).result()

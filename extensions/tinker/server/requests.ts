@@ -134,7 +134,16 @@ export const sampleSchema = z.strictObject({
     .nullish()
     .transform((k) => k ?? 0),
   prompt_logprobs_last_n: z.int().min(1).nullish(),
-  target_prompt_logprobs: z.unknown().optional(),
+  /** Row i has ids to score behind token i of the prompt; −1 asks for nothing. With the two lists of indices, listed cells alone (CSR). */
+  target_prompt_logprobs: z
+    .strictObject({
+      data: z.array(z.int().min(-1)).max(4096),
+      dtype: z.literal("int64"),
+      shape: z.array(z.int().min(0)).length(2),
+      sparse_crow_indices: z.array(z.int().min(0)).nullish(),
+      sparse_col_indices: z.array(z.int().min(0)).nullish(),
+    })
+    .nullish(),
   prompt_alt_tokens_k: z.int().nullish(),
   record_stability_info: z.boolean().nullish(),
   type,

@@ -3,7 +3,7 @@ import { setMaxListeners } from "node:events";
 import type { ActionInContext, TokenId } from "../../../src/core/trajectory.ts";
 import type { SampleRequest } from "../../../src/engines/engine.ts";
 import { HttpError } from "../../../src/http/http-error.ts";
-import type { SampledSequence, SampleResult, TopLogprobs } from "../client/data.ts";
+import type { SampledSequence, SampleResult, TargetLogprobs, TopLogprobs } from "../client/data.ts";
 import type { SampleBody } from "./requests.ts";
 import type { OpenSampler } from "./samplers.ts";
 import type { ServedModel } from "./served-model.ts";
@@ -18,12 +18,13 @@ export interface CheckedSample {
   /** Tokens of the prompt's end that are scored. */
   readonly scored: number;
   readonly topPrompt: number;
+  readonly targets: Targets | undefined;
   readonly top: number;
 }
 
 /** @throws HttpError naming what this server does not sample */
 export function checkSample(body: SampleBody, { vocabularySize, maxLength, endTokens }: ServedModel): CheckedSample {
-  const { sampling_params: params, num_samples: samples, prompt_logprobs_last_n: lastN } = body;
+  const { sampling_params: params, num_samples: samples, prompt_logprobs_last_n: lastN, target_prompt_logprobs: cells } = body;
   const prompt = body.prompt.chunks.flatMap(({ tokens }) => tokens);
   if (prompt.length === 0 || prompt.length >= maxLength)
     throw new HttpError(422, "tokens of the prompt", prompt.length, {
@@ -32,8 +33,9 @@ export function checkSample(body: SampleBody, { vocabularySize, maxLength, endTo
   const foreign = prompt.find((token) => token >= vocabularySize);
   if (foreign !== undefined)
     throw new HttpError(422, "a token of the prompt", foreign, { expected: `0 to ${vocabularySize - 1}` });
-  for (const key of ["target_prompt_logprobs", "prompt_alt_tokens_k", "record_stability_info"] as const)
-    if (body[key]) throw new HttpError(422, key, body[key], { expected: "nothing: this server does not have it" });
+  for (const key of ["prompt_alt_tokens_k", "record_stability_info"] as const)
+    if (body[key])
+      throw new HttpError(422, key, body[key], { expected: "nothing: this server has neither it nor stable_reinforce" });
   const top = body.topk_sample_logprobs;
   const reshaped = params.temperature !== 1 && params.temperature !== 0 && (params.top_k > 0 || params.top_p < 1);
   if (top > 0 && reshaped) {
@@ -63,6 +65,7 @@ export function checkSample(body: SampleBody, { vocabularySize, maxLength, endTo
     promptLogprobs: body.prompt_logprobs === true,
     scored: Math.min(lastN ?? prompt.length, prompt.length - 1),
     topPrompt: body.topk_prompt_logprobs,
+    targets: cells == null ? undefined : checkTargets(cells, prompt.length - 1, vocabularySize),
     top,
   };
 }
@@ -72,7 +75,7 @@ export function checkSample(body: SampleBody, { vocabularySize, maxLength, endTo
  * unaffected by temperature, top-k and top-p: those that a pass of training gives for the same tokens.
  */
 export async function drawSamples(sampler: OpenSampler, call: CheckedSample, signal: AbortSignal): Promise<SampleResult> {
-  const { prompt, samples, request, seed, promptLogprobs, topPrompt, top } = call;
+  const { prompt, samples, request, seed, promptLogprobs, topPrompt, targets, top } = call;
   setMaxListeners(0, signal); // each draw listens
   const draws = Array.from({ length: samples }, async (_, n): Promise<SampledSequence> => {
     const action = await sampler.sample({ ...request, context: prompt, seed: seed + n, signal });
@@ -93,15 +96,17 @@ export async function drawSamples(sampler: OpenSampler, call: CheckedSample, sig
       })),
     };
   });
-  const [sequences, scores, tops] = await Promise.all([
+  const [sequences, scores, tops, targetPromptLogprobs] = await Promise.all([
     Promise.all(draws),
     promptLogprobs ? scorePrompt(sampler, call) : undefined,
     topPrompt > 0 ? topOfPrompt(sampler, call, signal) : undefined,
+    targets === undefined ? undefined : scoreTargets(sampler, prompt, targets),
   ]);
   return {
     sequences,
     ...(scores === undefined ? {} : { promptLogprobs: scores }),
     ...(tops === undefined ? {} : { topPromptLogprobs: tops }),
+    ...(targetPromptLogprobs === undefined ? {} : { targetPromptLogprobs }),
   };
 }
 
@@ -130,4 +135,39 @@ async function topOfPrompt(
       return { tokens: topTokens?.[0] ?? [], logprobs: topLogprobs?.[0] ?? [] };
     }),
   );
+}
+
+type Cells = NonNullable<SampleBody["target_prompt_logprobs"]>;
+interface Targets extends Cells {
+  /** The row of each cell. */
+  readonly rows: readonly number[];
+}
+
+/** @param height the prompt's tokens less one @throws HttpError (422) if the cells are not those of a matrix of this height */
+function checkTargets(cells: Cells, height: number, vocabularySize: number): Targets {
+  const { data, shape, sparse_crow_indices: starts, sparse_col_indices: columns } = cells;
+  const rows =
+    starts == null
+      ? data.map((_, i) => Math.floor(i / shape[1]))
+      : starts.slice(1).flatMap((end, row) => Array<number>(Math.max(0, Math.min(end, data.length) - starts[row])).fill(row));
+  const isFull =
+    starts == null ? data.length === height * shape[1] : starts.length === height + 1 && columns?.length === data.length;
+  if (shape[0] !== height || !isFull || rows.length !== data.length)
+    throw new HttpError(422, "target_prompt_logprobs.shape", shape, { expected: `${height} rows, the prompt's tokens less one` });
+  const foreign = data.find((token) => token >= vocabularySize);
+  if (foreign === undefined) return { ...cells, rows };
+  throw new HttpError(422, "target_prompt_logprobs", foreign, { expected: `-1 to ${vocabularySize - 1}` });
+}
+
+/** The log-prob of each named token at its place of the prompt; 0 where none is named. */
+async function scoreTargets(sampler: OpenSampler, prompt: readonly TokenId[], targets: Targets): Promise<TargetLogprobs> {
+  const { data, shape, rows, sparse_crow_indices: rowStarts, sparse_col_indices: columns } = targets;
+  const named = [...data.keys()].filter((i) => data[i] >= 0);
+  const samples = named.map(
+    (i): ActionInContext => ({ trajectory: `target ${i}`, turn: 0, context: prompt.slice(0, rows[i] + 1), action: [data[i]] }),
+  );
+  const scored = samples.length === 0 ? [] : await sampler.logprobs(samples, { temperature: 1 });
+  const values = data.map(() => 0);
+  for (const [n, i] of named.entries()) values[i] = scored[n][0];
+  return { shape, values, rowStarts, columns };
 }

@@ -1,8 +1,8 @@
 import type { Message } from "protobufjs";
 import { ShapeError } from "../../../../src/core/errors.ts";
-import type { SampledSequence, SampleResult, TopLogprobs } from "../data.ts";
-import { float32Bytes, int32Bytes, readFloat32, readInt32 } from "./arrays.ts";
-import { messageType } from "./protocol.ts";
+import type { SampledSequence, SampleResult, TargetLogprobs, TopLogprobs } from "../data.ts";
+import { float32Bytes, int32Bytes, int64Bytes, readFloat32, readInt32 } from "./arrays.ts";
+import { dtypes, messageType } from "./protocol.ts";
 
 const response = messageType("SampleResponse");
 const stopReasons = ["stop", "length"] as const;
@@ -10,7 +10,7 @@ const stopReasons = ["stop", "length"] as const;
 const absentLogprob = -99_999;
 
 /** The result of sampling, for a server. */
-export function encodeSamples({ sequences, promptLogprobs, topPromptLogprobs }: SampleResult): Uint8Array {
+export function encodeSamples({ sequences, promptLogprobs, topPromptLogprobs, targetPromptLogprobs }: SampleResult): Uint8Array {
   const message = {
     sequences: sequences.map(({ tokens, logprobs, stopReason, topLogprobs }) => ({
       stopReason: stopReasons.indexOf(stopReason),
@@ -20,6 +20,7 @@ export function encodeSamples({ sequences, promptLogprobs, topPromptLogprobs }: 
     })),
     ...(promptLogprobs === undefined ? {} : { promptLogprobs: float32Bytes(promptLogprobs) }),
     ...(topPromptLogprobs === undefined ? {} : { topkPromptLogprobs: encodeTop(topPromptLogprobs) }),
+    ...(targetPromptLogprobs === undefined ? {} : { targetPromptLogprobs: encodeTargets(targetPromptLogprobs) }),
   };
   return response.encode(message).finish();
 }
@@ -54,6 +55,15 @@ function encodeTop(rows: readonly TopLogprobs[]): object {
     k,
     length: rows.length,
   };
+}
+
+function encodeTargets({ shape, values, rowStarts, columns }: TargetLogprobs): object {
+  const bytes = float32Bytes(values);
+  const isSparse = rowStarts != null && columns != null;
+  const cells = isSparse
+    ? { sparseCsr: { values: bytes, crowIndices: int64Bytes(rowStarts), colIndices: int64Bytes(columns) } }
+    : { dense: bytes };
+  return { ...cells, dtype: dtypes.float32, shape };
 }
 
 function decodeTop({ tokenIds, logprobs, k, length }: RawTop): TopLogprobs[] {
