@@ -41,6 +41,8 @@ const local = z.strictObject({
   workers: z.int().min(1).max(64).optional(),
   /** GiB that the engine may take. It plans what it holds from that, and from what is free. Default: what is free. */
   memory: z.number().positive().optional(),
+  /** Longest sequence in tokens, context and action together. Default: the model's own. */
+  maxLength: z.int().min(2).optional(),
   /** Trains an adapter instead of the model. Default: the model itself. */
   lora: lora.optional(),
   sampling: z

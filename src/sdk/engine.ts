@@ -103,7 +103,7 @@ async function openLocal(
   { folder, tokenizer }: ModelParts,
   { use, seed = 0 }: EnginePurpose,
 ): Promise<OpenedEngine> {
-  const { device, threads, workers, lora, sampling } = config;
+  const { device, threads, workers, lora, sampling, maxLength } = config;
   const { provider, description } = await chooseProvider(device, threads);
   const { available, limit } = memoryOf(config);
   const most = Math.min(available, limit);
@@ -116,7 +116,7 @@ async function openLocal(
   return {
     engine: await createLocalEngine({
       ...{ model: folder, threads, provider, lora: adapter, decode },
-      ...{ workers: plan?.workers ?? workers, passBytes: plan?.passBytes },
+      ...{ workers: plan?.workers ?? workers, passBytes: plan?.passBytes, restBytes: plan?.restBytes, maxLength },
       sampling: {
         weights: sampling?.weights,
         cacheBytes: cacheBytesOf(sampling),

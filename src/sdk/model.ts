@@ -223,8 +223,8 @@ export const assumedLength = 512;
 /** Memory that a run of a configuration takes. */
 export function trainingUse({ rollout, engine, algorithm }: TrainingConfig): MemoryUse {
   const needed = needs(algorithm);
-  const { lora, sampling, workers } = engine.kind === "local" ? engine : {};
-  const length = Math.max(assumedLength, rollout.maxTokens);
+  const { lora, sampling, workers, maxLength } = engine.kind === "local" ? engine : {};
+  const length = maxLength ?? Math.max(assumedLength, rollout.maxTokens);
   return {
     training: true,
     length,

@@ -74,6 +74,8 @@ export interface LocalEngineOptions {
   readonly recompute?: boolean;
   /** The bytes that a pass of training may hold at once. Default 2 GiB. */
   readonly passBytes?: number;
+  /** The bytes that a pass may hold whose session stays open while actions are sampled. Default 320 MiB. */
+  readonly restBytes?: number;
   /** The settings that the sampler computes with. */
   readonly sampling?: {
     /** Default "float32", and "int8" where the base of an adapter is in fewer bits: its layers are multiplied by as they are held. */
@@ -153,6 +155,7 @@ export class LocalEngine implements Engine {
       lora,
       recompute,
       passBytes,
+      restBytes,
       sampling = {},
     }: LocalEngineOptions,
     adapter?: Map<string, Float32Array>,
@@ -205,6 +208,7 @@ export class LocalEngine implements Engine {
       rounded: this.#rounded,
       recompute,
       passBytes,
+      restBytes,
     };
     this.#learner = new Learner(this.#config, [logprobHead, entropyHead], this.#parameters, {
       ...this.#learnerOptions,

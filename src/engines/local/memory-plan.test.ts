@@ -34,6 +34,15 @@ test("with plenty of memory a large one has constants and whole passes; with les
   expect(plans.map(({ bytes }) => bytes)).toEqual(plans.map(({ bytes }) => bytes).toSorted((a, b) => b - a));
 });
 
+test("where memory is short, smaller passes whose session stays open come before larger ones that are closed", () => {
+  const lora = { rank: 16, alpha: 32, targets: "all-linear" as const, base: "float32" as const };
+  const use = { ...training, length: 96, trajectories: 128, concurrency: 48, lora, cacheBytes: 0.1 * gib };
+  const plan = planMemory(real, use, { available: 1.85 * gib });
+  expect(plan).toMatchObject({ weightsAsInputs: true, passBytes: 0.5 * gib, restBytes: Number.POSITIVE_INFINITY });
+  expect(plan.bytes).toBeLessThan(1.85 * gib);
+  expect(planMemory(real, use, { available: 1.65 * gib }).restBytes).toBeLessThan(gib);
+});
+
 test("what was asked for stays: workers", () => {
   const budget = { available: 64 * gib };
   expect(planMemory(small, { ...training, workers: 4 }, budget).workers).toBe(4);

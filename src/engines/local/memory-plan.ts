@@ -2,9 +2,10 @@ import { estimateMemory, gibibytes, type MemoryUse, passesWhole, totalBytes, wei
 import type { ModelConfig } from "./model/model-config.ts";
 import { largeBytes } from "./sampling/sampling-graph.ts";
 import { passBytes as usualPassBytes } from "./training/pass-sizes.ts";
+import { restBytes as usualRestBytes } from "./training/passes.ts";
 
 /** The constants of the engine that follow the memory there is. */
-export interface MemoryPlan extends Required<Pick<MemoryUse, "workers" | "weightsAsInputs" | "passBytes">> {
+export interface MemoryPlan extends Required<Pick<MemoryUse, "workers" | "weightsAsInputs" | "passBytes" | "restBytes">> {
   /** The estimate of all that is held. */
   readonly bytes: number;
 }
@@ -16,6 +17,9 @@ export interface Budget {
 
 /** The share of the memory that better than usual may take: an estimate is off, and other programs grow. */
 const [gib, spare] = [2 ** 30, 0.75];
+const usualPasses = { passBytes: usualPassBytes, restBytes: usualRestBytes };
+/** Sessions of passes stay open, whatever they held. */
+const kept = Number.POSITIVE_INFINITY;
 /** A session cannot have more than 2 GiB of constants. */
 const mostConstants = 1.75 * gib;
 
@@ -30,9 +34,13 @@ export function planMemory(config: ModelConfig, use: MemoryUse, { available }: B
     bytes: totalBytes(estimateMemory(config, { ...use, ...plan })),
   });
   const weights = weightBytes(config, use);
-  const usual = planned({ workers: use.workers ?? 1, weightsAsInputs: weights >= largeBytes, passBytes: usualPassBytes });
+  const usual = planned({ workers: use.workers ?? 1, weightsAsInputs: weights >= largeBytes, ...usualPasses });
   if (usual.bytes > available) {
-    const smaller = [2, 1, 0.5, 0.25].map((size) => planned({ ...usual, weightsAsInputs: true, passBytes: size * gib }));
+    const short = { ...usual, weightsAsInputs: true };
+    const passes = [2, 1, 0.5, 0.25].map((size) => ({ ...short, passBytes: size * gib }));
+    const whole = passes.filter((each) => passesWhole(config, { ...use, ...each }));
+    // To open a session again takes longer than to make smaller passes.
+    const smaller = [...whole.map((each) => ({ ...each, restBytes: kept })), ...passes].map(planned);
     const least = smaller.reduce((best, plan) => (plan.bytes < best.bytes ? plan : best), usual);
     return smaller.find(({ bytes }) => bytes <= available) ?? least;
   }
@@ -43,7 +51,8 @@ export function planMemory(config: ModelConfig, use: MemoryUse, { available }: B
   let plan = usual;
   if (weights < mostConstants) plan = better(plan, { weightsAsInputs: false });
   const whole = [usualPassBytes, 4 * gib, 8 * gib, 16 * gib].find((size) => passesWhole(config, { ...use, passBytes: size }));
-  return use.training && whole !== undefined ? better(plan, { passBytes: whole }) : plan;
+  if (use.training && whole !== undefined) plan = better(plan, { passBytes: whole });
+  return use.training ? better(plan, { restBytes: kept }) : plan;
 }
 
 /** The plan in a line for people, as far as it is not the usual one. */

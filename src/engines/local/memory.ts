@@ -14,6 +14,7 @@ import {
   logitBytesOf,
   longestWholeRow,
   passBytes,
+  scoredShare,
   wholeGraphBytes,
   wholeLogitBytes,
 } from "./training/pass-sizes.ts";
@@ -47,6 +48,8 @@ export interface MemoryUse {
   readonly weightsAsInputs?: boolean;
   /** The bytes that a pass may hold at once. Default 2 GiB. */
   readonly passBytes?: number;
+  /** The bytes that a pass may hold whose session stays open while actions are sampled. Default 320 MiB. */
+  readonly restBytes?: number;
 }
 
 export interface MemoryPart {
@@ -74,9 +77,6 @@ const mostSlots = 128;
 const logitCopies = 7;
 /** A pass over a whole graph: the gradient as ONNX Runtime gives it, before it is added up. */
 const passCopies = 1;
-/** Share of the tokens that are scored, being an action's. */
-const scoredShare = 0.25;
-
 /**
  * The most memory that the local engine takes with a model, by part, before anything is loaded. Either actions are sampled or passes are made:
  * the sampler's session is closed meanwhile, and those of passes layer by layer are closed before the next action. So the parts are those of
@@ -117,7 +117,7 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
     { name: "activations", bytes: (use.workers ?? 1) * Math.max(passes.whole, passes.layered?.held ?? 0) },
   ];
   // A small whole graph's session stays open, unless there are passes layer by layer too.
-  const open = passes.whole <= restBytes && passes.layered === undefined ? passes.whole : 0;
+  const open = passes.whole <= (use.restBytes ?? restBytes) && passes.layered === undefined ? passes.whole : 0;
   const resting = [...sampling, { name: "left open by passes", bytes: open + (passes.layered?.left ?? 0) }];
   return [...learning, ...(totalBytes(passing) > totalBytes(resting) ? passing : resting)];
 }
@@ -253,10 +253,10 @@ function passesOf(config: ModelConfig, use: MemoryUse, learnedBytes: number): Pa
   const base = roundedBase(use);
   const gradients = 2 * learnedBytes;
   const wholeBytes = (batch: BatchSize) => wholeGraphBytes(config, batch, new Map());
-  const batch = microBatch(config, length, trajectories, most);
+  const batch = microBatch(config, length, trajectories, { learnedBytes, most });
   const fits = logitBytesOf(config, batch) <= wholeLogitBytes && wholeBytes(batch) + gradients <= most;
   if (base === undefined && batch.length <= longestWholeRow && fits) return { whole: wholeBytes(batch), layered: undefined };
-  const short = wholeBytes(microBatch(config, Math.min(length, shortRow), trajectories, most));
+  const short = wholeBytes(microBatch(config, Math.min(length, shortRow), trajectories, { learnedBytes, most }));
   const whole = base ? 0 : Math.min(short, Math.max(0, most - gradients));
   const size = { tokens: batch.rows * batch.length, row: batch.length, longest: length, scored: batch.targets.length };
   const { held, left } = layeredBytes(config, { ...size, lora: use.lora !== undefined });
@@ -266,10 +266,15 @@ function passesOf(config: ModelConfig, use: MemoryUse, learnedBytes: number): Pa
 }
 
 /** The largest batch of sequences of at most a length. As full as rows and micro-batches can be: sequences of several lengths fill them better than equal ones. */
-function microBatch(config: ModelConfig, length: number, trajectories: number, most: number): BatchSize {
+function microBatch(
+  config: ModelConfig,
+  length: number,
+  trajectories: number,
+  { learnedBytes, most }: { readonly learnedBytes: number; readonly most: number },
+): BatchSize {
   const all = length * trajectories;
   const rowLength = Math.min(rowTokens(config, length), all);
-  const rows = Math.min(Math.max(1, microBatchTokens(config, rowLength, most) / rowLength), all / rowLength);
+  const rows = Math.min(Math.max(1, microBatchTokens(config, rowLength, learnedBytes, most) / rowLength), all / rowLength);
   return { rows, length: rowLength, queryCount: rowLength, targets: { length: scoredShare * rows * rowLength } };
 }
 

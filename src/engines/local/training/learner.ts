@@ -12,7 +12,7 @@ import type { RoundedMatrices } from "../model/rounded.ts";
 import { parametersOf } from "../model/transformer.ts";
 import { AdamW } from "./adamw.ts";
 import { batchRows, type PackedBatch, packBatch, packRows } from "./packing.ts";
-import { activationsOfToken, keptBytesOfToken, passBytes } from "./pass-sizes.ts";
+import { activationsOfToken, keptBytesOfToken, longestWholeRow, passBytes, wholeGraphTokens } from "./pass-sizes.ts";
 import { type Pass, Passes } from "./passes.ts";
 import { type PassWorkers, sharesOf, worthSharing } from "./shares.ts";
 
@@ -53,6 +53,8 @@ export interface LearnerOptions extends SessionOptions {
   readonly recompute?: boolean;
   /** The bytes that a pass may hold at once. Default 2 GiB. */
   readonly passBytes?: number;
+  /** Where a whole graph held more than this, it is closed while actions are sampled. Default 320 MiB. */
+  readonly restBytes?: number;
   /** Others that make passes beside this thread, each its share of the micro-batches; none if left out. */
   readonly workers?: PassWorkers;
 }
@@ -86,8 +88,8 @@ export class Learner {
   constructor(config: ModelConfig, heads: readonly Head[], parameters: Arrays, options: LearnerOptions) {
     this.parameters = parameters;
     this.optimiser = new AdamW(parameters);
-    const { threads, provider, runtime, rounded, recompute, passBytes } = options;
-    const passOptions = { threads, provider, runtime, rounded, recompute, passBytes, trained: parameters };
+    const { threads, provider, runtime, rounded, recompute, passBytes, restBytes } = options;
+    const passOptions = { threads, provider, runtime, rounded, recompute, passBytes, restBytes, trained: parameters };
     this.#config = config;
     this.#passes = new Passes(config, heads, passOptions);
     this.#beside = new Passes(config, heads, { ...passOptions, threads: 1 });
@@ -162,7 +164,8 @@ export class Learner {
     const longest = samples.reduce((most, { context, action }) => Math.max(most, context.length + action.length), 0);
     const limit = rowTokens(this.#config, longest);
     const rows = packRows(samples, limit, this.#options.maxLength);
-    const most = microBatchTokens(this.#config, limit, this.#options.passBytes);
+    const learnedBytes = [...this.parameters.values()].reduce((sum, { byteLength }) => sum + byteLength, 0);
+    const most = microBatchTokens(this.#config, limit, learnedBytes, this.#options.passBytes);
     const tokens = rows.reduce((sum, row) => sum + row.tokens.length, 0);
     const { workers } = this.#options;
     const shares = workers !== undefined && rows.length > 1 && worthSharing(this.#config, tokens) ? workers.count + 1 : 1;
@@ -269,8 +272,14 @@ function evenShare(tokens: number, most: number, shares: number): number {
   return Math.ceil(tokens / (shares * Math.ceil(tokens / (shares * most))));
 }
 
-/** Tokens of a micro-batch of rows of a length: `batchTokens`, or what one layer of a large model can do in half of a pass's memory. */
-export function microBatchTokens(config: ModelConfig, length: number, most = passBytes): number {
+/**
+ * Tokens of a micro-batch of rows of a length: `batchTokens`, or as many as one graph over the whole model holds in a pass's memory. Where that is less
+ * than a row, passes are made layer by layer, and it is what one layer can do in half of that memory.
+ * @param learnedBytes of all that gets gradients
+ */
+export function microBatchTokens(config: ModelConfig, length: number, learnedBytes: number, most = passBytes): number {
+  const whole = wholeGraphTokens(config, length, most - 2 * learnedBytes);
+  if (length <= longestWholeRow && whole >= length) return Math.min(batchTokens, whole);
   return Math.min(batchTokens, Math.floor(most / 2 / (4 * activationsOfToken(config, length))));
 }
 

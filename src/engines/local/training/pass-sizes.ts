@@ -155,6 +155,14 @@ export function wholeGraphBytes(config: ModelConfig, batch: BatchSize, trained: 
   return 4 * (ofLayers + ofLogits + 2 * gradients);
 }
 
+/** Share of the tokens that are scored, being an action's, where that is not known yet. */
+export const scoredShare = 0.25;
+
+/** Tokens of rows of a length that a session over the whole model takes with so many bytes, those of gradients apart. */
+export function wholeGraphTokens(config: ModelConfig, length: number, bytes: number): number {
+  return Math.floor(bytes / (4 * (config.layers * activationsOfToken(config, length) + scoredShare * 4 * config.vocabSize)));
+}
+
 /** Whether a batch is computed layer by layer: because its rows are long, or because all activations at once would fill the memory. */
 export function isLayered(config: ModelConfig, batch: BatchSize, trained: Arrays, most = passBytes): boolean {
   return (

@@ -9,8 +9,9 @@ import { RecomputingGraph } from "./recompute.ts";
 import { type TrainableModel, TrainingGraph } from "./training-graph.ts";
 
 /**
- * A whole graph that held more than this in a pass is closed before actions are sampled with new weights: what it took is free then. To open it again
- * takes about 0.1 s of processor time, and the pages that it takes have to be fetched.
+ * A whole graph that held more than this in a pass is closed before actions are sampled with new weights, unless there is memory for both
+ * (memory-plan.ts): what it took is free then. To open it again takes processor time by its nodes, 0.1 s for 4 layers and 3 s for 30, and the pages
+ * that it takes have to be fetched.
  */
 export const restBytes = 320 * 2 ** 20;
 
@@ -31,6 +32,8 @@ export interface PassesOptions extends SessionOptions {
   readonly recompute?: boolean;
   /** The bytes that a pass may hold at once. Default 2 GiB. */
   readonly passBytes?: number;
+  /** Where a whole graph held more than this, it is closed by `rest`. Default 320 MiB. */
+  readonly restBytes?: number;
 }
 
 /** Passes over micro-batches, of the whole model at once or layer by layer, whichever the size of each asks for. */
@@ -93,7 +96,7 @@ export class Passes {
   /** Gives back the memory of passes layer by layer, and of large whole graphs. The next pass opens sessions again, which costs little beside it. */
   async rest(): Promise<void> {
     for (const { layered } of this.#graphs) await layered.close();
-    if (this.#hasLayered || this.#wholeBytes > restBytes) await this.#closeWhole();
+    if (this.#hasLayered || this.#wholeBytes > (this.#options.restBytes ?? restBytes)) await this.#closeWhole();
     this.#hasLayered = false;
   }
 

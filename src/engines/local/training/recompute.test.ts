@@ -194,10 +194,22 @@ test("logits of a large vocabulary come in pieces, however small the model is", 
   expect(scored(512, 32_000)).toBe(false);
 });
 
+test("a micro-batch has the tokens that one graph over the whole model holds, where a row fits", async () => {
+  const { config } = await loadModel(new URL("../../../../test/golden/models/qwen3", import.meta.url).pathname);
+  const large = { ...config, hiddenSize: 576, intermediateSize: 1536, layers: 30, heads: 9, kvHeads: 3, headDim: 64 };
+  const batch = (tokens: number) => ({ rows: tokens / 96, length: 96, queryCount: 96, targets: { length: tokens / 4 } });
+  for (const most of [2 ** 29, 2 ** 30]) {
+    const tokens = microBatchTokens(large, 96, 0, most);
+    expect(tokens).toBeLessThan(1536);
+    expect(isLayered(large, batch(tokens - 1), new Map(), most)).toBe(false);
+    expect(isLayered(large, batch(2 * tokens), new Map(), most)).toBe(true);
+  }
+});
+
 test("micro-batches of large models are smaller", async () => {
   const { config } = await loadModel(new URL("../../../../test/golden/models/qwen3", import.meta.url).pathname);
-  expect(microBatchTokens(config, 192)).toBe(1536);
+  expect(microBatchTokens(config, 192, 0)).toBe(1536);
   const large = { ...config, hiddenSize: 8192, intermediateSize: 28_672, heads: 64, kvHeads: 8, headDim: 128 };
-  expect(microBatchTokens(large, 192)).toBeLessThan(1536);
-  expect(microBatchTokens(large, 2048)).toBeLessThan(microBatchTokens(large, 192));
+  expect(microBatchTokens(large, 192, 0)).toBeLessThan(1536);
+  expect(microBatchTokens(large, 2048, 0)).toBeLessThan(microBatchTokens(large, 192, 0));
 });
