@@ -33,7 +33,9 @@ export async function demoCommand(name: string, flags: DemoFlags, screen: Screen
   const model =
     flags.model ?? (await showDownload("SmolLM2-135M-Instruct", screen, (onEvent) => fetchPublished(smollm2, { onEvent })));
   const play = (what: UserConfig, out: string, from: string): Promise<number> => {
-    const user: UserConfig = { ...what, seed, model: from, out, engine: { ...(what.engine as object), ...threads } };
+    // The limit of memory is that of the model that is fetched.
+    const limits = flags.model === undefined ? {} : { memory: undefined, maxLength: undefined };
+    const user: UserConfig = { ...what, seed, model: from, out, engine: { ...(what.engine as object), ...limits, ...threads } };
     return runTraining(user, { out }, { resume: isBegun(out), dashboard: flags.dashboard }, screen);
   };
   if (!isFinished(runs.form)) {
