@@ -158,7 +158,7 @@ export function wholeGraphBytes(config: ModelConfig, batch: BatchSize, trained: 
 /** Share of the tokens that are scored, being an action's, where that is not known yet. */
 export const scoredShare = 0.25;
 
-/** Tokens of rows of a length that a session over the whole model takes with so many bytes, those of gradients apart. */
+/** Tokens of rows of a length that a session over the whole model takes within a number of bytes, those of gradients apart. */
 export function wholeGraphTokens(config: ModelConfig, length: number, bytes: number): number {
   return Math.floor(bytes / (4 * (config.layers * activationsOfToken(config, length) + scoredShare * 4 * config.vocabSize)));
 }
