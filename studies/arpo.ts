@@ -87,6 +87,8 @@ export default {
     calls: {
       title: "1. Does ARPO need fewer tool calls?",
       seeds: 10,
+      answer:
+        "Not more than fewer leaves do: to a reward of 0.4 GRPO with a quarter of the leaves needs 1,101 calls, with half 1,714, ARPO 1,828 and GRPO with all 2,222; ARPO's end is not distinguished from that of half of the leaves.",
       ask: "Primary: the reward at the end, ARPO − GRPO with half of the leaves, which makes about as many calls. The tables of calls until a reward, below, stand beside it.",
       missing:
         "Three reported seeds of ten, one tuning seed of two, three rates of four; nothing in W1. With three seeds no p-value is given.",
@@ -109,6 +111,7 @@ export default {
     entropy: {
       title: "2. Does entropy decide?",
       seeds: 10,
+      answer: "Not known: the published rule is a coin here, and the arm in which entropy decides has not run.",
       ask: "The published rule branches with probability 0.5 + 0.2 · ΔH, and ΔH is so small here that it is a coin. Primary: the reward at the end, an arm in which entropy decides (weight 20: ΔH of its measured size moves the probability from end to end) − no rule.",
       missing:
         "The arm in which entropy decides has not run, nor has the world been found in which entropy rises after results: at the start it is 0.200 before and 0.175 after them in the knowledge world.",

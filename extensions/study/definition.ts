@@ -60,6 +60,8 @@ const question = z.strictObject({
   ask: z.string(),
   /** The runs that are missing, and other things that are not known. */
   missing: z.string().optional(),
+  /** The answer, as far as the runs that are there give one, in a sentence. */
+  answer: z.string(),
   /** Reported seeds that each of its cells needs. */
   seeds: z.int().min(2),
   /** The first is the primary. Others with a test are looked at in turn, each only if those before it held; the rest describe. */

@@ -1,6 +1,7 @@
 import { legend, polyline, round, svg, text } from "../../src/plot/svg.ts";
 import { type ArmResult, axisWords, type WorldResult } from "./analysis.ts";
 import { type Axis, ratesOf, type Study } from "./definition.ts";
+import type { ContrastResult } from "./questions.ts";
 
 const colours = [
   "#1b6ca8",
@@ -63,6 +64,45 @@ export function ratesSvg(study: Study, { world, title, arms }: WorldResult): str
         return `<circle cx="${round(x(rate))}" cy="${round(y.at(final))}" r="4" fill="${fill}" stroke="${colourOf(i)}" stroke-width="2"/>`;
       }),
     ]),
+  ]);
+}
+
+/** The differences of a question with their intervals, the tested ones in colour. Intervals that are wider than the picture end at its edge. */
+export function questionSvg(title: string, contrasts: readonly ContrastResult[]): string {
+  const [labels, width, rowHeight] = [440, 340, 22];
+  const means = contrasts.map(({ difference, values }) => Math.abs(difference?.mean ?? (values ? values[0] - values[1] : 0)));
+  const limit = Math.min(1, Math.max(0.1, Math.ceil(Math.max(...means) * 15) / 10));
+  const x = (value: number) => labels + (width / 2) * (1 + Math.max(-1, Math.min(1, value / limit)));
+  const y = (row: number) => top + 14 + row * rowHeight;
+  const bottom = y(contrasts.length);
+  const points = (value: number) => (value * 100).toFixed(1).replace("-", "−");
+  const line = (x1: number, x2: number, y1: number, y2: number, stroke: string) =>
+    `<line x1="${round(x1)}" x2="${round(x2)}" y1="${round(y1)}" y2="${round(y2)}" stroke="${stroke}" stroke-width="2"/>`;
+  return svg(labels + width + 210, bottom + 46, title, [
+    text(10, 22, title),
+    ...[-limit, 0, limit].flatMap((value) => [
+      line(x(value), x(value), top, bottom, "#dddddd"),
+      text(x(value), bottom + 16, points(value), "middle"),
+    ]),
+    text(10, bottom + 36, "first less second, points, with 95 % intervals over seeds and tasks; blue: tested, grey: descriptive"),
+    ...contrasts.flatMap(({ title, role, values, difference, seeds, split }, row) => {
+      const colour = role === "descriptive" ? "#999999" : "#1b6ca8";
+      const at = difference?.mean ?? (values && values[0] - values[1]);
+      const runs =
+        seeds.length === 0
+          ? "not run"
+          : `${seeds.length} ${split === "validation" ? "tuning " : ""}seed${seeds.length === 1 ? "" : "s"}`;
+      return [
+        text(10, y(row) + 4, title),
+        difference === undefined ? "" : line(x(difference.low), x(difference.high), y(row), y(row), colour),
+        at === undefined ? "" : `<circle cx="${round(x(at))}" cy="${round(y(row))}" r="5" fill="${colour}"/>`,
+        text(
+          labels + width + 15,
+          y(row) + 4,
+          values === undefined ? runs : `${points(values[0])} and ${points(values[1])}; ${runs}`,
+        ),
+      ];
+    }),
   ]);
 }
 

@@ -2,13 +2,13 @@ import type { Estimate } from "../../src/statistics/estimate.ts";
 import { type ArmResult, axisWords, type WorldResult } from "./analysis.ts";
 import { ratesOf, type Study } from "./definition.ts";
 import type { ContrastResult, QuestionResult } from "./questions.ts";
-import { fallOf, goodWithin, rivalRate } from "./tuning.ts";
+import { fallLevel, fallOf, goodWithin, rivalRate } from "./tuning.ts";
 
 export interface PageParts {
   readonly study: Study;
   readonly worlds: readonly WorldResult[];
   readonly answers: readonly QuestionResult[];
-  /** Links from the page: of the folder with the results, and of each world's figures. */
+  /** Links from the page: of the folder with the results, and of the figures of each question and each world. */
   readonly results: string;
   readonly figures: ReadonlyMap<string, readonly string[]>;
   /** The command that does what is missing. */
@@ -25,7 +25,7 @@ export function pageLines({ study, worlds, answers, results, figures, command }:
     study.question,
     "",
     ...study.about.flatMap((paragraph) => [paragraph, ""]),
-    ...questionLines(study, answers),
+    ...questionLines(study, answers, figures),
     ...differenceLines(study),
     "## State",
     "",
@@ -170,12 +170,15 @@ function rivalLines(arms: readonly ArmResult[]): string[] {
 }
 
 /** The questions with their primaries and what else the runs show, before everything else. */
-function questionLines(study: Study, answers: readonly QuestionResult[]): string[] {
+function questionLines(study: Study, answers: readonly QuestionResult[], figures: PageParts["figures"]): string[] {
   return answers.flatMap(({ question, contrasts }) => {
-    const { title, ask, missing } = study.questions[question];
+    const { title, answer, ask, missing } = study.questions[question];
     return [
       `## ${title}`,
       "",
+      `**${answer}**`,
+      "",
+      ...(figures.get(question) ?? []).flatMap((figure) => [`![${title}](${figure})`, ""]),
       ask,
       "",
       ...table([
@@ -215,13 +218,13 @@ function explanations({ measure, rates, tuningSeeds }: Study): string[] {
     `Values are ${value}; brackets are 95 % intervals over seeds and tasks together (crossed, two-way variance; never narrower than over tasks alone). With one seed they are over its tasks alone, and say nothing of other seeds: they are then too narrow.`,
     `Rates are chosen by the mean sampled value at the end of tuning runs on validation tasks, of which ${tuningSeeds.length} a rate are planned. The rate table has this value for each of the ${rates.length} rates, ` +
       "and how many of its runs survived; the chosen rate is bold. An arm whose best rate is the first or last one tried may have a better one outside.",
-    `A run *fell* if a point of its held-out curve is more than ${points(fallOf)} points below an earlier one. It *survived* if it ended by itself, did not fall and ended no lower than it began. ` +
+    `A run *fell* if a point of its held-out curve is more than ${points(fallOf)} points below an earlier one, and by more than chance (sign-flip test over the tasks, p < ${fallLevel}). It *survived* if it ended by itself, did not fall and ended no lower than it began. ` +
       "A run that the engine stopped counts as 0 from there on.",
     `The good range has the rates around the best one whose value is within ${points(goodWithin)} points of it; ≤ and ≥ mark a range that reaches the last rate that was tried.`,
     "*Area* is the mean height of the held-out curve up to what every run has spent. The curve, and what it has at the start, is of sampled attempts at the first tasks of the split.",
-    "Each question has one primary, fixed before its runs, which alone is tested, and with five seeds at least; the other rows describe. Rows are paired by seed and task, with no more degrees of freedom than seeds give. " +
+    "Each question has one primary. It is tested first, with five seeds at least; the rows “in sequence” are tested in turn, each only if those before it held (p < 0.05), and are “not looked at” otherwise; the other rows describe. Rows are paired by seed and task, with no more degrees of freedom than seeds give. " +
       "“Tuning” marks rows of tuning seeds, on validation tasks. Relative is first over second, less one.",
-    "A rate of which a tuning run fell is not chosen.",
+    "A rate of which a tuning run fell is not chosen; a tuning run ends where it falls.",
   ];
 }
 

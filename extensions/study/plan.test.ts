@@ -73,7 +73,7 @@ test("tuning runs are measured on validation, reported ones on test, both at the
 
 test("a plan that cannot be is refused, by the setting that is wrong", () => {
   const contrast = { title: "", more: ["near", "b", 1], less: ["near", "a", 1], test: "different" };
-  const question = { title: "Q", ask: "", seeds: 2 };
+  const question = { title: "Q", ask: "", answer: "", seeds: 2 };
   const wrong: readonly (readonly [object, string])[] = [
     [{ seeds: [1, 11] }, "none of the reported seeds (11 is both)"],
     [{ questions: { q: { ...question, contrasts: [{ ...contrast, more: ["near", "d", 1] }] } } }, "the name of an arm"],

@@ -1,5 +1,5 @@
 import { mean } from "../../src/core/mean.ts";
-import { crossedTest, equivalencePValue } from "../../src/statistics/clustered.ts";
+import { crossedTest, equivalencePValue, smallestCrossed } from "../../src/statistics/clustered.ts";
 import type { Estimate } from "../../src/statistics/estimate.ts";
 import { comparePaired } from "../../src/statistics/paired.ts";
 import { areas } from "./analysis.ts";
@@ -54,12 +54,16 @@ export function answers(study: Study, outcomes: readonly RunOutcome[]): Question
   });
 }
 
-/** Returns the runs that a question needs at rates that it names, all cells with one seed before the next seed. */
+/** Returns the runs that a question needs at rates that it names: those of its primary first, and all cells with one seed before the next seed. */
 export function runsOf(study: Study, question: string, seeds = study.questions[question].seeds): RunKey[] {
-  const cells = study.questions[question].contrasts.flatMap(cellsOf);
-  const keys = study.seeds
-    .slice(0, seeds)
-    .flatMap((seed) => cells.flatMap(([world, arm, rate]) => (rate === "best" ? [] : [{ world, arm, rate, seed }])));
+  const [primary, ...others] = study.questions[question].contrasts;
+  const keys = [[primary], others].flatMap((contrasts) =>
+    study.seeds
+      .slice(0, seeds)
+      .flatMap((seed) =>
+        contrasts.flatMap(cellsOf).flatMap(([world, arm, rate]) => (rate === "best" ? [] : [{ world, arm, rate, seed }])),
+      ),
+  );
   return [...new Map(keys.map((key) => [JSON.stringify(key), key])).values()];
 }
 
@@ -100,7 +104,7 @@ function contrastResult(study: Study, contrast: Contrast, outcomes: readonly Run
           differences.map(mean),
           { seed: 1, range: [-most, most] },
         )
-      : crossedTest(differences);
+      : { ...crossedTest(differences), smallest: smallestCrossed(differences) };
   const clamp = (value: number) => Math.max(-most, Math.min(most, value));
   const tested = typeof test === "object" ? equivalencePValue(differences, test.equalWithin) : pValue;
   return {

@@ -44,6 +44,7 @@ export const smallDefinition = {
     better: {
       title: "Is b better?",
       ask: "b against a.",
+      answer: "Not known.",
       missing: "All of it.",
       seeds: 3,
       contrasts: [

@@ -3,7 +3,7 @@ import { mean } from "../../src/core/mean.ts";
 import { writeFileAtomic } from "../../src/runs/files.ts";
 import { analyse } from "./analysis.ts";
 import { isTuning, type Study } from "./definition.ts";
-import { curvesSvg, ratesSvg } from "./figures.ts";
+import { curvesSvg, questionSvg, ratesSvg } from "./figures.ts";
 import type { RunOutcome } from "./outcome.ts";
 import { pageLines } from "./page.ts";
 import { answers } from "./questions.ts";
@@ -35,10 +35,18 @@ export function writeStudy(study: Study, folder: string, command: string): strin
         { path: join(figureFolder, `${world.world}-rates.svg`), content: ratesSvg(study, world) },
       ],
     }));
+  const questionFigures = answered.map(({ question, contrasts }) => ({
+    question,
+    path: join(figureFolder, `${question}.svg`),
+    content: questionSvg(study.questions[question].title, contrasts),
+  }));
   const fromPage = (path: string) => relative(dirname(page), path).replaceAll("\\", "/");
   const lines = pageLines({
     ...{ study, worlds, answers: answered, command, results: fromPage(folder) || "." },
-    figures: new Map(figures.map(({ world, files }) => [world, files.map(({ path }) => fromPage(path))])),
+    figures: new Map<string, readonly string[]>([
+      ...figures.map(({ world, files }) => [world, files.map(({ path }) => fromPage(path))] as const),
+      ...questionFigures.map(({ question, path }) => [question, [fromPage(path)]] as const),
+    ]),
   });
   const files = [
     { path: studyLayout.table(folder), content: tableOf(study, outcomes) },
@@ -47,6 +55,7 @@ export function writeStudy(study: Study, folder: string, command: string): strin
       content: `${JSON.stringify({ study: study.name, questions: answered, worlds }, rounded, 1)}\n`,
     },
     ...figures.flatMap(({ files }) => files),
+    ...questionFigures,
     { path: page, content: wrapMarkdown(lines.join("\n")) },
   ];
   for (const { path, content } of files) writeFileAtomic(path, content);

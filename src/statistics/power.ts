@@ -1,6 +1,6 @@
 import { variance } from "../core/mean.ts";
 import { signFlipPower } from "./exact-tests.ts";
-import { logGamma, normalCdf, normalQuantile, solve, studentQuantile } from "./special.ts";
+import { normalQuantile } from "./special.ts";
 
 export interface PowerOptions {
   /** Chance of a false alarm, two-sided. Default 0.05. */
@@ -32,31 +32,4 @@ export function smallestDetectable(
     else above = added;
   }
   return (above * step) / n;
-}
-
-/**
- * Returns the mean at which Student's test has the given power, from an estimated standard error:
- *
- *   Δ = λ · error / c4,   P(|t_df(λ)| > t_{df, 1−α/2}) = power,   c4 = √(2/df) · Γ((df + 1)/2) / Γ(df/2)
- *
- * t_df(λ) is the noncentral distribution. c4 undoes that an estimated standard error is too small on average.
- */
-export function detectableShift(error: number, df: number, { alpha = 0.05, power = 0.8 }: PowerOptions = {}): number {
-  const c4 = Math.sqrt(2 / df) * Math.exp(logGamma((df + 1) / 2) - logGamma(df / 2));
-  const shift = solve((lambda) => studentPower(lambda, df, alpha), power, 0, 100, 30);
-  return (shift * error) / c4;
-}
-
-/** Returns P(|t| > t_{df, 1−α/2}) of the noncentral t distribution, by its mixture of normal ones over the estimated deviation s. */
-export function studentPower(lambda: number, df: number, alpha = 0.05): number {
-  const critical = studentQuantile(1 - alpha / 2, df);
-  const [points, most] = [100, 1 + 6 / Math.sqrt(df)];
-  let [sum, weights] = [0, 0];
-  for (let i = 0; i < points; i++) {
-    const s = ((i + 0.5) * most) / points;
-    const weight = Math.exp((df - 1) * Math.log(s) - (df * (s * s - 1)) / 2);
-    sum += weight * (normalCdf(lambda - critical * s) + normalCdf(-lambda - critical * s));
-    weights += weight;
-  }
-  return sum / weights;
 }

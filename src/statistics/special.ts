@@ -65,17 +65,6 @@ export function studentQuantile(p: number, df: number): number {
   return solve((t) => studentCdf(t, df), p, 0, high);
 }
 
-/** Returns the distribution function of the standard normal distribution (Numerical Recipes, §6.2: a fit of erfc, relative error < 1.2e-7). */
-export function normalCdf(z: number): number {
-  const x = Math.abs(z) / Math.SQRT2;
-  const t = 1 / (1 + x / 2);
-  const fit = [
-    0.17087277, -0.82215223, 1.48851587, -1.13520398, 0.27886807, -0.18628806, 0.09678418, 0.37409196, 1.00002368, -1.26551223,
-  ].reduce((sum, c) => sum * t + c, 0);
-  const tail = (t * Math.exp(fit - x * x)) / 2;
-  return z > 0 ? 1 - tail : tail;
-}
-
 /** Returns the z at which the standard normal distribution has the probability p below it (Acklam's approximation, |error| < 1.2e-9 · |z|). */
 export function normalQuantile(p: number): number {
   if (p > 0.5) return -normalQuantile(1 - p);

@@ -3,11 +3,11 @@ import { expect, test } from "vitest";
 import { mean } from "../core/mean.ts";
 import { type Random, randomStream } from "../core/random.ts";
 import { passAtK, passHatK } from "./attempts.ts";
-import { crossedTest, seedsAndTasksInterval } from "./clustered.ts";
+import { crossedTest, equivalencePValue, seedsAndTasksInterval, smallestCrossed } from "./clustered.ts";
 import { mcnemarExact, signFlipPower, signFlipTest } from "./exact-tests.ts";
 import { comparePaired } from "./paired.ts";
-import { smallestDetectable, studentPower } from "./power.ts";
-import { betaCdf, betaQuantile, logGamma, normalCdf, normalQuantile, studentCdf, studentQuantile } from "./special.ts";
+import { smallestDetectable } from "./power.ts";
+import { betaCdf, betaQuantile, logGamma, normalQuantile, studentCdf, studentQuantile } from "./special.ts";
 
 /** All ways to choose k of the attempts. */
 function choices<T>(items: readonly T[], k: number): T[][] {
@@ -143,16 +143,6 @@ test("the smallest detectable difference has the power of R's sign test", () => 
   expect(smallestDetectable([0.31, Math.SQRT1_2, -0.2], 1)).toBeCloseTo(0.7355121702, 6);
 });
 
-test("Student's test has the power of R's noncentral distribution", () => {
-  // R 4.5: pt(qt(.975, df), df, ncp, lower.tail=FALSE) + pt(-qt(.975, df), df, ncp)
-  expect(
-    [1, 2, 4, 9, 30].map((df, i) => studentPower([16.33400893, 5.65349034, 3.761045141, 3.149632956, 2.895373196][i], df)),
-  ).toEqual(new Array(5).fill(expect.closeTo(0.8, 4)));
-  expect(studentPower(0, 5)).toBeCloseTo(0.05, 5);
-  expect(normalCdf(-2.5)).toBeCloseTo(0.006209665326, 7);
-  expect(normalCdf(0.3)).toBeCloseTo(0.6179114222, 6);
-});
-
 test("a comparison turns around with its sides", () => {
   const [a, b] = [
     [1, 0, 0, 0.5, 1],
@@ -165,31 +155,44 @@ test("a comparison turns around with its sides", () => {
   expect(() => comparePaired([1], [1, 0], { seed: 1 })).toThrow(/cannot be paired/);
 });
 
-/** Paired differences of runs whose seeds differ by 7.5 points, and tasks by 10. */
-function crossedStudy(random: Random, seeds: number, shift: number): number[][] {
+/** Paired differences of runs whose tasks differ by 10 points, and seeds by a deviation. */
+function crossedStudy(random: Random, seeds: number, shift: number, deviation = 0.075): number[][] {
   const tasks = Array.from({ length: 40 }, () => 0.1 * random.normal());
   return Array.from({ length: seeds }, () => {
-    const seed = 0.075 * random.normal();
+    const seed = deviation * random.normal();
     return tasks.map((task) => shift + seed + task + 0.45 * random.normal());
   });
 }
 
 // The test is strict where seeds differ little: that is the price of no more degrees of freedom than they give. Shares of 600 studies.
+// Before, by Student's noncentral distribution, the smallest difference was seen in 73 to 92 %.
 test.each([
-  [3, 0.002],
-  [5, 0.013],
+  [3, 0.075, 0.002],
+  [5, 0.075, 0.013],
+  [5, 0.01, 0.005],
 ])(
-  "with %i seeds, no difference is called one in a share of %d, never more than 5 %, and the smallest one is seen in 80 %",
-  (seeds, size) => {
-    const random = randomStream(3, "crossed", seeds);
+  "with %i seeds that differ by %d, no difference is called one in a share of %d, never more than 5 %, and the smallest one is seen in 80 %",
+  (seeds, deviation, size) => {
+    const random = randomStream(3, "crossed", seeds, String(deviation));
+    const study = (shift: number) => crossedStudy(random, seeds, shift, deviation);
     const rejected = (shift: number, level = 0.05) =>
-      mean(Array.from({ length: 600 }, () => Number(crossedTest(crossedStudy(random, seeds, shift)).pValue < level)));
-    expect(Math.abs(rejected(0) - size)).toBeLessThan(0.014);
+      mean(Array.from({ length: 600 }, () => Number(crossedTest(study(shift)).pValue < level)));
+    expect(Math.abs(rejected(0) - size)).toBeLessThan(0.015);
     expect(rejected(0, 0.05 / 36)).toBe(0);
-    const smallest = mean(Array.from({ length: 60 }, () => crossedTest(crossedStudy(random, seeds, 0)).smallest));
-    expect(Math.abs(rejected(smallest) - 0.8)).toBeLessThan(0.1);
+    const smallest = mean(Array.from({ length: 60 }, () => smallestCrossed(study(0))));
+    expect(Math.abs(rejected(smallest) - 0.8)).toBeLessThan(0.07);
   },
 );
+
+test("equal within a margin is called so in 5 % of studies where the mean is at the margin, at most", () => {
+  const random = randomStream(6, "equivalence");
+  const called = (shift: number) =>
+    mean(Array.from({ length: 400 }, () => Number(equivalencePValue(crossedStudy(random, 6, shift), 0.15) < 0.05)));
+  expect(called(0.15)).toBeLessThan(0.06);
+  expect(called(0)).toBeGreaterThan(0.7);
+  const same = (value: number) => equivalencePValue(new Array(2).fill([value, value]), 0.1);
+  expect([same(0), same(1)]).toEqual([0, 1]);
+});
 
 test("the interval excludes 0 where p is below 0.05, and nowhere else", () => {
   const random = randomStream(4, "crossed");
@@ -203,12 +206,10 @@ test("the interval excludes 0 where p is below 0.05, and nowhere else", () => {
  * R 4.5: ms <- anova(lm(y ~ seed + task))$"Mean Sq"; v <- max(ms[1] + ms[2] - ms[3], ms[1], ms[2]) / (S * T)
  * satterthwaite <- (v*S*T)^2 / (ms[1]^2/(S-1) + ms[2]^2/(T-1) + ms[3]^2/((S-1)*(T-1))); df <- max(1, min(satterthwaite, S - 1))
  * 2*pt(-abs(m)/sqrt(v), df); m + c(-1, 1)*qt(.975, df)*sqrt(v)
- * ncp <- uniroot(function(n) pt(qt(.975, df), df, ncp=n, lower.tail=FALSE) + pt(-qt(.975, df), df, ncp=n) - .8, c(.5, 60), tol=1e-10)$root
- * ncp*sqrt(v) / (sqrt(2/df)*exp(lgamma((df+1)/2) - lgamma(df/2)))
  */
 test.each([
   {
-    of: "few tasks, which decide the degrees of freedom; the smallest is that of six pairs in one direction, 6/20",
+    of: "few tasks, which decide the degrees of freedom",
     table: [
       [0.2, 0.1, -0.1, 0.3],
       [0, 0.4, 0.1, 0.2],
@@ -216,7 +217,7 @@ test.each([
       [-0.1, 0.1, 0.2, 0.1],
       [0.2, 0.3, 0.1, 0.4],
     ],
-    expected: [0.175, -0.0007538783044, 0.3507538783, 0.05052677053, 0.3],
+    expected: [0.175, -0.0007538783044, 0.3507538783, 0.05052677053],
   },
   {
     of: "seeds that happen to agree",
@@ -225,7 +226,7 @@ test.each([
       [0.25, 0.25, 0.5, 0.75, 0, 0.25],
       [0.5, 0, 0, 1, 0.25, 0.25],
     ],
-    expected: [0.3472222222, -0.1958953102, 0.8903397546, 0.1106524848, 0.8052470797],
+    expected: [0.3472222222, -0.1958953102, 0.8903397546, 0.1106524848],
   },
   {
     of: "seeds that differ, and tasks that hardly do",
@@ -234,14 +235,11 @@ test.each([
       [0.6, 0.5, 0.55, 0.6],
       [0.3, 0.35, 0.25, 0.3],
     ],
-    expected: [0.3333333333, -0.199696094, 0.8663627606, 0.1148189205, 0.7902900645],
+    expected: [0.3333333333, -0.199696094, 0.8663627606, 0.1148189205],
   },
 ])("the test over seeds and tasks is R's: $of", ({ table, expected }) => {
-  const { difference, pValue, smallest } = crossedTest(table);
-  expect([difference.mean, difference.low, difference.high, pValue]).toEqual(
-    expected.slice(0, 4).map((x) => expect.closeTo(x, 8)),
-  );
-  expect(smallest).toBeCloseTo(expected[4], 3);
+  const { difference, pValue } = crossedTest(table);
+  expect([difference.mean, difference.low, difference.high, pValue]).toEqual(expected.map((x) => expect.closeTo(x, 8)));
 });
 
 test("the test over seeds and tasks and the interval tell the same story", () => {
@@ -257,7 +255,13 @@ test("the test over seeds and tasks and the interval tell the same story", () =>
       [0, 0],
       [0, 0],
     ]),
-  ).toEqual({ difference: { mean: 0, low: -1.5, high: 1.5 }, pValue: 1, smallest: 1.5 });
+  ).toEqual({ difference: { mean: 0, low: -1.5, high: 1.5 }, pValue: 1 });
+  expect(
+    smallestCrossed([
+      [0, 0],
+      [0, 0],
+    ]),
+  ).toBe(1.5);
   expect(
     crossedTest([
       [0.5, 0.5],
