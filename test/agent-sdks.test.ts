@@ -77,7 +77,13 @@ function tableOf(passed: ReadonlyMap<string, ReadonlySet<string>>): string {
 
 const files = [...readFileSync(page, "utf8").matchAll(/^### (.*)\n(?:(?!^#)[\s\S])*?```(ts|python)\n([\s\S]*?)```/gm)];
 
+/** Files beside an example, each named in its first line. */
+const beside = [...readFileSync(page, "utf8").matchAll(/^```js\n\/\/ (\S+)\n([\s\S]*?)```/gm)];
+
 describe.skipIf(sdks === undefined)("the examples of docs/agents.md", () => {
+  beforeAll(() => {
+    for (const [, name, code] of beside) writeFileSync(join(sdks ?? "", name), code);
+  });
   test.each(files.map(([, name, language, code]) => ({ name, language, code })))(
     "$name",
     { timeout: 60_000 },
