@@ -196,6 +196,18 @@ test.each([
   expect(error).toMatch(/play: no answer within 300 ms/);
 });
 
+test.each([
+  ["throws", async (): Promise<number> => Promise.reject(new Error("no calendar")), /no calendar/],
+  ["never calls the model", async () => 1, /ended without asking for an action/],
+])("an agent that %s is a counted fault", async (_, run, why) => {
+  expect(await playedBy(run)).toMatchObject({
+    stopReason: "environment-error",
+    error: expect.stringMatching(why),
+    reward: 0,
+    turns: [],
+  });
+});
+
 test("an agent that asks without end, and hears each time that it may not, is ended too", async () => {
   const { turns, stopReason } = await playedBy(async (model) => {
     for (;;) await ask(model, [user("ab")]).catch(() => new Promise((go) => setTimeout(go, 20)));

@@ -144,6 +144,8 @@ test.each<[string, Route, object, string, number, object]>([
   ["unknown model", "chat", { model: "other" }, "key", 404, { error: { param: "model", code: "model_not_found" } }],
   ["wrong key", "chat", {}, "other", 401, { error: { type: "invalid_request_error", code: "invalid_api_key" } }],
   ["long context", "chat", asked("chat", long), "key", 400, { error: { code: "context_length_exceeded" } }],
+  ["malformed tools", "chat", { tools: [{ type: "function", function: { name: 5 } }] }, "key", 400, { error: { code: null } }],
+  ["malformed tools", "messages", { max_tokens: 1, tools: [{}] }, "key", 400, { error: { type: "invalid_request_error" } }],
   ["unknown field", "responses", { ...asked("responses", "a"), swarm: 2 }, "key", 400, { error: { param: "swarm" } }],
   ["hosted tool", "responses", { input: "a", tools: [{ type: "web_search" }] }, "key", 400, { error: { param: "tools.0.type" } }],
   ["missing messages", "messages", {}, "key", 400, { type: "error", error: { type: "invalid_request_error" } }],

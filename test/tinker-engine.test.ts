@@ -7,10 +7,13 @@ import { decodeForwardBackwardResult, encodeForwardBackwardResult } from "../ext
 import { createTinkerEngine, type TinkerEngine } from "../extensions/tinker/engine/engine.ts";
 import type { Findings } from "../extensions/tinker/engine/probe.ts";
 import { type RunningServer, type ServerOptions, startTinkerServer } from "../extensions/tinker/server/server.ts";
+import { makeChat } from "../src/chat/chat.ts";
 import { makeTokenizer } from "../src/chat/tokenizer.ts";
 import type { Capability } from "../src/core/policy.ts";
 import type { Engine } from "../src/engines/engine.ts";
 import { createLocalEngine } from "../src/engines/local/engine.ts";
+import { engineModel } from "../src/inference/engine-model.ts";
+import { serveInference } from "../src/inference/server.ts";
 import { adamW, distance, expectClose, plain, samples, someWeights } from "./engine-fixtures.ts";
 import { engineSuite } from "./engine-suite.ts";
 import { moreLettersTokenizer } from "./letters.ts";
@@ -205,6 +208,43 @@ describe("on our own server", () => {
     await office.close();
   });
 
+  test("the endpoint's three forms, whole and streamed, say what they say over the local engine", async () => {
+    const tinker = await open();
+    const local = await createLocalEngine({ model: join(folder, "tiny"), threads: 1 });
+    const chat = makeChat(tokenizer);
+    const models = new Map([
+      ["tinker", engineModel(tinker, chat)],
+      ["local", engineModel(local, chat)],
+    ]);
+    const endpoint = await serveInference({ host: "127.0.0.1", port: 0, keys: [], models });
+    const messages = [{ role: "user", content: "ab" }];
+    const text = async (path: string, body: object) => {
+      const response = await fetch(`${endpoint.baseUrl}${path}`, {
+        ...{ method: "POST", headers: { "content-type": "application/json" } },
+        body: JSON.stringify({ temperature: 0, ...body }),
+      });
+      expect(response.status).toBe(200);
+      const said = await response.text();
+      return said.replace(/"(?:id|item_id|model|created|created_at|completed_at)":(?:"[^"]*"|[\d.]+)/g, "");
+    };
+    for (const [path, body] of [
+      ["/v1/chat/completions", { messages, max_tokens: 8 }],
+      ["/v1/responses", { input: "ab", max_output_tokens: 8 }],
+      ["/v1/messages", { messages, max_tokens: 8 }],
+    ] as const)
+      for (const stream of [false, true]) {
+        const [remote, own] = [
+          await text(path, { ...body, stream, model: "tinker" }),
+          await text(path, { ...body, stream, model: "local" }),
+        ];
+        if (stream) expect(joined(remote)).toBe(joined(own));
+        else expect(remote).toBe(own);
+        if (stream) expect(joined(remote)).not.toBe("");
+      }
+    await endpoint.close();
+    for (const each of [tinker, local]) await each.dispose();
+  });
+
   test.each(parityAlgorithms)("%s moves the model as it does in process, from the same adapter", async (kind, algorithm) => {
     const engine = await open();
     const base = await serveModel("tiny", join(folder, "tiny"), 1);
@@ -272,3 +312,11 @@ describe("on our own server", () => {
     await engine.dispose();
   });
 });
+
+/** The texts of a stream's deltas, however they were cut. */
+function joined(stream: string): string {
+  const texts = [...stream.matchAll(/^data: (\{.*"(?:delta|content_block_delta|response.output_text.delta)".*)$/gm)];
+  return texts
+    .flatMap(([, json]) => [...json.matchAll(/"(?:content|text|delta)":"((?:[^"\\]|\\.)*)"/g)].map(([, part]) => part))
+    .join("");
+}
