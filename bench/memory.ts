@@ -95,7 +95,15 @@ const rounded = new Map<string, RoundedMatrix>();
 const engine = new LocalEngine(
   quickModel(config, lora && options.base !== "float32" ? roundLayers(rounded, options.base) : undefined),
   {
-    ...{ model: "random", threads, lora, recompute, workers: plan?.workers, passBytes: plan?.passBytes },
+    ...{
+      model: "random",
+      threads,
+      lora,
+      recompute,
+      workers: plan?.workers,
+      passBytes: plan?.passBytes,
+      restBytes: plan?.restBytes,
+    },
     slots: rows,
     maxLength: tokens + 64,
     sampling: { cacheBytes, weights: options.weights, weightsAsInputs: plan?.weightsAsInputs },
