@@ -11,9 +11,9 @@ import type { NemoGymSettings } from "./settings.ts";
 import type { NemoGymTask } from "./task.ts";
 
 /** Answers of a `GymnasiumServer`. Source: resources_servers/gymnasium/base.py and responses_api_agents/gymnasium_agent/app.py of nemo-gym 0.4. */
-const resetSchema = z.object({ observation: z.string().nullish() });
-const stepSchema = z.object({
-  observation: z.string().nullish(),
+const resetSchema = z.strictObject({ observation: z.string().nullable(), info: z.unknown().optional() });
+const stepSchema = z.strictObject({
+  observation: z.string().nullable(),
   reward: z.number(),
   terminated: z.boolean(),
   truncated: z.boolean(),

@@ -122,6 +122,24 @@ test("a session, its tools and the verdict on the episode, as a Response", async
   ]);
 });
 
+const played = { observation: "warmer", reward: 0, terminated: false, truncated: false, info: {} };
+test.each<[string, object, object, RegExp]>([
+  ["a reward that is a text", {}, { ...played, reward: "0.5" }, /\/step.*reward.*NeMo Gym 0\.4/s],
+  ["a reward that is null", {}, { ...played, reward: null }, /\/step.*reward.*NeMo Gym 0\.4/s],
+  ["no reward", {}, { ...played, reward: undefined }, /\/step.*reward.*NeMo Gym 0\.4/s],
+  ["a newer step", {}, { ...played, rewards: [1] }, /\/step.*rewards.*NeMo Gym 0\.4/s],
+  ["a newer reset", { seed: 1 }, played, /\/reset.*seed.*NeMo Gym 0\.4/s],
+])("a GymnasiumServer: %s is a fault that names the field", async (_, reset, step, message) => {
+  const { name } = await serving({ "/reset": () => ({ observation: null, info: {}, ...reset }), "/step": () => step });
+  const turn = async () => (await start(name)).reply({ role: "assistant", content: "3" });
+  await expect(turn()).rejects.toThrow(message);
+});
+
+test.each([undefined, null, true, [1]])("a verdict of %j is a fault that names the field", async (reward) => {
+  const { name } = await serving({ "/seed_session": () => ({}), "/verify": () => ({ reward }) });
+  await expect((await start(name)).score([])).rejects.toThrow(/\/verify.*reward.*NeMo Gym 0\.4/s);
+});
+
 test("a row with a history, a wrong row, and servers that refuse", async () => {
   const { name } = await serving({ "/seed_session": () => ({}), "/verify": () => ({ reward: "high" }) });
   const episode = await start(name, 1);

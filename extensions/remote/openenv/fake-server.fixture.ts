@@ -6,6 +6,8 @@ export interface FakeServer {
   readonly url: string;
   /** Texts that clients sent on WebSockets. */
   readonly sent: string[];
+  /** What it answers by HTTP. */
+  readonly routes: Record<string, unknown>;
   readonly headers: IncomingMessage["headers"][];
   /** Sessions that are open. */
   open(): number;
@@ -41,6 +43,7 @@ export async function fakeServer(
   return {
     url: `ws://127.0.0.1:${(http.address() as AddressInfo).port}`,
     sent,
+    routes,
     headers,
     open: () => sockets.clients.size,
     close: async () => {

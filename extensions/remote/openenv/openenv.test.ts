@@ -182,6 +182,9 @@ test("tasks that the server lists, and those of the settings", async () => {
   const episode = await listed.start(await listed.task("hard", 3), 0);
   expect(episode.messages.at(-1)?.content).toBe('{"given":{"split":"hard","index":3}}');
   await episode.close?.();
+  server.routes["/world/task"] = { task: {}, env_name: "other" };
+  const renamed = openenvEnvironment("openenv:test", server.url, {});
+  await expect(renamed.open?.()).rejects.toThrow(/env_name of POST \/world\/task is "other".*world/);
   const named = openenvEnvironment("openenv:test", server.url, {
     resets: { train: [{ level: 1 }, { level: 2 }] },
     reset: { wide: true },
@@ -201,6 +204,9 @@ test("a server that is dead, full, silent, talkative or wrong is a named fault",
       if (behaviour === "large") return seen({ count: "x".repeat(3_000_000) });
       if (behaviour === "wrong") return { type: "observation", data: { observation: [], done: "no" } };
       if (behaviour === "text") return seen({ count: 1 }, { reward: "high" });
+      if (behaviour === "missing") return { type: "observation", data: { observation: {}, done: false } };
+      if (behaviour === "newer") return seen({ count: 1 }, { returns: [1] });
+      if (behaviour === "kind") return { type: "transition", data: { observation: {}, reward: 1, done: true } };
       if (behaviour === "nan") return '{"type":"observation","data":{"observation":{},"reward":NaN,"done":false}}';
       if (behaviour === "late") return new Promise((resolve) => setTimeout(() => resolve(seen({ count: 99 })), 150));
       return undefined;
@@ -225,6 +231,9 @@ test("a server that is dead, full, silent, talkative or wrong is a named fault",
     wrong: "malformed",
     nan: "malformed",
     text: "malformed",
+    missing: "malformed",
+    newer: "malformed",
+    kind: "malformed",
     late: "timeout",
     silent: "timeout",
   };
@@ -233,7 +242,8 @@ test("a server that is dead, full, silent, talkative or wrong is a named fault",
     const episode = await start({ timeoutMs: how === "late" || how === "silent" ? 50 : 5000, maxAnswer: 1 });
     const call = () => episode.call({ name: "step", arguments: { by: 1 } }, { signal });
     expect(await problem(call()), how).toBe(named);
-    if (how === "text") await expect(call()).rejects.toThrow(/data\.reward.*0\.10/s);
+    const field = { text: "data\\.reward", missing: "data\\.reward", newer: "returns", kind: "type" }[how];
+    if (field !== undefined) await expect(call()).rejects.toThrow(new RegExp(`${field}.*0\\.10`, "s"));
     // The next answer would be that to the request before: the session is over.
     expect(await problem(call()), how).toBe(named);
     episode.close();

@@ -5,6 +5,7 @@ import { seedOf } from "../../../src/core/random.ts";
 import { parseSettings } from "../../../src/core/settings.ts";
 import { type Environment, type Split, splits, type Task } from "../../../src/environments/environment.ts";
 import { HttpClient } from "../shared/http.ts";
+import { requireNamed } from "../shared/named.ts";
 import { SameStart } from "../shared/same-start.ts";
 import { keyOf } from "../shared/settings.ts";
 import { type Acting, actingOf, listTools, OpenenvEpisode } from "./episode.ts";
@@ -176,6 +177,7 @@ class OpenenvEnvironment implements Environment<OpenenvTask> {
     if (answer.status !== 200) return undefined;
     const names = this.#http.read(splitListSchema, answer.text, "splits").map((split) => split.name);
     this.#splits = names;
+    await requireNamed(this.#http, name, names[0]);
     const sizes = new Map<string, Promise<number>>();
     const sizeOf = async (split: Split) => {
       const path = `/${encodeURIComponent(name)}/num_tasks`;

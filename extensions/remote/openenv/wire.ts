@@ -2,12 +2,13 @@ import { z } from "zod";
 
 /** Messages of OpenEnv 0.10 on the WebSocket `/ws`. Source: openenv/core/env_server/{types,mcp_types,serialization}.py. */
 
-/** The answer to `reset` and `step`. */
-export const observationSchema = z.object({
+/** The answer to `reset` and `step`. Every version writes these fields; a newer one that moves the reward is refused by its new field. */
+export const observationSchema = z.strictObject({
   observation: z.record(z.string(), z.unknown()),
   // Python's json writes NaN and Infinity as words that are no JSON; a reward of null is none.
-  reward: z.union([z.number(), z.boolean(), z.null()]).optional(),
-  done: z.boolean().default(false),
+  reward: z.union([z.number(), z.boolean(), z.null()]),
+  done: z.boolean(),
+  metadata: z.unknown().optional(),
 });
 export type Observation = z.output<typeof observationSchema>;
 

@@ -14,6 +14,7 @@ import { cut } from "../../../src/tools/cut.ts";
 import type { Tool } from "../../../src/tools/tool.ts";
 import { parseRemoteName } from "../shared/address.ts";
 import { HttpClient } from "../shared/http.ts";
+import { requireNamed } from "../shared/named.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
 import { SameStart } from "../shared/same-start.ts";
 import { keyOf } from "../shared/settings.ts";
@@ -24,7 +25,6 @@ import {
   blocksText,
   countSchema,
   namesSchema,
-  placedSchema,
   splitsSchema,
   spoken,
   type ToolList,
@@ -201,7 +201,7 @@ class OrsEnvironment implements Environment<OrsTask> {
       }),
     );
     const full = sizes.find(([, size]) => size > 0);
-    if (full !== undefined) await this.#requireNamed(name, full[0]);
+    if (full !== undefined) await requireNamed(this.#http, name, full[0]);
     this.#splits = splitNames;
     return { name, sizes: new Map(sizes) };
   }
@@ -217,19 +217,6 @@ class OrsEnvironment implements Environment<OrsTask> {
     throw new RemoteEnvError("malformed", "version of the server at /version", version, {
       expected: spoken,
       hint: "A server of another version may mean other things by the same names, so it is not played.",
-    });
-  }
-
-  /** A server whose tasks are another environment's would be trained on unnoticed. Servers before openreward 0.1.157 may not say whose they are. */
-  async #requireNamed(name: string, split: Split): Promise<void> {
-    const path = `/${encodeURIComponent(name)}/task`;
-    const answer = await this.#http.ask({ method: "POST", path, body: { split, index: 0 } });
-    if (answer.status !== 200) return;
-    const { env_name } = this.#http.read(placedSchema, answer.text, path);
-    if (env_name === null || env_name === undefined || env_name.toLowerCase() === name.toLowerCase()) return;
-    throw new RemoteEnvError("malformed", `env_name of POST ${path}`, env_name, {
-      expected: `${name}, which was asked for`,
-      hint: `The server ${this.#http.serverVersion ?? "of an unknown version"} answers with another environment's tasks.`,
     });
   }
 }

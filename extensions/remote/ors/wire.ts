@@ -62,7 +62,6 @@ export type ToolList = z.output<typeof toolsSchema>;
 export const namesSchema = z.array(z.string()).min(1);
 export const splitsSchema = z.array(z.object({ name: z.string() })).min(1);
 export const countSchema = z.object({ num_tasks: z.int().min(0) });
-export const placedSchema = z.object({ env_name: z.string().nullish() });
 export const versionSchema = z.object({ version: z.string() });
 export const groupScoresSchema = z.object({ scores: z.array(z.object({ reward: z.number() })) });
 

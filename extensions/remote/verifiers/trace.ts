@@ -28,8 +28,12 @@ const scalarsSchema = z.looseObject({
 
 const errorSchema = z.looseObject({ type: z.string(), message: z.string() });
 
+/** The version of traces that verifiers 0.4 writes. */
+const headerSchema = z.looseObject({ version: z.literal(1), verifiers: z.looseObject({ version: z.string() }) });
+
 const deltaSchema = z.looseObject({
   trace: z.string(),
+  open: headerSchema.optional(),
   discard: z.boolean().optional(),
   nodes: z.array(nodeSchema).optional(),
   errors: z.array(errorSchema).optional(),
@@ -37,7 +41,9 @@ const deltaSchema = z.looseObject({
 });
 
 export const headSchema = z.looseObject({
-  head: z.looseObject({ errors: z.array(errorSchema).default([]) }).nullish(),
+  head: z
+    .looseObject({ errors: z.array(errorSchema).default([]), env: z.looseObject({ id: z.string() }).optional() })
+    .nullish(),
   traces: z.array(z.looseObject({ id: z.string(), nodes: z.int() })).default([]),
 });
 
@@ -45,21 +51,24 @@ export interface Trace {
   readonly nodes: z.output<typeof nodeSchema>[];
   readonly errors: z.output<typeof errorSchema>[];
   scalars: z.output<typeof scalarsSchema>;
+  /** The server's version. */
+  verifiers?: string;
 }
 
 /** The traces of an episode, put together as they arrive. */
 export class Assembly {
   readonly #traces = new Map<string, Trace>();
 
-  /** @throws ZodError for a delta of another form */
+  /** @throws ZodError for a delta of another form, also where it is a newer version's */
   apply(value: unknown): void {
-    const { trace: id, discard, nodes = [], errors = [], set = {} } = deltaSchema.parse(value);
+    const { trace: id, open, discard, nodes = [], errors = [], set = {} } = deltaSchema.parse(value);
     if (discard) return void this.#traces.delete(id);
     const trace = this.#traces.get(id) ?? { nodes: [], errors: [], scalars: {} };
     this.#traces.set(id, trace);
     trace.nodes.push(...nodes);
     trace.errors.push(...errors);
     trace.scalars = { ...trace.scalars, ...set };
+    if (open !== undefined) trace.verifiers = open.verifiers.version;
   }
 
   /** @returns the traces in the server's order. @throws Error if one is missing or lacks nodes */
@@ -72,8 +81,10 @@ export class Assembly {
   }
 }
 
-/** The sum of the weighted rewards. A reward that was not computed counts nothing. */
-export function rewardOf({ scalars: { rewards = {} } }: Trace): number {
+/** The sum of the weighted rewards. One that was not computed counts nothing. @returns undefined where none was, or the server sends none */
+export function rewardOf({ scalars: { rewards } }: Trace): number | undefined {
+  if (rewards === undefined || (Object.keys(rewards).length > 0 && Object.values(rewards).every((reward) => reward === null)))
+    return undefined;
   return Object.values(rewards).reduce((sum, reward) => sum + (reward === null ? 0 : reward.score * reward.weight), 0);
 }
 

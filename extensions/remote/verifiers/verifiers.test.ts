@@ -8,7 +8,7 @@ import { decode, encode } from "@msgpack/msgpack";
 import fc from "fast-check";
 import { afterEach, expect, test } from "vitest";
 import type { Sampler } from "../../../src/engines/engine.ts";
-import type { Environment } from "../../../src/environments/environment.ts";
+import type { Environment, Task } from "../../../src/environments/environment.ts";
 import { createEnvironment } from "../../../src/environments/registry.ts";
 import { rollout } from "../../../src/rollouts/rollout.ts";
 import { testChat } from "../../../test/fixtures/chats.ts";
@@ -57,7 +57,7 @@ async function serving(run: Answer, hello: Buffer = greeting()) {
         methods.push(String(method));
         const send: Send = (kind, value) =>
           void socket.write(
-            Buffer.concat([frame(id, { more: true }), frame(Buffer.from(kind), { more: true }), frame(encode(value))]),
+            Buffer.concat([frame(id, { more: true }), frame(Buffer.from(kind), { more: true }), frame(encode(value, { ignoreUndefined: true }))]),
           );
         if (String(method) === "health") send("reply", { success: true, error: null });
         else if (String(method) === "run") void run(decode(payload) as Run, send, socket);
@@ -88,18 +88,18 @@ async function generate(run: Run, context: readonly number[], sampling: object =
   return { status: response.status, body: (await response.json()) as { choices: [{ token_ids: number[] }] } };
 }
 
-const done = (send: Send, more: object = {}) => {
+const done = (send: Send, more: object = {}, id = "world") => {
   const nodes = [
     { parent: null, message: { role: "user", content: "Write a." } },
     { parent: 0, message: { role: "assistant", content: "a", tool_calls: [{ id: "c1", name: "f", arguments: '{"x": 1.0}' }] } },
     { parent: 1, message: { role: "tool", tool_call_id: "c1", content: [{ type: "text", text: "ok" }] } },
   ];
-  send("delta", { trace: "t", open: { id: "t" }, nodes: nodes.slice(0, 2) });
+  send("delta", { trace: "t", open: { id: "t", version: 1, verifiers: { version: "0.4.0" } }, nodes: nodes.slice(0, 2) });
   send("delta", {
     ...{ trace: "t", nodes: nodes.slice(2) },
     set: { rewards: { exact: { score: 0.5, weight: 2 }, none: null }, metrics: { length: 3 }, ok: true, ...more },
   });
-  send("reply", { success: true, error: null, head: { id: "e", errors: [] }, traces: [{ id: "t", nodes: 3, calls: 2 }] });
+  send("reply", { success: true, error: null, head: { id: "e", env: { id }, errors: [] }, traces: [{ id: "t", nodes: 3, calls: 2 }] });
 };
 
 const sampled: number[][] = [];
@@ -236,9 +236,24 @@ test("a rollout that fails there, dies, is late or lies is a fault of the enviro
       error: expect.stringContaining("1048576 bytes"),
     },
   );
-  expect(await stopped((_, send) => send("delta", { trace: "t", set: { rewards: { share: { score: "high" } } } }))).toMatchObject(
-    { stopReason: "environment-error", error: expect.stringMatching(/rewards.*share.*score.*verifiers 0\.4/s) },
-  );
+  const lies: [object, RegExp][] = [
+    ...["high", Number.NaN, null].map((score): [object, RegExp] => [
+      { set: { rewards: { share: { score } } } },
+      /rewards.*share.*score.*verifiers 0\.4/s,
+    ]),
+    [{ open: { version: 2, verifiers: { version: "0.5.0" } } }, /open.*version.*verifiers 0\.4/s],
+  ];
+  for (const [lie, error] of lies)
+    expect(await stopped((_, send) => send("delta", { trace: "t", ...lie }))).toMatchObject({
+      ...{ stopReason: "environment-error", error: expect.stringMatching(error) },
+    });
+  for (const rewards of [{ exact: null }, undefined])
+    expect(
+      await stopped(async (run, send) => {
+        await generate(run, prompt);
+        done(send, { rewards });
+      }),
+    ).toMatchObject({ stopReason: "environment-error", error: expect.stringMatching(/rewards of the rollout.*version 0\.4\.0/s) });
   const limited = await stopped(
     async (run, send) => {
       await generate(run, prompt);
@@ -251,6 +266,20 @@ test("a rollout that fails there, dies, is late or lies is a fault of the enviro
   expect(limited).toMatchObject({ stopReason: "max-turns", reward: 1 });
   expect(await stopped((_, send) => done(send))).toMatchObject({
     error: expect.stringContaining("without asking for an action"),
+  });
+});
+
+test("an environment that is another one than before is a fault", async () => {
+  let episodes = 0;
+  const { address } = await serving(async (run, send) => {
+    await generate(run, prompt);
+    done(send, {}, `world-${++episodes}`);
+  });
+  expect(await play(address)).toMatchObject({ stopReason: "done" });
+  const task = await environment?.task("train", 0);
+  const options = { id: "r/1", group: "r", seed: 1, maxTurns: 6, maxTokens: 30, episodeTimeoutMs: 1000 };
+  expect(await rollout(sampler, chat, environment as Environment, task as Task, options)).toMatchObject({
+    ...{ stopReason: "environment-error", error: expect.stringMatching(/env\.id.*"world-2".*world-1.*version 0\.4\.0/s) },
   });
 });
 

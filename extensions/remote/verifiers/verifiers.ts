@@ -39,6 +39,8 @@ class VerifiersEnvironment implements Environment<VerifiersTask> {
   readonly #key = randomBytes(24).toString("base64url");
   #inference: RunningInference | undefined;
   #count = 0;
+  /** The environment's own name, as the first episode says it. */
+  #id: string | undefined;
 
   constructor(name: string, address: string, settings: VerifiersSettings) {
     this.name = name;
@@ -130,6 +132,17 @@ class VerifiersEnvironment implements Environment<VerifiersTask> {
         error === undefined ? `${others.length + Number(trace !== undefined)} traces` : `${error.type}: ${error.message}`,
         { expected: "one trace that is ok: of several agents none is this policy alone" },
       );
-    return { messages: conversationOf(trace), score: { reward: rewardOf(trace), scores: scoresOf(trace) } };
+    const reward = rewardOf(trace);
+    if (reward === undefined)
+      throw new RemoteEnvError("malformed", `rewards of the rollout at ${this.#address}`, trace.scalars.rewards, {
+        expected: `a reward that was computed, as verifiers 0.4 writes it; the server is of version ${trace.verifiers ?? "unknown"}`,
+      });
+    const id = head.head?.env?.id;
+    this.#id ??= id;
+    if (id !== this.#id)
+      throw new RemoteEnvError("malformed", `env.id of the rollout at ${this.#address}`, id, {
+        expected: `${this.#id}, as in the episodes before; the server is of version ${trace.verifiers ?? "unknown"}`,
+      });
+    return { messages: conversationOf(trace), score: { reward, scores: scoresOf(trace) } };
   }
 }
