@@ -1,4 +1,6 @@
 import "../extensions/install.ts";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { serveModel } from "../extensions/serve/served-model.ts";
 import { type RunningServer, startTinkerServer } from "../extensions/tinker/server/server.ts";
 import { layout } from "../src/runs/layout.ts";
-import { readTimings } from "../src/runs/read.ts";
+import { readMetrics, readTimings } from "../src/runs/read.ts";
 import type { TimingRecord } from "../src/runs/records.ts";
 import { planRun, runPlan } from "../src/sdk/train.ts";
 import { serverLine } from "../src/terminal/progress.ts";
@@ -75,6 +77,27 @@ test.each([
       expectNear(remote[step], expected, `${algorithm}, step ${step}`);
   },
 );
+
+test.each([
+  [1, 1],
+  [10, 0],
+])("a client that is killed after step 3, with checkpoint.first %d, continues after step %d", patience, async (first, kept) => {
+  const engine = { kind: "tinker", url: server.baseUrl, model: "tiny", rank: 4 } as const;
+  const given = { ...configuration("grpo", engine, join(folder, `killed-${first}`)), steps: 5, checkpoint: { first, exact: false } };
+  const script = join(import.meta.dirname, "tinker-process.ts");
+  const child = spawn(process.execPath, ["--import", "jiti/register", script, JSON.stringify(given)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  child.stdout.on("data", (lines: Buffer) => String(lines).includes("3") && child.kill("SIGKILL"));
+  expect(await once(child, "exit")).toEqual([null, "SIGKILL"]);
+  const made: number[] = [];
+  await runPlan(await planRun(given, { resume: true }), {
+    onEvent: (event) => void (event.type === "stepped" && made.push(event.record.step)),
+  });
+  // What was paid twice: steps 2 and 3, or all three.
+  expect(made).toEqual([1, 2, 3, 4, 5].slice(kept));
+  expect(readMetrics(String(given.out)).map(({ step }) => step)).toEqual([1, 2, 3, 4, 5]);
+});
 
 /** What engines without entropies cannot report. */
 const missing = /entrop/;
