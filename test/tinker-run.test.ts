@@ -83,7 +83,11 @@ test.each([
   [10, 0],
 ])("a client that is killed after step 3, with checkpoint.first %d, continues after step %d", patience, async (first, kept) => {
   const engine = { kind: "tinker", url: server.baseUrl, model: "tiny", rank: 4 } as const;
-  const given = { ...configuration("grpo", engine, join(folder, `killed-${first}`)), steps: 5, checkpoint: { first, exact: false } };
+  const given = {
+    ...configuration("grpo", engine, join(folder, `killed-${first}`)),
+    steps: 5,
+    checkpoint: { first, exact: false },
+  };
   const script = join(import.meta.dirname, "tinker-process.ts");
   const child = spawn(process.execPath, ["--import", "jiti/register", script, JSON.stringify(given)], {
     stdio: ["ignore", "pipe", "inherit"],

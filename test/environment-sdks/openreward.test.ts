@@ -5,7 +5,7 @@ import { serveEnvironment } from "../../extensions/remote/server/serve-environme
 import { createEnvironment } from "../../src/environments/registry.ts";
 import { linesOf } from "./lines.ts";
 import { call, folderOf, opened, output, script, serve, share, withPackage } from "./packages.ts";
-import { played } from "./played.ts";
+import { played, refusals } from "./played.ts";
 
 interface Recipe {
   readonly goal: string;
@@ -62,6 +62,7 @@ withPackage(
           what: `TextCraft${world === "synth" ? "-Synth" : ""}, its golds of \`val\``,
         },
         ...{
+          refused: refusals.orsClient,
           episodes: tasks,
           result: `reward 1${unsound.length === 0 ? "" : ` but for ${unsound.length} golds that fail by themselves`}; 0 without the last craft`,
         },
@@ -108,7 +109,7 @@ withPackage(
         package: "openreward 0.1.167",
         what: "a world of its package: messages, a terminal tool, secrets, `score_group`",
       },
-      ...{ episodes: 4, result: "as written" },
+      ...{ episodes: 4, result: "as written", refused: refusals.orsClient },
     });
   },
 );
@@ -129,6 +130,6 @@ withPackage("openreward", "TRL 1.16's OpenRewardSpec lists, resets and steps the
   expect(String(said.answer)).toMatch(/^\[/);
   played({
     ...{ wire: "ORS", package: "TRL 1.16.0, openreward 0.1.167", what: "`OpenRewardSpec` plays the office" },
-    ...{ episodes: 1, result: "lists, resets and steps" },
+    ...{ episodes: 1, result: "lists, resets and steps", refused: refusals.orsServer },
   });
 });

@@ -16,6 +16,15 @@ export interface Played {
   readonly refused?: string;
 }
 
+/** What our side of a wire refuses by name: the tests in `extensions/remote` show it. */
+export const refusals = {
+  orsClient: "versions but 0.1, unknown fields and blocks, another world's tasks, a terminal tool without `arg`",
+  orsServer: "toolsets and `score_group`",
+  openenvServer: "unknown messages, unknown fields of actions, tasks outside of a split",
+  verifiersClient:
+    "traces of another version, rewards that were not computed, several agents, sampling settings that are not the run's",
+} as const;
+
 const file = fileURLToPath(new URL("played.json", import.meta.url));
 export const rows = (): Played[] => (existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Played[]) : []);
 

@@ -14,7 +14,7 @@ import { resolveConfig } from "../../src/training/config.ts";
 import { linesOf } from "./lines.ts";
 import { publishedAnswers, startServers } from "./nemo-replay.ts";
 import { folderOf, launch, opened, pythonOf, script, serve, share, withPackage } from "./packages.ts";
-import { played } from "./played.ts";
+import { played, refusals } from "./played.ts";
 
 withPackage(
   "verifiers",
@@ -125,6 +125,7 @@ withPackage(
         ...{ wire: "verifiers", package: "verifiers 0.4.0, nemo-gym 0.4.0", episodes: traces.length },
         what: "its taskset `nemo_gym` with `mcqa`: traces that `vf-eval` saved of the published answers",
         result: "the published rewards, saved and played again",
+        refused: refusals.verifiersClient,
       });
     }
   },

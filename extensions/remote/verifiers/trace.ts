@@ -41,9 +41,7 @@ const deltaSchema = z.looseObject({
 });
 
 export const headSchema = z.looseObject({
-  head: z
-    .looseObject({ errors: z.array(errorSchema).default([]), env: z.looseObject({ id: z.string() }).optional() })
-    .nullish(),
+  head: z.looseObject({ errors: z.array(errorSchema).default([]), env: z.looseObject({ id: z.string() }).optional() }).nullish(),
   traces: z.array(z.looseObject({ id: z.string(), nodes: z.int() })).default([]),
 });
 

@@ -57,7 +57,11 @@ async function serving(run: Answer, hello: Buffer = greeting()) {
         methods.push(String(method));
         const send: Send = (kind, value) =>
           void socket.write(
-            Buffer.concat([frame(id, { more: true }), frame(Buffer.from(kind), { more: true }), frame(encode(value, { ignoreUndefined: true }))]),
+            Buffer.concat([
+              frame(id, { more: true }),
+              frame(Buffer.from(kind), { more: true }),
+              frame(encode(value, { ignoreUndefined: true })),
+            ]),
           );
         if (String(method) === "health") send("reply", { success: true, error: null });
         else if (String(method) === "run") void run(decode(payload) as Run, send, socket);
@@ -99,7 +103,12 @@ const done = (send: Send, more: object = {}, id = "world") => {
     ...{ trace: "t", nodes: nodes.slice(2) },
     set: { rewards: { exact: { score: 0.5, weight: 2 }, none: null }, metrics: { length: 3 }, ok: true, ...more },
   });
-  send("reply", { success: true, error: null, head: { id: "e", env: { id }, errors: [] }, traces: [{ id: "t", nodes: 3, calls: 2 }] });
+  send("reply", {
+    success: true,
+    error: null,
+    head: { id: "e", env: { id }, errors: [] },
+    traces: [{ id: "t", nodes: 3, calls: 2 }],
+  });
 };
 
 const sampled: number[][] = [];
@@ -253,7 +262,10 @@ test("a rollout that fails there, dies, is late or lies is a fault of the enviro
         await generate(run, prompt);
         done(send, { rewards });
       }),
-    ).toMatchObject({ stopReason: "environment-error", error: expect.stringMatching(/rewards of the rollout.*version 0\.4\.0/s) });
+    ).toMatchObject({
+      stopReason: "environment-error",
+      error: expect.stringMatching(/rewards of the rollout.*version 0\.4\.0/s),
+    });
   const limited = await stopped(
     async (run, send) => {
       await generate(run, prompt);
