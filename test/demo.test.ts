@@ -29,7 +29,9 @@ test("a demonstration that was broken off continues where it was, and ends as on
   const controller = new AbortController();
   const out = join(broken, "form");
   const { form } = recipes.calculation;
-  const plan = await planRun({ ...form, seed: 1, model, out, engine: { ...(form.engine as object), threads: 1 } });
+  // As the command has it for a model of the user's.
+  const engine = { ...(form.engine as object), memory: undefined, maxLength: undefined, threads: 1 };
+  const plan = await planRun({ ...form, seed: 1, model, out, engine });
   const untilThird = runPlan(plan, {
     signal: controller.signal,
     onEvent: (event) => {

@@ -184,8 +184,8 @@ const cases: { readonly [O in OpName]: readonly Case[] } = {
   causalMask: [
     {
       title: "a window",
-      operands: [],
-      build: (g) => g.apply("causalMask", [g.input("seen", [2, 5], "int64"), g.input("at", [2, 3], "int64")], { window: 2 })[0],
+      operands: [[2, 3]],
+      build: (g, [at]) => g.apply("causalMask", [g.input("seen", [2, 5], "int64"), at], { window: 2 })[0],
     },
   ],
   cachedAttention: [
