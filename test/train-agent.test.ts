@@ -8,6 +8,7 @@ import { readTasks, splitTasks } from "../src/agents/tasks.ts";
 import { makeChat } from "../src/chat/chat.ts";
 import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
 import { evalCommand } from "../src/cli/commands/eval.ts";
+import { trainAgentCommand } from "../src/cli/commands/train-agent.ts";
 import { rollout } from "../src/rollouts/rollout.ts";
 import { readMetrics, readTrajectories } from "../src/runs/read.ts";
 import { type AgentTraining, rewardOf, trainAgent, trainedAgent } from "../src/sdk/train-agent.ts";
@@ -184,6 +185,16 @@ test("eval --agent measures one agent with a model of this machine and one of an
   const record = JSON.parse(readFileSync(join(folder, "measured/agent.json"), "utf8"));
   expect(record.measured.map(({ k }: { k: number }) => k)).toEqual([2, 2]);
   await expect(evalCommand({ agent: file }, screen, screen)).rejects.toThrow("--tasks");
+
+  const out = join(folder, "commanded");
+  const set = ["evaluation.tasks=0", "rollout.maxTokens=8"];
+  const short = { model, steps: "1", tasksPerStep: "1", groupSize: "2", algorithm: "grpo", out, set };
+  await trainAgentCommand([file], { tasks: flags.tasks, reward: flags.reward, dashboard: false, ...short }, screen);
+  const files = `--tasks ${flags.tasks} --reward ${flags.reward}`;
+  expect(text.out).toContain(`eval --agent ${file} ${files} --k 4 --compare ${model} `);
+  expect(text.out).toContain(` train-agent ${files} --algorithm seeupo --model ${model}`);
+  expect(text.out).toContain(` -- ${file}\n`);
+  expect(text.out).not.toContain(" chat --model");
 }, 60_000);
 
 test.each([

@@ -5,20 +5,15 @@ import { loadConfigFile } from "../../training/config-file.ts";
 import { agentFlags, settingsOf } from "../settings.ts";
 import { runTraining, type TrainFlags } from "./train.ts";
 
-export interface TrainAgentFlags extends TrainFlags {
-  readonly tasks?: string;
-  readonly reward?: string;
-}
-
 /**
  * Trains the model of an agent.
  * @param agent a module of TypeScript or JavaScript, or a program and its arguments
  * @returns the exit code
  */
-export async function trainAgentCommand(agent: readonly string[], flags: TrainAgentFlags, screen: Screen): Promise<number> {
+export async function trainAgentCommand(agent: readonly string[], flags: TrainFlags, screen: Screen): Promise<number> {
   const { tasks, reward } = flags;
   if (tasks === undefined) throw new ConfigError("--tasks", "none", { expected: "a file of JSON lines, each with a prompt" });
   const environment = trainedAgent({ agent: agentOf(agent), tasks, reward: await rewardOf(reward) });
   const user = await loadConfigFile(flags.config);
-  return runTraining({ ...user, environment }, settingsOf(agentFlags, flags), flags, screen);
+  return runTraining({ ...user, environment }, settingsOf(agentFlags, flags), { ...flags, agent }, screen);
 }

@@ -27,6 +27,10 @@ export interface TrainFlags extends SettingValues {
   readonly dashboard?: boolean;
   readonly open?: boolean;
   readonly dryRun?: boolean;
+  /** The agent that `train-agent` trains, as words, and its two files. */
+  readonly agent?: readonly string[];
+  readonly tasks?: string;
+  readonly reward?: string;
 }
 
 /** @returns the exit code */
@@ -97,14 +101,14 @@ export async function runTraining(user: UserConfig, settings: UserConfig, flags:
   }
 }
 
-function interruptedLines(folder: string, steps: number, flags: SettingValues): string[] {
+function interruptedLines(folder: string, steps: number, flags: TrainFlags): string[] {
   return [
     `Interrupted. ${plural(steps, "finished step")} kept in ${shownPath(folder)}`,
-    `Continue: ${commandPrefix()} train --resume --out ${quoted(shownPath(folder))}${configFlag(flags)}`,
+    `Continue: ${trainingCommand(`--resume --out ${quoted(shownPath(folder))}`, flags)}`,
   ];
 }
 
-async function reportOf(plan: RunPlan, summary: Summary, flags: SettingValues): Promise<Report> {
+async function reportOf(plan: RunPlan, summary: Summary, flags: TrainFlags): Promise<Report> {
   const { folder } = plan;
   const evaluations = evaluatedSplits(folder, summary);
   const main = evaluations[0]?.[0];
@@ -140,14 +144,14 @@ function evaluatedSplits(folder: string, summary: Summary): EvaluatedSplit[] {
 }
 
 /** Commands that work when they are copied: a run's folder brings its environment, a configuration file has to be named again. */
-async function nextCommands({ environment, folder, config }: RunPlan, flags: SettingValues): Promise<Report["next"]> {
+async function nextCommands({ environment, folder, config }: RunPlan, flags: TrainFlags): Promise<Report["next"]> {
   const command = commandPrefix();
   const run = quoted(shownPath(folder));
   const file = configFlag(flags);
   return [
     [`${command} dashboard --open`, "look at it: curves, episodes, and why each token moved"],
     [`${command} runs show ${run}`, "every step and metric"],
-    [`${command} chat --model ${run}${file}`, "talk to the trained model"],
+    ...useOfModel(run, config.model, flags),
     ...(splitsOf(environment).includes("challenge") && (await environment.size("challenge")) > 0
       ? [
           [
@@ -163,7 +167,7 @@ async function nextCommands({ environment, folder, config }: RunPlan, flags: Set
 }
 
 /** The same command with another algorithm; none where the old one's settings were given. */
-function otherAlgorithm({ algorithm }: RunPlan["config"], flags: SettingValues): Report["next"] {
+function otherAlgorithm({ algorithm }: RunPlan["config"], flags: TrainFlags): Report["next"] {
   const set = flags.set ?? [];
   if (flags.resume === true || flags.replay !== undefined || set.some((assignment) => assignment.startsWith("algorithm.")))
     return [];
@@ -175,8 +179,28 @@ function otherAlgorithm({ algorithm }: RunPlan["config"], flags: SettingValues):
     return value === true ? [option] : [`${option} ${quoted(String(value))}`];
   });
   const assignments = set.map((assignment) => `--set ${quoted(assignment)}`);
-  const words = [`train --algorithm ${other}`, ...kept, ...assignments];
-  return [[`${commandPrefix()} ${words.join(" ")}${configFlag(flags)}`, "the same with another algorithm"]];
+  const words = [`--algorithm ${other}`, ...kept, ...assignments];
+  return [[trainingCommand(words.join(" "), flags), "the same with another algorithm"]];
+}
+
+/** An agent is measured with both models, and nobody can talk to it. */
+function useOfModel(run: string, before: string, flags: TrainFlags): Report["next"] {
+  if (flags.agent === undefined)
+    return [[`${commandPrefix()} chat --model ${run}${configFlag(flags)}`, "talk to the trained model"]];
+  const [file = "", ...more] = flags.agent;
+  if (more.length > 0) return [];
+  const compared = `eval --agent ${quoted(file)}${agentFiles(flags)} --k 4 --compare ${quoted(before)} ${run}`;
+  return [[`${commandPrefix()} ${compared}`, "measure the agent with both models, task by task"]];
+}
+
+function trainingCommand(options: string, flags: TrainFlags): string {
+  const { agent } = flags;
+  if (agent === undefined) return `${commandPrefix()} train ${options}${configFlag(flags)}`;
+  return `${commandPrefix()} train-agent${agentFiles(flags)} ${options}${configFlag(flags)} -- ${agent.map(quoted).join(" ")}`;
+}
+
+function agentFiles({ tasks = "", reward = "" }: TrainFlags): string {
+  return ` --tasks ${quoted(tasks)} --reward ${quoted(reward)}`;
 }
 
 function configFlag({ config }: SettingValues): string {
