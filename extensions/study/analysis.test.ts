@@ -6,7 +6,7 @@ import type { StudyDefinition } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
 import { pageLines } from "./page.ts";
 import { openRuns, remaining, runId } from "./plan.ts";
-import { answers } from "./questions.ts";
+import { answers, runsOf } from "./questions.ts";
 import { outcome, smallStudy } from "./small-study.fixture.ts";
 import { chosenRate, fell, rivalRate, stabilityOf, survived } from "./tuning.ts";
 
@@ -144,6 +144,17 @@ test("--question needs the runs at the rates that it names, its primary's first"
     ...["near.b.0.001.1", "near.a.0.001.1", "near.b.0.001.2", "near.a.0.001.2"],
   ]);
   expect(remaining(study, outcomes(0, [1]), { question: "better", seeds: 1 })).toEqual([{ world: "near", runs: 2 }]);
+});
+
+test("a contrast that needs more seeds than its question has the first ones of the study", () => {
+  const contrasts: Asked[] = [
+    { title: "", more: ["near", "b", 1e-4], less: ["near", "a", 1e-4], test: "different" },
+    { title: "", more: ["near", "b", 1e-3], less: ["near", "a", 1e-3], test: { equalWithin: 0.03 }, seeds: 3 },
+  ];
+  const asked = smallStudy({ questions: { q: { title: "", ask: "", answer: "", seeds: 2, contrasts } } });
+  const seedsAt = (rate: number, seeds?: number) =>
+    runsOf(asked, "q", seeds).flatMap((run) => (run.rate === rate && run.arm === "a" ? [run.seed] : []));
+  expect([seedsAt(1e-4), seedsAt(1e-3), seedsAt(1e-3, 1)]).toEqual([[1, 2], [1, 2, 3], [1]]);
 });
 
 test("a rate of which a tuning run fell is not chosen while another has none", () => {

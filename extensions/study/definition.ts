@@ -52,6 +52,8 @@ const contrast = z.strictObject({
   minus: z.strictObject({ more: cell, less: cell }).optional(),
   /** How a tested contrast must come out: different from 0, or equal within this margin. Without it, it describes. */
   test: z.union([z.literal("different"), z.strictObject({ equalWithin: z.number().positive() })]).optional(),
+  /** Reported seeds that its cells need, where they are more than the question's: equivalence needs more than a difference. */
+  seeds: z.int().min(2).optional(),
 });
 
 const question = z.strictObject({

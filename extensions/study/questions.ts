@@ -13,7 +13,7 @@ const fewestSeeds = 5;
 const level = 0.05;
 
 /** A contrast with the runs that are there. */
-export interface ContrastResult extends Contrast {
+export interface ContrastResult extends Omit<Contrast, "seeds"> {
   /** Whether it is the question's primary, tested after it, tested only if those before it had held, or not tested. */
   readonly role: "primary" | "in sequence" | "not looked at" | "descriptive";
   /** The rates of the cells; undefined where tuning has chosen none. */
@@ -54,15 +54,20 @@ export function answers(study: Study, outcomes: readonly RunOutcome[]): Question
   });
 }
 
-/** Returns the runs that a question needs at rates that it names: those of its primary first, and all cells with one seed before the next seed. */
-export function runsOf(study: Study, question: string, seeds = study.questions[question].seeds): RunKey[] {
-  const [primary, ...others] = study.questions[question].contrasts;
-  const keys = [[primary], others].flatMap((contrasts) =>
-    study.seeds
-      .slice(0, seeds)
-      .flatMap((seed) =>
-        contrasts.flatMap(cellsOf).flatMap(([world, arm, rate]) => (rate === "best" ? [] : [{ world, arm, rate, seed }])),
-      ),
+/**
+ * Returns the runs that a question needs at rates that it names: those of its primary first, and all cells with one seed before the next seed.
+ * @param seeds the first reported seeds alone. Default: as many as the plan asks for
+ */
+export function runsOf(study: Study, question: string, seeds?: number): RunKey[] {
+  const { contrasts, seeds: planned } = study.questions[question];
+  const [primary, ...others] = contrasts;
+  const keys = [[primary], others].flatMap((part) =>
+    study.seeds.flatMap((seed, i) =>
+      part
+        .filter((contrast) => i < (seeds ?? contrast.seeds ?? planned))
+        .flatMap(cellsOf)
+        .flatMap(([world, arm, rate]) => (rate === "best" ? [] : [{ world, arm, rate, seed }])),
+    ),
   );
   return [...new Map(keys.map((key) => [JSON.stringify(key), key])).values()];
 }
