@@ -55,8 +55,10 @@ function expertOf(
   return {
     behaviours: Object.keys(lazyChoices),
     play: ({ request }, lazy = {}) => {
-      const choices = Object.keys(lazyChoices).filter((name) => lazy[name] === "never");
-      const messages = act(choices.reduce((problem, name) => ({ ...problem, ...lazyChoices[name](problem) }), request));
+      let choice = request;
+      for (const [name, choose] of Object.entries(lazyChoices))
+        if (lazy[name] === "never") choice = { ...choice, ...choose(choice) };
+      const messages = act(choice);
       return { messages, score: { reward: rewardOf(request, messages), behaviours: calledFor(request) } };
     },
   };
