@@ -42,11 +42,11 @@ export const parts: readonly Part[] = [
     holds: "models by name: downloaded, verified, kept in a cache ([models.md](models.md))",
     knows: ["src/core", "src/files"],
   },
-  { path: "src/http", holds: "what HTTP servers share", knows: ["src/core"] },
+  { path: "src/http", holds: "what HTTP servers share, and requests to others: bounded, and repeated", knows: ["src/core"] },
   {
     path: "src/completions",
     holds: "a client of the chat-completions protocol ([evaluation.md](evaluation.md#chat-endpoints))",
-    knows: ["src/core"],
+    knows: ["src/core", "src/http"],
   },
   { path: "src/engines/call-order.ts", holds: "calls of an engine take effect in their order", knows: [] },
   { path: "src/engines/engine.ts", holds: "the seam: what an engine can do", knows: ["src/core"] },
@@ -58,7 +58,7 @@ export const parts: readonly Part[] = [
     knows: ["src/core", "src/files", "src/engines/call-order.ts", ...seam],
   },
   { path: "src/actions", holds: "how a text is read as an action: its calls, and where sampling stops", knows: ["src/core"] },
-  { path: "src/tools", holds: "what a model can call ([tools.md](tools.md))", knows: ["src/core", "src/files"] },
+  { path: "src/tools", holds: "what a model can call ([tools.md](tools.md))", knows: ["src/core", "src/files", "src/http"] },
   {
     path: "src/chat",
     holds: "tokenizers, chat templates to ids, tool calls from text",
@@ -199,7 +199,11 @@ export const parts: readonly Part[] = [
     holds: "Harbor's task folders in a simulated shell ([environments/remote.md](environments/remote.md#harbor))",
     knows: worlds,
   },
-  { path: "extensions/bfcl", holds: "BFCL v4 multi-turn ([environments/bfcl.md](environments/bfcl.md))", knows: worlds },
+  {
+    path: "extensions/bfcl",
+    holds: "BFCL v4 multi-turn ([environments/bfcl.md](environments/bfcl.md))",
+    knows: [...worlds, "src/files"],
+  },
   {
     path: "extensions/benchmarks",
     holds: "ARPO's thirteen benchmarks: data, scores, commands ([environments/benchmarks.md](environments/benchmarks.md))",
@@ -219,7 +223,7 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/appworld",
     holds: "AppWorld's own servers, supervised ([environments/appworld.md](environments/appworld.md))",
-    knows: [...worlds, "src/actions"],
+    knows: [...worlds, "src/actions", "src/http"],
   },
   {
     path: "extensions/remote/shared",

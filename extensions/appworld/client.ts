@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { signalWithin } from "../../src/core/deadline.ts";
-import { readText } from "../../src/core/read-text.ts";
+import { fetchOnce } from "../../src/http/client.ts";
 
 /** An answer that a world server could not give. After it the server's state is unknown, so it must be started again. */
 export class WorldError extends Error {
@@ -80,27 +79,18 @@ export class WorldClient {
   }
 
   async #ask(path: string, body: object | undefined, timeoutMs: number, signal?: AbortSignal): Promise<string> {
-    const limit = signalWithin(timeoutMs, signal);
     const what = `/${path} of ${this.url}`;
-    try {
-      const response = await fetch(`${this.url}/${path}`, {
-        ...(body === undefined
-          ? {}
-          : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
-        redirect: "error",
-        signal: limit.signal,
-      });
-      const text = await readText(response, maxBytes, limit.signal);
-      if (text === undefined) throw new WorldError(`${what} answered more than ${maxBytes} bytes`, false);
-      if (!response.ok) throw new WorldError(`${what} answered ${response.status} ${text.slice(0, 200)}`, false);
-      return text;
-    } catch (error) {
-      signal?.throwIfAborted();
-      if (error instanceof WorldError) throw error;
-      if (limit.isLate()) throw new WorldError(`${what} gave no answer within ${timeoutMs} ms`, false);
-      const { cause } = error as Error;
-      throw new WorldError(`${what}: ${cause instanceof Error && cause.message !== "" ? cause.message : error}`, true);
+    const post = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    const request: RequestInit = { ...(body === undefined ? {} : post), redirect: "error" };
+    const outcome = await fetchOnce(`${this.url}/${path}`, request, { timeoutMs, maxBytes }, signal);
+    if ("failure" in outcome) {
+      if (outcome.failure === "unreachable") throw new WorldError(`${what}: ${outcome.reason}`, true);
+      if (outcome.failure === "late") throw new WorldError(`${what} gave no answer within ${timeoutMs} ms`, false);
+      throw new WorldError(`${what} answered ${outcome.reason}`, false);
     }
+    const { response, text } = outcome;
+    if (response.ok) return text;
+    throw new WorldError(`${what} answered ${response.status} ${text.slice(0, 200)}`, false);
   }
 
   #read<T>(path: string, schema: z.ZodType<T>, body: string): T {

@@ -1,6 +1,7 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fetchWithPatience } from "../../src/environments/fetch-file.ts";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fetchFile } from "../../src/environments/fetch-file.ts";
+import { writeFileAtomic } from "../../src/files/atomic.ts";
 import { checksums, publicSource, verifyBytes } from "./files.ts";
 
 export interface DataDownload {
@@ -26,12 +27,9 @@ export async function downloadData({ folder, source = publicSource, onFile = () 
       continue;
     }
     const url = `${source.replace(/\/+$/, "")}/${name}`;
-    const bytes = await fetchWithPatience(url, mostBytes);
+    const bytes = await fetchFile(url, mostBytes);
     verifyBytes(url, name, bytes);
-    mkdirSync(dirname(path), { recursive: true });
-    const partial = `${path}.${process.pid}.incomplete`;
-    writeFileSync(partial, bytes);
-    renameSync(partial, path);
+    writeFileAtomic(path, bytes);
     onFile(name, "downloaded");
   }
 }

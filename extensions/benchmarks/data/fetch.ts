@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigError, EnvError } from "../../../src/core/errors.ts";
-import { fetchWithPatience } from "../../../src/environments/fetch-file.ts";
+import { fetchFile } from "../../../src/environments/fetch-file.ts";
 import { writeFileAtomic } from "../../../src/files/atomic.ts";
 import { makeFolder } from "../../../src/files/folder.ts";
 import { fetchDataset } from "../../../src/hub/dataset.ts";
@@ -69,7 +69,7 @@ type Fetched = { readonly text: string; readonly origin: Origin };
 
 async function fetchArpo(name: BenchmarkName, { folder, digest }: ArpoFile, address: string): Promise<Fetched> {
   const url = `${address.replace(/\/+$/, "")}/${folder}/test.jsonl`;
-  const bytes = await fetchWithPatience(url, mostBytes);
+  const bytes = await fetchFile(url, mostBytes);
   const found = digestOf(bytes, digest.algorithm);
   if (found !== digest.hex)
     throw new EnvError(`${digest.algorithm === "sha256" ? "SHA-256" : "git SHA-1"} of ${url}`, found, {

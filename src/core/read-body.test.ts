@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, expect, test } from "vitest";
-import { readText } from "./read-text.ts";
+import { readBytes } from "./read-body.ts";
 
 const server = createServer((request, response) => {
   response.write("half");
@@ -15,14 +15,14 @@ afterAll(() => {
 });
 
 test("a body is read whole, and one that is too large not at all", async () => {
-  expect(await readText(await fetch(`${url}/whole`), 100)).toBe("half and half");
-  expect(await readText(await fetch(`${url}/whole`), 5)).toBeUndefined();
+  expect(await readBytes(await fetch(`${url}/whole`), 100)).toEqual(new TextEncoder().encode("half and half"));
+  expect(await readBytes(await fetch(`${url}/whole`), 5)).toBeUndefined();
 });
 
 test("a body that never ends is read until the signal, which fetch does not know", async () => {
   const controller = new AbortController();
-  const reading = readText(await fetch(url), 100, controller.signal);
+  const reading = readBytes(await fetch(url), 100, controller.signal);
   setTimeout(() => controller.abort(new Error("enough")), 20);
   await expect(reading).rejects.toThrow("enough");
-  await expect(readText(await fetch(url), 100, AbortSignal.abort(new Error("before")))).rejects.toThrow("before");
+  await expect(readBytes(await fetch(url), 100, AbortSignal.abort(new Error("before")))).rejects.toThrow("before");
 });
