@@ -3,12 +3,12 @@
  * `npx jiti bench/contexts.ts tree`, or `flat`. One process each, since peaks cannot be reset. `flat` gives every turn its context as an
  * array of its own.
  */
-import { readFileSync } from "node:fs";
-import { Command, InvalidArgumentError } from "commander";
+import { Command } from "commander";
 import { Context } from "../src/core/context.ts";
 import { randomStream } from "../src/core/random.ts";
 import type { Turn } from "../src/core/trajectory.ts";
 import { batchRows, packBatch, packRows } from "../src/engines/local/training/packing.ts";
+import { positiveInteger, processMemory } from "./options.ts";
 
 interface Options {
   readonly trajectories: number;
@@ -47,7 +47,7 @@ const batches = batchRows(rows, 1536).map(packBatch);
 mark(`${batches.length} micro-batches`);
 
 const computed = rows.reduce((sum, row) => sum + row.tokens.length, 0);
-const peak = memory("VmHWM");
+const peak = processMemory("VmHWM") / 2 ** 20;
 console.log(
   `${how}: ${million(tokens)} tokens in ${options.trajectories} trajectories, ${million(dense)} with every context in full, ` +
     `${million(computed)} packed; peak ${peak.toFixed(0)} MB, ${((peak * 2 ** 20) / tokens).toFixed(0)} bytes a token`,
@@ -80,20 +80,10 @@ function ids(length: number, ...of: readonly number[]): number[] {
 function mark(title: string): void {
   const seconds = (performance.now() - started) / 1000;
   console.log(
-    `${title.padEnd(24)} ${seconds.toFixed(1).padStart(6)} s   now ${memory("VmRSS").toFixed(0)} MB   peak ${memory("VmHWM").toFixed(0)} MB`,
+    `${title.padEnd(24)} ${seconds.toFixed(1).padStart(6)} s   now ${(processMemory("VmRSS") / 2 ** 20).toFixed(0)} MB   peak ${(processMemory("VmHWM") / 2 ** 20).toFixed(0)} MB`,
   );
-}
-
-function memory(field: string): number {
-  return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync("/proc/self/status", "utf8"))?.[1]) / 1024;
 }
 
 function million(count: number): string {
   return `${(count / 1e6).toFixed(1)} M`;
-}
-
-function positiveInteger(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError("Expected a whole number from 1.");
-  return value;
 }

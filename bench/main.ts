@@ -2,10 +2,11 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
-import { Command, InvalidArgumentError, Option } from "commander";
+import { Command, Option } from "commander";
 import { modelFolder } from "../src/sdk/model.ts";
 import { makeBenchmarks, nowhere } from "./benchmarks.ts";
 import { type Measured, measure, type Result } from "./measure.ts";
+import { positiveInteger } from "./options.ts";
 import { findPython } from "./python.ts";
 import { hasBfloat16, RateMeter } from "./rate.ts";
 import { type Program, runProgram } from "./side.ts";
@@ -88,10 +89,4 @@ function rowOf({ result: { name, unit, ratio, peerName, limit, gflops, setAside 
   const beside = `   ${limit === null ? "" : `limit ${figure(limit)}, `}products ${gflops.toFixed(0)} GFLOP/s${setAside > 0 ? `, ${setAside} rounds set aside` : ""}`;
   if (ratio !== null) return `${row}   peer ${spread(peer)}   ratio ${ratio.toFixed(2)}${wanted}   ${peerName}${beside}`;
   return entry.peer === undefined ? row + wanted + beside : row + beside;
-}
-
-function positiveInteger(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError("Expected a whole number from 1.");
-  return value;
 }

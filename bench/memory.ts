@@ -2,8 +2,7 @@
  * Peak memory and time of work with a model of known sizes and random weights, beside the estimate: `npx jiti bench/memory.ts --help`. One process
  * each, since peaks cannot be reset. `bench/memory-grid.ts` runs many.
  */
-import { readFileSync } from "node:fs";
-import { Argument, Command, InvalidArgumentError, Option } from "commander";
+import { Argument, Command, Option } from "commander";
 import { randomStream } from "../src/core/random.ts";
 import type { ActionInContext, TokenId } from "../src/core/trajectory.ts";
 import { LocalEngine } from "../src/engines/local/engine.ts";
@@ -13,6 +12,7 @@ import { type ModelConfig, parameterCount } from "../src/engines/local/model/mod
 import { type RoundedMatrix, roundLayers } from "../src/engines/local/model/rounded.ts";
 import { cacheBytesOfToken } from "../src/engines/local/sampling/kv-cache.ts";
 import { quickModel } from "./model.ts";
+import { positiveInteger, processMemory } from "./options.ts";
 import { type ShapeName, shapeOf, shapes } from "./shapes.ts";
 
 interface Options {
@@ -73,7 +73,7 @@ const { tokens, rows, threads, recompute, scored = Math.ceil(tokens / 4) } = opt
 
 const mark = (title: string, since: number) =>
   console.log(
-    `${title.padEnd(28)} ${((performance.now() - since) / 1000).toFixed(1).padStart(7)} s   processor time so far ${(process.cpuUsage().user / 1e6).toFixed(0)} + ${(process.cpuUsage().system / 1e6).toFixed(0)} s   now ${gib(memory("VmRSS"))}   peak ${gib(memory("VmHWM"))} GiB`,
+    `${title.padEnd(28)} ${((performance.now() - since) / 1000).toFixed(1).padStart(7)} s   processor time so far ${(process.cpuUsage().user / 1e6).toFixed(0)} + ${(process.cpuUsage().system / 1e6).toFixed(0)} s   now ${gib(processMemory("VmRSS"))}   peak ${gib(processMemory("VmHWM"))} GiB`,
   );
 
 let start = performance.now();
@@ -177,14 +177,14 @@ async function converse(): Promise<void> {
   const cached = rows * tokens * cacheBytesOfToken(config);
   const needed = cached + 4 * count;
   console.log(
-    `${prefilledTokens} tokens prefilled of ${fed} new ones; keys and values ${gib(cached)} GiB, weights ${gib(4 * count)} GiB; peak / both ${(memory("VmHWM") / needed).toFixed(2)}`,
+    `${prefilledTokens} tokens prefilled of ${fed} new ones; keys and values ${gib(cached)} GiB, weights ${gib(4 * count)} GiB; peak / both ${(processMemory("VmHWM") / needed).toFixed(2)}`,
   );
 }
 
 function report(): void {
   const parts = estimateMemory(config, { ...use, ...plan });
   for (const { name, bytes } of parts) console.log(`  ${name.padEnd(32)} ${gib(bytes)} GiB`);
-  const [peak, estimate] = [memory("VmHWM"), totalBytes(parts)];
+  const [peak, estimate] = [processMemory("VmHWM"), totalBytes(parts)];
   console.log(`peak ${gib(peak)} GiB   estimate ${gib(estimate)} GiB   estimate / peak ${(estimate / peak).toFixed(2)}`);
 }
 
@@ -194,17 +194,6 @@ function configOf({ model, layers, narrow }: Options): ModelConfig {
   return { ...shape, layers: layers ?? shape.layers, ...(narrow && thin) };
 }
 
-/** Bytes. */
-function memory(field: string): number {
-  return 1024 * Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync("/proc/self/status", "utf8"))?.[1]);
-}
-
 function gib(bytes: number): string {
   return (bytes / 2 ** 30).toFixed(2).padStart(6);
-}
-
-function positiveInteger(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError("Expected a whole number from 1.");
-  return value;
 }

@@ -2,11 +2,12 @@
  * Sampling with weights of float32, 8 and 4 bits, in turns in one process: `npx jiti bench/precision.ts --help`. Tokens per second of processor time,
  * which other programs disturb less than tokens per second.
  */
-import { Command, InvalidArgumentError, Option } from "commander";
+import { Command, Option } from "commander";
 import { randomStream } from "../src/core/random.ts";
 import { roundedOf } from "../src/engines/local/model/rounded.ts";
 import { LocalSampler } from "../src/engines/local/sampling/sampler.ts";
 import { quickModel } from "./model.ts";
+import { positiveInteger } from "./options.ts";
 import { type ShapeName, shapeOf, shapes } from "./shapes.ts";
 import { median } from "./statistics.ts";
 
@@ -71,10 +72,4 @@ function request() {
 function processorSeconds(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6;
-}
-
-function positiveInteger(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError("Expected a whole number from 1.");
-  return value;
 }

@@ -1,6 +1,6 @@
 import type { TaskRequest } from "../src/environments/define.ts";
 import { type AgentEvaluation, evaluateAgent } from "../src/sdk/evaluate-agent.ts";
-import type { Estimate } from "../src/statistics/estimate.ts";
+import { interval, percent } from "../src/terminal/format.ts";
 
 /** `retrograde-rl/vitest`: a matcher for tests of agents, whose answers differ from attempt to attempt. */
 
@@ -8,10 +8,6 @@ export interface SuccessOptions<T extends TaskRequest> extends Omit<AgentEvaluat
   /** Least share of attempts with a reward of at least 1. */
   readonly atLeast: number;
 }
-
-const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
-const shown = ({ mean, low, high }: Estimate) =>
-  `${percent(mean)} (95 % interval over tasks: ${percent(low)} to ${percent(high)})`;
 
 /**
  * Matchers for `expect.extend` of vitest. `toSucceed` attempts each task k times, and passes if the share of successes is at least the
@@ -27,7 +23,7 @@ export const agentMatchers = {
     const unclear = success.low < atLeast && success.high > atLeast;
     const failures = measured.flatMap(({ errors }) => errors.filter((error) => error !== undefined));
     const lines = [
-      `expected at least ${percent(atLeast)} of ${tasks.length * k} attempts to succeed: ${shown(success)}`,
+      `expected at least ${percent(atLeast)} of ${tasks.length * k} attempts to succeed: ${interval(success)}, the 95 % interval over tasks`,
       `all ${k} attempts at a task succeed: ${percent(allSucceed)} (pass^${k})`,
       ...(unclear ? ["The interval contains the limit: more tasks or attempts decide it, a repetition does not."] : []),
       ...(failures.length === 0 ? [] : [`${failures.length} attempts failed, the first: ${failures[0]}`]),

@@ -94,7 +94,7 @@ test("a matcher for tests passes by the share of successes, and its message has 
   const often = async (prompt: string) => (calls++ % 4 === 3 ? "no" : prompt);
   const { pass, message } = await agentMatchers.toSucceed(often, tasks, { reward, atLeast: 0.7, k: 4, concurrency: 1 });
   expect(pass).toBe(true);
-  expect(message()).toMatch(/of 24 attempts to succeed: 75\.0 % \(95 % interval over tasks: .*\)/);
+  expect(message()).toMatch(/of 24 attempts to succeed: 75\.0 % {2}\[.*\], the 95 % interval over tasks/);
   expect(message()).toMatch(/all 4 attempts at a task succeed: 0\.0 % \(pass\^4\)/);
   expect(message()).toContain("The interval contains the limit");
   expect.extend(agentMatchers);

@@ -228,12 +228,12 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/remote/shared",
     holds: "what clients of environments on other servers share",
-    knows: ["src/core", "src/files"],
+    knows: ["src/core", "src/files", "src/tools"],
   },
   {
     path: "extensions/remote/openenv",
     holds: "a client of OpenEnv ([environments/remote.md](environments/remote.md))",
-    knows: [...worlds, "extensions/remote/shared"],
+    knows: ["src/core", "src/tools", "src/environments", "extensions/remote/shared"],
   },
   { path: "extensions/remote/ors", holds: "a client of ORS", knows: [...worlds, "extensions/remote/shared"] },
   { path: "extensions/remote/nemo-gym", holds: "a client of NeMo Gym", knows: [...worlds, "extensions/remote/shared"] },

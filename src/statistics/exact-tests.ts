@@ -1,19 +1,4 @@
 import { randomStream } from "../core/random.ts";
-import { betaCdf } from "./special.ts";
-
-/**
- * Returns the two-sided p-value of McNemar's test, exact: of the pairs that differ, either one is equally often the better one.
- *
- *   p = min(1, 2 · P(X ≤ min(b, c))),  X ~ Binomial(b + c, 1/2)
- *
- * @param better pairs in which only the second succeeded; @param worse those in which only the first did
- */
-export function mcnemarExact(better: number, worse: number): number {
-  const trials = better + worse;
-  const fewer = Math.min(better, worse);
-  // P(X ≤ m) of a fair coin's n throws is I_{1/2}(n − m, m + 1).
-  return trials === 0 ? 1 : Math.min(1, 2 * betaCdf(0.5, trials - fewer, fewer + 1));
-}
 
 export interface SignFlipResult {
   readonly pValue: number;

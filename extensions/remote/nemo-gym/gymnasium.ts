@@ -5,6 +5,7 @@ import { cut } from "../../../src/tools/cut.ts";
 import type { Tool } from "../../../src/tools/tool.ts";
 import type { HttpAnswer, HttpClient } from "../shared/http.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
+import { Rewards } from "../shared/rewards.ts";
 import { outputItems, responseOf } from "./responses.ts";
 import type { NemoGymSession } from "./session.ts";
 import type { NemoGymSettings } from "./settings.ts";
@@ -40,7 +41,7 @@ export class GymnasiumEpisode implements Episode {
   readonly #session: NemoGymSession;
   readonly #task: NemoGymTask;
   readonly #settings: NemoGymSettings;
-  #return = 0;
+  readonly #rewards: Rewards;
   #steps = 0;
 
   private constructor(http: HttpClient, session: NemoGymSession, task: NemoGymTask, settings: NemoGymSettings, opening: Opening) {
@@ -48,6 +49,7 @@ export class GymnasiumEpisode implements Episode {
     this.#session = session;
     this.#task = task;
     this.#settings = settings;
+    this.#rewards = new Rewards(settings);
     this.messages = opening.messages;
     this.tools = opening.tools;
   }
@@ -71,12 +73,12 @@ export class GymnasiumEpisode implements Episode {
     const step = await this.#step({ role: "assistant", content: "", toolCalls: [{ ...call, id }] }, signal);
     const output = step.info.tool_outputs?.find(({ call_id }) => call_id === id)?.output;
     const content = [output, step.observation].filter((text) => typeof text === "string").join("\n");
-    return { content: cut(content, this.#settings.maxOutput), done: over(step), ...this.#given(step) };
+    return { content: cut(content, this.#settings.maxOutput), done: over(step), ...this.#rewards.give(step.reward) };
   }
 
   async reply(message: AssistantMessage): Promise<Reply> {
     const step = await this.#step(message);
-    const given = this.#given(step);
+    const given = this.#rewards.give(step.reward);
     if (over(step)) return { done: true, ...given };
     if (!step.observation)
       throw new RemoteEnvError("malformed", "observation of POST /step", step.observation, {
@@ -86,7 +88,7 @@ export class GymnasiumEpisode implements Episode {
   }
 
   score(): { readonly reward: number } {
-    return { reward: this.#settings.rewards === "return" ? this.#return : 0 };
+    return this.#rewards.score();
   }
 
   async #step(message: AssistantMessage, signal?: AbortSignal): Promise<Step> {
@@ -94,11 +96,6 @@ export class GymnasiumEpisode implements Episode {
     const { row, tools } = this.#task;
     const body = { ...row, response: responseOf(outputItems([message]), tools) };
     return read(this.#http, stepSchema, "/step", await this.#session.post("/step", body, signal));
-  }
-
-  #given({ reward }: Step): { readonly reward?: number } {
-    this.#return += reward;
-    return this.#settings.rewards === "turns" ? { reward } : {};
   }
 }
 

@@ -9,7 +9,7 @@ import { HttpClient } from "../shared/http.ts";
 import { readRows } from "../shared/rows.ts";
 import { SameStart } from "../shared/same-start.ts";
 import { keyOf } from "../shared/settings.ts";
-import { notCalled } from "../shared/tool.ts";
+import { notCalled, serverTool } from "../shared/tool.ts";
 import { GymnasiumEpisode } from "./gymnasium.ts";
 import { openingOf, outputItems, responseOf } from "./responses.ts";
 import { NemoGymSession } from "./session.ts";
@@ -69,13 +69,10 @@ interface ServerOf {
 async function startEpisode({ http, url, settings }: ServerOf, task: NemoGymTask): Promise<Episode> {
   const session = new NemoGymSession(http);
   const messages = openingOf(task.params, settings.system);
-  const tools = task.params.tools.map(({ name, description, parameters }) => ({
-    name,
-    description: description ?? "",
-    parameters: { properties: {}, ...parameters, type: "object" } as JsonSchema,
-    replayable: settings.replayable,
-    execute: notCalled,
-  }));
+  const tools = task.params.tools.map(({ name, description, parameters: given }) => {
+    const parameters = { properties: {}, ...given, type: "object" } as JsonSchema;
+    return serverTool({ name, description: description ?? "", parameters }, settings);
+  });
   const seeded = await session.post("/seed_session", task.row);
   // A GymnasiumServer has no such route.
   if (seeded.status === 404) return GymnasiumEpisode.start(http, session, task, settings, { messages, tools });

@@ -2,7 +2,8 @@ import type { Message, ToolCall } from "../../../src/core/messages.ts";
 import type { CallAnswer, Episode, Reply } from "../../../src/environments/environment.ts";
 import type { JsonSchema, Tool } from "../../../src/tools/tool.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
-import { errorText, notCalled } from "../shared/tool.ts";
+import { Rewards } from "../shared/rewards.ts";
+import { errorText, serverTool } from "../shared/tool.ts";
 import { type OpenenvSession, RefusedStep } from "./session.ts";
 import type { OpenenvSettings } from "./settings.ts";
 import { observationText, toolAnswer } from "./show.ts";
@@ -15,31 +16,33 @@ export type Acting =
   | { readonly kind: "text"; readonly field: string };
 
 /** Chooses how the model acts. @returns undefined if the settings ask for a text field that the action does not have */
-export function actingOf(action: ActionSchema, { actions, textField, replayable }: OpenenvSettings): Acting | undefined {
+export function actingOf(action: ActionSchema, settings: OpenenvSettings): Acting | undefined {
+  const { actions, textField } = settings;
   const names = Object.keys(action.properties);
   if (actions === "tools" || (actions === "auto" && names.includes("tool_name") && names.includes("arguments")))
     return { kind: "tools" };
-  if (actions !== "text") return { kind: "schema", tool: stepTool(action, replayable) };
+  if (actions !== "text") return { kind: "schema", tool: stepTool(action, settings) };
   const texts = action.required.filter((name) => action.properties[name]?.type === "string");
   const field = textField ?? (texts.length === 1 ? texts[0] : undefined);
   return field !== undefined && names.includes(field) ? { kind: "text", field } : undefined;
 }
 
 /** The action as one tool. Its metadata is for programs. */
-function stepTool({ title, description, properties, required, ...rest }: ActionSchema, replayable: boolean): Tool {
+function stepTool({ title, description, properties, required, ...rest }: ActionSchema, settings: OpenenvSettings): Tool {
   const { metadata: _, ...parameters } = properties;
   const about = description?.trim() ?? title;
-  return {
-    name: "step",
-    description: about === undefined || about === "" ? "Acts in the environment." : about,
-    parameters: { ...rest, type: "object", properties: parameters, required } as JsonSchema,
-    replayable,
-    execute: notCalled,
-  };
+  return serverTool(
+    {
+      name: "step",
+      description: about === undefined || about === "" ? "Acts in the environment." : about,
+      parameters: { ...rest, type: "object", properties: parameters, required } as JsonSchema,
+    },
+    settings,
+  );
 }
 
 /** The tools of a session. @throws RemoteEnvError if the environment lists none in a known form */
-export async function listTools(session: OpenenvSession, { replayable }: OpenenvSettings, signal?: AbortSignal): Promise<Tool[]> {
+export async function listTools(session: OpenenvSession, settings: OpenenvSettings, signal?: AbortSignal): Promise<Tool[]> {
   const { observation } = await session.step('{"type":"list_tools"}', signal);
   const parsed = toolListSchema.safeParse(observation.tools);
   if (!parsed.success || parsed.data.length === 0)
@@ -47,13 +50,7 @@ export async function listTools(session: OpenenvSession, { replayable }: Openenv
       expected: "a list of tools with name, description and input_schema",
       hint: 'An environment without tools acts by environment.settings.actions "schema" or "text".',
     });
-  return parsed.data.map(({ name, description, input_schema }) => ({
-    name,
-    description,
-    parameters: input_schema,
-    replayable,
-    execute: notCalled,
-  }));
+  return parsed.data.map(({ input_schema: parameters, ...tool }) => serverTool({ ...tool, parameters }, settings));
 }
 
 /** One episode on a session that has been reset. */
@@ -63,7 +60,7 @@ export class OpenenvEpisode implements Episode {
   readonly #session: OpenenvSession;
   readonly #acting: Acting;
   readonly #settings: OpenenvSettings;
-  #return = 0;
+  readonly #rewards: Rewards;
 
   constructor(
     session: OpenenvSession,
@@ -74,9 +71,10 @@ export class OpenenvEpisode implements Episode {
     this.#session = session;
     this.#acting = acting;
     this.#settings = settings;
+    this.#rewards = new Rewards(settings);
     this.messages = opening.messages;
     this.tools = opening.tools;
-    this.#reward(opening.observation);
+    this.#rewards.give(opening.observation.reward);
   }
 
   async call(call: ToolCall, { signal }: { readonly signal: AbortSignal }): Promise<CallAnswer | undefined> {
@@ -90,7 +88,7 @@ export class OpenenvEpisode implements Episode {
         this.#acting.kind === "tools"
           ? toolAnswer(answer.observation, this.#settings)
           : { content: observationText(answer.observation, this.#settings) };
-      return { ...shown, ...this.#reward(answer), done: answer.done };
+      return { ...shown, ...this.#rewards.give(answer.reward), done: answer.done };
     } catch (error) {
       return { content: errorText(String(this.#told(error).value)), valid: false, failure: "invalid" };
     }
@@ -100,7 +98,7 @@ export class OpenenvEpisode implements Episode {
     if (this.#acting.kind !== "text") return { done: true };
     try {
       const answer = await this.#session.step(JSON.stringify({ [this.#acting.field]: content }));
-      const reward = this.#reward(answer);
+      const reward = this.#rewards.give(answer.reward);
       if (answer.done) return { done: true, ...reward };
       return {
         done: false,
@@ -113,18 +111,11 @@ export class OpenenvEpisode implements Episode {
   }
 
   score(): { readonly reward: number } {
-    return { reward: this.#settings.rewards === "return" ? this.#return : 0 };
+    return this.#rewards.score();
   }
 
   close(): void {
     this.#session.close();
-  }
-
-  /** Adds a reward to the return, or gives it to its turn. */
-  #reward({ reward }: Observation): { readonly reward?: number } {
-    const value = Number(reward ?? 0);
-    this.#return += value;
-    return this.#settings.rewards === "turns" && reward !== null && reward !== undefined ? { reward: value } : {};
   }
 
   /** An error that the model reads: its action did not fit. @throws the error, if it is a fault of the environment */

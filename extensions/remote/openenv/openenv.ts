@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { ConfigError } from "../../../src/core/errors.ts";
 import type { Message } from "../../../src/core/messages.ts";
+import { once } from "../../../src/core/once.ts";
 import { seedOf } from "../../../src/core/random.ts";
 import { parseSettings } from "../../../src/core/settings.ts";
 import { type Environment, type Split, splits, type Task } from "../../../src/environments/environment.ts";
@@ -59,8 +60,9 @@ class OpenenvEnvironment implements Environment<OpenenvTask> {
   readonly #sameStart = new SameStart();
   /** Those of the server, once it was asked. */
   #splits: readonly Split[];
-  #acting: Promise<Acting> | undefined;
-  #tasks: Promise<Tasks> | undefined;
+  /** How the model acts, by the server's schema. */
+  readonly #actingOf = once(() => this.#askActing());
+  readonly #tasksOf = once(() => this.#askTasks());
 
   constructor(name: string, url: string, settings: OpenenvSettings) {
     this.name = name;
@@ -131,15 +133,6 @@ class OpenenvEnvironment implements Environment<OpenenvTask> {
     }
   }
 
-  /** How the model acts, by the server's schema. It is asked once; after a failure again. */
-  #actingOf(): Promise<Acting> {
-    this.#acting ??= this.#askActing().catch((error: unknown) => {
-      this.#acting = undefined;
-      throw error;
-    });
-    return this.#acting;
-  }
-
   async #askActing(): Promise<Acting> {
     if (this.#settings.actions === "tools") return { kind: "tools" };
     const { action } = await this.#http.json(schemasSchema, { path: "/schema" });
@@ -148,14 +141,6 @@ class OpenenvEnvironment implements Environment<OpenenvTask> {
     throw new ConfigError("environment.settings.textField", this.#settings.textField, {
       expected: `a field of the action: ${Object.keys(action.properties).join(", ")}`,
     });
-  }
-
-  #tasksOf(): Promise<Tasks> {
-    this.#tasks ??= this.#askTasks().catch((error: unknown) => {
-      this.#tasks = undefined;
-      throw error;
-    });
-    return this.#tasks;
   }
 
   async #askTasks(): Promise<Tasks> {

@@ -1,5 +1,6 @@
 import { ConfigError } from "../../../src/core/errors.ts";
 import type { AssistantMessage, Message, ToolCall } from "../../../src/core/messages.ts";
+import { once } from "../../../src/core/once.ts";
 import { parseSettings } from "../../../src/core/settings.ts";
 import {
   type CallAnswer,
@@ -16,9 +17,10 @@ import { parseRemoteName } from "../shared/address.ts";
 import { HttpClient } from "../shared/http.ts";
 import { requireNamed } from "../shared/named.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
+import { Rewards } from "../shared/rewards.ts";
 import { SameStart } from "../shared/same-start.ts";
 import { keyOf } from "../shared/settings.ts";
-import { errorText, notCalled } from "../shared/tool.ts";
+import { errorText, serverTool } from "../shared/tool.ts";
 import { OrsSession, ToolRaised } from "./session.ts";
 import { type OrsSettings, orsSettingsSchema } from "./settings.ts";
 import {
@@ -88,7 +90,8 @@ class OrsEnvironment implements Environment<OrsTask> {
   readonly #secrets: Readonly<Record<string, string>>;
   readonly #sameStart = new SameStart();
   #splits: readonly Split[] = splits;
-  #described: Promise<Described> | undefined;
+  /** The server's first environment, or the one of the settings. */
+  readonly #describedOnce = once(() => this.#describe());
 
   constructor(name: string, url: string, settings: OrsSettings) {
     this.name = name;
@@ -128,21 +131,13 @@ class OrsEnvironment implements Environment<OrsTask> {
   }
 
   async start({ id, split, index }: OrsTask): Promise<OrsEpisode> {
-    const { system, sameStart, maxOutput, replayable } = this.#settings;
+    const { system, sameStart, maxOutput } = this.#settings;
     const session = await this.#session({ split, index });
     try {
       const messages = openingOf(await session.opening(), system, maxOutput);
       if (sameStart === "require") this.#sameStart.check(id, messages);
       const { tools: listed, terminal_tool: terminal } = await session.tools();
-      const tools = listed.map(
-        ({ name: tool, description, input_schema }): Tool => ({
-          name: tool,
-          description,
-          parameters: input_schema,
-          replayable,
-          execute: notCalled,
-        }),
-      );
+      const tools = listed.map(({ input_schema: parameters, ...tool }) => serverTool({ ...tool, parameters }, this.#settings));
       return new OrsEpisode(session, { messages, tools, ...(terminal ? { terminal } : {}) }, this.#settings);
     } catch (error) {
       await session.close();
@@ -175,15 +170,6 @@ class OrsEnvironment implements Environment<OrsTask> {
     const { pingMs, setupMs } = this.#settings;
     const secrets = Object.keys(this.#secrets).length === 0 ? {} : { secrets: this.#secrets };
     return OrsSession.open(this.#http, { environment: name, split, index, pingMs, setupMs, ...secrets });
-  }
-
-  /** The server's first environment, or the one of the settings. It is asked once; after a failure again. */
-  #describedOnce(): Promise<Described> {
-    this.#described ??= this.#describe().catch((error: unknown) => {
-      this.#described = undefined;
-      throw error;
-    });
-    return this.#described;
   }
 
   async #describe(): Promise<Described> {
@@ -247,13 +233,14 @@ class OrsEpisode implements Episode {
   readonly #session: OrsSession;
   readonly #terminal: TerminalTool | undefined;
   readonly #settings: OrsSettings;
-  #return = 0;
+  readonly #rewards: Rewards;
 
   constructor(session: OrsSession, { messages, tools, terminal }: OrsOpening, settings: OrsSettings) {
     this.#session = session;
     this.messages = messages;
     this.tools = tools;
     this.#terminal = terminal;
+    this.#rewards = new Rewards(settings);
     this.#settings = settings;
   }
 
@@ -269,7 +256,7 @@ class OrsEpisode implements Episode {
       const answer = await this.#session.call(call.name, call.argumentsText ?? JSON.stringify(call.arguments), signal);
       if (!answer.ok) return wrong(answer.error);
       const { blocks, reward, finished } = answer.output;
-      return { content: cut(blocksText(blocks), maxOutput), done: finished, ...this.#given(reward) };
+      return { content: cut(blocksText(blocks), maxOutput), done: finished, ...this.#rewards.give(reward) };
     } catch (error) {
       if (error instanceof ToolRaised && executionErrors === "tell") return wrong(String(error.value));
       throw error;
@@ -281,20 +268,15 @@ class OrsEpisode implements Episode {
     if (this.#terminal === undefined) return { done: true };
     const { name, arg } = this.#terminal;
     const answer = await this.#session.call(name, arg === null ? "{}" : JSON.stringify({ [arg]: content }));
-    if (answer.ok) return { done: true, ...this.#given(answer.output.reward) };
+    if (answer.ok) return { done: true, ...this.#rewards.give(answer.output.reward) };
     throw new RemoteEnvError("refused", `the message for the terminal tool ${name}, as its argument ${arg}`, answer.error, {
       expected: "a grade",
       hint: "The environment does not take the model's last message as it is. This is no reward of 0.",
     });
   }
 
-  #given(reward: number | null | undefined): { readonly reward?: number } {
-    this.#return += reward ?? 0;
-    return this.#settings.rewards === "turns" && typeof reward === "number" ? { reward } : {};
-  }
-
   score(): { readonly reward: number } {
-    return { reward: this.#settings.rewards === "return" ? this.#return : 0 };
+    return this.#rewards.score();
   }
 
   close(): Promise<void> {

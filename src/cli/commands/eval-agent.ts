@@ -5,7 +5,8 @@ import { readTasks, splitTasks } from "../../agents/tasks.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { type AgentEvaluation, evaluateAgent } from "../../sdk/evaluate-agent.ts";
 import { agentOf, rewardOf } from "../../sdk/train-agent.ts";
-import { count, detectable, plural, points, pText } from "../../terminal/format.ts";
+import { count, detectable, interval, percent, plural, points, pText } from "../../terminal/format.ts";
+import { rewardText } from "../../terminal/progress.ts";
 import type { Screen } from "../../terminal/screen.ts";
 import type { EvalFlags } from "./eval.ts";
 
@@ -68,11 +69,8 @@ function modelOf(model: string, env: Readonly<Record<string, string | undefined>
 function linesOf({ k, reward, success, allSucceed, tasks }: MeasuredAgent<object>): string[] {
   const errors = tasks.flatMap((task) => task.errors.filter((error) => error !== undefined));
   return [
-    `success ${percents(success)}, reward ${reward.mean.toFixed(3)} [${reward.low.toFixed(3)}, ${reward.high.toFixed(3)}]`,
-    ...(k > 1 ? [`all ${k} attempts at a task succeed: ${(100 * allSucceed).toFixed(1)} % (pass^${k})`] : []),
+    `success ${interval(success)}, reward ${rewardText(reward)}`,
+    ...(k > 1 ? [`all ${k} attempts at a task succeed: ${percent(allSucceed)} (pass^${k})`] : []),
     ...(errors.length === 0 ? [] : [`${plural(errors.length, "attempt")} failed, the first: ${errors[0]}`]),
   ];
 }
-
-const percents = ({ mean, low, high }: { readonly mean: number; readonly low: number; readonly high: number }) =>
-  `${(100 * mean).toFixed(1)} %  [${(100 * low).toFixed(1)}, ${(100 * high).toFixed(1)}]`;

@@ -2,118 +2,47 @@ import { estimateMemory, type MemoryUse, totalBytes } from "./memory.ts";
 import { type ModelConfig, parameterCount, parseModelConfig } from "./model/model-config.ts";
 import type { BasePrecision } from "./model/rounded.ts";
 
+/** The part of a `config.json` that a family shares. */
 const common = { rms_norm_eps: 1e-6, tie_word_embeddings: true, max_position_embeddings: 32_768 };
-
+const qwen2 = { ...common, model_type: "qwen2", vocab_size: 151_936, rope_theta: 1e6 };
+const qwen3 = { ...qwen2, model_type: "qwen3", head_dim: 128, max_position_embeddings: 40_960 };
 const smol = {
-  ...common,
-  model_type: "llama",
-  vocab_size: 49_152,
-  head_dim: 64,
-  max_position_embeddings: 8192,
-  rope_theta: 1e5,
+  ...{ ...common, model_type: "llama", vocab_size: 49_152, head_dim: 64, max_position_embeddings: 8192, rope_theta: 1e5 },
+};
+const llama = { ...smol, vocab_size: 128_256, max_position_embeddings: 131_072, rope_theta: 5e5 };
+const gemma = {
+  ...{ ...common, model_type: "gemma3_text", vocab_size: 262_144, head_dim: 256, rope_theta: 1e6, rope_local_base_freq: 1e4 },
+  ...{ sliding_window: 512, query_pre_attn_scalar: 256 },
 };
 
-const qwen3 = {
-  ...common,
-  model_type: "qwen3",
-  vocab_size: 151_936,
-  num_key_value_heads: 8,
-  head_dim: 128,
-  max_position_embeddings: 40_960,
-  rope_theta: 1e6,
-};
+/** The `config.json` of one of them. */
+export function sized<Family extends object>(
+  family: Family,
+  hidden: number,
+  intermediate: number,
+  layers: number,
+  heads: number,
+  kvHeads: number,
+) {
+  return {
+    ...{ ...family, hidden_size: hidden, intermediate_size: intermediate, num_hidden_layers: layers },
+    ...{ num_attention_heads: heads, num_key_value_heads: kvHeads },
+  };
+}
 
 /** Sizes of published models, as their `config.json` has them. */
 export const publishedSizes = {
-  "qwen2.5-0.5b": {
-    ...common,
-    model_type: "qwen2",
-    vocab_size: 151_936,
-    hidden_size: 896,
-    intermediate_size: 4864,
-    num_hidden_layers: 24,
-    num_attention_heads: 14,
-    num_key_value_heads: 2,
-    rope_theta: 1e6,
-  },
-  "qwen3-0.6b": { ...qwen3, hidden_size: 1024, intermediate_size: 3072, num_hidden_layers: 28, num_attention_heads: 16 },
-  "smollm2-135m": {
-    ...smol,
-    hidden_size: 576,
-    intermediate_size: 1536,
-    num_hidden_layers: 30,
-    num_attention_heads: 9,
-    num_key_value_heads: 3,
-  },
-  "smollm2-360m": {
-    ...smol,
-    hidden_size: 960,
-    intermediate_size: 2560,
-    num_hidden_layers: 32,
-    num_attention_heads: 15,
-    num_key_value_heads: 5,
-  },
-  "llama-3.2-1b": {
-    ...common,
-    model_type: "llama",
-    vocab_size: 128_256,
-    hidden_size: 2048,
-    intermediate_size: 8192,
-    num_hidden_layers: 16,
-    num_attention_heads: 32,
-    num_key_value_heads: 8,
-    head_dim: 64,
-    max_position_embeddings: 131_072,
-    rope_theta: 5e5,
-  },
-  "qwen2.5-1.5b": {
-    ...common,
-    model_type: "qwen2",
-    vocab_size: 151_936,
-    hidden_size: 1536,
-    intermediate_size: 8960,
-    num_hidden_layers: 28,
-    num_attention_heads: 12,
-    num_key_value_heads: 2,
-    rope_theta: 1e6,
-  },
-  "qwen3-1.7b": { ...qwen3, hidden_size: 2048, intermediate_size: 6144, num_hidden_layers: 28, num_attention_heads: 16 },
-  "qwen2.5-3b": {
-    ...common,
-    model_type: "qwen2",
-    vocab_size: 151_936,
-    hidden_size: 2048,
-    intermediate_size: 11_008,
-    num_hidden_layers: 36,
-    num_attention_heads: 16,
-    num_key_value_heads: 2,
-    rope_theta: 1e6,
-  },
-  "qwen3-4b": { ...qwen3, hidden_size: 2560, intermediate_size: 9728, num_hidden_layers: 36, num_attention_heads: 32 },
-  "gemma3-270m": {
-    ...common,
-    model_type: "gemma3_text",
-    vocab_size: 262_144,
-    hidden_size: 640,
-    intermediate_size: 2048,
-    num_hidden_layers: 18,
-    num_attention_heads: 4,
-    num_key_value_heads: 1,
-    head_dim: 256,
-    rope_theta: 1e6,
-    rope_local_base_freq: 1e4,
-    sliding_window: 512,
-    query_pre_attn_scalar: 256,
-  },
-  "smollm2-1.7b": {
-    ...smol,
-    hidden_size: 2048,
-    intermediate_size: 8192,
-    num_hidden_layers: 24,
-    num_attention_heads: 32,
-    num_key_value_heads: 32,
-    rope_theta: 1.3e5,
-  },
+  "qwen2.5-0.5b": sized(qwen2, 896, 4864, 24, 14, 2),
+  "qwen3-0.6b": sized(qwen3, 1024, 3072, 28, 16, 8),
+  "smollm2-135m": sized(smol, 576, 1536, 30, 9, 3),
+  "smollm2-360m": sized(smol, 960, 2560, 32, 15, 5),
+  "llama-3.2-1b": sized(llama, 2048, 8192, 16, 32, 8),
+  "qwen2.5-1.5b": sized(qwen2, 1536, 8960, 28, 12, 2),
+  "qwen3-1.7b": sized(qwen3, 2048, 6144, 28, 16, 8),
+  "qwen2.5-3b": sized(qwen2, 2048, 11_008, 36, 16, 2),
+  "qwen3-4b": sized(qwen3, 2560, 9728, 36, 32, 8),
+  "gemma3-270m": sized(gemma, 640, 2048, 18, 4, 1),
+  "smollm2-1.7b": sized({ ...smol, rope_theta: 1.3e5 }, 2048, 8192, 24, 32, 32),
 } as const;
 
 export type PublishedName = keyof typeof publishedSizes;

@@ -6,25 +6,18 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { reasonOf, ToolError } from "../../core/errors.ts";
+import { once } from "../../core/once.ts";
 import { isMissing } from "../../core/optional-package.ts";
 
 /** The folder of the programs of a Python process. */
 export const guest = fileURLToPath(new URL("./guest/", import.meta.url));
-
-let made: Promise<number> | undefined;
 
 /**
  * Returns a descriptor of the image that interpreters start from. It is made at the first call in a program, in a process of its own, and is in a
  * file that nobody finds: it has no name any more.
  * @throws ToolError if it cannot be made
  */
-export function openImage(): Promise<number> {
-  made ??= makeImage().catch((error: unknown) => {
-    made = undefined;
-    throw error;
-  });
-  return made;
-}
+export const openImage = once(makeImage);
 
 async function makeImage(): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), "retrograde-python-"));
