@@ -52,23 +52,18 @@ export function played(row: Played): void {
 /** Servers of a package whose rollouts came out alike. */
 const published = /^(`\w+`), its published rollouts$/;
 
-/** The records as a table of Markdown. Servers whose published rollouts came out alike share a line. */
-export function table(): string {
+/** The records as the rows of a table. Servers whose published rollouts came out alike share a row. */
+export function table(): (string | number)[][] {
   const groups = new Map<string, Played[]>();
   for (const row of rows()) {
     const alike = published.test(row.what) ? `${row.wire} ${row.package} ${row.result} ${row.refused}` : key(row);
     groups.set(alike, [...(groups.get(alike) ?? []), row]);
   }
-  const line = (cells: readonly (string | number)[]) => `| ${cells.join(" | ")} |`;
   const lines = [...groups.values()].map((alike) => {
     const servers = alike.flatMap(({ what }) => published.exec(what)?.[1] ?? []);
     const what = servers.length === 0 ? alike[0].what : `published rollouts of ${servers.length}: ${servers.join(", ")}`;
     const [{ wire, package: version, result, refused = "" }] = alike;
-    return line([wire, version, what, alike.reduce((sum, { episodes }) => sum + episodes, 0), result, refused]);
+    return [wire, version, what, alike.reduce((sum, { episodes }) => sum + episodes, 0), result, refused];
   });
-  return [
-    line(["wire", "package", "what was played", "episodes", "result", "refused"]),
-    line(["---", "---", "---", "---:", "---", "---"]),
-    ...lines,
-  ].join("\n");
+  return [["wire", "package", "what was played", "episodes", "result", "refused"], ...lines];
 }
