@@ -1,12 +1,13 @@
+import { on } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import type { AssistantMessage, Message, ToolCall } from "../../src/core/messages.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
 import { linesOf } from "./lines.ts";
-import { launch, script } from "./packages.ts";
+import { folderOf, launch, script } from "./packages.ts";
 
 type Item = {
   readonly type?: string;
@@ -23,6 +24,9 @@ type Rollout = Row & {
   readonly response: { readonly output: readonly Item[] };
 };
 
+/** The folder of the package with the resource servers. */
+const servers = "resources_servers";
+
 /** How a published rollout of a resource server came out when it was played again. */
 export interface Replayed {
   readonly published: number;
@@ -31,34 +35,79 @@ export interface Replayed {
   readonly fault?: string;
 }
 
-/** Where a resource server answers, or why it does not start. */
-export type Started = { readonly name: string } & ({ readonly port: number } | { readonly why: string });
+/** Published rollouts of a resource server, with the rows that they are of. */
+export interface Published {
+  /** Of the rollouts: the server's own, or that of the folder or file which has more of them. */
+  readonly name: string;
+  readonly server: string;
+  readonly rows: string;
+  readonly rollouts: string;
+}
+
+/** Where a resource server answers, or why it does not start; and the hosts that it looked for and the errors that it raised. */
+export type Started = Published & { readonly trouble: () => readonly string[] } & (
+    | { readonly port: number }
+    | { readonly why: string }
+  );
 
 /** Starts resource servers of the package, all in one process and its forks. @returns them as they come up @throws Error if the process ends */
-export async function* startServers(names: readonly string[], cwd: string): AsyncGenerator<Started> {
-  const child = launch("nemo-gym", [script("nemo_gym_server.py"), ...names], cwd);
+export async function* startServers(published: readonly Published[]): AsyncGenerator<Started> {
+  const given = published.map(({ name, server, rollouts }) => JSON.stringify({ name, server, rollouts }));
+  const child = launch("nemo-gym", [script("nemo_gym_server.py"), ...given]);
   child.stderr?.resume();
-  let left = names.length;
-  for await (const line of createInterface({ input: child.stdout as Readable })) {
-    yield JSON.parse(line) as Started;
+  const lines = createInterface({ input: child.stdout as Readable });
+  const trouble = new Map<string, string[]>();
+  const said = on(lines, "line", { close: ["close"] });
+  lines.on("line", (line) => {
+    const { name, trouble: one } = JSON.parse(line) as { readonly name: string; readonly trouble?: string };
+    if (one !== undefined) trouble.set(name, [...(trouble.get(name) ?? []), one]);
+  });
+  let left = published.length;
+  for await (const [line] of said) {
+    const one = JSON.parse(String(line)) as { readonly name: string; readonly trouble?: string; readonly why: string };
+    const of = published.find(({ name }) => name === one.name);
+    if (of === undefined || one.trouble !== undefined) continue;
+    yield { ...of, ...one, trouble: () => trouble.get(one.name) ?? [] };
     if (--left === 0) return;
   }
-  throw new Error(`${left} of ${names.join(", ")} said nothing`);
+  throw new Error(`${left} of ${published.map(({ name }) => name).join(", ")} said nothing`);
 }
 
-/** The resource servers of the package that publish rollouts. @param at the folder of the package */
-export function serversWithRollouts(at: string): string[] {
-  return readdirSync(at)
-    .filter(
-      (name) => existsSync(join(at, name, "data/example_rollouts.jsonl")) && existsSync(join(at, name, "data/example.jsonl")),
-    )
-    .sort();
+/** Rollouts beside those of a server's own folder: [name, server, rows, rollouts]. */
+const elsewhere = [
+  ["calendar_v2", "calendar", "environments/calendar_v2/data/example", "environments/calendar_v2/data/example_rollouts"],
+  ...["claude_code_agent", "hermes_agent"].map((agent) => {
+    const rollouts = `responses_api_agents/${agent}/data/example_math_rollouts`;
+    return [agent, "math_with_judge", `${rollouts}_materialized_inputs`, rollouts];
+  }),
+  ...["openclaw_agent", "opencode_agent", "pi_agent"].map((agent) => {
+    const data = `responses_api_agents/${agent}/data`;
+    return [agent, "math_with_judge", `${data}/example`, `${data}/example_rollout`];
+  }),
+  [
+    "structeval_nonrenderable",
+    "structeval",
+    ...["example", "example_rollouts"].map((file) => `${servers}/structeval/data/structeval_nonrenderable_${file}`),
+  ],
+];
+
+/** The published rollouts of the package whose rows are published too, or those of some names. */
+export async function publishedRollouts(names?: readonly string[]): Promise<Published[]> {
+  const at = dirname(await folderOf("nemo-gym", servers));
+  const own = readdirSync(join(at, servers)).map((name) => [
+    ...[name, name, `${servers}/${name}/data/example`, `${servers}/${name}/data/example_rollouts`],
+  ]);
+  return [...own, ...elsewhere]
+    .map(([name, server, ...files]) => ({ name, server, files: files.map((file) => join(at, `${file}.jsonl`)) }))
+    .filter(({ name, files }) => (names?.includes(name) ?? true) && files.every((file) => existsSync(file)))
+    .map(({ files: [rows, rollouts], ...one }) => ({ ...one, rows, rollouts }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The published answers of a server without tools by what was asked, with the rewards that they were given. @param data its folder of rows */
-export function publishedAnswers(data: string): Map<string, { readonly text: string; readonly reward: number }> {
+/** The published answers of a server without tools by what was asked, with the rewards that they were given. */
+export function publishedAnswers({ rollouts }: Published): Map<string, { readonly text: string; readonly reward: number }> {
   return new Map(
-    linesOf<Rollout>(join(data, "example_rollouts.jsonl")).map(({ reward, response, ...row }) => {
+    linesOf<Rollout>(rollouts).map(({ reward, response, ...row }) => {
       const text = actionsOf(response.output)
         .map(({ content }) => content)
         .join("");
@@ -71,9 +120,9 @@ export function publishedAnswers(data: string): Map<string, { readonly text: str
  * Plays the published rollouts of a server again, action by action: what real models did, with the rewards that it was given. Rollouts whose row is
  * not published are left out.
  */
-export async function replay(port: number, folder: string): Promise<Replayed[]> {
-  const rows = linesOf<Row>(join(folder, "data/example.jsonl"));
-  const rollouts = linesOf<Rollout>(join(folder, "data/example_rollouts.jsonl"));
+export async function replay(port: number, published: Published): Promise<Replayed[]> {
+  const rows = linesOf<Row>(published.rows);
+  const rollouts = linesOf<Rollout>(published.rollouts);
   const said = ({ responses_create_params: { input } }: Row) =>
     JSON.stringify(
       (typeof input === "string" ? [{ role: "user", content: input }] : input).map((item) => [item.role, textOf(item.content)]),
@@ -95,7 +144,7 @@ export async function replay(port: number, folder: string): Promise<Replayed[]> 
   const url = `http://127.0.0.1:${port}`;
   const environment = createEnvironment(`nemo-gym:${url}`, { tasks: { test: file }, sameStart: "ignore", maxOutput: 10 ** 6 });
   const results: Replayed[] = [];
-  for (const [i, { reward: published, response }] of played.entries()) {
+  for (const [i, { reward: given, response }] of played.entries()) {
     try {
       const episode = await environment.start(await environment.task("test", i), 0);
       const conversation: Message[] = [...episode.messages];
@@ -116,10 +165,10 @@ export async function replay(port: number, folder: string): Promise<Replayed[]> 
         isOver = reply.done;
         if (!reply.done) conversation.push(...reply.messages);
       }
-      results.push({ published, reward: (await episode.score(conversation)).reward });
+      results.push({ published: given, reward: (await episode.score(conversation)).reward });
       await episode.close?.();
     } catch (error) {
-      results.push({ published, fault: String((error as Error).message).slice(0, 200) });
+      results.push({ published: given, fault: String((error as Error).message).slice(0, 200) });
     }
   }
   return results;

@@ -12,8 +12,8 @@ import { rollout } from "../../src/rollouts/rollout.ts";
 import { openModel } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config.ts";
 import { linesOf } from "./lines.ts";
-import { publishedAnswers, startServers } from "./nemo-replay.ts";
-import { folderOf, launch, opened, pythonOf, script, serve, share, withPackage } from "./packages.ts";
+import { publishedAnswers, publishedRollouts, startServers } from "./nemo-replay.ts";
+import { launch, opened, pythonOf, script, serve, share, withPackage } from "./packages.ts";
 import { played, refusals } from "./played.ts";
 
 withPackage(
@@ -71,12 +71,12 @@ withPackage(
   ["verifiers", "nemo-gym"],
   "verifiers 0.4: what its vf-eval saved of its taskset nemo_gym, answered as published, scores the same when it is played here",
   async () => {
-    const data = join(await folderOf("nemo-gym", "resources_servers.mcqa"), "data");
+    const [mcqa] = await publishedRollouts(["mcqa"]);
     const folder = mkdtempSync(join(tmpdir(), "verifiers-"));
-    const answers = publishedAnswers(data);
-    for await (const server of startServers(["mcqa"], data)) {
+    const answers = publishedAnswers(mcqa);
+    for await (const server of startServers([mcqa])) {
       const url = `http://127.0.0.1:${"port" in server ? server.port : 0}`;
-      const taskset = { id: "nemo_gym", dataset: join(data, "example.jsonl"), task: { resources_url: url } };
+      const taskset = { id: "nemo_gym", dataset: mcqa.rows, task: { resources_url: url } };
       const model = await answering(new Map([...answers].map(([question, { text }]) => [question, text])));
       const config = {
         ...{ model: "golden", push: false, rich: null, output_dir: folder, run: { dir: "run" } },
