@@ -8,23 +8,33 @@ import { fileURLToPath } from "node:url";
 const parts = [
   ...[
     "actions",
+    "agents",
     "chat",
     "cli",
     "completions",
     "core",
+    "environments/[a-z-]+\\.ts",
     "files",
     "findings",
     "guard",
     "http",
     "hub",
-    "rewards",
-    "rollouts",
-    "sdk",
-    "terminal",
   ],
-  "environments/[a-z-]+\\.ts",
+  ...["rewards", "rollouts", "sdk", "terminal"],
 ];
-const extensions = ["appworld", "arpo-protocol", "benchmarks", "dashboard", "plan", "serve"];
+const extensions = [
+  ...[
+    "appworld",
+    "arpo-protocol",
+    "benchmarks",
+    "dashboard",
+    "demo",
+    "evals",
+    "plan",
+    "remote/(?:nemo-gym|openenv|shared)",
+    "serve",
+  ],
+];
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const tsc = join(root, "node_modules/typescript/bin/tsc");
 const { stdout, stderr } = spawnSync(

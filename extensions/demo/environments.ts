@@ -24,7 +24,7 @@ const signs: Readonly<Record<string, Operation>> = { x: "*", "×": "*", "÷": "/
 
 /** The value of a text that is one calculation of two numbers. Undefined for any other text. */
 function calculated(text: string): number | undefined {
-  const [, a, sign, b] = calculation.exec(text) ?? [];
+  const [, a, sign = "", b] = calculation.exec(text) ?? [];
   const operation = signs[sign] ?? operations.find((each) => each === sign);
   return operation === undefined ? undefined : calculate(Number(a), operation, Number(b));
 }
@@ -34,16 +34,17 @@ type Choice = Pick<Problem, "operation" | "numbers">;
 
 /** Drawn, so that demonstrations teach the form alone: the right choice is for reinforcement to find. */
 function drawChoice({ numbers }: Problem, random: Random): Choice {
-  const [a, b] = random.shuffle([...numbers]);
-  return { operation: random.pick(operations), numbers: [a, b] };
+  const [a, b] = numbers;
+  const [first] = random.shuffle([a, b]);
+  return { operation: random.pick(operations), numbers: first === a ? [a, b] : [b, a] };
 }
 
 /** The choices of policies that leave out one thing that problems ask for. */
 const lazyChoices: Readonly<Record<string, (problem: Problem) => Choice>> = {
   "chooses the operation": (problem) => ({ ...problem, operation: "+" }),
   "orders the numbers": (problem) => {
-    const [first, second] = problem.numbers.toSorted((a, b) => problem.prompt.indexOf(`${a}`) - problem.prompt.indexOf(`${b}`));
-    return { ...problem, numbers: [first, second] };
+    const [a, b] = problem.numbers;
+    return { ...problem, numbers: problem.prompt.indexOf(`${a}`) <= problem.prompt.indexOf(`${b}`) ? [a, b] : [b, a] };
   },
 };
 

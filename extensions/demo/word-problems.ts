@@ -34,7 +34,7 @@ const things = [
 /** Draws a problem. @param words the sentences of training, or those that no training task has */
 export function drawProblem(random: Random, words: "seen" | "unseen"): Problem {
   const operation = random.pick(operations);
-  const [name, other] = random.shuffle(names);
+  const [name = "", other = ""] = random.shuffle(names);
   const numbers = drawNumbers(random, operation);
   const { stories, questions } = wordings[operation][words];
   const fill: Readonly<Record<string, string>> = {

@@ -20,7 +20,7 @@ export function runProgram(
   { env, signal }: Pick<AgentModel, "env" | "signal">,
 ): Promise<string> {
   return new Promise((resolve, reject) => {
-    const [file, ...args] = command;
+    const [file = "", ...args] = command;
     const program = spawn(file, args, { env: { ...process.env, ...env }, signal, killSignal: "SIGKILL" });
     let answer = "";
     let errors = "";

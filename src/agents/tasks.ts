@@ -27,8 +27,8 @@ export function splitTasks<T extends TaskRequest>(tasks: readonly T[]): SplitTas
   if (twice !== undefined)
     throw new ConfigError("tasks", twice, { expected: "each task once: it could be trained and measured" });
   if (tasks.length < leastToSplit) return { train: tasks, test: tasks };
-  const ranks = texts.map((text) => createHash("sha256").update(text).digest("hex"));
-  const order = tasks.map((_, i) => i).sort((a, b) => (ranks[a] < ranks[b] ? -1 : 1));
+  const ranked = texts.map((text, i) => ({ i, rank: createHash("sha256").update(text).digest("hex") }));
+  const order = ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1)).map(({ i }) => i);
   const kept = new Set(order.slice(0, Math.max(1, Math.round(testShare * tasks.length))));
   return { train: tasks.filter((_, i) => !kept.has(i)), test: tasks.filter((_, i) => kept.has(i)) };
 }

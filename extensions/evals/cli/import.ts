@@ -21,12 +21,12 @@ interface Imported {
 }
 
 const kinds: Readonly<Record<string, (files: readonly string[]) => Imported | Promise<Imported>>> = {
-  "openai-rft": ([job, data]) => {
+  "openai-rft": ([job = "", data]) => {
     if (data === undefined) throw new ConfigError("import openai-rft", job, { expected: "job.json and train.jsonl" });
     const tasks = openAiRft(job, data).tasks.length;
     return { name: "openAiRft", tasks, ...settingsOf(readJob(job).hyperparameters ?? {}, tasks) };
   },
-  promptfoo: async ([file]) => ({
+  promptfoo: async ([file = ""]) => ({
     name: "fromPromptfoo",
     tasks: (await fromPromptfoo(file)).tasks.length,
     settings: {},

@@ -50,19 +50,21 @@ export function calculate(formula: string, scores: Readonly<Record<string, numbe
       return value;
     }
     if (/^[.\d]/.test(token)) return Number(token);
-    if (tokens[at] === "(" && Object.hasOwn(functions, token)) {
+    const called = tokens[at] === "(" && Object.hasOwn(functions, token) ? functions[token] : undefined;
+    if (called !== undefined) {
       const values: number[] = [];
       do {
         at++;
         values.push(sum());
       } while (tokens[at] === ",");
       take(")");
-      return functions[token](...values);
+      return called(...values);
     }
-    if (Object.hasOwn(scores, token)) return scores[token];
+    const score = Object.hasOwn(scores, token) ? scores[token] : undefined;
+    if (score !== undefined) return score;
     throw wrong(token || "Its end");
   };
   const value = sum();
-  if (at < tokens.length) throw wrong(tokens[at]);
+  if (at < tokens.length) throw wrong(tokens[at] ?? "");
   return value;
 }

@@ -68,7 +68,9 @@ export async function grade(grader: Grader, seen: Seen, settings: GraderSettings
     case "string_check":
       return { reward: Number(holds(grader.operation, render(grader.input, seen), render(grader.reference, seen))) };
     case "text_similarity":
-      return { reward: similarities[grader.evaluation_metric](render(grader.input, seen), render(grader.reference, seen)) };
+      return {
+        reward: similarities[grader.evaluation_metric]?.(render(grader.input, seen), render(grader.reference, seen)) ?? 0,
+      };
     case "score_model":
       return { reward: await scoreOf(grader, seen, settings) };
     case "python":

@@ -60,8 +60,9 @@ function commonSubsequence(a: readonly string[], b: readonly string[]): number {
   let row = new Uint32Array(b.length + 1);
   for (const each of a) {
     const next = new Uint32Array(b.length + 1);
-    for (let j = 0; j < b.length; j++) next[j + 1] = each === b[j] ? row[j] + 1 : Math.max(row[j + 1], next[j]);
+    const common = (j: number) => row[j] ?? 0;
+    for (let j = 0; j < b.length; j++) next[j + 1] = each === b[j] ? common(j) + 1 : Math.max(common(j + 1), next[j] ?? 0);
     row = next;
   }
-  return row[b.length];
+  return row[b.length] ?? 0;
 }

@@ -14,7 +14,7 @@ export class NemoGymSession {
     const headers: Record<string, string> = cookie === "" ? {} : { cookie };
     const answer = await this.#http.ask({ method: "POST", path, body, headers, signal });
     for (const line of answer.setCookies) {
-      const [pair] = line.split(";");
+      const [pair = ""] = line.split(";");
       const at = pair.indexOf("=");
       if (at > 0) this.#cookies.set(pair.slice(0, at).trim(), pair.slice(at + 1).trim());
     }

@@ -35,7 +35,7 @@ const seeds: Tasks = {
 };
 
 function listedResets(resets: NonNullable<OpenenvSettings["resets"]>): Tasks {
-  return { size: (split) => resets[split]?.length ?? 0, reset: (split, index) => resets[split][index] };
+  return { size: (split) => resets[split]?.length ?? 0, reset: (split, index) => resets[split]?.[index] ?? {} };
 }
 
 /**
@@ -162,7 +162,7 @@ class OpenenvEnvironment implements Environment<OpenenvTask> {
     if (answer.status !== 200) return undefined;
     const names = this.#http.read(splitListSchema, answer.text, "splits").map((split) => split.name);
     this.#splits = names;
-    await requireNamed(this.#http, name, names[0]);
+    if (names[0] !== undefined) await requireNamed(this.#http, name, names[0]);
     const sizes = new Map<string, Promise<number>>();
     const sizeOf = async (split: Split) => {
       const path = `/${encodeURIComponent(name)}/num_tasks`;
