@@ -10,11 +10,11 @@ import { z } from "zod";
 import { backends } from "../extensions/bfcl/backends/backends.ts";
 import { documentsAt, readDocuments } from "../extensions/bfcl/documents.ts";
 import { defaultFolder } from "../extensions/bfcl/files.ts";
-import { evaluate } from "../extensions/bfcl/python/evaluate.ts";
-import { parseExpression } from "../extensions/bfcl/python/syntax.ts";
-import { jsonText } from "../extensions/bfcl/python/text.ts";
-import { Dict } from "../extensions/bfcl/python/values.ts";
 import { type BfclTask, categories, readTasks } from "../extensions/bfcl/tasks.ts";
+import { evaluate } from "../extensions/python/evaluate.ts";
+import { parseExpression } from "../extensions/python/syntax.ts";
+import { jsonText } from "../extensions/python/text.ts";
+import { Dict } from "../extensions/python/values.ts";
 
 const options = new Command("bfcl-endpoint")
   .option("--data <folder>", "the tasks", defaultFolder())

@@ -190,19 +190,24 @@ export const parts: readonly Part[] = [
   },
   { path: "extensions/arpo-protocol", holds: "ARPO's protocol, tools and reward", knows: [...worlds, "src/actions"] },
   {
+    path: "extensions/python",
+    holds: "Python's expressions: read, evaluated and written as CPython does",
+    knows: [],
+  },
+  {
     path: "extensions/knowledge",
     holds: "questions to search and calculate for ([environments/knowledge.md](environments/knowledge.md))",
-    knows: [...worlds, "extensions/arpo-protocol"],
+    knows: [...worlds, "extensions/arpo-protocol", "extensions/python"],
+  },
+  {
+    path: "extensions/bfcl",
+    holds: "BFCL v4 multi-turn ([environments/bfcl.md](environments/bfcl.md))",
+    knows: [...worlds, "src/files", "extensions/python"],
   },
   {
     path: "extensions/harbor",
     holds: "Harbor's task folders in a simulated shell ([environments/remote.md](environments/remote.md#harbor))",
     knows: worlds,
-  },
-  {
-    path: "extensions/bfcl",
-    holds: "BFCL v4 multi-turn ([environments/bfcl.md](environments/bfcl.md))",
-    knows: [...worlds, "src/files"],
   },
   {
     path: "extensions/benchmarks",

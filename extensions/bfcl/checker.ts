@@ -1,6 +1,6 @@
+import { equal } from "../python/operators.ts";
+import type { Value } from "../python/values.ts";
 import { freshShared } from "./backends/shared.ts";
-import { equal } from "./python/operators.ts";
-import type { Value } from "./python/values.ts";
 import { Session, type SessionStart } from "./session.ts";
 import { publicNames } from "./state-text.ts";
 

@@ -1,6 +1,6 @@
-import { deepCopy } from "./python/copy.ts";
-import { PythonRandom } from "./python/random.ts";
-import { Dict, PyObject, PySet, Tuple, type Value } from "./python/values.ts";
+import { deepCopy } from "../python/copy.ts";
+import { PythonRandom } from "../python/random.ts";
+import { Dict, PyObject, PySet, Tuple, type Value } from "../python/values.ts";
 
 /**
  * Copies a backend's state, or what backends share: Python values, random generators, and plain objects of them. What is one object

@@ -1,8 +1,8 @@
 import type { JsonSchema, Tool } from "../../src/tools/tool.ts";
+import { jsonText, str } from "../python/text.ts";
+import { Dict, type Value } from "../python/values.ts";
 import { moduleOfClass } from "./backends/backend.ts";
 import { readVerified } from "./files.ts";
-import { jsonText, str } from "./python/text.ts";
-import { Dict, type Value } from "./python/values.ts";
 import { type BfclTask, recordsOf } from "./tasks.ts";
 
 /** The document of one function, as published. */

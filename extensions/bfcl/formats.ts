@@ -1,13 +1,13 @@
 import type { ToolCall } from "../../src/core/messages.ts";
-import { evaluate } from "./python/evaluate.ts";
-import { parseJson } from "./python/json.ts";
-import type { Node } from "./python/nodes.ts";
-import { negate } from "./python/numbers.ts";
-import { ellipsis } from "./python/objects.ts";
-import { parseTree } from "./python/syntax.ts";
-import { repr, str } from "./python/text.ts";
-import { unparse } from "./python/unparse.ts";
-import { Dict, PyError, Tuple, type Value } from "./python/values.ts";
+import { evaluate } from "../python/evaluate.ts";
+import { parseJson } from "../python/json.ts";
+import type { Node } from "../python/nodes.ts";
+import { negate } from "../python/numbers.ts";
+import { ellipsis } from "../python/objects.ts";
+import { parseTree } from "../python/syntax.ts";
+import { repr, str } from "../python/text.ts";
+import { unparse } from "../python/unparse.ts";
+import { Dict, PyError, Tuple, type Value } from "../python/values.ts";
 
 /**
  * The text that is executed for a native call: `name(key=value, …)` with Python's repr of the values, read from the arguments as the model

@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { parseJson } from "../python/json.ts";
+import { equal } from "../python/operators.ts";
+import type { Dict, Value } from "../python/values.ts";
 import { checkTask } from "./checker.ts";
 import { checksums, readVerified } from "./files.ts";
 import { callText, decodePythonCalls } from "./formats.ts";
-import { parseJson } from "./python/json.ts";
-import { equal } from "./python/operators.ts";
-import type { Dict, Value } from "./python/values.ts";
 import { parseRecord } from "./records.ts";
 import { replayRecord } from "./replay.ts";
 import { categories, readTasks } from "./tasks.ts";

@@ -2,9 +2,9 @@ import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { createGunzip } from "node:zlib";
 import { ConfigError, EnvError } from "../../src/core/errors.ts";
-import { JsonSyntaxError, parseJson } from "./python/json.ts";
-import { repr } from "./python/text.ts";
-import { Dict, type Value } from "./python/values.ts";
+import { JsonSyntaxError, parseJson } from "../python/json.ts";
+import { repr } from "../python/text.ts";
+import { Dict, type Value } from "../python/values.ts";
 
 /** An object of a JSONL file, which reads its fields with errors that name the line. */
 export class JsonRecord {

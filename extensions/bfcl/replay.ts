@@ -1,6 +1,6 @@
+import { jsonText } from "../python/text.ts";
+import { Dict, type Value } from "../python/values.ts";
 import { backends } from "./backends/backends.ts";
-import { jsonText } from "./python/text.ts";
-import { Dict, type Value } from "./python/values.ts";
 import type { JsonRecord } from "./records.ts";
 import { Session } from "./session.ts";
 import { stateText } from "./state-text.ts";

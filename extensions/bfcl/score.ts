@@ -1,6 +1,6 @@
 import { EnvError } from "../../src/core/errors.ts";
+import type { Value } from "../python/values.ts";
 import { checkTask, type ModelTurns, type Verdict } from "./checker.ts";
-import type { Value } from "./python/values.ts";
 import type { JsonRecord } from "./records.ts";
 import { type BfclTask, type Category, categories } from "./tasks.ts";
 import { unpassable } from "./unpassable.ts";

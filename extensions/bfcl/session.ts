@@ -1,15 +1,15 @@
 import { EnvError } from "../../src/core/errors.ts";
+import { space } from "../python/characters.ts";
+import { copyTree } from "../python/copy.ts";
+import { evaluate, type Names } from "../python/evaluate.ts";
+import type { Node } from "../python/nodes.ts";
+import { parseExpression } from "../python/syntax.ts";
+import { jsonText, str } from "../python/text.ts";
+import { Dict, PyError, type Value } from "../python/values.ts";
 import { Instance } from "./backends/backend.ts";
 import { backends } from "./backends/backends.ts";
 import { freshShared, type Shared } from "./backends/shared.ts";
 import { copyState } from "./copy-state.ts";
-import { space } from "./python/characters.ts";
-import { copyTree } from "./python/copy.ts";
-import { evaluate, type Names } from "./python/evaluate.ts";
-import type { Node } from "./python/nodes.ts";
-import { parseExpression } from "./python/syntax.ts";
-import { jsonText, str } from "./python/text.ts";
-import { Dict, PyError, type Value } from "./python/values.ts";
 
 /** The data that the instances of a session begin with. */
 export interface SessionStart {

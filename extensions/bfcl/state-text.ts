@@ -1,9 +1,9 @@
+import { sorted } from "../python/methods.ts";
+import { Printed } from "../python/objects.ts";
+import { jsonText, repr } from "../python/text.ts";
+import { Dict, PyObject, PySet, Tuple, type Value } from "../python/values.ts";
 import type { Backend, Instance } from "./backends/backend.ts";
 import { Directory, File } from "./backends/file-system.ts";
-import { sorted } from "./python/methods.ts";
-import { Printed } from "./python/objects.ts";
-import { jsonText, repr } from "./python/text.ts";
-import { Dict, PyObject, PySet, Tuple, type Value } from "./python/values.ts";
 
 /**
  * The attributes of instances as JSON text, with objects that mark what JSON does not have: `__dir__` and `__file__`, `__pydict__` for a

@@ -1,8 +1,8 @@
 import { EnvError } from "../../src/core/errors.ts";
 import { didYouMean } from "../../src/core/settings.ts";
+import type { Dict, Value } from "../python/values.ts";
 import type { CheckedTask } from "./checker.ts";
 import { readVerified } from "./files.ts";
-import type { Dict, Value } from "./python/values.ts";
 import { type JsonRecord, parseRecord } from "./records.ts";
 import { isLongContext } from "./replay.ts";
 

@@ -20,6 +20,8 @@ test.each([
   ["1 / 100000", "1e-05"],
   ["99999999999999999999 * 99999999999999999999", "9999999999999999999800000000000000000001"],
   ["1e300 * 1e300", "inf"],
+  ["9007199254740993 / 3", "3002399751580331.0"],
+  ["2810 * -7335 // -2e17", "0.0"],
 ])("%s is %s, as in Python", (code, result) => {
   expect(evaluate(code)).toBe(result);
 });
@@ -28,17 +30,16 @@ test.each([
   ["", /nothing to calculate/],
   ["1 +", /not complete/],
   ["(1 + 2", /not complete/],
-  ["1 2", /unexpected 2/],
-  ["1 + )", /unexpected \)/],
+  ["1 2", /invalid syntax/],
+  ["1 + )", /unmatched '\)'/],
   ["2 ** 3", /cannot calculate "\*\*": write numbers, \+ - \* \/ \/\/ % and \( \)/],
   ["coins + 1", /cannot calculate "c"/],
   ["1 / 0", /ZeroDivisionError: division by zero/],
   ["1 // 0", /ZeroDivisionError/],
   ["1 % 0.0", /ZeroDivisionError/],
   ["01 + 1", /leading zeros/],
-  ["9007199254740993 / 3", /use \/\//],
   [`${"9".repeat(400)} * 1.5`, /OverflowError/],
-  ["(".repeat(400), /too many nested parentheses/],
+  ["(".repeat(400), /not complete/],
   ["1 + ".repeat(400), /at most 1000 characters/],
 ])("what is no calculation is answered in words: %s", (code, message) => {
   expect(evaluate(code)).toMatch(message);

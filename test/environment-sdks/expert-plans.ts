@@ -2,10 +2,10 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parameterSchema, readDocuments } from "../../extensions/bfcl/documents.ts";
-import { evaluate } from "../../extensions/bfcl/python/evaluate.ts";
-import { parseExpression } from "../../extensions/bfcl/python/syntax.ts";
-import { jsonText } from "../../extensions/bfcl/python/text.ts";
 import { type BfclTask, categories } from "../../extensions/bfcl/tasks.ts";
+import { evaluate } from "../../extensions/python/evaluate.ts";
+import { parseExpression } from "../../extensions/python/syntax.ts";
+import { jsonText } from "../../extensions/python/text.ts";
 import { messageToolBeside } from "../../extensions/remote/server/hosted.ts";
 import type { Environment } from "../../src/environments/environment.ts";
 

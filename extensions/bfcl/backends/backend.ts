@@ -1,9 +1,9 @@
-import { evaluate } from "../python/evaluate.ts";
-import { bind, type Signature } from "../python/functions.ts";
-import { Printed } from "../python/objects.ts";
-import { parseExpression } from "../python/syntax.ts";
-import { str } from "../python/text.ts";
-import { Dict, PyObject, type Value } from "../python/values.ts";
+import { evaluate } from "../../python/evaluate.ts";
+import { bind, type Signature } from "../../python/functions.ts";
+import { Printed } from "../../python/objects.ts";
+import { parseExpression } from "../../python/syntax.ts";
+import { str } from "../../python/text.ts";
+import { Dict, PyObject, type Value } from "../../python/values.ts";
 import type { Shared } from "./shared.ts";
 
 /** The attributes of a backend's instance. Those whose name begins with "_" are private: no state check compares them. */

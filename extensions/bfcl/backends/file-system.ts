@@ -1,11 +1,11 @@
-import { splitLines } from "../python/characters.ts";
-import { type Copyable, deepCopy } from "../python/copy.ts";
-import { sliceItems } from "../python/evaluate.ts";
-import { callMethod, joinTexts, sorted } from "../python/methods.ts";
-import { formatFixed, negate } from "../python/numbers.ts";
-import { compare, contains, equal, getItem, iterate, length, truth } from "../python/operators.ts";
-import { repr, str } from "../python/text.ts";
-import { Dict, PyObject, type Value, valueError } from "../python/values.ts";
+import { splitLines } from "../../python/characters.ts";
+import { type Copyable, deepCopy } from "../../python/copy.ts";
+import { sliceItems } from "../../python/evaluate.ts";
+import { callMethod, joinTexts, sorted } from "../../python/methods.ts";
+import { formatFixed, negate } from "../../python/numbers.ts";
+import { compare, contains, equal, getItem, iterate, length, truth } from "../../python/operators.ts";
+import { repr, str } from "../../python/text.ts";
+import { Dict, PyObject, type Value, valueError } from "../../python/values.ts";
 import { configured, defineBackend, error, f } from "./backend.ts";
 import { longContent, longList, type Shared } from "./shared.ts";
 

@@ -1,9 +1,9 @@
-import { best } from "../python/builtins.ts";
-import { decimalSquareRoot } from "../python/decimal.ts";
-import { logarithm } from "../python/mpmath.ts";
-import { absolute, add, divide, multiply, power, round, subtract, sum, toFloat } from "../python/numbers.ts";
-import { compare, equal, iterate, length, truth } from "../python/operators.ts";
-import { Dict, isNumber, PyError, typeError, type Value } from "../python/values.ts";
+import { best } from "../../python/builtins.ts";
+import { decimalSquareRoot } from "../../python/decimal.ts";
+import { logarithm } from "../../python/mpmath.ts";
+import { absolute, add, divide, multiply, power, round, subtract, sum, toFloat } from "../../python/numbers.ts";
+import { compare, equal, iterate, length, truth } from "../../python/operators.ts";
+import { Dict, isNumber, PyError, typeError, type Value } from "../../python/values.ts";
 import { defineBackend, error, f } from "./backend.ts";
 
 const meters = Dict.from([

@@ -1,9 +1,9 @@
-import { callMethod } from "../python/methods.ts";
-import { add } from "../python/numbers.ts";
-import { contains, equal, getItem, iterate, setItem, truth } from "../python/operators.ts";
-import type { PythonRandom } from "../python/random.ts";
-import { str } from "../python/text.ts";
-import { Dict, PyError, PySet, type Value } from "../python/values.ts";
+import { callMethod } from "../../python/methods.ts";
+import { add } from "../../python/numbers.ts";
+import { contains, equal, getItem, iterate, setItem, truth } from "../../python/operators.ts";
+import type { PythonRandom } from "../../python/random.ts";
+import { str } from "../../python/text.ts";
+import { Dict, PyError, PySet, type Value } from "../../python/values.ts";
 import { configured, defineBackend, error, f } from "./backend.ts";
 import { seededBy } from "./seed.ts";
 

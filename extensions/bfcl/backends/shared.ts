@@ -1,9 +1,9 @@
-import { deepCopy } from "../python/copy.ts";
-import { parseJson } from "../python/json.ts";
-import { add } from "../python/numbers.ts";
-import { ellipsis } from "../python/objects.ts";
-import { neverChanges } from "../python/text.ts";
-import type { Dict, Value } from "../python/values.ts";
+import { deepCopy } from "../../python/copy.ts";
+import { parseJson } from "../../python/json.ts";
+import { add } from "../../python/numbers.ts";
+import { ellipsis } from "../../python/objects.ts";
+import { neverChanges } from "../../python/text.ts";
+import type { Dict, Value } from "../../python/values.ts";
 import { longContextJson } from "./long-context-data.ts";
 
 /**

@@ -1,7 +1,7 @@
-import { callMethod, joinTexts } from "../python/methods.ts";
-import { add, subtract } from "../python/numbers.ts";
-import { compare, equal, getItem, iterate, setItem, truth } from "../python/operators.ts";
-import { Dict, PySet, type Value } from "../python/values.ts";
+import { callMethod, joinTexts } from "../../python/methods.ts";
+import { add, subtract } from "../../python/numbers.ts";
+import { compare, equal, getItem, iterate, setItem, truth } from "../../python/operators.ts";
+import { Dict, PySet, type Value } from "../../python/values.ts";
 import { configured, defineBackend, error, f } from "./backend.ts";
 
 interface TicketState {

@@ -1,7 +1,7 @@
-import { callMethod } from "../python/methods.ts";
-import { add, toInt } from "../python/numbers.ts";
-import { contains, equal, getItem, iterate, length, setItem, truth } from "../python/operators.ts";
-import { Dict, type Value } from "../python/values.ts";
+import { callMethod } from "../../python/methods.ts";
+import { add, toInt } from "../../python/numbers.ts";
+import { contains, equal, getItem, iterate, length, setItem, truth } from "../../python/operators.ts";
+import { Dict, type Value } from "../../python/values.ts";
 import { configured, defineBackend, error, f, unset } from "./backend.ts";
 import type { Shared } from "./shared.ts";
 

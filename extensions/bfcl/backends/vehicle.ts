@@ -1,8 +1,8 @@
-import { callMethod, joinTexts } from "../python/methods.ts";
-import { add, divide, modulo, multiply, subtract, toFloat } from "../python/numbers.ts";
-import { compare, contains, equal, getItem, iterate, setItem, truth } from "../python/operators.ts";
-import type { PythonRandom } from "../python/random.ts";
-import { Dict, type Value } from "../python/values.ts";
+import { callMethod, joinTexts } from "../../python/methods.ts";
+import { add, divide, modulo, multiply, subtract, toFloat } from "../../python/numbers.ts";
+import { compare, contains, equal, getItem, iterate, setItem, truth } from "../../python/operators.ts";
+import type { PythonRandom } from "../../python/random.ts";
+import { Dict, type Value } from "../../python/values.ts";
 import { configured, defineBackend, error } from "./backend.ts";
 import { seededBy } from "./seed.ts";
 import { longDict, longList, longText, type Shared } from "./shared.ts";

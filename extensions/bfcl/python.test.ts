@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { harbourTask } from "../fixtures/tasks.fixture.ts";
-import { Session } from "../session.ts";
-import { evaluate } from "./evaluate.ts";
-import { JsonSyntaxError, parseJson } from "./json.ts";
-import { PythonRandom } from "./random.ts";
-import { parseExpression } from "./syntax.ts";
-import { jsonText, repr, str } from "./text.ts";
-import type { PyError } from "./values.ts";
+import { evaluate } from "../python/evaluate.ts";
+import { JsonSyntaxError, parseJson } from "../python/json.ts";
+import { PythonRandom } from "../python/random.ts";
+import { parseExpression } from "../python/syntax.ts";
+import { jsonText, repr, str } from "../python/text.ts";
+import type { PyError } from "../python/values.ts";
+import { harbourTask } from "./fixtures/tasks.fixture.ts";
+import { Session } from "./session.ts";
 
 /** The text of an expression's value, or of its error. */
 function run(source: string): string {

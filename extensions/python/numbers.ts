@@ -165,6 +165,7 @@ export function floorDivide(a: Value, b: Value): Value {
     (x, y) => {
       if (y === 0) throw new PyError("ZeroDivisionError", "float floor division by zero");
       const quotient = (x - floatModulo(x, y)) / y;
+      if (quotient === 0) return x / y < 0 || Object.is(x / y, -0) ? -0 : 0;
       const floor = Math.floor(quotient);
       return quotient - floor > 0.5 ? floor + 1 : floor;
     },
