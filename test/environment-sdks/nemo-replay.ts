@@ -50,10 +50,18 @@ export type Started = Published & { readonly trouble: () => readonly string[] } 
     | { readonly why: string }
   );
 
-/** Starts resource servers of the package, all in one process and its forks. @returns them as they come up @throws Error if the process ends */
-export async function* startServers(published: readonly Published[]): AsyncGenerator<Started> {
+/**
+ * Starts resource servers of the package, all in one process and its forks.
+ * @param through a program that runs theirs, with its arguments
+ * @returns them as they come up
+ * @throws Error if the process ends
+ */
+export async function* startServers(
+  published: readonly Published[],
+  through: readonly string[] = [],
+): AsyncGenerator<Started, undefined> {
   const given = published.map(({ name, server, rollouts }) => JSON.stringify({ name, server, rollouts }));
-  const child = launch("nemo-gym", [script("nemo_gym_server.py"), ...given]);
+  const child = launch("nemo-gym", [...through, script("nemo_gym_server.py"), ...given]);
   child.stderr?.resume();
   const lines = createInterface({ input: child.stdout as Readable });
   const trouble = new Map<string, string[]>();
@@ -68,7 +76,7 @@ export async function* startServers(published: readonly Published[]): AsyncGener
     const of = published.find(({ name }) => name === one.name);
     if (of === undefined || one.trouble !== undefined) continue;
     yield { ...of, ...one, trouble: () => trouble.get(one.name) ?? [] };
-    if (--left === 0) return;
+    if (--left === 0) return undefined;
   }
   throw new Error(`${left} of ${published.map(({ name }) => name).join(", ")} said nothing`);
 }

@@ -52,6 +52,9 @@ class EchoWorld(MCPEnvironment):
     def num_tasks(self, split):
         return {"train": 5, "test": 2}[split]
 
+    def get_task(self, split, index):
+        return {"goal": f"{split}-{index}"}
+
     def reset(self, seed=None, episode_id=None, split="train", index=0, **kwargs):
         self._goal = f"{split}-{index}"
         self._state = State(episode_id=episode_id, step_count=0)

@@ -5,7 +5,8 @@ import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, test } from "vitest";
-import type { CallAnswer, Environment, Episode } from "../../src/environments/environment.ts";
+import type { Tokenizer } from "../../src/chat/tokenizer.ts";
+import type { CallAnswer, Environment, Episode, TokenPolicy } from "../../src/environments/environment.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
 
 /**
@@ -96,6 +97,20 @@ export const call = (episode: Episode, name: string, args: object, argumentsText
     { name, arguments: args as Record<string, unknown>, ...(argumentsText === undefined ? {} : { argumentsText }) },
     { signal },
   ) as Promise<CallAnswer | undefined>;
+
+/** A policy of tokens that always gives one answer. */
+export function saying(tokenizer: Tokenizer, answer: string): TokenPolicy {
+  const tokens = [...tokenizer.encode(answer), tokenizer.stopTokens[0]];
+  const notUsed = () => {
+    throw new Error("not used");
+  };
+  return {
+    ...{ maxLength: 10_000, vocabularySize: 10_000, maxTokens: 4000, temperature: 1, topP: 1, topK: 0, canMask: false },
+    ...{ signal: new AbortController().signal, count: () => 0, converse: notUsed, captured: notUsed },
+    decode: (ids) => tokenizer.decode([...ids]),
+    sample: async () => ({ tokens, logprobs: tokens.map(() => 0), finish: "stop" }),
+  };
+}
 
 /** Runs a program of a package. @returns the JSON of its last line */
 export const output = (name: Package, args: readonly string[]) =>

@@ -7,13 +7,12 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import { loadTokenizer } from "../../src/chat/tokenizer-folder.ts";
-import type { TokenPolicy } from "../../src/environments/environment.ts";
 import { rollout } from "../../src/rollouts/rollout.ts";
 import { openModel } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config.ts";
 import { linesOf } from "./lines.ts";
 import { publishedAnswers, publishedRollouts, startServers } from "./nemo-replay.ts";
-import { launch, opened, pythonOf, script, serve, share, withPackage } from "./packages.ts";
+import { launch, opened, pythonOf, saying, script, serve, share, withPackage } from "./packages.ts";
 import { played, refusals } from "./played.ts";
 
 withPackage(
@@ -104,19 +103,7 @@ withPackage(
       });
       for (const [i, { nodes, rewards }] of traces.entries()) {
         const answer = nodes.find(({ message }) => message.role === "assistant")?.message.content ?? "";
-        const tokens = [...tokenizer.encode(answer), tokenizer.stopTokens[0]];
-        const policy = {
-          ...{ maxLength: 10_000, vocabularySize: 10_000, maxTokens: 4000, temperature: 1, topP: 1, topK: 0, canMask: false },
-          signal: new AbortController().signal,
-          decode: (ids) => tokenizer.decode([...ids]),
-          count: () => 0,
-          sample: async () => ({ tokens, logprobs: tokens.map(() => 0), finish: "stop" }),
-          converse: () => Promise.reject(new Error("not used")),
-          captured: () => {
-            throw new Error("not used");
-          },
-        } satisfies TokenPolicy;
-        const { score } = (await environment.play?.(await environment.task("test", i), policy)) ?? {};
+        const { score } = (await environment.play?.(await environment.task("test", i), saying(tokenizer, answer))) ?? {};
         const question = [...answers.keys()].find((text) => JSON.stringify(nodes).includes(JSON.stringify(text).slice(1, -1)));
         expect(rewards.nemo_gym.score).toBe(answers.get(question ?? "")?.reward);
         expect(score?.reward).toBe(rewards.nemo_gym.score * rewards.nemo_gym.weight);

@@ -2,7 +2,7 @@ import type { WebSocket } from "ws";
 import { z } from "zod";
 import { DeadlineError, withinTime } from "../../../src/core/deadline.ts";
 import { withPackage } from "../../../src/core/optional-package.ts";
-import { hidden } from "../shared/http.ts";
+import { hidden, noJson } from "../shared/http.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
 import { type Answer, answerSchema, type Observation } from "./wire.ts";
 
@@ -167,8 +167,7 @@ export class OpenenvSession {
       const parsed = answerSchema.safeParse(JSON.parse(text));
       return parsed.success ? parsed.data : this.#malformed("a request", z.prettifyError(parsed.error));
     } catch {
-      // Python writes NaN and Infinity as bare words.
-      return this.#malformed("a request", text.slice(0, 200));
+      return this.#malformed("a request", noJson(text));
     }
   }
 

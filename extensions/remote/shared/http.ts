@@ -121,7 +121,7 @@ export class HttpClient {
     try {
       value = JSON.parse(text);
     } catch (cause) {
-      throw new RemoteEnvError("malformed", `the answer to ${what}`, this.#shown(text.slice(0, 200)), {
+      throw new RemoteEnvError("malformed", `the answer to ${what}`, noJson(this.#shown(text)), {
         expected: "JSON",
         hint: this.#otherProtocol(),
         cause,
@@ -152,6 +152,11 @@ export class HttpClient {
   #shown(text: string): string {
     return hidden(text, this.#options.secrets);
   }
+}
+
+/** The part of a text that is no JSON. Python writes numbers that are none as words: the first field with one, else how the text begins. */
+export function noJson(text: string): string {
+  return /"[^"]*":\s*-?(?:NaN|Infinity)\b/.exec(text)?.[0] ?? text.slice(0, 200);
 }
 
 /** A text in which no key stands: servers may repeat what they were sent. */
