@@ -45,8 +45,7 @@ async function playedBy(client: (typeof clients)[number], environment: Environme
   });
 }
 
-// Two clients: the worlds below are played by all.
-for (const client of bfcl === "" ? [] : clients.slice(0, 2))
+for (const client of bfcl === "" ? [] : clients)
   withPackage(client[1], `BFCL's published answers are right through the client of ${client[2]}`, async () => {
     const data = join(execFileSync(bfcl, ["-c", find], { encoding: "utf8" }).trim(), "data");
     const environment = createEnvironment("bfcl", { data, stepsPerTurn: 60 });
