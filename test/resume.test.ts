@@ -72,6 +72,41 @@ test("so does one whose rollouts are sampled ahead, and it writes the same bytes
   expect(readMetrics(straight).map(({ metrics }) => metrics.staleness)).toEqual([0, 1, 2, 2, 2, 2, 2, 2, 2, 2]);
 });
 
+/** @param after milliseconds of the third update after which Ctrl-C comes; never if left out */
+async function updateProcess(out: string, { after, resume = false }: { after?: number; resume?: boolean } = {}) {
+  const { npm_lifecycle_event: _, npm_command: __, ...env } = process.env;
+  const program = join(import.meta.dirname, "update-process.ts");
+  const args = ["--import", "jiti/register", program, out, ...(resume ? ["resume"] : [])];
+  const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "ignore"] });
+  let output = "";
+  let asked = 0;
+  const interrupt = () => {
+    asked = performance.now();
+    child.kill("SIGINT");
+  };
+  child.stdout.on("data", (data: Buffer) => {
+    const began = !output.includes("update 3");
+    output += data.toString();
+    if (after !== undefined && began && output.includes("update 3")) setTimeout(interrupt, after);
+  });
+  await new Promise((resolve) => child.on("close", resolve));
+  return { output, took: performance.now() - asked };
+}
+
+test(
+  "one Ctrl-C between the optimiser steps of an update ends the run within three seconds, and no finished step is lost",
+  patience,
+  async () => {
+    const [straight, stopped] = [join(folder, "update-straight"), join(folder, "update-stopped")];
+    await updateProcess(straight);
+    const { output, took } = await updateProcess(stopped, { after: 1_000 });
+    expect(took).toBeLessThan(3_000);
+    expect(output.trim().split("\n").slice(-2)).toEqual(["update 3", "checkpoint 2"]);
+    expect((await updateProcess(stopped, { resume: true })).output).toMatch(/^rollout 3/);
+    expect(contentsOf(stopped)).toEqual(contentsOf(straight));
+  },
+);
+
 test("two real runs with the same seed write the same bytes", patience, async () => {
   const again = join(folder, "again");
   expect(await trainingProcess(again)).toBe(0);

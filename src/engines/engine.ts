@@ -202,9 +202,19 @@ export interface Engine extends Sampler {
   loadState(folder: string): Promise<void>;
   /** Deletes what a saved state refers to outside its folder. The caller then removes the folder. */
   dropState(folder: string): Promise<void>;
+  /** Remembers the state of now. Present where that is quick. */
+  restorePoint?(): Promise<RestorePoint>;
   /** Returns what was computed since the last call, for the metrics. */
   takeStats(): EngineStats;
   dispose(): Promise<void>;
+}
+
+/** A way back to a state of an engine, in memory. */
+export interface RestorePoint {
+  /** Whether it leads back over optimiser steps too: parameters and moments were copied. Where they are large they are not. */
+  readonly overSteps: boolean;
+  /** Breaks off what the engine computes, between two micro-batches, and brings the state back. */
+  restore(): Promise<void>;
 }
 
 /** A value function that is trained beside the policy, with parameters, gradient and AdamW of its own. */

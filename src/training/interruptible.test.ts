@@ -1,5 +1,5 @@
 import { getEventListeners } from "node:events";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Policy } from "../core/policy.ts";
 import { interruptible } from "./interruptible.ts";
 
@@ -37,6 +37,19 @@ test("after the first optimiser step an update runs to its end: its weights belo
   const pass = watched.policy.logprobs([]);
   finish();
   expect(await pass).toEqual([]);
+});
+
+test("where a restore point leads back over it, a step ends no call's answer to an abort", async () => {
+  const stop = new AbortController();
+  const restore = vi.fn(async () => {});
+  const watched = interruptible(endless().policy, stop.signal, { overSteps: true, restore });
+  await watched.policy.step();
+  const pass = watched.policy.logprobs([]);
+  stop.abort(new Error("stopped"));
+  await expect(pass).rejects.toThrow("stopped");
+  expect(() => watched.policy.step()).toThrow("stopped");
+  watched.settled();
+  expect(restore).toHaveBeenCalledOnce();
 });
 
 test("a pass that is sent with its step is not left once it is sent", async () => {

@@ -77,28 +77,32 @@ export async function trainingStep(
   }
   const learningRate = scheduledLearningRate(step, steps, optimizer);
   const all = enginePolicy(engine, rollout.temperature, stepOptions(optimizer, learningRate), critic);
-  const { policy: unmasked, settled } = interruptible(all, signal);
+  const { policy: unmasked, settled } = interruptible(all, signal, await engine.restorePoint?.());
   const policy = withoutMaskedTokens(unmasked, groups);
   const measured =
     ahead === undefined
       ? measureSamplerGap(policy, groups, gapLimit(limits.logprobGap, engine.info))
       : { policy, gap: () => ahead.gap };
   const observed = record.credits ? observeCredits(measured.policy) : undefined;
-  const updated = await runUpdate(
-    observed?.policy ?? measured.policy,
-    trained,
-    dealtTo(trained.length, algorithm),
-    randomStream(seed, "update", step),
-    config.correction === "off" ? undefined : config.correction,
-  ).catch((error: unknown) => {
+  const update = async () => {
+    const updated = await runUpdate(
+      observed?.policy ?? measured.policy,
+      trained,
+      dealtTo(trained.length, algorithm),
+      randomStream(seed, "update", step),
+      config.correction === "off" ? undefined : config.correction,
+    );
+    const { training, remote: trainedRemotely } = engine.takeStats();
+    const updateSeconds = (performance.now() - started) / 1000;
+    await observed?.rescore(trained.slice(0, record.after));
+    engine.takeStats(); // what was looked at again is no training
+    return { updated, training, trainedRemotely, updateSeconds };
+  };
+  const { updated, training, trainedRemotely, updateSeconds } = await update().catch((error: unknown) => {
     onLeft?.(settled());
     throw error;
   });
-  const { training, remote: trainedRemotely } = engine.takeStats();
   const { computedTokens, denseTokens } = training;
-  const updateSeconds = (performance.now() - started) / 1000;
-  await observed?.rescore(trained.slice(0, record.after));
-  engine.takeStats(); // what was looked at again is no training
 
   return {
     record: {

@@ -47,7 +47,7 @@ export class TrainingRun {
   readonly #control: RunControl;
   readonly #credits: CreditWriter;
   readonly #evaluations: RunEvaluations;
-  /** Episodes that a step left behind, which may still use the engine. */
+  /** Updates that were broken off, on their way back to the state before them. */
   readonly #left: Promise<void>[] = [];
   #progress: Progress;
   #rollouts: RolloutSource | undefined;
@@ -148,8 +148,9 @@ export class TrainingRun {
   async ended(error: unknown): Promise<unknown> {
     const { folder, signal } = this.#args;
     const { step } = this.#progress;
-    // Whatever ended the run, steps that are done stay done, unless an update was broken off half way: then the weights are of no step.
+    // Whatever ended the run, steps that are done stay done, unless the weights are of no step: those of an update that there was no way back from.
     const saved = checkpointSteps(folder).at(-1) ?? 0;
+    if (step > saved) await Promise.all(this.#left);
     // A checkpoint that fails too, as on a full disk, would hide the reason.
     if (step > saved && this.#currentVersions() === this.#versions) await this.#saveCheckpoint().catch(() => {});
     if (!signal?.aborted && error !== stopRequested) return error;

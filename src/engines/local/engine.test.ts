@@ -95,6 +95,32 @@ test("a critic begins at 0, learns from its head on, and its tokens are counted 
   await fresh.dispose();
 });
 
+test("a restore point ends calls that wait, and brings policy, critic and moments back to the byte", async () => {
+  const engine = await open();
+  const critic = await engine.critic();
+  const ones = group.map(({ action }) => action.map(() => 1));
+  const train = async () => {
+    await engine.forwardBackward(group, ones, { temperature: 1 });
+    await engine.step(adamW);
+    await critic.forwardBackward(group, () => ones);
+    await critic.step(adamW);
+    return [await engine.logprobs(group, { temperature: 1 }), await critic.values(group)];
+  };
+  await train();
+  const point = await engine.restorePoint();
+  expect(point.overSteps).toBe(true);
+  const expected = await train();
+  const left = engine.forwardBackward(group, ones, { temperature: 1 });
+  const waiting = engine.step(adamW);
+  const restored = point.restore();
+  await expect(left).rejects.toThrow("broken off");
+  await expect(waiting).rejects.toThrow("broken off");
+  await restored;
+  expect([engine.weightVersion, critic.steps]).toEqual([1, 1]);
+  expect(await train()).toEqual(expected);
+  await engine.dispose();
+});
+
 test("the critic of another model is refused by what does not fit", async () => {
   const other = await open("llama");
   await other.critic();

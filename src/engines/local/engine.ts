@@ -13,6 +13,7 @@ import type {
   EngineStats,
   ForwardOptions,
   FrozenPolicy,
+  RestorePoint,
   SampleRequest,
   StepOptions,
 } from "../engine.ts";
@@ -22,7 +23,7 @@ import type { Provider } from "./machine/device.ts";
 import type { Runtime } from "./machine/runtime.ts";
 import { writeBase } from "./model/adapted.ts";
 import { adapterFolder, readAdapter, writeAdapter } from "./model/adapter-folder.ts";
-import type { Arrays } from "./model/arrays.ts";
+import { type Arrays, copyOf } from "./model/arrays.ts";
 import { requireWholeWeights } from "./model/broken-weights.ts";
 import { entropyHead, logprobHead } from "./model/heads.ts";
 import { initialiseAdapter, type LoraSettings, resolveLora, switchedOff } from "./model/lora.ts";
@@ -114,6 +115,9 @@ export async function createLocalEngine(options: LocalEngineOptions): Promise<Lo
   const adapter = lora?.from === undefined ? undefined : await readAdapter(lora.from, config);
   return new LocalEngine(model, options, adapter, rounded);
 }
+
+/** Bytes of parameters and moments up to which a restore point copies them. */
+const mostRemembered = 512 * 2 ** 20;
 
 /**
  * Trains and samples a transformer, or an adapter on one, with ONNX Runtime. All parameters and optimiser moments are float32.
@@ -397,6 +401,22 @@ export class LocalEngine implements Engine {
     await this.#sampler.update(this.#all(), this.weightVersion);
   }
 
+  async restorePoint(): Promise<RestorePoint> {
+    const learners = [this.#learner, ...(this.#critic === undefined ? [] : [this.#critic.learner])];
+    const arrays = learners.flatMap(({ parameters }) => [...parameters.values()]);
+    const overSteps = 3 * arrays.reduce((sum, { byteLength }) => sum + byteLength, 0) <= mostRemembered;
+    const back = await this.#order.run(() => learners.map((learner) => (overSteps ? learner.remember() : () => {})));
+    const restore = async () => {
+      await this.#order.breakOff();
+      await this.#order.run(async () => {
+        for (const putBack of back) putBack();
+        for (const learner of learners) learner.forgetGradient();
+        if (overSteps) await this.#sampler.update(this.#all(), this.weightVersion);
+      });
+    };
+    return { overSteps, restore };
+  }
+
   takeStats(): EngineStats {
     const training = { ...this.#count };
     Object.assign(this.#count, { computedTokens: 0, denseTokens: 0, seconds: 0 } satisfies TrainingCount);
@@ -441,8 +461,4 @@ function adaptedConfig(config: ModelConfig, lora: LoraSettings | undefined): Mod
 /** Arrays with the shapes of their names. */
 function tensorsOf(arrays: Arrays, shapes: ReadonlyMap<string, readonly number[]>): Map<string, Tensor> {
   return new Map([...arrays].map(([name, data]) => [name, { shape: shapes.get(name) ?? [data.length], data }]));
-}
-
-function copyOf(arrays: Arrays): Map<string, Float32Array> {
-  return new Map([...arrays].map(([name, data]) => [name, data.slice()]));
 }

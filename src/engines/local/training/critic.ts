@@ -20,12 +20,12 @@ const optimiserFile = "critic-optimiser.safetensors";
  * Where the policy is an adapter on a frozen base, so is the critic, on the same base.
  */
 export class LocalCritic implements EngineCritic {
-  readonly #learner: Learner;
+  readonly learner: Learner;
   readonly #shapes: ReadonlyMap<string, readonly number[]>;
   readonly #options: LearnerOptions;
 
   private constructor(config: ModelConfig, parameters: Arrays, options: LearnerOptions) {
-    this.#learner = new Learner(config, [valueHead], parameters, options);
+    this.learner = new Learner(config, [valueHead], parameters, options);
     this.#shapes = learningShapes(config, options);
     this.#options = options;
   }
@@ -58,7 +58,7 @@ export class LocalCritic implements EngineCritic {
     );
     const critic = new LocalCritic(config, parameters, options);
     const moments = join(folder, optimiserFile);
-    critic.#learner.optimiser.restore(await readSafetensors(moments), moments);
+    critic.learner.optimiser.restore(await readSafetensors(moments), moments);
     return critic;
   }
 
@@ -68,22 +68,22 @@ export class LocalCritic implements EngineCritic {
   }
 
   get steps(): number {
-    return this.#learner.optimiser.steps;
+    return this.learner.optimiser.steps;
   }
 
   async values(samples: readonly ActionInContext[]): Promise<Values> {
-    return this.#options.order.run(() => this.#learner.forward(samples));
+    return this.#options.order.run(() => this.learner.forward(samples));
   }
 
   async forwardBackward(samples: readonly ActionInContext[], decide: (values: Values) => Weights): Promise<Values> {
-    return this.#options.order.run(() => this.#learner.forwardBackward(samples, decide, []));
+    return this.#options.order.run(() => this.learner.forwardBackward(samples, decide, []));
   }
 
   async step(options: StepOptions): Promise<StepReport> {
     return this.#options.order.run(async () => {
       const start = performance.now();
-      const gradientNorm = this.#learner.step(options);
-      await this.#learner.rest();
+      const gradientNorm = this.learner.step(options);
+      await this.learner.rest();
       this.#options.count.seconds += (performance.now() - start) / 1000;
       return { gradientNorm, learningRate: options.learningRate };
     });
@@ -92,13 +92,13 @@ export class LocalCritic implements EngineCritic {
   /** Parameters and moments, in full precision. */
   async save(folder: string): Promise<void> {
     const tensors = new Map<string, Tensor>();
-    for (const [name, data] of this.#learner.parameters) tensors.set(name, { shape: this.#shapes.get(name) ?? [], data });
+    for (const [name, data] of this.learner.parameters) tensors.set(name, { shape: this.#shapes.get(name) ?? [], data });
     await writeSafetensors(join(folder, parametersFile), tensors, { dtype: "float32" });
-    await writeSafetensors(join(folder, optimiserFile), this.#learner.optimiser.tensors(), { dtype: "float32" });
+    await writeSafetensors(join(folder, optimiserFile), this.learner.optimiser.tensors(), { dtype: "float32" });
   }
 
   async close(): Promise<void> {
-    await this.#learner.close();
+    await this.learner.close();
   }
 }
 

@@ -5,7 +5,7 @@ import type { CallOrder } from "../../call-order.ts";
 import type { EngineStats, StepOptions } from "../../engine.ts";
 import type { SessionOptions } from "../machine/device.ts";
 import { requireSampleTokens } from "../machine/token-ids.ts";
-import type { Arrays } from "../model/arrays.ts";
+import { type Arrays, copyOf } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import type { RoundedMatrices } from "../model/rounded.ts";
@@ -148,6 +148,16 @@ export class Learner {
     this.#cleared = true;
   }
 
+  /** Copies parameters and moments. @returns puts the copies back */
+  remember(): () => void {
+    const parameters = copyOf(this.parameters);
+    const moments = structuredClone(this.optimiser.tensors());
+    return () => {
+      for (const [name, data] of parameters) this.parameters.get(name)?.set(data);
+      this.optimiser.restore(moments, "a copy");
+    };
+  }
+
   /** Gives back the memory of passes layer by layer, and of large whole graphs. */
   async rest(): Promise<void> {
     for (const passes of [this.#passes, this.#beside]) await passes.rest();
@@ -226,6 +236,7 @@ export class Learner {
   }
 
   async #add(passes: Passes, pass: Pass, all: Arrays): Promise<Float32Array> {
+    this.#options.order.requireUnbroken();
     if (pass.weights === undefined || this.#gradients === undefined) return passes.forward(pass, all);
     const numbers = await passes.backward(pass, all, this.#gradients, this.#cleared);
     this.#cleared = false;
