@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonOf } from "../../src/core/json.ts";
 import { fetchOnce } from "../../src/http/client.ts";
 
 /** An answer that a world server could not give. After it the server's state is unknown, so it must be started again. */
@@ -98,14 +99,5 @@ export class WorldClient {
     if (parsed.success) return parsed.data;
     const said = `${body.slice(0, 200)} (${z.prettifyError(parsed.error)})`;
     throw new WorldError(`/${path} of ${this.url} answered what AppWorld does not: ${said}`, false);
-  }
-}
-
-/** Returns undefined where a text is not JSON. */
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

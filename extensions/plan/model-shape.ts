@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { ConfigError } from "../../src/core/errors.ts";
+import { parseJson } from "../../src/core/json.ts";
 import { didYouMean } from "../../src/core/settings.ts";
 
 /** The sizes of a dense decoder-only transformer of the Llama family. */
@@ -84,18 +85,10 @@ export function modelShape(model: string): ModelShape {
 }
 
 function shapeIn(file: string, name: string): ModelShape {
-  let json: unknown;
-  try {
-    json = JSON.parse(readFileSync(file, "utf8"));
-  } catch (cause) {
-    throw new ConfigError("--model", file, { expected: "JSON", cause });
-  }
-  const parsed = fileSchema.safeParse(json);
-  if (!parsed.success) throw new ConfigError("--model", file, { expected: z.prettifyError(parsed.error) });
-  const config = parsed.data;
-  if (config.num_experts !== undefined || config.num_local_experts !== undefined) {
-    throw new ConfigError("--model", file, { expected: "a dense model: mixtures of experts have other costs" });
-  }
+  const failed = (expected: string, cause?: unknown) => new ConfigError("--model", file, { expected, cause });
+  const config = parseJson(readFileSync(file, "utf8"), fileSchema, failed);
+  if (config.num_experts !== undefined || config.num_local_experts !== undefined)
+    throw failed("a dense model: mixtures of experts have other costs");
   const heads = config.num_attention_heads;
   return {
     name,

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { ConfigError } from "../core/errors.ts";
+import { parseJson } from "../core/json.ts";
 import type { TaskRequest } from "../environments/define.ts";
 import { requireFile } from "../files/bounded.ts";
 
@@ -44,13 +45,6 @@ export function readTasks(file: string): TaskRequest[] {
 }
 
 function taskOf(line: string, where: string): TaskRequest {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch (cause) {
-    throw new ConfigError(where, line.slice(0, 80), { expected: "an object as JSON", cause });
-  }
-  const task = taskSchema.safeParse(value);
-  if (task.success) return task.data;
-  throw new ConfigError(where, line.slice(0, 80), { expected: 'an object with a "prompt"' });
+  const expected = 'an object as JSON, with a "prompt"';
+  return parseJson(line, taskSchema, (_, cause) => new ConfigError(where, line.slice(0, 80), { expected, cause }));
 }

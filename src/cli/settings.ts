@@ -1,4 +1,5 @@
 import { ConfigError } from "../core/errors.ts";
+import { jsonOf } from "../core/json.ts";
 import type { UserConfig } from "../training/config.ts";
 
 /** A flag for a setting. */
@@ -152,11 +153,8 @@ export function optionName(flag: string): string {
 
 /** JSON where it is JSON, else the text itself: 3, true, [1, 2] and constant all mean what they look like. */
 function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const value = jsonOf(text);
+  return value === undefined ? text : value;
 }
 
 function assign(root: Record<string, unknown>, path: string, value: unknown): void {

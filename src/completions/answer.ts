@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonOf } from "../core/json.ts";
 
 /** Tokens of a request, as the server counted them. */
 export interface CompletionUsage {
@@ -64,12 +65,8 @@ export type Read =
 
 /** Reads the body of an answer with status 200. */
 export function readCompletion(body: string): Read {
-  let json: unknown;
-  try {
-    json = JSON.parse(body);
-  } catch {
-    return { problem: `an answer that is not JSON: ${body.slice(0, 200)}`, status: undefined };
-  }
+  const json = jsonOf(body);
+  if (json === undefined) return { problem: `an answer that is not JSON: ${body.slice(0, 200)}`, status: undefined };
   const failed = errorSchema.safeParse(json);
   if (failed.success) {
     const { message: said, code } = failed.data.error;

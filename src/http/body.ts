@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import type { z } from "zod";
+import { jsonOf } from "../core/json.ts";
 import { HttpError } from "./http-error.ts";
 
 /** Reads a body, and stops at a limit. @throws HttpError (413) beyond it, (422) for an unknown or a broken compression */
@@ -28,12 +29,8 @@ export async function readBody(request: IncomingMessage, limit: number): Promise
 
 /** @throws HttpError (422) for what is no JSON, or has another form */
 export function parseBody<T>(body: Buffer, schema: z.ZodType<T>): T {
-  let value: unknown;
-  try {
-    value = body.length === 0 ? {} : JSON.parse(body.toString("utf8"));
-  } catch (cause) {
-    throw new HttpError(422, "body of the request", "malformed", { expected: "JSON", cause });
-  }
+  const value = body.length === 0 ? {} : jsonOf(body.toString("utf8"));
+  if (value === undefined) throw new HttpError(422, "body of the request", "malformed", { expected: "JSON" });
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const [{ message, path } = { message: "other JSON", path: [] }] = parsed.error.issues;

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { z } from "zod";
+import { jsonOf } from "../core/json.ts";
 import type { RemoteFile } from "./client.ts";
 import type { HubName, RepoKind } from "./name.ts";
 
@@ -53,11 +54,8 @@ const indexSchema = z.object({ weight_map: z.record(z.string(), z.string().regex
 
 /** The files of the weights that an index names. @returns undefined if it is no index */
 export function shardsOf(index: string): string[] | undefined {
-  try {
-    return [...new Set(Object.values(indexSchema.parse(JSON.parse(index)).weight_map))];
-  } catch {
-    return undefined;
-  }
+  const { data } = indexSchema.safeParse(jsonOf(index));
+  return data && [...new Set(Object.values(data.weight_map))];
 }
 
 /**

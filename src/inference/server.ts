@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { ConversationReply, ConversationRequest, Delta } from "../chat/conversation.ts";
+import { jsonOf } from "../core/json.ts";
 import type { TokenId } from "../core/trajectory.ts";
 import { type Access, guard, keyOf, requireKeys } from "../http/access.ts";
 import { HttpError } from "../http/http-error.ts";
@@ -153,12 +154,8 @@ function replies(
 
 /** The model's name in a body that is not checked yet. */
 function nameIn(bytes: Buffer): string {
-  try {
-    const { model } = JSON.parse(bytes.toString("utf8")) as { readonly model?: unknown };
-    return typeof model === "string" ? model : "";
-  } catch {
-    return "";
-  }
+  const { model } = (jsonOf(bytes.toString("utf8")) ?? {}) as { readonly model?: unknown };
+  return typeof model === "string" ? model : "";
 }
 
 /** Keys of single models are keys of the server. */

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { ConfigError } from "../../../src/core/errors.ts";
+import { jsonOf, parseJson } from "../../../src/core/json.ts";
 import { requireFile } from "../../../src/files/bounded.ts";
 import { answerTo, type Evals, textOf } from "../evals.ts";
 import { type GraderSettings, grade, graderSchema } from "./graders.ts";
@@ -28,7 +29,7 @@ export interface RftTask {
 
 /** Reads the part of a job that says what is trained. @throws ConfigError naming what cannot be used */
 export function readJob(job: string): z.output<typeof jobSchema>["method"]["reinforcement"] {
-  return read(job, parsed(job, text(job)), jobSchema).method.reinforcement;
+  return read(job, text(job), jobSchema).method.reinforcement;
 }
 
 const largestFile = 256 * 2 ** 20;
@@ -45,7 +46,7 @@ export function openAiRft(job: string, data: string, settings: GraderSettings = 
   const { grader, response_format } = readJob(job);
   const rows = text(data)
     .split("\n")
-    .flatMap((line, i) => (line.trim() === "" ? [] : [read(`${data}:${i + 1}`, parsed(`${data}:${i + 1}`, line), rowSchema)]));
+    .flatMap((line, i) => (line.trim() === "" ? [] : [read(`${data}:${i + 1}`, line, rowSchema)]));
   return {
     tasks: rows.map((item) => ({ prompt: item.messages.findLast(({ role }) => role === "user")?.content ?? "", item })),
     agent: async (_, model) => {
@@ -60,7 +61,12 @@ export function openAiRft(job: string, data: string, settings: GraderSettings = 
     reward: async ({ task, answer }) => {
       const output = textOf(answer);
       const { calls } = answer as { readonly calls?: readonly unknown[] };
-      const sample = { output_text: output, ...jsonOf(output), ...(calls === undefined ? {} : { output_tools: calls }) };
+      const json = jsonOf(output);
+      const sample = {
+        output_text: output,
+        ...(json === undefined ? {} : { output_json: json }),
+        ...(calls === undefined ? {} : { output_tools: calls }),
+      };
       const { reward, scores } = await grade(grader, { sample, item: task.item }, settings);
       return { reward, ...(scores === undefined ? {} : { scores }) };
     },
@@ -72,24 +78,6 @@ function text(file: string): string {
   return readFileSync(file, "utf8");
 }
 
-function parsed(where: string, json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch (cause) {
-    throw new ConfigError(where, json.slice(0, 80), { expected: "JSON", cause });
-  }
-}
-
-function read<T>(where: string, value: unknown, schema: z.ZodType<T>): T {
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  throw new ConfigError(where, JSON.stringify(value).slice(0, 80), { expected: z.prettifyError(result.error) });
-}
-
-function jsonOf(output: string): { readonly output_json?: unknown } {
-  try {
-    return { output_json: JSON.parse(output) };
-  } catch {
-    return {};
-  }
+function read<T>(where: string, json: string, schema: z.ZodType<T>): T {
+  return parseJson(json, schema, (expected, cause) => new ConfigError(where, json.slice(0, 80), { expected, cause }));
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonOf } from "../../../src/core/json.ts";
 import type { AssistantMessage, Message, ToolCall } from "../../../src/core/messages.ts";
 
 /** Rows and episodes as OpenAI's Responses have them, which is the form that NeMo Gym's resource servers read. Source: nemo_gym/openai_utils.py. */
@@ -50,12 +51,11 @@ export function openingOf({ input, instructions }: CreateParams, system: string 
   return messages;
 }
 
+/** Arguments of a call: none where the model wrote no object. Its text is kept. */
+const argumentsSchema = z.record(z.string(), z.unknown()).catch({});
+
 function callOf(id: string, name: string, text: string): ToolCall {
-  try {
-    return { id, name, arguments: z.record(z.string(), z.unknown()).parse(JSON.parse(text)), argumentsText: text };
-  } catch {
-    return { id, name, arguments: {}, argumentsText: text };
-  }
+  return { id, name, arguments: argumentsSchema.parse(jsonOf(text)), argumentsText: text };
 }
 
 /** The items of an episode after its first messages: reasoning, texts, calls and their outputs. */

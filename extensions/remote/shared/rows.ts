@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ConfigError } from "../../../src/core/errors.ts";
+import { parseJson } from "../../../src/core/json.ts";
 import { readBounded } from "../../../src/files/bounded.ts";
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -28,10 +29,9 @@ function readFile(file: string, setting: string): Row[] {
   }
   return text.split("\n").flatMap((line, i) => {
     if (line.trim() === "") return [];
-    try {
-      return [rowSchema.parse(JSON.parse(line))];
-    } catch (cause) {
-      throw new ConfigError(`${setting}, ${file} line ${i + 1}`, line.slice(0, 80), { expected: "a JSON object", cause });
-    }
+    const where = `${setting}, ${file} line ${i + 1}`;
+    return [
+      parseJson(line, rowSchema, (_, cause) => new ConfigError(where, line.slice(0, 80), { expected: "a JSON object", cause })),
+    ];
   });
 }

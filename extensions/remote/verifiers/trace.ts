@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonOf } from "../../../src/core/json.ts";
 import type { Message } from "../../../src/core/messages.ts";
 
 /** Episodes of verifiers as they stream: the parts of their traces that are read here. Source: verifiers/v1/serve/delta.py, graph.py. */
@@ -110,7 +111,9 @@ function messageOf({
 }: z.output<typeof messageSchema>): Message {
   if (role === "tool") return { role, name: name ?? "tool", content, ...(tool_call_id ? { callId: tool_call_id } : {}) };
   if (role !== "assistant") return { role, content };
-  const calls = (tool_calls ?? []).map(({ id, name: tool, arguments: text }) => ({ id, name: tool, ...argumentsOf(text) }));
+  const calls = (tool_calls ?? []).map(({ id, name: tool, arguments: text }) => ({
+    ...{ id, name: tool, arguments: argumentsSchema.parse(jsonOf(text)), argumentsText: text },
+  }));
   return {
     role,
     content,
@@ -119,13 +122,5 @@ function messageOf({
   };
 }
 
-function argumentsOf(text: string): { readonly arguments: Record<string, unknown>; readonly argumentsText: string } {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value))
-      return { arguments: value as Record<string, unknown>, argumentsText: text };
-  } catch {
-    // What the model wrote is kept as text.
-  }
-  return { arguments: {}, argumentsText: text };
-}
+/** Arguments of a call: none where the model wrote no object. Its text is kept. */
+const argumentsSchema = z.record(z.string(), z.unknown()).catch({});

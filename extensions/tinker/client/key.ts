@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonOf } from "../../../src/core/json.ts";
 import { TinkerError } from "./errors.ts";
 
 /** The credential that a server is sent in X-API-Key: the key itself, or a short-lived token that the key is traded for. */
@@ -49,10 +50,7 @@ const claimsSchema = z.looseObject({ iat: z.number(), exp: z.number() });
 
 /** By the token's own claims, so that the clocks need not agree. A token that says nothing is renewed every minute. */
 function lifetimeMs(token: string): number {
-  try {
-    const { iat, exp } = claimsSchema.parse(JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8")));
-    return Math.max(0, exp - iat) * 1000;
-  } catch {
-    return 120_000;
-  }
+  const said = Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8");
+  const { data } = claimsSchema.safeParse(jsonOf(said));
+  return data === undefined ? 120_000 : Math.max(0, data.exp - data.iat) * 1000;
 }

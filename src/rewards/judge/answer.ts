@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonOf } from "../../core/json.ts";
 
 /** The content of a judge's answer: a score for each attempt in the order of their ids, or why it cannot be read. */
 export type Answer =
@@ -65,16 +66,8 @@ export function readAnswer(text: string, attempts: number): Answer {
 function jsonIn(text: string): unknown {
   const answer = text.slice(text.lastIndexOf("</think>") + 1);
   for (const [open, close] of [["{", "}"] as const, ["[", "]"] as const]) {
-    const value = parsed(answer.slice(answer.indexOf(open), answer.lastIndexOf(close) + 1));
+    const value = jsonOf(answer.slice(answer.indexOf(open), answer.lastIndexOf(close) + 1));
     if (typeof value === "object" && value !== null) return value;
   }
   return undefined;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import { z } from "zod";
+import { jsonOf } from "../../core/json.ts";
 
 /** A request of the pool to a Python process. */
 export interface Request {
@@ -73,10 +74,6 @@ export function readFrames(from: Readable, longest: () => number, receive: (mess
     const all = Buffer.concat(chunks);
     chunks = [all.subarray(size)];
     waiting -= size;
-    try {
-      return JSON.parse(all.subarray(4, size).toString("utf8"));
-    } catch {
-      return undefined;
-    }
+    return jsonOf(all.subarray(4, size).toString("utf8"));
   }
 }

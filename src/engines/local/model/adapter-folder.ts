@@ -2,6 +2,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { ConfigError, ModelError } from "../../../core/errors.ts";
+import { parseJson } from "../../../core/json.ts";
 import { writeAtomically } from "../machine/atomic-file.ts";
 import type { Arrays } from "./arrays.ts";
 import { adapterShapes, type LoraSettings, lastPart, linearModules, resolveLora } from "./lora.ts";
@@ -107,16 +108,19 @@ export async function readAdapterSettings(folder: string, config: ModelConfig): 
   const text = await readFile(file, "utf8").catch((cause: unknown) => {
     throw new ModelError(file, "not readable", { expected: `a folder with ${configName} and ${weightsName}`, cause });
   });
-  const parsed = configSchema.safeParse(parseJson(text, file));
-  if (!parsed.success) throw new ModelError(file, "not supported", { expected: z.prettifyError(parsed.error) });
-  const unknown = unknownField(parsed.data);
+  const settings = parseJson(
+    text,
+    configSchema,
+    (expected, cause) => new ModelError(file, expected === "JSON" ? "malformed" : "not supported", { expected, cause }),
+  );
+  const unknown = unknownField(settings);
   if (unknown !== undefined) {
-    throw new ModelError(`${unknown} in ${file}`, parsed.data[unknown], {
+    throw new ModelError(`${unknown} in ${file}`, settings[unknown], {
       expected: "nothing",
       hint: "The local engine computes plain LoRA: one rank, alpha/rank as the scale, A and B alone.",
     });
   }
-  const { r: rank, lora_alpha: alpha, target_modules: modules, layers_to_transform: some } = parsed.data;
+  const { r: rank, lora_alpha: alpha, target_modules: modules, layers_to_transform: some } = settings;
   const layers = some?.length;
   if (layers !== undefined && String(some?.toSorted((a, b) => a - b)) !== String(lastLayers(config, layers)))
     throw new ModelError(`layers_to_transform in ${file}`, some, { expected: "the last layers of the model, or none" });
@@ -166,12 +170,4 @@ function requireSame(folder: string, saved: Lora, wanted: Lora): void {
 function requireLora({ lora }: ModelConfig): Lora {
   if (lora === undefined) throw new RangeError("a model without an adapter");
   return lora;
-}
-
-function parseJson(text: string, file: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new ModelError(file, "malformed", { expected: "JSON", cause });
-  }
 }

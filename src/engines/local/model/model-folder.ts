@@ -2,6 +2,7 @@ import { mkdir, readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { z } from "zod";
 import { ModelError, reasonOf } from "../../../core/errors.ts";
+import { parseJson } from "../../../core/json.ts";
 import type { Random } from "../../../core/random.ts";
 import { readBounded } from "../../../files/bounded.ts";
 import { writeAtomically } from "../machine/atomic-file.ts";
@@ -187,10 +188,6 @@ async function readJson<T>(file: string, schema: z.ZodType<T>): Promise<T> {
       cause,
     });
   }
-  try {
-    return schema.parse(JSON.parse(text));
-  } catch (cause) {
-    const expected = cause instanceof z.ZodError ? z.prettifyError(cause) : "JSON";
-    throw new ModelError(file, "malformed", { expected, hint: "Copy or download the file again.", cause });
-  }
+  const hint = "Copy or download the file again.";
+  return parseJson(text, schema, (expected, cause) => new ModelError(file, "malformed", { expected, hint, cause }));
 }
