@@ -15,12 +15,12 @@ export interface FirstPrompt {
 /**
  * Starts and closes an episode of an environment's first task, to look at its prompt.
  * @returns undefined if it has no tasks
- * @throws what the environment throws
+ * @throws what the environment throws; DeadlineError
  */
 export async function requireFirstPrompt(environment: Environment, timeoutMs = 120_000): Promise<FirstPrompt | undefined> {
-  const split = await splitWithTasks(environment);
-  if (split === undefined) return undefined;
   const look = async () => {
+    const split = await splitWithTasks(environment);
+    if (split === undefined) return undefined;
     const episode = await environment.start(await environment.task(split, 0), 0);
     const { messages, tools, protocol } = episode;
     await episode.close?.();

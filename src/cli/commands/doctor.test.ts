@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { mkdtempSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, test, vi } from "vitest";
@@ -82,6 +84,22 @@ test("a model on the Hub that is too large costs no download of its weights", as
   expect(exitCode).toBe(1);
   expect(line("model")).toMatch(/^✗ model .*memory for sampling tiny\/letters is "0.03 GiB"; expected about/);
   expect(hub.fetched()).toEqual(["config.json"]);
+});
+
+test("peers that take a connection and never answer are named, each after its limit", { timeout: 60_000 }, async () => {
+  const silent = createServer(() => {}).listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const { port } = silent.address() as AddressInfo;
+  vi.stubEnv("HF_ENDPOINT", `http://127.0.0.1:${port}`);
+  const started = performance.now();
+  const asked = ["--set", `environment.name=ors:http://127.0.0.1:${port}`, "--set", "rollout.episodeTimeoutMs=1500"];
+  const { exitCode, line, text } = await doctor("--model", "tiny/letters", ...asked);
+  expect(performance.now() - started).toBeLessThan(30_000);
+  expect(exitCode).toBe(1);
+  expect(line("environment")).toMatch(/^✗ environment .*"ors:http:.* no answer within 1500 ms/);
+  expect(line("model")).toMatch(/^✗ model .*nothing came for 10 seconds/);
+  expect(text.match(/✗/g)).toHaveLength(2);
+  silent.close();
 });
 
 test("one broken file is said once", async () => {

@@ -4,7 +4,8 @@ import { type Chat, makeChat } from "../../chat/chat.ts";
 import { chatSettingsSchema } from "../../chat/settings.ts";
 import { checkVocabulary } from "../../chat/tokenizer.ts";
 import { loadTokenizer } from "../../chat/tokenizer-folder.ts";
-import { reasonOf } from "../../core/errors.ts";
+import { DeadlineError } from "../../core/deadline.ts";
+import { EnvError, reasonOf } from "../../core/errors.ts";
 import { seedOf } from "../../core/random.ts";
 import { chooseProvider, type Device } from "../../engines/local/device-choice.ts";
 import { availableMemory } from "../../engines/local/machine/memory-available.ts";
@@ -14,20 +15,20 @@ import { readModelConfig } from "../../engines/local/model/model-folder.ts";
 import { measurePeak } from "../../engines/local/peak.ts";
 import { largestOfFamily } from "../../engines/local/published-sizes.ts";
 import type { EngineConfig } from "../../engines/settings.ts";
-import type { Diagnosis } from "../../environments/environment.ts";
+import type { Diagnosis, Environment } from "../../environments/environment.ts";
 import { guarded } from "../../guard/guarded.ts";
 import { type Cost, measureCost } from "../../sdk/cost.ts";
 import { computesHere } from "../../sdk/engine.ts";
 import { type Model, modelFolder, openModel, samplingUse, trainingUse } from "../../sdk/model.ts";
 import { environmentOf, withRunEnvironment } from "../../sdk/run-environment.ts";
 import { checkShownTools } from "../../sdk/shown-tools.ts";
-import { count, duration } from "../../terminal/format.ts";
+import { count, duration, plural } from "../../terminal/format.ts";
 import { commandPrefix } from "../../terminal/invocation.ts";
 import type { Screen } from "../../terminal/screen.ts";
 import { isWalled, walls } from "../../tools/python/walls.ts";
 import { resolveConfig, type TrainingConfig, type UserConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
-import { firstPrompt, requireFirstPrompt } from "../../training/first-prompt.ts";
+import { type FirstPrompt, requireFirstPrompt } from "../../training/first-prompt.ts";
 import { showDownload } from "../download.ts";
 import { doctorFlags, type SettingValues, settingsOf } from "../settings.ts";
 
@@ -67,6 +68,7 @@ async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFl
   let hasDevice = device === "cpu";
   let folder: string | undefined;
   let model: Model | undefined;
+  let prompt: FirstPrompt | undefined;
   const checks: readonly (readonly [string, Check])[] = [
     ["system", () => checkSystem()],
     ["node", checkNode],
@@ -87,6 +89,13 @@ async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFl
         ]),
     ["Python sandbox", checkSandbox],
     [
+      "environment",
+      async () => {
+        prompt = await promptOf(environmentOf(config, user), config.rollout.episodeTimeoutMs);
+        return { state: "good", text: `"${config.environment.name}" starts, with ${plural(prompt.tools.length, "tool")}` };
+      },
+    ],
+    [
       "model",
       async () => {
         const found = await (flags.json === true
@@ -101,7 +110,8 @@ async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFl
       "chat template",
       async () => {
         if (folder === undefined) return notTried;
-        const { finding, format } = await checkChat(folder, config, user);
+        if (prompt === undefined) return noPrompt;
+        const { finding, format } = await checkChat(folder, prompt, config, user);
         if (format !== undefined) played = { ...config, chat: chatSettingsSchema.parse({ ...config.chat, format }) };
         return finding;
       },
@@ -113,10 +123,10 @@ async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFl
         if (folder === undefined) return notTried;
         if (!hasDevice) return { state: "doubtful", text: "not tried: there is no device" };
         model = await openModel(folder, config.engine, { use, seed: config.seed }, played.chat);
-        return checkSampling(model, config, user);
+        return prompt === undefined ? noPrompt : checkSampling(model, prompt, config);
       },
     ],
-    ["cost", () => (model === undefined ? notTried : checkCost(model, played, user))],
+    ["cost", () => (model === undefined ? notTried : prompt === undefined ? noPrompt : checkCost(model, played, user))],
   ];
   const findings: (Finding & { name: string })[] = [];
   const note = ({ name, ...finding }: Finding & { name: string }) => {
@@ -182,6 +192,22 @@ function machineSettings(engine: EngineConfig): { device: Device; threads: numbe
   return computesHere(engine) ? engine : { device: "cpu", threads: availableParallelism() };
 }
 
+/** How long the first task may take to begin. */
+const startMs = 30_000;
+
+/** @throws EnvError naming an environment that does not answer, or has no tasks */
+async function promptOf(environment: Environment, limitMs: number): Promise<FirstPrompt> {
+  const subject = `the first task of "${environment.name}"`;
+  const prompt = await requireFirstPrompt(environment, Math.min(limitMs, startMs)).catch((cause: unknown) => {
+    if (cause instanceof DeadlineError)
+      throw new EnvError(subject, "missing", { expected: `a start, but there was ${cause.message}` });
+    throw cause;
+  });
+  if (prompt !== undefined) return prompt;
+  throw new EnvError(subject, "missing", { expected: "at least one task" });
+}
+
+const noPrompt: Finding = { state: "doubtful", text: "not tried: the environment shows no prompt" };
 const notTried: Finding = { state: "doubtful", text: "not tried: there is no model to try it with" };
 
 async function attempt(check: Check): Promise<Finding> {
@@ -266,13 +292,12 @@ async function describeModel(folder: string): Promise<Finding> {
  */
 async function checkChat(
   folder: string,
+  prompt: FirstPrompt,
   config: TrainingConfig,
   user: UserConfig,
 ): Promise<{ readonly finding: Finding; readonly format?: string }> {
   const tokenizer = loadTokenizer(folder);
   const environment = environmentOf(config, user);
-  const prompt = await requireFirstPrompt(environment);
-  if (prompt === undefined) return { finding: { state: "bad", text: `"${environment.name}" has no tasks` } };
   const needsCalls = prompt.tools.length > 0 && prompt.protocol === undefined;
   const chat = makeChat(tokenizer, config.chat);
   const { likelyFormat: format } = chat;
@@ -371,10 +396,7 @@ const rows = 32;
 const tokensPerRow = 32;
 
 /** Several rows at once, twice: what is sampled must be possible, and the same both times. */
-async function checkSampling({ engine, chat }: Model, config: TrainingConfig, user: UserConfig): Promise<Finding> {
-  const environment = environmentOf(config, user);
-  const prompt = await firstPrompt(environment);
-  if (prompt === undefined) return { state: "doubtful", text: "not tried: there is no prompt" };
+async function checkSampling({ engine, chat }: Model, prompt: FirstPrompt, config: TrainingConfig): Promise<Finding> {
   const ids = chat.open(prompt.messages, prompt.protocol === undefined ? prompt.tools : []).ids.slice();
   const sample = () =>
     Promise.all(
