@@ -20,7 +20,7 @@ const readsFiles = [
 /** Packages that only one part knows, so that they can be exchanged there. */
 const owners: Readonly<Record<string, readonly string[]>> = {
   "onnxruntime-node": ["src/engines/local"],
-  protobufjs: ["src/engines/local", "extensions/tinker/client"],
+  protobufjs: ["src/engines/local", "src/runs", "extensions/tinker/client"],
   "@ai-sdk/openai-compatible": ["src/agents"],
   "@huggingface/hub": ["src/hub"],
   "@huggingface/tokenizers": ["src/chat"],

@@ -3,12 +3,11 @@ import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { RunError } from "../core/errors.ts";
 import { damageOf, writeChecksums } from "./checksums.ts";
-import { writeFileAtomic, writeFolderAtomic } from "./files.ts";
+import { writeFolderAtomic, writeRecord } from "./files.ts";
 import { layout } from "./layout.ts";
 import { checkpointSteps } from "./read.ts";
 import type { Progress } from "./records.ts";
 import { schemaVersion } from "./schema.ts";
-import { sealed } from "./seal.ts";
 
 /** An engine's states, for checkpoints. */
 export interface StateKeeper {
@@ -32,7 +31,7 @@ export async function writeCheckpoint(
   await writeFolderAtomic(path, async (unfinished) => {
     mkdirSync(join(unfinished, "engine"));
     await saveState(join(unfinished, "engine"));
-    writeFileAtomic(join(unfinished, "trainer.json"), json({ schema: schemaVersion, ...progress }));
+    writeRecord(join(unfinished, "trainer.json"), { schema: schemaVersion, ...progress });
     writeChecksums(unfinished, runChecksum(folder));
   });
   for (const step of checkpointSteps(folder).slice(0, -keep)) {
@@ -73,8 +72,4 @@ export function newestWhole(folder: string, warn: (message: string) => void): nu
 /** CRC-32 of the run.json that checkpoints belong to. Undefined where there is none. */
 function runChecksum(folder: string): number | undefined {
   return existsSync(layout.run(folder)) ? crc32(readFileSync(layout.run(folder))) : undefined;
-}
-
-function json(value: unknown): string {
-  return `${sealed(JSON.stringify(value, null, 2))}\n`;
 }

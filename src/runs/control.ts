@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { RunError, reasonOf } from "../core/errors.ts";
-import { appendLine, writeFileAtomic } from "./files.ts";
+import { appendRecord, writeFileAtomic } from "./files.ts";
 import { layout } from "./layout.ts";
 import { finishedNames, readLines, readSummary, recordOf } from "./read.ts";
 import { schemaVersion, versionSchema } from "./schema.ts";
@@ -60,7 +60,7 @@ export function takeRequests(folder: string, step: number, refused: (problem: st
 /** Records a request as of a step. */
 export function recordControl(folder: string, step: number, request: ControlRequest): void {
   const record: ControlRecord = { schema: schemaVersion, step, request, at: new Date().toISOString() };
-  appendLine(layout.control(folder), sealed(JSON.stringify(record)));
+  appendRecord(layout.control(folder), record);
 }
 
 /** Reads what was changed so far, in order. */

@@ -1,5 +1,6 @@
 import { RunError } from "../core/errors.ts";
 import * as atomic from "../files/atomic.ts";
+import { sealed } from "./seal.ts";
 
 /** Files of a run: as files/atomic.ts writes them, with errors in a reader's words. */
 
@@ -33,6 +34,16 @@ export function appendLine(path: string, line: string): void {
   } catch (error) {
     throw systemError(path, error);
   }
+}
+
+/** Writes a record as a whole file, with its checksum. @throws RunError as `writeFileAtomic` */
+export function writeRecord(path: string, record: object): void {
+  writeFileAtomic(path, `${sealed(JSON.stringify(record, null, 2))}\n`);
+}
+
+/** Adds a record to a file of lines, with its checksum. @throws RunError as `writeFileAtomic` */
+export function appendRecord(path: string, record: object): void {
+  appendLine(path, sealed(JSON.stringify(record)));
 }
 
 /** Returns errors of the file system in a reader's words; others, such as an engine's, as they are. */

@@ -3,11 +3,10 @@ import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { withoutSecrets } from "../core/secrets.ts";
-import { appendLine } from "./files.ts";
+import { appendRecord } from "./files.ts";
 import { layout } from "./layout.ts";
 import { readLines } from "./read.ts";
 import { schemaVersion, versionSchema } from "./schema.ts";
-import { sealed } from "./seal.ts";
 
 export const phases = ["evaluate", "rollout", "reward", "update", "checkpoint"] as const;
 
@@ -71,17 +70,8 @@ export function readLive(folder: string): Live | undefined {
 }
 
 export function appendMessage(folder: string, message: Omit<RunMessage, "schema" | "at">): void {
-  appendLine(
-    layout.messages(folder),
-    sealed(
-      JSON.stringify({
-        schema: schemaVersion,
-        ...message,
-        message: withoutSecrets(message.message),
-        at: new Date().toISOString(),
-      }),
-    ),
-  );
+  const said = { ...message, message: withoutSecrets(message.message) };
+  appendRecord(layout.messages(folder), { schema: schemaVersion, ...said, at: new Date().toISOString() });
 }
 
 export function readMessages(folder: string): RunMessage[] {

@@ -9,14 +9,13 @@ import { packageFolder } from "../files/package-folder.ts";
 import { newestWhole } from "./checkpoints.ts";
 import { writeChecksums } from "./checksums.ts";
 import { readControl } from "./control.ts";
-import { appendLine, systemError, writeFileAtomic, writeFolderAtomic } from "./files.ts";
+import { appendLine, appendRecord, systemError, writeFileAtomic, writeFolderAtomic, writeRecord } from "./files.ts";
 import { type IndexLine, indexLine, readIndexLines } from "./index-file.ts";
 import { layout, stepOf } from "./layout.ts";
 import { readMessages } from "./live.ts";
 import { finishedNames, readMetrics, readRun, readTimings } from "./read.ts";
 import type { EvaluationRecord, RunRecord, StepRecord, Summary, TimingRecord } from "./records.ts";
 import { schemaVersion } from "./schema.ts";
-import { sealed } from "./seal.ts";
 import { encodeTrajectories } from "./trajectory-file.ts";
 
 /** Settings that may change from one process of a run to the next: they move no number. */
@@ -59,7 +58,7 @@ export function createRun(
     device,
     created: new Date().toISOString(),
   };
-  writeFileAtomic(layout.run(folder), json(record));
+  writeRecord(layout.run(folder), record);
 }
 
 /**
@@ -127,10 +126,10 @@ export function writeStep(folder: string, record: StepRecord, timing: TimingReco
   const file = layout.trajectories(folder, record.step);
   writeFileAtomic(file, encoded.bytes);
   const of = { file: nameIn(folder, file), source: "train", step: record.step } as const;
-  appendLine(layout.index(folder), sealed(JSON.stringify(indexLine(of, trajectories, encoded.offsets))));
+  appendRecord(layout.index(folder), indexLine(of, trajectories, encoded.offsets));
   const line = JSON.stringify(record);
   appendLine(layout.metrics(folder), line);
-  appendLine(layout.timing(folder), sealed(JSON.stringify({ ...timing, metricsCrc32: crc32(line) })));
+  appendRecord(layout.timing(folder), { ...timing, metricsCrc32: crc32(line) });
 }
 
 /** The record goes last: where it is, the episodes are. */
@@ -145,8 +144,8 @@ export function writeEvaluation(folder: string, record: EvaluationRecord, trajec
     decoding: record.decoding,
     step: record.step,
   };
-  appendLine(layout.index(folder), sealed(JSON.stringify(indexLine(of, trajectories, encoded.offsets))));
-  writeFileAtomic(layout.evaluation(folder, record), json({ schema: schemaVersion, ...record }));
+  appendRecord(layout.index(folder), indexLine(of, trajectories, encoded.offsets));
+  writeRecord(layout.evaluation(folder, record), { schema: schemaVersion, ...record });
 }
 
 /** The end of a run: the trained model, then the summary. */
@@ -155,7 +154,7 @@ export async function finishRun(folder: string, summary: Summary, saveModel: (fo
     await saveModel(into);
     writeChecksums(into);
   });
-  writeFileAtomic(layout.summary(folder), json({ schema: schemaVersion, ...summary }));
+  writeRecord(layout.summary(folder), { schema: schemaVersion, ...summary });
 }
 
 /**
@@ -246,8 +245,4 @@ export function packageVersion(): string {
 /** A path as the index has it: relative to the run's folder, with slashes. */
 function nameIn(folder: string, path: string): string {
   return relative(folder, path).replaceAll("\\", "/");
-}
-
-function json(value: unknown): string {
-  return `${sealed(JSON.stringify(value, null, 2))}\n`;
 }

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { z } from "zod";
-import { appendLine } from "../../runs/files.ts";
-import { sealed, unsealed } from "../../runs/seal.ts";
+import { appendLine, appendRecord } from "../../runs/files.ts";
+import { unsealed } from "../../runs/seal.ts";
 
 /** The cost of questions. Tokens as the server counted them; a quarter of the characters where it does not say. */
 export interface Usage {
@@ -63,7 +63,7 @@ export class Ledger {
   add(entry: LedgerEntry): void {
     const answers = this.#read();
     mkdirSync(dirname(this.#path), { recursive: true });
-    appendLine(this.#path, sealed(JSON.stringify(entry)));
+    appendRecord(this.#path, entry);
     this.#keep(answers, entry);
   }
 

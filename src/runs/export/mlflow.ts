@@ -13,6 +13,8 @@ export interface MlflowRun {
   readonly wallTime: (step: number) => number;
 }
 
+const idSchema = z.object({ experiment_id: z.string() });
+
 /** The most that MLflow takes in one `runs/log-batch`. */
 const [mostMetrics, mostParams] = [1000, 100];
 
@@ -23,18 +25,22 @@ const [mostMetrics, mostParams] = [1000, 100];
  * @throws RunError with the server's words
  */
 export async function sendToMlflow(server: string, run: MlflowRun, request: typeof fetch = fetch): Promise<string> {
-  const call = async (path: string, body: object): Promise<unknown> => {
-    const url = `${server.replace(/\/+$/, "")}/api/2.0/mlflow/${path}`;
-    const headers = { "content-type": "application/json" };
-    const response = await request(url, { method: "POST", headers, body: JSON.stringify(body) }).catch((cause: unknown) => {
-      throw new RunError(url, "not reachable", { expected: "an MLflow server", cause });
+  const api = `${server.replace(/\/+$/, "")}/api/2.0/mlflow/`;
+  const ask = (path: string, init?: RequestInit): Promise<Response> =>
+    request(api + path, init).catch((cause: unknown) => {
+      throw new RunError(api + path, "not reachable", { expected: "an MLflow server", cause });
     });
+  const call = async (path: string, body: object): Promise<unknown> => {
+    const headers = { "content-type": "application/json" };
+    const response = await ask(path, { method: "POST", headers, body: JSON.stringify(body) });
     const text = await response.text();
-    if (!response.ok)
-      throw new RunError(url, `HTTP ${response.status}`, { expected: "an answer of MLflow", hint: text.slice(0, 300) });
-    return JSON.parse(text);
+    if (response.ok) return JSON.parse(text);
+    throw new RunError(api + path, `HTTP ${response.status}`, { expected: "an answer of MLflow", hint: text.slice(0, 300) });
   };
-  const experiment = await experimentId(server, run.experiment, call, request);
+  const found = await ask(`experiments/get-by-name?experiment_name=${encodeURIComponent(run.experiment)}`);
+  const experiment = found.ok
+    ? z.object({ experiment: idSchema }).parse(await found.json()).experiment.experiment_id
+    : idSchema.parse(await call("experiments/create", { name: run.experiment })).experiment_id;
   const created = await call("runs/create", { experiment_id: experiment, run_name: run.name, start_time: run.started });
   const id = z.object({ run: z.object({ info: z.object({ run_id: z.string() }) }) }).parse(created).run.info.run_id;
   // MLflow keeps 6,000 characters of a parameter.
@@ -51,19 +57,4 @@ export async function sendToMlflow(server: string, run: MlflowRun, request: type
     await call("runs/log-batch", { run_id: id, metrics: metrics.slice(at, at + mostMetrics) });
   await call("runs/update", { run_id: id, status: run.ended === undefined ? "RUNNING" : "FINISHED", end_time: run.ended });
   return id;
-}
-
-async function experimentId(
-  server: string,
-  name: string,
-  call: (path: string, body: object) => Promise<unknown>,
-  request: typeof fetch,
-): Promise<string> {
-  const url = `${server.replace(/\/+$/, "")}/api/2.0/mlflow/experiments/get-by-name?experiment_name=${encodeURIComponent(name)}`;
-  const found = await request(url).catch((cause: unknown) => {
-    throw new RunError(url, "not reachable", { expected: "an MLflow server", cause });
-  });
-  if (found.ok)
-    return z.object({ experiment: z.object({ experiment_id: z.string() }) }).parse(await found.json()).experiment.experiment_id;
-  return z.object({ experiment_id: z.string() }).parse(await call("experiments/create", { name })).experiment_id;
 }

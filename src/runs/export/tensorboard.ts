@@ -1,3 +1,5 @@
+import protobuf from "protobufjs/minimal.js";
+
 /** One number of a step, by the name under which it is shown. */
 export interface Scalar {
   readonly step: number;
@@ -13,55 +15,26 @@ export interface Scalar {
  * @param wallTime of a step, in seconds since 1970
  */
 export function encodeEvents(scalars: readonly Scalar[], wallTime: (step: number) => number): Uint8Array {
-  const version = join([field(1, 1), double(wallTime(0)), bytesField(3, new TextEncoder().encode("brain.Event:2"))]);
+  // Tags of fields: number · 8 + wire type.
+  const event = (step: number) => protobuf.Writer.create().uint32(0x09).double(wallTime(step));
+  const version = event(0).uint32(0x1a).string("brain.Event:2").finish();
   const events = scalars.map(({ step, tag, value }) => {
-    const simple = join([bytesField(1, new TextEncoder().encode(tag)), field(2, 5), float(value)]);
-    return join([field(1, 1), double(wallTime(step)), field(2, 0), varint(step), bytesField(5, bytesField(1, simple))]);
+    const summary = event(step).uint32(0x10).int64(step).uint32(0x2a).fork().uint32(0x0a).fork();
+    return summary.uint32(0x0a).string(tag).uint32(0x15).float(value).ldelim().ldelim().finish();
   });
-  return join([version, ...events].map(framed));
+  return Buffer.concat([version, ...events].flatMap(framed));
 }
 
-function framed(data: Uint8Array): Uint8Array {
-  const header = new Uint8Array(8);
-  new DataView(header.buffer).setBigUint64(0, BigInt(data.length), true);
-  return join([header, uint32(masked(crc32c(header))), data, uint32(masked(crc32c(data)))]);
+function framed(data: Uint8Array): Uint8Array[] {
+  const header = Buffer.alloc(8);
+  header.writeBigUInt64LE(BigInt(data.length));
+  return [header, checksum(header), data, checksum(data)];
 }
 
-/** Field number and wire type of Protocol Buffers: 0 varint, 1 eight bytes, 2 a length and bytes, 5 four bytes. */
-function field(number: number, wireType: number): Uint8Array {
-  return varint(number * 8 + wireType);
-}
-
-function bytesField(number: number, bytes: Uint8Array): Uint8Array {
-  return join([field(number, 2), varint(bytes.length), bytes]);
-}
-
-function varint(value: number): Uint8Array {
-  const bytes: number[] = [];
-  let rest = value;
-  do {
-    bytes.push((rest % 128) + (rest >= 128 ? 128 : 0));
-    rest = Math.floor(rest / 128);
-  } while (rest > 0);
-  return Uint8Array.from(bytes);
-}
-
-function double(value: number): Uint8Array {
-  const bytes = new Uint8Array(8);
-  new DataView(bytes.buffer).setFloat64(0, value, true);
-  return bytes;
-}
-
-function float(value: number): Uint8Array {
-  const bytes = new Uint8Array(4);
-  new DataView(bytes.buffer).setFloat32(0, value, true);
-  return bytes;
-}
-
-function uint32(value: number): Uint8Array {
-  const bytes = new Uint8Array(4);
-  new DataView(bytes.buffer).setUint32(0, value, true);
-  return bytes;
+function checksum(bytes: Uint8Array): Uint8Array {
+  const checksum = Buffer.alloc(4);
+  checksum.writeUInt32LE(masked(crc32c(bytes)));
+  return checksum;
 }
 
 const table = Uint32Array.from({ length: 256 }, (_, n) => {
@@ -80,14 +53,4 @@ export function crc32c(bytes: Uint8Array): number {
 /** TensorFlow's masked form: a checksum of data that contains checksums is weak. */
 function masked(crc: number): number {
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;
-}
-
-function join(parts: readonly Uint8Array[]): Uint8Array {
-  const joined = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    joined.set(part, at);
-    at += part.length;
-  }
-  return joined;
 }

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { RunError } from "../../core/errors.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import type { Task } from "../../environments/environment.ts";
-import { appendLine, writeFileAtomic } from "../../runs/files.ts";
+import { appendLine, writeFileAtomic, writeRecord } from "../../runs/files.ts";
 import { damaged, finishedNames } from "../../runs/read.ts";
 import { type Decoding, decodings, type EvaluationRecord, evaluationRecordSchema } from "../../runs/records.ts";
 import { schemaVersion, versionSchema } from "../../runs/schema.ts";
@@ -120,7 +120,7 @@ export function openEvaluation(folder: string, asked: Asked, resume: boolean): b
         expected: "a new or empty folder",
         hint: "Choose another one with --out.",
       });
-    writeFileAtomic(path, json(asked));
+    writeRecord(path, asked);
     return true;
   }
   if (!resume)
@@ -186,7 +186,7 @@ export function finishEvaluation(
     ...(judgeCost === undefined ? {} : { judgeCost }),
   };
   writeFileAtomic(files.page(folder), page(report));
-  writeFileAtomic(files.report(folder), json(report));
+  writeRecord(files.report(folder), report);
   return report;
 }
 
@@ -221,8 +221,4 @@ function read<Schema extends z.ZodType>(path: string, schema: Schema): z.output<
   } catch (cause) {
     throw damaged(path, cause);
   }
-}
-
-function json(value: unknown): string {
-  return `${sealed(JSON.stringify(value, null, 2))}\n`;
 }
