@@ -107,12 +107,7 @@ function scoreLine({ id, golds, prediction }: PredictionLine, ability: "math" | 
 
 /** Reads one line. @throws EnvError naming the line, the field and what was expected */
 function readPrediction({ value, where }: FileRecord, questions: ReadonlyMap<string, Question> | undefined): PredictionLine {
-  const parsed = predictionSchema.safeParse(value);
-  if (!parsed.success) {
-    const [issue = { path: [], message: "another form" }] = parsed.error.issues;
-    throw new EnvError(`${where}: ${issue.path.join(".") || "the line"}`, value, { expected: issue.message });
-  }
-  const { id, question, output, response, prediction: own, answer, gold: given } = parsed.data;
+  const { id, question, output, response, prediction: own, answer, gold: given } = read(predictionSchema, value, where);
   const written = output ?? response;
   if (own === undefined && written === undefined)
     throw new EnvError(`${where}: output`, undefined, {
@@ -157,12 +152,15 @@ const rewardSchema = z.looseObject({
 
 /** Scores one line by ARPO's training reward. @throws EnvError naming the line, the field and what was expected */
 export function scoreReward({ value, where }: FileRecord): Readonly<Record<string, unknown>> {
-  const parsed = rewardSchema.safeParse(value);
-  if (!parsed.success) {
-    const [issue = { path: [], message: "another form" }] = parsed.error.issues;
-    throw new EnvError(`${where}: ${issue.path.join(".") || "the line"}`, value, { expected: issue.message });
-  }
-  const { id, response, groundTruth } = parsed.data;
+  const { id, response, groundTruth } = read(rewardSchema, value, where);
   const { reward, quality, answer, verdict } = researchReward(response, Array.isArray(groundTruth) ? groundTruth : [groundTruth]);
   return { ...(id === undefined ? {} : { id }), score: reward, f1: quality, answer, reasonCode: verdict };
+}
+
+/** @throws EnvError naming the line and its first field of another form */
+function read<Schema extends z.ZodType>(schema: Schema, value: unknown, where: string): z.output<Schema> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue = { path: [], message: "another form" }] = parsed.error.issues;
+  throw new EnvError(`${where}: ${issue.path.join(".") || "the line"}`, value, { expected: issue.message });
 }

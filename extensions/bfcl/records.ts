@@ -1,7 +1,5 @@
-import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
-import { createGunzip } from "node:zlib";
 import { ConfigError, EnvError } from "../../src/core/errors.ts";
+import { linesOf } from "../../src/files/bounded.ts";
 import { JsonSyntaxError, parseJson } from "../python/json.ts";
 import { repr } from "../python/text.ts";
 import { Dict, type Value } from "../python/values.ts";
@@ -61,22 +59,16 @@ function shortened(text: string): string {
  * @throws ConfigError if the file cannot be read; EnvError naming the line that is no JSON object
  */
 export async function* readRecords(file: string): AsyncGenerator<JsonRecord> {
-  const raw = createReadStream(file);
-  const failed = new Promise<never>((_, reject) => {
-    raw.once("error", (cause) => reject(new ConfigError("file", file, { expected: "a JSONL file that can be read", cause })));
-  });
-  failed.catch(() => {});
-  const packed = file.endsWith(".gz") ? createGunzip() : undefined;
-  packed?.on("error", () => raw.destroy(new Error(`${file} is not gzip`)));
-  const lines = createInterface({ input: packed === undefined ? raw : raw.pipe(packed), crlfDelay: Number.POSITIVE_INFINITY });
-  const iterator = lines[Symbol.asyncIterator]();
-  for (let number = 1; ; number++) {
-    const next = await Promise.race([iterator.next(), failed]);
-    if (next.done === true) break;
-    if (next.value.trim() !== "") yield parseRecord(next.value, `${file} line ${number}`);
+  let number = 0;
+  try {
+    for await (const line of linesOf(file)) {
+      number++;
+      if (line.trim() !== "") yield parseRecord(line, `${file} line ${number}`);
+    }
+  } catch (cause) {
+    if (cause instanceof EnvError) throw cause;
+    throw new ConfigError("file", file, { expected: "a JSONL file that can be read", cause });
   }
-  // An error of the file ends the lines too; it is thrown here at the latest.
-  await Promise.race([failed, Promise.resolve()]);
 }
 
 export function parseRecord(line: string, where: string): JsonRecord {

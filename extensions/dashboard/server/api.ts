@@ -77,16 +77,11 @@ export interface RunDetail {
 }
 
 /** The additions since a page asked last; sent as a server-sent event. */
-export interface RunUpdate {
-  readonly row: RunRow;
-  readonly summary?: Summary;
-  readonly live?: Live;
-  readonly steps: readonly StepRecord[];
-  readonly timings: readonly TimingRecord[];
-  readonly evaluations: readonly EvaluationRecord[];
-  readonly messages: readonly RunMessage[];
-  readonly control: readonly ControlRecord[];
-  readonly creditSteps: readonly number[];
+export interface RunUpdate
+  extends Pick<
+    RunDetail,
+    "row" | "summary" | "live" | "steps" | "timings" | "evaluations" | "messages" | "control" | "creditSteps"
+  > {
   /** True where lines were taken back, as by a resumed run: the page asks for everything again. */
   readonly restarted: boolean;
 }
@@ -217,10 +212,6 @@ export interface ReportEntry {
   readonly path: string;
   readonly title: string;
   readonly section: string;
-}
-
-export interface ApiError {
-  readonly error: string;
 }
 
 /** A row of the list of trajectories. */
