@@ -8,7 +8,7 @@ import type { JsonSchema, Tool } from "../../../src/tools/tool.ts";
 import { HttpClient } from "../shared/http.ts";
 import { readRows } from "../shared/rows.ts";
 import { SameStart } from "../shared/same-start.ts";
-import { keyOf } from "../shared/settings.ts";
+import { accessOf } from "../shared/settings.ts";
 import { notCalled, serverTool } from "../shared/tool.ts";
 import { GymnasiumEpisode } from "./gymnasium.ts";
 import { openingOf, outputItems, responseOf } from "./responses.ts";
@@ -33,15 +33,8 @@ const seededSchema = z.looseObject({ mcp: mcpSchema.nullish() });
 export function nemoGymEnvironment(name: string, url: string, userSettings: unknown): Environment<NemoGymTask> {
   const settings = parseSettings(nemoGymSettingsSchema, userSettings, "environment.settings");
   const rows = readRows(settings.tasks);
-  const key = keyOf(settings);
-  const http = new HttpClient({
-    spoken: "NeMo Gym 0.4",
-    base: url,
-    timeoutMs: settings.timeoutMs,
-    maxBytes: settings.maxAnswer * 2 ** 20,
-    ...(key === undefined ? {} : { headers: { authorization: `Bearer ${key}` }, secrets: [key] }),
-  });
-  const sameStart = new SameStart();
+  const http = new HttpClient({ spoken: "NeMo Gym 0.4", base: url, ...accessOf(settings) });
+  const sameStart = new SameStart(settings);
   const { concurrency, replayable } = settings;
   return {
     name,
@@ -53,7 +46,7 @@ export function nemoGymEnvironment(name: string, url: string, userSettings: unkn
     task: (split, index) => taskOf(split, index, rows.get(split)?.[index] ?? {}),
     start: async (task) => {
       const episode = await startEpisode({ http, url, settings }, task);
-      if (settings.sameStart === "require") sameStart.check(task.id, episode.messages);
+      sameStart.check(task.id, episode.messages);
       return episode;
     },
   };

@@ -8,7 +8,7 @@ import { type Environment, type Split, splits, type Task } from "../../../src/en
 import { HttpClient } from "../shared/http.ts";
 import { requireNamed } from "../shared/named.ts";
 import { SameStart } from "../shared/same-start.ts";
-import { keyOf } from "../shared/settings.ts";
+import { type Access, accessOf } from "../shared/settings.ts";
 import { type Acting, actingOf, listTools, OpenenvEpisode } from "./episode.ts";
 import { OpenenvSession } from "./session.ts";
 import { type OpenenvSettings, openenvSettingsSchema } from "./settings.ts";
@@ -55,9 +55,8 @@ class OpenenvEnvironment implements Environment<OpenenvTask> {
   readonly #settings: OpenenvSettings;
   readonly #http: HttpClient;
   readonly #socketUrl: string;
-  readonly #headers: Readonly<Record<string, string>>;
-  readonly #secrets: readonly string[];
-  readonly #sameStart = new SameStart();
+  readonly #access: Access;
+  readonly #sameStart: SameStart;
   /** Those of the server, once it was asked. */
   #splits: readonly Split[];
   /** How the model acts, by the server's schema. */
@@ -70,19 +69,11 @@ class OpenenvEnvironment implements Environment<OpenenvTask> {
     this.turnRewards = settings.rewards === "turns";
     this.#settings = settings;
     this.#splits = settings.resets === undefined ? splits : Object.keys(settings.resets);
-    const key = keyOf(settings);
-    this.#headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
-    this.#secrets = key === undefined ? [] : [key];
+    this.#sameStart = new SameStart(settings);
+    this.#access = accessOf(settings);
     const base = url.replace(/\/ws$/, "");
     this.#socketUrl = `${base.replace(/^http/, "ws")}/ws`;
-    this.#http = new HttpClient({
-      spoken: "OpenEnv 0.10",
-      base: base.replace(/^ws/, "http"),
-      timeoutMs: settings.timeoutMs,
-      maxBytes: settings.maxAnswer * 2 ** 20,
-      headers: this.#headers,
-      secrets: this.#secrets,
-    });
+    this.#http = new HttpClient({ spoken: "OpenEnv 0.10", base: base.replace(/^ws/, "http"), ...this.#access });
   }
 
   get concurrency(): number | undefined {
@@ -109,14 +100,8 @@ class OpenenvEnvironment implements Environment<OpenenvTask> {
   async start({ id, reset }: OpenenvTask): Promise<OpenenvEpisode> {
     const settings = this.#settings;
     const acting = await this.#actingOf();
-    const session = await OpenenvSession.open({
-      url: this.#socketUrl,
-      headers: this.#headers,
-      secrets: this.#secrets,
-      connectTimeoutMs: settings.connectTimeoutMs,
-      timeoutMs: settings.timeoutMs,
-      maxBytes: settings.maxAnswer * 2 ** 20,
-    });
+    const { connectTimeoutMs } = settings;
+    const session = await OpenenvSession.open({ url: this.#socketUrl, connectTimeoutMs, ...this.#access });
     try {
       const observation = await session.reset(reset);
       const tools = acting.kind === "tools" ? await listTools(session, settings) : acting.kind === "schema" ? [acting.tool] : [];
@@ -125,7 +110,7 @@ class OpenenvEnvironment implements Environment<OpenenvTask> {
         ...(settings.system === undefined ? [] : [{ role: "system" as const, content: settings.system }]),
         { role: "user", content: prompt === "{}" ? "Begin." : prompt },
       ];
-      if (settings.sameStart === "require") this.#sameStart.check(id, messages);
+      this.#sameStart.check(id, messages);
       return new OpenenvEpisode(session, acting, { observation, messages, tools }, settings);
     } catch (error) {
       session.close();

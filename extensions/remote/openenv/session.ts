@@ -4,18 +4,13 @@ import { DeadlineError, withinTime } from "../../../src/core/deadline.ts";
 import { withPackage } from "../../../src/core/optional-package.ts";
 import { hidden, noJson } from "../shared/http.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
+import type { Access } from "../shared/settings.ts";
 import { type Answer, answerSchema, type Observation } from "./wire.ts";
 
-export interface SessionOptions {
+export interface SessionOptions extends Access {
   /** The address of the WebSocket `/ws`. */
   readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Left out of every error, and of what the server repeats of them. */
-  readonly secrets?: readonly string[];
   readonly connectTimeoutMs: number;
-  readonly timeoutMs: number;
-  /** Largest message, in bytes. */
-  readonly maxBytes: number;
 }
 
 interface Waiting {

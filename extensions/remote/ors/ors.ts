@@ -19,7 +19,7 @@ import { requireNamed } from "../shared/named.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
 import { Rewards } from "../shared/rewards.ts";
 import { SameStart } from "../shared/same-start.ts";
-import { keyOf } from "../shared/settings.ts";
+import { accessOf, keyOf } from "../shared/settings.ts";
 import { errorText, serverTool } from "../shared/tool.ts";
 import { OrsSession, ToolRaised } from "./session.ts";
 import { type OrsSettings, orsSettingsSchema } from "./settings.ts";
@@ -88,7 +88,7 @@ class OrsEnvironment implements Environment<OrsTask> {
   readonly #settings: OrsSettings;
   readonly #http: HttpClient;
   readonly #secrets: Readonly<Record<string, string>>;
-  readonly #sameStart = new SameStart();
+  readonly #sameStart: SameStart;
   #splits: readonly Split[] = splits;
   /** The server's first environment, or the one of the settings. */
   readonly #describedOnce = once(() => this.#describe());
@@ -99,18 +99,13 @@ class OrsEnvironment implements Environment<OrsTask> {
     this.turnRewards = settings.rewards === "turns";
     if (settings.concurrency !== undefined) this.concurrency = settings.concurrency;
     this.#settings = settings;
-    const key = keyOf(settings);
+    this.#sameStart = new SameStart(settings);
     this.#secrets = Object.fromEntries(
       Object.entries(settings.secretVariables).map(([secret, variable]) => [secret, keyOf({ keyVariable: variable }) ?? ""]),
     );
-    this.#http = new HttpClient({
-      base: url,
-      spoken,
-      timeoutMs: settings.timeoutMs,
-      maxBytes: settings.maxAnswer * 2 ** 20,
-      ...(key === undefined ? {} : { headers: { "x-api-key": key } }),
-      secrets: [...(key === undefined ? [] : [key]), ...Object.values(this.#secrets)],
-    });
+    const access = accessOf(settings, (key) => ({ "x-api-key": key }));
+    const secrets = [...access.secrets, ...Object.values(this.#secrets)];
+    this.#http = new HttpClient({ base: url, spoken, ...access, secrets });
   }
 
   /** Those of the server, once it was asked. */
@@ -131,11 +126,11 @@ class OrsEnvironment implements Environment<OrsTask> {
   }
 
   async start({ id, split, index }: OrsTask): Promise<OrsEpisode> {
-    const { system, sameStart, maxOutput } = this.#settings;
+    const { system, maxOutput } = this.#settings;
     const session = await this.#session({ split, index });
     try {
       const messages = openingOf(await session.opening(), system, maxOutput);
-      if (sameStart === "require") this.#sameStart.check(id, messages);
+      this.#sameStart.check(id, messages);
       const { tools: listed, terminal_tool: terminal } = await session.tools();
       const tools = listed.map(({ input_schema: parameters, ...tool }) => serverTool({ ...tool, parameters }, this.#settings));
       return new OrsEpisode(session, { messages, tools, ...(terminal ? { terminal } : {}) }, this.#settings);

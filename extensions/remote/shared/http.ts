@@ -1,18 +1,12 @@
 import type { z } from "zod";
 import { exchange, LateError, WireError } from "./exchange.ts";
 import { RemoteEnvError } from "./problem.ts";
+import type { Access } from "./settings.ts";
 
-export interface HttpOptions {
+export interface HttpOptions extends Access {
   readonly base: string;
   /** The protocol and its versions, for the errors of answers in another form. */
   readonly spoken: string;
-  readonly timeoutMs: number;
-  /** Largest answer, in bytes. */
-  readonly maxBytes: number;
-  /** Sent with every request. */
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Left out of every error. */
-  readonly secrets?: readonly string[];
 }
 
 export interface HttpRequest {

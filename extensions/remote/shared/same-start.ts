@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Message } from "../../../src/core/messages.ts";
 import { RemoteEnvError } from "./problem.ts";
+import type { RemoteSettings } from "./settings.ts";
 
 /** Most tasks whose beginnings are remembered. The oldest are forgotten. */
 const remembered = 10_000;
@@ -11,9 +12,15 @@ const remembered = 10_000;
  */
 export class SameStart {
   readonly #hashes = new Map<string, string>();
+  readonly #required: boolean;
+
+  constructor({ sameStart }: Pick<RemoteSettings, "sameStart">) {
+    this.#required = sameStart === "require";
+  }
 
   /** @throws RemoteEnvError if the task began differently before */
   check(task: string, messages: readonly Message[]): void {
+    if (!this.#required) return;
     const hash = createHash("sha256").update(JSON.stringify(messages)).digest("base64");
     const known = this.#hashes.get(task);
     if (known === undefined) {

@@ -36,6 +36,28 @@ export const remoteSettingsShape = {
 
 export type RemoteSettings = z.output<z.ZodObject<typeof remoteSettingsShape>>;
 
+/** How a server is asked. */
+export interface Access {
+  /** Longest wait for one answer. */
+  readonly timeoutMs: number;
+  /** Largest answer, in bytes. */
+  readonly maxBytes: number;
+  /** Sent with every request. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Left out of every error, and of what the server repeats of them. */
+  readonly secrets: readonly string[];
+}
+
+/** @param header those that carry the key. @throws ConfigError if the key's variable is named and empty */
+export function accessOf(
+  settings: Pick<RemoteSettings, "timeoutMs" | "maxAnswer" | "keyVariable">,
+  header = (key: string): Readonly<Record<string, string>> => ({ authorization: `Bearer ${key}` }),
+): Access {
+  const key = keyOf(settings);
+  const limits = { timeoutMs: settings.timeoutMs, maxBytes: settings.maxAnswer * 2 ** 20 };
+  return { ...limits, headers: key === undefined ? {} : header(key), secrets: key === undefined ? [] : [key] };
+}
+
 /** The server's key. @throws ConfigError if the variable is named and empty */
 export function keyOf({ keyVariable }: Pick<RemoteSettings, "keyVariable">, variables = process.env): string | undefined {
   if (keyVariable === undefined) return undefined;
