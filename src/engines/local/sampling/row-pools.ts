@@ -91,6 +91,12 @@ export class RowPools<Row extends Sequence> {
     if (!this.#inUse) this.#giveBack(cache, rows.length);
   }
 
+  /** Gives a row's slot to another row, whose tokens are the same. */
+  replace(row: Row, other: Row): void {
+    const { rows, slot } = this.#locate(row);
+    rows[slot] = other;
+  }
+
   /** Makes a run that reads what `pools`, `viewOf` or `gather` gave: until it ends, rows may leave and their memory stays. */
   async reading<T>(run: () => Promise<T>): Promise<T> {
     this.#inUse = true;

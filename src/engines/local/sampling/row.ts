@@ -19,6 +19,8 @@ export interface Row {
   readonly stopStrings: StopStrings | undefined;
   readonly tokens: TokenId[];
   pending: TokenId[];
+  /** Rows whose tokens are the same so far. They draw from this one's distributions, and have no slot of their own. */
+  twins: readonly Row[];
   readonly action: {
     readonly tokens: TokenId[];
     readonly logprobs: number[];
@@ -54,6 +56,7 @@ export function newRow(request: SampleRequest, { maxLength, decode }: RowLimits,
     stopStrings: decode && stops.length > 0 ? new StopStrings(decode, stops) : undefined,
     tokens: [],
     pending: [...context],
+    twins: [],
     action: {
       ...{ tokens: [], logprobs: [], modelLogprobs: [], entropies: [] },
       ...(request.topLogprobs ? { topLogprobs: [], topTokens: [] } : {}),
@@ -120,6 +123,25 @@ export function drawToken(
 /** Tokens of a row's context that a cached sequence also starts with. The last is always fed: it gives the first distribution. */
 export function sharedWith(row: Row, tokens: readonly TokenId[]): number {
   return Math.min(commonPrefix(row.request.context, tokens), row.request.context.length - 1);
+}
+
+/** True if two rows that have drawn nothing have one distribution. */
+export function isTwin({ request: { context }, choice }: Row, other: Row): boolean {
+  const of = other.request.context;
+  return (
+    choice.temperature === other.choice.temperature && context.length === of.length && commonPrefix(context, of) === of.length
+  );
+}
+
+/** Rows that are to be fed, by the token that each has drawn: rows of one of them stay twins. In the order in which tokens were drawn. */
+export function byToken(rows: readonly Row[]): Row[][] {
+  const groups = new Map<TokenId, Row[]>();
+  for (const row of rows) {
+    const group = groups.get(row.pending[0]);
+    if (group === undefined) groups.set(row.pending[0], [row]);
+    else group.push(row);
+  }
+  return [...groups.values()];
 }
 
 /** Marks the first `length` tokens of a row as cached. */

@@ -360,6 +360,58 @@ describe("an action ends", () => {
   });
 });
 
+describe("rows of one history are one row until they draw different tokens", () => {
+  const group = (changes: Partial<SampleRequest> = {}) =>
+    Array.from({ length: 8 }, (_, seed) => request({ context: randomTokens(20, "group"), maxTokens: 12, seed, ...changes }));
+
+  test.each([0, 0.5, 1, 1.5])("and draw what each would draw alone, at temperature %d", async (temperature) => {
+    const requests = group({ temperature }).map((each, i) => ({ ...each, maxTokens: 4 + 2 * (i % 5) }));
+    const actions = await all(makeSampler(), requests);
+    expectSame(actions, await Promise.all(requests.map((each) => makeSampler().sample(each))));
+    const parted = new Set(actions.map(({ tokens }) => tokens.slice(0, 4).join())).size;
+    expect(parted).toBeGreaterThanOrEqual(temperature < 1 ? 1 : 2);
+  });
+
+  test("and hold less than rows of other histories", async () => {
+    const held = async (requests: readonly SampleRequest[]) => {
+      const sampler = makeSampler();
+      let most = 0;
+      const onToken = () => {
+        most = Math.max(most, sampler.heldBytes);
+      };
+      await all(
+        sampler,
+        requests.map((each) => ({ ...each, onToken })),
+      );
+      return most;
+    };
+    const greedy = group({ temperature: 0 });
+    const others = greedy.map((each, i) => ({ ...each, context: randomTokens(20, "own", i) }));
+    expect(await held(greedy)).toBeLessThanOrEqual((await held(others)) / 2);
+  });
+
+  test.each([[[0]], [[3]], [[0, 1, 2]]])("where %j of them are cancelled", async (cancelled) => {
+    const sampler = makeSampler();
+    const stop = new AbortController();
+    let drawn = 0;
+    const requests = group({ temperature: 0.05 }).map((each, i) => ({
+      ...each,
+      ...(cancelled.includes(i) ? { signal: stop.signal } : {}),
+      onToken: () => {
+        if (++drawn === 20) stop.abort();
+      },
+    }));
+    const outcomes = await Promise.all(requests.map((each) => sampler.sample(each).catch((error: unknown) => error)));
+    for (const i of cancelled) expect(outcomes[i]).toBeInstanceOf(EngineError);
+    const left = [0, 1, 2, 3, 4, 5, 6, 7].filter((i) => !cancelled.includes(i));
+    const alone = await Promise.all(left.map((i) => makeSampler().sample(group({ temperature: 0.05 })[i])));
+    expectSame(
+      left.map((i) => outcomes[i] as LocalAction),
+      alone,
+    );
+  });
+});
+
 describe("cancelling", () => {
   const requests = mixedRequests(6).map((each) => ({ ...each, maxTokens: 12 }));
   let undisturbed: LocalAction[];

@@ -9,7 +9,7 @@ import { type ModelConfig, parameterCount } from "../model/model-config.ts";
 import { needsLogits } from "./choose.ts";
 import { cacheBytesOfToken } from "./kv-cache.ts";
 import { PrefixCache } from "./prefix-cache.ts";
-import { checkRequest, drawToken, type LocalAction, markCached, newRow, type Row, sharedWith } from "./row.ts";
+import { byToken, checkRequest, drawToken, isTwin, type LocalAction, markCached, newRow, type Row, sharedWith } from "./row.ts";
 import { type KeysAndValues, RowPools } from "./row-pools.ts";
 import { SamplingGraph, type SamplingOptions, type StepOutputs } from "./sampling-graph.ts";
 
@@ -44,7 +44,8 @@ const rowsWorthAStep = 16;
 
 /**
  * Continuous batching over many requests: a row that ends frees its slot for the next at once. Contexts that continue what is
- * cached (the same rollout's last turn, another rollout's prompt) are computed only from where they differ.
+ * cached (the same rollout's last turn, another rollout's prompt) are computed only from where they differ. Rows of one context, such as
+ * those of a group, are one row until they draw different tokens.
  *
  * Between steps the event loop runs once, so that rollouts which were answered can send their next request; then the order of
  * requests, and with it every batch, is the same in every run.
@@ -79,7 +80,7 @@ export class LocalSampler {
 
   /** @throws EngineError while requests are in flight */
   requireIdle(): void {
-    if (this.#rows.size + this.#waiting.length > 0) {
+    if (this.#inFlight > 0) {
       throw new EngineError("weights", "changed while actions are being sampled", {
         hint: "Await or cancel all sampling before an optimiser step: otherwise an action would be drawn from two policies.",
       });
@@ -100,7 +101,7 @@ export class LocalSampler {
   /** Gives the session's memory back where nothing is sampled and no rollout will come back. The next action opens another one. */
   async rest(): Promise<void> {
     await this.#running;
-    if (this.#prefixes.users + this.#rows.size + this.#waiting.length > 0) return;
+    if (this.#prefixes.users + this.#inFlight > 0) return;
     const graph = this.#graph;
     this.#graph = undefined;
     await graph?.close();
@@ -144,9 +145,7 @@ export class LocalSampler {
   }
 
   async close(): Promise<void> {
-    for (const row of [...this.#waiting, ...this.#rows.rows]) row.reject(cancelled());
-    this.#waiting = [];
-    this.#rows.clear();
+    this.#rejectAll(cancelled());
     await this.#running;
     await this.#graph?.close();
     this.#graph = undefined;
@@ -155,7 +154,7 @@ export class LocalSampler {
   async #run(): Promise<void> {
     try {
       await host.nextTurn();
-      while (this.#waiting.length + this.#rows.size > 0) {
+      while (this.#inFlight > 0) {
         const start = performance.now();
         const graph = (this.#graph ??= await SamplingGraph.open(this.#config, this.#parameters, this.#options));
         this.#admit();
@@ -169,18 +168,31 @@ export class LocalSampler {
       this.#rows.clear();
       this.#forget();
     } catch (error) {
-      for (const row of [...this.#waiting, ...this.#rows.rows]) row.reject(error);
-      this.#waiting = [];
-      this.#rows.clear();
+      this.#rejectAll(error);
     } finally {
       for (const floats of Object.values(this.#scratch)) floats.resize(0);
       this.#running = undefined;
     }
   }
 
+  /** Rows in slots, with those that share one. */
+  get #present(): Row[] {
+    return this.#rows.rows.flatMap((row) => [row, ...row.twins]);
+  }
+
+  get #inFlight(): number {
+    return this.#waiting.length + this.#rows.size;
+  }
+
+  #rejectAll(error: unknown): void {
+    for (const row of [...this.#waiting, ...this.#present]) row.reject(error);
+    this.#waiting = [];
+    this.#rows.clear();
+  }
+
   /** Fills free slots. A row starts with the longest prefix of its context that its rollout or any other left in the cache. */
   #admit(): void {
-    const admitted = this.#waiting.splice(0, Math.max(0, this.#options.slots - this.#rows.size));
+    const admitted = this.#waiting.splice(0, Math.max(0, this.#options.slots - this.#present.length));
     const tokensOf = ({ request }: Row) => request.context.length + 1;
     const added = cacheBytesOfToken(this.#config) * admitted.reduce((sum, row) => sum + tokensOf(row), 0);
     // One by one where memory is short: what each has in a slot is dropped before the next one gets its own.
@@ -209,6 +221,12 @@ export class LocalSampler {
     const leaders: Row[] = [];
     const followers: { row: Row; leader: Row }[] = [];
     for (const row of filling) {
+      const twin = leaders.find((l) => isTwin(row, l));
+      if (twin !== undefined) {
+        this.#rows.remove(row);
+        twin.twins = [...twin.twins, row, ...row.twins];
+        continue;
+      }
       const leader = leaders.find((l) => sharedWith(row, l.request.context) >= row.tokens.length + worthSharing);
       if (leader) followers.push({ row, leader });
       else leaders.push(row);
@@ -322,16 +340,42 @@ export class LocalSampler {
       markCached(row, row.tokens.length + count);
       share(row);
       if (row.pending.length > 0) return;
-      const finish = drawToken(row, r, outputs, this.#config.vocabSize, this.#parameters);
-      this.#stats.sampledTokens++;
-      if (finish) this.#finish(row, finish);
+      const drawn = [row, ...row.twins].map((one) => ({
+        one,
+        finish: drawToken(one, r, outputs, this.#config.vocabSize, this.#parameters),
+      }));
+      this.#stats.sampledTokens += drawn.length;
+      for (const { one, finish } of drawn) if (finish !== undefined) this.#finish(one, row, finish);
+      this.#part(
+        row,
+        drawn.flatMap(({ one, finish }) => (finish === undefined ? [one] : [])),
+      );
     });
   }
 
-  #finish(row: Row, finish: SampledAction["finish"]): void {
+  /** Gives each token that was drawn in a slot a slot of its own. */
+  #part(row: Row, going: readonly Row[]): void {
+    const [first, ...others] = byToken(going);
+    for (const [leader, ...twins] of others) {
+      this.#rows.add([{ row: leader, tokens: row.tokens.length + 1 }]);
+      this.#rows.copy(row, leader, row.tokens.length);
+      adopt(leader, row.tokens, twins);
+    }
+    if (first === undefined) this.#rows.remove(row);
+    else this.#handOver(row, first);
+    if (others.length > 0) this.#prefixes.makeRoom(this.#rows.bytes);
+  }
+
+  /** Gives a row's slot to the first of some rows, with the others as its twins. */
+  #handOver(row: Row, [leader, ...twins]: readonly Row[]): void {
+    if (leader !== row) this.#rows.replace(row, leader);
+    adopt(leader, row.tokens, twins);
+  }
+
+  /** @param holder the row whose slot has its tokens */
+  #finish(row: Row, holder: Row, finish: SampledAction["finish"]): void {
     const { cacheKey } = row.request;
-    if (cacheKey !== undefined) this.#prefixes.store(cacheKey, row.tokens, (from) => this.#rows.take(row, from));
-    this.#rows.remove(row);
+    if (cacheKey !== undefined) this.#prefixes.store(cacheKey, holder.tokens, (from) => this.#rows.take(holder, from));
     row.resolve({ ...row.action, finish, weightVersion: this.#weightVersion });
   }
 
@@ -340,15 +384,25 @@ export class LocalSampler {
    * before.
    */
   #forget(): void {
-    if (this.#prefixes.users + this.#rows.size + this.#waiting.length === 0) this.#prefixes.clear();
+    if (this.#prefixes.users + this.#inFlight === 0) this.#prefixes.clear();
   }
 
   #cancel(row: Row): void {
-    if (this.#rows.has(row)) this.#rows.remove(row);
+    const holder = this.#rows.rows.find((one) => one === row || one.twins.includes(row));
+    if (holder !== undefined && holder !== row) holder.twins = holder.twins.filter((one) => one !== row);
+    else if (holder !== undefined && holder.twins.length > 0) this.#handOver(row, row.twins);
+    else if (holder !== undefined) this.#rows.remove(row);
     else if (this.#waiting.includes(row)) this.#waiting.splice(this.#waiting.indexOf(row), 1);
     else return; // had ended
     row.reject(cancelled());
   }
+}
+
+/** Makes a row the one that is fed, for itself and its twins. @param cached the tokens that its slot holds */
+function adopt(row: Row, cached: readonly TokenId[], twins: readonly Row[]): void {
+  row.pending = [...row.request.context, ...row.action.tokens].slice(cached.length);
+  row.tokens.splice(0, row.tokens.length, ...cached);
+  row.twins = twins;
 }
 
 /**
