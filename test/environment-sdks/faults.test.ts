@@ -56,6 +56,7 @@ async function played(name: string, settings: object, act: (episode: Episode) =>
 const rewards = (number: string, names: (field: string) => RegExp): readonly Fault[] => [
   ["a reward that is a text", `"reward": ?${number}`, '"reward": "high"', names("reward")],
   ["a reward that is not a number", `"reward": ?${number}`, '"reward": NaN', names('reward\\\\": NaN')],
+  ["no reward at the end", `"reward": ?${number}`, '"reward": null', names("reward")],
   ["a reward under another name", `"reward": ?${number}`, '"rewards": [1]', names("reward")],
 ];
 
@@ -76,10 +77,10 @@ faultsOf(
 faultsOf(
   "ors",
   "ors-sdk 0.1",
-  rewards("-0\\.25", (field) => new RegExp(`${field}.*ors-sdk 0\\.1`, "s")),
+  rewards("1\\.0", (field) => new RegExp(`${field}.*ors-sdk 0\\.1`, "s")),
   async (through) => {
     const port = await serve("ors", (at) => [...through, script("ors_worlds.py"), String(at)]);
-    return () => played(`ors:http://127.0.0.1:${port}`, {}, (episode) => call(episode, "say", { text: "x" }));
+    return () => played(`ors:http://127.0.0.1:${port}`, {}, (episode) => call(episode, "say", { text: "train-0" }));
   },
 );
 

@@ -20,6 +20,9 @@ withPackage("ors", "ors-sdk 0.1: sessions, tasks, tools, rewards, errors", async
   expect(await episode.score([])).toEqual({ reward: 0.75 });
   await episode.close?.();
   await expect(call(episode, "say", { text: "x" })).rejects.toMatchObject({ problem: "expired" });
+  const other = await environment.start(await environment.task("train", 3), 0);
+  await expect(call(other, "divide", {})).rejects.toThrow(/reward of the answer that ends.*ors-sdk 0\.1.*NaN/s);
+  await other.close?.();
 });
 
 withPackage("ors", "ors-sdk 0.1's own client plays an environment of ours", async () => {

@@ -46,6 +46,11 @@ class Echo(Environment):
         return ToolOutput(blocks=[TextBlock(text=str(given.a + given.b))])
 
     @tool
+    def divide(self) -> ToolOutput:
+        """Ends the episode with a reward that is no number: the package writes it as null."""
+        return ToolOutput(blocks=[TextBlock(text="divided")], reward=float("nan"), finished=True)
+
+    @tool
     def spaces(self) -> ToolOutput:
         """A long text with runs of spaces."""
         return ToolOutput(blocks=[TextBlock(text="a   b\n" * 3000)])

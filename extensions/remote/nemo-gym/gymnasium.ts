@@ -49,7 +49,7 @@ export class GymnasiumEpisode implements Episode {
     this.#session = session;
     this.#task = task;
     this.#settings = settings;
-    this.#rewards = new Rewards(settings);
+    this.#rewards = new Rewards(settings, "NeMo Gym 0.4");
     this.messages = opening.messages;
     this.tools = opening.tools;
   }
@@ -73,12 +73,12 @@ export class GymnasiumEpisode implements Episode {
     const step = await this.#step({ role: "assistant", content: "", toolCalls: [{ ...call, id }] }, signal);
     const output = step.info.tool_outputs?.find(({ call_id }) => call_id === id)?.output;
     const content = [output, step.observation].filter((text) => typeof text === "string").join("\n");
-    return { content: cut(content, this.#settings.maxOutput), done: over(step), ...this.#rewards.give(step.reward) };
+    return { content: cut(content, this.#settings.maxOutput), done: over(step), ...this.#rewards.give(step.reward, over(step)) };
   }
 
   async reply(message: AssistantMessage): Promise<Reply> {
     const step = await this.#step(message);
-    const given = this.#rewards.give(step.reward);
+    const given = this.#rewards.give(step.reward, over(step));
     if (over(step)) return { done: true, ...given };
     if (!step.observation)
       throw new RemoteEnvError("malformed", "observation of POST /step", step.observation, {

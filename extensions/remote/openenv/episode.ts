@@ -7,7 +7,7 @@ import { errorText, serverTool } from "../shared/tool.ts";
 import { type OpenenvSession, RefusedStep } from "./session.ts";
 import type { OpenenvSettings } from "./settings.ts";
 import { observationText, toolAnswer } from "./show.ts";
-import { type ActionSchema, type Observation, toolListSchema } from "./wire.ts";
+import { type ActionSchema, type Observation, spoken, toolListSchema } from "./wire.ts";
 
 /** How the model acts on this server. */
 export type Acting =
@@ -71,10 +71,10 @@ export class OpenenvEpisode implements Episode {
     this.#session = session;
     this.#acting = acting;
     this.#settings = settings;
-    this.#rewards = new Rewards(settings);
+    this.#rewards = new Rewards(settings, spoken);
     this.messages = opening.messages;
     this.tools = opening.tools;
-    this.#rewards.give(opening.observation.reward);
+    this.#rewards.give(opening.observation.reward, false);
   }
 
   async call(call: ToolCall, { signal }: { readonly signal: AbortSignal }): Promise<CallAnswer | undefined> {
@@ -88,7 +88,7 @@ export class OpenenvEpisode implements Episode {
         this.#acting.kind === "tools"
           ? toolAnswer(answer.observation, this.#settings)
           : { content: observationText(answer.observation, this.#settings) };
-      return { ...shown, ...this.#rewards.give(answer.reward), done: answer.done };
+      return { ...shown, ...this.#rewards.give(answer.reward, answer.done), done: answer.done };
     } catch (error) {
       return { content: errorText(String(this.#told(error).value)), valid: false, failure: "invalid" };
     }
@@ -98,7 +98,7 @@ export class OpenenvEpisode implements Episode {
     if (this.#acting.kind !== "text") return { done: true };
     try {
       const answer = await this.#session.step(JSON.stringify({ [this.#acting.field]: content }));
-      const reward = this.#rewards.give(answer.reward);
+      const reward = this.#rewards.give(answer.reward, answer.done);
       if (answer.done) return { done: true, ...reward };
       return {
         done: false,

@@ -13,7 +13,7 @@ import { type Acting, actingOf, listTools, OpenenvEpisode } from "./episode.ts";
 import { OpenenvSession } from "./session.ts";
 import { type OpenenvSettings, openenvSettingsSchema } from "./settings.ts";
 import { observationText } from "./show.ts";
-import { schemasSchema, splitListSchema, taskCountSchema } from "./wire.ts";
+import { schemasSchema, splitListSchema, spoken, taskCountSchema } from "./wire.ts";
 
 /** A task with the fields that are sent to `reset`. */
 interface OpenenvTask extends Task {
@@ -73,7 +73,7 @@ class OpenenvEnvironment implements Environment<OpenenvTask> {
     this.#access = accessOf(settings);
     const base = url.replace(/\/ws$/, "");
     this.#socketUrl = `${base.replace(/^http/, "ws")}/ws`;
-    this.#http = new HttpClient({ spoken: "OpenEnv 0.10", base: base.replace(/^ws/, "http"), ...this.#access });
+    this.#http = new HttpClient({ spoken, base: base.replace(/^ws/, "http"), ...this.#access });
   }
 
   get concurrency(): number | undefined {

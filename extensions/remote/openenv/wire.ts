@@ -2,6 +2,8 @@ import { z } from "zod";
 
 /** Messages of OpenEnv 0.10 on the WebSocket `/ws`. Source: openenv/core/env_server/{types,mcp_types,serialization}.py. */
 
+export const spoken = "OpenEnv 0.10";
+
 /** The answer to `reset` and `step`. Every version writes these fields; a newer one that moves the reward is refused by its new field. */
 export const observationSchema = z.strictObject({
   observation: z.record(z.string(), z.unknown()),

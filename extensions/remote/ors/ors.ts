@@ -235,7 +235,7 @@ class OrsEpisode implements Episode {
     this.messages = messages;
     this.tools = tools;
     this.#terminal = terminal;
-    this.#rewards = new Rewards(settings);
+    this.#rewards = new Rewards(settings, spoken);
     this.#settings = settings;
   }
 
@@ -251,7 +251,7 @@ class OrsEpisode implements Episode {
       const answer = await this.#session.call(call.name, call.argumentsText ?? JSON.stringify(call.arguments), signal);
       if (!answer.ok) return wrong(answer.error);
       const { blocks, reward, finished } = answer.output;
-      return { content: cut(blocksText(blocks), maxOutput), done: finished, ...this.#rewards.give(reward) };
+      return { content: cut(blocksText(blocks), maxOutput), done: finished, ...this.#rewards.give(reward, finished) };
     } catch (error) {
       if (error instanceof ToolRaised && executionErrors === "tell") return wrong(String(error.value));
       throw error;
@@ -263,7 +263,7 @@ class OrsEpisode implements Episode {
     if (this.#terminal === undefined) return { done: true };
     const { name, arg } = this.#terminal;
     const answer = await this.#session.call(name, arg === null ? "{}" : JSON.stringify({ [arg]: content }));
-    if (answer.ok) return { done: true, ...this.#rewards.give(answer.output.reward) };
+    if (answer.ok) return { done: true, ...this.#rewards.give(answer.output.reward, true) };
     throw new RemoteEnvError("refused", `the message for the terminal tool ${name}, as its argument ${arg}`, answer.error, {
       expected: "a grade",
       hint: "The environment does not take the model's last message as it is. This is no reward of 0.",
