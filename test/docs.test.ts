@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { main } from "../entries/program.ts";
 import { deepResearchSettingsSchema } from "../extensions/benchmarks/settings.ts";
 import { bfclSettingsSchema } from "../extensions/bfcl/settings.ts";
 import { knowledgeSettingsSchema } from "../extensions/knowledge/settings.ts";
@@ -50,6 +51,17 @@ test.each(documented)("docs/configuration.md has every setting of %s, with its d
 test("docs/models.md names every architecture", () => {
   const row = /^\| architectures .*$/m.exec(read("docs/models.md"))?.[0] ?? "";
   expect(Object.keys(architectures).filter((name) => !row.includes(`\`${name}\``))).toEqual([]);
+});
+
+test("docs/cli.md has a row for every command", async () => {
+  const written: string[] = [];
+  const output = { write: (text: string) => written.push(text) };
+  await main(["--help"], output, output);
+  const help = written.join("");
+  const commands = [...help.slice(help.indexOf("Commands:")).matchAll(/^ {2}([a-z][a-z-]*) /gm)].map(([, name]) => name);
+  expect(commands.length).toBeGreaterThan(20);
+  const rows = [...read("docs/cli.md").matchAll(/^\| `([a-z-]+)/gm)].map(([, name]) => name);
+  expect(commands.filter((name) => !rows.includes(name))).toEqual([]);
 });
 
 test("links between the pages lead to files that exist", () => {
