@@ -53,7 +53,7 @@ const heard = (child: ChildProcess) =>
   new Promise<{ url?: string; ms?: number }>((resolve) => child.once("message", resolve as never));
 
 async function measure(wire: Wire, sessions: number, steps: number): Promise<void> {
-  const child = fork(fileURLToPath(import.meta.url), ["--serve", wire]);
+  const child = fork(fileURLToPath(import.meta.url), ["--serve", wire], { execArgv: ["--import", "jiti/register"] });
   const { url } = await heard(child);
   const serverMs = async () => {
     const answer = heard(child);
