@@ -160,6 +160,11 @@ describe.skipIf(withoutBrowser !== undefined)(title, () => {
     await page.locator(".phrases summary").first().click();
     await page.locator(".phrases details a").first().click();
     await page.locator(".token.chosen").waitFor();
+    const shades = await page.evaluate<string[]>(
+      `[...document.querySelectorAll(".chat-holder .token")].map(({ className }) => className.replace(" chosen", ""))`,
+    );
+    expect(new Set(shades).size).toBeGreaterThan(1); // by default tokens of one episode differ
+    expect(shades.join()).toMatch(/ [ud]\d/);
     const weight = await page.locator("table.update tr", { hasText: "weight w" }).first().locator("td").innerText();
     expect(Number(weight.replace("−", "-"))).not.toBe(0);
     await page.locator(".chat-holder").press("ArrowRight");
