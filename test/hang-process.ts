@@ -1,4 +1,5 @@
-/** A run in which somebody never answers: `hang-process.ts agent|tool|reward|judge|mcp|remote|exit MODEL FOLDER LIMIT`. It says "hanging" when it waits. */
+/** A run in which somebody never answers: `hang-process.ts agent|program|tool|reward|judge|mcp|remote|exit MODEL FOLDER LIMIT`. It says "hanging" when it waits. */
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { train } from "../entries/index.ts";
 import { serveEnvironment } from "../extensions/remote/server/serve-environment.ts";
@@ -7,6 +8,7 @@ import { type AgentModel, agentEnvironment } from "../src/environments/agent.ts"
 import type { Environment, Task } from "../src/environments/environment.ts";
 import { oneMessage } from "../src/environments/protocol.ts";
 import { defineReward } from "../src/rewards/reward.ts";
+import { trainedAgent } from "../src/sdk/train-agent.ts";
 import { connectMcp, type Mcp } from "../src/tools/mcp/mcp.ts";
 import type { Tool } from "../src/tools/tool.ts";
 import type { UserConfig } from "../src/training/config.ts";
@@ -50,6 +52,17 @@ const setups: Record<string, () => Promise<UserConfig> | UserConfig> = {
       return 1;
     };
     return { environment: agentEnvironment({ name: "agent", tasks: { train: [{ prompt: "a" }] }, run }) };
+  },
+  program: () => {
+    const code = `setInterval(() => require("node:fs").appendFileSync(${JSON.stringify(`${out}.lives`)}, "."), 20)`;
+    const command = [process.execPath, "-e", code];
+    const agent = trainedAgent({ agent: { command }, tasks: { train: [{ prompt: "a" }], test: [] }, reward: () => 1 });
+    const started = setInterval(() => {
+      if (!existsSync(`${out}.lives`)) return;
+      clearInterval(started);
+      process.stdout.write("hanging\n");
+    }, 50);
+    return { environment: agent as unknown as Environment };
   },
   tool: () => ({ environment: calling("stuck", async () => [stuck]) }),
   exit: () => ({ environment: calling("stuck", async () => [stuck]) }),

@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, expect, test } from "vitest";
 import { readMessages } from "../src/runs/live.ts";
 import { readTrajectories } from "../src/runs/read.ts";
@@ -79,6 +80,15 @@ test("a hung reward is ended by its limit, and its groups are left out with a wa
 test("a hung judge is ended by its limit, with an error that names it", patience, async () => {
   const { output } = await run("judge", 1_500);
   expect(output).toMatch(/RewardError: .*not given to group step-1\/0.*nothing within 1500 ms/);
+});
+
+test("one Ctrl-C ends train-agent's run of a hung program within three seconds, and the program with it", patience, async () => {
+  const { folder, after } = await run("program", 60_000, "SIGINT");
+  expect(after).toBeLessThan(3_000);
+  const lived = () => readFileSync(`${folder}.lives`).length;
+  const then = lived();
+  await sleep(500);
+  expect(lived()).toBe(then);
 });
 
 test.each(["agent", "tool", "mcp", "reward", "judge", "remote"])(

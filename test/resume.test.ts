@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { randomStream } from "../src/core/random.ts";
+import { flipBits } from "../src/runs/bit-flips.fixture.ts";
 import { layout } from "../src/runs/layout.ts";
 import { readEvaluations, readMetrics, readSummary, readTimings, readTrajectories } from "../src/runs/read.ts";
 import { writeTinyModel } from "./tiny-model.ts";
@@ -17,13 +18,13 @@ const model = join(folder, "model");
 /** @param lines SIGKILL after so many lines of output; never if left out */
 function trainingProcess(
   out: string,
-  { resume = false, lines = Number.POSITIVE_INFINITY, ahead = 0 } = {},
+  { kind = "letters", resume = false, lines = Number.POSITIVE_INFINITY, ahead = 0 } = {},
 ): Promise<number | null> {
   const child = spawn(
     process.execPath,
     [
       ...["--import", "jiti/register", join(import.meta.dirname, "training-process.ts")],
-      ...[model, out, String(ahead), ...(resume ? ["resume"] : [])],
+      ...[kind, model, out, String(ahead), ...(resume ? ["resume"] : [])],
     ],
     { stdio: ["ignore", "pipe", "inherit"] },
   );
@@ -71,6 +72,27 @@ test("so does one whose rollouts are sampled ahead, and it writes the same bytes
   expect(contentsOf(killed)).toEqual(contentsOf(straight));
   expect(readMetrics(straight).map(({ metrics }) => metrics.staleness)).toEqual([0, 1, 2, 2, 2, 2, 2, 2, 2, 2]);
 });
+
+test.each([
+  ["adapter", "adapter/adapter_model.safetensors"],
+  ["agent", "model.safetensors"],
+  ["knowledge", "model.safetensors"],
+])(
+  "a killed run of kind %s goes on with the same bytes, and no flipped bit in it is read as other content",
+  patience,
+  async (kind, weights) => {
+    await writeTinyModel(model);
+    const [straight, killed] = [join(folder, `${kind}-straight`), join(folder, `${kind}-killed`)];
+    expect(await trainingProcess(straight, { kind })).toBe(0);
+    expect(await trainingProcess(killed, { kind, lines: 30 })).toBeNull();
+    expect(readMetrics(killed).length).toBeLessThan(5);
+    expect((await flipBits(killed, 100)).refused).toBeGreaterThan(0);
+    expect(await trainingProcess(killed, { kind, resume: true })).toBe(0);
+    for (const file of ["metrics.jsonl", join("model", weights)])
+      expect(readFileSync(join(killed, file)).equals(readFileSync(join(straight, file))), file).toBe(true);
+    expect((await flipBits(killed, 100)).refused).toBeGreaterThan(0);
+  },
+);
 
 /** @param after milliseconds of the third update after which Ctrl-C comes; never if left out */
 async function updateProcess(out: string, { after, resume = false }: { after?: number; resume?: boolean } = {}) {
