@@ -219,7 +219,7 @@ export function openingLine({ config, environment, resume }: Pick<RunPlan, "conf
   const size =
     algorithm.kind === "sft"
       ? `${steps} ${steps === 1 ? "step" : "steps"} of about ${algorithm.tokensPerStep} tokens of ${algorithm.data ?? "the expert's demonstrations"}`
-      : `${steps} ${steps === 1 ? "step" : "steps"} of ${rollout.tasksPerStep} tasks × ${rollout.groupSize} rollouts`;
+      : `${steps} ${steps === 1 ? "step" : "steps"} of ${rollout.tasksPerStep} ${rollout.tasksPerStep === 1 ? "task" : "tasks"} × ${rollout.groupSize} rollouts`;
   return `${resume ? "Continuing" : "Training"} ${model === "default" ? "the default model" : model} in "${environment.name}" by ${algorithm.kind}: ${size}`;
 }
 

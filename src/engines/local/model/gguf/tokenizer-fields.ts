@@ -51,9 +51,11 @@ export function tokenizerFields(companions: Model["companions"], config: ModelCo
   const named = companions.has("tokenizer_config.json") ? read("tokenizer_config.json", configSchema) : {};
   const pre = preTokenizerName(cuts, model.ignore_merges);
   if (pre === undefined || model.byte_fallback)
-    throw new ModelError("pre_tokenizer of tokenizer.json as GGUF", cuts, {
+    throw new ModelError("pre_tokenizer of tokenizer.json as GGUF", pre ?? "its own", {
       expected: "one that llama.cpp has a name for",
-      hint: "Export a Hugging Face folder (--to hf): transformers and vLLM read it.",
+      hint:
+        "The bundled models cut texts in a way of their own, so llama.cpp would read other ids. Export with --to hf (transformers, vLLM) or " +
+        "--to onnx (transformers.js), serve the run with `retrograde serve --inference`, or train a published model.",
     });
   const texts = new Map(Object.entries(model.vocab).map(([text, id]) => [id, text]));
   for (const { id, content } of added) texts.set(id, content);
