@@ -98,3 +98,40 @@ print(json.dumps([[turn.completion_token_ids for turn in trace.turns] for trace 
   const taken = await output("openenv", ["-c", check, files[0]]);
   expect(taken).toEqual(traces.map((trace) => (trace as Trace).turns.map(({ completion_token_ids }) => completion_token_ids)));
 });
+
+withPackage("openenv", "openenv 0.10: its TrainingTrace is read as demonstrations", async () => {
+  const code = `
+import json, sys
+from openenv.core.harness.training import TrainingTrace
+tools = [{"type": "function", "function": {"name": "find", "parameters": {"type": "object", "properties": {}}}}]
+call = {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function", "function": {"name": "find", "arguments": "{}"}}]}
+first = [{"role": "user", "content": "When?"}]
+second = [*first, call, {"role": "tool", "tool_call_id": "1", "content": "10:00"}]
+said = lambda text: {"role": "assistant", "content": text}
+def entry(node, messages, message, tools=[], mask=1):
+    return {"request": {"messages": messages, "tools": tools}, "response": {"choices": [{"message": message, "finish_reason": "stop"}]},
+        "prompt_token_ids": [1, 2], "completion_token_ids": [3], "per_token_logps": [-0.5], "loss_mask": [0, 0, mask], "metadata": {"node_id": node}}
+entries = [entry("a", first, call, tools), entry("b", second, said("At 10."), tools), entry("c", [{"role": "user", "content": "A title"}], said("Times"))]
+made = {"trace": entries, "masked": [entry("a", first, call, tools, 0)]}
+print(json.dumps({name: TrainingTrace.from_entries(each).model_dump() for name, each in made.items()}))`;
+  const { trace, masked } = await output("openenv", ["-c", code]);
+  const file = join(mkdtempSync(join(tmpdir(), "trace-")), "traces.jsonl");
+  writeFileSync(file, JSON.stringify(trace));
+  const toolCalls = [{ name: "find", arguments: {} }];
+  expect(readConversations(file)).toMatchObject([
+    {
+      messages: [
+        { role: "user", content: "When?" },
+        { role: "assistant", toolCalls },
+        { role: "tool", name: "find", content: "10:00" },
+        { role: "assistant", content: "At 10." },
+      ],
+      tools: [{ name: "find" }],
+    },
+    { messages: [{ content: "A title" }, { content: "Times" }] },
+  ]);
+  writeFileSync(file, JSON.stringify(masked));
+  expect(() => readConversations(file)).toThrow(/line 1: turns\.0\.loss_mask is .*masks a part.*TrainingTrace/);
+  writeFileSync(file, '{"schema_version": 1, "turns": [{"prompt_token_ids": [], "loss_mask": []}]}');
+  expect(() => readConversations(file)).toThrow(/turns\.0\.request is /);
+});

@@ -4,6 +4,7 @@ import type { Message } from "../../core/messages.ts";
 import { readBounded } from "../../files/bounded.ts";
 import type { JsonSchema, Tool } from "../../tools/tool.ts";
 import { atifSchema } from "./atif.ts";
+import { trainingTraceSchema } from "./training-trace.ts";
 
 /** A conversation to learn from. */
 export interface Conversation {
@@ -52,7 +53,7 @@ const lineSchema = z.looseObject({ messages: z.array(messageSchema).min(1), tool
 
 /**
  * Reads conversations in the OpenAI chat format, one JSON object a line: `messages` with their tool calls, and `tools` if there are any. A line, or
- * the whole file, may be a trajectory in Harbor's ATIF instead.
+ * the whole file, may be a trajectory in Harbor's ATIF, or OpenEnv's `TrainingTrace` with its messages, instead.
  * @throws ConfigError naming the first line that is wrong
  */
 export function readConversations(path: string): Conversation[] {
@@ -64,30 +65,38 @@ export function readConversations(path: string): Conversation[] {
   }
   // Harbor writes a trajectory in many lines.
   const lines = /^\s*\{\s*\n/.test(text) ? [text] : text.split("\n");
-  const conversations = lines.flatMap((line, i) => (line.trim() === "" ? [] : [readLine(line, `${path}, line ${i + 1}`)]));
+  const conversations = lines.flatMap((line, i) => (line.trim() === "" ? [] : readLine(line, `${path}, line ${i + 1}`)));
   if (conversations.length > 0) return conversations;
   throw new ConfigError(path, "empty", { expected: "at least one conversation", hint: example });
 }
 
 const example = 'A line is {"messages": [{"role": "user", "content": "…"}, {"role": "assistant", "content": "…"}]}.';
 
-function readLine(line: string, where: string): Conversation {
+function readLine(line: string, where: string): Conversation[] {
   let json: unknown;
   try {
     json = JSON.parse(line);
   } catch (cause) {
     throw new ConfigError(where, cause, { expected: "a JSON object", hint: example, cause });
   }
+  const isTrace = z.looseObject({ schema_version: z.number(), turns: z.unknown() }).safeParse(json).success;
+  if (isTrace)
+    return understood(trainingTraceSchema, json, where, "OpenEnv's TrainingTrace, with the messages of each turn").map((each) =>
+      readConversation(each, where),
+    );
   const atif = atifSchema.safeParse(json);
-  const parsed = lineSchema.safeParse(atif.success ? atif.data : json);
-  if (!parsed.success) {
-    const [{ path, message }] = parsed.error.issues;
-    throw new ConfigError(`${where}: ${path.join(".") || "the line"}`, message, {
-      expected: "the OpenAI chat format",
-      hint: example,
-    });
-  }
-  const { messages, tools } = parsed.data;
+  return [readConversation(atif.success ? atif.data : json, where)];
+}
+
+function understood<T>(schema: z.ZodType<T>, json: unknown, where: string, expected: string): T {
+  const parsed = schema.safeParse(json);
+  if (parsed.success) return parsed.data;
+  const [{ path, message }] = parsed.error.issues;
+  throw new ConfigError(`${where}: ${path.join(".") || "the line"}`, message, { expected, hint: example });
+}
+
+function readConversation(json: unknown, where: string): Conversation {
+  const { messages, tools } = understood(lineSchema, json, where, "the OpenAI chat format");
   const calls = new Map<string, string>();
   const read = messages.map((message, i) => asMessage(message, calls, `${where}: messages.${i}`));
   if (read.at(-1)?.role !== "assistant")
