@@ -124,6 +124,21 @@ describe("log-probs", () => {
   });
 });
 
+test("a request that cancels itself and its twin while both draw leaves the others alone", async () => {
+  const stops = [new AbortController(), new AbortController()];
+  const onToken = () => {
+    for (const stop of stops) stop.abort();
+  };
+  const cancelled = stops.map(({ signal }, i) => request({ signal, seed: i, ...(i === 0 && { onToken }) }));
+  const others = [2, 3, 4].map((seed) => request({ seed }));
+  const sampler = makeSampler();
+  const outcomes = await Promise.allSettled([...cancelled, ...others].map((each) => sampler.sample(each)));
+  expect(outcomes.slice(0, 2).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  const kept = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+  expectSame(kept, await all(makeSampler(), others));
+  expect(sampler.takeStats().sampledTokens).toBe(1 + 3 * 8);
+});
+
 test("tokens are drawn as often as the model says", async () => {
   const draws = 1500;
   const requests = Array.from({ length: draws }, (_, seed) => request({ maxTokens: 1, seed }));

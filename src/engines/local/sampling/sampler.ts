@@ -340,17 +340,29 @@ export class LocalSampler {
       markCached(row, row.tokens.length + count);
       share(row);
       if (row.pending.length > 0) return;
-      const drawn = [row, ...row.twins].map((one) => ({
-        one,
-        finish: drawToken(one, r, outputs, this.#config.vocabSize, this.#parameters),
-      }));
-      this.#stats.sampledTokens += drawn.length;
-      for (const { one, finish } of drawn) if (finish !== undefined) this.#finish(one, row, finish);
-      this.#part(
-        row,
-        drawn.flatMap(({ one, finish }) => (finish === undefined ? [one] : [])),
-      );
+      this.#draw(row, r, outputs);
     });
+  }
+
+  /** Draws a token for a row and each of its twins from line `r` of a step's outputs. */
+  #draw(row: Row, r: number, outputs: StepOutputs): void {
+    const drawn: { readonly one: Row; readonly finish: SampledAction["finish"] | undefined }[] = [];
+    for (const one of [row, ...row.twins])
+      if (!isCancelled(one)) drawn.push({ one, finish: drawToken(one, r, outputs, this.#config.vocabSize, this.#parameters) });
+    this.#stats.sampledTokens += drawn.length;
+    const left = drawn.filter(({ one }) => !isCancelled(one));
+    const holder = left.length === 0 ? undefined : this.#holderOf(left[0].one); // another, if `onToken` has cancelled the row
+    if (holder === undefined) return;
+    for (const { one, finish } of left) if (finish !== undefined) this.#finish(one, holder, finish);
+    this.#part(
+      holder,
+      left.flatMap(({ one, finish }) => (finish === undefined ? [one] : [])),
+    );
+  }
+
+  /** The row in a slot that is a row or has it as a twin. */
+  #holderOf(row: Row): Row | undefined {
+    return this.#rows.rows.find((one) => one === row || one.twins.includes(row));
   }
 
   /** Gives each token that was drawn in a slot a slot of its own. */
@@ -388,7 +400,7 @@ export class LocalSampler {
   }
 
   #cancel(row: Row): void {
-    const holder = this.#rows.rows.find((one) => one === row || one.twins.includes(row));
+    const holder = this.#holderOf(row);
     if (holder !== undefined && holder !== row) holder.twins = holder.twins.filter((one) => one !== row);
     else if (holder !== undefined && holder.twins.length > 0) this.#handOver(row, row.twins);
     else if (holder !== undefined) this.#rows.remove(row);
@@ -412,6 +424,10 @@ function adopt(row: Row, cached: readonly TokenId[], twins: readonly Row[]): voi
 function shortestClass(config: ModelConfig, { weights }: Pick<SamplerOptions, "weights">): number {
   const bytes = (weights === "int8" ? 1 : 4) * parameterCount(config);
   return 2 ** Math.ceil(Math.log2((bytes + dispatchBytes) / (rowsWorthAStep * cacheBytesOfToken(config))));
+}
+
+function isCancelled({ request }: Row): boolean {
+  return request.signal?.aborted ?? false;
 }
 
 function cancelled(): EngineError {
