@@ -153,4 +153,18 @@ export const runCommands: AddCommands = (program, { screen, exit, examples }) =>
       const { exportModelCommand } = await import("./commands/export.ts");
       await exportModelCommand(model, flags, screen);
     });
+
+  debuggable(program.command("push"))
+    .summary("put a model's folder on the Hugging Face Hub")
+    .description(
+      "Puts a folder that `export` wrote into a repository of the Hub, with the token in HF_TOKEN. HF_ENDPOINT names another server.",
+    )
+    .argument("<folder>", "as `export` wrote it")
+    .argument("<name>", "owner/name; it is made if it is not there")
+    .option("--public", "a new repository is seen by everybody")
+    .addHelpText("after", examples("push office-hf me/office"))
+    .action(async (folder, name, flags) => {
+      const { pushFolder } = await import("../hub/push.ts");
+      screen.line(`Pushed to ${await pushFolder(folder, name, { visibility: flags.public === true ? "public" : "private" })}`);
+    });
 };

@@ -138,7 +138,7 @@ export async function* readRemote(
 }
 
 /** `fetch` with the token for the endpoint and for no other address, an end to waiting, and errors that say what happened. */
-function hubFetch(
+export function hubFetch(
   { endpoint, token, answerTimeoutMs }: HubSettings,
   signal?: AbortSignal,
   check: (response: Response) => void = () => {},
