@@ -23,6 +23,7 @@ export {
   type ForwardOptions,
   type FrozenPolicy,
   missingCapability,
+  type RestorePoint,
   requireCapability,
   requireStepOptions,
   type SampledAction,
