@@ -278,10 +278,12 @@ test("a packed batch has the log-probs and gradients of its samples computed one
           });
         }
       }
+      const whole = largest([...expected.values()].map(({ size }) => size));
       for (const [name, { sum, size }] of expected) {
         const gradient = packed.gradients.get(name) ?? expect.unreachable();
-        // Samples of opposite weight cancel, their rounding does not: it is relative to the sum of their sizes.
-        expect(largest(sum.map((value, i) => value - gradient[i])), name).toBeLessThan(1e-5 * size);
+        // Samples of opposite weight cancel, their rounding does not: it is relative to the sum of their sizes. And a gradient
+        // that is zero (of queries that see one token alone) has the rounding of what flows through it.
+        expect(largest(sum.map((value, i) => value - gradient[i])), name).toBeLessThan(1e-5 * size + 1e-6 * whole);
       }
     }),
     { numRuns: 4 },
