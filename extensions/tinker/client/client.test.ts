@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { TinkerClient, type TinkerOptions } from "./client.ts";
 import type { Datum } from "./data.ts";
 import { TinkerError } from "./errors.ts";
@@ -286,6 +286,23 @@ describe("a connection", () => {
       message: expect.stringContaining("SkyRL needs version 0.4"),
     });
   }, 20_000);
+
+  test("waits 30 seconds for a server that takes the connection and never answers", async () => {
+    vi.useFakeTimers();
+    const fetch: typeof globalThis.fetch = (_, init) =>
+      new Promise((_, reject) => init?.signal?.addEventListener("abort", () => reject(init.signal?.reason)));
+    const failed = failure(open(new ScriptedServer(), { fetch }));
+    let isOver = false;
+    void failed.then(() => {
+      isOver = true;
+    });
+    await vi.advanceTimersByTimeAsync(29_900);
+    expect(isOver).toBe(false);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(isOver).toBe(true);
+    expect(await failed).toMatchObject({ kind: "timeout" });
+    vi.useRealTimers();
+  });
 
   test("names the models that the server has", async () => {
     const client = await open(new ScriptedServer());

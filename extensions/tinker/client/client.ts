@@ -105,18 +105,19 @@ export class TinkerClient {
     const baseUrl = addressOf(options.baseUrl ?? process.env.TINKER_BASE_URL);
     const patienceMs = options.patienceMs ?? 60_000;
     const resultTimeoutMs = options.resultTimeoutMs ?? 3_600_000;
+    const requestTimeoutMs = options.requestTimeoutMs ?? 120_000;
     const credential = new Credential(options.apiKey ?? process.env.TINKER_API_KEY);
     const transport = new Transport({
       baseUrl,
       credential,
       fetch: options.fetch ?? bulkFetch(),
-      requestTimeoutMs: options.requestTimeoutMs ?? 120_000,
+      requestTimeoutMs,
       patienceMs,
       busyPatienceMs: options.busyPatienceMs ?? 600_000,
       log: options.log,
       random: options.random ?? Math.random,
     });
-    await requireServer(transport, Math.min(3_000, patienceMs));
+    await requireServer(transport, Math.min(3_000, patienceMs), Math.min(silenceMs, requestTimeoutMs));
     const config = await clientConfig(transport);
     if (config.pjwt_auth_enabled) credential.useTokens(() => token(transport));
     const models = await servedModels(transport);
@@ -220,13 +221,17 @@ export class TinkerClient {
 /** The protocol's version that this client speaks, as servers record it. */
 const sdkVersion = "0.38.0";
 
-/** A wrong address is found at once, a server that is just starting within seconds. */
-async function requireServer(transport: Transport, patienceMs: number): Promise<void> {
+/** Longest that a server may be silent when it is asked whether it is there, in milliseconds: the answer costs it nothing. */
+const silenceMs = 30_000;
+
+/** A wrong address is found at once, a server that is just starting within seconds, one that never answers in 30. */
+async function requireServer(transport: Transport, patienceMs: number, timeoutMs: number): Promise<void> {
   const answer = await transport.send({
     method: "GET",
     path: "healthz",
     repeatable: true,
     patienceMs,
+    timeoutMs,
     expected: [404],
   });
   if (answer.status !== 404) return;
