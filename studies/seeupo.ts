@@ -236,13 +236,13 @@ export default {
       title: "1. Is “+43 to +55 %” one rate and more steps?",
       seeds: 6,
       answer:
-        "In W0, at one learning rate, SeeUPO ends 66 % above GRPO with one step, as published and more (six seeds). At one rate × steps it ends 3 points below GRPO, and with as many steps 1 point below: the runs are too few to say that they are equal.",
+        "In W0, at one learning rate, SeeUPO ends 66 % above GRPO with one step, as published and more (six seeds), and as far above five other baselines. What is left of it where rate × steps are equal is −4.5 points [−9.8, 0.8] (15 seeds): no gain, and neither shown to be equal. With as many steps and the best rate of each it ends 10 points lower [−21.5, 0.8]: at that rate 3 of 15 SeeUPO runs fall, and none of GRPO's.",
       ask:
         "The published baselines take one optimiser step a batch, SeeUPO one for each turn, all at one learning rate. Primary: the difference of success at the end, SeeUPO − GRPO with one step, at 1e-4 in W0, " +
         "where the published claim predicts +43 to +55 %. In sequence: the same at one product of rate and steps (nine turn updates at 1e-4, one step at 9e-4), which the explanation predicts to be 0; " +
         "then GRPO with as many steps, each at its best rate: equal within ± 3 points.",
       missing:
-        "Reported seeds of what is described: there are the two tuning seeds in W0 and one in W1 to W3, made before this plan. The equivalence within ± 3 points needs about 15 seeds. SeeUPO's plain form has not run in W1 to W3, nor has GRPO with as many steps as it, three epochs of eight mini-batches. Eight mini-batches alone make about five steps there, since groups without signal drop out.",
+        "In W1 to W3 there is one tuning seed, made before this plan. SeeUPO's plain form has not run in W2 and W3, nor has GRPO with as many steps as it, three epochs of eight mini-batches. Eight mini-batches alone make about five steps there, since groups without signal drop out.",
       contrasts: [
         {
           title: "W0: SeeUPO − GRPO with one step, at one rate",
@@ -340,12 +340,12 @@ export default {
       title: "2. What makes turn-wise updates fall?",
       seeds: 6,
       answer:
-        "Not known: the planned runs are not done, and the first ones say that the rate of the plan must lie between 3e-5 and 1e-4.",
+        "Not the clip's reference alone: at 6e-5 two of six runs fall, and one of six where the ratio is taken to the start of the batch, which six seeds cannot tell apart (p = 1). The rate decides: at 3e-5 none of twelve runs falls, at 1e-4 six of twelve, and eleven of twelve end at 5 % or less.",
       ask:
         "In W1 SeeUPO loses at high rates what it had learned. Primary: the share of runs that fall within twelve batches at 6e-5, where the loss's ratio is taken to the policy before the batch, less where it is taken to that before each turn update, six seeds. " +
         "A run ends where it has fallen.",
       missing:
-        "The runs of the primary. It was set after five trial runs. At 1e-4 SeeUPO ends at 0 in all three of its seeds, and in one alone has learned something from which it falls; clipped against the start of the batch it ends at 0 too (one seed). At 3e-5 it does not fall in twelve batches.",
+        "The other arms at 6e-5, and W3. The outcome counts less than one sees: it needs a value from which a run falls, so a run that never learns does not fall. At 6e-5 four of six SeeUPO runs end at 5 % or less, two of six with the other reference; their means at the end are 7.8 and 15.4 %. That was not the plan's outcome, and 30 runs an arm would be needed for a difference of a third. The rate was set after five trial runs.",
       contrasts: [
         {
           title: "W1: clipped against the start of the batch − SeeUPO",
