@@ -324,8 +324,18 @@ export const parts: readonly Part[] = [
   },
   {
     path: "extensions/plan",
-    holds: "estimates of a step on a cluster ([scale.md](scale.md))",
-    knows: ["src/core", "src/training", "src/terminal", "src/cli"],
+    holds: "estimates of a step on a cluster ([scale.md](scale.md)), and advice from a few episodes",
+    knows: [
+      "src/core",
+      "src/statistics",
+      "src/engines/local",
+      "src/environments",
+      "src/guard",
+      "src/training",
+      "src/sdk",
+      "src/terminal",
+      "src/cli",
+    ],
   },
   {
     path: "extensions/check",

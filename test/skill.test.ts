@@ -23,11 +23,12 @@ test("skills/train-an-agent, followed word for word", { timeout: 600_000 }, asyn
     said.push((await run(process.execPath, [...program, ...words], { cwd })).stdout);
   }
   rmSync(cwd, { recursive: true });
-  const [before, , shown, compared] = said;
+  const [before, advice, , shown, compared] = said;
   const share = Number(/success (\d+\.\d) %/.exec(before)?.[1]);
   expect(share).toBeGreaterThan(5);
   expect(share).toBeLessThan(95);
+  expect(advice).toMatch(/Next: it can learn here\. .* train-agent agent\.ts/);
   expect(shown).toMatch(/score\/agent\.contexts 1/);
   expect(compared).toMatch(/B − A, on the same tasks\n {3}reward [+−±-]?\d/);
-  expect(said).toHaveLength(4);
+  expect(said).toHaveLength(5);
 });

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { ConfigError } from "../../src/core/errors.ts";
 import { parseJson } from "../../src/core/json.ts";
 import { didYouMean } from "../../src/core/settings.ts";
+import { hubNames, type PublishedName, publishedSizes } from "../../src/engines/local/published-sizes.ts";
 
 /** The sizes of a dense decoder-only transformer of the Llama family. */
 export interface ModelShape {
@@ -30,27 +31,25 @@ type Row = readonly [
   tied: boolean,
 ];
 
-/** As their `config.json` on the Hugging Face Hub says. */
-const known: Readonly<Record<string, Row>> = {
-  "Qwen/Qwen3-0.6B": [28, 1024, 3072, 16, 8, 128, 151_936, true],
-  "Qwen/Qwen3-1.7B": [28, 2048, 6144, 16, 8, 128, 151_936, true],
-  "Qwen/Qwen3-4B": [36, 2560, 9728, 32, 8, 128, 151_936, true],
+/** As their `config.json` on the Hugging Face Hub says: those that no laptop trains. */
+const large: Readonly<Record<string, Row>> = {
   "Qwen/Qwen3-8B": [36, 4096, 12_288, 32, 8, 128, 151_936, false],
   "Qwen/Qwen3-14B": [40, 5120, 17_408, 40, 8, 128, 151_936, false],
   "Qwen/Qwen3-32B": [64, 5120, 25_600, 64, 8, 128, 151_936, false],
-  "Qwen/Qwen2.5-0.5B-Instruct": [24, 896, 4864, 14, 2, 64, 151_936, true],
-  "Qwen/Qwen2.5-1.5B-Instruct": [28, 1536, 8960, 12, 2, 128, 151_936, true],
-  "Qwen/Qwen2.5-3B-Instruct": [36, 2048, 11_008, 16, 2, 128, 151_936, true],
   "Qwen/Qwen2.5-7B-Instruct": [28, 3584, 18_944, 28, 4, 128, 152_064, false],
   "Qwen/Qwen2.5-14B-Instruct": [48, 5120, 13_824, 40, 8, 128, 152_064, false],
   "Qwen/Qwen2.5-32B-Instruct": [64, 5120, 27_648, 40, 8, 128, 152_064, false],
-  "meta-llama/Llama-3.2-1B-Instruct": [16, 2048, 8192, 32, 8, 64, 128_256, true],
   "meta-llama/Llama-3.2-3B-Instruct": [28, 3072, 8192, 24, 8, 128, 128_256, true],
   "meta-llama/Llama-3.1-8B-Instruct": [32, 4096, 14_336, 32, 8, 128, 128_256, false],
   "meta-llama/Llama-3.1-70B-Instruct": [80, 8192, 28_672, 64, 8, 128, 128_256, false],
 };
 
-export const knownModels: readonly string[] = Object.keys(known);
+/** Those that may be trained here, by their names on the Hub. */
+const small: Readonly<Record<string, object>> = Object.fromEntries(
+  (Object.keys(publishedSizes) as PublishedName[]).map((name) => [hubNames[name], publishedSizes[name]]),
+);
+
+export const knownModels: readonly string[] = [...Object.keys(small), ...Object.keys(large)];
 
 const size = z.int().positive();
 const fileSchema = z.looseObject({
@@ -73,7 +72,9 @@ const fileSchema = z.looseObject({
 export function modelShape(model: string): ModelShape {
   const file = join(model, "config.json");
   if (existsSync(file)) return shapeIn(file, model);
-  const row = known[model];
+  const published = small[model];
+  if (published !== undefined) return shapeOf(fileSchema.parse(published), model);
+  const row = large[model];
   if (row === undefined) {
     throw new ConfigError("--model", model, {
       expected: "a folder with config.json, or a known model",
@@ -89,6 +90,10 @@ function shapeIn(file: string, name: string): ModelShape {
   const config = parseJson(readFileSync(file, "utf8"), fileSchema, failed);
   if (config.num_experts !== undefined || config.num_local_experts !== undefined)
     throw failed("a dense model: mixtures of experts have other costs");
+  return shapeOf(config, name);
+}
+
+function shapeOf(config: z.output<typeof fileSchema>, name: string): ModelShape {
   const heads = config.num_attention_heads;
   return {
     name,

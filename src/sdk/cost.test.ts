@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { lettersEnvironment } from "../../test/letters.ts";
 import { writeTinyModel } from "../../test/tiny-model.ts";
 import { resolveConfig } from "../training/config.ts";
-import { measureCost } from "./cost.ts";
+import { tryOut } from "./cost.ts";
 import { openModel } from "./model.ts";
 
 test("the cost of a run scales with its steps and evaluations, and measuring it changes nothing of the model", async () => {
@@ -20,8 +20,10 @@ test("the cost of a run scales with its steps and evaluations, and measuring it 
   const model = await openModel(folder, config.engine);
   const samples = [{ trajectory: "t", turn: 0, context: [1, 2], action: [3, 4] }];
   const before = await model.engine.logprobs(samples, { temperature: 1 });
-  const cost = await measureCost(model, lettersEnvironment(), config, 60_000);
-  if (cost === undefined) throw new Error("nothing was measured");
+  const trial = await tryOut(model, lettersEnvironment(), config, 60_000);
+  if (trial === undefined) throw new Error("nothing was measured");
+  const { cost, groups } = trial;
+  expect(groups.map(({ trajectories }) => trajectories.length)).toEqual([4, 4, 4, 4]);
   expect(cost.episodes).toBe(16);
   expect(cost.tokensPerEpisode).toBeGreaterThan(1);
   expect(cost.tokensPerEpisode).toBeLessThanOrEqual(12);
@@ -31,12 +33,12 @@ test("the cost of a run scales with its steps and evaluations, and measuring it 
   expect(cost.whole).toBeCloseTo(10 * (cost.samplingPerStep + cost.trainingPerStep) + 2 * cost.evaluation, 9);
   expect(await model.engine.logprobs(samples, { temperature: 1 })).toEqual(before);
   expect(model.engine.weightVersion).toBe(0);
-  const without = await measureCost(
+  const without = await tryOut(
     model,
     lettersEnvironment(),
     { ...config, evaluation: { ...config.evaluation, tasks: 0 } },
     60_000,
   );
-  expect(without?.evaluation).toBe(0);
+  expect(without?.cost.evaluation).toBe(0);
   await model.engine.dispose();
 });

@@ -1,3 +1,4 @@
+import type { Group } from "../core/trajectory.ts";
 import type { Environment } from "../environments/environment.ts";
 import { rolloutGroups } from "../rollouts/rollout.ts";
 import type { TrainingConfig } from "../training/config.ts";
@@ -18,20 +19,26 @@ export interface Cost {
   readonly whole: number;
 }
 
+/** Episodes of a model before training, and what they say of its cost. */
+export interface Trial {
+  readonly cost: Cost;
+  readonly groups: readonly Group[];
+}
+
 /** A backward pass costs about two forward passes. */
 const passes = 3;
 
 /**
- * Plays a few episodes of the first training task and scores them once, and scales that to a run. Nothing of the model is changed.
+ * Plays a few episodes of the first training tasks and scores them once, and scales that to a run. Nothing of the model is changed.
  * @param limitMs episodes that are still open then count by the tokens that they have; the estimate is then too low
  * @returns undefined if no episode ended in time
  */
-export async function measureCost(
+export async function tryOut(
   { engine, chat }: Model,
   environment: Environment,
   config: TrainingConfig,
   limitMs: number,
-): Promise<Cost | undefined> {
+): Promise<Trial | undefined> {
   const { rollout, evaluation, steps, seed } = config;
   const groupSize = Math.min(rollout.groupSize, 8);
   const tasks = await trainingTasks(environment, 0, Math.min(rollout.tasksPerStep, 4), seed);
@@ -60,7 +67,7 @@ export async function measureCost(
   const samplingPerStep = perEpisode * episodesPerStep;
   const trainingPerStep = training * episodesPerStep;
   const tokens = ended.reduce((sum, { turns }) => sum + turns.reduce((all, { action }) => all + action.length, 0), 0);
-  return {
+  const cost = {
     episodes: ended.length,
     tokensPerEpisode: tokens / ended.length,
     samplingPerStep,
@@ -68,4 +75,5 @@ export async function measureCost(
     evaluation: oneEvaluation,
     whole: steps * (samplingPerStep + trainingPerStep) + 2 * oneEvaluation,
   };
+  return { cost, groups };
 }

@@ -1,6 +1,7 @@
-import { type AddCommands, debuggable } from "../../../src/cli/command-tools.ts";
+import { type AddCommands, debuggable, withSettings } from "../../../src/cli/command-tools.ts";
+import { doctorFlags } from "../../../src/cli/settings.ts";
 
-/** Adds the command that estimates a training step. */
+/** Adds the commands that say what training costs: a step of it on a cluster, and what fits here. */
 export const planCommands: AddCommands = (program, { screen, examples }) => {
   debuggable(program.command("plan"))
     .summary("what a training step costs on so many GPUs")
@@ -44,5 +45,25 @@ export const planCommands: AddCommands = (program, { screen, examples }) => {
     .action(async (flags) => {
       const { planCommand } = await import("./plan.ts");
       await planCommand(flags, screen);
+    });
+
+  withSettings(program.command("advise [agent...]"), doctorFlags)
+    .summary("which model, here or on a cluster, and what next")
+    .description(
+      "Plays a few episodes with a model before any training, and says whether it makes tool calls and finds rewards that differ, which\n" +
+        "published models can be trained in the memory and the time there is, and what to do next. Of an agent too, as train-agent takes it.",
+    )
+    .option("--tasks <file>", "of an agent: JSON lines, each with a prompt")
+    .option("--reward <file>", "of an agent: a module whose default export is ({ task, answer }) => number")
+    .option("--memory <GiB>", "that training may take (default: what is available)")
+    .option("--hours <n>", "that the run may take (default: 8)")
+    .option("--json", "print what was found as JSON")
+    .addHelpText(
+      "after",
+      examples("advise --env office", "advise agent.ts --tasks tasks.jsonl --reward reward.ts --model Qwen/Qwen3-0.6B"),
+    )
+    .action(async (agent, flags) => {
+      const { adviseCommand } = await import("./advise.ts");
+      await adviseCommand(agent, flags, screen);
     });
 };

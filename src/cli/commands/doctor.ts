@@ -17,7 +17,7 @@ import { largestOfFamily } from "../../engines/local/published-sizes.ts";
 import type { EngineConfig } from "../../engines/settings.ts";
 import type { Diagnosis, Environment } from "../../environments/environment.ts";
 import { guarded } from "../../guard/guarded.ts";
-import { type Cost, measureCost } from "../../sdk/cost.ts";
+import { type Cost, tryOut } from "../../sdk/cost.ts";
 import { computesHere } from "../../sdk/engine.ts";
 import { type Model, modelFolder, openModel, samplingUse, trainingUse } from "../../sdk/model.ts";
 import { environmentOf, withRunEnvironment } from "../../sdk/run-environment.ts";
@@ -338,19 +338,19 @@ const longEvaluation = 1800;
 /** Time of a step, of an evaluation and of the run, from a few episodes. */
 async function checkCost(model: Model, config: TrainingConfig, user: UserConfig): Promise<Finding> {
   const environment = environmentOf(config, user);
-  const cost = await measureCost(model, environment, config, costLimitMs);
-  if (cost === undefined)
+  const trial = await tryOut(model, environment, config, costLimitMs);
+  if (trial === undefined)
     return {
       state: "doubtful",
       text: `no episode of "${environment.name}" ended within a minute`,
       advice: "Use a smaller model, fewer tokens (rollout.maxTokens, rollout.maxTurns), or a GPU (--device auto).",
     };
-  const { samplingPerStep, trainingPerStep, evaluation, whole, tokensPerEpisode, episodes } = cost;
+  const { samplingPerStep, trainingPerStep, evaluation, whole, tokensPerEpisode, episodes } = trial.cost;
   const text =
     `a step takes about ${duration(samplingPerStep + trainingPerStep)} (${duration(samplingPerStep)} to sample), an evaluation ` +
     `${duration(evaluation)}, the run of ${count(config.steps)} steps ${duration(whole)}; measured on ${count(episodes)} episodes of ` +
     `${count(tokensPerEpisode)} tokens`;
-  const values = { ...cost } satisfies Cost;
+  const values = { ...trial.cost } satisfies Cost;
   if (evaluation < longEvaluation) return { state: "good", text, values };
   return { state: "doubtful", text, values, advice: "Shorten the evaluation: --set evaluation.tasks=32 --set evaluation.k=1." };
 }

@@ -1,0 +1,86 @@
+import { expect, test } from "vitest";
+import type { Group, Trajectory, Turn } from "../../src/core/trajectory.ts";
+import { resolveConfig } from "../../src/training/config.ts";
+import { invoke } from "../../test/command-line.ts";
+import { chancesOf, fittingModels, workOf } from "./advice.ts";
+
+const turn = (context: number, action: number, calls = 1, invalid = 0): Turn => ({
+  ...{ trajectory: "t", turn: 0, context: Array<number>(context).fill(1), action: Array<number>(action).fill(1) },
+  ...{ samplerLogprobs: [], entropies: [], weightVersion: 0, truncated: false, rewritten: false },
+  ...{ toolCalls: calls, invalidToolCalls: invalid },
+});
+const episode = (reward: number, turns: readonly Turn[] = [turn(10, 2), turn(15, 3, 0)], error?: string): Trajectory => ({
+  ...{ id: "t", group: "g", task: "x", turns, reward, scores: {}, stopReason: "done", messages: [] },
+  ...(error === undefined ? {} : { error }),
+});
+const group = (...trajectories: readonly Trajectory[]): Group => ({ id: "g", trajectories });
+const verdict = (groups: readonly Group[], hasTools = true) => chancesOf(groups, hasTools).verdict;
+
+test("the verdict follows calls, rewards and their differences", () => {
+  expect(chancesOf([group(episode(0), episode(1)), group(episode(0), episode(0))], true)).toEqual({
+    ...{ episodes: 4, failures: [], calls: 4, invalidCalls: 0, successes: 1, groups: 2, withSignal: 1, longest: 18 },
+    verdict: "learns",
+  });
+  const talks = [turn(10, 5, 0)];
+  const stammers = [turn(10, 5, 4, 2)];
+  expect(verdict([group(episode(0, talks), episode(1, talks))])).toBe("format");
+  expect(verdict([group(episode(0, talks), episode(1, talks))], false)).toBe("learns");
+  expect(verdict([group(episode(0, stammers), episode(0, stammers))])).toBe("format");
+  expect(verdict([group(episode(0, [turn(10, 5, 4, 1)]), episode(0))])).toBe("too-hard");
+  expect(verdict([group(episode(1), episode(1))])).toBe("too-easy");
+  expect(verdict([group(episode(1), episode(1)), group(episode(0), episode(0))])).toBe("no-signal");
+  const failed = episode(0, talks, "the tool threw");
+  expect(chancesOf([group(failed, failed), group(episode(1))], true)).toMatchObject({
+    ...{ verdict: "fails", failures: ["the tool threw"] },
+  });
+});
+
+test("more memory fits more models and fuller forms, and none is listed beyond its context", () => {
+  const use = { training: true, length: 1024, trajectories: 4, concurrency: 4 } as const;
+  const names = (gib: number) => fittingModels(use, gib * 2 ** 30).map(({ name, form }) => `${name}: ${form}`);
+  expect(names(1)).toEqual([]);
+  // docs/models.md, "What one can train": 3.3 / 2.7 / 1.5 / 1.4 GiB.
+  expect(names(1.45)).toEqual(["HuggingFaceTB/SmolLM2-135M-Instruct: an adapter, base in 4 bits"]);
+  expect(names(3.4)).toContain("HuggingFaceTB/SmolLM2-135M-Instruct: itself");
+  expect(names(5)).toContain("Qwen/Qwen2.5-0.5B-Instruct: an adapter");
+  expect(names(12).length).toBeGreaterThan(names(5).length);
+  const long = fittingModels({ ...use, length: 16_384 }, 64 * 2 ** 30).map(({ name }) => name);
+  expect(long).toContain("Qwen/Qwen2.5-0.5B-Instruct");
+  expect(long).not.toContain("HuggingFaceTB/SmolLM2-135M-Instruct");
+});
+
+test("the work of a step is the mean of the episodes, by hand", () => {
+  const groups = [group(episode(0), episode(1, [turn(12, 4), turn(19, 3, 0)]))];
+  const cost = { episodes: 2, tokensPerEpisode: 6, samplingPerStep: 1, trainingPerStep: 1, evaluation: 1, whole: 1 };
+  const config = resolveConfig({ algorithm: "grpo", rollout: { tasksPerStep: 4, groupSize: 2 } });
+  // Contexts of 10 and 12, wholes of 18 and 22, of them 6 sampled: 20 − 11 − 6 between two turns.
+  expect(workOf({ cost, groups }, config)).toMatchObject({
+    ...{ algorithm: "grpo", tasks: 4, group: 2, turns: 2, prompt: 11, action: 3, observation: 3, toolSeconds: 0 },
+  });
+});
+
+test("advise plays a model, lists what fits and says what is next", async () => {
+  const small = ["--set", "rollout.tasksPerStep=4", "--set", "rollout.groupSize=4", "--threads", "1"];
+  const learns = await invoke("advise", "--env", "office", "--memory", "6", "--hours", "0.001", ...small);
+  expect(learns).toMatchObject({ exitCode: 0, error: "" });
+  expect(learns.out).toMatch(/16 episodes, at temperature 1/);
+  expect(learns.out).toMatch(/SmolLM2-135M-Instruct .* itself .*too long/);
+  expect(learns.out).not.toMatch(/Qwen3-4B/);
+  expect(learns.out).toMatch(/it can learn here\. .* train --env office/);
+  const other = await invoke("advise", "--env", "knowledge", "--model", "bundled:office", "--json", ...small);
+  const { chances, fitting, memoryBytes } = JSON.parse(other.out);
+  expect(chances).toMatchObject({ verdict: "format", successes: 0 });
+  for (const { bytes, seconds } of fitting) {
+    expect(bytes).toBeLessThanOrEqual(memoryBytes);
+    expect(seconds.low).toBeLessThan(seconds.high);
+  }
+}, 120_000);
+
+test.each([
+  [["--memory", "none"], /--memory is "none"; expected a number above 0/],
+  [["agent.ts"], /--tasks is "none"; expected a file of JSON lines/],
+])("advise %j is refused before anything is loaded", async (flags, message) => {
+  const { exitCode, error } = await invoke("advise", ...flags);
+  expect(exitCode).not.toBe(0);
+  expect(error).toMatch(message);
+});

@@ -1,0 +1,108 @@
+import { mean } from "../../src/core/mean.ts";
+import { type Group, succeeded, type Turn } from "../../src/core/trajectory.ts";
+import { estimateMemory, type MemoryUse, totalBytes } from "../../src/engines/local/memory.ts";
+import { parameterCount, parseModelConfig } from "../../src/engines/local/model/model-config.ts";
+import { hubNames, type PublishedName, publishedSizes } from "../../src/engines/local/published-sizes.ts";
+import type { Trial } from "../../src/sdk/cost.ts";
+import type { TrainingConfig } from "../../src/training/config.ts";
+import { type Workload, workloadSchema } from "./workload.ts";
+
+/** The chances of a model to learn by reinforcement, as a trial shows them. */
+export interface Chances {
+  readonly episodes: number;
+  /** Episodes that could not be played: their errors, each once. */
+  readonly failures: readonly string[];
+  readonly calls: number;
+  /** Calls that could not be read, or are not what a tool takes. */
+  readonly invalidCalls: number;
+  readonly successes: number;
+  readonly groups: number;
+  /** Groups whose rewards differ: the others teach nothing. */
+  readonly withSignal: number;
+  /** Tokens of the longest episode. */
+  readonly longest: number;
+  readonly verdict: "fails" | "format" | "too-hard" | "too-easy" | "no-signal" | "learns";
+}
+
+/** @param hasTools whether the environment shows tools, of which a model has to call some */
+export function chancesOf(groups: readonly Group[], hasTools: boolean): Chances {
+  const trajectories = groups.flatMap(({ trajectories }) => trajectories).filter(({ stopReason }) => stopReason !== "cancelled");
+  const turns = trajectories.flatMap(({ turns }) => turns);
+  const total = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0);
+  const [calls, invalidCalls] = [
+    total(turns.map(({ toolCalls }) => toolCalls)),
+    total(turns.map(({ invalidToolCalls }) => invalidToolCalls)),
+  ];
+  const rewards = groups.map(({ trajectories }) => trajectories.map(({ reward }) => reward));
+  const chances = {
+    episodes: trajectories.length,
+    failures: [...new Set(trajectories.flatMap(({ error }) => error ?? []))],
+    ...{ calls, invalidCalls },
+    successes: trajectories.filter(succeeded).length,
+    groups: groups.length,
+    withSignal: rewards.filter((each) => new Set(each).size > 1).length,
+    longest: Math.max(0, ...turns.map(lengthOf)),
+  };
+  const failed = trajectories.filter(({ error }) => error !== undefined).length;
+  const verdict = () => {
+    if (2 * failed > trajectories.length) return "fails";
+    if (hasTools && calls <= 2 * invalidCalls) return "format";
+    if (chances.withSignal > 0) return "learns";
+    const solved = mean(rewards.flat());
+    return solved >= 0.95 ? "too-easy" : chances.successes === 0 ? "too-hard" : "no-signal";
+  };
+  return { ...chances, verdict: verdict() };
+}
+
+const forms = [
+  ["itself", undefined],
+  ["an adapter", "float32"],
+  ["an adapter, base in 8 bits", "int8"],
+  ["an adapter, base in 4 bits", "int4"],
+] as const;
+
+/** A published model that can be trained here. */
+export interface Fitting {
+  readonly name: string;
+  readonly parameters: number;
+  /** Which weights are trained, and how the others are held. */
+  readonly form: (typeof forms)[number][0];
+  readonly bytes: number;
+}
+
+/** Published models that fit, by size, each in the fullest form that does. */
+export function fittingModels(use: MemoryUse, available: number): Fitting[] {
+  return (Object.keys(publishedSizes) as PublishedName[])
+    .flatMap((name) => {
+      const config = parseModelConfig(publishedSizes[name], name);
+      const bytes = (base: (typeof forms)[number][1]) => {
+        const lora = base === undefined ? undefined : ({ rank: 32, alpha: 32, targets: "all-linear", base } as const);
+        return totalBytes(estimateMemory(config, { ...use, training: true, lora, weights: undefined }));
+      };
+      const found = use.length > config.maxPositionEmbeddings ? undefined : forms.find(([, base]) => bytes(base) <= available);
+      if (found === undefined) return [];
+      const [form, base] = found;
+      return [{ name: hubNames[name], parameters: parameterCount(config), form, bytes: bytes(base) }];
+    })
+    .sort((a, b) => a.parameters - b.parameters);
+}
+
+/** The mean work of a step, from episodes that were played. */
+export function workOf({ groups, cost }: Trial, { rollout, algorithm }: TrainingConfig): Workload {
+  const trajectories = groups.flatMap(({ trajectories }) => trajectories);
+  const turnsOf = mean(trajectories.map(({ turns }) => turns.length));
+  const turns = Math.max(1, Math.round(turnsOf));
+  const prompt = mean(trajectories.map(({ turns: [first] }) => first?.context.length ?? 1));
+  const whole = mean(trajectories.map(({ turns }) => lengthOf(turns.at(-1))));
+  const action = cost.tokensPerEpisode / turns;
+  return workloadSchema.parse({
+    algorithm: algorithm.kind.startsWith("seeupo") ? "seeupo" : "grpo",
+    ...{ tasks: rollout.tasksPerStep, group: rollout.groupSize, turns, toolSeconds: 0 },
+    ...{ prompt: Math.max(1, Math.round(prompt)), action: Math.max(1, Math.round(action)) },
+    observation: Math.max(0, Math.round((whole - prompt - cost.tokensPerEpisode) / Math.max(1, turns - 1))),
+  });
+}
+
+function lengthOf(turn: Turn | undefined): number {
+  return turn === undefined ? 0 : turn.context.length + turn.action.length;
+}

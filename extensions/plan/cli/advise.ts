@@ -1,0 +1,221 @@
+import { join } from "node:path";
+import { showDownload } from "../../../src/cli/download.ts";
+import { doctorFlags, type SettingValues, settingsOf } from "../../../src/cli/settings.ts";
+import { ConfigError } from "../../../src/core/errors.ts";
+import { availableMemory } from "../../../src/engines/local/machine/memory-available.ts";
+import { gibibytes, parameterText } from "../../../src/engines/local/memory.ts";
+import { parameterCount } from "../../../src/engines/local/model/model-config.ts";
+import { readModelConfig } from "../../../src/engines/local/model/model-folder.ts";
+import { measurePeak } from "../../../src/engines/local/peak.ts";
+import { whileOpen } from "../../../src/environments/lifetime.ts";
+import { guarded } from "../../../src/guard/guarded.ts";
+import { type Trial, tryOut } from "../../../src/sdk/cost.ts";
+import { modelFolder, openModel, samplingUse, trainingUse } from "../../../src/sdk/model.ts";
+import { environmentOf, withRunEnvironment } from "../../../src/sdk/run-environment.ts";
+import { checkShownTools } from "../../../src/sdk/shown-tools.ts";
+import { agentOf, rewardOf, trainedAgent } from "../../../src/sdk/train-agent.ts";
+import { proportionInterval } from "../../../src/statistics/intervals.ts";
+import { count, duration, interval, plural, table } from "../../../src/terminal/format.ts";
+import { commandPrefix } from "../../../src/terminal/invocation.ts";
+import type { Screen } from "../../../src/terminal/screen.ts";
+import { wrap } from "../../../src/terminal/wrap.ts";
+import { resolveConfig, type TrainingConfig, type UserConfig } from "../../../src/training/config.ts";
+import { loadConfigFile } from "../../../src/training/config-file.ts";
+import { firstPrompt } from "../../../src/training/first-prompt.ts";
+import { type Chances, chancesOf, type Fitting, fittingModels, workOf } from "../advice.ts";
+import { planStep, type StepTime } from "../estimate.ts";
+import { hardwareOf } from "../hardware.ts";
+import type { Interval } from "../interval.ts";
+import { seconds } from "../lines.ts";
+import { modelShape } from "../model-shape.ts";
+
+export interface AdviseFlags extends SettingValues {
+  readonly tasks?: string;
+  readonly reward?: string;
+  readonly memory?: string;
+  readonly hours?: string;
+  readonly json?: boolean;
+}
+
+/** How long the trial may take. */
+const trialMs = 300_000;
+/** Beyond what fits here: what a cluster would be rented for. */
+const onCluster = { model: "Qwen/Qwen3-8B", gpus: 8 };
+
+/**
+ * Plays a few episodes with a model, and says whether it can learn in them, which published models can be trained here in the time there is, and what to
+ * do next. Nothing is trained or kept.
+ * @param agent a module or a program, as train-agent takes it; none: the environment of the settings
+ * @throws ConfigError, ModelError, EngineError, EnvError
+ */
+export async function adviseCommand(agent: readonly string[], flags: AdviseFlags, screen: Screen): Promise<void> {
+  const bytes = limitOf("--memory", flags.memory, 2 ** 30) ?? availableMemory();
+  const time = limitOf("--hours", flags.hours, 3600) ?? 8 * 3600;
+  const { config, user } = await asked(agent, flags);
+  const quiet = flags.json === true;
+  const { chances, trial, model, tools } = await tried(config, user, (line) => (quiet ? undefined : screen.line(line)), screen);
+  const work = workOf(trial, config);
+  const here = hardwareOf("cpu", await measurePeak({ threads: config.engine.kind === "local" ? config.engine.threads : 1 }));
+  const run = ({ total }: StepTime) => ({ low: config.steps * total.low, high: config.steps * total.high });
+  const fitting = fittingModels({ ...trainingUse(config), length: Math.max(512, chances.longest) }, bytes).map((each) => ({
+    ...each,
+    seconds: run(planStep(modelShape(each.name), here, 1, { ...work, engine: "local" }).time),
+  }));
+  const cluster = planStep(modelShape(onCluster.model), hardwareOf("h100", 0), onCluster.gpus, { ...work, rank: 32 }).time;
+  if (quiet) {
+    const found = {
+      model,
+      chances,
+      cost: trial.cost,
+      memoryBytes: bytes,
+      seconds: time,
+      fitting,
+      cluster: { ...onCluster, ...run(cluster) },
+    };
+    screen.line(JSON.stringify(found, null, 1));
+    return;
+  }
+  const what = agent.length > 0 ? `train-agent ${agent.join(" ")} --tasks ${flags.tasks} --reward ${flags.reward}` : undefined;
+  const lines = [
+    ...trialLines(chances, trial, tools),
+    "",
+    ...fittingLines(fitting, time, { bytes, steps: config.steps }),
+    "",
+    `On ${onCluster.gpus} H100 a step of ${onCluster.model} would take ${seconds(cluster.total)}, the run ${between(run(cluster))} (${commandPrefix()} plan; docs/tinker.md).`,
+    "",
+    nextOf(
+      chances,
+      fitting.findLast((each) => each.seconds.high <= time),
+      what ?? `train --env ${config.environment.name}`,
+      config,
+    ),
+  ];
+  for (const line of lines.flatMap((each) => (each.startsWith("  ") ? [each] : wrap(each, screen.width)))) screen.line(line);
+}
+
+/** A fitting model, with the seconds of the whole run. */
+type Timed = Fitting & { readonly seconds: Interval };
+
+function between({ low, high }: Interval): string {
+  return `${duration(low)} to ${duration(high)}`;
+}
+
+/** @throws ConfigError for what is not a positive number */
+function limitOf(flag: string, value: string | undefined, unit: number): number | undefined {
+  if (value === undefined) return undefined;
+  const number = Number(value);
+  if (!(number > 0 && number < Number.POSITIVE_INFINITY)) throw new ConfigError(flag, value, { expected: "a number above 0" });
+  return number * unit;
+}
+
+async function asked(agent: readonly string[], flags: AdviseFlags): Promise<{ config: TrainingConfig; user: UserConfig }> {
+  const given = settingsOf(doctorFlags, flags);
+  const file = await loadConfigFile(flags.config);
+  if (agent.length === 0) {
+    const user = withRunEnvironment(file, given);
+    return { config: resolveConfig(user, given), user };
+  }
+  const { tasks, reward } = flags;
+  if (tasks === undefined) throw new ConfigError("--tasks", "none", { expected: "a file of JSON lines, each with a prompt" });
+  const user = { ...file, environment: trainedAgent({ agent: agentOf(agent), tasks, reward: await rewardOf(reward) }) };
+  return { config: resolveConfig(user, given), user };
+}
+
+interface Tried {
+  readonly chances: Chances;
+  readonly trial: Trial;
+  readonly model: { readonly folder: string; readonly parameters: number };
+  readonly tools: boolean;
+}
+
+async function tried(config: TrainingConfig, user: UserConfig, say: (line: string) => void, screen: Screen): Promise<Tried> {
+  const environment = environmentOf(config, user);
+  const { rollout, engine, seed, chat } = config;
+  const guards = {
+    ...{ limitMs: rollout.episodeTimeoutMs, subject: "advise", advice: "Mend the code, then start again." },
+    warn: (message: string) => say(`! ${message}`),
+  };
+  const use = { ...samplingUse(config), concurrency: Math.min(32, rollout.concurrency) };
+  const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, use));
+  const parameters = parameterCount(await readModelConfig(join(folder, "config.json")));
+  return guarded(guards, (signal) =>
+    whileOpen(environment, { timeoutMs: rollout.episodeTimeoutMs, signal }, async (opened) => {
+      const prompt = await firstPrompt(opened, 30_000);
+      const model = await openModel(folder, engine, { use, seed }, chat);
+      try {
+        const notice = await checkShownTools(model.chat, opened, config);
+        if (notice !== undefined) say(notice);
+        screen.status(`playing "${environment.name}" …`);
+        const trial = await tryOut(model, opened, config, trialMs);
+        screen.clear();
+        const tools = prompt !== undefined && prompt.tools.length > 0;
+        if (trial !== undefined) return { chances: chancesOf(trial.groups, tools), trial, model: { folder, parameters }, tools };
+        throw new ConfigError("model", config.model, {
+          expected: `one that ends an episode of "${environment.name}" within ${trialMs / 60_000} minutes`,
+          hint: "Use a smaller model, or fewer tokens (rollout.maxTokens, rollout.maxTurns).",
+        });
+      } finally {
+        await model.engine.dispose();
+      }
+    }),
+  );
+}
+
+function trialLines(chances: Chances, { cost }: Trial, tools: boolean): string[] {
+  const { episodes, calls, invalidCalls, successes, groups, withSignal, longest, failures } = chances;
+  const rows = [
+    ...(tools ? [["  calls", `${count(calls)} of tools, ${count(invalidCalls)} of them not readable or not valid`]] : []),
+    ["  success", interval({ ...proportionInterval(successes, episodes) })],
+    ["  signal", `${count(withSignal)} of ${plural(groups, "group")} of attempts at one task have different rewards`],
+    ["  length", `${count(cost.tokensPerEpisode)} sampled tokens an episode, the longest context ${count(longest)}`],
+    ["  time", `${duration(cost.samplingPerStep + cost.trainingPerStep)} a step, ${duration(cost.whole)} the run`],
+    ...failures.slice(0, 2).map((failure) => ["  failed", failure]),
+  ];
+  return [`${plural(episodes, "episode")}, at temperature 1, before any training`, ...table(rows)];
+}
+
+function fittingLines(
+  fitting: readonly Timed[],
+  time: number,
+  { bytes, steps }: { readonly bytes: number; readonly steps: number },
+): string[] {
+  if (fitting.length === 0) return [`No published model that is listed here can be trained in ${gibibytes(bytes)}.`];
+  const rows = fitting.map(({ name, parameters, form, bytes, seconds }) => [
+    `  ${name}`,
+    parameterText(parameters),
+    form,
+    gibibytes(bytes),
+    `${between(seconds)}${seconds.low > time ? ", too long" : ""}`,
+  ]);
+  return [
+    `Published models that can be trained in ${gibibytes(bytes)}; ${plural(steps, "step")}, without evaluations`,
+    ...table([["  model", "size", "what is trained", "memory", "the run"], ...rows]),
+  ];
+}
+
+function nextOf(
+  { verdict, failures }: Chances,
+  stronger: Timed | undefined,
+  what: string,
+  { model, environment }: TrainingConfig,
+): string {
+  const larger =
+    stronger === undefined
+      ? "a stronger model on a cluster"
+      : `a stronger model, of those in time ${stronger.name} (${stronger.form})`;
+  const teach = `${commandPrefix()} sft --env ${environment.name} --model ${model}, on a few demonstrations`;
+  switch (verdict) {
+    case "fails":
+      return `Next: most episodes failed (${failures[0] ?? ""}). Mend that first.`;
+    case "format":
+      return `Next: it does not call the tools in a form that can be read, so reinforcement has nothing to begin with. Teach the form: ${teach}; or take ${larger}.`;
+    case "too-hard":
+      return `Next: no attempt succeeds, so nothing can be learned. Take ${larger}; or easier tasks, partial rewards, or ${teach}.`;
+    case "too-easy":
+      return "Next: nearly every attempt succeeds already. Take harder tasks.";
+    case "no-signal":
+      return "Next: attempts at one task end alike. Take larger groups (rollout.groupSize) or tasks of middle difficulty.";
+    case "learns":
+      return `Next: it can learn here. ${commandPrefix()} ${what}${model === "default" ? "" : ` --model ${model}`}`;
+  }
+}
