@@ -19,21 +19,12 @@ const parts = [
     "guard",
     "http",
     "hub",
+    "inference",
   ],
-  ...["rewards", "rollouts", "sdk", "terminal"],
+  ...["rewards", "rollouts", "sdk", "terminal", "tools/(?:fetch|search|mcp|[a-z-]+\\.ts)"],
 ];
 const extensions = [
-  ...[
-    "appworld",
-    "arpo-protocol",
-    "benchmarks",
-    "dashboard",
-    "demo",
-    "evals",
-    "plan",
-    "remote/(?:nemo-gym|openenv|shared)",
-    "serve",
-  ],
+  ...["appworld", "arpo-protocol", "benchmarks", "dashboard", "demo", "evals", "plan", "harbor", "remote", "serve"],
 ];
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const tsc = join(root, "node_modules/typescript/bin/tsc");

@@ -35,7 +35,11 @@ export function harborEnvironment(userSettings: unknown): Environment<HarborTask
     replayable: true,
     splits: [...tasks.keys()],
     size: (split) => tasks.get(split)?.length ?? 0,
-    task: (split, index) => (tasks.get(split) ?? [])[index],
+    task: (split, index) => {
+      const task = tasks.get(split)?.[index];
+      if (task === undefined) throw new EnvError(`task ${index} of the ${split} split`, "missing", { expected: "a folder" });
+      return task;
+    },
     start: (task) => startEpisode(task, settings),
   };
 }

@@ -68,12 +68,13 @@ function imageOf(text: string, context: string, refuse: (why: string) => void): 
     .replace(/\\\n/g, " ")
     .split("\n")
     .map((one) => one.trim())) {
-    const [, keyword, rest] = /^([A-Za-z]+)\s+(.*)$/.exec(line) ?? [];
+    const [, keyword = "", rest = ""] = /^([A-Za-z]+)\s+(.*)$/.exec(line) ?? [];
     if (line === "" || line.startsWith("#")) continue;
     if (keyword === "FROM" && plainImages.test(rest)) continue;
     if (keyword === "WORKDIR") workdir = posix.resolve(workdir, rest);
     else if (keyword === "ENV" && /^\w+=/.test(rest))
-      for (const [, name, value] of rest.matchAll(/(\w+)=("[^"]*"|\S*)/g)) variables[name] = value.replace(/^"|"$/g, "");
+      for (const [, name = "", value = ""] of rest.matchAll(/(\w+)=("[^"]*"|\S*)/g))
+        variables[name] = value.replace(/^"|"$/g, "");
     else if (keyword === "COPY" && !rest.startsWith("-") && !rest.startsWith("[")) {
       const places = rest.split(/\s+/);
       const target = places.pop() ?? "";

@@ -36,11 +36,14 @@ export interface Wire {
   error(failure: Failure): object;
 }
 
+/** The answers to a request, of which there is at least one. */
+export type Replies = readonly [ConversationReply, ...ConversationReply[]];
+
 /** A request and how it is answered. */
 export interface Exchange {
   readonly asked: Asked;
   /** The whole answer. */
-  answer(replies: readonly ConversationReply[]): object;
+  answer(replies: Replies): object;
   /** An answer in events. */
   stream(send: SendEvent): StreamedAnswer;
 }
@@ -48,7 +51,7 @@ export interface Exchange {
 export interface StreamedAnswer {
   /** @param index of the answer, below `Asked.count` */
   delta(index: number, delta: Delta): void;
-  end(replies: readonly ConversationReply[]): void;
+  end(replies: Replies): void;
 }
 
 /** Sends one event. @param data an object as JSON, or a text as it is */
@@ -164,7 +167,7 @@ export const callId = (id: string, index: number) => `call_${id}${index}`;
 
 /** The tokens of an answer. */
 export function drawnTokens({ sampled: { action, logprobs, top } }: ConversationReply): DrawnToken[] {
-  return action.map((token, i) => ({ token, logprob: logprobs[i], ...(top === undefined ? {} : { top: top[i] }) }));
+  return action.map((token, i) => ({ token, logprob: logprobs[i] ?? Number.NaN, ...(top === undefined ? {} : { top: top[i] }) }));
 }
 
 /** Tokens with their log-probs, as the OpenAI interface writes them. */

@@ -13,6 +13,7 @@ import {
   type Exchange,
   othersOf,
   parametersSchema,
+  type Replies,
   requireTool,
   type SendEvent,
   type StreamedAnswer,
@@ -209,7 +210,7 @@ function tokensOf(drawn: readonly DrawnToken[], { logprobs, return_token_ids }: 
   };
 }
 
-function usageOf(replies: readonly ConversationReply[]): object {
+function usageOf(replies: Replies): object {
   const completion = replies.reduce((sum, { completionTokens }) => sum + completionTokens, 0);
   const [{ promptTokens: prompt }] = replies;
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };

@@ -12,6 +12,7 @@ import {
   type Exchange,
   othersOf,
   parametersSchema,
+  type Replies,
   requireTool,
   type SendEvent,
   type StreamedAnswer,
@@ -93,7 +94,7 @@ function read(bytes: Buffer, state: WireState): Exchange {
   const body = parseBody(bytes, responsesSchema);
   const messages = [...earlier(body, state), ...messagesOf(body.input, state)];
   const asked = askedOf(body, messages);
-  const whole = ([reply]: readonly ConversationReply[], items: readonly OutputItem[] = itemsOf(reply, body, state)) => {
+  const whole = ([reply]: Replies, items: readonly OutputItem[] = itemsOf(reply, body, state)) => {
     if (body.store !== false) keep(state, [...messages, withIds(reply, state.id)], items);
     return responseOf(reply, items, body, state);
   };
@@ -286,7 +287,7 @@ function streamed(
   send: SendEvent,
   body: ResponsesBody,
   state: WireState,
-  whole: (replies: readonly ConversationReply[], items: readonly OutputItem[]) => object,
+  whole: (replies: Replies, items: readonly OutputItem[]) => object,
 ): StreamedAnswer {
   let sequence = 0;
   const event = (type: string, data: object) => send({ type, sequence_number: sequence++, ...data }, type);

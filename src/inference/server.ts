@@ -6,7 +6,7 @@ import { type Access, guard, keyOf, requireKeys } from "../http/access.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type HttpLimits, type HttpRequest, type Reply, type RunningHttp, startHttp } from "../http/server.ts";
 import { anthropicMessages } from "./anthropic-messages.ts";
-import type { Exchange, Sampling, StreamedAnswer, Wire, WireState } from "./asked.ts";
+import type { Exchange, Replies, Sampling, StreamedAnswer, Wire, WireState } from "./asked.ts";
 import { chatCompletions } from "./chat-completions.ts";
 import { requireRoom } from "./engine-model.ts";
 import { eventsOf } from "./events.ts";
@@ -134,22 +134,17 @@ async function converse(request: HttpRequest, { wire, route, options, kept }: Co
   }
 }
 
-function replies(
-  chat: ChatModel,
-  { asked }: Exchange,
-  signal: AbortSignal,
-  delta?: StreamedAnswer["delta"],
-): Promise<ConversationReply[]> {
+function replies(chat: ChatModel, { asked }: Exchange, signal: AbortSignal, delta?: StreamedAnswer["delta"]): Promise<Replies> {
   const { conversation, sampling, continuesLast, count } = asked;
-  return Promise.all(
-    Array.from({ length: count }, (_, index) => {
-      const onDelta = delta && ((part: Delta) => delta(index, part));
-      return chat.converse(
-        { ...conversation, ...(onDelta === undefined ? {} : { onDelta }) },
-        { sampling, continuesLast, index, signal },
-      );
-    }),
-  );
+  const converse = (index: number) => {
+    const onDelta = delta && ((part: Delta) => delta(index, part));
+    return chat.converse(
+      { ...conversation, ...(onDelta === undefined ? {} : { onDelta }) },
+      { sampling, continuesLast, index, signal },
+    );
+  };
+  const [first, ...more] = Array.from({ length: count }, (_, index) => converse(index));
+  return Promise.all([first ?? converse(0), ...more]);
 }
 
 /** The model's name in a body that is not checked yet. */

@@ -93,6 +93,11 @@ test("a session, its prompt, its tools and its rewards", async () => {
   expect(seen.slice(-2)).toEqual(["/delete", "/delete_session"]);
 });
 
+test("a server without environments is refused by name", async () => {
+  const { url } = await serving(() => ({}), { "/list_environments": () => [] });
+  await expect(start(url)).rejects.toThrow(/list_environments/);
+});
+
 const listedTools = { tools: [{ name: "act", description: "Acts.", input_schema: null }] };
 
 test("the last message goes to the tool that grades it, which the model is not shown", async () => {

@@ -142,7 +142,9 @@ class OrsEnvironment implements Environment<OrsTask> {
 
   /** Scores episodes of one task against each other. @throws RemoteEnvError if the server does not offer it, or its judge failed */
   async scoreGroup(group: readonly Candidate[], signal?: AbortSignal): Promise<readonly number[]> {
-    const [{ id }] = group.map(({ task }) => task);
+    const [first] = group;
+    if (first === undefined) return [];
+    const { id } = first.task;
     const at = id.lastIndexOf("/");
     const session = await this.#session({ split: id.slice(0, at), index: Number(id.slice(at + 1)) });
     try {
@@ -205,7 +207,9 @@ class OrsEnvironment implements Environment<OrsTask> {
 /** The first messages, cut to what the model reads, with the settings' system message before all. */
 function openingOf(given: readonly Message[], system: string | undefined, maxOutput: number): Message[] {
   const own = given.map((message) => ({ ...message, content: cut(message.content, maxOutput) }));
-  const shown = own.length === 1 && own[0].role === "user" && own[0].content === "" ? [{ ...own[0], content: "Begin." }] : own;
+  const [only, ...others] = own;
+  const isEmpty = others.length === 0 && only?.role === "user" && only.content === "";
+  const shown = isEmpty ? [{ ...only, content: "Begin." }] : own;
   if (system === undefined) return shown;
   const [first] = shown;
   if (first?.role !== "system") return [{ role: "system", content: system }, ...shown];

@@ -53,7 +53,7 @@ function chunksOf(text: string): string[] {
   const chunks: string[] = [];
   for (let from = 0; from < text.length; ) {
     let to = Math.min(from + chunkSize, text.length);
-    while (to < text.length && /\s/.test(text[to])) to++;
+    while (to < text.length && /\s/.test(text.charAt(to))) to++;
     chunks.push(text.slice(from, to));
     from = to;
   }

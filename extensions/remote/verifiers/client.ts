@@ -122,9 +122,10 @@ export class VerifiersClient {
     const waiting = this.#waiting.get(String(frames[0] ?? ""));
     if (waiting === undefined) return;
     try {
-      if (frames.length !== 3) throw new Error(`${frames.length} frames, expected 3`);
-      const value = this.#decode?.(frames[2]);
-      if (String(frames[1]) === "delta") waiting.onDelta(value);
+      const [, kind, body] = frames;
+      if (body === undefined || frames.length !== 3) throw new Error(`${frames.length} frames, expected 3`);
+      const value = this.#decode?.(body);
+      if (String(kind) === "delta") waiting.onDelta(value);
       else waiting.resolve(replySchema.parse(value));
     } catch (cause) {
       waiting.reject(

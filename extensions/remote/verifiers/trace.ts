@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { jsonOf } from "../../../src/core/json.ts";
 import type { Message } from "../../../src/core/messages.ts";
+import { RemoteEnvError } from "../shared/problem.ts";
 
 /** Episodes of verifiers as they stream: the parts of their traces that are read here. Source: verifiers/v1/serve/delta.py, graph.py. */
 
@@ -96,8 +97,14 @@ export function scoresOf({ scalars: { rewards = {}, metrics = {} } }: Trace): Re
 /** The conversation that ends in the last node, root first. */
 export function conversationOf({ nodes }: Trace): Message[] {
   const path: Message[] = [];
-  for (let at: number | undefined | null = nodes.length - 1; at !== undefined && at !== null && at >= 0; at = nodes[at]?.parent)
-    path.unshift(messageOf(nodes[at].message));
+  for (let at = nodes.length - 1; at >= 0; ) {
+    const { parent, message } = nodes[at] as Trace["nodes"][number];
+    path.unshift(messageOf(message));
+    // A node comes after the one that it answers. Otherwise this would go round for ever.
+    if (parent != null && parent >= at)
+      throw new RemoteEnvError("malformed", `parent of node ${at} of the trace`, parent, { expected: `an index below ${at}` });
+    at = parent ?? -1;
+  }
   return path;
 }
 

@@ -97,9 +97,10 @@ export class ZmtpReader {
 
   #readGreeting(): boolean {
     const bytes = this.#bytes;
-    if ((bytes.length > 0 && bytes[0] !== 0xff) || (bytes.length > 9 && (bytes[9] & 1) === 0))
+    if ((bytes.length > 0 && bytes[0] !== 0xff) || (bytes.length > 9 && (bytes.readUInt8(9) & 1) === 0))
       throw new ZmtpError("not-zmtp", "the peer does not speak ZMTP");
-    if (bytes.length > 10 && bytes[10] < 3) throw new ZmtpError("not-zmtp", `the peer speaks ZMTP ${bytes[10]}, expected 3`);
+    if (bytes.length > 10 && bytes.readUInt8(10) < 3)
+      throw new ZmtpError("not-zmtp", `the peer speaks ZMTP ${bytes[10]}, expected 3`);
     if (bytes.length < 64) return false;
     const mechanism = bytes.toString("latin1", 12, 32).replace(/\0+$/, "");
     if (mechanism !== "NULL")
@@ -111,11 +112,11 @@ export class ZmtpReader {
   #readFrame(): { readonly flags: number; readonly body: Buffer } | undefined {
     const bytes = this.#bytes;
     if (bytes.length < 2) return undefined;
-    const flags = bytes[0];
+    const flags = bytes.readUInt8(0);
     if (flags > 7) throw new ZmtpError("not-zmtp", `a frame with flags ${flags}`);
     const header = flags & long ? 9 : 2;
     if (bytes.length < header) return undefined;
-    const size = flags & long ? Number(bytes.readBigUInt64BE(1)) : bytes[1];
+    const size = flags & long ? Number(bytes.readBigUInt64BE(1)) : bytes.readUInt8(1);
     if (this.#size + size > this.#maxBytes) throw new ZmtpError("too-large", `a message of more than ${this.#maxBytes} bytes`);
     if (bytes.length < header + size) return undefined;
     if (!(flags & command)) this.#size += size;

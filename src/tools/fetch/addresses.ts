@@ -36,10 +36,11 @@ export function checkedLookup(resolve: Resolve, allowLoopback: boolean): LookupF
       (addresses) => {
         const refused = addresses.find(({ address }) => !isAllowed(address, allowLoopback));
         if (refused !== undefined) return callback(privateAddress(hostname), "", 0);
-        if (addresses.length === 0)
+        const [first] = addresses;
+        if (first === undefined)
           return callback(new ToolError("fetch", hostname, { expected: "a host that has an address" }), "", 0);
         if (options.all) callback(null, [...addresses]);
-        else callback(null, addresses[0].address, addresses[0].family);
+        else callback(null, first.address, first.family);
       },
       () => callback(new ToolError("fetch", hostname, { expected: "a host that exists" }), "", 0),
     );

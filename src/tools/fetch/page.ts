@@ -12,7 +12,7 @@ export interface Body {
 
 /** The text of a page. HTML becomes what a reader sees of it, its title first. @throws ToolError for what is not text */
 export async function textOf({ bytes, contentType }: Body, signal: AbortSignal): Promise<string> {
-  const type = contentType.split(";")[0].trim().toLowerCase();
+  const [type] = contentType.trim().toLowerCase().split(/\s*;/, 1) as [string];
   if (type !== "" && !isText(type)) throw notText(type);
   const text = decode(bytes, contentType);
   // No text in any encoding that was understood has these.

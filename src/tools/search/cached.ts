@@ -30,7 +30,7 @@ export function cachedSearch(provider: SearchProvider, { folder, entries = 10_00
     memory.delete(key);
     memory.set(key, results);
     const [oldest] = memory.keys();
-    if (memory.size > entries) memory.delete(oldest);
+    if (memory.size > entries && oldest !== undefined) memory.delete(oldest);
     return results;
   };
   return {

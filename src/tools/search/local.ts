@@ -20,18 +20,18 @@ export function indexOf(documents: readonly Document[]): DocumentIndex {
     fields: ["title", "text"],
     searchOptions: { boost: { title: 2 } },
   });
-  const passages = documents.flatMap((document, at) => passagesOf(document.text).map((text) => ({ at, text })));
-  index.addAll(passages.map(({ at, text }, id) => ({ id, text, title: documents[at].title })));
+  const passages = documents.flatMap((document) => passagesOf(document.text).map((text) => ({ document, text })));
+  index.addAll(passages.map(({ document, text }, id) => ({ id, text, title: document.title })));
 
   return {
     search: (query, count) => {
-      const best = new Map<number, string>();
+      const best = new Map<Document, string>();
       for (const { id } of index.search(query)) {
-        const { at, text } = passages[id];
-        if (!best.has(at)) best.set(at, text);
+        const found = passages[id];
+        if (found !== undefined && !best.has(found.document)) best.set(found.document, found.text);
         if (best.size === count) break;
       }
-      return [...best].map(([at, snippet]) => ({ title: documents[at].title, url: documents[at].url, snippet }));
+      return [...best].map(([{ title, url }, snippet]) => ({ title, url, snippet }));
     },
   };
 }

@@ -144,7 +144,7 @@ const entities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">",
 function withoutTags(html: string): string {
   return html
     .replace(/<\/?(strong|b|em|i|mark)>/gi, "")
-    .replace(/&(amp|lt|gt|quot|#39|#x27|nbsp);/g, (_, name: string) => entities[name]);
+    .replace(/&(amp|lt|gt|quot|#39|#x27|nbsp);/g, (whole, name: string) => entities[name] ?? whole);
 }
 
 function withQuery(url: string, query: Readonly<Record<string, string>>): URL {
