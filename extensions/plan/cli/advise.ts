@@ -86,8 +86,8 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
     nextOf(
       chances,
       fitting.findLast((each) => each.seconds.high <= time),
-      what ?? `train --env ${config.environment.name}`,
       config,
+      what,
     ),
   ];
   for (const line of lines.flatMap((each) => (each.startsWith("  ") ? [each] : wrap(each, screen.width)))) screen.line(line);
@@ -196,14 +196,17 @@ function fittingLines(
 function nextOf(
   { verdict, failures }: Chances,
   stronger: Timed | undefined,
-  what: string,
   { model, environment }: TrainingConfig,
+  agent?: string,
 ): string {
   const larger =
     stronger === undefined
       ? "a stronger model on a cluster"
       : `a stronger model, of those in time ${stronger.name} (${stronger.form})`;
-  const teach = `${commandPrefix()} sft --env ${environment.name} --model ${model}, on a few demonstrations`;
+  const teach =
+    agent === undefined
+      ? `${commandPrefix()} sft --env ${environment.name} --model ${model}, on a few demonstrations`
+      : "demonstrations first (docs/sft.md)";
   switch (verdict) {
     case "fails":
       return `Next: most episodes failed (${failures[0] ?? ""}). Mend that first.`;
@@ -216,6 +219,6 @@ function nextOf(
     case "no-signal":
       return "Next: attempts at one task end alike. Take larger groups (rollout.groupSize) or tasks of middle difficulty.";
     case "learns":
-      return `Next: it can learn here. ${commandPrefix()} ${what}${model === "default" ? "" : ` --model ${model}`}`;
+      return `Next: it can learn here. ${commandPrefix()} ${agent ?? `train --env ${environment.name}`}${model === "default" ? "" : ` --model ${model}`}`;
   }
 }
