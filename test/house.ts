@@ -372,6 +372,8 @@ export const parts: readonly Part[] = [
       "src/sdk",
       "src/terminal",
       "src/cli",
+      "src/engines/call-order.ts",
+      ...seam,
     ],
   },
   { path: "extensions/extensions.ts", holds: "the list of what extensions bring", knows: ["anything"] },

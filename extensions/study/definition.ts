@@ -32,6 +32,8 @@ const arm = z.strictObject({
   title: z.string(),
   /** Settings above those of the world. */
   config: settings,
+  /** Parameters of its own for each shift of an episode, of which there are this many (`ShiftEngine`). Default: the same for all. */
+  shifts: z.int().min(2).optional(),
   /** Worlds that it runs in. Default: all. */
   worlds: z.array(name).min(1).optional(),
   /** Learning rates of its own, by world: an arm of one step a batch and one of sixteen are alike at equal rate × steps. */

@@ -9,6 +9,7 @@ import type { OnEvent } from "../../src/training/events.ts";
 import { configOf, endsAtFall, type RunKey, type Study, settingsOf } from "./definition.ts";
 import { curveOf, outcomeOf, type RunOutcome } from "./outcome.ts";
 import { runId } from "./plan.ts";
+import { openShifts } from "./shifts/shift-engine.ts";
 import { planHash, writeOutcome } from "./store.ts";
 import { fell } from "./tuning.ts";
 
@@ -45,7 +46,8 @@ export async function executeRun(
   let collapsed: string | undefined;
   let ended: true | undefined;
   try {
-    await runPlan(plan, { onEvent, signal });
+    const { shifts } = study.arms[key.arm];
+    await runPlan(plan, { onEvent, signal }, shifts === undefined ? undefined : openShifts(shifts));
   } catch (error) {
     if (fall.signal.aborted) ended = true;
     else if (error instanceof EngineError) collapsed = error.message;

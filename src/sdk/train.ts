@@ -101,8 +101,12 @@ export interface TrainOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Trains as planned. @throws RunError when interrupted; ModelError, EngineError or EnvError where these fail */
-export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions = {}): Promise<Summary> {
+/**
+ * Trains as planned.
+ * @param open makes the engine, where it is not to be the configuration's alone
+ * @throws RunError when interrupted; ModelError, EngineError or EnvError where these fail
+ */
+export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions = {}, open = openModel): Promise<Summary> {
   const { config, folder, modelFolder } = plan;
   const lock = lockRun(folder);
   const guards = {
@@ -116,7 +120,7 @@ export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions =
   try {
     return await guarded(guards, async (either) => {
       const use = { use: trainingUse(config), seed: config.seed };
-      const model = await openModel(modelFolder, config.engine, use, config.chat);
+      const model = await open(modelFolder, config.engine, use, config.chat);
       return trainOpened(plan, model, { onEvent, signal: either });
     });
   } finally {
