@@ -199,6 +199,7 @@ test.each([
 test.each([
   ["throws", async (): Promise<number> => Promise.reject(new Error("no calendar")), /no calendar/],
   ["never calls the model", async () => 1, /ended without asking for an action/],
+  ["gives no reward", async (): Promise<number> => undefined as never, /the reward of an agent is missing; expected a number/],
 ])("an agent that %s is a counted fault", async (_, run, why) => {
   expect(await playedBy(run)).toMatchObject({
     stopReason: "environment-error",

@@ -148,6 +148,16 @@ test.each<[string, Route, object, string, number, object]>([
   ["malformed tools", "messages", { max_tokens: 1, tools: [{}] }, "key", 400, { error: { type: "invalid_request_error" } }],
   ["unknown field", "responses", { ...asked("responses", "a"), swarm: 2 }, "key", 400, { error: { param: "swarm" } }],
   ["hosted tool", "responses", { input: "a", tools: [{ type: "web_search" }] }, "key", 400, { error: { param: "tools.0.type" } }],
+  [
+    "image",
+    "chat",
+    { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "a" } }] }] },
+    "key",
+    400,
+    {
+      error: { message: expect.stringContaining("only text"), param: "messages.0.content.0.type" },
+    },
+  ],
   ["missing messages", "messages", {}, "key", 400, { type: "error", error: { type: "invalid_request_error" } }],
   ["wrong key", "messages", {}, "other", 401, { type: "error", error: { type: "authentication_error" } }],
 ])("%s: %s has its vendor's own error", async (_, route, body, key, status, error) => {

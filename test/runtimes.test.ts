@@ -70,11 +70,11 @@ beforeAll(async () => {
 }, 300_000);
 
 function ask(command: string, ...args: readonly string[]) {
-  const options = { input: questions, maxBuffer: 2 ** 26, timeout: 200_000 };
+  const options = { input: questions, maxBuffer: 2 ** 26, timeout: 500_000 };
   return answersSchema.parse(JSON.parse(execFileSync(command, args, options).toString().trim().split("\n").at(-1) ?? ""));
 }
 
-const limit = { timeout: 240_000 };
+const limit = { timeout: 540_000 };
 test.skipIf(without !== "")(`node-llama-cpp answers from the GGUF file with equal ids and greedy text${without}`, limit, () => {
   expect(ask(process.execPath, script("llama.mjs"), packages, pathTo("model.gguf"))).toEqual(expected);
 });

@@ -128,6 +128,14 @@ test("a run in which every agent is refused ends with the endpoint's own reason"
   );
 }, 60_000);
 
+test("a package that the agent needs and that is not there is named, and everything is put back", async () => {
+  const before = { fetch: globalThis.fetch, url: process.env.OPENAI_BASE_URL };
+  const file = join(folder, "lacking.ts");
+  writeFileSync(file, 'import { x } from "@nobody/has-this/inside";\nexport default async () => x;');
+  await expect(trained({ agent: file })).rejects.toThrow(/"@nobody\/has-this" of .*lacking\.ts.*npm install @nobody\/has-this/s);
+  expect({ fetch: globalThis.fetch, url: process.env.OPENAI_BASE_URL }).toEqual(before);
+}, 60_000);
+
 test("tasks are split by their texts: a fifth is measured, and stays so when the list grows at its end", () => {
   const { train, test: kept } = splitTasks(tasks);
   expect([train.length, kept.length]).toEqual([8, 2]);

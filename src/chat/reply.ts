@@ -8,6 +8,7 @@ import { callSyntax } from "./call-deltas.ts";
 import type { Chat, ChatContext } from "./chat.ts";
 import type { ConversationReply, ConversationRequest } from "./conversation.ts";
 import { Deltas } from "./deltas.ts";
+import { hasForm } from "./form.ts";
 import { type GrammarMask, openingOf } from "./grammar.ts";
 
 /** How the next message of a conversation is sampled and read. */
@@ -15,6 +16,8 @@ export interface ReplyPlan {
   readonly stopTokens: readonly TokenId[];
   readonly stopStrings: readonly string[];
   readonly mask?: GrammarMask;
+  /** Whether an action has the form that was asked for, where the engine cannot sample under a mask. */
+  readonly fits?: (action: SampledTokens) => boolean;
   readonly onToken?: (drawn: DrawnToken) => void;
   /** Reads an action as the message that the program gets, and gives the rest of its deltas. */
   read(action: SampledTokens & TokenLogprobs): ReadReply;
@@ -37,7 +40,7 @@ export interface ReadReply {
  * Plans a reply.
  * @param context of the reply
  * @param canMask whether the engine has the capability "masked-sampling"
- * @throws ModelError for tools of a template that shows no calls, and a form that has no grammar or that the engine cannot sample
+ * @throws ModelError for tools of a template that shows no calls, and under masks for a form that has no grammar
  */
 export async function planReply(
   chat: Chat,
@@ -48,14 +51,10 @@ export async function planReply(
   const { stopStrings: own = [], onDelta } = request;
   const tools = shownTools(request);
   if (tools.length > 0) chat.calls();
-  const mask = await chat.grammars.mask({ ...request, tools });
-  if (mask !== undefined && !canMask) {
-    mask.close();
-    throw new ModelError("the form of an answer", "forced", {
-      expected: "free text and calls as the model writes them: the engine cannot sample under a grammar",
-      hint: "Leave out response_format, strict, parallel_tool_calls: false, and a tool_choice other than auto; or train on the local engine.",
-    });
-  }
+  const mask = canMask ? await chat.grammars.mask({ ...request, tools }) : undefined;
+  // An action that a limit cut off has no form, under a mask neither.
+  const fits = (action: SampledTokens) =>
+    action.finish === "length" || hasForm({ ...request, tools }, readReply(chat, action, request).message);
   const deltas =
     onDelta &&
     new Deltas({
@@ -70,7 +69,9 @@ export async function planReply(
     stopTokens: chat.tokenizer.stopTokens,
     stopStrings: [...(tools.length === 0 ? [] : (chat.stopStrings ?? [])), ...own],
     ...(mask === undefined ? {} : { mask }),
-    ...(deltas === undefined ? {} : { onToken: (drawn) => deltas.push(drawn) }),
+    ...(canMask ? {} : { fits }),
+    // An action that may be drawn once more is not shown before it is whole.
+    ...(deltas === undefined || !canMask ? {} : { onToken: (drawn) => deltas.push(drawn) }),
     read: (action) => {
       const read = readReply(chat, action, request);
       if (deltas === undefined) return read;
@@ -80,6 +81,30 @@ export async function planReply(
     },
     close: () => mask?.close(),
   };
+}
+
+/** Draws for one answer, where its form is not sampled under a mask. */
+const mostDraws = 8;
+
+/**
+ * Samples a reply. Without masks an action that misses its form is drawn once more: from the distribution of actions that have it.
+ * @param sample draws an action; the attempt, from 0, is part of its seed
+ * @throws ModelError if no draw has the form
+ */
+export async function drawReply<A extends SampledTokens>(
+  { fits }: Pick<ReplyPlan, "fits">,
+  temperature: number,
+  sample: (attempt: number) => Promise<A>,
+): Promise<A> {
+  const draws = fits === undefined || temperature === 0 ? 1 : mostDraws;
+  for (let attempt = 0; attempt < draws; attempt++) {
+    const action = await sample(attempt);
+    if (fits?.(action) ?? true) return action;
+  }
+  throw new ModelError("the form of an answer", `missed in ${draws} ${draws === 1 ? "draw" : "draws"}`, {
+    expected: "the schema, the call or the JSON that was asked for",
+    hint: "This engine has no sampling under a grammar: the model has to know the form. Teach it by demonstrations, or train on the local engine.",
+  });
 }
 
 /** The tools that the model is shown. */

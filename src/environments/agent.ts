@@ -68,6 +68,11 @@ export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinit
   const { name, concurrency, sampling = "override", auxiliary = "leave" } = definition;
   const byKey = new Map<string, InferenceModel>();
   let server: RunningInference | undefined;
+  const close = async () => {
+    await server?.close();
+    server = undefined;
+    await definition.close?.();
+  };
   return {
     name,
     ...tasksOf(definition.tasks),
@@ -83,13 +88,14 @@ export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinit
         models: new Map(),
         byKey,
       });
-      await definition.open?.({ baseUrl: `${server.baseUrl}/v1` });
+      try {
+        await definition.open?.({ baseUrl: `${server.baseUrl}/v1` });
+      } catch (error) {
+        await close();
+        throw error;
+      }
     },
-    close: async () => {
-      await server?.close();
-      server = undefined;
-      await definition.close?.();
-    },
+    close,
     start: () => {
       throw new EnvError(`an episode of "${name}"`, "started by hand", {
         expected: "a rollout: the agent holds the conversation",
@@ -116,8 +122,7 @@ export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinit
         env: environmentOfAgent(baseUrl, key),
       };
       try {
-        const given = await definition.run(request, reached);
-        const score = typeof given === "number" ? { reward: given } : given;
+        const score = scoreOf(await definition.run(request, reached));
         const fault = refusals.length === 0 ? {} : { fault: refusedText(refusals) };
         const without = auxiliary === "leave" ? policy.captured().auxiliary : [];
         return { messages, score: { ...score, scores: { ...score.scores, ...counts() } }, ...fault, without };
@@ -130,6 +135,16 @@ export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinit
       }
     },
   };
+}
+
+/** @throws EnvError for a value that others' code gave instead of a reward */
+function scoreOf(given: number | Score | undefined): Score {
+  if (typeof given === "number") return { reward: given };
+  if (typeof given?.reward === "number") return given;
+  throw new EnvError("the reward of an agent", given, {
+    expected: "a number, or an object with a number in `reward`",
+    hint: "Return it, and await what is a promise.",
+  });
 }
 
 function newKey(): string {

@@ -153,7 +153,7 @@ export interface TokenPolicy {
   readonly signal: AbortSignal;
   /** The text of ids, to compare tokenizers. */
   decode(tokens: readonly TokenId[]): string;
-  /** Whether actions can be given a form: JSON of a schema, a call of a given tool. */
+  /** Whether forms (JSON of a schema, a call of a given tool) are sampled under a mask. Otherwise an action that misses its form is drawn again. */
   readonly canMask: boolean;
   /** Tokens of a conversation's context. It is no turn. */
   count(request: ConversationRequest): number;

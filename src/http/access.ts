@@ -26,7 +26,9 @@ export function guard(request: IncomingMessage, { host, keys }: Access): void {
   // A name that someone else pointed at this machine would let a web page reach it.
   if (isLoopback(host) && !isLoopback(named.replace(/:\d+$/, "").replace(/^\[|\]$/g, "")))
     throw new HttpError(421, "host", named, { expected: "localhost" });
-  if (!hasKey(request, keys)) throw new HttpError(401, "X-API-Key", "[hidden]", { expected: "a key of this server" });
+  if (hasKey(request, keys)) return;
+  const given = keyOf(request) === "" ? "missing" : "unknown";
+  throw new HttpError(401, "key of the request", given, { expected: "a key of this server, in X-API-Key or as a bearer token" });
 }
 
 /** Whether a request has one of the keys, in X-API-Key or as a bearer token. Without keys, everyone may ask. */

@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import type { Chat } from "../chat/chat.ts";
-import { planReply, replyOf, shownTools } from "../chat/reply.ts";
+import { drawReply, planReply, replyOf, shownTools } from "../chat/reply.ts";
+import { seedOf } from "../core/random.ts";
 import type { Sampler } from "../engines/engine.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { Sampling } from "./asked.ts";
@@ -42,17 +43,20 @@ function chatModel(sampler: Sampler, chat: Chat): ChatModel {
       const context = contextOf(continued === undefined ? request : { ...request, messages: request.messages.slice(0, -1) });
       const ids = [...context.ids, ...(continued === undefined ? [] : chat.tokenizer.encode(continued))];
       requireRoom(ids.length, maxLength);
-      const { stopTokens, stopStrings, mask, onToken, read, close } = await planReply(chat, request, context, canMask);
+      const plan = await planReply(chat, request, context, canMask);
+      const { stopTokens, stopStrings, mask, onToken, read, close } = plan;
       const { temperature, topP, topK, seed = randomInt(2 ** 31) } = sampling;
       try {
-        const action = await sampler.sample({
-          context: ids,
-          maxTokens: Math.min(request.maxTokens ?? maxLength, maxLength - ids.length),
-          stopTokens,
-          ...(stopStrings.length === 0 ? {} : { stopStrings }),
-          seed: seed + index,
-          ...{ temperature, topP, topK, signal, mask, onToken, topLogprobs: request.topLogprobs },
-        });
+        const action = await drawReply(plan, temperature ?? 1, (attempt) =>
+          sampler.sample({
+            context: ids,
+            maxTokens: Math.min(request.maxTokens ?? maxLength, maxLength - ids.length),
+            stopTokens,
+            ...(stopStrings.length === 0 ? {} : { stopStrings }),
+            seed: attempt === 0 ? seed + index : seedOf(seed + index, "draw", attempt),
+            ...{ temperature, topP, topK, signal, mask, onToken, topLogprobs: request.topLogprobs },
+          }),
+        );
         return replyOf(read(action).message, action, context.ids.extend(ids.slice(context.ids.length)));
       } finally {
         close();

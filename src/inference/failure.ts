@@ -13,7 +13,9 @@ export function failureOf(error: unknown): Failure {
     message: reasonOf(error),
   });
   if (error instanceof EpisodeStop)
-    return failure(400, error.reason === "max-tokens" ? "context_length_exceeded" : error.reason.replaceAll("-", "_"), null);
+    return error.reason === "max-tokens"
+      ? failure(400, "context_length_exceeded", "messages")
+      : failure(400, error.reason.replaceAll("-", "_"), null);
   if (error instanceof ModelError) return failure(400, "unsupported_value", "messages");
   if (!(error instanceof HttpError)) return failure(500, null, null);
   const code = error.code ?? (error.status === 401 ? "invalid_api_key" : null);

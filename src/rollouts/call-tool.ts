@@ -2,12 +2,12 @@ import { z } from "zod";
 import { DeadlineError } from "../core/deadline.ts";
 import { reasonOf } from "../core/errors.ts";
 import { callForeign } from "../core/foreign.ts";
-import { host, TimeLimitError } from "../core/host.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { ToolFailure } from "../core/trajectory.ts";
+import { checkJson } from "../tools/check-json.ts";
 import { cut } from "../tools/cut.ts";
 import { resultText } from "../tools/result-text.ts";
-import { type JsonSchema, requireJsonSchema, type Tool } from "../tools/tool.ts";
+import { requireJsonSchema, type Tool } from "../tools/tool.ts";
 
 export interface ToolOutcome {
   /** The text that the model reads. */
@@ -65,51 +65,14 @@ function readable(text: string): string {
   return text.replace(/[^\P{Cc}\t\n\r]|\p{Cs}/gu, "\ufffd");
 }
 
-type ArgumentsSchema = z.ZodType<Record<string, unknown>>;
-
-/** For the patterns of a JSON schema. They are often a stranger's, and one that backtracks without end would stop the program. */
-const patternMs = 1000;
-
 type Checked = z.ZodSafeParseResult<Record<string, unknown>>;
 
-function checkArguments(tool: Tool, given: unknown): Checked | Promise<Checked> {
-  const { parameters } = tool;
-  const schema = schemaOf(tool);
-  if (parameters instanceof z.ZodType || !hasPattern(parameters)) return schema.safeParseAsync(given);
-  try {
-    return host.interruptAfter(patternMs, () => schema.safeParse(given));
-  } catch (error) {
-    if (error instanceof TimeLimitError)
-      throw new Error(`the arguments could not be checked: a pattern of the schema has ${error.message}`);
-    throw error;
-  }
-}
-
-const withPattern = new WeakMap<JsonSchema, boolean>();
-
-function hasPattern(schema: JsonSchema): boolean {
-  const known = withPattern.get(schema) ?? /"pattern(Properties)?":/.test(JSON.stringify(schema));
-  withPattern.set(schema, known);
-  return known;
-}
-
-const converted = new WeakMap<JsonSchema, ArgumentsSchema>();
-
-function schemaOf(tool: Tool): ArgumentsSchema {
-  const { parameters } = tool;
-  if (parameters instanceof z.ZodType) return parameters;
-  const schema = converted.get(parameters) ?? fromJsonSchema(requireJsonSchema(tool));
-  converted.set(parameters, schema);
-  return schema;
-}
-
 /** A schema beyond what zod can convert checks nothing: its tool has to judge for itself. */
-function fromJsonSchema(schema: JsonSchema): ArgumentsSchema {
-  try {
-    return z.fromJSONSchema(schema) as ArgumentsSchema;
-  } catch {
-    return z.record(z.string(), z.unknown());
-  }
+const anything = z.record(z.string(), z.unknown());
+
+function checkArguments({ name, parameters }: Tool, given: unknown): Checked | Promise<Checked> {
+  if (parameters instanceof z.ZodType) return parameters.safeParseAsync(given);
+  return (checkJson(requireJsonSchema({ name, parameters }), given) as Checked | undefined) ?? anything.safeParse(given);
 }
 
 function describeIssues(error: z.ZodError): string {

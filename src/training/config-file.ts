@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
-import { extname, resolve } from "node:path";
+import { basename, extname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createJiti } from "jiti";
 import { z } from "zod";
-import { ConfigError, RetrogradeError } from "../core/errors.ts";
+import { ConfigError, RetrogradeError, reasonOf } from "../core/errors.ts";
 import { parseSettings } from "../core/settings.ts";
 import { requireFile } from "../files/bounded.ts";
 import type { UserConfig } from "./config.ts";
@@ -71,6 +71,10 @@ export async function loadModule(file: string, defaultExport = true): Promise<un
     );
   } catch (cause) {
     if (cause instanceof RetrogradeError) throw cause; // of one of our functions that the module calls: it says what is wrong
-    throw new ConfigError(file, cause, { expected: "a module that loads", cause });
+    const [, missing] = /^Cannot find (?:module|package) '([^'./][^']*)'/.exec(reasonOf(cause)) ?? [];
+    if (missing === undefined) throw new ConfigError(file, cause, { expected: "a module that loads", cause });
+    const [name = missing] = /^(?:@[^/]+\/)?[^/]+/.exec(missing) ?? [];
+    const hint = `Where ${basename(file)} is: npm install ${name}`;
+    throw new ConfigError(`the package "${name}" of ${file}`, "not installed", { expected: "it beside the file", hint, cause });
   }
 }

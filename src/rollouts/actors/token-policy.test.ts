@@ -99,3 +99,25 @@ test("one request at a time has the episode's row of the cache", async () => {
   });
   expect(requests.map(({ cacheKey }) => cacheKey)).toEqual(["r/0", "r/0", undefined, "r/0"]);
 });
+
+test("without masks an action that misses its form is drawn once more, and is the one turn", async () => {
+  const json = asking("JSON?", { tools: [], form: "json" });
+  const { turns, requests } = await played(["no", "{", '{"a": 1}', "Hello.", `${callFind}`], async (policy) => {
+    expect((await policy.converse(json)).message.content).toBe('{"a": 1}');
+    const { message } = await policy.converse(asking("who?", { toolChoice: { tool: "find" } }));
+    expect(message.toolCalls).toEqual([{ name: "find", arguments: { who: "Ana" } }]);
+    expect(policy.captured().counts).toMatchObject({ redrawn: 3 });
+  });
+  expect(turns).toHaveLength(2);
+  expect(new Set(requests.map(({ seed }) => seed)).size).toBe(5);
+});
+
+test("a model that does not know the form is named, after eight draws", async () => {
+  const { requests } = await played(Array(9).fill("no"), async (policy) => {
+    await expect(policy.converse(asking("JSON?", { tools: [], form: "json" }))).rejects.toThrow(/form of an answer.*8 draws/);
+    await expect(policy.converse(asking("who?", { tools: [], maxTokens: 1, form: "json" }))).resolves.toMatchObject({
+      finish: "length",
+    });
+  });
+  expect(requests).toHaveLength(9);
+});

@@ -1,6 +1,6 @@
 import type { Chat } from "../../chat/chat.ts";
 import type { ConversationReply, ConversationRequest } from "../../chat/conversation.ts";
-import { planReply, replyOf, shownTools } from "../../chat/reply.ts";
+import { drawReply, planReply, replyOf, shownTools } from "../../chat/reply.ts";
 import { Context, commonPrefix } from "../../core/context.ts";
 import { EpisodeStop } from "../../core/episode-stop.ts";
 import { seedOf } from "../../core/random.ts";
@@ -26,11 +26,12 @@ export function tokenPolicy(
   const histories = new CapturedHistories(chat);
   let asked = 0;
   let inFlight = 0;
+  let redrawn = 0;
   const act = async (
     { context, stopTokens, stopStrings = [], ...request }: PolicyRequest,
+    [index, attempt]: readonly [index: number, attempt: number],
     more: Pick<SampleRequest, "mask" | "onToken" | "topLogprobs"> = {},
   ): Promise<SampledAction> => {
-    const index = asked++;
     if (index >= maxTurns) throw new EpisodeStop("max-turns", `the episode has ${maxTurns} actions (rollout.maxTurns)`);
     signal.throwIfAborted();
     // Requests of one episode may overlap, where several agents play; a row of the cache belongs to one at a time.
@@ -41,7 +42,7 @@ export function tokenPolicy(
         maxTokens: Math.min(maxTokens, request.maxTokens, maxLength - context.length),
         stopTokens,
         ...(stopStrings.length === 0 ? {} : { stopStrings }),
-        seed: seedOf(seed, "sample", draws?.id ?? id, index),
+        seed: seedOf(seed, "sample", draws?.id ?? id, index, ...(attempt === 0 ? [] : [attempt])),
         ...{ temperature, topP, topK, signal, ...cacheKey, ...more },
       });
       signal.throwIfAborted(); // the episode is over: an answer would be one of its turns no more
@@ -71,7 +72,7 @@ export function tokenPolicy(
     });
   const sample = async (request: PolicyRequest): Promise<PolicyAction> => {
     const { context } = request;
-    const action = await act(request);
+    const action = await act(request, [asked++, 0]);
     const before = turns.at(-1);
     const told = before === undefined ? undefined : Context.from(before.context).extend(before.action);
     const rewritten = told !== undefined && commonPrefix(told, context) < told.length;
@@ -84,10 +85,15 @@ export function tokenPolicy(
     const { context } = conversation;
     if (context.ids.length >= maxLength)
       throw new EpisodeStop("max-tokens", `the conversation has ${context.ids.length} tokens, the model ${maxLength}`);
-    const { stopTokens, stopStrings, read, close, ...sampling } = await planReply(chat, request, context, canMask);
+    const { stopTokens, stopStrings, read, close, fits, ...sampling } = await planReply(chat, request, context, canMask);
     try {
-      const asked = { context: context.ids.slice(), maxTokens: most, stopTokens, stopStrings };
-      const action = await act(asked, { ...sampling, ...(topLogprobs === undefined ? {} : { topLogprobs }) });
+      const index = asked++;
+      const next = { context: context.ids.slice(), maxTokens: most, stopTokens, stopStrings };
+      const more = { ...sampling, ...(topLogprobs === undefined ? {} : { topLogprobs }) };
+      const action = await drawReply({ fits }, temperature, (attempt) => {
+        redrawn += Number(attempt > 0);
+        return act(next, [index, attempt], more);
+      });
       const { message, toolCalls, invalidToolCalls } = read(action);
       histories.keep(conversation, { action: action.tokens, message }, turns.length);
       keep(action, context.ids, context.rewritten, { toolCalls, invalidToolCalls });
@@ -99,5 +105,9 @@ export function tokenPolicy(
   const decode = (tokens: readonly number[]) => chat.tokenizer.decode(tokens);
   const count = (request: ConversationRequest) => chat.open(request.messages, shownTools(request)).ids.length;
   const settings = { maxLength, vocabularySize, maxTokens, temperature, topP, topK, canMask, signal };
-  return { ...settings, decode, count, sample, converse, captured: () => histories.captured() };
+  const captured = () => {
+    const { counts, ...rest } = histories.captured();
+    return { ...rest, counts: canMask ? counts : { ...counts, redrawn } };
+  };
+  return { ...settings, decode, count, sample, converse, captured };
 }
