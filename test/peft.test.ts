@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 test.skipIf(python === undefined)(
-  "PEFT loads a trained adapter and computes the engine's log-probs, as transformers does merged",
+  "PEFT loads a trained adapter and computes the engine's log-probs and greedy text, as transformers does merged",
   async () => {
     const lora = { rank: 5, alpha: 7, targets: ["k_proj", "o_proj", "up_proj", "down_proj"], seed: 3 };
     const model = pathOf("models/qwen3");
@@ -33,15 +33,22 @@ test.skipIf(python === undefined)(
     }
     const [logprobs] = await engine.logprobs([sample], { temperature: 1 });
     expect(sum(logprobs)).toBeGreaterThan(sum(before[0]) + 1);
+    const { context } = sample;
+    const greedy = await engine.sample({ context, maxTokens: 12, stopTokens: [], seed: 1, temperature: 0 });
     await engine.saveModel(folder);
     await engine.dispose();
 
-    const ids = [...sample.context, ...sample.action];
+    const ids = [
+      [...context, ...sample.action],
+      [...context, ...greedy.tokens],
+    ];
     const adapted = await logitsOf("check_adapter.py", [model, join(folder, "adapter")], ids);
     const whole = join(folder, "whole");
     await saveModel(whole, await loadModel(folder), { dtype: "float32" });
     const merged = await logitsOf("check_checkpoint.py", [whole], ids);
-    for (const logits of [adapted, merged]) {
+    for (const [logits, continued] of [adapted, merged]) {
+      const best = continued.map((row) => row.indexOf(Math.max(...row)));
+      expect(best.slice(context.length - 1, -1)).toEqual([...greedy.tokens]);
       for (const [i, token] of sample.action.entries()) {
         const row = logits[sample.context.length + i - 1];
         expect(Math.abs(row[token] - Math.log(sum(row.map(Math.exp))) - logprobs[i])).toBeLessThan(1e-4);
@@ -50,12 +57,12 @@ test.skipIf(python === undefined)(
   },
 );
 
-function logitsOf(program: string, args: readonly string[], ids: readonly number[]): Promise<number[][]> {
+function logitsOf(program: string, args: readonly string[], ids: readonly number[][]): Promise<number[][][]> {
   return new Promise((resolve, reject) => {
     const done = (error: Error | null, output: string) =>
-      error === null ? resolve(z.array(z.array(z.array(z.number()))).parse(JSON.parse(output))[0]) : reject(error);
+      error === null ? resolve(z.array(z.array(z.array(z.number()))).parse(JSON.parse(output))) : reject(error);
     const child = execFile(python ?? "", [pathOf(program), ...args], { maxBuffer: 2 ** 28 }, done);
-    child.stdin?.end(JSON.stringify([ids]));
+    child.stdin?.end(JSON.stringify(ids));
   });
 }
 
