@@ -1,9 +1,7 @@
 import { z } from "zod";
-import type { AssistantMessage, Message, ToolCall } from "../../../src/core/messages.ts";
-import type { CallAnswer, Episode, Reply } from "../../../src/environments/environment.ts";
+import type { AssistantMessage, Message } from "../../../src/core/messages.ts";
+import type { Episode } from "../../../src/environments/environment.ts";
 import { cut } from "../../../src/tools/cut.ts";
-import type { Tool } from "../../../src/tools/tool.ts";
-import type { HttpAnswer, HttpClient } from "../shared/http.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
 import { Rewards } from "../shared/rewards.ts";
 import { outputItems, responseOf } from "./responses.ts";
@@ -23,85 +21,53 @@ const stepSchema = z.strictObject({
     .nullish()
     .transform((info) => info ?? {}),
 });
-type Step = z.output<typeof stepSchema>;
 
-interface Opening {
-  readonly messages: readonly Message[];
-  readonly tools: readonly Tool[];
-}
+/** How an episode begins. */
+export type Opening = Pick<Episode, "messages" | "tools">;
 
 /**
- * An episode of a `GymnasiumServer`: what the model does goes to `/step`, which answers with an observation, a reward and whether it is over.
+ * Starts an episode of a `GymnasiumServer`: what the model does goes to `/step`, which answers with an observation, a reward and whether it is over.
  * Each call is a step of its own.
+ * @throws RemoteEnvError if the server does not reset
  */
-export class GymnasiumEpisode implements Episode {
-  readonly messages: readonly Message[];
-  readonly tools: readonly Tool[];
-  readonly #http: HttpClient;
-  readonly #session: NemoGymSession;
-  readonly #task: NemoGymTask;
-  readonly #settings: NemoGymSettings;
-  readonly #rewards: Rewards;
-  #steps = 0;
-
-  private constructor(http: HttpClient, session: NemoGymSession, task: NemoGymTask, settings: NemoGymSettings, opening: Opening) {
-    this.#http = http;
-    this.#session = session;
-    this.#task = task;
-    this.#settings = settings;
-    this.#rewards = new Rewards(settings, "NeMo Gym 0.4");
-    this.messages = opening.messages;
-    this.tools = opening.tools;
-  }
-
-  /** @throws RemoteEnvError if the server does not reset */
-  static async start(
-    http: HttpClient,
-    session: NemoGymSession,
-    task: NemoGymTask,
-    settings: NemoGymSettings,
-    opening: Opening,
-  ): Promise<GymnasiumEpisode> {
-    const { observation } = read(http, resetSchema, "/reset", await session.post("/reset", task.row));
-    const shown: Message[] = observation ? [{ role: "user", content: cut(observation, settings.maxOutput) }] : [];
-    return new GymnasiumEpisode(http, session, task, settings, { ...opening, messages: [...opening.messages, ...shown] });
-  }
-
-  async call(call: ToolCall, { signal }: { readonly signal: AbortSignal }): Promise<CallAnswer | undefined> {
-    if (!this.tools.some(({ name }) => name === call.name)) return undefined;
-    const id = call.id ?? `call_${this.#steps}`;
-    const step = await this.#step({ role: "assistant", content: "", toolCalls: [{ ...call, id }] }, signal);
-    const output = step.info.tool_outputs?.find(({ call_id }) => call_id === id)?.output;
-    const content = [output, step.observation].filter((text) => typeof text === "string").join("\n");
-    return { content: cut(content, this.#settings.maxOutput), done: over(step), ...this.#rewards.give(step.reward, over(step)) };
-  }
-
-  async reply(message: AssistantMessage): Promise<Reply> {
-    const step = await this.#step(message);
-    const given = this.#rewards.give(step.reward, over(step));
-    if (over(step)) return { done: true, ...given };
-    if (!step.observation)
-      throw new RemoteEnvError("malformed", "observation of POST /step", step.observation, {
-        expected: "a text, as the episode is neither terminated nor truncated",
-      });
-    return { done: false, messages: [{ role: "user", content: cut(step.observation, this.#settings.maxOutput) }], ...given };
-  }
-
-  score(): { readonly reward: number } {
-    return this.#rewards.score();
-  }
-
-  async #step(message: AssistantMessage, signal?: AbortSignal): Promise<Step> {
-    this.#steps++;
-    const { row, tools } = this.#task;
-    const body = { ...row, response: responseOf(outputItems([message]), tools) };
-    return read(this.#http, stepSchema, "/step", await this.#session.post("/step", body, signal));
-  }
-}
-
-const over = ({ terminated, truncated }: Step) => terminated || truncated;
-
-function read<T>(http: HttpClient, schema: z.ZodType<T>, path: string, answer: HttpAnswer): T {
-  if (answer.status !== 200) throw http.refusal(`POST ${path}`, answer);
-  return http.read(schema, answer.text, path);
+export async function startGymnasium(
+  session: NemoGymSession,
+  { row, tools: given }: NemoGymTask,
+  settings: NemoGymSettings,
+  { messages, tools }: Opening,
+): Promise<Episode> {
+  const { maxOutput } = settings;
+  const rewards = new Rewards(settings, "NeMo Gym 0.4");
+  let steps = 0;
+  const act = async (message: AssistantMessage, signal?: AbortSignal) => {
+    steps++;
+    const body = { ...row, response: responseOf(outputItems([message]), given) };
+    const step = session.read(stepSchema, "/step", await session.post("/step", body, signal));
+    const done = step.terminated || step.truncated;
+    return { ...step, done, given: rewards.give(step.reward, done) };
+  };
+  const { observation } = session.read(resetSchema, "/reset", await session.post("/reset", row));
+  const shown: Message[] = observation ? [{ role: "user", content: cut(observation, maxOutput) }] : [];
+  return {
+    messages: [...messages, ...shown],
+    tools,
+    call: async (call, { signal }) => {
+      if (!tools.some(({ name }) => name === call.name)) return undefined;
+      const id = call.id ?? `call_${steps}`;
+      const step = await act({ role: "assistant", content: "", toolCalls: [{ ...call, id }] }, signal);
+      const output = step.info.tool_outputs?.find(({ call_id }) => call_id === id)?.output;
+      const content = [output, step.observation].filter((text) => typeof text === "string").join("\n");
+      return { content: cut(content, maxOutput), done: step.done, ...step.given };
+    },
+    reply: async (message) => {
+      const { done, given: reward, observation: next } = await act(message);
+      if (done) return { done, ...reward };
+      if (!next)
+        throw new RemoteEnvError("malformed", "observation of POST /step", next, {
+          expected: "a text, as the episode is neither terminated nor truncated",
+        });
+      return { done, messages: [{ role: "user", content: cut(next, maxOutput) }], ...reward };
+    },
+    score: () => rewards.score(),
+  };
 }

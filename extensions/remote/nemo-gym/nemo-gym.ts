@@ -1,16 +1,15 @@
 import { z } from "zod";
-import type { Message, ToolCall } from "../../../src/core/messages.ts";
 import { parseSettings } from "../../../src/core/settings.ts";
-import type { CallAnswer, Environment, Episode, Reply, Score } from "../../../src/environments/environment.ts";
+import type { Environment, Episode } from "../../../src/environments/environment.ts";
 import { cut } from "../../../src/tools/cut.ts";
-import { connectMcp, type Mcp } from "../../../src/tools/mcp/mcp.ts";
-import type { JsonSchema, Tool } from "../../../src/tools/tool.ts";
+import { connectMcp } from "../../../src/tools/mcp/mcp.ts";
+import type { JsonSchema } from "../../../src/tools/tool.ts";
 import { HttpClient } from "../shared/http.ts";
 import { readRows } from "../shared/rows.ts";
 import { SameStart } from "../shared/same-start.ts";
 import { accessOf } from "../shared/settings.ts";
 import { notCalled, serverTool } from "../shared/tool.ts";
-import { GymnasiumEpisode } from "./gymnasium.ts";
+import { type Opening, startGymnasium } from "./gymnasium.ts";
 import { openingOf, outputItems, responseOf } from "./responses.ts";
 import { NemoGymSession } from "./session.ts";
 import { type NemoGymSettings, nemoGymSettingsSchema } from "./settings.ts";
@@ -68,74 +67,45 @@ async function startEpisode({ http, url, settings }: ServerOf, task: NemoGymTask
   });
   const seeded = await session.post("/seed_session", task.row);
   // A GymnasiumServer has no such route.
-  if (seeded.status === 404) return GymnasiumEpisode.start(http, session, task, settings, { messages, tools });
-  if (seeded.status !== 200) throw http.refusal("POST /seed_session", seeded);
-  const { mcp } = http.read(seededSchema, seeded.text, "/seed_session");
-  if (mcp === null || mcp === undefined) return new VerifiedEpisode(http, session, task, settings, { messages, tools });
+  if (seeded.status === 404) return startGymnasium(session, task, settings, { messages, tools });
+  const { mcp } = session.read(seededSchema, "/seed_session", seeded);
+  if (mcp === null || mcp === undefined) return verifiedEpisode(session, task, settings, { messages, tools });
   const { timeoutMs } = settings;
   const connected = await connectMcp(
     { url: new URL(mcp.url_path, url).href, headers: mcp.headers },
     { name: "of the resource server", timeoutMs, startMs: timeoutMs },
   );
-  return new VerifiedEpisode(http, session, task, settings, { messages, tools: [...tools, ...connected.tools], mcp: connected });
+  const episode = verifiedEpisode(session, task, settings, { messages, tools: [...tools, ...connected.tools] });
+  return { ...episode, close: () => connected.close() };
 }
 
 /** An episode whose reward is the verdict on the whole of it. */
-class VerifiedEpisode implements Episode {
-  readonly messages: readonly Message[];
-  readonly tools: readonly Tool[];
-  readonly #http: HttpClient;
-  readonly #session: NemoGymSession;
-  readonly #task: NemoGymTask;
-  readonly #settings: NemoGymSettings;
-  readonly #mcp: Mcp | undefined;
-
-  constructor(
-    http: HttpClient,
-    session: NemoGymSession,
-    task: NemoGymTask,
-    settings: NemoGymSettings,
-    { messages, tools, mcp }: { readonly messages: readonly Message[]; readonly tools: readonly Tool[]; readonly mcp?: Mcp },
-  ) {
-    this.#http = http;
-    this.#session = session;
-    this.#task = task;
-    this.#settings = settings;
-    this.messages = messages;
-    this.tools = tools;
-    this.#mcp = mcp;
-  }
-
-  /** Answers as NeMo Gym's own agent has them: whatever the route says is the tool's answer, also that there is no such route. */
-  async call(call: ToolCall, { signal }: { readonly signal: AbortSignal }): Promise<CallAnswer | undefined> {
-    const tool = this.tools.find(({ name }) => name === call.name);
-    if (tool === undefined || tool.execute !== notCalled) return undefined;
-    const path = `/${encodeURIComponent(call.name)}`;
-    const { status, text } = await this.#session.post(path, call.argumentsText ?? JSON.stringify(call.arguments), signal);
-    if (status >= 500) throw this.#http.refusal(`POST ${path}`, { status, text });
-    const content = cut(text, this.#settings.maxOutput);
-    return status < 400 ? { content } : { content, valid: false, failure: "invalid" };
-  }
-
-  /** A message without calls is the answer. */
-  reply(): Reply {
-    return { done: true };
-  }
-
-  async score(conversation: readonly Message[]): Promise<Score> {
-    const items = outputItems(conversation.slice(this.messages.length));
-    const { row, tools } = this.#task;
-    const verdict = await this.#session.post("/verify", { ...row, response: responseOf(items, tools) });
-    if (verdict.status !== 200) throw this.#http.refusal("POST /verify", verdict);
-    const { reward, responses_create_params: _, response: __, ...rest } = this.#http.read(verdictSchema, verdict.text, "/verify");
-    // What a server adds beside the reward are often numbers; the row's own fields are no scores.
-    const scores = Object.entries(rest).filter(
-      (entry): entry is [string, number] => typeof entry[1] === "number" && !(entry[0] in row),
-    );
-    return { reward, scores: Object.fromEntries(scores) };
-  }
-
-  async close(): Promise<void> {
-    await this.#mcp?.close();
-  }
+function verifiedEpisode(session: NemoGymSession, task: NemoGymTask, { maxOutput }: NemoGymSettings, opening: Opening): Episode {
+  const { messages, tools } = opening;
+  return {
+    ...opening,
+    /** Answers as NeMo Gym's own agent has them: whatever the route says is the tool's answer, also that there is no such route. */
+    call: async (call, { signal }) => {
+      const tool = tools.find(({ name }) => name === call.name);
+      if (tool === undefined || tool.execute !== notCalled) return undefined;
+      const path = `/${encodeURIComponent(call.name)}`;
+      const answer = await session.post(path, call.argumentsText ?? JSON.stringify(call.arguments), signal);
+      if (answer.status >= 500) throw session.refusal(path, answer);
+      const content = cut(answer.text, maxOutput);
+      return answer.status < 400 ? { content } : { content, valid: false, failure: "invalid" };
+    },
+    /** A message without calls is the answer. */
+    reply: () => ({ done: true }),
+    score: async (conversation) => {
+      const items = outputItems(conversation.slice(messages.length));
+      const { row } = task;
+      const verdict = await session.post("/verify", { ...row, response: responseOf(items, task.tools) });
+      const { reward, responses_create_params: _, response: __, ...rest } = session.read(verdictSchema, "/verify", verdict);
+      // What a server adds beside the reward are often numbers; the row's own fields are no scores.
+      const scores = Object.entries(rest).filter(
+        (entry): entry is [string, number] => typeof entry[1] === "number" && !(entry[0] in row),
+      );
+      return { reward, scores: Object.fromEntries(scores) };
+    },
+  };
 }

@@ -1,4 +1,6 @@
+import type { z } from "zod";
 import type { HttpAnswer, HttpClient } from "../shared/http.ts";
+import type { RemoteEnvError } from "../shared/problem.ts";
 
 /** Requests of one episode: the server knows it by cookies. */
 export class NemoGymSession {
@@ -19,5 +21,15 @@ export class NemoGymSession {
       if (at > 0) this.#cookies.set(pair.slice(0, at).trim(), pair.slice(at + 1).trim());
     }
     return answer;
+  }
+
+  /** The answer to a request, in the form that it has to have. @throws RemoteEnvError for another one, and for a status but 200 */
+  read<T>(schema: z.ZodType<T>, path: string, answer: HttpAnswer): T {
+    if (answer.status !== 200) throw this.refusal(path, answer);
+    return this.#http.read(schema, answer.text, path);
+  }
+
+  refusal(path: string, answer: HttpAnswer): RemoteEnvError {
+    return this.#http.refusal(`POST ${path}`, answer);
   }
 }

@@ -1,5 +1,4 @@
-import type { Message, ToolCall } from "../../../src/core/messages.ts";
-import type { CallAnswer, Episode, Reply } from "../../../src/environments/environment.ts";
+import type { Episode } from "../../../src/environments/environment.ts";
 import type { JsonSchema, Tool } from "../../../src/tools/tool.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
 import { Rewards } from "../shared/rewards.ts";
@@ -53,75 +52,56 @@ export async function listTools(session: OpenenvSession, settings: OpenenvSettin
   return parsed.data.map(({ input_schema: parameters, ...tool }) => serverTool({ ...tool, parameters }, settings));
 }
 
+/** How an episode begins. */
+interface Opening extends Pick<Episode, "messages" | "tools"> {
+  readonly observation: Observation;
+}
+
 /** One episode on a session that has been reset. */
-export class OpenenvEpisode implements Episode {
-  readonly messages: readonly Message[];
-  readonly tools: readonly Tool[];
-  readonly #session: OpenenvSession;
-  readonly #acting: Acting;
-  readonly #settings: OpenenvSettings;
-  readonly #rewards: Rewards;
-
-  constructor(
-    session: OpenenvSession,
-    acting: Acting,
-    opening: { readonly observation: Observation; readonly messages: readonly Message[]; readonly tools: readonly Tool[] },
-    settings: OpenenvSettings,
-  ) {
-    this.#session = session;
-    this.#acting = acting;
-    this.#settings = settings;
-    this.#rewards = new Rewards(settings, spoken);
-    this.messages = opening.messages;
-    this.tools = opening.tools;
-    this.#rewards.give(opening.observation.reward, false);
-  }
-
-  async call(call: ToolCall, { signal }: { readonly signal: AbortSignal }): Promise<CallAnswer | undefined> {
-    if (!this.tools.some(({ name }) => name === call.name)) return undefined;
-    const args = call.argumentsText ?? JSON.stringify(call.arguments);
-    const action =
-      this.#acting.kind === "tools" ? `{"type":"call_tool","tool_name":${JSON.stringify(call.name)},"arguments":${args}}` : args;
-    try {
-      const answer = await this.#session.step(action, signal);
-      const shown =
-        this.#acting.kind === "tools"
-          ? toolAnswer(answer.observation, this.#settings)
-          : { content: observationText(answer.observation, this.#settings) };
-      return { ...shown, ...this.#rewards.give(answer.reward, answer.done), done: answer.done };
-    } catch (error) {
-      return { content: errorText(String(this.#told(error).value)), valid: false, failure: "invalid" };
-    }
-  }
-
-  async reply({ content }: { readonly content: string }): Promise<Reply> {
-    if (this.#acting.kind !== "text") return { done: true };
-    try {
-      const answer = await this.#session.step(JSON.stringify({ [this.#acting.field]: content }));
-      const reward = this.#rewards.give(answer.reward, answer.done);
-      if (answer.done) return { done: true, ...reward };
-      return {
-        done: false,
-        ...reward,
-        messages: [{ role: "user", content: observationText(answer.observation, this.#settings) }],
-      };
-    } catch (error) {
-      return { done: false, messages: [{ role: "user", content: errorText(String(this.#told(error).value)) }] };
-    }
-  }
-
-  score(): { readonly reward: number } {
-    return this.#rewards.score();
-  }
-
-  close(): void {
-    this.#session.close();
-  }
-
+export function openenvEpisode(
+  session: OpenenvSession,
+  acting: Acting,
+  { observation, messages, tools }: Opening,
+  settings: OpenenvSettings,
+): Episode {
+  const rewards = new Rewards(settings, spoken);
+  rewards.give(observation.reward, false);
+  const tells = settings.executionErrors === "tell" ? ["VALIDATION_ERROR", "EXECUTION_ERROR"] : ["VALIDATION_ERROR"];
   /** An error that the model reads: its action did not fit. @throws the error, if it is a fault of the environment */
-  #told(error: unknown): RefusedStep {
-    const tells = this.#settings.executionErrors === "tell" ? ["VALIDATION_ERROR", "EXECUTION_ERROR"] : ["VALIDATION_ERROR"];
-    if (error instanceof RefusedStep && tells.includes(error.code)) return error;
+  const told = (error: unknown): string => {
+    if (error instanceof RefusedStep && tells.includes(error.code)) return errorText(String(error.value));
     throw error;
-  }
+  };
+  return {
+    messages,
+    tools,
+    call: async (call, { signal }) => {
+      if (!tools.some(({ name }) => name === call.name)) return undefined;
+      const args = call.argumentsText ?? JSON.stringify(call.arguments);
+      const ofTools = acting.kind === "tools";
+      const action = ofTools ? `{"type":"call_tool","tool_name":${JSON.stringify(call.name)},"arguments":${args}}` : args;
+      try {
+        const answer = await session.step(action, signal);
+        const shown = ofTools
+          ? toolAnswer(answer.observation, settings)
+          : { content: observationText(answer.observation, settings) };
+        return { ...shown, ...rewards.give(answer.reward, answer.done), done: answer.done };
+      } catch (error) {
+        return { content: told(error), valid: false, failure: "invalid" };
+      }
+    },
+    reply: async ({ content }) => {
+      if (acting.kind !== "text") return { done: true };
+      try {
+        const answer = await session.step(JSON.stringify({ [acting.field]: content }));
+        const reward = rewards.give(answer.reward, answer.done);
+        if (answer.done) return { done: true, ...reward };
+        return { done: false, ...reward, messages: [{ role: "user", content: observationText(answer.observation, settings) }] };
+      } catch (error) {
+        return { done: false, messages: [{ role: "user", content: told(error) }] };
+      }
+    },
+    score: () => rewards.score(),
+    close: () => session.close(),
+  };
 }

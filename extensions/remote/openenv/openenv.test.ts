@@ -2,10 +2,9 @@ import { inspect } from "node:util";
 import "../../install.ts";
 import { afterEach, expect, test } from "vitest";
 import { ConfigError } from "../../../src/core/errors.ts";
-import type { CallAnswer } from "../../../src/environments/environment.ts";
+import type { CallAnswer, Episode } from "../../../src/environments/environment.ts";
 import { createEnvironment } from "../../../src/environments/registry.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
-import type { OpenenvEpisode } from "./episode.ts";
 import { type FakeServer, fakeServer } from "./fake-server.fixture.ts";
 import { openenvEnvironment } from "./openenv.ts";
 
@@ -30,9 +29,13 @@ const signal = new AbortController().signal;
 let server: FakeServer | undefined;
 afterEach(() => server?.close());
 
-async function start(settings: object = {}, index = 0): Promise<OpenenvEpisode> {
+interface Played extends Required<Omit<Episode, "call">> {
+  call(...call: Parameters<NonNullable<Episode["call"]>>): Promise<CallAnswer | undefined>;
+}
+
+async function start(settings: object = {}, index = 0): Promise<Played> {
   const environment = openenvEnvironment("openenv:test", server?.url ?? "", settings);
-  return (await environment.start(await environment.task("train", index), 0)) as OpenenvEpisode;
+  return (await environment.start(await environment.task("train", index), 0)) as Played;
 }
 
 const problem = async (work: Promise<unknown>) => {
@@ -68,7 +71,7 @@ test("a typed action is one tool; its rewards add up, numbers stay as the model 
   expect(first).toEqual({ content: '{"count":1}', done: false });
   expect(await episode.call({ name: "step", arguments: { by: 2 } }, { signal })).toEqual({ content: '{"count":3}', done: true });
   expect(await episode.call({ name: "other", arguments: {} }, { signal })).toBeUndefined();
-  expect(episode.score()).toEqual({ reward: 9 });
+  expect(episode.score([])).toEqual({ reward: 9 });
   expect(server.sent.slice(1)).toEqual(['{"type":"step","data":{"by": 1.0}}', '{"type":"step","data":{"by":2}}']);
   episode.close();
 });
@@ -113,8 +116,8 @@ test("tools are listed and called; a tool's error, a wrong call and the server's
   expect(await call("value")).toMatchObject({ content: '{"n":1}\nWhat next?' });
   expect(await problem(call("raises"))).toBe("refused");
   expect(await call("good")).toMatchObject({ content: "fine" });
-  expect(episode.score()).toEqual({ reward: 1 });
-  expect(await episode.reply({ content: "" })).toEqual({ done: true });
+  expect(episode.score([])).toEqual({ reward: 1 });
+  expect(await episode.reply({ role: "assistant", content: "" })).toEqual({ done: true });
   episode.close();
   const told = await start({ executionErrors: "tell", rewards: "turns" });
   expect(await told.call({ name: "raises", arguments: {} }, { signal })).toMatchObject({
@@ -122,7 +125,7 @@ test("tools are listed and called; a tool's error, a wrong call and the server's
     valid: false,
   });
   expect(await told.call({ name: "good", arguments: {} }, { signal })).toMatchObject({ reward: 0.5 });
-  expect(told.score()).toEqual({ reward: 0 });
+  expect(told.score([])).toEqual({ reward: 0 });
   told.close();
 });
 
@@ -138,9 +141,12 @@ test("a text action gets the model's message; a field that is not there is a wro
   const episode = await start({ actions: "text" });
   expect(episode.messages).toEqual([{ role: "user", content: "2 + 2?" }]);
   expect(episode.tools).toEqual([]);
-  expect(await episode.reply({ content: "5" })).toEqual({ done: false, messages: [{ role: "user", content: "4" }] });
-  expect(await episode.reply({ content: "4" })).toEqual({ done: true });
-  expect(episode.score()).toEqual({ reward: 1 });
+  expect(await episode.reply({ role: "assistant", content: "5" })).toEqual({
+    done: false,
+    messages: [{ role: "user", content: "4" }],
+  });
+  expect(await episode.reply({ role: "assistant", content: "4" })).toEqual({ done: true });
+  expect(episode.score([])).toEqual({ reward: 1 });
   episode.close();
   await expect(start({ actions: "text", textField: "reply" })).rejects.toThrow(ConfigError);
 });

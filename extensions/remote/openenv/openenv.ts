@@ -1,19 +1,18 @@
-import { z } from "zod";
 import { ConfigError } from "../../../src/core/errors.ts";
 import type { Message } from "../../../src/core/messages.ts";
 import { once } from "../../../src/core/once.ts";
 import { seedOf } from "../../../src/core/random.ts";
 import { parseSettings } from "../../../src/core/settings.ts";
-import { type Environment, type Split, splits, type Task } from "../../../src/environments/environment.ts";
+import { type Environment, type Episode, type Split, splits, type Task } from "../../../src/environments/environment.ts";
 import { HttpClient } from "../shared/http.ts";
-import { requireNamed } from "../shared/named.ts";
+import { listedSizes, namesSchema } from "../shared/listed.ts";
 import { SameStart } from "../shared/same-start.ts";
 import { type Access, accessOf } from "../shared/settings.ts";
-import { type Acting, actingOf, listTools, OpenenvEpisode } from "./episode.ts";
+import { type Acting, actingOf, listTools, openenvEpisode } from "./episode.ts";
 import { OpenenvSession } from "./session.ts";
 import { type OpenenvSettings, openenvSettingsSchema } from "./settings.ts";
 import { observationText } from "./show.ts";
-import { schemasSchema, splitListSchema, spoken, taskCountSchema } from "./wire.ts";
+import { schemasSchema, spoken } from "./wire.ts";
 
 /** A task with the fields that are sent to `reset`. */
 interface OpenenvTask extends Task {
@@ -22,11 +21,9 @@ interface OpenenvTask extends Task {
 
 /** Where tasks come from on a server. */
 interface Tasks {
-  size(split: Split): number | Promise<number>;
+  size(split: Split): number;
   reset(split: Split, index: number): Readonly<Record<string, unknown>>;
 }
-
-const namesSchema = z.tuple([z.string().min(1)], z.string());
 
 /** Every index of a customary split has a seed of its own. Servers take them as 32-bit integers with a sign. */
 const seeds: Tasks = {
@@ -97,7 +94,7 @@ class OpenenvEnvironment implements Environment<OpenenvTask> {
     return { id: `${split}/${index}`, reset: { ...this.#settings.reset, ...(await this.#tasksOf()).reset(split, index) } };
   }
 
-  async start({ id, reset }: OpenenvTask): Promise<OpenenvEpisode> {
+  async start({ id, reset }: OpenenvTask): Promise<Episode> {
     const settings = this.#settings;
     const acting = await this.#actingOf();
     const { connectTimeoutMs } = settings;
@@ -111,7 +108,7 @@ class OpenenvEnvironment implements Environment<OpenenvTask> {
         { role: "user", content: prompt === "{}" ? "Begin." : prompt },
       ];
       this.#sameStart.check(id, messages);
-      return new OpenenvEpisode(session, acting, { observation, messages, tools }, settings);
+      return openenvEpisode(session, acting, { observation, messages, tools }, settings);
     } catch (error) {
       session.close();
       throw error;
@@ -143,24 +140,9 @@ class OpenenvEnvironment implements Environment<OpenenvTask> {
     const listed = await this.#http.ask({ path: "/list_environments" });
     if (listed.status !== 200) return undefined;
     const [name] = this.#http.read(namesSchema, listed.text, "/list_environments");
-    const answer = await this.#http.ask({ path: `/${encodeURIComponent(name)}/splits` });
-    if (answer.status !== 200) return undefined;
-    const names = this.#http.read(splitListSchema, answer.text, "splits").map((split) => split.name);
-    this.#splits = names;
-    if (names[0] !== undefined) await requireNamed(this.#http, name, names[0]);
-    const sizes = new Map<string, Promise<number>>();
-    const sizeOf = async (split: Split) => {
-      const path = `/${encodeURIComponent(name)}/num_tasks`;
-      return (await this.#http.json(taskCountSchema, { method: "POST", path, body: { split } })).num_tasks;
-    };
-    return {
-      size: (split) => {
-        if (!names.includes(split)) return 0;
-        const known = sizes.get(split) ?? sizeOf(split);
-        sizes.set(split, known);
-        return known;
-      },
-      reset: (split, index) => ({ split, index }),
-    };
+    const sizes = await listedSizes(this.#http, name);
+    if (sizes === undefined) return undefined;
+    this.#splits = [...sizes.keys()];
+    return { size: (split) => sizes.get(split) ?? 0, reset: (split, index) => ({ split, index }) };
   }
 }

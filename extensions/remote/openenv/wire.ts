@@ -55,6 +55,3 @@ export type ActionSchema = z.output<typeof schemasSchema>["action"];
 
 /** An error of a tool call that did not reach the tool, or did not come back. */
 export const toolErrorSchema = z.object({ error_type: z.string().default("execution_error"), message: z.string().default("") });
-
-export const splitListSchema = z.array(z.object({ name: z.string() }));
-export const taskCountSchema = z.object({ num_tasks: z.int().min(0) });

@@ -1,21 +1,19 @@
 import { ConfigError } from "../../../src/core/errors.ts";
-import type { AssistantMessage, Message, ToolCall } from "../../../src/core/messages.ts";
+import type { Message } from "../../../src/core/messages.ts";
 import { once } from "../../../src/core/once.ts";
 import { parseSettings } from "../../../src/core/settings.ts";
 import {
   type CallAnswer,
   type Environment,
   type Episode,
-  type Reply,
   type Split,
   splits,
   type Task,
 } from "../../../src/environments/environment.ts";
 import { cut } from "../../../src/tools/cut.ts";
-import type { Tool } from "../../../src/tools/tool.ts";
 import { parseRemoteName } from "../shared/address.ts";
 import { HttpClient } from "../shared/http.ts";
-import { requireNamed } from "../shared/named.ts";
+import { listedSizes, namesSchema } from "../shared/listed.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
 import { Rewards } from "../shared/rewards.ts";
 import { SameStart } from "../shared/same-start.ts";
@@ -23,16 +21,7 @@ import { accessOf, keyOf } from "../shared/settings.ts";
 import { errorText, serverTool } from "../shared/tool.ts";
 import { OrsSession, ToolRaised } from "./session.ts";
 import { type OrsSettings, orsSettingsSchema } from "./settings.ts";
-import {
-  blocksText,
-  countSchema,
-  namesSchema,
-  splitsSchema,
-  spoken,
-  type ToolList,
-  versionSchema,
-  wireMessages,
-} from "./wire.ts";
+import { blocksText, spoken, type ToolList, versionSchema, wireMessages } from "./wire.ts";
 
 interface OrsTask extends Task {
   readonly split: Split;
@@ -125,7 +114,7 @@ class OrsEnvironment implements Environment<OrsTask> {
     return { id: `${split}/${index}`, split, index };
   }
 
-  async start({ id, split, index }: OrsTask): Promise<OrsEpisode> {
+  async start({ id, split, index }: OrsTask): Promise<Episode> {
     const { system, maxOutput } = this.#settings;
     const session = await this.#session({ split, index });
     try {
@@ -133,7 +122,7 @@ class OrsEnvironment implements Environment<OrsTask> {
       this.#sameStart.check(id, messages);
       const { tools: listed, terminal_tool: terminal } = await session.tools();
       const tools = listed.map(({ input_schema: parameters, ...tool }) => serverTool({ ...tool, parameters }, this.#settings));
-      return new OrsEpisode(session, { messages, tools, ...(terminal ? { terminal } : {}) }, this.#settings);
+      return orsEpisode(session, { messages, tools, terminal: terminal ?? undefined }, this.#settings);
     } catch (error) {
       await session.close();
       throw error;
@@ -175,18 +164,10 @@ class OrsEnvironment implements Environment<OrsTask> {
     const name = this.#settings.environment ?? names[0];
     if (!names.some((known) => known.toLowerCase() === name.toLowerCase()))
       throw new ConfigError("environment.settings.environment", name, { expected: names });
-    const path = `/${encodeURIComponent(name)}`;
-    const splitNames = (await this.#http.json(splitsSchema, { path: `${path}/splits` })).map((split) => split.name);
-    const sizes = await Promise.all(
-      splitNames.map(async (split) => {
-        const { num_tasks } = await this.#http.json(countSchema, { method: "POST", path: `${path}/num_tasks`, body: { split } });
-        return [split, num_tasks] as const;
-      }),
-    );
-    const full = sizes.find(([, size]) => size > 0);
-    if (full !== undefined) await requireNamed(this.#http, name, full[0]);
-    this.#splits = splitNames;
-    return { name, sizes: new Map(sizes) };
+    const sizes = await listedSizes(this.#http, name);
+    if (sizes === undefined) throw new RemoteEnvError("expired", `splits of ${name}`, undefined, { expected: "a list of them" });
+    this.#splits = [...sizes.keys()];
+    return { name, sizes };
   }
 
   /** Finds out what the server speaks. @throws RemoteEnvError for a version of openreward that is not known here */
@@ -219,66 +200,46 @@ function openingOf(given: readonly Message[], system: string | undefined, maxOut
 type TerminalTool = NonNullable<ToolList["terminal_tool"]>;
 
 /** The beginning of an episode. */
-interface OrsOpening {
-  readonly messages: readonly Message[];
-  readonly tools: readonly Tool[];
-  readonly terminal?: TerminalTool;
+interface OrsOpening extends Pick<Episode, "messages" | "tools"> {
+  readonly terminal: TerminalTool | undefined;
 }
 
 /** One episode on a session. */
-class OrsEpisode implements Episode {
-  readonly messages: readonly Message[];
-  readonly tools: readonly Tool[];
-  readonly #session: OrsSession;
-  readonly #terminal: TerminalTool | undefined;
-  readonly #settings: OrsSettings;
-  readonly #rewards: Rewards;
-
-  constructor(session: OrsSession, { messages, tools, terminal }: OrsOpening, settings: OrsSettings) {
-    this.#session = session;
-    this.messages = messages;
-    this.tools = tools;
-    this.#terminal = terminal;
-    this.#rewards = new Rewards(settings, spoken);
-    this.#settings = settings;
-  }
-
-  async call(call: ToolCall, { signal }: { readonly signal: AbortSignal }): Promise<CallAnswer | undefined> {
-    if (!this.tools.some(({ name }) => name === call.name)) return undefined;
-    const { maxOutput, executionErrors } = this.#settings;
-    const wrong = (message: string): CallAnswer => ({
-      content: cut(errorText(message), maxOutput),
-      valid: false,
-      failure: "invalid",
-    });
-    try {
-      const answer = await this.#session.call(call.name, call.argumentsText ?? JSON.stringify(call.arguments), signal);
-      if (!answer.ok) return wrong(answer.error);
-      const { blocks, reward, finished } = answer.output;
-      return { content: cut(blocksText(blocks), maxOutput), done: finished, ...this.#rewards.give(reward, finished) };
-    } catch (error) {
-      if (error instanceof ToolRaised && executionErrors === "tell") return wrong(String(error.value));
-      throw error;
-    }
-  }
-
-  /** A message without a call is the end. Where the environment has a tool that grades it, the message goes there. */
-  async reply({ content }: AssistantMessage): Promise<Reply> {
-    if (this.#terminal === undefined) return { done: true };
-    const { name, arg } = this.#terminal;
-    const answer = await this.#session.call(name, arg === null ? "{}" : JSON.stringify({ [arg]: content }));
-    if (answer.ok) return { done: true, ...this.#rewards.give(answer.output.reward, true) };
-    throw new RemoteEnvError("refused", `the message for the terminal tool ${name}, as its argument ${arg}`, answer.error, {
-      expected: "a grade",
-      hint: "The environment does not take the model's last message as it is. This is no reward of 0.",
-    });
-  }
-
-  score(): { readonly reward: number } {
-    return this.#rewards.score();
-  }
-
-  close(): Promise<void> {
-    return this.#session.close();
-  }
+function orsEpisode(session: OrsSession, { messages, tools, terminal }: OrsOpening, settings: OrsSettings): Episode {
+  const { maxOutput, executionErrors } = settings;
+  const rewards = new Rewards(settings, spoken);
+  const wrong = (message: string): CallAnswer => ({
+    content: cut(errorText(message), maxOutput),
+    valid: false,
+    failure: "invalid",
+  });
+  return {
+    messages,
+    tools,
+    call: async (call, { signal }) => {
+      if (!tools.some(({ name }) => name === call.name)) return undefined;
+      try {
+        const answer = await session.call(call.name, call.argumentsText ?? JSON.stringify(call.arguments), signal);
+        if (!answer.ok) return wrong(answer.error);
+        const { blocks, reward, finished } = answer.output;
+        return { content: cut(blocksText(blocks), maxOutput), done: finished, ...rewards.give(reward, finished) };
+      } catch (error) {
+        if (error instanceof ToolRaised && executionErrors === "tell") return wrong(String(error.value));
+        throw error;
+      }
+    },
+    /** A message without a call is the end. Where the environment has a tool that grades it, the message goes there. */
+    reply: async ({ content }) => {
+      if (terminal === undefined) return { done: true };
+      const { name, arg } = terminal;
+      const answer = await session.call(name, arg === null ? "{}" : JSON.stringify({ [arg]: content }));
+      if (answer.ok) return { done: true, ...rewards.give(answer.output.reward, true) };
+      throw new RemoteEnvError("refused", `the message for the terminal tool ${name}, as its argument ${arg}`, answer.error, {
+        expected: "a grade",
+        hint: "The environment does not take the model's last message as it is. This is no reward of 0.",
+      });
+    },
+    score: () => rewards.score(),
+    close: () => session.close(),
+  };
 }

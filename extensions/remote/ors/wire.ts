@@ -59,9 +59,6 @@ export const toolsSchema = z.strictObject({
 });
 export type ToolList = z.output<typeof toolsSchema>;
 
-export const namesSchema = z.tuple([z.string()], z.string());
-export const splitsSchema = z.array(z.object({ name: z.string() })).min(1);
-export const countSchema = z.object({ num_tasks: z.int().min(0) });
 export const versionSchema = z.object({ version: z.string() });
 export const groupScoresSchema = z.object({ scores: z.array(z.object({ reward: z.number() })) });
 

@@ -9,6 +9,7 @@ import { HttpError } from "../../../src/http/http-error.ts";
 import { type HttpRequest, type Reply, startHttp } from "../../../src/http/server.ts";
 import { OpenenvServerSession } from "./openenv-session.ts";
 import { failure, openapi, rpcError, rpcResult, rpcSchema, schemas } from "./openenv-wire.ts";
+import { Sessions } from "./sessions.ts";
 import type { EnvironmentServerOptions, RunningEnvironmentServer } from "./settings.ts";
 import { taskRoute } from "./tasks.ts";
 
@@ -32,11 +33,11 @@ export async function serveOpenenv(options: EnvironmentServerOptions): Promise<R
   });
   return {
     baseUrl: server.baseUrl,
-    sessions: () => host.size,
+    sessions: () => host.sessions.size,
     close: async () => {
       for (const socket of sockets.clients) socket.terminate();
       await server.close();
-      await host.close();
+      await host.sessions.close();
     },
   };
 }
@@ -48,18 +49,17 @@ const mostUnanswered = 16;
 
 class OpenenvHost {
   readonly #options: EnvironmentServerOptions;
-  readonly #sessions = new Map<string, OpenenvServerSession>();
+  readonly sessions: Sessions<OpenenvServerSession>;
   readonly #attached = new Set<string>();
-  readonly #reaper: NodeJS.Timeout;
+  readonly #closers = new Map<string, () => void>();
 
   constructor(options: EnvironmentServerOptions) {
     this.#options = options;
-    this.#reaper = setInterval(() => this.#reap(), Math.max(50, options.sessionMs / 4));
-    this.#reaper.unref();
-  }
-
-  get size(): number {
-    return this.#sessions.size;
+    this.sessions = new Sessions(options.sessionMs, (id, session) => {
+      this.#closers.get(id)?.();
+      this.#closers.delete(id);
+      return session.close();
+    });
   }
 
   /** Plays the session of one WebSocket: its own, or one that was made over HTTP and is asked for by its id. */
@@ -67,13 +67,13 @@ class OpenenvHost {
     // A frame that is malformed or too large closes the socket; its error has been told to the client.
     socket.on("error", () => {});
     const write = (message: object) => socket.send(JSON.stringify(message));
-    const session = asked === null ? this.#create() : this.#sessions.get(asked);
+    const session = asked === null ? this.#create() : this.sessions.get(asked);
     if (session === undefined || (asked !== null && this.#attached.has(asked))) {
       const { sessions: most } = this.#options;
-      const text = `${this.size} of ${most} sessions are open`;
+      const text = `${this.sessions.size} of ${most} sessions are open`;
       write(
         asked === null
-          ? failure("CAPACITY_REACHED", text, { active_sessions: this.size, max_sessions: most })
+          ? failure("CAPACITY_REACHED", text, { active_sessions: this.sessions.size, max_sessions: most })
           : failure(
               "SESSION_ERROR",
               session === undefined ? `Unknown session_id: ${asked}` : `Session ${asked} already has a WebSocket`,
@@ -91,20 +91,13 @@ class OpenenvHost {
       if (answer === undefined) socket.close();
       else if (socket.readyState === socket.OPEN) await new Promise((sent) => socket.send(JSON.stringify(answer), sent));
       if (--unanswered < mostUnanswered) socket.resume();
-      if (!this.#sessions.has(session.id)) socket.close();
+      if (!this.sessions.has(session.id)) socket.close();
     });
     socket.on("close", () => {
-      if (asked === null) void this.#remove(session);
+      if (asked === null) void this.sessions.remove(session.id);
       else this.#attached.delete(asked);
     });
     this.#closers.set(session.id, () => socket.close(1001, "idle session"));
-  }
-
-  readonly #closers = new Map<string, () => void>();
-
-  async close(): Promise<void> {
-    clearInterval(this.#reaper);
-    await Promise.all([...this.#sessions.values()].map((session) => this.#remove(session)));
   }
 
   async route(request: HttpRequest): Promise<Reply> {
@@ -160,14 +153,15 @@ class OpenenvHost {
     const id = rpc.params.session_id;
     if (rpc.method === "openenv/session/create") {
       const session = this.#create();
-      if (session === undefined) return rpcError(rpc, "server", `${this.size} of ${this.#options.sessions} sessions are open`);
+      if (session === undefined)
+        return rpcError(rpc, "server", `${this.sessions.size} of ${this.#options.sessions} sessions are open`);
       return rpcResult(rpc, { session_id: session.id });
     }
-    const session = typeof id === "string" ? this.#sessions.get(id) : undefined;
+    const session = typeof id === "string" ? this.sessions.get(id) : undefined;
     if (typeof id === "string" && session === undefined) return rpcError(rpc, "params", `Unknown session_id: ${id}`);
     if (rpc.method === "openenv/session/close") {
       if (session === undefined) return rpcError(rpc, "params", "Invalid params - 'session_id' is required");
-      await this.#remove(session);
+      await this.sessions.remove(session.id);
       return rpcResult(rpc, { session_id: session.id, closed: true });
     }
     if (session !== undefined) return session.rpc(rpc);
@@ -181,22 +175,10 @@ class OpenenvHost {
 
   /** @returns undefined if there is no place */
   #create(): OpenenvServerSession | undefined {
-    if (this.size >= this.#options.sessions) return undefined;
+    if (this.sessions.size >= this.#options.sessions) return undefined;
     const session = new OpenenvServerSession(randomUUID(), this.#options);
-    this.#sessions.set(session.id, session);
+    this.sessions.set(session.id, session);
     return session;
-  }
-
-  async #remove(session: OpenenvServerSession): Promise<void> {
-    if (!this.#sessions.delete(session.id)) return;
-    this.#closers.get(session.id)?.();
-    this.#closers.delete(session.id);
-    await session.close();
-  }
-
-  #reap(): void {
-    const limit = performance.now() - this.#options.sessionMs;
-    for (const session of this.#sessions.values()) if (session.heardAt < limit) void this.#remove(session);
   }
 }
 

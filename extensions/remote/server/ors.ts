@@ -9,6 +9,7 @@ import { type HttpRequest, type Reply, startHttp } from "../../../src/http/serve
 import { messageBlockTypes, wireMessages } from "../ors/wire.ts";
 import { HostedEpisode, type Outcome, type ShownTool, taskAt } from "./hosted.ts";
 import { eventText, OrsCalls } from "./ors-calls.ts";
+import { Sessions } from "./sessions.ts";
 import type { EnvironmentServerOptions, RunningEnvironmentServer } from "./settings.ts";
 import { taskRoute } from "./tasks.ts";
 
@@ -28,10 +29,10 @@ export async function serveOrs(options: EnvironmentServerOptions): Promise<Runni
   });
   return {
     baseUrl: server.baseUrl,
-    sessions: () => host.size,
+    sessions: () => host.sessions.size,
     close: async () => {
       await server.close();
-      await host.close();
+      await host.sessions.close();
     },
   };
 }
@@ -62,24 +63,17 @@ const rootRoutes = ["health", "version", "ping", "list_environments", "create", 
 class OrsHost {
   readonly #options: EnvironmentServerOptions;
   readonly #name: string;
-  readonly #sessions = new Map<string, OrsServerSession>();
+  readonly sessions: Sessions<OrsServerSession>;
   readonly #calls = new OrsCalls();
-  readonly #reaper: NodeJS.Timeout;
 
   constructor(options: EnvironmentServerOptions) {
     this.#options = options;
     this.#name = options.environment.name.toLowerCase().replaceAll("/", "_");
-    this.#reaper = setInterval(() => this.#reap(), Math.max(50, options.sessionMs / 4));
-    this.#reaper.unref();
-  }
-
-  get size(): number {
-    return this.#sessions.size;
-  }
-
-  async close(): Promise<void> {
-    clearInterval(this.#reaper);
-    await Promise.all([...this.#sessions.keys()].map((id) => this.#remove(id)));
+    this.sessions = new Sessions(options.sessionMs, async (_, { episode, queue }) => {
+      const started = await episode.catch(() => undefined);
+      await queue;
+      await started?.close();
+    });
   }
 
   async route(request: HttpRequest): Promise<Reply> {
@@ -125,7 +119,7 @@ class OrsHost {
     }
     if (route === "create") return { json: await this.#create(id, parseBody(await request.body(), createSchema)) };
     if (route === "delete" || route === "delete_session") {
-      if (route === "delete") await this.#remove(id);
+      if (route === "delete") await this.sessions.remove(id);
       return { json: { sid: id } };
     }
     return undefined;
@@ -133,9 +127,9 @@ class OrsHost {
 
   async #create(id: string, asked: z.output<typeof createSchema>): Promise<object> {
     const { environment, sessions, seed } = this.#options;
-    if (this.#sessions.has(id)) throw new HttpError(400, "session", id, { expected: "a new one: Session already exists" });
-    if (this.size >= sessions)
-      throw new HttpError(503, "sessions", `${this.size} are open`, { expected: `at most ${sessions}`, retryAfter: 1 });
+    if (this.sessions.has(id)) throw new HttpError(400, "session", id, { expected: "a new one: Session already exists" });
+    if (this.sessions.size >= sessions)
+      throw new HttpError(503, "sessions", `${this.sessions.size} are open`, { expected: `at most ${sessions}`, retryAfter: 1 });
     const { env_name: name, task_spec: spec, split, index, toolset_name: toolset } = asked;
     if (typeof toolset === "string")
       throw new HttpError(400, "toolset_name", toolset, { expected: "none: no toolsets are served" });
@@ -149,7 +143,7 @@ class OrsHost {
     // Episodes of a task begin alike: the client's groups are compared with themselves.
     const episode = HostedEpisode.start(environment, task, seed, this.#options);
     episode.catch(() => {});
-    this.#sessions.set(id, { episode, heardAt: performance.now(), queue: Promise.resolve() });
+    this.sessions.set(id, { episode, heardAt: performance.now(), queue: Promise.resolve() });
     return { sid: id };
   }
 
@@ -182,23 +176,10 @@ class OrsHost {
   }
 
   #find(id: string): OrsServerSession {
-    const session = this.#sessions.get(id);
+    const session = this.sessions.get(id);
     if (session === undefined)
       throw new HttpError(404, "session", id, { expected: "an open session: Active environment not found" });
     return session;
-  }
-
-  async #remove(id: string): Promise<void> {
-    const session = this.#sessions.get(id);
-    this.#sessions.delete(id);
-    const episode = await session?.episode.catch(() => undefined);
-    await session?.queue;
-    await episode?.close();
-  }
-
-  #reap(): void {
-    const limit = performance.now() - this.#options.sessionMs;
-    for (const [id, { heardAt }] of this.#sessions) if (heardAt < limit) void this.#remove(id);
   }
 }
 

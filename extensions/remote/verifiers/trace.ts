@@ -81,11 +81,11 @@ export class Assembly {
   }
 }
 
-/** The sum of the weighted rewards. One that was not computed counts nothing. @returns undefined where none was, or the server sends none */
-export function rewardOf({ scalars: { rewards } }: Trace): number | undefined {
-  if (rewards === undefined || (Object.keys(rewards).length > 0 && Object.values(rewards).every((reward) => reward === null)))
-    return undefined;
-  return Object.values(rewards).reduce((sum, reward) => sum + (reward === null ? 0 : reward.score * reward.weight), 0);
+/** The sum of the weighted rewards. @returns undefined where there is none, or one was not computed: it would count as 0 */
+export function rewardOf({ scalars: { rewards = {} } }: Trace): number | undefined {
+  const computed = Object.values(rewards).filter((reward) => reward !== null);
+  if (computed.length === 0 || computed.length < Object.keys(rewards).length) return undefined;
+  return computed.reduce((sum, { score, weight }) => sum + score * weight, 0);
 }
 
 /** Rewards and metrics by their names. */

@@ -101,7 +101,7 @@ const done = (send: Send, more: object = {}, id = "world") => {
   send("delta", { trace: "t", open: { id: "t", version: 1, verifiers: { version: "0.4.0" } }, nodes: nodes.slice(0, 2) });
   send("delta", {
     ...{ trace: "t", nodes: nodes.slice(2) },
-    set: { rewards: { exact: { score: 0.5, weight: 2 }, none: null }, metrics: { length: 3 }, ok: true, ...more },
+    set: { rewards: { exact: { score: 0.5, weight: 2 } }, metrics: { length: 3 }, ok: true, ...more },
   });
   send("reply", {
     success: true,
@@ -256,7 +256,7 @@ test("a rollout that fails there, dies, is late or lies is a fault of the enviro
     expect(await stopped((_, send) => send("delta", { trace: "t", ...lie }))).toMatchObject({
       ...{ stopReason: "environment-error", error: expect.stringMatching(error) },
     });
-  for (const rewards of [{ exact: null }, undefined])
+  for (const rewards of [{ exact: null }, { exact: { score: 1 }, other: null }, {}, undefined])
     expect(
       await stopped(async (run, send) => {
         await generate(run, prompt);

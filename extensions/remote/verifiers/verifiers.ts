@@ -135,7 +135,7 @@ class VerifiersEnvironment implements Environment<VerifiersTask> {
     const reward = rewardOf(trace);
     if (reward === undefined)
       throw new RemoteEnvError("malformed", `rewards of the rollout at ${this.#address}`, trace.scalars.rewards, {
-        expected: `a reward that was computed, as verifiers 0.4 writes it; the server is of version ${trace.verifiers ?? "unknown"}`,
+        expected: `rewards that were computed, as verifiers 0.4 writes them; the server is of version ${trace.verifiers ?? "unknown"}`,
       });
     const id = head.head?.env?.id;
     this.#id ??= id;
