@@ -40,7 +40,10 @@ export function readResults(report: string, root: string): Results {
     assertionResults.map((test) => ({ ...test, file: relative(root, name) })),
   );
   const failed = tests.filter(({ status }) => status === "failed");
-  const left = tests.filter(({ status }) => status !== "failed" && status !== "passed");
+  // A case of the engines' suite that needs what an engine does not have is not missed.
+  const left = tests.filter(
+    ({ status, fullName }) => !["failed", "passed"].includes(status) && !/\(skipped: needs /.test(fullName),
+  );
   const counts = new Map<string, number>();
   for (const { file, fullName } of left) {
     const { within, behind } = reason.exec(fullName)?.groups ?? {};
