@@ -6,7 +6,7 @@ import { type Environment, splitsOf } from "../../src/environments/environment.t
 import { createEnvironment } from "../../src/environments/registry.ts";
 import { answerPlans, expertPlans } from "./expert-plans.ts";
 import { output, script, share, withPackage } from "./packages.ts";
-import { played, refusals } from "./played.ts";
+import { played } from "./played.ts";
 
 /** 400 are all that an evaluation uses. */
 const tasks = share(10, 400);
@@ -40,7 +40,7 @@ async function playedBy(client: (typeof clients)[number], environment: Environme
   played({
     ...{ wire: as === "ors" ? "ORS" : "OpenEnv", package: version },
     ...{ what: `its client plays ${environment.name} as ${whose}`, episodes: Number(said.episodes) },
-    refused: as === "ors" ? refusals.orsServer : refusals.openenvServer,
+    refused: as === "ors" ? "orsServer" : "openenvServer",
     result: isBfcl ? "reward 1 but for one answer, which calls a tool before it is given" : "the expert's reward in all",
   });
 }

@@ -43,7 +43,7 @@ withPackage(
     played({
       ...{ ...row, what: "a task of its `init`, played by its solution; its templates", episodes: 2 },
       result: "reward 1 and 0",
-      refused: "tasks with an image, `apt-get` or a verifier in another environment",
+      refused: "harborTasks",
     });
   },
 );
@@ -88,6 +88,7 @@ print(json.dumps({"taken": taken, "errors": [e for v in validators for e in v.ge
     what: "episodes of the office as ATIF",
     episodes: files.length,
     result: "taken by its `TrajectoryValidator`",
+    refused: "nothing",
   });
   writeFileSync(files[0], JSON.stringify(traces));
   const check = `

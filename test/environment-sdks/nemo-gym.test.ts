@@ -51,7 +51,7 @@ withPackage("nemo-gym", "nemo-gym 0.4: the published rollouts of its servers ear
       played({
         ...{ wire: "NeMo Gym", package: "nemo-gym 0.4.0", what: `\`${name}\`, its published rollouts` },
         ...(isPlayed && need === undefined
-          ? { episodes: results.length, result: verdictOn(server, results) }
+          ? { episodes: results.length, result: verdictOn(server, results), refused: "nemoGymClient" }
           : { episodes: 0, result: "not played", refused: `needs ${need}` }),
       });
     }

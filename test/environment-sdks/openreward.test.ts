@@ -9,7 +9,7 @@ import { serveEnvironment } from "../../extensions/remote/server/serve-environme
 import { createEnvironment } from "../../src/environments/registry.ts";
 import { linesOf } from "./lines.ts";
 import { call, folderOf, opened, output, script, serve, share, withPackage } from "./packages.ts";
-import { played, refusals } from "./played.ts";
+import { played } from "./played.ts";
 
 interface Recipe {
   readonly goal: string;
@@ -66,7 +66,7 @@ withPackage(
           what: `TextCraft${world === "synth" ? "-Synth" : ""}, its golds of \`val\``,
         },
         ...{
-          refused: refusals.orsClient,
+          refused: "orsClient",
           episodes: tasks,
           result: `reward 1${unsound.length === 0 ? "" : ` but for ${unsound.length} golds that fail by themselves`}; 0 without the last craft`,
         },
@@ -140,7 +140,7 @@ withPackage(
         package: "openreward 0.1.167",
         what: "a world of its package: messages, a terminal tool, secrets, `score_group`",
       },
-      ...{ episodes: 4, result: "as written", refused: refusals.orsClient },
+      ...{ episodes: 4, result: "as written", refused: "orsClient" },
     });
   },
 );
@@ -161,6 +161,6 @@ withPackage("openreward", "TRL 1.16's OpenRewardSpec lists, resets and steps the
   expect(String(said.answer)).toMatch(/^\[/);
   played({
     ...{ wire: "ORS", package: "TRL 1.16.0, openreward 0.1.167", what: "`OpenRewardSpec` plays the office" },
-    ...{ episodes: 1, result: "lists, resets and steps", refused: refusals.orsServer },
+    ...{ episodes: 1, result: "lists, resets and steps", refused: "orsServer" },
   });
 });

@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
+import { linesOf } from "./lines.ts";
 
 /** What was played over a wire with somebody else's published package. */
 export interface Played {
@@ -12,21 +13,25 @@ export interface Played {
   /** Of all that the package has. */
   readonly episodes: number;
   readonly result: string;
-  /** What is not played of it, and why. */
-  readonly refused?: string;
+  /** The side of ours that played it, or what kept it from being played. */
+  readonly refused: keyof typeof refusals | `needs ${string}`;
 }
 
-/** What our side of a wire refuses by name: the tests in `extensions/remote` show it. */
-export const refusals = {
+/** What each side of ours refuses by name: the tests in `extensions/remote` and `extensions/harbor`, and faults.test.ts here, show it. */
+const refusals = {
   orsClient: "versions but 0.1, unknown fields and blocks, another world's tasks, a terminal tool without `arg`",
   orsServer: "toolsets and `score_group`",
-  openenvServer: "unknown messages, unknown fields of actions, tasks outside of a split",
+  openenvServer: "unknown messages, unknown kinds of actions, tasks outside of a split",
+  nemoGymClient: "rewards that are not numbers, unknown fields of steps, statuses from 500 on",
   verifiersClient:
     "traces of another version, rewards that were not computed, several agents, sampling settings that are not the run's",
+  harborTasks: "tasks with an image, `apt-get` or a verifier in another environment",
+  nothing: "nothing",
 } as const;
+const refusedBy = (refused: Played["refused"]) => (refused in refusals ? refusals[refused as keyof typeof refusals] : refused);
 
-const file = fileURLToPath(new URL("played.json", import.meta.url));
-export const rows = (): Played[] => (existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Played[]) : []);
+const file = fileURLToPath(new URL("played.jsonl", import.meta.url));
+export const rows = (): Played[] => linesOf<Played>(file);
 
 const key = (row: Played) => `${row.wire} ${row.package} ${row.what}`;
 
@@ -38,13 +43,12 @@ export function played(row: Played): void {
   const others = rows().filter((one) => key(one) !== key(row));
   if (process.env.RETROGRADE_PLAY === "all") {
     const sorted = [...others, row].sort((a, b) => (key(a) < key(b) ? -1 : 1));
-    writeFileSync(file, `${JSON.stringify(sorted, null, 2)}\n`);
+    writeFileSync(file, sorted.map((one) => `${JSON.stringify(one)}\n`).join(""));
     return;
   }
   const recorded = rows().find((one) => key(one) === key(row));
   expect(recorded, `no record of ${key(row)}: play all of it with RETROGRADE_PLAY=all`).toMatchObject({
-    result: row.result,
-    ...(row.refused === undefined ? {} : { refused: row.refused }),
+    ...{ result: row.result, refused: row.refused },
   });
   expect(recorded?.episodes).toBeGreaterThanOrEqual(row.episodes);
 }
@@ -62,8 +66,8 @@ export function table(): (string | number)[][] {
   const lines = [...groups.values()].map((alike) => {
     const servers = alike.flatMap(({ what }) => published.exec(what)?.[1] ?? []);
     const what = servers.length === 0 ? alike[0].what : `published rollouts of ${servers.length}: ${servers.join(", ")}`;
-    const [{ wire, package: version, result, refused = "" }] = alike;
-    return [wire, version, what, alike.reduce((sum, { episodes }) => sum + episodes, 0), result, refused];
+    const [{ wire, package: version, result, refused }] = alike;
+    return [wire, version, what, alike.reduce((sum, { episodes }) => sum + episodes, 0), result, refusedBy(refused)];
   });
   return [["wire", "package", "what was played", "episodes", "result", "refused"], ...lines];
 }

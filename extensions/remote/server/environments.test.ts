@@ -228,6 +228,10 @@ test("ORS's documents are those of its own server, and an answer can be asked fo
   expect((await post("/create", { split: "train", index: 0, task_spec: undefined })).status).toBe(200);
   expect((await post("/create", { split: "train", index: 0 })).status).toBe(400);
   expect((await post("/create", {}, "s2")).status).toBe(422);
+  const toolset = await post("/create", { split: "train", index: 0, toolset_name: "web" }, "s2");
+  expect([toolset.status, await toolset.text()]).toEqual([400, expect.stringMatching(/toolset_name.*web/)]);
+  const group = await post("/counting/score_group", { candidates: [] });
+  expect([group.status, await group.text()]).toEqual([404, expect.stringMatching(/score_group/)]);
   expect((await post("/ping", {}, "s3")).status).toBe(404);
   const prompt = await fetch(`${base}/counting/prompt`, { headers: { "x-session-id": "s1" } });
   expect(await prompt.json()).toEqual([
