@@ -249,7 +249,7 @@ describe.skipIf(missing !== undefined)(titled("what crosses the bus to WebGPU"),
       const graph = await SamplingGraph.open(config, parameters, { threads: 1, provider: "webgpu", weightsAsInputs });
       const inputs = { rows: 1, chunk: 1, cached: 1, tokens: Int32Array.of(3), positions: BigInt64Array.of(0n) };
       const mask = Float32Array.of(-1e9, 0); // nothing is in the cache
-      const rest = { mask, keys: cache, values: cache, last: Int32Array.of(0), inverseTemperatures: Float32Array.of(1) };
+      const rest = { mask, keys: cache, values: cache, read: Int32Array.of(0), inverseTemperatures: Float32Array.of(1) };
       const { probabilities } = await graph.step({ ...inputs, ...rest }, { logits: false });
       await graph.close();
       return probabilities;

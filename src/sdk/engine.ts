@@ -121,6 +121,7 @@ async function openLocal(
         weights: sampling?.weights,
         cacheBytes: cacheBytesOf(sampling),
         weightsAsInputs: provider === "cpu" ? plan?.weightsAsInputs : undefined,
+        lookup: use?.training === false,
       },
     }),
     device: said === undefined ? description : `${description}: ${said}`,

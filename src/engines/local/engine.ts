@@ -85,6 +85,8 @@ export interface LocalEngineOptions {
     readonly cacheBytes?: number;
     /** Whether weights are inputs of its session: slower with few rows, and not held again. Default: from 512 MiB on. */
     readonly weightsAsInputs?: boolean;
+    /** Whether an action that is sampled alone is drafted from what was said before: faster, and equal up to rounding. Default false. */
+    readonly lookup?: boolean;
   };
 }
 
@@ -218,7 +220,7 @@ export class LocalEngine implements Engine {
       ...this.#learnerOptions,
       workers: this.#workers,
     });
-    const { cacheBytes = defaultCacheBytes, weightsAsInputs } = sampling;
+    const { cacheBytes = defaultCacheBytes, weightsAsInputs, lookup } = sampling;
     const { maxLength: longest } = this.info;
     this.#samplerOptions = {
       threads,
@@ -230,6 +232,7 @@ export class LocalEngine implements Engine {
       decode,
       weights,
       weightsAsInputs,
+      lookup,
       rounded: frozen,
     };
     this.#sampler = new LocalSampler(this.#config, this.#all(), 0, this.#samplerOptions);

@@ -167,7 +167,7 @@ test("weights as inputs of the sampler give what weights as constants give", asy
   const inputs = {
     ...{ rows: 1, chunk: 3, cached: 1, tokens: Int32Array.of(5, 6, 7), positions: BigInt64Array.of(0n, 1n, 2n) },
     ...{ mask: Float32Array.of(-1e9, 0, -1e9, -1e9, -1e9, 0, 0, -1e9, -1e9, 0, 0, 0), keys: cached, values: cached },
-    ...{ last: Int32Array.of(2), inverseTemperatures: Float32Array.of(1) },
+    ...{ read: Int32Array.of(2), inverseTemperatures: Float32Array.of(1) },
   };
   const [merged, apart] = await Promise.all(
     [false, true].map(async (weightsAsInputs) => {

@@ -148,3 +148,11 @@ export function byToken(rows: readonly Row[]): Row[][] {
 export function markCached(row: Row, length: number): void {
   row.tokens.push(...row.pending.splice(0, length - row.tokens.length));
 }
+
+/** Makes a row the one that is fed, for itself and its twins. @param cached the tokens that its slot holds */
+export function adopt(row: Row, cached: readonly TokenId[], twins: readonly Row[]): void {
+  row.twins = twins;
+  if (row.tokens === cached) return; // it was fed already, and has drawn what is pending
+  row.pending = [...row.request.context, ...row.action.tokens].slice(cached.length);
+  row.tokens.splice(0, row.tokens.length, ...cached);
+}

@@ -8,10 +8,23 @@ import type { Arrays } from "../model/arrays.ts";
 import { type ModelConfig, parameterCount } from "../model/model-config.ts";
 import { needsLogits } from "./choose.ts";
 import { cacheBytesOfToken } from "./kv-cache.ts";
+import { Lookup } from "./lookup.ts";
 import { PrefixCache } from "./prefix-cache.ts";
-import { byToken, checkRequest, drawToken, isTwin, type LocalAction, markCached, newRow, type Row, sharedWith } from "./row.ts";
+import {
+  adopt,
+  byToken,
+  checkRequest,
+  drawToken,
+  isTwin,
+  type LocalAction,
+  markCached,
+  newRow,
+  type Row,
+  sharedWith,
+} from "./row.ts";
 import { type KeysAndValues, RowPools } from "./row-pools.ts";
 import { SamplingGraph, type SamplingOptions, type StepOutputs } from "./sampling-graph.ts";
+import { stepInputs } from "./step-inputs.ts";
 
 export interface SamplerOptions extends SessionOptions, Pick<SamplingOptions, "weights" | "rounded" | "weightsAsInputs"> {
   /** Actions sampled side by side. */
@@ -25,6 +38,11 @@ export interface SamplerOptions extends SessionOptions, Pick<SamplingOptions, "w
   readonly cacheBytes: number;
   /** Tokens of the shortest class of rows that are decoded together; decided by what a step reads if left out. */
   readonly shortestClass?: number;
+  /**
+   * Whether a row that is sampled alone is drafted from what was said before. What is drawn stays the same up to rounding: a run over several tokens
+   * sums in another order than one over each. Default false.
+   */
+  readonly lookup?: boolean;
   /** Text of an action so far, for stop strings. */
   readonly decode: ((tokens: readonly TokenId[]) => string) | undefined;
 }
@@ -62,6 +80,7 @@ export class LocalSampler {
   readonly #rows: RowPools<Row>;
   /** Memory of a run's inputs, kept from run to run while actions are being sampled. */
   readonly #scratch = { mask: new GrowableFloats(), cache: new GrowableFloats() };
+  readonly #lookup: Lookup | undefined;
   #running: Promise<void> | undefined;
   #stats = { sampledTokens: 0, prefilledTokens: 0, seconds: 0 };
 
@@ -76,6 +95,7 @@ export class LocalSampler {
       () => this.heldBytes > options.cacheBytes,
     );
     this.#prefixes = new PrefixCache(config.kvHeads, options.cacheBytes);
+    if (options.lookup) this.#lookup = new Lookup();
   }
 
   /** @throws EngineError while requests are in flight */
@@ -286,16 +306,36 @@ export class LocalSampler {
 
   /** One token for every row that has one pending token; rows with more keep their place and wait. Each class of lengths is a run. */
   async #decode(graph: SamplingGraph): Promise<void> {
-    for (const row of this.#rows.rows) this.#rows.reserve(row, row.tokens.length + 1);
+    const { rows: present } = this.#rows;
+    const draft = present.length === 1 ? this.#lookup?.draftOf(present[0]) : undefined;
+    if (draft !== undefined) return this.#decodeDraft(graph, present[0], draft);
+    for (const row of present) this.#rows.reserve(row, row.tokens.length + 1);
     const steps: { readonly rows: readonly Row[]; readonly outputs: StepOutputs }[] = [];
     await this.#rows.reading(async () => {
       for (const { rows, capacity, view } of this.#rows.pools()) {
         if (rows.every((row) => row.pending.length > 1)) continue;
-        steps.push({ rows, outputs: await this.#step(graph, rows, 1, capacity, view()) });
+        steps.push({ rows, outputs: await this.#step(graph, rows, 1, capacity, view(), { place: steps.length }) });
       }
     });
     // Only now: a row that ends frees its slot, and what its rollout does next is the same however many runs there were.
     for (const { rows, outputs } of steps) this.#advance(rows, 1, outputs);
+  }
+
+  /** One run over a row's next token and a draft of what follows it: draws as long as what is drawn is what was drafted. */
+  async #decodeDraft(graph: SamplingGraph, row: Row, draft: readonly TokenId[]): Promise<void> {
+    const fed = [...row.pending, ...draft];
+    row.pending = fed;
+    this.#rows.reserve(row, row.tokens.length + fed.length);
+    const { capacity, ...cache } = this.#rows.viewOf(row);
+    const outputs = await this.#rows.reading(() => this.#step(graph, [row], fed.length, capacity, cache, { reads: "all" }));
+    if (!this.#rows.has(row)) return; // cancelled meanwhile
+    // What turns out not to be drawn is behind the row's tokens, and written over.
+    this.#rows.append(row, { row: 0, chunk: fed.length, count: fed.length, keys: outputs.keys, values: outputs.values });
+    for (let i = 0; i < fed.length && this.#rows.has(row) && row.pending[0] === fed[i]; i++) {
+      row.pending = [fed[i]];
+      markCached(row, row.tokens.length + 1);
+      this.#draw(row, i, outputs);
+    }
   }
 
   async #step(
@@ -304,30 +344,11 @@ export class LocalSampler {
     chunk: number,
     cachedTokens: number,
     cache: KeysAndValues,
+    { reads = "last", place }: { readonly reads?: "last" | "all"; readonly place?: number } = {},
   ): Promise<StepOutputs> {
-    const tokens = new Int32Array(rows.length * chunk);
-    const positions = new BigInt64Array(rows.length * chunk);
-    const width = cachedTokens + chunk;
-    const mask = this.#scratch.mask.first(rows.length * chunk * width).fill(-1e9);
-    const last = new Int32Array(rows.length);
-    const inverseTemperatures = new Float32Array(rows.length);
-    rows.forEach((row, r) => {
-      const count = Math.min(chunk, row.pending.length);
-      for (let c = 0; c < chunk; c++) {
-        const line = (r * chunk + c) * width;
-        tokens[r * chunk + c] = row.pending[c] ?? 0;
-        positions[r * chunk + c] = BigInt(c < count ? row.tokens.length + c : 0);
-        mask.fill(0, line, line + row.tokens.length);
-        mask.fill(0, line + cachedTokens, line + cachedTokens + c + 1);
-      }
-      last[r] = r * chunk + count - 1;
-      inverseTemperatures[r] = 1 / (row.choice.temperature || 1);
-    });
+    const inputs = stepInputs(rows, chunk, cachedTokens, this.#scratch.mask, reads);
     const logits = rows.some((row) => needsLogits(row.choice));
-    return graph.step(
-      { rows: rows.length, chunk, cached: cachedTokens, tokens, positions, mask, last, inverseTemperatures, ...cache },
-      { logits },
-    );
+    return graph.step({ ...inputs, ...cache }, { logits, place });
   }
 
   /** Caches what was fed, and draws a token for every row that has nothing left to feed. */
@@ -387,6 +408,7 @@ export class LocalSampler {
   /** @param holder the row whose slot has its tokens */
   #finish(row: Row, holder: Row, finish: SampledAction["finish"]): void {
     const { cacheKey } = row.request;
+    this.#lookup?.keep([...holder.tokens, ...row.action.tokens.slice(-1)]);
     if (cacheKey !== undefined) this.#prefixes.store(cacheKey, holder.tokens, (from) => this.#rows.take(holder, from));
     row.resolve({ ...row.action, finish, weightVersion: this.#weightVersion });
   }
@@ -408,13 +430,6 @@ export class LocalSampler {
     else return; // had ended
     row.reject(cancelled());
   }
-}
-
-/** Makes a row the one that is fed, for itself and its twins. @param cached the tokens that its slot holds */
-function adopt(row: Row, cached: readonly TokenId[], twins: readonly Row[]): void {
-  row.pending = [...row.request.context, ...row.action.tokens].slice(cached.length);
-  row.tokens.splice(0, row.tokens.length, ...cached);
-  row.twins = twins;
 }
 
 /**

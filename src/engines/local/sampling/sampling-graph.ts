@@ -1,6 +1,6 @@
 import { requireExactInt8 } from "../graph/exact-int8.ts";
 import { Graph, type Tensor } from "../graph/graph.ts";
-import { Session, type Value } from "../graph/onnx.ts";
+import { type FloatValue, Session, type Value } from "../graph/onnx.ts";
 import { useRoundedProducts } from "../graph/rounded.ts";
 import type { SessionOptions } from "../machine/device.ts";
 import { forgetOnDevice } from "../machine/device-memory.ts";
@@ -11,10 +11,11 @@ import { rotationFeeds } from "../model/rotation.ts";
 import { type RoundedMatrices, roundedOf } from "../model/rounded.ts";
 import { type Attend, attentionScale, decoder, type LookBack, parametersOf, typeOf, unembed } from "../model/transformer.ts";
 import { unseen } from "../training/masks.ts";
+import { ScratchArrays } from "../training/scratch.ts";
 
 /**
- * One step of sampling: R rows take C new tokens each, attend to S cached ones, and give the distribution of the token that follows
- * the row's last new one. Serves prompts (C large) and decoding (C = 1) alike. Weights are constants here: ONNX Runtime folds and
+ * One step of sampling: R rows take C new tokens each, attend to S cached ones, and give the distributions of what follows D of the
+ * new tokens. Serves prompts (C large) and decoding (C = 1) alike. Weights are constants here: ONNX Runtime folds and
  * pre-packs them, which makes products of few rows about twice as fast, and the session is recreated after an update. The weights
  * of a large model are inputs: constants would be held three times over, and a session cannot have more than 2 GiB of them. Matrices in 8 or 4
  * bits are constants again, held once more as ONNX Runtime packs them.
@@ -32,18 +33,18 @@ export interface StepInputs {
   /** Per layer [R, Hk, 1, S, size]. */
   readonly keys: readonly Float32Array[];
   readonly values: readonly Float32Array[];
-  /** [R]: flat index (row · C + position) of each row's last new token. */
-  readonly last: Int32Array;
-  /** [R, 1] */
+  /** [D]: flat indices (row · C + position) of the new tokens whose distributions are read, one row's behind another's. */
+  readonly read: Int32Array;
+  /** [D, 1] */
   readonly inverseTemperatures: Float32Array;
 }
 
 export interface StepOutputs {
-  /** [R, V]: softmax(logits / temperature). */
+  /** [D, V]: softmax(logits / temperature). */
   readonly probabilities: Float32Array;
-  /** [R, V]; only where asked for. */
+  /** [D, V]; only where asked for. */
   readonly logits: Float32Array | undefined;
-  /** [R]: entropy of `probabilities` in nats. */
+  /** [D]: entropy of `probabilities` in nats. */
   readonly entropies: Float32Array;
   /** Per layer [R, Hk, C, size]. */
   readonly keys: readonly Float32Array[];
@@ -69,6 +70,7 @@ export class SamplingGraph {
   readonly #config: ModelConfig;
   /** Those that are inputs. */
   readonly #weights: Readonly<Record<string, Value>>;
+  readonly #kept = new ScratchArrays();
 
   private constructor(session: Session, config: ModelConfig, weights: Readonly<Record<string, Value>>) {
     this.#session = session;
@@ -100,40 +102,67 @@ export class SamplingGraph {
     return new SamplingGraph(session, config, feeds);
   }
 
-  async step(inputs: StepInputs, { logits: wantLogits }: { readonly logits: boolean }): Promise<StepOutputs> {
-    const { rows, chunk, cached } = inputs;
-    const { layers, kvHeads, headDim, window } = this.#config;
+  /**
+   * @param options.logits whether raw logits are asked for
+   * @param options.place of a step over one token a row: its outputs are valid until the next such step of the same place
+   */
+  async step(
+    inputs: StepInputs,
+    { logits, place = 0 }: { readonly logits: boolean; readonly place?: number },
+  ): Promise<StepOutputs> {
+    const { rows, chunk, cached, read } = inputs;
+    const { layers, kvHeads, headDim, hiddenSize, vocabSize, window } = this.#config;
     const maskShape = [rows, 1, 1, chunk, cached + chunk];
     const cacheShape = [rows, kvHeads, 1, cached, headDim];
     const allLayers = Array.from({ length: layers }, (_, layer) => layer);
     const attending = allLayers.filter((layer) => typeOf(this.#config, layer) !== "conv");
     const cache = (name: string, data: readonly Float32Array[]) =>
       attending.map((layer) => [`${name}${layer}`, { data: data[layer], shape: cacheShape }]);
-    const newKeys = allLayers.map((layer) => `newKeys${layer}`);
-    const newValues = attending.map((layer) => `newValues${layer}`);
-    const fetch = ["probabilities", "entropies", ...newKeys, ...newValues];
-    const results = await this.#session.run(
-      {
-        ...this.#weights,
-        tokens: { data: inputs.tokens, shape: [rows, chunk] },
-        positions: { data: inputs.positions, shape: [rows, chunk] },
-        mask: { data: inputs.mask, shape: maskShape },
-        ...(window !== undefined && { windowMask: { data: windowMask(inputs, window), shape: maskShape } }),
-        last: { data: inputs.last, shape: [rows] },
-        inverseTemperatures: { data: inputs.inverseTemperatures, shape: [rows, 1] },
-        ...rotationFeeds(this.#config, cached + chunk),
-        ...lookBackFeeds(this.#config, inputs),
-        ...Object.fromEntries([...cache("keys", inputs.keys), ...cache("values", inputs.values)]),
-      },
-      wantLogits ? [...fetch, "logits"] : fetch,
-    );
-    return {
-      probabilities: results.probabilities,
-      logits: wantLogits ? results.logits : undefined,
-      entropies: results.entropies,
-      keys: newKeys.map((name) => results[name]),
-      values: allLayers.map((layer) => results[`newValues${layer}`] ?? new Float32Array()),
+    const feeds = {
+      ...this.#weights,
+      tokens: { data: inputs.tokens, shape: [rows, chunk] },
+      positions: { data: inputs.positions, shape: [rows, chunk] },
+      mask: { data: inputs.mask, shape: maskShape },
+      ...(window !== undefined && { windowMask: { data: windowMask(inputs, window), shape: maskShape } }),
+      read: { data: read, shape: [read.length] },
+      inverseTemperatures: { data: inputs.inverseTemperatures, shape: [read.length, 1] },
+      ...rotationFeeds(this.#config, cached + chunk),
+      ...lookBackFeeds(this.#config, inputs),
+      ...Object.fromEntries([...cache("keys", inputs.keys), ...cache("values", inputs.values)]),
     };
+    const entry = (size: number) => [rows, kvHeads, chunk, size];
+    const shapes: Record<string, readonly number[]> = {
+      probabilities: [read.length, vocabSize],
+      entropies: [read.length],
+      ...Object.fromEntries(
+        allLayers.map((layer) => [`newKeys${layer}`, entry(attending.includes(layer) ? headDim : hiddenSize / kvHeads)]),
+      ),
+      ...Object.fromEntries(attending.map((layer) => [`newValues${layer}`, entry(headDim)])),
+      ...(logits && { logits: [read.length, vocabSize] }),
+    };
+    const outputs = chunk === 1 ? await this.#runInto(feeds, shapes, place) : await this.#session.run(feeds, Object.keys(shapes));
+    return {
+      probabilities: outputs.probabilities,
+      logits: logits ? outputs.logits : undefined,
+      entropies: outputs.entropies,
+      keys: allLayers.map((layer) => outputs[`newKeys${layer}`]),
+      values: allLayers.map((layer) => outputs[`newValues${layer}`] ?? new Float32Array()),
+    };
+  }
+
+  /** Runs into arrays that are kept from step to step: new ones for each would wait for the garbage collector. */
+  async #runInto(
+    feeds: Readonly<Record<string, Value>>,
+    shapes: Readonly<Record<string, readonly number[]>>,
+    place: number,
+  ): Promise<Record<string, Float32Array>> {
+    const into: Record<string, FloatValue> = {};
+    for (const [name, shape] of Object.entries(shapes)) {
+      const length = shape.reduce((product, size) => product * size, 1);
+      into[name] = { data: this.#kept.get(`${name} ${place}`, length), shape };
+    }
+    await this.#session.runInto(feeds, into);
+    return Object.fromEntries(Object.entries(into).map(([name, { data }]) => [name, data]));
   }
 
   async close(): Promise<void> {
@@ -222,8 +251,8 @@ function samplingGraph(
   const positions = g.input("positions", ["R", "C"], "int64");
   const mask = g.input("mask", ["R", 1, 1, "C", "S+C"]);
   const windowed = config.window === undefined ? mask : g.input("windowMask", mask.shape);
-  const last = g.input("last", ["R"], "int32");
-  const inverseTemperatures = g.input("inverseTemperatures", ["R", 1]);
+  const read = g.input("read", ["D"], "int32");
+  const inverseTemperatures = g.input("inverseTemperatures", ["D", 1]);
 
   const scale = attentionScale(config);
   const attend: Attend = (layer, q, k, v) => {
@@ -235,8 +264,7 @@ function samplingGraph(
     return g.apply("cachedAttention", [q, k, v, cachedKeys, cachedValues, seen], { scale })[0];
   };
   const hidden = decoder(g, config, weight, { tokens, positions }, attend, { foldNorms, lookBack: lookBackInputs(g, config) });
-  const lastHidden = g.gather(g.reshape(hidden, ["R*C", hiddenSize]), last);
-  const logits = unembed(g, config, weight, lastHidden);
+  const logits = unembed(g, config, weight, g.gather(g.reshape(hidden, ["R*C", hiddenSize]), read));
   g.output("logits", logits);
   const tempered = g.mul(logits, inverseTemperatures);
   const probabilities = g.softmax(tempered);

@@ -1,0 +1,41 @@
+import type { GrowableFloats } from "../machine/growable.ts";
+import type { Row } from "./row.ts";
+import type { StepInputs } from "./sampling-graph.ts";
+
+/**
+ * Inputs of a run over the next tokens of some rows, at most `chunk` each.
+ * @param mask its memory
+ * @param reads whose distributions are read: that behind each row's last token, or those behind all
+ */
+export function stepInputs(
+  rows: readonly Pick<Row, "tokens" | "pending" | "choice">[],
+  chunk: number,
+  cached: number,
+  mask: GrowableFloats,
+  reads: "last" | "all",
+): Omit<StepInputs, "keys" | "values"> {
+  const tokens = new Int32Array(rows.length * chunk);
+  const positions = new BigInt64Array(rows.length * chunk);
+  const width = cached + chunk;
+  const seen = mask.first(rows.length * chunk * width).fill(-1e9);
+  const read: number[] = [];
+  const inverseTemperatures: number[] = [];
+  rows.forEach((row, r) => {
+    const count = Math.min(chunk, row.pending.length);
+    for (let c = 0; c < chunk; c++) {
+      const line = (r * chunk + c) * width;
+      tokens[r * chunk + c] = row.pending[c] ?? 0;
+      positions[r * chunk + c] = BigInt(c < count ? row.tokens.length + c : 0);
+      seen.fill(0, line, line + row.tokens.length);
+      seen.fill(0, line + cached, line + cached + c + 1);
+    }
+    for (let c = reads === "all" ? 0 : count - 1; c < count; c++) {
+      read.push(r * chunk + c);
+      inverseTemperatures.push(1 / (row.choice.temperature || 1));
+    }
+  });
+  return {
+    ...{ rows: rows.length, chunk, cached, tokens, positions, mask: seen },
+    ...{ read: Int32Array.from(read), inverseTemperatures: Float32Array.from(inverseTemperatures) },
+  };
+}
