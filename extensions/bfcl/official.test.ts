@@ -1,4 +1,6 @@
 import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseJson } from "../python/json.ts";
@@ -51,6 +53,19 @@ describe.skipIf(python === "")("the official Python (skipped without RETROGRADE_
     const asModel = (answer: readonly (readonly string[])[]) => answer.map((calls) => (calls.length === 0 ? [] : [calls]));
     expect(tasks.filter((task) => !checkTask(task, asModel(task.groundTruth)).valid).map(({ id }) => id)).toEqual([]);
     expect(tasks).toHaveLength(800);
+  });
+
+  test("recipes/bfcl.ts plays the answers of the training split by the names of their arguments, and all 100 pass", () => {
+    const folder = mkdtempSync(join(tmpdir(), "bfcl-answers-"));
+    try {
+      const [root, out] = [join(import.meta.dirname, "../.."), join(folder, "answers.jsonl")];
+      execFileSync(join(root, "node_modules/.bin/jiti"), [join(root, "recipes/bfcl.ts"), out, data]);
+      const lines = readFileSync(out, "utf8").trim().split("\n");
+      expect(lines).toHaveLength(100);
+      expect(lines.join()).not.toContain("Error during execution");
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   /** The same call passes 200 of 200 in the official Python: bench/peers/bfcl_pyodide.mjs. */

@@ -1,0 +1,72 @@
+/**
+ * Plays the published answers of BFCL's split `train` and writes those that pass as conversations for `retrograde sft`:
+ * docs/environments/bfcl.md.
+ *
+ *     npx jiti recipes/bfcl.ts answers.jsonl [FOLDER]
+ */
+import { writeFileSync } from "node:fs";
+import { z } from "zod";
+import { bfclEnvironment } from "../extensions/bfcl/bfcl.ts";
+import { evaluate } from "../extensions/python/evaluate.ts";
+import { parseExpression } from "../extensions/python/syntax.ts";
+import { jsonText } from "../extensions/python/text.ts";
+import { Dict } from "../extensions/python/values.ts";
+import type { ToolCall } from "../src/core/messages.ts";
+import { parametersAsJsonSchema, type Tool } from "../src/tools/tool.ts";
+
+const signal = new AbortController().signal;
+const parametersSchema = z.object({ properties: z.record(z.string(), z.unknown()).default({}) });
+const done = { role: "assistant", content: "Done." } as const;
+
+const [out = "", data] = process.argv.slice(2);
+const environment = bfclEnvironment(data === undefined ? {} : { data });
+const size = await environment.size("train");
+const lines: string[] = [];
+for (let i = 0; i < size; i++) {
+  const task = await environment.task("train", i);
+  const episode = await environment.start(task, 0);
+  const messages: object[] = [...episode.messages];
+  for (const texts of task.groundTruth) {
+    for (const text of texts) {
+      const call = callOf(text, episode.tools);
+      const answer = await episode.call?.(call, { signal });
+      await episode.afterTools?.([], { ...done, toolCalls: [call] });
+      const [id, content] = [`call_${messages.length}`, typeof answer === "string" ? answer : (answer?.content ?? "")];
+      const asked = { id, type: "function", function: { name: call.name, arguments: call.argumentsText } };
+      messages.push({ role: "assistant", content: "", tool_calls: [asked] }, { role: "tool", tool_call_id: id, content });
+    }
+    const reply = await episode.reply(done);
+    messages.push(done, ...(reply.done ? [] : (reply.messages ?? [])));
+  }
+  const { scores } = await episode.score([]);
+  if (scores?.success === 1) lines.push(JSON.stringify({ messages, tools: episode.tools.map(toolOf) }));
+}
+writeFileSync(out, `${lines.join("\n")}\n`);
+console.log(`${lines.length} of ${size} published answers pass`);
+
+/** @returns the call of a published text, `name(1, key=2)`, whose positional arguments get the names of the tool's parameters */
+function callOf(text: string, tools: readonly Tool[]): ToolCall & { readonly argumentsText: string } {
+  const node = parseExpression(text);
+  if (node.type !== "call" || node.called.type !== "name") throw new Error(`${text} is no call of a function by its name`);
+  const { name } = node.called;
+  const tool = tools.find((each) => each.name === name);
+  const names = tool === undefined ? [] : Object.keys(parametersSchema.parse(parametersAsJsonSchema(tool)).properties);
+  const values = new Dict();
+  for (const [i, value] of node.positional.entries())
+    values.set(
+      names[i] ?? null,
+      evaluate(value, () => undefined),
+    );
+  for (const { name: key, value } of node.keywords)
+    values.set(
+      key ?? null,
+      evaluate(value, () => undefined),
+    );
+  const argumentsText = jsonText(values);
+  return { name, arguments: JSON.parse(argumentsText), argumentsText };
+}
+
+function toolOf(tool: Tool): object {
+  const { name, description } = tool;
+  return { type: "function", function: { name, description, parameters: parametersAsJsonSchema(tool) } };
+}
