@@ -54,11 +54,12 @@ test.each([
   ["environment/Dockerfile", "FROM python:3.12\n", /FROM python:3\.12/],
   ["environment/Dockerfile", "FROM ubuntu\nRUN apt-get install -y jq\n", /RUN apt-get install/],
   ["environment/docker-compose.yaml", "services: {}\n", /docker-compose\.yaml/],
+  ["task.toml", 'schema_version = "1.5"\n', /schema_version .*"1\.5".*1\.4/],
   ["task.toml", '[environment]\ndocker_image = "x"\n', /docker_image/],
   ["task.toml", '[verifier]\nenvironment_mode = "separate"\n', /environment_mode = .*separate/],
   ["task.toml", '[environment.env]\nKEY = "x"\n', /\[environment\.env\] KEY/],
   ["task.toml", '[environment]\nmcp_servers = [{ name = "x" }]\n', /mcp_servers/],
   ["tests/test.sh", "cd /app && uvx pytest\n", /test\.sh needs uvx/],
-])("a task that needs an image is refused by name: %s %j", async (path, text, message) => {
+])("a task that needs an image, or is of a newer format, is refused by name: %s %j", async (path, text, message) => {
   await expect(start({ ...task, [path]: text })).rejects.toThrow(message);
 });

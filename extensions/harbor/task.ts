@@ -3,7 +3,7 @@ import { join, posix } from "node:path";
 import { ConfigError } from "../../src/core/errors.ts";
 import type { Task } from "../../src/environments/environment.ts";
 
-/** A task folder of Harbor 0.25 (`task.toml`, `instruction.md`, `environment/`, `tests/`) that needs no image. */
+/** A task folder of Harbor 0.26 (`task.toml`, `instruction.md`, `environment/`, `tests/`) that needs no image. */
 export interface HarborTask extends Task {
   readonly folder: string;
   readonly instruction: string;
@@ -43,7 +43,14 @@ function readTask(folder: string): HarborTask {
       hint: "Play it with Harbor itself, or serve it over a wire: docs/environments/remote.md.",
     });
   };
-  const setting = notPlayed.exec(read("task.toml") ?? "");
+  const settings = read("task.toml") ?? "";
+  const [, version] = /^\s*schema_version\s*=\s*"([^"]*)"/m.exec(settings) ?? [];
+  if (version !== undefined && !/^1\.[0-4]$/.test(version))
+    throw new ConfigError(`schema_version of the Harbor task ${folder}`, version, {
+      expected: "1.0 to 1.4, as Harbor to 0.26 writes it",
+      hint: "A newer format may mean other things by the same settings, so it is not played.",
+    });
+  const setting = notPlayed.exec(settings);
   if (setting !== null) refuse(`task.toml has ${setting[0].trim().replace(/\s*\n\s*/, " ")}`);
   for (const compose of ["docker-compose.yaml", "docker-compose.yml"])
     if (existsSync(join(folder, "environment", compose))) refuse(`environment/${compose}`);

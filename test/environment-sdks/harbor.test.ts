@@ -13,11 +13,11 @@ import { readConversations } from "../../src/training/supervised/conversations.t
 import { call, opened, output, script, withPackage } from "./packages.ts";
 import { played } from "./played.ts";
 
-const row = { wire: "Harbor", package: "harbor 0.25.0" };
+const row = { wire: "Harbor", package: "harbor 0.26.0" };
 
 withPackage(
   "harbor",
-  "harbor 0.25: a task of its template is played by its solution, the others are refused by name",
+  "harbor 0.26: a task of its template is played by its solution, the others are refused by name",
   async () => {
     const folder = mkdtempSync(join(tmpdir(), "harbor-"));
     const { has } = await output("harbor", [script("harbor_tasks.py"), folder]);
@@ -52,7 +52,7 @@ interface Trace {
   readonly turns: readonly { readonly completion_token_ids: readonly number[] }[];
 }
 
-withPackage(["harbor", "openenv"], "harbor 0.25 and openenv 0.10: their own validators take our episodes", async () => {
+withPackage(["harbor", "openenv"], "harbor 0.26 and openenv 0.10: their own validators take our episodes", async () => {
   const office = fileURLToPath(new URL("../../models/office", import.meta.url));
   const { engine, chat } = await openModel(office, resolveConfig({}).engine, {
     use: { training: false, length: 1024, concurrency: 4 },

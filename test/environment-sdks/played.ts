@@ -25,7 +25,7 @@ const refusals = {
   nemoGymClient: "rewards that are not numbers, unknown fields of steps, statuses from 500 on",
   verifiersClient:
     "traces of another version, rewards that were not computed, several agents, sampling settings that are not the run's",
-  harborTasks: "tasks with an image, `apt-get` or a verifier in another environment",
+  harborTasks: "tasks with an image, `apt-get`, a verifier in another environment, or a newer format",
   nothing: "nothing",
 } as const;
 const refusedBy = (refused: Played["refused"]) => (refused in refusals ? refusals[refused as keyof typeof refusals] : refused);

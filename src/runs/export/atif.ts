@@ -8,7 +8,7 @@ interface AtifStep {
 }
 
 /**
- * An episode in Harbor's Agent Trajectory Interchange Format (ATIF-v1.8; harbor/models/trajectories of harbor 0.25). Each action has its token ids
+ * An episode in Harbor's Agent Trajectory Interchange Format (ATIF-v1.8; harbor/models/trajectories of harbor 0.26). Each action has its token ids
  * and log-probs, where it was sampled here. The results of an action's calls are its observation.
  * @param model that acted
  */
