@@ -48,12 +48,13 @@ export async function importCommand(kind: string, files: readonly string[], flag
     `import { trainAgent } from "retrograde-rl";
 import { ${name} } from "retrograde-rl/evals";
 
-await trainAgent({
+const training = {
   ...${name === "fromPromptfoo" ? `(${call})` : call},
-${rest.join("")}});
+${rest.join("")}};
+await trainAgent(training, { print: true });
 `,
   );
-  screen.line(`${plural(tasks, "task")}; a fifth of them is kept for measuring.`);
+  screen.line(`${plural(tasks, "task")}; a fifth of five or more is kept for measuring.`);
   for (const setting of dropped) screen.line(`Not taken over: ${setting}`);
   screen.line(`Wrote ${flags.out}. Train: npx jiti ${flags.out}`);
 }

@@ -14,7 +14,7 @@ const stringCheck = z.object({
 const textSimilarity = z.object({
   ...{ type: z.literal("text_similarity"), input: text, reference: text },
   evaluation_metric: z.enum(Object.keys(similarities), {
-    error: `one of ${Object.keys(similarities).join(", ")}; bleu, meteor and cosine need models or word lists that are not here`,
+    error: `one of ${Object.keys(similarities).join(", ")}; meteor needs WordNet, and cosine an embedding model: neither is here`,
   }),
 });
 const scoreModel = z.object({

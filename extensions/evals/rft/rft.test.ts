@@ -115,9 +115,9 @@ test("formulas have the values of arithmetic, and what is none is refused", () =
     expect(() => calculate(wrong, { a: 1 })).toThrow("formula");
 });
 
-test("a metric that needs a model, and a grader of another type, are refused by name", () => {
+test("a metric that needs a word list or a model, and a grader of another type, are refused by name", () => {
   const similarity = { type: "text_similarity", input: "a", reference: "b", evaluation_metric: "cosine" };
-  expect(() => graderSchema.parse(similarity)).toThrow(/fuzzy_match, gleu.*bleu, meteor and cosine/s);
+  expect(() => graderSchema.parse(similarity)).toThrow(/fuzzy_match, gleu, bleu.*meteor needs WordNet, and cosine/s);
   expect(() => graderSchema.parse({ type: "label_model" })).toThrow();
 });
 

@@ -1,7 +1,10 @@
+import { mean } from "../../../src/core/mean.ts";
+
 /** Similarities of two texts from 0 to 1, by OpenAI's names of `text_similarity`. */
 export const similarities: Readonly<Record<string, (input: string, reference: string) => number>> = {
   fuzzy_match: fuzzyMatch,
   gleu,
+  bleu,
   ...Object.fromEntries([1, 2, 3, 4, 5].map((n) => [`rouge_${n}`, (a: string, b: string) => rougeN(a, b, n)])),
   rouge_l: rougeL,
 };
@@ -14,11 +17,25 @@ function fuzzyMatch(input: string, reference: string): number {
 
 /** The least of precision and recall over the n-grams of 1 to 4 words: `sentence_gleu` of NLTK (Wu et al., arXiv:1609.08144, §5). */
 function gleu(input: string, reference: string): number {
-  const words = (text: string) => text.split(/\s+/).filter((word) => word !== "");
-  const counts = (text: string) => [1, 2, 3, 4].flatMap((n) => grams(words(text), n));
+  const counts = (text: string) => [1, 2, 3, 4].flatMap((n) => grams(wordsOf(text), n));
   const [a, b] = [counts(input), counts(reference)];
   const longest = Math.max(a.length, b.length);
   return longest === 0 ? 0 : overlap(a, b) / longest;
+}
+
+/**
+ * The geometric mean of the precisions of n-grams of 1 to 4 words, times the brevity penalty, without smoothing: `sentence_bleu` of NLTK
+ * (Papineni et al. 2002). 0 without four words in a row that both have.
+ */
+function bleu(input: string, reference: string): number {
+  const [a, b] = [wordsOf(input), wordsOf(reference)];
+  const precisions = [1, 2, 3, 4].map((n) => overlap(grams(a, n), grams(b, n)) / Math.max(1, a.length + 1 - n));
+  if (precisions.includes(0)) return 0;
+  return Math.exp(Math.min(0, 1 - b.length / a.length) + mean(precisions.map(Math.log)));
+}
+
+function wordsOf(text: string): string[] {
+  return text.split(/\s+/).filter((word) => word !== "");
 }
 
 /** The F-measure of n-grams, as the package rouge-score has it, without a stemmer (Lin 2004). */
