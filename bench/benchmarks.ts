@@ -84,30 +84,43 @@ export const nowhere: Places = { folder: "", officeModel: "", classicModel: "", 
 
 export function makeBenchmarks({ folder, officeModel, classicModel, threads, bfloat16 }: Places): Benchmark[] {
   const onlyWithBfloat16 = <T>(all: readonly T[]): readonly T[] => (bfloat16 ? all : []);
-  const models: Program = { script: "ours/models.ts", args: [folder] };
+  const models = (...names: readonly string[]): Program => ({ script: "ours/models.ts", args: [folder, ...names] });
   const batch = `${folder}/rollouts.json`;
   const recorded: Program = { script: "ours/record-rollouts.ts", args: [officeModel, threads, batch] };
 
-  /** Rows of unrelated tokens: no prefix is shared, nothing is padded. */
-  const denseTraining = (name: string, model: string, size: readonly number[]): Benchmark => {
+  /**
+   * Rows of unrelated tokens: no prefix is shared, nothing is padded.
+   * @param size rows and tokens of each
+   * @param modes those of PyTorch, the first of which has the target
+   */
+  const denseTraining = (
+    name: string,
+    model: string,
+    size: readonly [number, number],
+    { modes, adapter = false, rounds }: { modes: readonly string[]; adapter?: boolean; rounds?: number },
+  ): Benchmark => {
     const args = [`${folder}/${model}`, threads, ...size];
-    const peer = (mode: string) => ({ script: "peers/dense.py", args: [...args, mode] });
-    const limit = trainingLimit(model, size[1]);
-    const entry = { unit: "tokens/s", request: "", ours: { side: "ours", of: "tokensPerSecond" }, limit };
+    const kind = adapter ? ["adapter"] : [];
+    const limit = adapter ? undefined : trainingLimit(model, size[1]);
+    const speed = { unit: "tokens/s", request: "", ours: { side: "ours", of: "tokensPerSecond" }, limit };
+    const memory = { unit: "MB", request: "", ours: { side: "ours", of: "peakMegabytes" } };
+    const measured = modes.filter((mode) => mode !== "bfloat16" || bfloat16);
     return {
       name,
-      prepare: [models],
+      prepare: [models(model)],
       sides: {
-        ours: { script: "ours/dense.ts", args },
-        eager: peer("eager"),
-        compile: peer("compile"),
-        ...(bfloat16 ? { bfloat16: peer("bfloat16") } : {}),
+        ours: { script: "ours/dense.ts", args: [...args, ...kind], rounds },
+        ...Object.fromEntries(
+          measured.map((mode) => [mode, { script: "peers/dense.py", args: [...args, mode, ...kind], rounds }]),
+        ),
       },
-      entries: [
-        { ...entry, name, peer: { side: "eager", of: "tokensPerSecond" }, target: { atLeast: 1.2 } },
-        { ...entry, name: `${name}-compile`, peer: { side: "compile", of: "tokensPerSecond" } },
-        ...onlyWithBfloat16([{ ...entry, name: `${name}-bfloat16`, peer: { side: "bfloat16", of: "tokensPerSecond" } }]),
-      ],
+      entries: measured.flatMap((mode, i) => [
+        {
+          ...{ ...speed, name: i === 0 ? name : `${name}-${mode}`, peer: { side: mode, of: "tokensPerSecond" } },
+          ...(i === 0 && { target: { atLeast: 1.2 } }),
+        },
+        ...(i === 0 ? [{ ...memory, name: `${name}-memory`, peer: { side: mode, of: "peakMegabytes" } }] : []),
+      ]),
     };
   };
 
@@ -164,71 +177,85 @@ export function makeBenchmarks({ folder, officeModel, classicModel, threads, bfl
     };
   };
 
+  const words = (model: string): Program => ({ script: "ours/words-model.ts", args: [`${folder}/words-${model}`, model] });
   /** TRL with a static cache, as its best users set it; the cache that grows, which is its default, is reported. */
-  const trainingSteps = (): Benchmark => {
-    const kinds = ["static float32", "dynamic float32", ...onlyWithBfloat16(["static bfloat16"])];
-    const works = [
-      { work: "single", name: "step-trl", target: { atLeast: 3 }, own: [`${folder}/words`, threads, "words"], command: [] },
-      {
-        ...{ work: "tools", name: "step-trl-tools", target: { atLeast: 4 }, own: [classicModel, threads, "office"] },
-        command: nodeCommand("ours/office-server.ts"),
-      },
-    ] as const;
-    const suffix = (kind: string) => (kind === kinds[0] ? "" : `-${kind.replace(" float32", "").replace("static ", "")}`);
+  const trainingSteps = (
+    name: string,
+    works: readonly { suffix: string; own: readonly (string | number)[]; command?: readonly string[]; target: number }[],
+    kinds: readonly string[],
+    prepare: readonly Program[],
+  ): Benchmark => {
+    const measured = kinds.filter((kind) => !kind.includes("bfloat16") || bfloat16);
+    const suffixOf = (kind: string) => (kind === kinds[0] ? "" : `-${kind.replace(" float32", "").replace("static ", "")}`);
     return {
-      name: "step-trl",
-      prepare: [{ script: "ours/words-model.ts", args: [`${folder}/words`] }],
+      name,
+      prepare,
       sides: Object.fromEntries(
-        works.flatMap(({ work, own, command }) => [
-          [`ours ${work}`, { script: "ours/step.ts", args: own }],
-          ...kinds.map((kind) => {
-            const [model, count, task] = own;
-            const args = [model, count, ...kind.split(" "), task, ...command];
-            return [`trl ${work} ${kind}`, { script: "peers/step.py", args }] as const;
+        works.flatMap(({ suffix, own, command = [] }) => [
+          [`ours${suffix}`, { script: "ours/step.ts", args: own }],
+          ...measured.map((kind) => {
+            const [model, count, tasks, task] = own;
+            const args = [model, count, tasks, ...kind.split(" "), task, ...command];
+            return [`trl${suffix} ${kind}`, { script: "peers/step.py", args }] as const;
           }),
         ]),
       ),
-      entries: works.flatMap(({ work, name, target }) =>
-        kinds.map((kind): Entry => {
-          const of = "rolloutsPerSecond";
-          const speed = { unit: "rollouts/s", request: "", ours: { side: `ours ${work}`, of } };
-          const peer = { side: `trl ${work} ${kind}`, of };
-          return { ...speed, name: name + suffix(kind), peer, ...(kind === kinds[0] ? { target } : {}) };
-        }),
-      ),
+      entries: works.flatMap(({ suffix, target }) => {
+        const entry = (kind: string, of: string) => ({
+          ...{ request: "", ours: { side: `ours${suffix}`, of }, peer: { side: `trl${suffix} ${kind}`, of } },
+        });
+        return [
+          ...measured.map((kind) => ({
+            ...{ ...entry(kind, "rolloutsPerSecond"), name: name + suffix + suffixOf(kind), unit: "rollouts/s" },
+            ...(kind === kinds[0] && { target: { atLeast: target } }),
+          })),
+          { ...entry(kinds[0], "peakMegabytes"), name: `${name}${suffix}-memory`, unit: "MB" },
+        ];
+      }),
     };
   };
 
   /** `generate` with whatever cache is fastest in float32; in bfloat16, and llama.cpp where it is installed, are reported. */
-  const sampling = (): Benchmark => {
-    const args = [`${folder}/5m`, threads];
-    const generate = (...form: readonly string[]) => ({ script: "peers/sampling.py", args: [...args, ...form], rounds: 2 });
-    const cases = [64, 512].flatMap((cached) => [1, 32, 128].map((rows) => ({ rows, cached })));
-    const entries = cases.flatMap(({ rows, cached }): Entry[] => {
-      const name = `sampling-batch-${rows}-cached-${cached}`;
-      const ours = { side: "ours", of: "tokensPerSecond" };
-      const limit = decodingLimit("5m", rows, cached + 32);
-      const speed = { unit: "tokens/s", request: `${rows} ${cached} 64`, ours, limit };
-      return [
-        { ...speed, name, peer: { ...ours, side: "dynamic", or: ["static", "static-compile"] }, target: { atLeast: 4 } },
-        ...onlyWithBfloat16([{ ...speed, name: `${name}-bfloat16`, peer: { ...ours, side: "bfloat16" } }]),
-        { ...speed, name: `${name}-llama.cpp`, peer: { ...ours, side: "llama.cpp" } },
-      ];
+  const sampling = (
+    name: string,
+    model: string,
+    cases: readonly { rows: number; cached: number; fresh: number }[],
+    caches: readonly [string, ...string[]],
+    peers: Readonly<Record<string, Program>> = {},
+  ): Benchmark => {
+    const args = [`${folder}/${model}`, threads];
+    const generate = (...form: readonly string[]) => ({
+      ...{ script: "peers/sampling.py", args: [...args, ...form], rounds: form[0] === "static-compile" ? 1 : 2 },
     });
+    const [first, ...others] = caches;
     return {
-      name: "sampling",
-      prepare: [models],
+      name,
+      prepare: [models(model)],
       sides: {
         ours: { script: "ours/sampling.ts", args },
-        dynamic: generate("dynamic", "float32"),
-        static: generate("static", "float32"),
-        "static-compile": { ...generate("static-compile", "float32"), rounds: 1 },
+        ...Object.fromEntries(caches.map((cache) => [cache, generate(cache, "float32")])),
         ...(bfloat16 ? { bfloat16: generate("static", "bfloat16") } : {}),
-        "llama.cpp": { script: "peers/llama_cpp_sampling.py", args, rounds: 1 },
+        ...peers,
       },
-      entries,
+      entries: cases.flatMap(({ rows, cached, fresh }): Entry[] => {
+        const own = `${name}-batch-${rows}-cached-${cached}`;
+        const ours = { side: "ours", of: "tokensPerSecond" };
+        const limit = decodingLimit(model, rows, cached + fresh / 2);
+        const speed = { unit: "tokens/s", request: `${rows} ${cached} ${fresh}`, ours, limit };
+        return [
+          { ...speed, name: own, peer: { ...ours, side: first, or: others }, target: { atLeast: 4 } },
+          ...onlyWithBfloat16([{ ...speed, name: `${own}-bfloat16`, peer: { ...ours, side: "bfloat16" } }]),
+          ...Object.keys(peers).map((side) => ({ ...speed, name: `${own}-${side}`, peer: { ...ours, side } })),
+        ];
+      }),
     };
   };
+
+  /** Three steps of the default run, with its evaluations of 16 tasks, in a process of their own. */
+  const defaultRun = (): Benchmark => ({
+    ...{ name: "default-run", prepare: [], sides: { ours: { script: "ours/default-run.ts", args: [threads], rounds: 2 } } },
+    entries: [{ name: "default-run", unit: "s", request: "", ours: { side: "ours", of: "seconds" } }],
+  });
 
   /** Here ours is what dense training reaches, and the peer is what matrix products alone reach. */
   const shareOfPeak = (): Benchmark => {
@@ -243,7 +270,7 @@ export function makeBenchmarks({ folder, officeModel, classicModel, threads, bfl
     });
     return {
       name: "matmul-peak",
-      prepare: [models],
+      prepare: [models("5m", "27m")],
       sides: { "5m": { script: "ours/dense.ts", args: args("5m") }, "27m": { script: "ours/dense.ts", args: args("27m") } },
       entries: [entry("5m"), entry("27m")],
     };
@@ -334,13 +361,43 @@ export function makeBenchmarks({ folder, officeModel, classicModel, threads, bfl
   };
 
   return [
-    denseTraining("training-dense", "5m", [8, 512]),
-    denseTraining("training-dense-27m", "27m", [8, 512]),
+    denseTraining("training-dense", "5m", [8, 512], { modes: ["eager", "compile", "bfloat16"] }),
+    denseTraining("training-dense-27m", "27m", [8, 512], { modes: ["eager", "compile", "bfloat16"] }),
+    denseTraining("smollm2-full", "135m", [4, 256], { modes: ["eager", "bfloat16"] }),
+    denseTraining("smollm2-adapter", "135m", [4, 256], { modes: ["eager", "bfloat16"], adapter: true }),
+    sampling(
+      "smollm2-sampling",
+      "135m",
+      [1, 8, 32].map((rows) => ({ rows, cached: 64, fresh: 32 })),
+      ["dynamic"],
+      { "llama.cpp": { script: "peers/llama.ts", args: [threads] } },
+    ),
+    trainingSteps(
+      "smollm2-step",
+      [{ suffix: "", own: [`${folder}/words-135m`, threads, 2, "words"], target: 3.5 }],
+      ["static float32", "dynamic bfloat16"],
+      [words("135m")],
+    ),
+    defaultRun(),
+    denseTraining("smollm2-8192", "135m", [1, 8192], { modes: ["eager"], rounds: 1 }),
     rolloutTraining(),
     trees(),
     updates(),
-    trainingSteps(),
-    sampling(),
+    trainingSteps(
+      "step-trl",
+      [
+        { suffix: "", own: [`${folder}/words-5m`, threads, 8, "words"], target: 3 },
+        { suffix: "-tools", own: [classicModel, threads, 8, "office"], command: nodeCommand("ours/office-server.ts"), target: 4 },
+      ],
+      ["static float32", "dynamic float32", "static bfloat16"],
+      [words("5m")],
+    ),
+    sampling(
+      "sampling",
+      "5m",
+      [64, 512].flatMap((cached) => [1, 32, 128].map((rows) => ({ rows, cached, fresh: 64 }))),
+      ["dynamic", "static", "static-compile"],
+    ),
     rollouts(),
     tools(),
     shareOfPeak(),

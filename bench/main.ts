@@ -28,7 +28,7 @@ const program = new Command("npm run bench --")
   .description("Measures the local engine, and in the same invocation its peers: rounds alternate, medians are compared.")
   .option(
     "--json <file>",
-    "write { machine, results }: of each name, unit, ours, peer, peerName, ratio (ours / peer), limit, gflops, rounds, setAside",
+    "write { machine, results }: of each name, unit, ours, peer, peerName, ratio (ours / peer), limit, gflops, cores, load, rounds, setAside",
   )
   .addOption(new Option("--only <names...>", "some of the benchmarks").choices(names))
   .option("--runs <n>", "rounds of each, a second or more long", positiveInteger, 3)
@@ -81,12 +81,17 @@ async function once(program: Program, done: Set<string>): Promise<void> {
   done.add(key);
 }
 
-function rowOf({ result: { name, unit, ratio, peerName, limit, gflops, setAside }, ours, peer, entry }: Measured): string {
+function rowOf({
+  result: { name, unit, ratio, peerName, limit, gflops, cores, peerCores, load, setAside },
+  ours,
+  peer,
+  entry,
+}: Measured): string {
   const { target } = entry;
   const row = `${name.padEnd(32)} ${spread(ours).padStart(22)} ${unit}`;
   const wanted =
     target === undefined ? "" : "atLeast" in target ? ` (target ≥ ${target.atLeast})` : ` (target ≤ ${target.atMost})`;
-  const beside = `   ${limit === null ? "" : `limit ${figure(limit)}, `}products ${gflops.toFixed(0)} GFLOP/s${setAside > 0 ? `, ${setAside} rounds set aside` : ""}`;
+  const beside = `   ${limit === null ? "" : `limit ${figure(limit)}, `}products ${gflops.toFixed(0)} GFLOP/s, load ${load.toFixed(1)}${cores === null ? "" : `, cores ${cores.toFixed(2)}${peerCores === null ? "" : ` / ${peerCores.toFixed(2)}`}`}${setAside > 0 ? `, ${setAside} rounds set aside` : ""}`;
   if (ratio !== null) return `${row}   peer ${spread(peer)}   ratio ${ratio.toFixed(2)}${wanted}   ${peerName}${beside}`;
   return entry.peer === undefined ? row + wanted + beside : row + beside;
 }

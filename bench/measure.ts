@@ -1,3 +1,4 @@
+import { loadavg } from "node:os";
 import type { Benchmark, Entry } from "./benchmarks.ts";
 import type { RateMeter, Rates } from "./rate.ts";
 import { isPython, type Quantities, type Side, startSide } from "./side.ts";
@@ -17,6 +18,11 @@ export interface Result {
   /** Rates beside the rounds that count: the median. */
   readonly gflops: number;
   readonly gigabytes: number;
+  /** Seconds of processor time for each second of ours and of the peer: medians; null where that is not known. */
+  readonly cores: number | null;
+  readonly peerCores: number | null;
+  /** The machine's load of the last minute when the rounds were done, their own included. */
+  readonly load: number;
   /** Rounds that count, and rounds that were too slow to count. */
   readonly rounds: number;
   readonly setAside: number;
@@ -114,13 +120,23 @@ export function measuredOf(entry: Entry, rounds: readonly Round[], names: Readon
   });
   const rate = (name: keyof Rates) => median(kept.map(({ rates }) => rates[name]));
   const rates = { gflops: rate("gflops"), gigabytes: rate("gigabytes") };
+  const coresOf = (side: string) => {
+    const known = of(side, "cores");
+    return known.length === 0 ? null : median(known);
+  };
   const result = {
     ...{ name: entry.name, unit: entry.unit, ours: median(ours) },
     peer: values.length === 0 ? null : median(values),
     peerName: values.length === 0 ? null : (peer?.name ?? names.get(chosen ?? "") ?? null),
     ratio: pairs.length === 0 ? null : median(pairs),
     limit: entry.limit?.(rates) ?? null,
-    ...{ ...rates, rounds: kept.length, setAside: own.length - kept.length },
+    ...{
+      ...rates,
+      cores: coresOf(entry.ours.side),
+      peerCores: chosen === undefined ? null : coresOf(chosen),
+      load: loadavg()[0],
+    },
+    ...{ rounds: kept.length, setAside: own.length - kept.length },
   };
   return { entry, ours, peer: values, result };
 }

@@ -3,6 +3,7 @@ import type { ActionInContext, TokenId } from "../src/core/trajectory.ts";
 import { formatModelConfig, type ModelConfig, parameterShapes } from "../src/engines/local/model/model-config.ts";
 import { initialiseModel, type Model, saveModel } from "../src/engines/local/model/model-folder.ts";
 import type { Tensor } from "../src/engines/local/model/safetensors.ts";
+import { shapeOf } from "./shapes.ts";
 
 /** Qwen3 with 5 million parameters: the size that the default environment is trained with, and a little more. */
 const small: ModelConfig = {
@@ -26,8 +27,12 @@ const small: ModelConfig = {
 /** Random models by their number of parameters, which is also the name of the folder that `writeBenchmarkModel` makes. */
 export const benchmarkModels: Readonly<Record<string, ModelConfig>> = {
   "5m": small,
+  "135m": shapeOf("smollm2-135m"),
   "27m": { ...small, vocabSize: 4096, hiddenSize: 512, intermediateSize: 1536, layers: 8, heads: 8, kvHeads: 4 },
 };
+
+/** The adapter that both sides train. */
+export const benchmarkAdapter = { rank: 16, alpha: 32, targets: "all-linear" } as const;
 
 /** Writes a random model that both engines load. @param companions further files of the folder, by name */
 export async function writeBenchmarkModel(

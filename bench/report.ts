@@ -17,6 +17,7 @@ const resultSchema = z.strictObject({
   ratio: known,
   limit: known,
   ...{ gflops: z.number(), gigabytes: z.number(), rounds: z.number(), setAside: z.number() },
+  ...{ cores: known, peerCores: known, load: z.number() },
 });
 const fileSchema = z.strictObject({ machine: z.string(), results: z.array(resultSchema) });
 
@@ -25,8 +26,8 @@ const files = parsed.map(({ results }) => results);
 for (const machine of new Set(parsed.map(({ machine }) => machine))) console.log(`Machine: ${machine}\n`);
 const entries = makeBenchmarks(nowhere).flatMap((benchmark) => benchmark.entries);
 
-console.log("| measurement | unit | ours | peer | limit | ours / peer | target | GFLOP/s beside | peer is |");
-console.log("|---|---|---|---|---|---|---|---|---|");
+console.log("| measurement | unit | ours | peer | limit | ours / peer | target | cores | GFLOP/s, load | peer is |");
+console.log("|---|---|---|---|---|---|---|---|---|---|");
 for (const { name, target, peer } of entries) {
   const results = files.flatMap((file) => file.filter((result) => result.name === name));
   if (results.length === 0) continue;
@@ -42,7 +43,8 @@ for (const { name, target, peer } of entries) {
     shown(given(results.map(({ limit }) => limit))),
     shown(ratios),
     target === undefined ? "reported" : verdict(target, peer === undefined ? results.map(({ ours }) => ours) : ratios),
-    shown(results.map(({ gflops }) => gflops)),
+    [results.map(({ cores }) => cores), results.map(({ peerCores }) => peerCores)].map((of) => shown(given(of))).join(" / "),
+    `${shown(results.map(({ gflops }) => gflops))}, ${shown(results.map(({ load }) => load))}`,
     results.find(({ peerName }) => peerName !== null)?.peerName ?? "–",
   ];
   console.log(`| ${cells.join(" | ")} |`);

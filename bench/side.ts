@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -19,7 +20,11 @@ export interface Program {
 export interface Side {
   /** What it is, with versions. */
   readonly name: string;
-  /** One measured round. @param request what is to be measured, where there is a choice */
+  /**
+   * One measured round. On Linux it has `cores` too: seconds of processor time, of ended children too, for each second that it took. Above the
+   * number of threads that had work, these waited by spinning.
+   * @param request what is to be measured, where there is a choice
+   */
   round(request: string): Promise<Quantities>;
   /** Lets it clear up, and ends it where that takes long, as in the middle of a round. */
   stop(): Promise<void>;
@@ -54,8 +59,12 @@ export async function startSide(program: Program, python: string | undefined): P
   return {
     name,
     round: async (request) => {
+      const [cpu, start] = [processorSeconds(child.pid), performance.now()];
       stdin.write(`${request}\n`);
-      return read(roundSchema);
+      const round = await read(roundSchema);
+      const seconds = (performance.now() - start) / 1000;
+      const spent = processorSeconds(child.pid);
+      return { ...round, ...(cpu !== undefined && spent !== undefined && { cores: (spent - cpu) / seconds }) };
     },
     stop: async () => {
       stdin.end();
@@ -63,6 +72,17 @@ export async function startSide(program: Program, python: string | undefined): P
       child.kill();
     },
   };
+}
+
+/** Of a process and its ended children, user and system; undefined where the system does not say. */
+function processorSeconds(pid: number | undefined): number | undefined {
+  try {
+    // The name, in brackets, may have spaces. Behind it: state, parent … and as the 12th to 15th field the four times, in hundredths.
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ").slice(11, 15).map(Number) ?? [];
+    return fields.reduce((sum, ticks) => sum + ticks, 0) / 100;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Runs a program to its end: what it writes is for the others to read. */

@@ -1,6 +1,6 @@
-/** Writes the random models: models.ts FOLDER */
+/** Writes random models: models.ts FOLDER NAMES... */
 import { join } from "node:path";
 import { benchmarkModels, writeBenchmarkModel } from "../model.ts";
 
-const [folder] = process.argv.slice(2);
-for (const [name, config] of Object.entries(benchmarkModels)) await writeBenchmarkModel(join(folder, name), config);
+const [folder, ...names] = process.argv.slice(2);
+for (const name of names) await writeBenchmarkModel(join(folder, name), benchmarkModels[name]);

@@ -5,13 +5,13 @@
  * Log-probs and entropies of all tokens are computed too, since training needs them.
  */
 import { basename } from "node:path";
-import { createLocalEngine } from "../../src/engines/local/engine.ts";
 import { benchmarkModels, randomTokens } from "../model.ts";
-import { answerRounds } from "./rounds.ts";
+import { plannedEngine } from "./planned.ts";
+import { answerRounds, peakMegabytes } from "./rounds.ts";
 
 const [model, threads] = process.argv.slice(2);
 const { vocabSize } = benchmarkModels[basename(model)];
-const engine = await createLocalEngine({ model, threads: Number(threads) });
+const engine = await plannedEngine({ model, threads: Number(threads) }, { training: true, length: 1024, concurrency: 128 });
 let seed = 0;
 
 /** @param cached tokens of each row @returns seconds for the new tokens alone */
@@ -33,5 +33,5 @@ await answerRounds("retrograde", async (request) => {
   const lengths = [...new Array<number>(rows).fill(cached), ...long];
   let [calls, seconds] = [0, 0];
   for (; seconds < 1; calls++) seconds += await decode(lengths, newTokens);
-  return { tokensPerSecond: (calls * lengths.length * newTokens) / seconds };
+  return { tokensPerSecond: (calls * lengths.length * newTokens) / seconds, peakMegabytes: peakMegabytes() };
 });

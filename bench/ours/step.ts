@@ -1,20 +1,21 @@
-/** Whole training steps by GRPO, 8 tasks × 8 rollouts: step.ts MODEL THREADS words|office */
+/** Whole training steps by GRPO, so many tasks × 8 rollouts: step.ts MODEL THREADS TASKS words|office */
 import { openModel } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config.ts";
 import { rolloutSource } from "../../src/training/rollout-source.ts";
 import { type StepArguments, trainingStep } from "../../src/training/step.ts";
 import { oneRequestOffice } from "../office.ts";
 import { wordsEnvironment } from "../words.ts";
-import { answerRounds, secondsPerCall } from "./rounds.ts";
+import { answerRounds, peakMegabytes, secondsPerCall } from "./rounds.ts";
 
-const [model, threads, task] = process.argv.slice(2);
+const [model, threads, count, task] = process.argv.slice(2);
+const tasksPerStep = Number(count);
 const { engine, chat } = await openModel(model, { kind: "local", device: "cpu", threads: Number(threads) });
 const environment = task === "words" ? wordsEnvironment : oneRequestOffice();
 const limits = task === "words" ? { maxTurns: 1, maxTokens: 128 } : { maxTurns: 10, maxTokens: 96 };
 const config = resolveConfig({
   environment,
   algorithm: "grpo",
-  rollout: { tasksPerStep: 8, groupSize: 8, ...limits },
+  rollout: { tasksPerStep, groupSize: 8, ...limits },
   optimizer: { learningRate: 1e-5, schedule: "constant" },
   steps: 1000,
 });
@@ -30,4 +31,7 @@ async function next(): Promise<void> {
 }
 
 await next();
-await answerRounds("retrograde", async () => ({ rolloutsPerSecond: 64 / (await secondsPerCall(next)) }));
+await answerRounds("retrograde", async () => ({
+  rolloutsPerSecond: (8 * tasksPerStep) / (await secondsPerCall(next)),
+  peakMegabytes: peakMegabytes(),
+}));

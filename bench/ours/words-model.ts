@@ -1,10 +1,12 @@
-/** Writes a random model of 5 million parameters whose tokens are words, for a task of words alone: words-model.ts FOLDER */
+/** Writes a random model whose tokens are words, for a task of words alone: words-model.ts FOLDER NAME, with as many words as the model has tokens */
 import { benchmarkModels, writeBenchmarkModel } from "../model.ts";
 import { words } from "../words.ts";
 
-const [folder] = process.argv.slice(2);
+const [folder, name] = process.argv.slice(2);
+const config = benchmarkModels[name];
 const specials = ["<eos>", "<pad>"];
-const vocabulary = [...words, ...specials];
+const further = Array.from({ length: config.vocabSize - words.length - specials.length }, (_, i) => `w${words.length + i}`);
+const vocabulary = [...words, ...specials, ...further];
 const tokenizer = {
   version: "1.0",
   truncation: null,
@@ -35,4 +37,4 @@ const tokenizerConfig = {
 const files = { "tokenizer.json": tokenizer, "tokenizer_config.json": tokenizerConfig };
 const companions = new Map(Object.entries(files).map(([name, content]) => [name, Buffer.from(JSON.stringify(content))]));
 const eosTokenIds = [vocabulary.indexOf("<eos>")];
-await writeBenchmarkModel(folder, { ...benchmarkModels["5m"], vocabSize: vocabulary.length, eosTokenIds }, companions);
+await writeBenchmarkModel(folder, { ...config, eosTokenIds }, companions);

@@ -1,9 +1,9 @@
-"""Forward, backward, gradient clipping and AdamW over a dense batch: python dense.py MODEL THREADS ROWS LENGTH eager|compile|bfloat16"""
+"""Forward, backward, gradient clipping and AdamW over a dense batch: python dense.py MODEL THREADS ROWS LENGTH eager|compile|bfloat16 [adapter]"""
 
 import sys
 
 import torch
-from rounds import answer, requests, seconds_per_call
+from rounds import answer, peak_megabytes, requests, seconds_per_call
 from torch_name import torch_name
 from transformers import AutoModelForCausalLM
 
@@ -11,10 +11,17 @@ folder, threads, rows, length, mode = sys.argv[1], *map(int, sys.argv[2:5]), sys
 torch.set_num_threads(threads)
 torch.manual_seed(0)
 model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+if "adapter" in sys.argv:
+    from peft import LoraConfig, get_peft_model
+
+    model = get_peft_model(model, LoraConfig(r=16, lora_alpha=32, target_modules="all-linear"))
 model.train()
-optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
-tokens = torch.randint(0, model.config.vocab_size, (rows, length))
-weights = torch.randn(rows, length - 1)
+trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+optimizer = torch.optim.AdamW(trained, lr=1e-5, fused=True)
+
+
+def batch(rows, length):
+    return torch.randint(0, model.config.vocab_size, (rows, length)), torch.randn(rows, length - 1)
 
 
 def objective(tokens, weights):
@@ -29,16 +36,17 @@ if mode == "compile":
     objective = torch.compile(objective)
 
 
-def step():
+def step(tokens, weights):
     (-objective(tokens, weights)).backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    torch.nn.utils.clip_grad_norm_(trained, 1.0)
     optimizer.step()
     optimizer.zero_grad()
 
 
-step()
+work = batch(rows, length)
+step(*(work if rows > 1 else batch(1, 64)))  # a single row is a long one
 if mode == "compile":
-    step()  # the first call has compiled
+    step(*work)  # the first call has compiled
 answer({"name": torch_name("eager, autocast to bfloat16" if mode == "bfloat16" else mode)})
 for _ in requests():
-    answer({"tokensPerSecond": rows * length / seconds_per_call(step)})
+    answer({"tokensPerSecond": rows * length / seconds_per_call(lambda: step(*work)), "peakMegabytes": peak_megabytes()})

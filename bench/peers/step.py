@@ -1,6 +1,6 @@
 """
-Whole training steps of TRL's GRPOTrainer, 8 tasks x 8 rollouts: python step.py MODEL THREADS dynamic|static float32|bfloat16 words
-python step.py MODEL THREADS dynamic|static float32|bfloat16 office COMMAND...   with TRL's tool loop; COMMAND starts ours/office-server.ts, which holds the episodes
+Whole training steps of TRL's GRPOTrainer, so many tasks x 8 rollouts: python step.py MODEL THREADS TASKS dynamic|static float32|bfloat16 words
+python step.py MODEL THREADS TASKS dynamic|static float32|bfloat16 office COMMAND...   with TRL's tool loop; COMMAND starts ours/office-server.ts, which holds the episodes
 """
 
 import itertools
@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from rounds import answer, requests
+from rounds import answer, peak_megabytes, requests
 
 import torch
 import transformers
@@ -21,7 +21,8 @@ from torch_name import torch_name
 from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
-folder, threads, cache, dtype, task, command = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4], sys.argv[5], sys.argv[6:]
+folder, threads, count, cache, dtype, task, command = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:7], sys.argv[7:]
+rollouts = 8 * count
 torch.set_num_threads(threads)
 transformers.set_seed(0)
 model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
@@ -43,7 +44,7 @@ class Rounds(TrainerCallback):
 
     def on_step_end(self, args, state, control, **kwargs):
         if self.steps > 0:
-            answer({"rolloutsPerSecond": 64 / (time.perf_counter() - self.start)})
+            answer({"rolloutsPerSecond": rollouts / (time.perf_counter() - self.start), "peakMegabytes": peak_megabytes()})
         self.steps += 1
 
 
@@ -139,7 +140,7 @@ parts, limits = words_parts() if task == "words" else office_parts()
 output = tempfile.TemporaryDirectory(prefix="retrograde-bench-trl-")
 args = GRPOConfig(
     output_dir=output.name,
-    per_device_train_batch_size=64,
+    per_device_train_batch_size=rollouts,
     num_generations=8,
     max_steps=1000,
     learning_rate=1e-5,

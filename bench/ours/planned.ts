@@ -1,0 +1,17 @@
+import { join } from "node:path";
+import { createLocalEngine, type LocalEngine, type LocalEngineOptions } from "../../src/engines/local/engine.ts";
+import { availableMemory } from "../../src/engines/local/machine/memory-available.ts";
+import type { MemoryUse } from "../../src/engines/local/memory.ts";
+import { planMemory } from "../../src/engines/local/memory-plan.ts";
+import { readModelConfig } from "../../src/engines/local/model/model-folder.ts";
+
+/** An engine that is planned as a run's is, from the memory that is free. */
+export async function plannedEngine(
+  options: Pick<LocalEngineOptions, "model" | "threads" | "lora">,
+  use: Pick<MemoryUse, "training" | "length" | "concurrency" | "trajectories">,
+): Promise<LocalEngine> {
+  const config = await readModelConfig(join(options.model, "config.json"));
+  const { lora } = options;
+  const { passBytes, restBytes, weightsAsInputs } = planMemory(config, { ...use, lora }, { available: availableMemory() });
+  return createLocalEngine({ ...options, passBytes, restBytes, sampling: { weightsAsInputs } });
+}
