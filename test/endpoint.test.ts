@@ -158,6 +158,16 @@ test.each<[string, Route, object, string, number, object]>([
       error: { message: expect.stringContaining("only text"), param: "messages.0.content.0.type" },
     },
   ],
+  [
+    "server-side thread",
+    "messages",
+    { ...asked("messages", "a"), thread: { type: "create" } },
+    "key",
+    400,
+    {
+      error: { details: { error_code: "thread_unsupported_request", unsupported: ["thread"] } },
+    },
+  ],
   ["missing messages", "messages", {}, "key", 400, { type: "error", error: { type: "invalid_request_error" } }],
   ["wrong key", "messages", {}, "other", 401, { type: "error", error: { type: "authentication_error" } }],
 ])("%s: %s has its vendor's own error", async (_, route, body, key, status, error) => {

@@ -1,6 +1,7 @@
 import type { ConversationReply, ConversationRequest } from "../chat/conversation.ts";
 import { reasonOf } from "../core/errors.ts";
 import { HttpError } from "../http/http-error.ts";
+import { noThreads } from "../inference/anthropic-messages.ts";
 import type { Sampling } from "../inference/asked.ts";
 import type { InferenceModel } from "../inference/server.ts";
 import type { TokenPolicy } from "./environment.ts";
@@ -53,7 +54,10 @@ export function servedPolicy(
           if (own.length + Number(isLoose) > 0) seen.overridden++;
           return converse({ ...request, strictTools: isLoose ? [] : strictTools });
         },
-        refused: (error) => refusals.push(reasonOf(error)),
+        refused: (error) => {
+          // Its client asks again without.
+          if (!(error instanceof HttpError && error.code === noThreads)) refusals.push(reasonOf(error));
+        },
       },
       sample: () => {
         throw new HttpError(400, "route", "token ids", { expected: "POST /v1/chat/completions, for an agent's messages" });

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { ConversationReply } from "../chat/conversation.ts";
 import type { Message } from "../core/messages.ts";
 import { parseBody } from "../http/body.ts";
+import { HttpError } from "../http/http-error.ts";
 import {
   type Asked,
   CallNames,
@@ -22,6 +23,10 @@ import {
 
 /** `POST /v1/messages` of the Anthropic interface, and its `count_tokens`: messages of blocks in, a message of blocks out. */
 export const anthropicMessages: Wire = { read, error: anthropicError };
+
+/** The refusal at which Anthropic's tool runner goes on without conversations that a server keeps. */
+export const noThreads = "thread_unsupported_request";
+const noThreadsDetails = { error_code: noThreads, unsupported: ["thread"] };
 
 const content = textContent("text");
 const block = z.discriminatedUnion(
@@ -79,6 +84,11 @@ const harmless = ["cache_control", "inference_geo", "context_management"];
 
 function read(bytes: Buffer, state: WireState): Exchange {
   const body = parseBody(bytes, messagesSchema);
+  if (body.thread)
+    throw new HttpError(400, "thread", body.thread, {
+      expected: "none: requests here have whole conversations",
+      code: noThreads,
+    });
   return {
     asked: askedOf(body),
     answer: ([reply]) => ({ ...frameOf(body, state, reply), content: contentOf(reply, state.id), ...endOf(reply, body, state) }),
@@ -215,6 +225,9 @@ const types: Readonly<Record<number, string>> = {
   ...{ 413: "request_too_large", 429: "rate_limit_error" },
 };
 
-function anthropicError({ status, message }: Failure): object {
-  return { type: "error", error: { type: types[status] ?? "api_error", message } };
+function anthropicError({ status, message, code }: Failure): object {
+  return {
+    type: "error",
+    error: { type: types[status] ?? "api_error", message, ...(code === noThreads ? { details: noThreadsDetails } : {}) },
+  };
 }

@@ -22,7 +22,8 @@ const plain = (schema) => {
 
 // ---- AI SDK: three providers, two majors.
 async function aiSdk(sdk, modelOf) {
-  const { generateText, streamText, tool, stepCountIs, Output } = await import(sdk);
+  const { generateText, streamText, tool, stepCountIs, Output, ToolLoopAgent } = await import(sdk);
+  const loop = (m, find) => new ToolLoopAgent(options(m, find, {}));
   const options = (model, find, more) => ({
     model: modelOf(model),
     maxRetries: 0,
@@ -31,10 +32,10 @@ async function aiSdk(sdk, modelOf) {
     ...more,
   });
   return {
-    generate: async (m, find) => (await generateText(options(m, find, { prompt: question }))).text,
+    generate: async (m, find) => (await loop(m, find).generate({ prompt: question })).text,
     stream: async (m, find) => {
       const parts = [];
-      for await (const part of streamText(options(m, find, { prompt: question })).textStream) parts.push(part);
+      for await (const part of (await loop(m, find).stream({ prompt: question })).textStream) parts.push(part);
       if (parts.length < 3) throw new Error(`${parts.length} parts`);
       return parts.join("");
     },
@@ -193,6 +194,7 @@ async function openAiAgents() {
 // ---- Anthropic.
 async function anthropic() {
   const { default: Anthropic } = await import("@anthropic-ai/sdk");
+  const { betaZodTool } = await import("@anthropic-ai/sdk/helpers/beta/zod");
   const client = ({ baseUrl, apiKey }) => new Anthropic({ baseURL: baseUrl.replace(/\/v1$/, ""), apiKey, maxRetries: 0 });
   const tools = [{ name: "find_event", description, input_schema: plain(titled) }];
   const loop = async (m, find, prompt, streamed) => {
@@ -216,7 +218,13 @@ async function anthropic() {
     generate: (m, find) => loop(m, find, question),
     anthropic: (m, find) => loop(m, find, question),
     stream: (m, find) => loop(m, find, question, true),
-    parallel: (m, find) => loop(m, find, two),
+    parallel: async (m, find) => {
+      const run = async ({ title }) => JSON.stringify(find(title));
+      const messages = [{ role: "user", content: two }];
+      const tool = betaZodTool({ name: "find_event", description, inputSchema: titled, run });
+      const runner = client(m).beta.messages.toolRunner({ model: m.model, max_tokens: 128, messages, tools: [tool] });
+      return (await runner.runUntilDone()).content.map(({ text }) => text).join("");
+    },
     deltas: (m, _, isSampling) => {
       const messages = [{ role: "user", content: question }];
       const stream = client(m).messages.stream({ model: m.model, max_tokens: 128, messages, tools });
@@ -298,7 +306,12 @@ async function mastra() {
       instructions: "You know the calendar.",
       model: { id: `local/${model}`, url: baseUrl, apiKey },
       tools: find && {
-        find_event: createTool({ id: "find_event", description, inputSchema: titled, execute: async ({ title }) => find(title) }),
+        find_event: createTool({
+          id: "find_event",
+          description,
+          inputSchema: titled,
+          execute: async (input) => find((input.context ?? input).title),
+        }),
       },
     });
   return {
