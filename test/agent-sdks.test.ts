@@ -109,10 +109,13 @@ describe.skipIf(sdks === undefined)("the examples of docs/agents.md", () => {
 });
 
 describe.skipIf(sdks === undefined)("agents of published packages (RETROGRADE_AGENT_SDKS)", async () => {
-  const file = join(sdks ?? "", "agents.mjs");
-  if (sdks !== undefined) copyFileSync(join(import.meta.dirname, "agent-sdks/agents.mjs"), file);
-  const { frameworks }: { frameworks: Readonly<Record<string, Framework>> } =
-    sdks === undefined ? { frameworks: {} } : await import(/* @vite-ignore */ pathToFileURL(file).href);
+  const load = async (folder: string): Promise<Readonly<Record<"frameworks" | "previous", Readonly<Record<string, Framework>>>>> => {
+    const file = join(folder, "agents.mjs");
+    copyFileSync(join(import.meta.dirname, "agent-sdks/agents.mjs"), file);
+    return import(/* @vite-ignore */ pathToFileURL(file).href);
+  };
+  const frameworks =
+    sdks === undefined ? {} : { ...(await load(sdks)).frameworks, ...(await load(join(sdks, "previous"))).previous };
   // Slow enough that a client sees a part before the next one is drawn.
   const scripted = scriptedSampler(chat.tokenizer, script, 3);
   let sampling = 0;

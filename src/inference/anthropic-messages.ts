@@ -24,7 +24,7 @@ import {
 /** `POST /v1/messages` of the Anthropic interface, and its `count_tokens`: messages of blocks in, a message of blocks out. */
 export const anthropicMessages: Wire = { read, error: anthropicError };
 
-/** The refusal at which Anthropic's tool runner goes on without conversations that a server keeps. */
+/** The refusal after which Anthropic's tool runner continues without conversations that a server keeps. */
 export const noThreads = "thread_unsupported_request";
 const noThreadsDetails = { error_code: noThreads, unsupported: ["thread"] };
 
