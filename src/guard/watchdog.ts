@@ -11,7 +11,7 @@ const beatMs = 500;
 export interface WatchdogOptions {
   /**
    * The longest time that nothing else may run, in milliseconds. The time in which the machine sleeps does not count, nor, on Linux,
-   * the time in which the code waits for a processor that others have.
+   * the time in which the code waits for a processor that others have, or for its own memory to be read from disk again.
    */
   readonly limitMs: number;
   /** The end of the message: the user's next step. */
@@ -69,22 +69,25 @@ const watch = `
 const { workerData } = require("node:worker_threads");
 const { appendFileSync, readFileSync, writeSync } = require("node:fs");
 const { numbers, table, limitMs, advice, messages, schema } = workerData;
-// What the main thread has waited for a processor: the second of three numbers, in nanoseconds.
-const waits = () => {
+// The milliseconds that the main thread has run and has waited for a processor, and its state: the letter after the program's name.
+const look = () => {
   try {
-    return Number(readFileSync("/proc/self/task/" + process.pid + "/schedstat", "utf8").split(" ")[1]) / 1e6;
+    const read = (file) => readFileSync("/proc/self/task/" + process.pid + "/" + file, "utf8");
+    const [ran, waited] = read("schedstat").split(" ", 2).map((nanoseconds) => nanoseconds / 1e6);
+    return { ran, waited, state: read("stat").split(") ").at(-1)[0] };
   } catch {
-    return 0;
+    return { ran: 0, waited: 0, state: "S" };
   }
 };
-let seen = -1, silent = 0, before = performance.now(), waited = waits();
+let seen = -1, silent = 0, before = performance.now(), last = look();
 const namesOf = () => new TextDecoder().decode(table.slice(0, Atomics.load(numbers, ${tableLength}))).split("\\n").slice(0, -1);
 setInterval(() => {
   const now = performance.now();
   // A tick that comes late was a pause of the whole machine or process.
-  const nowWaited = waits();
-  silent += Math.max(0, Math.min(now - before, ${2 * beatMs}) - (nowWaited - waited));
-  [before, waited] = [now, nowWaited];
+  const [passed, next] = [Math.min(now - before, ${2 * beatMs}), look()];
+  // A wait for a processor is in the sum once it has ended. So only what it ran counts, unless it sleeps: in execSync, for instance.
+  silent += Math.max(0, next.state === "S" ? passed - (next.waited - last.waited) : Math.min(passed, next.ran - last.ran));
+  [before, last] = [now, next];
   const beats = Atomics.load(numbers, ${beat});
   if (beats !== seen) { seen = beats; silent = 0; return; }
   if (silent < limitMs) return;
