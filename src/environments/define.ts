@@ -112,7 +112,7 @@ export function tasksOf<T extends TaskRequest>(
     size,
     task: async (split, index) => {
       const asked = await request(split, index);
-      requireRequest(asked, `tasks of split ${split}, index ${index}`);
+      requireRequest(asked, `task ${index} of the ${split} split`);
       return { id: `${split}/${index}`, kind: asked.kind, request: asked };
     },
   };

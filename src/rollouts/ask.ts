@@ -30,7 +30,8 @@ export async function ask<T>(
 function checked<T>(what: string, schema: z.ZodType, answer: T): T {
   const result = schema.safeParse(answer);
   if (result.success) return answer;
-  throw new EpisodeStop("environment-error", `${what} gave a malformed answer: ${z.prettifyError(result.error)}`);
+  const problems = result.error.issues.map(({ path, message }) => (path.length > 0 ? `${path.join(".")}: ${message}` : message));
+  throw new EpisodeStop("environment-error", `${what} gave a malformed answer: ${problems.join("; ")}`);
 }
 
 const messageSchema = z.discriminatedUnion("role", [

@@ -189,7 +189,12 @@ test.each<[string, Environment, string, RegExp]>([
   ["hangs at the start", environmentOf({}, never), "environment-timeout", /start: no answer within 10 ms/],
   ["starts with nothing", environmentOf({}, () => malformed(undefined)), "environment-error", /start gave a malformed answer/],
   ["starts without messages", environmentOf({ messages: [] }), "environment-error", /start gave a malformed answer/],
-  ["has two tools of one name", environmentOf({ tools: [find, find] }), "environment-error", /two tools are called find/],
+  [
+    "has two tools of one name",
+    environmentOf({ tools: [find, find] }),
+    "environment-error",
+    /^start gave a malformed answer: tools: two tools are called find: give each a name of its own$/,
+  ],
   [
     "has a tool whose schema no JSON meets",
     environmentOf({ tools: [{ ...find, parameters: malformed(z.object({ on: z.date() })) }] }),
@@ -212,7 +217,7 @@ test.each<[string, Environment, string, RegExp]>([
     "did a behaviour more often than it was called for",
     environmentOf({ score: () => ({ reward: 1, behaviours: { asks: { done: 2, called: 1 } } }) }),
     "environment-error",
-    /at most `called`[\s\S]*at behaviours\.asks\.done/,
+    /behaviours\.asks\.done: .*at most `called`/,
   ],
   ["scores NaN", environmentOf({ score: () => ({ reward: Number.NaN }) }), "invalid-reward", /reward NaN/],
   ["scores infinity", environmentOf({ score: () => ({ reward: 1 / 0 }) }), "invalid-reward", /reward Infinity/],

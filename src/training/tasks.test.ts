@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { officeClassicEnvironment } from "../../studies/office-classic/office-classic.ts";
 import { lettersEnvironment } from "../../test/letters.ts";
 import { ConfigError, EnvError } from "../core/errors.ts";
+import { defineEnvironment } from "../environments/define.ts";
 import type { Environment } from "../environments/environment.ts";
 import { resolveConfig } from "./config.ts";
 import { checkSplit, checkSplits, evaluationTasks, trainingTasks } from "./tasks.ts";
@@ -38,6 +39,11 @@ test("an environment that cannot give a task is named, with the task and the rea
   };
   await expect(evaluationTasks(broken, "test", 2)).rejects.toThrow(EnvError);
   await expect(evaluationTasks(broken, "test", 2)).rejects.toThrow('task 0 of the test split of "letters" is file not found');
+  const start = () => ({ tools: [], reward: () => 1 });
+  const unasked = defineEnvironment({ name: "unasked", tasks: () => ({ question: "When?" }) as never, start });
+  await expect(evaluationTasks(unasked, "test", 2)).rejects.toThrow(
+    /^task 0 of the test split is {"question":"When\?"}; expected an object with a `prompt`, which the model reads\.$/,
+  );
 });
 
 test("two tasks of one id are refused, by name; a task that is drawn twice is one task", async () => {

@@ -118,7 +118,8 @@ async function tasksAt(environment: Environment, split: Split, indices: readonly
       try {
         given = await callForeign(`task() of "${environment.name}"`, () => environment.task(split, index), { timeoutMs });
       } catch (cause) {
-        throw new EnvError(what, cause, { expected: "a task", cause });
+        if (cause instanceof EnvError) throw cause;
+        throw new EnvError(`the error of ${what}`, cause, { expected: "a task", cause });
       }
       // Other people's code, often without types.
       if (typeof given?.id !== "string") throw new EnvError(what, given, { expected: "an object whose `id` is a text" });

@@ -44,11 +44,13 @@ export function enclosed(command: readonly string[], files: readonly string[]): 
  * see or to signal; no privileges, and no way to any. All of it ends with its first process, and that one with ours.
  */
 
+const withoutNamespaces = "a program that broke out of WebAssembly could remove files and signal processes";
+
 function namespaces(): Wall {
   const { status, stderr } = run(inNamespaces([which("setpriv"), "--version"], []));
   return status === 0
     ? { name: "namespaces", holds: true, text: "files, network and processes of its own, no privileges" }
-    : { name: "namespaces", holds: false, text: `not allowed here (${lastLine(stderr)})` };
+    : { name: "namespaces", holds: false, text: `not allowed here (${lastLine(stderr)}); ${withoutNamespaces}` };
 }
 
 function inNamespaces(command: readonly string[], files: readonly string[]): readonly string[] {
