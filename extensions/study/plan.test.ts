@@ -52,6 +52,17 @@ test("an arm has rates of its own, and where runs end at a fall questions alone 
   expect(runOf(falls, "near.b.0.001.2")).toEqual({ world: "near", arm: "b", rate: 1e-3, seed: 2 });
 });
 
+test("of a question, a part has the rates that are asked for, those included that only questions name", () => {
+  const { better } = smallDefinition.questions;
+  const [primary] = better.contrasts;
+  const contrasts = [primary, { ...primary, more: ["near", "b", 6e-4] as [string, string, number] }];
+  const named = smallStudy({ questions: { better: { ...better, contrasts } } });
+  const part = { question: "better", rates: [6e-4], seeds: 2 };
+  expect(() => checkPart(named, part)).not.toThrow();
+  expect(openRuns(named, [], part).map(runId)).toEqual(["near.b.0.0006.1", "near.b.0.0006.2"]);
+  expect(openRuns(named, [], { ...part, rates: [1e-4] })).toHaveLength(4);
+});
+
 test("a run's name is read back", () => {
   const key: RunKey = { world: "near", arm: "b", rate: 1e-3, seed: 12 };
   expect(runOf(study, runId(key))).toEqual(key);

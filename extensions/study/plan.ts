@@ -37,7 +37,9 @@ export function checkPart(study: Study, { question, worlds = [], arms = [], rate
   check("--question", question === undefined ? [] : [question], Object.keys(study.questions));
   check("--worlds", worlds, Object.keys(study.worlds));
   check("--arms", arms, Object.keys(study.arms));
-  check("--rates", rates, [...new Set(Object.keys(study.worlds).flatMap((world) => ratesOf(study, world)))]);
+  const tried = Object.keys(study.worlds).flatMap((world) => ratesOf(study, world));
+  const named = Object.keys(study.questions).flatMap((one) => runsOf(study, one).map(({ rate }) => rate));
+  check("--rates", rates, [...new Set([...tried, ...named])]);
 }
 
 /**
@@ -116,11 +118,11 @@ function isByQuestion(study: Study, world: string, { question }: Part): boolean 
   return question !== undefined || study.worlds[world].untilFall;
 }
 
-function questionRuns(study: Study, world: string, { question, arms, seeds }: Part): RunKey[] {
+function questionRuns(study: Study, world: string, { question, arms, rates, seeds }: Part): RunKey[] {
   const asked = question === undefined ? Object.keys(study.questions) : [question];
   const keys = asked
     .flatMap((one) => runsOf(study, one, seeds))
-    .filter((key) => key.world === world && (arms?.includes(key.arm) ?? true));
+    .filter((key) => key.world === world && (arms?.includes(key.arm) ?? true) && (rates?.includes(key.rate) ?? true));
   return [...new Map(keys.map((key) => [runId(key), key])).values()];
 }
 
