@@ -36,10 +36,14 @@ export interface StudyFlags {
 export async function studyCommand(name: string, flags: StudyFlags, screen: Screen): Promise<number> {
   const { file, id } = fileOf(name);
   const study = parseStudy(id, await loadModule(resolve(file)));
-  const folder = flags.out ?? file.replace(/\.[cm]?[jt]s$/, "");
+  const published = file.replace(/\.[cm]?[jt]s$/, "");
+  const folder = flags.out ?? published;
   const part = partOf(flags);
   checkPart(study, part);
-  if (flags.run !== undefined) return oneRun(study, runOf(study, flags.run), folder, flags, screen);
+  if (flags.run !== undefined) {
+    const key = runOf(study, flags.run);
+    return oneRun(study, key, { folder, published }, flags, screen);
+  }
   const jobs = wholeNumber("--jobs", flags.jobs) ?? 1;
   if (flags.dryRun === true) {
     for (const line of estimateLines(study, readOutcomes(study, folder), part, jobs)) screen.line(line);
@@ -53,18 +57,29 @@ export async function studyCommand(name: string, flags: StudyFlags, screen: Scre
     );
     if (!finished) return interruptedExitCode;
   }
-  for (const path of writeStudy(study, folder, `npx retrograde study ${name}`)) screen.line(path);
+  // A stranger's runs do not replace the published page.
+  const reported = flags.out === undefined ? study : { ...study, page: undefined };
+  for (const path of writeStudy(reported, folder, `npx retrograde study ${name}`)) screen.line(path);
   return 0;
 }
 
 /** A study calls no code but the package's own, so it always ends by itself, once its steps are kept. */
 const isSaving = () => true;
 
-async function oneRun(study: Study, key: RunKey, folder: string, { keep }: StudyFlags, screen: Screen): Promise<number> {
+/** @param folders of the results, and of those that are published with the study */
+async function oneRun(
+  study: Study,
+  key: RunKey,
+  { folder, published }: { readonly folder: string; readonly published: string },
+  { keep }: StudyFlags,
+  screen: Screen,
+): Promise<number> {
   const interrupt = listenForInterrupt(() => {}, { isSaving });
   try {
     const outcome = await executeRun(study, key, folder, { keep, signal: interrupt.signal });
     screen.line(`${runId(key).padEnd(40)} ${outcomeWords(outcome)}`);
+    const [own, before] = [folder, published].map((of) => readOutcomes(study, of).find((one) => runId(one) === runId(key)));
+    if (resolve(folder) !== resolve(published) && own && before) screen.line(comparedWords(own, before));
     return 0;
   } catch (error) {
     if (interrupt.signal.aborted) return interruptedExitCode;
@@ -78,6 +93,14 @@ function outcomeWords({ curve, final, cpuSeconds, collapsed, ended }: RunOutcome
   if (collapsed !== undefined) return `collapsed: ${collapsed}`;
   const end = ended ? "fell" : `end ${percent(mean(final.sampled))}`;
   return `${curve.map(({ values }) => percent(mean(values))).join("  ")}   ${end}   ${duration(cpuSeconds)}`;
+}
+
+/** Compares all that was measured of a run, but time. */
+function comparedWords(outcome: RunOutcome, published: RunOutcome): string {
+  const measured = ({ curve, final, optimiserSteps, collapsed, ended }: RunOutcome) =>
+    JSON.stringify([curve, final, optimiserSteps, collapsed, ended]);
+  if (measured(outcome) === measured(published)) return "  equal to the published run in every task of every evaluation";
+  return `  not equal to the published run: ${outcomeWords(published)}`;
 }
 
 interface Work {
