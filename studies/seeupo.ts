@@ -212,6 +212,12 @@ export default {
     ["weight β of the KL", "0.002", "0", "the reference doubles the time of a step; β 0.002 is an arm of the second question"],
     ["β₂ of AdamW", "0.999", "0.95", "0.999 averages over more steps than a run has; an arm of the second question"],
     ["weight decay", "0.01", "0", "at these rates and lengths it moves no digit that is shown"],
+    [
+      "level of the ratio, dual clip",
+      "token, 3 (by the code's effective settings)",
+      "turn, none",
+      "at the one step of a turn update every ratio is 1: no number differs",
+    ],
     ["batch", "32 tasks × 8 rollouts", "8 × 8", "a run takes half a minute; equal for all arms"],
     [
       "learning rate",
@@ -253,7 +259,7 @@ export default {
         "where the published claim predicts +43 to +55 %. In sequence: the same at one product of rate and steps (nine turn updates at 1e-4, one step at 9e-4), which the explanation predicts to be 0; " +
         "then GRPO with as many steps, each at its best rate: equal within ± 3 points.",
       missing:
-        "In W1 to W3 there is one tuning seed, made before this plan. SeeUPO's plain form has not run in W2 and W3, nor has GRPO with as many steps as it, three epochs of eight mini-batches. Eight mini-batches alone make about five steps there, since groups without signal drop out.",
+        "In W1 to W3 there is one tuning seed, made before this plan. SeeUPO's plain form has not run in W2 and W3, nor has GRPO with as many steps as it, three epochs of eight mini-batches. Eight mini-batches alone make about five steps there, since groups without signal drop out. The published β of 0.002 has not run in any world.",
       contrasts: [
         {
           title: "W0: SeeUPO − GRPO with one step, at one rate",
@@ -413,6 +419,7 @@ export default {
     "With one optimiser step a batch GSPO and GRPO are the same algorithm: at the only step all ratios are 1. Their runs are equal to the last digit.",
     "One small model (2 M parameters), one start, small worlds: nothing here says what a 14 B model does in AppWorld.",
     "“As many steps” are equal in number and not in kind: a mini-batch has all turns of an eighth of the tasks, a turn update has one turn of all of them. The measured numbers of steps are in the tables.",
+    "The office changed in between. The runs of W1 to W3 at constant rate are in that of commit d2b1112; those of the second and third question are in the present one, whose phrasings the start models do not know. No contrast pairs runs of both.",
     "The start models of W2 and W3 were made from the office's model as it was before its last stage. The learning rates of W1 to W3 were lowered after their first runs.",
   ],
 } satisfies StudyDefinition;

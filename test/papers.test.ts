@@ -67,6 +67,17 @@ test("the numbers that set the runs apart are the launch files'", async () => {
   ]);
 });
 
+test.each(["bfcl", "appworld"])(
+  "`seeupo` without settings is the launch file's of %s, but for what its one step does not see, rate and schedule",
+  async (world) => {
+    const paper = resolveConfig(await loadConfigFile(`qwen3-14b-${world}-seeupo.ts`, folder));
+    const plain = resolveConfig({ algorithm: "seeupo" });
+    // At the one step of a turn update every ratio is 1, whatever its level, and no dual clip binds.
+    expect({ ...plain.algorithm, level: "token", dualClip: 3 }).toEqual(paper.algorithm);
+    expect({ ...plain.optimizer, learningRate: 1e-6, schedule: "constant" }).toEqual(paper.optimizer);
+  },
+);
+
 test("a value has the source of what set it last", () => {
   const user = { algorithm: { kind: "seeupo", klCoef: 0.002 }, steps: 7 } as const;
   const sources = { "algorithm.klCoef": "line 90", steps: "line 33" };

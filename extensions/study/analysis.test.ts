@@ -4,7 +4,7 @@ import { randomStream } from "../../src/core/random.ts";
 import { analyse, areas, firstReached } from "./analysis.ts";
 import type { StudyDefinition } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
-import { pageLines } from "./page.ts";
+import { pageLines, tableLines } from "./page.ts";
 import { openRuns, remaining, runId } from "./plan.ts";
 import { answers, runsOf } from "./questions.ts";
 import { outcome, smallStudy } from "./small-study.fixture.ts";
@@ -54,7 +54,7 @@ test("a rate has a rival where another one is at most 5 points behind, and the p
   const tuned = (final: number, rate: number) => outcome(study, { arm: "b", seed: 11, rate }, [0.1, 0.2, final]);
   const page = (worse: number) => {
     const worlds = [analyse(study, "near", [tuned(0.5, 1e-4), tuned(worse, 1e-3)])];
-    return pageLines({ study, worlds, answers: [], results: "small", figures: new Map(), command: "x" }).join("\n");
+    return tableLines({ study, worlds, command: "x" }, new Map()).join("\n");
   };
   expect(page(0.48)).toContain("by at most 5.0 points: B: 0.0001 before 0.001 by 2.0.");
   expect(page(0.4)).not.toContain("hardly distinguishes");
@@ -173,26 +173,28 @@ test("what is missing is said: planned runs, rates, arms, and runs at a rate tha
     worlds,
     answers: [],
     results: "small",
+    tables: "tables.md",
     figures: new Map(),
     command: "retrograde study small",
   }).join("\n");
   expect(page).toContain("3 of 14 planned runs are done: 2 of 8 that choose rates, 1 of 6 that are reported.");
   expect(page).toContain("Not tried at any arm: the learning rates 0.001.");
   expect(page).toContain("Without any run: B.");
-  expect(page).toContain("1 more ran at other rates than the chosen ones: the tables of the world do not count them.");
+  expect(page).toContain("1 more ran at other rates, for questions: the tables of all arms do not count them.");
   expect(page).toContain("Not started: it has no model. 0 of 21 planned runs are done");
 });
 
 test("where no rate survives the page has no good range", () => {
   const lost = study.rates.map((rate) => outcome(study, { arm: "a", seed: 11, rate }, [0.3, 0.1, 0]));
   const worlds = [analyse(study, "near", lost)];
-  const page = pageLines({ study, worlds, answers: [], results: "small", figures: new Map(), command: "x" }).join("\n");
+  const page = tableLines({ study, worlds, command: "x" }, new Map()).join("\n");
   expect(page).toContain("| A | **0.0, 0 of 1** | 0.0, 0 of 1 | – | none |");
 });
 
 test("the page begins with the questions: primary, descriptive rows, and what is not there", () => {
   const page = pageLines({
-    ...{ study, worlds: [], answers: answers(study, outcomes(0.25)), results: ".", figures: new Map(), command: "x" },
+    ...{ study, worlds: [], answers: answers(study, outcomes(0.25)), results: ".", tables: "tables.md" },
+    ...{ figures: new Map(), command: "x" },
   }).join("\n");
   expect(page).toContain("## Is b better?\n\n**Not known.**\n\nb against a.");
   expect(page).toMatch(
@@ -200,4 +202,11 @@ test("the page begins with the questions: primary, descriptive rows, and what is
   );
   expect(page).toContain("| descriptive | falls (runs that fell) | 2, tuning |");
   expect(page).toContain("**Not there yet.** All of it.");
+  const withoutFalls = outcomes(0.25).filter(({ arm, rate }) => arm === "a" || rate === 1e-4);
+  const planned = pageLines({
+    ...{ study, worlds: [], answers: answers(study, withoutFalls), results: ".", tables: "tables.md" },
+    ...{ figures: new Map(), command: "x" },
+  }).join("\n");
+  expect(planned).toContain("**Planned, not run.** falls (runs that fell).");
+  expect(planned).not.toContain("| falls");
 });

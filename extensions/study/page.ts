@@ -8,15 +8,16 @@ export interface PageParts {
   readonly study: Study;
   readonly worlds: readonly WorldResult[];
   readonly answers: readonly QuestionResult[];
-  /** Links from the page: of the folder with the results, and of the figures of each question and each world. */
+  /** Links from the page: of the folder with the results, of the page with all tables, and of the figure of each question. */
   readonly results: string;
-  readonly figures: ReadonlyMap<string, readonly string[]>;
+  readonly tables: string;
+  readonly figures: ReadonlyMap<string, string>;
   /** The command that does what is missing. */
   readonly command: string;
 }
 
-/** Writes a study's page. Every number in it is computed from the outcomes, so that text and results cannot part. */
-export function pageLines({ study, worlds, answers, results, figures, command }: PageParts): string[] {
+/** Writes a study's page: its questions. Every number in it is computed from the outcomes, so that text and results cannot part. */
+export function pageLines({ study, worlds, answers, results, tables, figures, command }: PageParts): string[] {
   return [
     `# ${study.title}`,
     "",
@@ -27,11 +28,12 @@ export function pageLines({ study, worlds, answers, results, figures, command }:
     ...study.about.flatMap((paragraph) => [paragraph, ""]),
     ...questionLines(study, answers, figures),
     ...differenceLines(study),
-    "## State",
+    "## Worlds",
     "",
     ...worlds.map((world) => `- ${stateOf(study, world)}`),
     "",
-    ...worlds.filter(({ done }) => done.tuning > 0).flatMap((world) => worldLines(study, world, figures.get(world.world) ?? [])),
+    `[All arms in all worlds](${tables}): curves, rates, ends.`,
+    "",
     "## How to read the tables",
     "",
     ...explanations(study).map((line) => `- ${line}`),
@@ -47,6 +49,24 @@ export function pageLines({ study, worlds, answers, results, figures, command }:
     `    ${command} --report      # this page from the runs that are there`,
     "",
     `Data: \`${results}/outcomes.jsonl\` has a line for each run with the value of every task, \`runs.csv\` a row for each, \`results.json\` what this page says.`,
+    "",
+  ];
+}
+
+/** Writes the page with the tables of all arms, by world. @param figures of each world, as links from it */
+export function tableLines(
+  { study, worlds, command }: Pick<PageParts, "study" | "worlds" | "command">,
+  figures: ReadonlyMap<string, readonly string[]>,
+): string[] {
+  return [
+    `# ${study.title} All arms`,
+    "",
+    `*Written by \`${command} --report\`. Edits are lost.*`,
+    "",
+    ...worlds.filter(({ done }) => done.tuning > 0).flatMap((world) => worldLines(study, world, figures.get(world.world) ?? [])),
+    "## How to read the tables",
+    "",
+    ...tableExplanations(study).map((line) => `- ${line}`),
     "",
   ];
 }
@@ -74,7 +94,7 @@ function stateOf(study: Study, { world, title, planned, done, atOtherRates, arms
     done.tuning > 0 && untried.length > 0 ? `Not tried at any arm: the learning rates ${untried.join(", ")}.` : "",
     done.tuning > 0 && empty.length > 0 ? `Without any run: ${empty.join("; ")}.` : "",
     atOtherRates > 0
-      ? `${atOtherRates} more ran at other rates than the chosen ones: the tables of the world do not count them.`
+      ? `${atOtherRates} more ran at other rates, for questions: the tables of all arms do not count them.`
       : "",
   ]
     .filter((sentence) => sentence !== "")
@@ -173,31 +193,35 @@ function rivalLines(arms: readonly ArmResult[]): string[] {
 function questionLines(study: Study, answers: readonly QuestionResult[], figures: PageParts["figures"]): string[] {
   return answers.flatMap(({ question, contrasts }) => {
     const { title, answer, ask, missing } = study.questions[question];
+    const figure = figures.get(question);
+    const run = contrasts.filter(({ seeds, role }) => seeds.length > 0 || role === "primary");
+    const notRun = contrasts.filter((contrast) => !run.includes(contrast)).map((contrast) => contrastTitle(contrast));
     return [
       `## ${title}`,
       "",
       `**${answer}**`,
       "",
-      ...(figures.get(question) ?? []).flatMap((figure) => [`![${title}](${figure})`, ""]),
+      ...(figure === undefined ? [] : [`![${title}](${figure})`, ""]),
       ask,
       "",
       ...table([
         ["", "compared", "seeds", "rates", "first", "second", "relative", "difference, points", "p"],
-        ...contrasts.map((contrast) => [contrast.role === "primary" ? "**primary**" : contrast.role, ...contrastCells(contrast)]),
+        ...run.map((contrast) => [contrast.role === "primary" ? "**primary**" : contrast.role, ...contrastCells(contrast)]),
       ]),
       "",
+      ...(notRun.length === 0 ? [] : [`**Planned, not run.** ${notRun.join("; ")}.`, ""]),
       ...(missing === undefined ? [] : [`**Not there yet.** ${missing}`, ""]),
     ];
   });
 }
 
 function contrastCells(contrast: ContrastResult): string[] {
-  const { title, outcome, seeds, split, rates, values, difference, pValue } = contrast;
+  const { outcome, seeds, split, rates, values, difference, pValue } = contrast;
   const tried = seeds.length === 0 ? "not run" : `${seeds.length}${split === "validation" ? ", tuning" : ""}`;
   const [more, less] = values ?? [];
   const relative = more === undefined || less === undefined || less === 0 || outcome === "fell" ? "–" : signed(more / less - 1);
   return [
-    `${title}${outcome === "sampled" ? "" : ` (${outcome === "area" ? "area over episodes" : "runs that fell"})`}`,
+    contrastTitle(contrast),
     tried,
     rates.map((rate) => rate ?? "–").join(", "),
     more === undefined ? "–" : points(more),
@@ -208,23 +232,34 @@ function contrastCells(contrast: ContrastResult): string[] {
   ];
 }
 
+function contrastTitle({ title, outcome }: ContrastResult): string {
+  return `${title}${outcome === "sampled" ? "" : ` (${outcome === "area" ? "area over episodes" : "runs that fell"})`}`;
+}
+
 function signed(share: number): string {
   return `${share < 0 ? "" : "+"}${(share * 100).toFixed(0).replace("-", "−")}`;
 }
 
-function explanations({ measure, rates, tuningSeeds }: Study): string[] {
+function explanations({ measure }: Study): string[] {
   const value = measure === "success" ? "success, in per cent" : "reward × 100";
   return [
-    `Values are ${value}; brackets are 95 % intervals over seeds and tasks together (crossed, two-way variance; never narrower than over tasks alone). With one seed they are over its tasks alone, and say nothing of other seeds: they are then too narrow.`,
-    `Rates are chosen by the mean sampled value at the end of tuning runs on validation tasks, of which ${tuningSeeds.length} a rate are planned. The rate table has this value for each of the ${rates.length} rates, ` +
-      "and how many of its runs survived; the chosen rate is bold. An arm whose best rate is the first or last one tried may have a better one outside.",
-    `A run *fell* if a point of its held-out curve is more than ${points(fallOf)} points below an earlier one, and by more than chance (sign-flip test over the tasks, p < ${fallLevel}). It *survived* if it ended by itself, did not fall and ended no lower than it began. ` +
-      "A run that the engine stopped counts as 0 from there on.",
-    `The good range has the rates around the best one whose value is within ${points(goodWithin)} points of it; ≤ and ≥ mark a range that reaches the last rate that was tried.`,
-    "*Area* is the mean height of the held-out curve up to what every run has spent. The curve, and what it has at the start, is of sampled attempts at the first tasks of the split.",
+    `Values are ${value}; brackets are 95 % intervals over seeds and tasks together (crossed, two-way variance; never narrower than over tasks alone).`,
     "Each question has one primary. It is tested first, with five seeds at least; the rows “in sequence” are tested in turn, each only if those before it held (p < 0.05), and are “not looked at” otherwise; the other rows describe. Rows are paired by seed and task, with no more degrees of freedom than seeds give. " +
       "“Tuning” marks rows of tuning seeds, on validation tasks. Relative is first over second, less one.",
+    `A run *fell* if a point of its held-out curve is more than ${points(fallOf)} points below an earlier one, and by more than chance (sign-flip test over the tasks, p < ${fallLevel}).`,
+    "*Area* is the mean height of the held-out curve up to what every run has spent.",
+  ];
+}
+
+function tableExplanations({ rates, tuningSeeds }: Study): string[] {
+  return [
+    "With one seed an interval is over its tasks alone, and says nothing of other seeds: it is then too narrow.",
+    `Rates are chosen by the mean sampled value at the end of tuning runs on validation tasks, of which ${tuningSeeds.length} a rate are planned. The rate table has this value for each of the ${rates.length} rates, ` +
+      "and how many of its runs survived; the chosen rate is bold. An arm whose best rate is the first or last one tried may have a better one outside.",
     "A rate of which a tuning run fell is not chosen; a tuning run ends where it falls.",
+    "A run *survived* if it ended by itself, did not fall and ended no lower than it began. A run that the engine stopped counts as 0 from there on.",
+    `The good range has the rates around the best one whose value is within ${points(goodWithin)} points of it; ≤ and ≥ mark a range that reaches the last rate that was tried.`,
+    "The curve, and what it has at the start, is of sampled attempts at the first tasks of the split.",
   ];
 }
 

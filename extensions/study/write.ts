@@ -1,11 +1,11 @@
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { mean } from "../../src/core/mean.ts";
 import { writeFileAtomic } from "../../src/runs/files.ts";
 import { analyse } from "./analysis.ts";
 import { isTuning, type Study } from "./definition.ts";
 import { curvesSvg, questionSvg, ratesSvg } from "./figures.ts";
 import type { RunOutcome } from "./outcome.ts";
-import { pageLines } from "./page.ts";
+import { pageLines, tableLines } from "./page.ts";
 import { answers } from "./questions.ts";
 import { readOutcomes, studyLayout } from "./store.ts";
 import { fell, lastValues, survived } from "./tuning.ts";
@@ -40,14 +40,13 @@ export function writeStudy(study: Study, folder: string, command: string): strin
     path: join(figureFolder, `${question}.svg`),
     content: questionSvg(study.questions[question].title, contrasts),
   }));
+  const tables = join(figureFolder, "tables.md");
   const fromPage = (path: string) => relative(dirname(page), path).replaceAll("\\", "/");
   const lines = pageLines({
-    ...{ study, worlds, answers: answered, command, results: fromPage(folder) || "." },
-    figures: new Map<string, readonly string[]>([
-      ...figures.map(({ world, files }) => [world, files.map(({ path }) => fromPage(path))] as const),
-      ...questionFigures.map(({ question, path }) => [question, [fromPage(path)]] as const),
-    ]),
+    ...{ study, worlds, answers: answered, command, results: fromPage(folder) || ".", tables: fromPage(tables) },
+    figures: new Map(questionFigures.map(({ question, path }) => [question, fromPage(path)])),
   });
+  const inTables = new Map(figures.map(({ world, files }) => [world, files.map(({ path }) => basename(path))]));
   const files = [
     { path: studyLayout.table(folder), content: tableOf(study, outcomes) },
     {
@@ -57,6 +56,7 @@ export function writeStudy(study: Study, folder: string, command: string): strin
     ...figures.flatMap(({ files }) => files),
     ...questionFigures,
     { path: page, content: wrapMarkdown(lines.join("\n")) },
+    { path: tables, content: wrapMarkdown(tableLines({ study, worlds, command }, inTables).join("\n")) },
   ];
   for (const { path, content } of files) writeFileAtomic(path, content);
   return files.map(({ path }) => path);

@@ -123,4 +123,4 @@ test("an arm with shifts trains an adapter for each, turn by turn in reverse ord
   expect(outcome.optimiserSteps).toBeGreaterThan(2);
   const run = trainingFolder(study, key);
   expect(readdirSync(join(run, "model")).filter((name) => name.startsWith("shift"))).toEqual(["shift-0", "shift-1", "shift-2"]);
-}, 120_000);
+}, 300_000);
