@@ -202,6 +202,15 @@ test("the page begins with the questions: primary, descriptive rows, and what is
   );
   expect(page).toContain("| descriptive | falls (runs that fell) | 2, tuning |");
   expect(page).toContain("**Not there yet.** All of it.");
+  const { better } = study.questions;
+  const overCalls = { ...better, contrasts: [{ ...better.contrasts[0], outcome: "areaOverCalls" as const }] };
+  const half = ({ curve, ...run }: RunOutcome): RunOutcome => ({
+    ...run,
+    curve: run.arm === "a" ? curve.map((point) => ({ ...point, toolCalls: point.toolCalls / 2 })) : curve,
+  });
+  const [{ contrasts }] = answers({ ...study, questions: { better: overCalls } }, outcomes(0).map(half));
+  // Up to the 10 calls that each has made: a's whole curve, and the first half of b's, from 20 to 30 %.
+  expect(contrasts[0].values).toEqual([0.25, 0.3].map((value) => expect.closeTo(value, 9)));
   const withoutFalls = outcomes(0.25).filter(({ arm, rate }) => arm === "a" || rate === 1e-4);
   const planned = pageLines({
     ...{ study, worlds: [], answers: answers(study, withoutFalls), results: ".", tables: "tables.md" },

@@ -46,8 +46,8 @@ const cell = z.tuple([name, name, z.union([z.number().positive(), z.literal("bes
 /** Two cells whose runs are paired by seed and task. */
 const contrast = z.strictObject({
   title: z.string(),
-  /** The outcome of a run that is compared: success at the end, the height of its curve over episodes, or whether it fell. */
-  outcome: z.enum(["sampled", "area", "fell"]).default("sampled"),
+  /** The outcome of a run that is compared: success at the end, the height of its curve over episodes or over tool calls, or whether it fell. */
+  outcome: z.enum(["sampled", "area", "areaOverCalls", "fell"]).default("sampled"),
   more: cell,
   less: cell,
   /** An interaction: how much more − less is above this other difference. */

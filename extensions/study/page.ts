@@ -93,9 +93,7 @@ function stateOf(study: Study, { world, title, planned, done, atOtherRates, arms
       `${done.tuning} of ${planned.tuning} that choose rates, ${done.reported} of ${planned.reported} that are reported.`,
     done.tuning > 0 && untried.length > 0 ? `Not tried at any arm: the learning rates ${untried.join(", ")}.` : "",
     done.tuning > 0 && empty.length > 0 ? `Without any run: ${empty.join("; ")}.` : "",
-    atOtherRates > 0
-      ? `${atOtherRates} more ran at other rates, for questions: the tables of all arms do not count them.`
-      : "",
+    atOtherRates > 0 ? `${atOtherRates} more ran at other rates, for questions: the tables of all arms do not count them.` : "",
   ]
     .filter((sentence) => sentence !== "")
     .join(" ");
@@ -232,8 +230,15 @@ function contrastCells(contrast: ContrastResult): string[] {
   ];
 }
 
+const outcomeWords = {
+  sampled: "",
+  area: " (area over episodes)",
+  areaOverCalls: " (area over tool calls)",
+  fell: " (runs that fell)",
+} as const;
+
 function contrastTitle({ title, outcome }: ContrastResult): string {
-  return `${title}${outcome === "sampled" ? "" : ` (${outcome === "area" ? "area over episodes" : "runs that fell"})`}`;
+  return title + outcomeWords[outcome];
 }
 
 function signed(share: number): string {

@@ -90,7 +90,7 @@ function contrastResult(study: Study, contrast: Contrast, outcomes: readonly Run
     split: isReported ? ("test" as const) : ("validation" as const),
   };
   if (bySeed.length === 0) return result;
-  const until = Math.min(...bySeed.flat().map(({ curve }) => curve[curve.length - 1].episodes));
+  const until = Math.min(...bySeed.flat().map(({ curve }) => curve[curve.length - 1][axisOf(contrast)]));
   const tables = bySeed.map((runs) => runs.map((run) => valuesOf(contrast, run, until)));
   const middles = cells.map((_, cell) => mean(tables.map((runs) => mean(runs[cell]))));
   const values =
@@ -125,7 +125,11 @@ function runsAt(study: Study, [world, arm, asked]: Cell, outcomes: readonly RunO
   return { rate, runs: runs.toSorted((a, b) => a.seed - b.seed) };
 }
 
-function valuesOf({ outcome }: Contrast, run: RunOutcome, until: number): readonly number[] {
-  if (outcome === "fell") return [Number(fell(run))];
-  return outcome === "area" ? areas(run.curve, "episodes", until) : run.final.sampled;
+function valuesOf(contrast: Contrast, run: RunOutcome, until: number): readonly number[] {
+  if (contrast.outcome === "fell") return [Number(fell(run))];
+  return contrast.outcome === "sampled" ? run.final.sampled : areas(run.curve, axisOf(contrast), until);
+}
+
+function axisOf({ outcome }: Contrast): "toolCalls" | "episodes" {
+  return outcome === "areaOverCalls" ? "toolCalls" : "episodes";
 }
