@@ -28,8 +28,8 @@ const lora = z.strictObject({
 const local = z.strictObject({
   kind: z.literal("local"),
   /**
-   * The device that computes: the processor, the GPU through WebGPU or CUDA, the processor through OpenVINO in bfloat16, or the
-   * fastest of the first three that works.
+   * The device that computes: the processor, the GPU through WebGPU or CUDA, the processor with training in bfloat16 by OpenVINO, or
+   * the fastest of the first three that works.
    */
   device: z.enum(["cpu", "webgpu", "cuda", "openvino", "auto"]).default("cpu"),
   /** CPU threads. */

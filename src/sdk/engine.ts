@@ -120,7 +120,7 @@ async function openLocal(
       sampling: {
         weights: sampling?.weights,
         cacheBytes: cacheBytesOf(sampling),
-        weightsAsInputs: provider === "cpu" ? plan?.weightsAsInputs : undefined,
+        weightsAsInputs: provider === "cpu" || provider === "openvino" ? plan?.weightsAsInputs : undefined,
         lookup: use?.training === false,
       },
     }),

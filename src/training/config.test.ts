@@ -142,6 +142,7 @@ test("a sampler in 8 bits brings a correction; a base in 8 bits brings the sampl
     expect(config.correction).toMatchObject({ level: "token", beyond: "truncate", high: 2 });
     expect(resolveConfig({ engine, correction: "off" }).correction).toBe("off");
   }
+  expect(resolveConfig({ engine: { device: "openvino" } }).correction).not.toBe("off"); // its trainer computes in bfloat16
   expect(() => resolveConfig({ engine: { lora: { base: "int8" }, sampling: { weights: "float32" } } })).toThrow(
     /engine\.sampling\.weights is "float32"; expected "int8" where engine\.lora\.base is/,
   );

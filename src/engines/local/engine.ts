@@ -184,6 +184,11 @@ export class LocalEngine implements Engine {
     }
     const frozen = lora !== undefined && weights === "int8" ? roundedOf(model.config, base, roundedLayers, precision) : undefined;
     this.#rounded = precision && frozen;
+    if (this.#rounded !== undefined && provider === "openvino")
+      throw new EngineError("lora.base", lora?.base, {
+        expected: '"float32" on openvino',
+        hint: 'Products with a base in fewer bits are computed by ONNX Runtime alone: set device: "cpu".',
+      });
     if (this.#rounded !== undefined) for (const key of layerMatrices(model.config)) base.delete(key);
     this.info = {
       name,
@@ -192,7 +197,7 @@ export class LocalEngine implements Engine {
       maxLength: Math.min(maxLength ?? Number.POSITIVE_INFINITY, model.config.maxPositionEmbeddings),
       // Sessions on WebGPU share one device, which takes one run at a time.
       capabilities: localCapabilities(provider),
-      ...(weights === "int8" && { logprobTolerance: roundedLogprobTolerance }),
+      ...((weights === "int8" || provider === "openvino") && { logprobTolerance: roundedLogprobTolerance }),
     };
     if (workers > 1 && (provider !== "cpu" || runtime !== undefined || this.#rounded !== undefined))
       throw new EngineError("workers", workers, {
@@ -224,7 +229,8 @@ export class LocalEngine implements Engine {
     const { maxLength: longest } = this.info;
     this.#samplerOptions = {
       threads,
-      provider,
+      // OpenVINO prepares each new shape, and a sampler has one for each length; its rounding is no nearer to the trainer's (docs/gpu.md).
+      provider: provider === "openvino" ? "cpu" : provider,
       runtime,
       slots,
       maxLength: longest,

@@ -11,7 +11,7 @@ import {
   type SessionOptions,
 } from "../machine/device.ts";
 import { onDevice } from "../machine/device-memory.ts";
-import { openvinoRuntime } from "../machine/openvino.ts";
+import { openvino } from "../machine/openvino.ts";
 import { nodeRuntime, type Runtime, type RuntimeSession, type RuntimeTensor } from "../machine/runtime.ts";
 import { fuse } from "./fusions.ts";
 import { type Constant, type DType, Graph, type Node, type Tensor, typeOfArray } from "./graph.ts";
@@ -96,7 +96,7 @@ export class Session {
   /** @throws EngineError if there is no such provider here, or it lacks an operator of the graph (the first of which is named) */
   static async open(graph: Graph, options: SessionOptions & OpenOptions): Promise<Session> {
     const { threads, provider = "cpu", keepMemory = true, planMemory = true, fewNodes } = options;
-    const runtime = options.runtime ?? (await (provider === "openvino" ? openvinoRuntime() : nodeRuntime()));
+    const runtime = options.runtime ?? (provider === "openvino" ? (await openvino()).runtime : await nodeRuntime());
     try {
       const model = serialise(graph, provider, fewNodes);
       const session = await create(runtime, model, provider, {

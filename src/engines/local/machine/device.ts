@@ -71,7 +71,7 @@ export function fallbackError(provider: Provider, operator: string, cause: unkno
 /** Why a provider did not start, and what to install. */
 export function missingProvider(provider: Provider, cause: unknown): EngineError | undefined {
   const message = reasonOf(cause);
-  if (provider === "openvino") return outdatedOpenvino(message, cause);
+  if (provider === "openvino") return outdatedOpenvino(cause);
   if (provider === "webgpu" && /adapter|webgpu.*(not found|not supported|unsupported)|backend not found/i.test(message)) {
     return new EngineError("WebGPU adapter", undefined, {
       expected: "a graphics driver for Vulkan (Linux), Metal (macOS) or Direct3D 12 (Windows)",
