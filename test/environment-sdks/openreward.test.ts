@@ -34,7 +34,8 @@ withPackage(
     ] as const) {
       const golds = linesOf<Recipe>(join(data, file));
       const port = await serve("openreward", (at) => [script("openreward_worlds.py"), world, String(at)]);
-      const environment = await opened(`ors:http://127.0.0.1:${port}`);
+      // It reads all of its recipes before its first answer, which took a busy machine over a minute.
+      const environment = await opened(`ors:http://127.0.0.1:${port}`, { timeoutMs: 180_000 });
       expect(await environment.size("val")).toBe(golds.length);
       const tasks = share(20, golds.length);
       const wrong: number[] = [];
