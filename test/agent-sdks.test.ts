@@ -109,7 +109,9 @@ describe.skipIf(sdks === undefined)("the examples of docs/agents.md", () => {
 });
 
 describe.skipIf(sdks === undefined)("agents of published packages (RETROGRADE_AGENT_SDKS)", async () => {
-  const load = async (folder: string): Promise<Readonly<Record<"frameworks" | "previous", Readonly<Record<string, Framework>>>>> => {
+  const load = async (
+    folder: string,
+  ): Promise<Readonly<Record<"frameworks" | "previous", Readonly<Record<string, Framework>>>>> => {
     const file = join(folder, "agents.mjs");
     copyFileSync(join(import.meta.dirname, "agent-sdks/agents.mjs"), file);
     return import(/* @vite-ignore */ pathToFileURL(file).href);

@@ -421,3 +421,10 @@ export const frameworks = {
   "genkit, compat-oai": genkit,
   fetch: plainFetch,
 };
+
+/** Those whose major version before is in use too. It is installed in a folder of its own, beside which this file is copied. */
+export const previous = {
+  "@anthropic-ai/sdk 0": anthropic,
+  "@langchain/openai 0, langgraph 0": langGraph,
+  "@mastra/core 0": mastra,
+};
