@@ -2,7 +2,7 @@
 import { endDespiteLeftovers } from "../src/terminal/leftovers.ts";
 import { main } from "./program.ts";
 
-// Whoever reads may stop (`| head`); a run goes on without.
+// Whoever reads may stop (`| head`); a run continues without.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
 });

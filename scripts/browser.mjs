@@ -19,7 +19,7 @@ export function browserProgram() {
   return [...onPath, ...applications].find((path) => existsSync(path));
 }
 
-/** True if a person at a terminal agrees, or a CI system runs the tests: its containers are there to be filled. Others are told how. */
+/** True if a person at a terminal agrees, or a CI system runs the tests: its containers are there to be filled. Others learn how. */
 async function mayInstall() {
   if (process.env.CI !== undefined && process.env.CI !== "" && process.env.CI !== "false") return true;
   if (process.stdin.isTTY !== true || process.stdout.isTTY !== true) {

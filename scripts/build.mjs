@@ -42,7 +42,7 @@ export function build() {
   }
 }
 
-/** The latest change below the given paths, in milliseconds. A folder's own time tells of files that were added or removed. */
+/** The latest change below the given paths, in milliseconds. A folder's own time shows files that were added or removed. */
 function newest(paths) {
   return Math.max(
     ...paths.map((path) => {

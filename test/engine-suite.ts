@@ -124,7 +124,7 @@ export function engineSuite(name: string, makeEngine: () => Promise<Engine>, has
         expectClose(await (await open()).forwardBackward(samples, someWeights, plain), logprobs);
       });
 
-      test("are the same for weights that are decided or known beforehand", async () => {
+      test("are the same for weights that are decided or known", async () => {
         const known = await stepped(someWeights);
         const engine = await open();
         await engine.forwardBackward(samples, () => someWeights, plain);

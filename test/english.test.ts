@@ -95,18 +95,34 @@ function docstringsOf(file: string): { readonly text: string; readonly at: numbe
   return [...whole.matchAll(/\/\*\*([\s\S]*?)\*\//g)].map((found) => ({ text: found[1], at: found.index + 3, whole }));
 }
 
-test("docstrings use no word of the list", () => {
-  const found = sources.flatMap((file) =>
-    docstringsOf(file).flatMap(({ text, at, whole }) =>
-      unwantedWords(
-        file,
-        text.replace(/`[^`\n]*`/g, (code) => " ".repeat(code.length)),
-        at,
-        whole,
-      ),
+/** Texts that models read: their words are part of tasks and of recorded prompts. */
+const forModels = /environments\/office\/|demo\/wordings\.ts|arpo-protocol\/tools\.ts|tools\/python\/python\.ts/;
+/** Comments of both kinds, and texts in any quotes. */
+const written = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|(["'`])(?:\\[\s\S]|(?!\1)[^\\])*?\1/g;
+const titles = /\b(?:test|describe|it)\b[\w.]*(?:\([^"\n]*?\))*\(\s*"(?:\\.|[^"\\\n])*"/g;
+
+function unwantedIn(files: readonly string[], parts: RegExp): string[] {
+  return files.flatMap((file) => {
+    const whole = readFileSync(file, "utf8");
+    return [...whole.matchAll(parts)].flatMap(({ 0: text, index }) =>
+      unwantedWords(file, text.startsWith("`") ? text : proseOf(text), index, whole),
+    );
+  });
+}
+
+test("comments, docstrings and texts in the code use no word of the list", () => {
+  const pages = ["dashboard/src", "scripts"].flatMap((folder) => filesBelow(folder, (name) => /\.(?:tsx?|mjs)$/.test(name)));
+  expect(
+    unwantedIn(
+      [...sources, ...pages].filter((file) => !forModels.test(file)),
+      written,
     ),
-  );
-  expect(found).toEqual([]);
+  ).toEqual([]);
+});
+
+test("titles of tests use no word of the list", () => {
+  const tests = ["src", "extensions", "test", "studies"].flatMap((folder) => filesBelow(folder, (name) => /\.ts$/.test(name)));
+  expect(unwantedIn(tests, titles)).toEqual([]);
 });
 
 test("a docstring opens with its subject", () => {

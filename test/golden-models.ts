@@ -183,7 +183,7 @@ export function goldenSuite(session: SessionOptions, { thorough }: { readonly th
       }
     });
 
-    test("the likeliest continuation", async () => {
+    test("the most probable continuation", async () => {
       const { prompt, continuation } = (await readJson(`${folder}/expected.json`, expectedSchema)).greedy;
       const engine = new LocalEngine(await loadModel(folder), { model: folder, ...session });
       const request = { context: prompt, maxTokens: continuation.length, stopTokens: [], seed: 1, temperature: 0 };

@@ -152,7 +152,7 @@ test("limits: of calls, of each tool, of a result's length, of the response", as
   expect(cut.response.length).toBeLessThan(short.response.length);
 });
 
-test("the evaluation's protocol: results without spaces, limits for each tool and repeated queries told in words, an end with the answer", async () => {
+test("the evaluation's protocol: results without spaces, limits for each tool and repeated queries refused in words, an end with the answer", async () => {
   const evaluation = deepResearchEnvironment({ ...settings, protocol: "evaluation", limits: { search: 2 } });
   const searches = asked("owl peak") + asked("owl peak") + asked("peaks") + asked("more");
   const { response, turns, stopReason, reward } = await played(evaluation, `${searches}${answer} and more`);
@@ -176,7 +176,7 @@ test("the evaluation's protocol: results without spaces, limits for each tool an
 const inEvaluation = deepResearchEnvironment({ ...settings, protocol: "evaluation" });
 const contents = ({ messages }: Awaited<ReturnType<typeof played>>) => messages.slice(2).map(({ content }) => content);
 
-test("the evaluation takes back a result that the model makes up, and goes on behind what it wrote before", async () => {
+test("the evaluation takes back a result that the model makes up, and continues behind what it wrote before", async () => {
   const made = await played(inEvaluation, `<think>t</think>hm <result>5</result>${asked("owl peak")}${answer}`);
   expect(contents(made)).toEqual([
     "<think>t</think>hm ",

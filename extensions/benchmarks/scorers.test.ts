@@ -115,7 +115,7 @@ test.each([
   expect(mathEqual(gold, answer)).toBe(same);
 });
 
-test("another measure of the answer may stand in for F1; the format counts all the same", () => {
+test("another measure of the answer may replace F1; the format counts nevertheless", () => {
   const response = (answer: string) => `<think>t</think><answer>\\boxed{${answer}}</answer>`;
   const equal = (answer: string, golds: readonly string[]) => Number(golds.some((gold) => mathEqual(answer, gold)));
   expect(researchReward(response("3/4"), ["\\frac{3}{4}"]).reward).toBe(0);

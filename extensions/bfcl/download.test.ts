@@ -52,7 +52,7 @@ test("a source without the files is named", async () => {
   await expect(downloadData({ folder: folder(), source })).rejects.toThrow("--from names another source");
 });
 
-test("a folder that is not there and one without the files are told apart, with what to do in every command", async () => {
+test("a folder that is not there and one without the files are distinguished, with what to do in every command", async () => {
   const [name, empty] = ["BFCL_v4_multi_turn_base.json", folder()];
   expect(() => readVerified(join(empty, "no"), name)).toThrow(
     /the folder with BFCL's data is ".*no"; expected a folder that is there/,

@@ -115,8 +115,8 @@ export async function checkEnvironment(environment: Environment, options: CheckO
 
   onProgress("the best of many fixed policies");
   let lazy: LazyReport = { choices: [], combined: [], leftOut: [] };
-  if (has("train")) {
-    const training = await trainingTasks(environment, 0, searchTasks, seed);
+  const training = has("train") ? await trainingTasks(environment, 0, searchTasks, seed) : [];
+  if (training[0] !== undefined) {
     const first = await environment.start(training[0], 0);
     if (expert !== undefined) {
       const searched = await trainingTasks(environment, 0, constantTasks, seed);
@@ -144,7 +144,7 @@ export async function checkEnvironment(environment: Environment, options: CheckO
     for (let length = 1; length <= 3 && tools.length > 0; length++) {
       const candidates = orders.flatMap((order) => tools.map((name) => [...order, name]));
       const found = await search(candidates.map(toolOrder));
-      if (bestOrder === undefined || found[0].success > bestOrder.success) bestOrder = found[0];
+      if (found[0] !== undefined && found[0].success > (bestOrder?.success ?? -1)) bestOrder = found[0];
       orders = found.slice(0, 4).map(({ policy }) => policy.name.split(", "));
     }
     if (bestOrder !== undefined)
@@ -230,9 +230,9 @@ async function checkModel(
   const groups = await groupsOf(source, "check-signal", rollout.groupSize, rollout.temperature);
   const hasSignal = groups.map(({ trajectories }) => Number(new Set(trajectories.map(({ reward }) => reward)).size > 1));
   onProgress("copying");
-  const episode = await environment.start(tasks[0], 0);
-  const performances = played.slice(0, 100).map((performance) => ({ ...performance, tools: episode.tools }));
+  const episode = tasks[0] && (await environment.start(tasks[0], 0));
+  const performances = played.slice(0, 100).map((performance) => ({ ...performance, tools: episode?.tools ?? [] }));
   const copying = await measureCopying(engine, chat, performances);
-  await episode.close?.();
+  await episode?.close?.();
   return { greedy, sampled, attempts, signal: meanInterval(hasSignal, { seed }), groupSize: rollout.groupSize, copying };
 }

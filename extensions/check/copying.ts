@@ -36,14 +36,14 @@ export async function measureCopying(
     const samples = encodeDemonstration(chat, String(i), messages, tools, protocol);
     const logprobs = await engine.logprobs(samples, { temperature: 1 });
     const indices = messages.flatMap(({ role }, at) => (role === "assistant" ? [at] : []));
-    for (const [turn, sample] of samples.entries()) {
+    for (const [turn, at] of indices.entries()) {
+      const [sample, sampled] = [samples[turn], logprobs[turn]];
+      if (sample === undefined || sampled === undefined) break;
       const ends = tokenEnds(chat, sample);
       const text = chat.tokenizer.decode(sample.action);
-      for (const { place, start, end } of copiedValues(messages, indices[turn], text)) {
-        const total = logprobs[turn].reduce(
-          (sum, logprob, t) => (ends[t] > start && (ends[t - 1] ?? 0) < end ? sum + logprob : sum),
-          0,
-        );
+      for (const { place, start, end } of copiedValues(messages, at, text)) {
+        const isWithin = (t: number) => (ends[t] ?? 0) > start && (ends[t - 1] ?? 0) < end;
+        const total = sampled.reduce((sum, logprob, t) => (isWithin(t) ? sum + logprob : sum), 0);
         const count = places.get(place) ?? { values: 0, copied: 0 };
         places.set(place, { values: count.values + 1, copied: count.copied + Number(Math.exp(total) > 0.5) });
       }

@@ -77,7 +77,7 @@ export async function searchLazyPolicies(
       try {
         const comesUp: boolean[] = [];
         for (const [i, task] of measured.entries())
-          comesUp.push(differs(right[i].messages, (await play(task, [answer])).messages));
+          comesUp.push(differs(right[i]?.messages ?? [], (await play(task, [answer])).messages));
         tried.push({ answer, success: mean(await rewards(searched, [answer])), comesUp });
       } catch (problem) {
         leftOut.push(
@@ -137,7 +137,7 @@ function choicesOf(
     ofArguments.delete(choice.name);
     return { name: behaviour, answers: choice.answers };
   });
-  return [...ofBehaviours, ...[...ofArguments.values()].filter((choice) => called.has(choice.answers[0].argument?.tool ?? ""))];
+  return [...ofBehaviours, ...[...ofArguments.values()].filter((choice) => called.has(choice.answers[0]?.argument?.tool ?? ""))];
 }
 
 function argumentChoices(tool: Tool): Choice[] {
@@ -160,9 +160,10 @@ function argumentThatDiffers(right: readonly Performance[], playAll: () => reado
     return undefined;
   }
   const places = others.map(({ messages }, i) => {
-    const at = right[i].messages.findIndex((message, m) => JSON.stringify(message) !== JSON.stringify(messages[m]));
+    const expected = right[i]?.messages ?? [];
+    const at = expected.findIndex((message, m) => JSON.stringify(message) !== JSON.stringify(messages[m]));
     if (at < 0) return "";
-    const [[a], [b]] = [callsOf(right[i].messages.slice(at, at + 1)), callsOf(messages.slice(at, at + 1))];
+    const [[a], [b]] = [callsOf(expected.slice(at, at + 1)), callsOf(messages.slice(at, at + 1))];
     if (a === undefined || a.name !== b?.name) return undefined;
     const keys = Object.keys(a.arguments).filter((key) => a.arguments[key] !== b.arguments[key]);
     return keys.length === 1 ? `${a.name}.${keys[0]}` : undefined;

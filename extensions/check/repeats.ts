@@ -27,7 +27,7 @@ export async function findUnrepeatable(environment: Environment, split: Split, l
   const first: unknown[][] = [];
   for (const task of tasks) first.push(await transcript(environment, task, limits));
   for (const [index, task] of tasks.entries()) {
-    const change = difference(first[index], await transcript(environment, task, limits));
+    const change = difference(first[index] ?? [], await transcript(environment, task, limits));
     if (change === undefined) continue;
     found.push(
       `The episode of task ${index} of ${split} is another one the second time, from message ${change.at} on: ${change.text}. ` +
@@ -51,7 +51,8 @@ function difference(
   first: readonly unknown[],
   again: readonly unknown[],
 ): { readonly at: number; readonly text: string } | undefined {
-  const [a, b] = [first, again].map((items) => items.map((item) => JSON.stringify(item, plain)));
+  const texts = (items: readonly unknown[]) => items.map((item) => JSON.stringify(item, plain));
+  const [a, b] = [texts(first), texts(again)];
   const at = Array.from({ length: Math.max(a.length, b.length) }, (_, i) => i).find((i) => a[i] !== b[i]);
   if (at === undefined) return undefined;
   const [one, other] = [a[at] ?? "nothing", b[at] ?? "nothing"];

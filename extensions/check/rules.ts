@@ -24,7 +24,7 @@ const floorMargin = 0.1;
  */
 export function openenvRules({ expert, policies }: Pick<EnvironmentReport, "expert" | "policies">): RuleResult[] {
   const [empty, ...canaries] = policies;
-  const floor = empty.success.mean;
+  const floor = empty?.success.mean ?? 0;
   const caught = canaries.filter(({ success }) => success.mean > floor);
   const result = (
     check_id: RuleResult["check_id"],
@@ -50,7 +50,7 @@ export function openenvRules({ expert, policies }: Pick<EnvironmentReport, "expe
       "semantic.floor_gap",
       1 - floor >= floorMargin,
       { measured_floor: floor, floor_margin: floorMargin },
-      [`${empty.name}: ${floor}`],
+      [`${empty?.name}: ${floor}`],
       "Take out the tasks that are solved by doing nothing.",
     ),
     result(

@@ -7,9 +7,9 @@ import { type Entity, type Fact, isTrusted, nameOf, type Relation, type Value } 
  * these habits can copy perfectly and still fail; it unlearns a habit by choosing otherwise.
  */
 export const habits = [
-  "first", // takes what the first page tells, though it is of another one of that name, or no longer so
+  "first", // takes what the first page says, though it is of another one of that name, or no longer so
   "source", // takes the first page that says it, though it is from a source that is wrong about such things
-  "settle", // no page tells it: takes what the first one tells instead of searching again
+  "settle", // no page says it: takes what the first one says instead of searching again
   "early", // answers with what was found on the way
   "swap", // subtracts the wrong way round
   "guess", // answers with one of the numbers instead of calculating

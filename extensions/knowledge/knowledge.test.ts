@@ -41,7 +41,7 @@ test("a split and an index decide a task; splits differ", () => {
   expect(new Set(questions).size).toBeGreaterThan(780);
 });
 
-test("what a name is told of is drawn anew for each task", () => {
+test("what a name is said to be is drawn again for each task", () => {
   const told = Array.from({ length: 300 }, (_, index) => [...taskOf(world, index).corpus.facts.keys()])
     .flat()
     .filter((text) => text.includes(": The mayor of"));
@@ -240,7 +240,7 @@ test("pages, calls and tokens of a response are the settings'", () => {
   expect(protocol.actions.read(action, [first.message, { role: "tool", name: "search", content: "b" }]).calls).toEqual([]);
 });
 
-test("the calculator answers in the place of Python, and Python where it is asked for", async () => {
+test("the calculator answers instead of Python, and Python where it is asked for", async () => {
   const task = taskOf(world, 0);
   expect(call(world, task, "python", { code: "6 * 7" })).toBe("42");
   expect(call(world, task, "python", { code: "len('abc')" })).toMatch(/cannot calculate/);

@@ -171,7 +171,7 @@ test("backward induction: best responses in reverse order with the exact M reach
   for (const gap of gaps("grae.ppu.turn.joint.m-off.history.respond.exact", 2)) expect(gap).toBeCloseTo(0, 9);
 });
 
-test("rest is told apart from a plateau: the policy has stopped moving, or J has", () => {
+test("rest is distinguished from a plateau: the policy has stopped moving, or J has", () => {
   const settings = { ...labSettingsSchema.parse({}), updates: 40 };
   const endsOf = (id: string) => {
     const { sees } = cellOf(id);

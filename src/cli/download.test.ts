@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createScreen } from "../terminal/screen.ts";
 import { downloadLine, showDownload } from "./download.ts";
 
-test("a download's line tells how much, how fast and how long", () => {
+test("a download's line says how much, how fast and how long", () => {
   expect(downloadLine("a/b", { done: 310e6, total: 988e6 }, 121e6, 10)).toBe(
     "downloading a/b  ██████░░░░░░░░░░░░░░  310/988 MB  12.1 MB/s  56 s left",
   );

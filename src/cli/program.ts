@@ -63,7 +63,7 @@ function retrograde(
       writeErr: (text) => errors.write(printableLine(text)),
       getOutHelpWidth: () => screen.width,
     })
-    .showHelpAfterError("(--help tells what there is)")
+    .showHelpAfterError("(--help shows what there is)")
     .helpCommand(false);
   const examples = (...lines: readonly string[]) =>
     ["", "Examples:", ...lines.map((line) => `  $ ${commandPrefix()} ${line}`)].join("\n");

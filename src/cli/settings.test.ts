@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { ConfigError } from "../core/errors.ts";
 import { settingsOf, trainFlags } from "./settings.ts";
 
-test("flags and --set reach the settings that they stand for", () => {
+test("flags and --set reach the settings that they name", () => {
   const values = {
     groupSize: "4",
     out: "7",

@@ -23,7 +23,7 @@ const environment = { flag: "--env <name>", path: "environment.name", descriptio
 const model = {
   flag: "--model <name>",
   path: "model",
-  description: "a folder in Hugging Face format, a run's folder, a name on the Hub (owner/name), or the one that comes along",
+  description: "a folder in Hugging Face format, a run's folder, a name on the Hub (owner/name), or the bundled one",
 };
 const seed = { flag: "--seed <n>", path: "seed", description: "decides all that is random" };
 const device = {
@@ -79,7 +79,11 @@ export const evaluationFlags: readonly SettingFlag[] = [
   { flag: "--split <name>", path: "evaluation.split", description: "train, validation, test or challenge" },
   { flag: "--tasks <n>", path: "evaluation.tasks", description: "number of tasks" },
   { flag: "--k <n>", path: "evaluation.k", description: "attempts at each task" },
-  { flag: "--temperature <t>", path: "evaluation.temperature", description: "of sampling; 0 always takes the likeliest token" },
+  {
+    flag: "--temperature <t>",
+    path: "evaluation.temperature",
+    description: "of sampling; 0 always takes the most probable token",
+  },
   seed,
   device,
   threads,
@@ -92,7 +96,11 @@ export const serveEnvironmentFlags: readonly SettingFlag[] = [environment, seed]
 export const chatFlags: readonly SettingFlag[] = [
   model,
   environment,
-  { flag: "--temperature <t>", path: "evaluation.temperature", description: "of sampling; 0 always takes the likeliest token" },
+  {
+    flag: "--temperature <t>",
+    path: "evaluation.temperature",
+    description: "of sampling; 0 always takes the most probable token",
+  },
   { flag: "--seed <n>", path: "seed", description: "chooses the world's contents" },
   device,
   threads,

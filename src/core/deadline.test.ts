@@ -9,7 +9,7 @@ test("an answer in time is given, at once where it is no promise", async () => {
   await expect(withinTime(() => Promise.reject(new Error("its own")), 1000)).rejects.toThrow("its own");
 });
 
-test("work without an end is told to stop, and the deadline is what the caller sees, whatever the work throws then", async () => {
+test("work without an end is asked to stop, and the deadline is what the caller sees, whatever the work throws then", async () => {
   let heard: unknown;
   const stubborn = (signal: AbortSignal) =>
     new Promise<never>((_, reject) => {

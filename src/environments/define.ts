@@ -72,7 +72,7 @@ export type DefinedTask<T> = Task & { readonly request: T };
 export function defineEnvironment<T extends TaskRequest>(definition: EnvironmentDefinition<T>): Environment<DefinedTask<T>> {
   requireKnown("defineEnvironment", definition, definitionKeys);
   const { name, system, tasks, replayable = true, concurrency, turnRewards } = definition;
-  // It stands in lines of the terminal and in names of files.
+  // It is part of lines of the terminal and in names of files.
   if (typeof name !== "string" || !/^[^\p{C}/\\]{1,100}$/u.test(name) || /^\.+$/.test(name))
     throw new ConfigError("name of the environment", name, { expected: "1 to 100 characters that are no path" });
   return {

@@ -100,7 +100,7 @@ function notWritten(file: string): (cause: unknown) => never {
   return (cause) => {
     const full = cause instanceof Error && "code" in cause && (cause.code === "ENOSPC" || cause.code === "EDQUOT");
     throw new ModelError(file, full ? "not written: the disk is full" : `not written (${messageOf(cause)})`, {
-      hint: `${full ? "Free some space" : "Check the folder's rights"}, or name another folder in HF_HUB_CACHE; the download goes on where it stopped.`,
+      hint: `${full ? "Free some space" : "Check the folder's rights"}, or name another folder in HF_HUB_CACHE; the download continues where it stopped.`,
       cause,
     });
   };

@@ -95,7 +95,7 @@ test("a server that stops half way is asked for the rest, and the whole is verif
   expect(starts[1]).toBeGreaterThan(starts[0]);
 });
 
-test("a download that an earlier process left goes on where it stopped; one that is too long begins anew", async () => {
+test("a download that an earlier process left continues where it stopped; one that is too long begins again", async () => {
   for (const [left, range] of [
     [weights.subarray(0, 1000), `bytes=1000-${weights.length - 1}`],
     [Buffer.concat([weights, weights]), undefined],
@@ -143,7 +143,7 @@ test("a server that always stops early is given up, and what came is kept for th
       return { cutAfter: range === undefined ? 500 : 0 };
     },
   });
-  await expect(fetch()).rejects.toThrow(/a download goes on where it stopped/);
+  await expect(fetch()).rejects.toThrow(/a download continues where it stopped/);
   expect(readdirSync(join(repo, "blobs")).filter((name) => name.endsWith(".incomplete"))).toHaveLength(1);
   generous = true;
   expect(readFileSync(join(await fetch(), weightsName)).equals(weights)).toBe(true);
@@ -177,7 +177,7 @@ test("without a network the cache serves, and without a cache one error says wha
   expect(String(unknown)).toMatch(/tiny\/other.*ECONNREFUSED.*Connect to the network/);
 });
 
-test("an unknown, a gated and a private model are told apart", async () => {
+test("an unknown, a gated and a private model are distinguished", async () => {
   const refusing = (status: number, code?: string) => setUp({ trouble: () => ({ status, code }) });
   for (const [hub, text] of [
     [await refusing(404, "RepoNotFound"), /There is no such folder, and no such model that is public.*for a private model/],
@@ -207,7 +207,7 @@ test("a server that is overloaded is no matter of the network", async () => {
     /not available: 429.*limits how often it is asked: try again in some minutes, with a token/,
   );
   expect(await refusing(429, { HF_TOKEN: "any" })).toMatch(/try again in some minutes \(/);
-  expect(await refusing(503)).toMatch(/not available: 503.*The server has a problem: try again later \(a download goes on/);
+  expect(await refusing(503)).toMatch(/not available: 503.*The server has a problem: try again later \(a download continues/);
 });
 
 test("the token goes to the Hub, not to where large files lie, and into no message", async () => {

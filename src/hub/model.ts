@@ -129,7 +129,7 @@ function requireModel(files: readonly RemoteFile[], name: HubName): void {
   ).find(([pattern]) => files.some(({ path }) => pattern.test(path)));
   throw new ModelError(`${missing} in ${formatHubName(name)}`, undefined, {
     expected: "a repository with config.json, tokenizer.json and model.safetensors, or shards with an index",
-    hint: instead?.[1] ?? "docs/models.md tells which models work.",
+    hint: instead?.[1] ?? "docs/models.md says which models work.",
   });
 }
 

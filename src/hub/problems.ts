@@ -35,7 +35,7 @@ export function explain(
     const problem = offline ? "not in the cache, and HF_HUB_OFFLINE is set" : `not available: ${messageOf(error)}`;
     return new ModelError(`${kind} ${shown} from ${endpoint}`, problem, {
       hint:
-        `${offline ? "Unset HF_HUB_OFFLINE" : `${remedy(error, token)} (a download goes on where it stopped)`}, ` +
+        `${offline ? "Unset HF_HUB_OFFLINE" : `${remedy(error, token)} (a download continues where it stopped)`}, ` +
         `or give ${local[kind]} on this machine. HF_ENDPOINT names another server, HF_HUB_CACHE another cache.`,
       cause: error,
     });

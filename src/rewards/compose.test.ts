@@ -180,7 +180,7 @@ test("groups that a part cannot score are left out, with equal rewards; none at 
   await expect(applyRewards([{ ...odd, score: score(2) }], played, [], quiet)).rejects.toThrow("no group of this step");
 });
 
-test("every part reports each episode once, whether it tells or not", async () => {
+test("every part reports each episode once, whether it reports or not", async () => {
   let scored = 0;
   const code = [defineReward({ name: "told", verify: () => 1 })];
   const played = [groupOf("a", [episode({}), episode({ stopReason: "environment-error" })])];

@@ -116,7 +116,7 @@ test("a judge trains the table; its answers, costs and time are recorded, and it
   expect(everyFile(folder)).not.toContain(key);
 });
 
-test("a run that the judge stopped goes on where it was, asks nothing twice, and ends as if nothing had been", async () => {
+test("a run that the judge stopped continues where it was, asks nothing twice, and ends as if nothing had been", async () => {
   let broken = 7;
   const { baseUrl, requests } = await judgeServer((request, number) =>
     number === broken ? { status: 500 } : scoring(request, shareOfC),

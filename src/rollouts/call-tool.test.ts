@@ -48,7 +48,7 @@ test("arguments that do not fit are answered with what is wrong, by zod and by J
   expect((await call("broken", {})).content).toMatch(/wrong arguments for broken\. n: /);
 });
 
-test("what a tool throws is told to the model, and counts as a valid call", async () => {
+test("what a tool throws is reported to the model, and counts as a valid call", async () => {
   expect(await call("broken", { n: 1 })).toEqual({
     valid: true,
     failure: "error",
@@ -128,7 +128,7 @@ test("a JSON schema checks nested arguments, gives defaults, and lets others thr
   expect((await ask({ mode: "c" })).content).toMatch(/mode: /);
 });
 
-test("whatever is thrown is told, also by a schema, and also what has no text", async () => {
+test("whatever is thrown is reported, also by a schema, and also what has no text", async () => {
   const tool = (change: Partial<Tool>): Tool => ({
     name: "t",
     description: "",

@@ -93,7 +93,7 @@ test("an episode is its turns, each an action in its context, with the tools' an
   expect(released).toEqual(["r/0"]);
 });
 
-test("bad calls of all kinds come back as tool messages, in their order, and the episode goes on", async () => {
+test("bad calls of all kinds come back as tool messages, in their order, and the episode continues", async () => {
   const bad = `<tool_call>oops</tool_call><tool_call>{"name": "fly"}</tool_call><tool_call>{"name": "find"}</tool_call>`;
   const failing = '<tool_call>{"name": "find", "arguments": {"who": "Bob"}}</tool_call>';
   const { messages, turns, stopReason } = await play(environmentOf(), [`${bad}${failing}${callFind}`, "Done."]);

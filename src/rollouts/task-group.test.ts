@@ -15,7 +15,7 @@ function held(log: string[], name: string) {
   return { job, end };
 }
 
-test("jobs run in their order, so many at a time, urgent ones before those that wait", async () => {
+test("jobs run in their order, a given number at a time, urgent ones before those that wait", async () => {
   const log: string[] = [];
   const taskGroup = new TaskGroup(2);
   const jobs = ["a", "b", "c", "d", "urgent"].map((name) => ({ name, ...held(log, name) }));

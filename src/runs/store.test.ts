@@ -231,7 +231,7 @@ test("what a newer version wrote is refused by both versions' names, not half un
   expect(() => readIndex(folder)).toThrow(/index\.jsonl/);
 });
 
-test("a growing file is read from where the last look ended, without its half line, and anew once it was cut", () => {
+test("a growing file is read from where the last look ended, without its half line, and again once it was cut", () => {
   const folder = newRun();
   const path = layout.metrics(folder);
   const file = new GrowingFile(path, stepRecordSchema);

@@ -58,7 +58,7 @@ test("the training half shows how far it is, by the time of the update before", 
   expect(statusLine(progress, 5)).toMatch(/^step 4\/9 {2}training {2}█████░{15} {2}2\.0 s of about 8\.0 s/);
 });
 
-test("the first evaluation tells what a run will cost, and a long one how to shorten it", () => {
+test("the first evaluation says what a run will cost, and a long one how to shorten it", () => {
   const at = (done: number, now: number) =>
     costLines({ ...nothingYet, phase: "evaluate", steps: 10, done, total: 1024, phaseStarted: 0 }, 128, now);
   expect(at(20, 5)).toBeUndefined();

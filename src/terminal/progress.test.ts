@@ -58,7 +58,7 @@ test("an evaluation's line says when, how much and on what", () => {
   expect(evaluationLine(evaluation)).toBe("success before training: 41.2 %  [38.0, 44.5]  (256 test tasks, 4 attempts each)");
 });
 
-test("without a terminal, a phase is one line, and phases that a step's line tells are none", () => {
+test("without a terminal, a phase is one line, and phases that a step's line says are none", () => {
   const phase = (name: "evaluate" | "rollout" | "update" | "checkpoint") =>
     phaseLine({ type: "phase", phase: name, step: 3, total: name === "evaluate" ? 1024 : 1 });
   expect(["evaluate", "rollout", "update", "checkpoint"].map((name) => phase(name as "evaluate"))).toEqual([
@@ -74,7 +74,7 @@ function progressAfter(events: readonly (readonly [number, TrainingEvent])[]) {
   return events.reduce((progress, [second, event]) => advance(progress, event, second), nothingYet);
 }
 
-test("the status tells step, phase, episodes, rate and time left", () => {
+test("the status says step, phase, episodes, rate and time left", () => {
   const progress = progressAfter([
     [0, { type: "run-started", folder: "runs/a", steps: 60, resumedAt: 0 }],
     [0, { type: "phase", phase: "evaluate", step: 0, total: 1024 }],
@@ -101,7 +101,7 @@ test("time left: 59 more steps of 4 s, of which 1 s is spent, and one more evalu
   expect(secondsLeft(progress, 25)).toBe(59 * 4 - 1 + 20);
 });
 
-test("before the first step nothing but the evaluation's own rate tells the time left", () => {
+test("before the first step nothing but the evaluation's own rate says the time left", () => {
   const progress = progressAfter([
     [0, { type: "run-started", folder: "runs/a", steps: 60, resumedAt: 0 }],
     [0, { type: "phase", phase: "evaluate", step: 0, total: 100 }],

@@ -70,7 +70,7 @@ test("what a tool makes of its result for models is what ours reads", async () =
   expect((await call({ t: content }, "t")).content).toBe("a\n[media: not shown]");
 });
 
-test("of a tool that yields, the last value counts; what one throws is told", async () => {
+test("of a tool that yields, the last value counts; what one throws is reported", async () => {
   const yielding = tool({
     inputSchema: z.object({}),
     async *execute() {

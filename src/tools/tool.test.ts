@@ -4,7 +4,7 @@ import { z as z3 } from "zod3";
 import { fromAiSdk } from "./ai-sdk.ts";
 import { defineTool, parametersAsJsonSchema } from "./tool.ts";
 
-test("a model is told that an argument with a default can be left out", () => {
+test("a model learns that an argument with a default can be left out", () => {
   const tool = defineTool({
     name: "list",
     description: "Lists notes.",

@@ -12,7 +12,7 @@ function endless() {
   return { policy, finish: () => finish() };
 }
 
-test("an abort ends a pass that is under way at once, and tells when the pass itself has ended", async () => {
+test("an abort ends a pass that is under way at once, and says when the pass itself has ended", async () => {
   const { policy, finish } = endless();
   const stop = new AbortController();
   const watched = interruptible(policy, stop.signal);

@@ -143,7 +143,7 @@ test.each(resumable)("a run that is killed and resumed writes what it would have
   }
 });
 
-test("an interruption keeps every finished step, and what goes on is the run that was not interrupted", async () => {
+test("an interruption keeps every finished step, and what continues is the run that was not interrupted", async () => {
   const [whole, folder] = [newFolder(), newFolder()];
   await work(whole, ahead(2));
   const interrupt = new AbortController();

@@ -120,7 +120,7 @@ export class RolloutPipeline implements RolloutSource {
     // How many tasks dynamic sampling takes is known once it has ended.
     const size = maxBatchesOf(config.algorithm) === 1 ? Promise.resolve(tasksPerStep) : sampled.then(({ tasks }) => tasks);
     this.#position = Promise.all([start, size]).then(([position, tasks]) => position + tasks);
-    // Whoever takes the batch meets its error; until then it is nobody's.
+    // Whoever takes the batch meets its error; until then nobody handles it.
     for (const promise of [sampled, this.#position]) promise.catch(() => {});
     this.#batches.push({ step, weightsOf: Math.max(0, step - 1 - ahead), policy, events, sampled });
   }
@@ -139,7 +139,7 @@ class HeldEvents {
     this.#onEvent = onEvent;
     this.tell = (event) => {
       if (this.#held === undefined || (event.type !== "phase" && event.type !== "progress")) return onEvent(event);
-      // Of several progress events in a row only the last one tells something.
+      // Of several progress events in a row only the last one says something.
       if (event.type === "progress" && this.#held.at(-1)?.type === "progress") this.#held.pop();
       this.#held.push(event);
     };

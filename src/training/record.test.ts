@@ -121,7 +121,7 @@ test("a learning rate that was asked for holds from the next step, and a resumed
   expect(metricsOf(stopped)).toBe(metricsOf(folder));
 });
 
-test("a paused run waits, says so, and goes on to the same numbers", async () => {
+test("a paused run waits, says so, and continues to the same numbers", async () => {
   const [plain, paused] = [newFolder(), newFolder()];
   await work(plain);
   const states: (string | undefined)[] = [];

@@ -63,7 +63,7 @@ async function run(folder: string, environment: Environment, { changes = {}, res
 
 const recorded = (folder: string) => readMetrics(folder).map(({ step }) => readTrajectories(folder, step));
 
-test("sampling goes on until enough groups have returns that differ, and only these are trained", async () => {
+test("sampling continues until enough groups have returns that differ, and only these are trained", async () => {
   const folder = newFolder();
   const { warnings } = await run(folder, environmentSilentFor(["a"]));
   const metrics = readMetrics(folder).map((record) => record.metrics);
@@ -121,7 +121,7 @@ test("where too few groups have signal, the update learns from these, and a warn
   expect(metrics).toMatchObject({ batchesSampled: 2, groupsDropped: 8 - Number(metrics.groups) });
 });
 
-test("without any signal nothing moves, and the tasks are taken all the same", async () => {
+test("without any signal nothing moves, and the tasks are taken nevertheless", async () => {
   const folder = newFolder();
   const { engine, warnings } = await run(folder, environmentSilentFor(["a", "b", "c"]));
   expect(engine.weightVersion).toBe(0);

@@ -96,7 +96,7 @@ test("a run that is killed at any event and resumed writes what it would have wr
 
 const sampledEvaluations = (folder: string) => readEvaluations(folder).filter(({ decoding }) => decoding === "sampled");
 
-test("training raises the success of the evaluation, and the summary tells by how much", async () => {
+test("training raises the success of the evaluation, and the summary says by how much", async () => {
   const folder = newFolder();
   const summary = await work(folder, { config: { steps: 40, evaluation: { tasks: 40, during: { every: 0 } } } });
   const [before, after] = sampledEvaluations(folder);

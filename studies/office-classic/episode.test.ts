@@ -40,7 +40,7 @@ test("an episode begins with the first request, brings the next after each closi
   expect(say(episode, "Hello?")).toEqual({ done: true });
 });
 
-test("asked which person they mean, the user tells; asked for nothing, they do not know; asked twice, they go on", async () => {
+test("asked which person they mean, the user answers; asked for nothing, they do not know; asked twice, they go on", async () => {
   const ambiguous = startEpisode(await taskOf(["message"], ({ requests }) => requests[0].meant !== undefined), "sparse");
   const answer = say(ambiguous, "Which one?");
   expect(answer.done === false && answer.messages[0].content).toMatch(/^[A-Z][a-z]+ [A-Z][a-z]+$/);

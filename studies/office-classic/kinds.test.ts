@@ -116,7 +116,7 @@ const antecedent: Readonly<Partial<Record<KindName, KindName>>> = {
   also_invite: "when",
 };
 
-test.each(kindNames)("%s changes, tells or refuses what a person would expect", (name) => {
+test.each(kindNames)("%s changes, says or refuses what a person would expect", (name) => {
   let [fulfilled, refused] = [0, 0];
   for (const { world, draft, id, before, mind } of scenes(name, 200)) {
     const start = cloneWorld(world);

@@ -145,7 +145,7 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
     { title: "Sampled tokens of an episode", series: lines(["actionTokens", "tokens", "s4"]) },
     {
       title: "Conversations of an agent",
-      hint: "Of an episode: those that begin, requests that fork one, and what is told apart",
+      hint: "Of an episode: those that begin, requests that fork one, and what is distinguished",
       series: lines(...captured),
       fromZero: true,
     },

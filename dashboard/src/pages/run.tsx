@@ -108,7 +108,7 @@ function useRun(id: string): { readonly run?: RunDetail; readonly problem?: stri
             if (update.restarted) load();
             else setRun((known) => known && updated(known, update));
           };
-          events.onerror = () => setProblem("The dashboard's server does not answer. The page goes on when it does.");
+          events.onerror = () => setProblem("The dashboard's server does not answer. The page continues when it does.");
           events.onopen = () => setProblem(undefined);
         },
         (error: Error) => current && setProblem(error.message),

@@ -88,7 +88,7 @@ function Tree({ run, view }: { readonly run: string; readonly view: TreeView }) 
   let row = 0;
   const place = (node: Node, depth: number): Placed => {
     const children = node.children.map((child) => place(child, depth + 1));
-    // An end takes a row of its own only where nothing goes on from it.
+    // An end takes a row of its own only where nothing continues from it.
     const rows = children.map(({ y }) => y);
     const y = rows.length === 0 ? margin + down * row++ : (Math.min(...rows) + Math.max(...rows)) / 2;
     const own: Placed = { node, x: margin + across * depth, y };

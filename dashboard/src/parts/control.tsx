@@ -16,7 +16,7 @@ export function Control({ run: { row } }: { readonly run: RunDetail }) {
   return (
     <div class="control">
       {row.state === "paused" ? (
-        <button type="button" onClick={() => request({ action: "resume" }, "Goes on")}>
+        <button type="button" onClick={() => request({ action: "resume" }, "Continues")}>
           Resume
         </button>
       ) : (

@@ -71,7 +71,7 @@ test.each([
   expect(await grade(check(operation), seen)).toEqual({ reward: expected });
 });
 
-test("string_check tells capitals apart in like alone", async () => {
+test("string_check distinguishes capitals in like alone", async () => {
   expect((await grade(check("like", "PARIS", "paris"), seen)).reward).toBe(0);
   expect((await grade(check("ilike", "PARIS", "paris"), seen)).reward).toBe(1);
 });

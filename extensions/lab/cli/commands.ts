@@ -6,7 +6,7 @@ export const labCommands: AddCommands = (program, { screen, errorScreen, example
   debuggable(program.command("lab"))
     .summary("run the theory: which combinations converge")
     .description(
-      "Runs every combination of advantage, update, level, order and M on small problems with exact expectations, and tells for each whether\n" +
+      "Runs every combination of advantage, update, level, order and M on small problems with exact expectations, and says for each whether\n" +
         "J ever falls, whether it reaches the optimum, and the smallest counter-example (docs/lab.md).",
     )
     .option("--json", "print every cell with its verdict as JSON, and nothing else")

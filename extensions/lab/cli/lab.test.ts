@@ -54,7 +54,7 @@ test.each(mistakes)("lab %s", async (line, message) => {
   expect(exitCode).toBe(2);
 });
 
-test("the help tells the defaults that hold", async () => {
+test("the help says the defaults that hold", async () => {
   const { out } = await invoke("lab", "--help");
   const { rules, ...defaults } = labSettingsSchema.parse({});
   const flagOf = (name: string) => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

@@ -4,7 +4,7 @@ import { doctorFlags } from "../../../src/cli/settings.ts";
 /** Adds the commands that say what training costs: a step of it on a cluster, and what fits here. */
 export const planCommands: AddCommands = (program, { screen, examples }) => {
   debuggable(program.command("plan"))
-    .summary("what a training step costs on so many GPUs")
+    .summary("what a training step costs on a number of GPUs")
     .description(
       "Estimates time, memory and traffic of one training step, with bounds where it guesses, and what other choices would cost " +
         "(docs/scale.md). Starts nothing.",

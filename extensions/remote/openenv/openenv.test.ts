@@ -76,7 +76,7 @@ test("a typed action is one tool; its rewards add up, numbers stay as the model 
   episode.close();
 });
 
-test("tools are listed and called; a tool's error, a wrong call and the server's own fault are told apart", async () => {
+test("tools are listed and called; a tool's error, a wrong call and the server's own fault are distinguished", async () => {
   const answers: Record<string, object> = {
     good: seen(
       { tool_name: "good", result: { content: [{ type: "text", text: "fine" }], is_error: false }, error: null },
@@ -279,7 +279,7 @@ test("the key is sent from the environment and not recorded; addresses are check
   expect(() => createEnvironment("openenv:ws://x", { show: "all" })).toThrow(/environment.settings.show/);
 });
 
-test("a key that the server repeats stands in no error, nor in what the model reads", async () => {
+test("a key that the server repeats is in no error, nor in what the model reads", async () => {
   const key = "very-secret-key";
   process.env.OPENENV_TEST_KEY = key;
   const says: Record<string, unknown> = {

@@ -224,7 +224,7 @@ test("a stream that breaks is read again by its id, and the call is made once", 
   expect(ids).toEqual([undefined, "t-9", "t-9"]);
 });
 
-test("wrong calls are told to the model; raised errors, dead sessions and nonsense are faults with a name", async () => {
+test("wrong calls are reported to the model; raised errors, dead sessions and nonsense are faults with a name", async () => {
   let answer: Answer = () => undefined;
   const { url, seen } = await serving((...all) => answer(...all));
   const says =

@@ -64,7 +64,7 @@ class OpenenvHost {
 
   /** Plays the session of one WebSocket: its own, or one that was made over HTTP and is asked for by its id. */
   talk(socket: WebSocket, asked: string | null): void {
-    // A frame that is malformed or too large closes the socket; its error has been told to the client.
+    // A frame that is malformed or too large closes the socket; its error has been sent to the client.
     socket.on("error", () => {});
     const write = (message: object) => socket.send(JSON.stringify(message));
     const session = asked === null ? this.#create() : this.sessions.get(asked);

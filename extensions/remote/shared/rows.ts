@@ -23,7 +23,7 @@ function readFile(file: string, setting: string): Row[] {
   } catch (cause) {
     throw new ConfigError(setting, file, {
       expected: "a file of tasks in JSONL",
-      hint: "docs/environments/remote.md tells where such files are from.",
+      hint: "docs/environments/remote.md says where such files are from.",
       cause,
     });
   }

@@ -84,7 +84,7 @@ describe("requests of a model", () => {
     expect(server.applied).toEqual(["optim_step 1"]);
   });
 
-  test("carry at most so many data each, and come back as one result", async () => {
+  test("carry at most a given number of data each, and come back as one result", async () => {
     const { server, model } = await openModel();
     const data = Array.from({ length: 1030 }, (_, i) => ({ ...datum, targets: [i % 10, 3, 4] }));
     const { fields, metrics } = await model.forward(data);
@@ -170,7 +170,7 @@ describe("what comes back is checked", () => {
 describe("sampling", () => {
   const call = { prompt: [1, 2, 3], maxTokens: 4, seed: 1 };
 
-  test("keeps at most so many calls in flight", async () => {
+  test("keeps at most a given number of calls in flight", async () => {
     const { server, model } = await openModel(new ScriptedServer(), { inFlight: 3 });
     const sampler = await model.saveForSampler("s");
     server.mostInFlight = 0;

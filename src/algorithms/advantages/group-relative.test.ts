@@ -62,7 +62,7 @@ describe("group-relative advantages", () => {
     }
   });
 
-  test("give a group of one zero, or its bare return when told so", () => {
+  test("give a group of one zero, or its bare return where that is set", () => {
     expect(advantagesOf([0.7], grpo)).toEqual([0]);
     expect(advantagesOf([0.7], { ...plain, singletonGroups: "raw" })).toEqual([0.7]);
     expect(advantagesOf([0.7], { ...grpo, singletonGroups: "raw" })[0]).toBeCloseTo(0.7, 5);

@@ -132,7 +132,7 @@ describe("KL penalty", () => {
     },
   );
 
-  test("k2 and k3 are never negative and 0 at the reference; k1 tells the sign", () => {
+  test("k2 and k3 are never negative and 0 at the reference; k1 has the sign", () => {
     fc.assert(
       fc.property(real(-30, 30), (x) => {
         expect(tokenKl(x, { estimator: "k2" }).value).toBeGreaterThanOrEqual(0);

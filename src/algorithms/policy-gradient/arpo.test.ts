@@ -38,7 +38,7 @@ async function updated(world: World, algorithm: object) {
 }
 
 describe("hard attribution", () => {
-  test("a turn that leaves share has the mean of their advantages, and stands in the first of them", () => {
+  test("a turn that leaves share has the mean of their advantages, and is in the first of them", () => {
     // R − mean: a ½, b −½, c −½, d ½
     const advantages = sharedMeanAdvantages([tree], plain);
     expect(advantages.get("a")?.[0]).toBeCloseTo((0.5 - 0.5 - 0.5) / 3, 12);

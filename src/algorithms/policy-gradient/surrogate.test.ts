@@ -64,7 +64,7 @@ describe.each(named)("%s", (_, config) => {
     );
   });
 
-  test("does not care in which order rows come, nor what stands in other rows", () => {
+  test("does not care in which order rows come, nor what is in other rows", () => {
     fc.assert(
       fc.property(tokenwiseBatches, (batch) => {
         // One token's weight depends on the others of the batch there, and on which side of a bound rounding leaves it.

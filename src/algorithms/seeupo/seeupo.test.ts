@@ -210,7 +210,7 @@ describe("a SeeUPO update", () => {
     expect((await updated({ ...world, groups: [turnless] }, {})).policy.steps).toEqual([]);
   });
 
-  test("scales the learning rate of a turn update by its share of the batch, when told to", async () => {
+  test("scales the learning rate of a turn update by its share of the batch, where that is set", async () => {
     const { policy, metrics } = await updated(world, { visitScale: "rows" });
     expect(policy.steps.map(({ scale }) => scale)).toEqual([2 / 5, 4 / 5, 1]);
     expect(metrics).toMatchObject({
@@ -237,7 +237,7 @@ describe("a SeeUPO update", () => {
     expect(policy.passes.logprobs).toBe(11);
   });
 
-  test("leaves out turn updates without a positive advantage, when told to", async () => {
+  test("leaves out turn updates without a positive advantage, where that is set", async () => {
     const { policy, metrics } = await updated(world, { klCoef: 0, skipNegative: true });
     expect(policy.steps).toHaveLength(2);
     expect(metrics).toMatchObject({ turnUpdates: 2, rowsPerUpdateMin: 4 });

@@ -4,7 +4,7 @@ import type { UserConfig } from "../../training/config.ts";
 import { isSeeupo, type PresetConfig, resolveAlgorithm, rolloutAlgorithms } from "./config.ts";
 import { defaultMiniBatches, needs } from "./questions.ts";
 
-test("a name stands for its defaults, which are those of the papers", () => {
+test("a name means its defaults, which are those of the papers", () => {
   expect(resolveAlgorithm("seeupo")).toMatchObject({
     kind: "seeupo",
     order: "reverse",

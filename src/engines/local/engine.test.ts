@@ -37,7 +37,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-test("it tells the model's sizes, and keeps to a shorter length", async () => {
+test("it reports the model's sizes, and keeps to a shorter length", async () => {
   expect(engine.info).toEqual({
     name: golden("qwen3"),
     parameters: 300 * 64 + 2 * 49_344 + 64,
@@ -60,7 +60,7 @@ test("a prompt that samples share is computed once", async () => {
   expect(engine.takeStats().training).toEqual({ computedTokens: 0, denseTokens: 0, seconds: 0 });
 });
 
-test("weights known beforehand save the forward pass, decided zeros the backward pass", async () => {
+test("weights that are known save the forward pass, decided zeros the backward pass", async () => {
   const fresh = await open();
   const computed = async (decide: Parameters<LocalEngine["forwardBackward"]>[1]) => {
     fresh.takeStats();

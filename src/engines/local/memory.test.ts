@@ -145,11 +145,11 @@ test("what does not fit is refused with numbers and with what would fit", () => 
   expect(refusal(half, sampling, 0.1)).toMatch(/Close other programs, or take a model of at most 0.0 M parameters/);
 });
 
-test("sizes are told as people tell them", () => {
+test("sizes are written as people write them", () => {
   expect([2.02e6, 494e6, 999.6e6, 1.236e9, 70.55e9].map(parameterText)).toEqual(["2.0 M", "494 M", "1.00 B", "1.24 B", "70.5 B"]);
 });
 
-test("RETROGRADE_MEMORY stands for what the machine says", () => {
+test("RETROGRADE_MEMORY replaces what the machine says", () => {
   expect(availableMemory({ RETROGRADE_MEMORY: "1.5" })).toBe(1.5 * 2 ** 30);
   expect(availableMemory({})).toBeGreaterThan(2 ** 20);
   expect(() => availableMemory({ RETROGRADE_MEMORY: "plenty" })).toThrow(

@@ -293,7 +293,7 @@ export function requireMemory(model: string, config: ModelConfig, use: MemoryUse
     });
   throw new EngineError(`memory for ${use.training ? "training" : "sampling"} ${model}`, gibibytes(available), {
     expected: `about ${gibibytes(needed)} for ${parameterText(parameterCount(config))} parameters`,
-    hint: `${memoryAdvice(config, use, available)} ${memoryVariable} says how much may be taken, in GiB, if this machine has more than it tells.`,
+    hint: `${memoryAdvice(config, use, available)} ${memoryVariable} says how much may be taken, in GiB, if this machine has more than it says.`,
   });
 }
 

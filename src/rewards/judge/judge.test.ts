@@ -64,7 +64,7 @@ test("a group is one question, and each trajectory gets the score of its own att
   expect(requests[0].temperature).toBeUndefined();
 });
 
-test("settings of the environment for another service are not told to the judge's server", async () => {
+test("settings of the environment for another service do not reach the judge's server", async () => {
   process.env.OPENAI_ORG_ID = "org-of-another";
   process.env.OPENAI_PROJECT_ID = "project-of-another";
   try {
@@ -293,7 +293,7 @@ test("the budget of calls ends the run before the call that is too many, and cou
   expect(requests).toHaveLength(3);
 });
 
-test("the budget of tokens counts what the server tells, else a quarter of the characters", async () => {
+test("the budget of tokens counts what the server reports, else a quarter of the characters", async () => {
   const { baseUrl, requests } = await judgeServer((request) => ({
     ...likesSeven(request),
     usage: request.messages[1].content.includes("9") ? null : { prompt_tokens: 900, completion_tokens: 99 },
@@ -308,7 +308,7 @@ test("the budget of tokens counts what the server tells, else a quarter of the c
   expect(metrics["judge/completionTokens"]).toBeGreaterThan(0);
 });
 
-test("calls whose answers were useless count too, also in the run that goes on", async () => {
+test("calls whose answers were useless count too, also in the run that continues", async () => {
   const { baseUrl } = await judgeServer(() => ({ content: "?" }));
   const folder = newFolder();
   await expect(score({ baseUrl, folder }, [group("a", "7", "8")])).rejects.toThrow("asked 3 times");

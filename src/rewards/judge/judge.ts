@@ -47,7 +47,7 @@ export function judgePart({ name, config, ledger, budget, openEndpoint }: JudgeP
     const known = ledger.find(question.key);
     const elsewhere = known === undefined ? shared?.find(question.key) : undefined;
     const entry = known ?? elsewhere ?? (await (inFlight.get(question.key) ?? ask(group, question, context)));
-    // A resumed run comes by its own answers again, and tells of them as when it asked.
+    // A resumed run comes by its own answers again, and reports them as when it asked.
     const own = entry.group === group.id && entry !== elsewhere;
     const usage = own ? entry : noUsage;
     if (entry.scores !== undefined)

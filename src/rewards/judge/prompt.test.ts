@@ -58,7 +58,7 @@ ${second}
   expect(question.byTrajectory([0.1, 0.9])).toEqual(first === long ? [0.1, 0.9] : [0.9, 0.1]);
 });
 
-test("what only some attempts were told is shown with these", () => {
+test("what only some attempts saw is shown with these", () => {
   const question = ask(
     withMessages(
       [

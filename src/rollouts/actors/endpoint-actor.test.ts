@@ -111,7 +111,7 @@ test("a conversation with a call: tools, ids and arguments' text go to the serve
   expect(keys).toEqual(["Bearer secret", "Bearer secret"]);
 });
 
-test("unreadable arguments are told to the model, and a cut-off call is not made", async () => {
+test("unreadable arguments are reported to the model, and a cut-off call is not made", async () => {
   const { asked, settings } = await serving((_, count) => (count === 0 ? toolCall("{oops") : { content: "3" }));
   const trajectory = await play(settings);
   expect(trajectory.turns[0]).toMatchObject({ toolCalls: 0, invalidToolCalls: 1 });

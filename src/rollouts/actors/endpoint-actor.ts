@@ -142,7 +142,7 @@ class EndpointSpeaker implements Speaker {
     let unreadable = calls.length - (message.toolCalls ?? []).length;
     this.#say(spoken);
     for (const answer of shown) {
-      // A server refuses an answer to a call that it does not know: what could not be read is told as a message.
+      // A server refuses an answer to a call that it does not know: what could not be read becomes a message.
       if (answer.role === "tool" && answer.callId === undefined && unreadable-- > 0)
         this.#say({ role: "user", content: answer.content });
       else this.#say(answer);

@@ -30,7 +30,7 @@ export function readNative({ content, reasoning, calls }: Completion, names: Too
   const read = calls.map(({ id = `call_${turn}`, name: shown, arguments: text }, i) => {
     const name = names.meant(shown);
     const call = callOf(name, text, `arguments of ${name} as a JSON object`);
-    // An answer belongs to one call: ids that a server gives twice are told apart.
+    // An answer belongs to one call: ids that a server gives twice are made different.
     const taken = calls.findIndex((other) => (other.id ?? `call_${turn}`) === id) !== i;
     return "error" in call ? call : { id: taken ? `${id}_${i}` : id, ...call };
   });

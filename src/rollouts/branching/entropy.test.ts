@@ -37,7 +37,7 @@ test("the mean is within 0 and 1 where the entropies are those of a vocabulary; 
   expect(branchEntropy(uniform, { tokens: 7, vocabularySize })).toBeCloseTo(7, 9);
 });
 
-test("an engine that tells no candidates is named, with the way out", () => {
+test("an engine that gives no candidates is named, with the way out", () => {
   const { topLogprobs: _, ...without } = action;
   const options = { tokens: 2, vocabularySize: 4 };
   expect(() => entropyOf(without, "top-10", options)).toThrow(/topLogprobs.*rollout\.branching\.entropy to exact/s);

@@ -19,7 +19,7 @@ export function entropyOf(action: SampledAction, kind: Branching["entropy"], opt
   if (kind === "exact") return meanEntropy(action.entropies, options);
   if (action.topLogprobs !== undefined) return branchEntropy(action.topLogprobs, options);
   throw new EngineError("topLogprobs", undefined, {
-    expected: "an engine that tells the likeliest candidates of every token",
+    expected: "an engine that gives the most probable candidates of every token",
     hint: "Set rollout.branching.entropy to exact.",
   });
 }

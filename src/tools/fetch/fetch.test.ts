@@ -138,7 +138,7 @@ test.each([
   expect(await read((await page("<p>next</p>")).url)).toBe("next");
 });
 
-test("a server that hangs, breaks off or refuses is told in words", async () => {
+test("a server that hangs, breaks off or refuses is reported in words", async () => {
   const silent = await serve(() => {});
   await expect(read(silent.url, { timeoutMs: 50 })).rejects.toThrow(/expected a page that comes within 50 ms/);
   const slow = await serve((_, response) => void response.writeHead(200, { "content-type": "text/plain" }).write("a"));

@@ -133,7 +133,7 @@ function transportOf(server: McpServer, onStderr: (text: string) => void): Stdio
     return new StreamableHTTPClientTransport(url, {
       fetch: fetchFromOrigin,
       requestInit: { headers: { ...headers, ...server.headers } },
-      // A stream that breaks off is a call that failed: the model is told, rather than left waiting.
+      // A stream that breaks off is a call that failed: the model learns of it, rather than waits.
       reconnectionOptions: {
         maxRetries: 0,
         initialReconnectionDelay: 1000,

@@ -59,7 +59,7 @@ describe.each(["stdio", "HTTP"])("a server over %s", (kind) => {
     expect(many).toEqual(Array.from({ length: 20 }, (_, a) => `${a}`));
   });
 
-  test("what goes wrong in a tool is told, and the server stays", async () => {
+  test("what goes wrong in a tool is reported, and the server stays", async () => {
     const mcp = await start();
     const pid = await ask(mcp, "pid");
     expect(await ask(mcp, "fail")).toBe("Error: no connection");
@@ -92,7 +92,7 @@ describe.each(["stdio", "HTTP"])("a server over %s", (kind) => {
 });
 
 describe("a started server", () => {
-  test("that dies in a call is told of, and started again by the next", async () => {
+  test("that dies in a call is reported, and started again by the next", async () => {
     const mcp = await stdio({}, { SECRET: "a-long-secret" });
     const pid = await ask(mcp, "pid");
     const died = await ask(mcp, "die");
@@ -216,7 +216,7 @@ test("a name and password in an address, and its parameters, are in no message",
 });
 
 describe("a server that is reached by HTTP", () => {
-  test("that dies in a call is told of, and reached again when it is back", async () => {
+  test("that dies in a call is reported, and reached again when it is back", async () => {
     const { url, port, child } = await startHttp();
     const mcp = await connect({ url, headers });
     expect(await ask(mcp, "die")).toMatch(/^Error: the MCP server test ended during the call, or cannot be reached/);

@@ -104,7 +104,7 @@ export class Pool {
         place.started = started;
         if (!this.#all.has(place) && !this.#spares.has(place)) started.kill();
       },
-      () => this.#drop(place), // whoever asks it is told
+      () => this.#drop(place), // whoever asks it learns of it
     );
     return place;
   }

@@ -52,7 +52,7 @@ export async function startPython(settings: ProcessSettings, program = join(gues
   };
   child.on("close", (code, signal) => end(`ended with ${signal ?? `code ${code}`}${said()}`));
   child.on("error", (error) => end(error.message));
-  for (const pipe of [requests, answers]) pipe.on("error", () => {}); // it ended, which "close" tells
+  for (const pipe of [requests, answers]) pipe.on("error", () => {}); // it ended, as "close" says
   readFrames(
     answers,
     () => longest,

@@ -162,7 +162,7 @@ function targetsOf(names: readonly string[], config: ModelConfig, file: string):
 function requireSame(folder: string, saved: Lora, wanted: Lora): void {
   for (const key of ["rank", "alpha", "targets", "layers"] as const) {
     if (String(saved[key]) === String(wanted[key])) continue;
-    const hint = "Settings must be those of the adapter that training goes on with.";
+    const hint = "Settings must be those of the adapter that training continues.";
     throw new ConfigError(`lora.${key}`, wanted[key], { expected: `${JSON.stringify(saved[key])}, as in ${folder}`, hint });
   }
 }

@@ -46,7 +46,7 @@ test("log-probs are those of the drawn token, which is never an impossible one",
   );
 });
 
-test("greedy takes the likeliest token, the first of equals, for certain", () => {
+test("greedy takes the most probable token, the first of equals, for certain", () => {
   for (const uniform of [0, 0.5, almostOne]) {
     expect(draw({ temperature: 0 }, uniform)).toEqual({ token: 1, logprob: 0, modelLogprob: Math.log(0.5) });
     expect(draw({ temperature: 0, topK: 3, topP: 0.9 }, uniform).token).toBe(1);
@@ -54,7 +54,7 @@ test("greedy takes the likeliest token, the first of equals, for certain", () =>
   }
 });
 
-test("top-k keeps the k likeliest, the first of equals, and shares out their probability", () => {
+test("top-k keeps the k most probable, the first of equals, and shares out their probability", () => {
   expect(reachable({ topK: 1 })).toEqual([1]);
   expect(reachable({ topK: 2 })).toEqual([1, 3]);
   expect(reachable({ topK: 3 })).toEqual([0, 1, 3]);
@@ -96,7 +96,7 @@ function softmax(logits: readonly number[]): Float32Array {
   return Float32Array.from(weights, (weight) => weight / total);
 }
 
-test("the likeliest candidates are those of the sorted distribution, without impossible ones", () => {
+test("the most probable candidates are those of the sorted distribution, without impossible ones", () => {
   fc.assert(
     fc.property(distributions, fc.integer({ min: 1, max: 14 }), (probabilities, count) => {
       const sorted = [...probabilities].filter((p) => p > 0).sort((a, b) => b - a);

@@ -75,7 +75,7 @@ describe("a row that is sampled alone", async () => {
     expect(drafted.runs).toBeLessThan(0.7 * plain.runs);
   });
 
-  test("ends within a draft at its stop token, and at its limit, and goes on from what was drawn", async () => {
+  test("ends within a draft at its stop token, and at its limit, and continues from what was drawn", async () => {
     const whole = (await sampled(false, [{ temperature: 0 }])).actions[0].tokens;
     const stop = whole[50];
     const requests = [

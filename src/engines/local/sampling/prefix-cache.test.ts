@@ -55,7 +55,7 @@ test("gives the longest prefix that any kept sequence has, with its own keys and
   );
 });
 
-test("never holds more than its limit, and what it gives is right all the same", () => {
+test("never holds more than its limit, and what it gives is right nevertheless", () => {
   const action = fc.record({ key: fc.nat(3).map(String), tokens: sequence, release: fc.boolean() });
   fc.assert(
     fc.property(fc.array(action, { maxLength: 20 }), fc.nat(12), (actions, limit) => {

@@ -545,7 +545,7 @@ describe("a restricted choice", () => {
     }
   });
 
-  test("at temperature 0 is the likeliest token of all, for certain, whatever the seed", async () => {
+  test("at temperature 0 is the most probable token of all, for certain, whatever the seed", async () => {
     const sampler = makeSampler();
     const [first, second] = await all(sampler, [request({ temperature: 0, seed: 1 }), request({ temperature: 0, seed: 2 })]);
     expect(second).toEqual(first);

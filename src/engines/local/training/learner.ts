@@ -220,7 +220,7 @@ export class Learner {
       others.map((share) => share.map((i) => passes[i])),
       learned,
     );
-    elsewhere.catch(() => {}); // told below
+    elsewhere.catch(() => {}); // thrown below
     try {
       for (const i of own) numbers[i] = await this.#add(this.#beside, passes[i], all);
     } finally {

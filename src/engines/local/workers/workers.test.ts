@@ -87,7 +87,7 @@ test("a state loaded by another engine continues with its parameters", async () 
   await rm(folder, { recursive: true });
 });
 
-test("what a worker cannot make is the error of the call, and the engine goes on", async () => {
+test("what a worker cannot make is the error of the call, and the engine continues", async () => {
   const { engine } = await trained({ workers: 2 });
   const before = await engine.logprobs(samples, { temperature: 1 });
   await expect(engine.forwardBackward(samples, () => [[1]], { temperature: 1 })).rejects.toThrow("weights of turn 0");

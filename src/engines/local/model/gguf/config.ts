@@ -35,7 +35,7 @@ export function configOf(gguf: DescribedGguf, file: string, frequencies: Float32
   const name = fields.required("general.architecture", fields.text("general.architecture"));
   const architecture = Object.hasOwn(known, name) ? known[name].is : undefined;
   if (architecture === undefined)
-    fields.refuse("general.architecture", ggufArchitectures, "docs/models.md tells which architectures are computed.");
+    fields.refuse("general.architecture", ggufArchitectures, "docs/models.md says which architectures are computed.");
   const key = (field: string) => `${name}.${field}`;
   const number = (field: string) => fields.number(key(field));
   const needed = (field: string) => fields.required(key(field), number(field));
