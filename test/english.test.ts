@@ -37,6 +37,10 @@ test("pages use no word of the list", () => {
   expect(pages.flatMap((file) => unwantedWords(file, proseOf(readFileSync(file, "utf8"))))).toEqual([]);
 });
 
+test("README is a door: 700 words at most", () => {
+  expect(readFileSync(join(root, "README.md"), "utf8").split(/\s+/).filter(Boolean).length).toBeLessThanOrEqual(700);
+});
+
 test("pages are filled to one width (npm run format, or npx jiti scripts/wrap-pages.ts)", () => {
   for (const page of pages()) {
     const text = readFileSync(page, "utf8");
