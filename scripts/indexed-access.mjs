@@ -24,7 +24,20 @@ const parts = [
   ...["rewards", "rollouts", "sdk", "terminal", "tools/(?:fetch|search|mcp|[a-z-]+\\.ts)"],
 ];
 const extensions = [
-  ...["appworld", "arpo-protocol", "benchmarks", "check", "dashboard", "demo", "evals", "plan", "harbor", "remote", "serve"],
+  ...[
+    "appworld",
+    "arpo-protocol",
+    "benchmarks",
+    "check",
+    "dashboard",
+    "demo",
+    "evals",
+    "plan",
+    "harbor",
+    "knowledge",
+    "remote",
+    "serve",
+  ],
 ];
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const tsc = join(root, "node_modules/typescript/bin/tsc");

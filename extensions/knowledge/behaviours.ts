@@ -52,8 +52,8 @@ function afterSearches({ needs, corpus }: KnowledgeTask, conversation: readonly 
       all.push(["searches until a page says it", textIn(next, "search") !== ""]);
       continue;
     }
-    const first = facts[0];
-    if (first.relation === need.relation && !says(first)) all.push(["finds the page about the right one", isTaken]);
+    const [first] = facts;
+    if (first?.relation === need.relation && !says(first)) all.push(["finds the page about the right one", isTaken]);
     if (facts.some((fact) => says(fact) && !isTrusted(fact))) all.push(["goes by the source that is right", isTaken]);
   }
   return all;
@@ -71,12 +71,12 @@ function ofTheWhole({ kind, needs }: KnowledgeTask, conversation: readonly Messa
   if (kind === "steps" && expressions.length > 0) all.push(["takes the second step", expressions.length > 1]);
   const difference = expressions.map((expression) => /^(\d+) - (\d+)$/.exec(expression)).findLast((match) => match !== null);
   if (kind.endsWith("more") && difference)
-    all.push(["subtracts the right way round", Number(difference[1]) === needs[needs.length / 2 - 1].value]);
+    all.push(["subtracts the right way round", Number(difference[1]) === needs[needs.length / 2 - 1]?.value]);
   return all;
 }
 
 /** The text between a pair of tags of an assistant's message; "" where it has none. */
-export function textIn(message: Message, tag: "think" | "search" | "python"): string {
+export function textIn(message: Message | undefined, tag: "think" | "search" | "python"): string {
   if (message?.role !== "assistant") return "";
   return new RegExp(`<${tag}> ?(.*?) ?</${tag}>`, "s").exec(message.content)?.[1] ?? "";
 }

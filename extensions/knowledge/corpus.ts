@@ -34,5 +34,5 @@ function sentence(random: Random, { relation, subject, value, former }: Fact): s
 }
 
 function capitalised(text: string): string {
-  return text[0].toUpperCase() + text.slice(1);
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

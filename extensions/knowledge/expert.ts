@@ -77,17 +77,17 @@ export function* lookUp({ corpus, mind }: Scene, relation: Relation, subject: En
   let said = facts.find(says);
   if (wanted === undefined) {
     if (said !== undefined && mind.slips("source")) return said.value;
-    if (facts.length > 0 && mind.slips("settle")) close(nameOf(facts[0].value));
+    if (facts[0] !== undefined && mind.slips("settle")) close(nameOf(facts[0].value));
     if (style !== "full") {
       facts = yield* search(corpus, queryOf(relation, subject, "full"), notThere);
       wanted = facts.find(isWanted);
       said = facts.find(says);
     }
     // Only for those who are on a wrong track.
-    if (wanted === undefined) return close(facts.length > 0 ? nameOf(facts[0].value) : notThere);
+    if (wanted === undefined) return close(facts[0] === undefined ? notThere : nameOf(facts[0].value));
   }
   const [first] = facts;
-  if (first !== said && first.relation === relation && mind.slips("first")) return first.value;
+  if (first !== said && first?.relation === relation && mind.slips("first")) return first.value;
   return said !== undefined && said !== wanted && mind.slips("source") ? said.value : wanted.value;
 }
 
@@ -116,7 +116,7 @@ export function* follow(
   { thought: before, last }: { readonly thought?: string; readonly last?: boolean } = {},
 ): Plan<Value> {
   let value: Value = root;
-  let thought = before ?? chain[0];
+  let thought = before ?? chain[0] ?? "";
   for (const [hop, relation] of chain.entries()) {
     if (typeof value === "number") close(thought);
     if (hop > 0 && scene.mind.slips("early")) close(thought);

@@ -58,7 +58,7 @@ export const kindOf = (name: KindName): Kind => kinds[name];
 export function drawKind(random: Random, names: readonly KindName[]): KindName {
   const weight = (name: KindName) => kindOf(name).weight ?? 1;
   let left = random.uniform() * names.reduce((sum, name) => sum + weight(name), 0);
-  return names.find((name) => (left -= weight(name)) < 0) ?? names[0];
+  return names.find((name) => (left -= weight(name)) < 0) ?? (names[0] as KindName);
 }
 
 /**
@@ -76,7 +76,7 @@ const heldOut: { readonly [R in Relation]?: Relation } = {
 };
 
 function isHeldOut(facts: readonly Fact[]): boolean {
-  return facts.some(({ relation, value }, i) => facts[i + 1]?.subject === value && heldOut[relation] === facts[i + 1].relation);
+  return facts.some(({ relation, value }, i) => facts[i + 1]?.subject === value && heldOut[relation] === facts[i + 1]?.relation);
 }
 
 /** True if a question of this kind can be one of the challenge split. */
@@ -96,8 +96,8 @@ function chainKind(hops: number): Kind {
     hops,
     draw(world, random) {
       const chain = drawChain(world, random, hops);
-      if (chain === undefined) return undefined;
-      const { value } = chain.facts[hops - 1];
+      const value = chain?.facts.at(-1)?.value;
+      if (chain === undefined || value === undefined) return undefined;
       const ask = random.pick([
         typeof value !== "number" && value.sort === "person" ? "Who is" : "What is",
         "Tell me",
@@ -130,7 +130,7 @@ function drawChain(world: World, random: Random, hops: number, to: readonly Rela
   const seen: Value[] = [root];
   while (path.length < hops) {
     const at = seen[seen.length - 1];
-    if (typeof at === "number") return undefined;
+    if (at === undefined || typeof at === "number") return undefined;
     const isLast = path.length === hops - 1;
     const ways = relationNames.filter(
       (relation) =>
@@ -158,7 +158,7 @@ function drawPair(world: World, random: Random, hops: number): [Chain, Chain] | 
 }
 
 function numberOf({ facts }: Chain): number {
-  return Number(facts[facts.length - 1].value);
+  return Number(facts.at(-1)?.value);
 }
 
 function drawMore(world: World, random: Random, hops: number): Draft | undefined {

@@ -51,10 +51,12 @@ const trusted: Readonly<Record<Sort, Source>> = {
 };
 
 /** Numbers have an even number of digits, as the default model's tokens have. */
-const [least, below]: Readonly<Record<string, number>>[] = [
-  { age: 20, population: 1000, area: 1000, price: 11 },
-  { age: 90, population: 10_000, area: 10_000, price: 100 },
-];
+const bounds: { readonly [R in Relation]?: readonly [least: number, below: number] } = {
+  age: [20, 90],
+  population: [1000, 10_000],
+  area: [1000, 10_000],
+  price: [11, 100],
+};
 
 export interface Fact {
   readonly relation: Relation;
@@ -99,7 +101,9 @@ export function drawWorld(random: Random, size: WorldSize, doubled: number): Wor
   const people = Array.from({ length: size.people }, (_, i) => `${first[i % first.length]} ${surnamesLeft[i]}`);
   const towns = some("town", size.towns, townNames);
   // Now and then a firm has the name of a town.
-  const firmsAndTown = random.chance(0.5) ? [towns[0].name, ...random.shuffle(firmNames).slice(0, size.firms - 1)] : firmNames;
+  const firmsAndTown = random.chance(0.5)
+    ? [...towns.slice(0, 1).map(({ name }) => name), ...random.shuffle(firmNames).slice(0, size.firms - 1)]
+    : firmNames;
   const entities: Entity[] = [
     ...some("person", size.people, people),
     ...towns,
@@ -124,9 +128,11 @@ export function drawWorld(random: Random, size: WorldSize, doubled: number): Wor
 /** @param not a value that is not to be drawn */
 export function drawValue(random: Random, entities: readonly Entity[], relation: Relation, not?: Value): Value {
   const { gives } = relations[relation];
-  if (gives !== "number") return random.pick(entities.filter((entity) => entity.sort === gives && entity !== not));
+  const [least, below] = bounds[relation] ?? [];
+  if (least === undefined || below === undefined)
+    return random.pick(entities.filter((entity) => entity.sort === gives && entity !== not));
   for (;;) {
-    const number = least[relation] + random.integer(below[relation] - least[relation]);
+    const number = least + random.integer(below - least);
     if (number !== not) return number;
   }
 }
