@@ -37,7 +37,7 @@ test("the office gives nothing away: the expert solves it, and nothing that unde
     expect.stringMatching(/^No argument of find_contact, .* is one of a few values: none was held constant\.$/),
     "No model was measured.",
   ]);
-}, 120_000);
+}, 600_000);
 
 test("another search, of 300 rule sets that judge nothing, finds no more than the check says", () => {
   const office = createEnvironment("office", {});
@@ -73,7 +73,7 @@ test("another search, of 300 rule sets that judge nothing, finds no more than th
     );
   });
   expect(Math.max(...successes)).toBeLessThan(0.3);
-}, 120_000);
+}, 600_000);
 
 test("choices that cannot be varied are named and left out of the search", async () => {
   const press = defineTool({
@@ -128,14 +128,14 @@ test("the knowledge world gives nothing away either", async () => {
   expect(report.lazy.combined.at(-1)?.success.mean).toBeLessThan(0.15);
   expect(report.overlap.map(({ shared }) => shared)).toEqual([0, 0, 0]);
   expect(report.unchecked).toEqual([expect.stringMatching(/^No argument of search, python is/), "No model was measured."]);
-}, 120_000);
+}, 600_000);
 
 test("a hole in a world is found: the classic office lets a deed be refused in the same words", async () => {
   const classic = officeClassicEnvironment();
   const { policies } = await checkEnvironment(classic, { seed: 1, tasks: 60, trainingTasks: 50, rollout });
   const apologising = policies.find(({ name }) => name.includes("Done. Sorry"));
   expect(apologising?.success.mean).toBeGreaterThan(0.3);
-}, 60_000);
+}, 600_000);
 
 test("an order of tools that always works is found", async () => {
   const environment = defineEnvironment({
@@ -199,4 +199,4 @@ test("tasks of Math.random and state that episodes share are found, and nothing 
       () => ++n,
     ),
   ).toMatch(/^The episode of task 0 of test is another one .* from message 2 on: .*\\"n\\":1/);
-}, 60_000);
+}, 600_000);
