@@ -1,7 +1,7 @@
 import { randomStream } from "../src/core/random.ts";
 import type { ActionInContext, TokenId } from "../src/core/trajectory.ts";
 import { formatModelConfig, type ModelConfig, parameterShapes } from "../src/engines/local/model/model-config.ts";
-import { initialiseModel, type Model, saveModel } from "../src/engines/local/model/model-folder.ts";
+import { type Model, saveModel } from "../src/engines/local/model/model-folder.ts";
 import type { Tensor } from "../src/engines/local/model/safetensors.ts";
 import { shapeOf } from "./shapes.ts";
 
@@ -40,7 +40,7 @@ export async function writeBenchmarkModel(
   config: ModelConfig,
   companions: ReadonlyMap<string, Uint8Array> = new Map(),
 ): Promise<void> {
-  await saveModel(folder, initialiseModel(config, randomStream(1, "benchmark", "weights"), companions), { dtype: "float32" });
+  await saveModel(folder, { ...quickModel(config), companions }, { dtype: "float32" });
 }
 
 export function randomTokens(vocabSize: number, length: number, ...names: readonly (string | number)[]): TokenId[] {
