@@ -243,6 +243,15 @@ test.each([
   expect([difference.mean, difference.low, difference.high, pValue]).toEqual(expected.map((x) => expect.closeTo(x, 8)));
 });
 
+test("the smallest difference of the 800 studies that are drawn, with their degrees of freedom", () => {
+  const table = [
+    [0.5, 0, 0.25, 1, 0, 0.5],
+    [0.25, 0.25, 0.5, 0.75, 0, 0.25],
+    [0.5, 0, 0, 1, 0.25, 0.25],
+  ];
+  expect(smallestCrossed(table)).toBeCloseTo(0.727374, 5);
+});
+
 test("the test over seeds and tasks and the interval tell the same story", () => {
   const table = [
     [1, 0, 1, 0, 0],
