@@ -50,7 +50,7 @@ test("an endless loop after an await is ended by the watchdog, which names the c
 
 test("a task that never comes is an error after rollout.episodeTimeoutMs, and finished steps are kept", patience, async () => {
   const { output, folder } = await run("never");
-  expect(output).toMatch(/EnvError: task \d+ of the train split of "letters" is no answer within 2000 ms/);
+  expect(output).toMatch(/EnvError: the error of task \d+ of the train split of "letters" is no answer within 2000 ms/);
   expect(checkpointSteps(folder)).toEqual([1, 2]);
 });
 
