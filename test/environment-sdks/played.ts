@@ -39,7 +39,8 @@ const key = (row: Played) => `${row.wire} ${row.package} ${row.what}`;
  * Records what a test played. With RETROGRADE_PLAY=all everything is played, and the record is written; else a sample is, whose result has to
  * be the recorded one.
  */
-export function played(row: Played): void {
+export function played({ wire, package: version, what, episodes, result, refused }: Played): void {
+  const row: Played = { wire, package: version, what, episodes, result, refused }; // the fields of all rows in one order
   const others = rows().filter((one) => key(one) !== key(row));
   if (process.env.RETROGRADE_PLAY === "all") {
     const sorted = [...others, row].sort((a, b) => (key(a) < key(b) ? -1 : 1));
