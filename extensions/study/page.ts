@@ -217,7 +217,9 @@ function contrastCells(contrast: ContrastResult): string[] {
   const { outcome, seeds, split, rates, values, difference, pValue } = contrast;
   const tried = seeds.length === 0 ? "not run" : `${seeds.length}${split === "validation" ? ", tuning" : ""}`;
   const [more, less] = values ?? [];
-  const relative = more === undefined || less === undefined || less === 0 || outcome === "fell" ? "–" : signed(more / less - 1);
+  // The values of an interaction are differences, which may be near 0: their ratio says nothing.
+  const hasRatio = outcome !== "fell" && contrast.minus === undefined;
+  const relative = more === undefined || less === undefined || less === 0 || !hasRatio ? "–" : signed(more / less - 1);
   return [
     contrastTitle(contrast),
     tried,

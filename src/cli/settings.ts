@@ -25,6 +25,11 @@ const model = {
   path: "model",
   description: "a folder in Hugging Face format, a run's folder, a name on the Hub (owner/name), or the bundled one",
 };
+const temperature = {
+  flag: "--temperature <t>",
+  path: "evaluation.temperature",
+  description: "of sampling; 0 always takes the most probable token",
+};
 const seed = { flag: "--seed <n>", path: "seed", description: "decides all that is random" };
 const device = {
   flag: "--device <name>",
@@ -79,11 +84,7 @@ export const evaluationFlags: readonly SettingFlag[] = [
   { flag: "--split <name>", path: "evaluation.split", description: "train, validation, test or challenge" },
   { flag: "--tasks <n>", path: "evaluation.tasks", description: "number of tasks" },
   { flag: "--k <n>", path: "evaluation.k", description: "attempts at each task" },
-  {
-    flag: "--temperature <t>",
-    path: "evaluation.temperature",
-    description: "of sampling; 0 always takes the most probable token",
-  },
+  temperature,
   seed,
   device,
   threads,
@@ -96,11 +97,7 @@ export const serveEnvironmentFlags: readonly SettingFlag[] = [environment, seed]
 export const chatFlags: readonly SettingFlag[] = [
   model,
   environment,
-  {
-    flag: "--temperature <t>",
-    path: "evaluation.temperature",
-    description: "of sampling; 0 always takes the most probable token",
-  },
+  temperature,
   { flag: "--seed <n>", path: "seed", description: "chooses the world's contents" },
   device,
   threads,
