@@ -31,6 +31,7 @@ export {
   type Sampler,
   type StepOptions,
 } from "../src/engines/engine.ts";
-export { createLocalEngine, type LocalEngine, type LocalEngineOptions, type LoraOptions } from "../src/engines/local/engine.ts";
+export { createLocalEngine, type LocalEngine } from "../src/engines/local/engine.ts";
 export type { Runtime } from "../src/engines/local/machine/runtime.ts";
+export type { LocalEngineOptions, LoraOptions } from "../src/engines/local/options.ts";
 export { enginePolicy } from "../src/training/engine-policy.ts";

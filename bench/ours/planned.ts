@@ -1,9 +1,10 @@
 import { join } from "node:path";
-import { createLocalEngine, type LocalEngine, type LocalEngineOptions } from "../../src/engines/local/engine.ts";
+import { createLocalEngine, type LocalEngine } from "../../src/engines/local/engine.ts";
 import { availableMemory } from "../../src/engines/local/machine/memory-available.ts";
 import type { MemoryUse } from "../../src/engines/local/memory.ts";
 import { planMemory } from "../../src/engines/local/memory-plan.ts";
 import { readModelConfig } from "../../src/engines/local/model/model-folder.ts";
+import type { LocalEngineOptions } from "../../src/engines/local/options.ts";
 
 /** An engine that is planned as a run's is, from the memory that is free. */
 export async function plannedEngine(

@@ -1,10 +1,7 @@
-import { existsSync } from "node:fs";
-import { mkdir, rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
-import { join, resolve } from "node:path";
 import { EngineError } from "../../core/errors.ts";
 import type { Decide, Logprobs, StepReport, Weights } from "../../core/policy.ts";
-import type { ActionInContext, TokenId } from "../../core/trajectory.ts";
+import type { ActionInContext } from "../../core/trajectory.ts";
 import { CallOrder } from "../call-order.ts";
 import type {
   BackwardOptions,
@@ -19,96 +16,37 @@ import type {
 } from "../engine.ts";
 import { requireCapability, requireStepOptions } from "../engine.ts";
 import { localCapabilities } from "./capabilities.ts";
-import type { Provider } from "./machine/device.ts";
-import type { Runtime } from "./machine/runtime.ts";
-import { writeBase } from "./model/adapted.ts";
-import { adapterFolder, readAdapter, writeAdapter } from "./model/adapter-folder.ts";
+import { adaptedConfig, arraysOf, type HeldModel, holdModel } from "./held.ts";
+import { readAdapter } from "./model/adapter-folder.ts";
 import { type Arrays, copyOf } from "./model/arrays.ts";
 import { requireWholeWeights } from "./model/broken-weights.ts";
 import { entropyHead, logprobHead } from "./model/heads.ts";
-import { initialiseAdapter, type LoraSettings, resolveLora, switchedOff } from "./model/lora.ts";
-import { type ModelConfig, parameterCount } from "./model/model-config.ts";
-import { loadModel, type Model, saveCompanions, saveModel } from "./model/model-folder.ts";
-import {
-  type BasePrecision,
-  layerMatrices,
-  type RoundedMatrices,
-  type RoundedMatrix,
-  type RoundedPrecision,
-  roundedLogprobTolerance,
-  roundedOf,
-  roundLayers,
-} from "./model/rounded.ts";
-import { readSafetensors, type Tensor, writeSafetensors } from "./model/safetensors.ts";
+import { switchedOff } from "./model/lora.ts";
+import { parameterCount } from "./model/model-config.ts";
+import { loadModel, type Model } from "./model/model-folder.ts";
+import { type RoundedMatrices, type RoundedMatrix, roundedLogprobTolerance, roundLayers } from "./model/rounded.ts";
+import { type LocalEngineOptions, requireConsistent, roundedBase, samplerWeights } from "./options.ts";
 import { type FrozenParts, LocalFrozenPolicy, readFrozen } from "./sampling/frozen.ts";
 import { defaultCacheBytes } from "./sampling/prefix-cache.ts";
 import type { LocalAction } from "./sampling/row.ts";
 import { LocalSampler, type SamplerOptions } from "./sampling/sampler.ts";
-import type { SamplerWeights } from "./sampling/sampling-graph.ts";
+import { readState, writeHeldAdapter, writeModel, writeState } from "./state.ts";
 import { LocalCritic } from "./training/critic.ts";
 import { Learner, type LearnerOptions, type TrainingCount } from "./training/learner.ts";
 import { Workers } from "./workers/workers.ts";
-
-export interface LocalEngineOptions {
-  /** A Hugging Face-format folder. */
-  readonly model: string;
-  /** Threads that compute; all cores if left out. */
-  readonly threads?: number;
-  /**
-   * The number of those who make passes of training side by side, each with one thread. 1 makes them one after another, with all threads. With as many
-   * workers results are the same to the byte; with another number they differ by rounding. Default 1.
-   */
-  readonly workers?: number;
-  /** The provider that computes; the CPU if left out. `chooseProvider` finds one that works. */
-  readonly provider?: Provider;
-  /** The library that runs ONNX models; ONNX Runtime's binding for Node if left out. */
-  readonly runtime?: Runtime;
-  /** Actions sampled side by side; 128 if left out. */
-  readonly slots?: number;
-  /** Longest sequence, context and action together; the model's own limit if left out. */
-  readonly maxLength?: number;
-  /** Text of an action so far; needed for stop strings only. */
-  readonly decode?: (tokens: readonly TokenId[]) => string;
-  /** Trains an adapter on the frozen model; the model itself if left out. */
-  readonly lora?: LoraOptions;
-  /** Whether layers compute their activations again in the backward half; where these would fill the memory if left out. */
-  readonly recompute?: boolean;
-  /** The bytes that a pass of training may hold at once. Default 2 GiB. */
-  readonly passBytes?: number;
-  /** The bytes that a pass may hold whose session stays open while actions are sampled. Default 320 MiB. */
-  readonly restBytes?: number;
-  /** The settings that the sampler computes with. */
-  readonly sampling?: {
-    /** Default "float32", and "int8" where the base of an adapter is in fewer bits: its layers are multiplied by as they are held. */
-    readonly weights?: SamplerWeights;
-    /** For keys and values of rollouts that wait for their next turn. Default 512 MiB. */
-    readonly cacheBytes?: number;
-    /** Whether weights are inputs of its session: slower with few rows, and not held again. Default: from 512 MiB on. */
-    readonly weightsAsInputs?: boolean;
-    /** Whether an action that is sampled alone is drafted from what was said before: faster, and equal up to rounding. Default false. */
-    readonly lookup?: boolean;
-  };
-}
-
-export interface LoraOptions extends LoraSettings {
-  /** Decides the adapter's first values. */
-  readonly seed: number;
-  /** A folder in PEFT format: the adapter to go on with, made with the same settings. A new one if left out. */
-  readonly from?: string;
-  /** The precision that the matrices of the frozen layers are held in. Default "float32". */
-  readonly base?: BasePrecision;
-}
 
 /**
  * Opens a model for sampling and training on this machine.
  * @throws ModelError if a folder is not a model, or an adapter, that it computes
  * @throws ConfigError for settings of an adapter that do not fit the model, or the adapter to go on with
+ * @throws EngineError for options that exclude each other
  * @example
  * const engine = await createLocalEngine({ model: "models/office-classic", threads: 2 });
  * const { tokens } = await engine.sample({ context: [1, 2, 3], maxTokens: 8, stopTokens: [], seed: 1 });
  * await engine.dispose();
  */
 export async function createLocalEngine(options: LocalEngineOptions): Promise<LocalEngine> {
+  requireConsistent(options);
   const { lora } = options;
   const rounded = new Map<string, RoundedMatrix>();
   const precision = roundedBase(lora);
@@ -126,122 +64,50 @@ const mostRemembered = 512 * 2 ** 20;
  */
 export class LocalEngine implements Engine {
   readonly info: EngineInfo;
-  readonly #model: Model;
-  readonly #config: ModelConfig;
-  /** Those that learn: the adapter's if there is one, else the model's. */
-  readonly #parameters: Map<string, Float32Array>;
-  /** The others. */
-  readonly #frozen: Map<string, Float32Array>;
-  readonly #basePrecision: BasePrecision;
-  /** The rest of them, in fewer bits. */
-  readonly #rounded: RoundedMatrices | undefined;
+  readonly #held: HeldModel;
   readonly #learner: Learner;
   readonly #learnerOptions: LearnerOptions;
   readonly #workers: Workers | undefined;
   readonly #sampler: LocalSampler;
+  readonly #samplerOptions: SamplerOptions;
   /** Whether a step was called since the last action. */
   #stepped = false;
-  readonly #samplerOptions: SamplerOptions;
   readonly #count: TrainingCount = { computedTokens: 0, denseTokens: 0, seconds: 0 };
   readonly #order = new CallOrder();
-  #reference: Map<string, Float32Array> | undefined;
+  #reference: Arrays | undefined;
   #critic: LocalCritic | undefined;
 
-  constructor(
-    model: Model,
-    {
-      model: name,
-      threads = availableParallelism(),
-      workers = 1,
-      provider = "cpu",
-      runtime,
-      slots = 128,
-      maxLength,
-      decode,
-      lora,
-      recompute,
-      passBytes,
-      restBytes,
-      sampling = {},
-    }: LocalEngineOptions,
-    adapter?: Map<string, Float32Array>,
-    roundedLayers?: RoundedMatrices,
-  ) {
-    // An adapter is saved with the base below: the model's own arrays would be held beside its 8 bits.
-    this.#model = lora === undefined ? model : { ...model, parameters: new Map() };
-    this.#config = adaptedConfig(model.config, lora);
-    const base = new Map([...model.parameters].map(([key, { data }]) => [key, data]));
-    this.#parameters = lora === undefined ? base : (adapter ?? initialiseAdapter(this.#config, lora.seed));
-    this.#frozen = lora === undefined ? new Map() : base;
-    this.#basePrecision = lora?.base ?? "float32";
-    const precision = roundedBase(lora);
-    const weights = sampling.weights ?? (precision === undefined ? "float32" : "int8");
-    if (weights === "float32" && precision !== undefined) {
-      throw new EngineError("sampling.weights", weights, {
-        expected: '"int8"',
-        hint: `The base of the adapter is held in ${precision.slice(3)} bits, and in no other form: set lora.base to "float32" to sample with float32.`,
-      });
-    }
-    const frozen = lora !== undefined && weights === "int8" ? roundedOf(model.config, base, roundedLayers, precision) : undefined;
-    this.#rounded = precision && frozen;
-    if (this.#rounded !== undefined && provider === "openvino")
-      throw new EngineError("lora.base", lora?.base, {
-        expected: '"float32" on openvino',
-        hint: 'Products with a base in fewer bits are computed by ONNX Runtime alone: set device: "cpu".',
-      });
-    if (this.#rounded !== undefined) for (const key of layerMatrices(model.config)) base.delete(key);
+  constructor(model: Model, options: LocalEngineOptions, adapter?: Map<string, Float32Array>, roundedLayers?: RoundedMatrices) {
+    requireConsistent(options);
+    const { threads = availableParallelism(), workers = 1, provider = "cpu", runtime, slots = 128, maxLength } = options;
+    const { decode, recompute, passBytes, restBytes, sampling = {} } = options;
+    const held = holdModel(model, options, adapter, roundedLayers);
+    const { config, learned, frozen, sampled } = held;
+    const weights = samplerWeights(options);
+    this.#held = held;
     this.info = {
-      name,
+      name: held.name,
       parameters: parameterCount(model.config),
-      vocabularySize: model.config.vocabSize,
-      maxLength: Math.min(maxLength ?? Number.POSITIVE_INFINITY, model.config.maxPositionEmbeddings),
+      vocabularySize: config.vocabSize,
+      maxLength: Math.min(maxLength ?? Number.POSITIVE_INFINITY, config.maxPositionEmbeddings),
       // Sessions on WebGPU share one device, which takes one run at a time.
       capabilities: localCapabilities(provider),
       ...((weights === "int8" || provider === "openvino") && { logprobTolerance: roundedLogprobTolerance }),
     };
-    if (workers > 1 && (provider !== "cpu" || runtime !== undefined || this.#rounded !== undefined))
-      throw new EngineError("workers", workers, {
-        expected: "1",
-        hint: "Only sessions of float32 on the processor, in ONNX Runtime's binding for Node, can be made side by side.",
-      });
-    if (workers > 1)
-      this.#workers = new Workers(workers - 1, {
-        ...{ config: this.#config, learned: this.#parameters, frozen: this.#frozen, recompute, passBytes },
-      });
+    if (workers > 1) this.#workers = new Workers(workers - 1, { config, learned, frozen, recompute, passBytes });
     this.#learnerOptions = {
-      threads,
-      provider,
-      runtime,
-      maxLength: this.info.maxLength,
-      count: this.#count,
-      order: this.#order,
-      frozen: this.#frozen,
-      rounded: this.#rounded,
-      recompute,
-      passBytes,
-      restBytes,
+      ...{ threads, provider, runtime, maxLength: this.info.maxLength },
+      ...{ count: this.#count, order: this.#order, frozen, rounded: held.precision === "float32" ? undefined : sampled },
+      ...{ recompute, passBytes, restBytes },
     };
-    this.#learner = new Learner(this.#config, [logprobHead, entropyHead], this.#parameters, {
-      ...this.#learnerOptions,
-      workers: this.#workers,
-    });
+    this.#learner = new Learner(config, [logprobHead, entropyHead], learned, { ...this.#learnerOptions, workers: this.#workers });
     const { cacheBytes = defaultCacheBytes, weightsAsInputs, lookup } = sampling;
-    const { maxLength: longest } = this.info;
     this.#samplerOptions = {
-      threads,
       // OpenVINO prepares each new shape, and a sampler has one for each length; its rounding is no nearer to the trainer's (docs/gpu.md).
-      provider: provider === "openvino" ? "cpu" : provider,
-      runtime,
-      slots,
-      maxLength: longest,
-      cacheBytes,
-      decode,
-      weights,
-      weightsAsInputs,
-      lookup,
-      rounded: frozen,
+      ...{ threads, provider: provider === "openvino" ? "cpu" : provider, runtime, slots, maxLength: this.info.maxLength },
+      ...{ cacheBytes, decode, weights, weightsAsInputs, lookup, rounded: sampled },
     };
-    this.#sampler = new LocalSampler(this.#config, this.#all(), 0, this.#samplerOptions);
+    this.#sampler = new LocalSampler(config, arraysOf(held), 0, this.#samplerOptions);
   }
 
   get weightVersion(): number {
@@ -272,7 +138,7 @@ export class LocalEngine implements Engine {
     return this.#order.run(async () => {
       await this.#sampler.rest();
       // The base is the reference of an adapter, unless another state of it was frozen.
-      const reference = this.#reference ?? (this.#config.lora && switchedOff(this.#parameters));
+      const reference = this.#reference ?? (this.#held.config.lora && switchedOff(this.#held.learned));
       if (reference) return this.#learner.forward(samples, { temperature, parameters: reference });
       throw new EngineError("reference model", undefined, {
         expected: "a snapshot",
@@ -296,7 +162,7 @@ export class LocalEngine implements Engine {
 
   /** @throws EngineError naming the weights, if log-probs are NaN because of them */
   #whole(logprobs: Logprobs): Logprobs {
-    return requireWholeWeights(logprobs, () => this.#all());
+    return requireWholeWeights(logprobs, () => arraysOf(this.#held));
   }
 
   async step(options: StepOptions): Promise<StepReport> {
@@ -307,7 +173,7 @@ export class LocalEngine implements Engine {
       this.#sampler.requireIdle(); // before anything has changed
       const start = performance.now();
       const gradientNorm = this.#learner.step(options);
-      await this.#sampler.update(this.#all(), this.weightVersion);
+      await this.#updateSampler();
       this.#count.seconds += (performance.now() - start) / 1000;
       return { gradientNorm, learningRate: options.learningRate };
     });
@@ -315,67 +181,38 @@ export class LocalEngine implements Engine {
 
   async freeze(): Promise<FrozenPolicy> {
     const parts = this.#frozenParts();
-    return this.#order.run(() => new LocalFrozenPolicy(parts, copyOf(this.#parameters), this.weightVersion));
+    return this.#order.run(() => new LocalFrozenPolicy(parts, copyOf(this.#held.learned), this.weightVersion));
   }
 
   async loadFrozen(folder: string): Promise<FrozenPolicy> {
-    const { parameters, weightVersion } = await readFrozen(folder, this.#parameters);
+    const { parameters, weightVersion } = await readFrozen(folder, this.#held.learned);
     return new LocalFrozenPolicy(this.#frozenParts(), parameters, weightVersion);
   }
 
   async critic(): Promise<LocalCritic> {
-    return this.#order.run(() => (this.#critic ??= LocalCritic.from(this.#parameters, this.#config, this.#learnerOptions)));
+    return this.#order.run(
+      () => (this.#critic ??= LocalCritic.from(this.#held.learned, this.#held.config, this.#learnerOptions)),
+    );
   }
 
   async snapshotReference(): Promise<void> {
     await this.#order.run(() => {
-      this.#reference = copyOf(this.#parameters);
+      this.#reference = copyOf(this.#held.learned);
     });
   }
 
-  /**
-   * In the precision that the folder was read in would lose small steps: float32 always. Of an adapter nothing but itself is written, into
-   * `adapter/`, with the name of its base: `loadModel` merges the two.
-   */
   async saveModel(folder: string): Promise<void> {
-    await this.#order.run(() => this.#saveModel(folder));
-  }
-
-  async #saveModel(folder: string): Promise<void> {
-    if (this.#config.lora === undefined) return saveModel(folder, this.#model, { dtype: "float32" });
-    await saveCompanions(folder, this.#model);
-    await this.#saveAdapter(join(folder, adapterFolder));
-    await writeBase(folder, resolve(this.info.name), this.#basePrecision);
+    await this.#order.run(() => writeModel(folder, this.#held));
   }
 
   /** Writes the adapter alone, in PEFT format. @throws EngineError if the engine trains the model itself */
   async saveAdapter(folder: string): Promise<void> {
-    await this.#order.run(() => this.#saveAdapter(folder));
-  }
-
-  async #saveAdapter(folder: string): Promise<void> {
-    if (this.#config.lora === undefined)
-      throw new EngineError("adapter", undefined, { expected: "an engine made with `lora`", hint: "Use saveModel." });
-    await writeAdapter(folder, { config: this.#config, adapter: this.#parameters, base: this.info.name });
+    await this.#order.run(() => writeHeldAdapter(folder, this.#held));
   }
 
   async saveState(folder: string): Promise<void> {
-    await this.#order.run(() => this.#saveState(folder));
-  }
-
-  async #saveState(folder: string): Promise<void> {
-    await mkdir(folder, { recursive: true });
-    if (this.#config.lora === undefined) await this.#saveModel(join(folder, "model"));
-    else await this.#saveAdapter(join(folder, adapterFolder)); // the base is where it was
-    await writeSafetensors(join(folder, "optimiser.safetensors"), this.#learner.optimiser.tensors(), { dtype: "float32" });
-    const reference = join(folder, "reference.safetensors");
-    if (this.#reference)
-      await writeSafetensors(reference, tensorsOf(this.#reference, logprobHead.parameterShapes(this.#config)), {
-        dtype: "float32",
-      });
-    else await rm(reference, { force: true }); // of an older state in the same folder
-    if (this.#critic) await this.#critic.save(folder);
-    else await LocalCritic.remove(folder);
+    const { optimiser } = this.#learner;
+    await this.#order.run(() => writeState(folder, this.#held, { optimiser, reference: this.#reference, critic: this.#critic }));
   }
 
   async loadState(folder: string): Promise<void> {
@@ -387,27 +224,13 @@ export class LocalEngine implements Engine {
 
   async #loadState(folder: string): Promise<void> {
     this.#sampler.requireIdle();
-    const saved = await this.#savedParameters(folder);
-    const copies = [...this.#parameters].map(([name, data]) => {
-      const from = saved.get(name);
-      if (from?.length !== data.length) {
-        throw new EngineError(`checkpoint ${folder}`, `${name} of another size`, {
-          expected: `the parameters of ${this.info.name}`,
-        });
-      }
-      return { data, from };
-    });
-    const referenceFile = join(folder, "reference.safetensors");
-    const reference = existsSync(referenceFile) ? await readSafetensors(referenceFile) : undefined;
-    const critic = await LocalCritic.load(folder, this.#config, this.#learnerOptions);
-    const moments = join(folder, "optimiser.safetensors");
-    this.#learner.optimiser.restore(await readSafetensors(moments), moments);
-    for (const { data, from } of copies) data.set(from);
+    const { optimiser } = this.#learner;
+    const { reference, critic } = await readState(folder, this.#held, { optimiser, options: this.#learnerOptions });
     await this.#critic?.close();
     this.#critic = critic;
-    this.#reference = reference && new Map([...reference].map(([name, { data }]) => [name, data]));
+    this.#reference = reference;
     this.#learner.forgetGradient();
-    await this.#sampler.update(this.#all(), this.weightVersion);
+    await this.#updateSampler();
   }
 
   async restorePoint(): Promise<RestorePoint> {
@@ -420,7 +243,7 @@ export class LocalEngine implements Engine {
       await this.#order.run(async () => {
         for (const putBack of back) putBack();
         for (const learner of learners) learner.forgetGradient();
-        if (overSteps) await this.#sampler.update(this.#all(), this.weightVersion);
+        if (overSteps) await this.#updateSampler();
       });
     };
     return { overSteps, restore };
@@ -440,34 +263,13 @@ export class LocalEngine implements Engine {
     await this.#workers?.close();
   }
 
-  async #savedParameters(folder: string): Promise<Arrays> {
-    if (this.#config.lora !== undefined) return readAdapter(join(folder, adapterFolder), this.#config);
-    const { parameters } = await loadModel(join(folder, "model"));
-    return new Map([...parameters].map(([name, { data }]) => [name, data]));
-  }
-
   #frozenParts(): FrozenParts {
     requireCapability(this.info, "frozen-policies");
-    const [info, config, samplerOptions, order] = [this.info, this.#config, this.#samplerOptions, this.#order];
-    return { info, config, samplerOptions, learner: this.#learner, order, base: this.#frozen };
+    const { config, frozen: base } = this.#held;
+    return { info: this.info, config, samplerOptions: this.#samplerOptions, learner: this.#learner, order: this.#order, base };
   }
 
-  /** Returns the arrays that the sampler computes with. */
-  #all(): Arrays {
-    return new Map([...this.#frozen, ...this.#parameters]);
+  async #updateSampler(): Promise<void> {
+    await this.#sampler.update(arraysOf(this.#held), this.weightVersion);
   }
-}
-
-function roundedBase({ base = "float32" }: Pick<LoraOptions, "base"> = {}): RoundedPrecision | undefined {
-  return base === "float32" ? undefined : base;
-}
-
-/** @throws ConfigError where the settings do not fit the model */
-function adaptedConfig(config: ModelConfig, lora: LoraSettings | undefined): ModelConfig {
-  return lora === undefined ? config : { ...config, lora: resolveLora(config, lora) };
-}
-
-/** Arrays with the shapes of their names. */
-function tensorsOf(arrays: Arrays, shapes: ReadonlyMap<string, readonly number[]>): Map<string, Tensor> {
-  return new Map([...arrays].map(([name, data]) => [name, { shape: shapes.get(name) ?? [data.length], data }]));
 }

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { randomStream } from "../../core/random.ts";
 import type { ActionInContext, TokenId } from "../../core/trajectory.ts";
-import { createLocalEngine, type LocalEngine, type LoraOptions } from "./engine.ts";
+import { createLocalEngine, type LocalEngine } from "./engine.ts";
+import type { LoraOptions } from "./options.ts";
 
 const families = ["gemma3_text", "mistral-window", "smollm3", "lfm2", "qwen3"];
 const folderOf = (name: string) => new URL(`../../../test/golden/models/${name}`, import.meta.url).pathname;

@@ -1,8 +1,8 @@
 import { EngineError } from "../../core/errors.ts";
-import type { LoraOptions } from "./engine.ts";
 import { int4Block } from "./graph/products.ts";
 import { adapterShapes, type LoraSettings, linearModules, resolveLora } from "./model/lora.ts";
 import { type ModelConfig, parameterCount, parameterShapes } from "./model/model-config.ts";
+import type { LoraOptions } from "./options.ts";
 import { cacheBytesOfToken, capacityFor } from "./sampling/kv-cache.ts";
 import { defaultCacheBytes } from "./sampling/prefix-cache.ts";
 import { prefillCacheBytes, prefillScoreBytes, prefillTokens } from "./sampling/sampler.ts";

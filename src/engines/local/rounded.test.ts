@@ -6,11 +6,12 @@ import { EngineError } from "../../core/errors.ts";
 import { randomStream } from "../../core/random.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import type { SampleRequest } from "../engine.ts";
-import { createLocalEngine, LocalEngine, type LoraOptions } from "./engine.ts";
+import { createLocalEngine, LocalEngine } from "./engine.ts";
 import { quantise8 } from "./model/int8.ts";
 import { parameterShapes } from "./model/model-config.ts";
 import { loadModel, type Model } from "./model/model-folder.ts";
 import { dequantise, layerMatrices, quantise, roundedLogprobTolerance, roundedOf } from "./model/rounded.ts";
+import type { LoraOptions } from "./options.ts";
 import { LocalSampler } from "./sampling/sampler.ts";
 
 const folder = new URL("../../../test/golden/models/qwen3", import.meta.url).pathname;

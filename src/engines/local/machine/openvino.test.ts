@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { inPrecision } from "../device-choice.ts";
-import { createLocalEngine, type LocalEngineOptions } from "../engine.ts";
+import { createLocalEngine } from "../engine.ts";
 import { loadModel } from "../model/model-folder.ts";
 import { roundedLogprobTolerance } from "../model/rounded.ts";
+import type { LocalEngineOptions } from "../options.ts";
 import { openvinoOf, outdatedOpenvino } from "./openvino.ts";
 import { loadLibrary } from "./openvino-library.ts";
 

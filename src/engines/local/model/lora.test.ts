@@ -16,7 +16,8 @@ import {
 import { engineSuite } from "../../../../test/engine-suite.ts";
 import { ConfigError, EngineError, ModelError } from "../../../core/errors.ts";
 import type { ActionInContext } from "../../../core/trajectory.ts";
-import { createLocalEngine, type LocalEngineOptions, type LoraOptions } from "../engine.ts";
+import { createLocalEngine } from "../engine.ts";
+import type { LocalEngineOptions, LoraOptions } from "../options.ts";
 import { SamplingGraph } from "../sampling/sampling-graph.ts";
 import { packBatch, packRows } from "../training/packing.ts";
 import { TrainingGraph } from "../training/training-graph.ts";

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { randomStream } from "../../../core/random.ts";
 import type { ActionInContext } from "../../../core/trajectory.ts";
-import { createLocalEngine, type LocalEngine, type LocalEngineOptions } from "../engine.ts";
+import { createLocalEngine, type LocalEngine } from "../engine.ts";
 import { loadModel } from "../model/model-folder.ts";
+import type { LocalEngineOptions } from "../options.ts";
 import { batchRows, packBatch, packRows } from "../training/packing.ts";
 import { sharesOf, worthSharing } from "../training/shares.ts";
 
