@@ -21,7 +21,7 @@ const parts = [
     "hub",
     "inference",
   ],
-  ...["rewards", "rollouts", "sdk", "terminal", "tools/(?:fetch|search|mcp|[a-z-]+\\.ts)"],
+  ...["rewards", "rollouts", "runs", "sdk", "terminal", "tools/(?:fetch|search|mcp|[a-z-]+\\.ts)"],
 ];
 const extensions = [
   ...[
@@ -37,6 +37,7 @@ const extensions = [
     "knowledge",
     "remote",
     "serve",
+    "study",
   ],
 ];
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");

@@ -1,8 +1,9 @@
 import { mean } from "../../src/core/mean.ts";
+import { present } from "../../src/core/present.ts";
 import { type SeedsByTasks, seedsAndTasksInterval } from "../../src/statistics/clustered.ts";
 import type { Estimate } from "../../src/statistics/estimate.ts";
-import { type Axis, armsOf, type Study, seedsOf } from "./definition.ts";
-import type { CurvePoint, RunOutcome } from "./outcome.ts";
+import { type Axis, armsOf, partOf, type Study, seedsOf } from "./definition.ts";
+import { type CurvePoint, endsOf, type RunOutcome } from "./outcome.ts";
 import { plannedRuns } from "./plan.ts";
 import { chosenRate, fell, type RateResult, rateCurve, type Stability, stabilityOf, survived } from "./tuning.ts";
 
@@ -60,12 +61,11 @@ export function analyse(study: Study, world: string, outcomes: readonly RunOutco
   };
   const runs = new Map(armsOf(study, world).map((arm) => [arm, reportedOf(arm)]));
   const reported = [...runs.values()].flat();
-  const common = new Map(
-    study.axes.map((axis) => [axis, Math.min(...reported.map(({ curve }) => curve[curve.length - 1][axis]))]),
-  );
+  const common = new Map(study.axes.map((axis) => [axis, Math.min(...reported.map(({ curve }) => endsOf(curve).end[axis]))]));
+  const { title, untilFall } = partOf(study, "worlds", world);
   return {
-    ...{ world, title: study.worlds[world].title, planned: plannedRuns(study, world) },
-    ...(study.worlds[world].untilFall
+    ...{ world, title, planned: plannedRuns(study, world) },
+    ...(untilFall
       ? { done: { tuning: 0, reported: own.length }, atOtherRates: 0 }
       : {
           done: { tuning: tuning.length, reported: reported.length },
@@ -91,18 +91,18 @@ function armResult(
 ): ArmResult {
   const rates = rateCurve(study, { world, arm }, tuning);
   const result = {
-    ...{ arm, title: study.arms[arm].title, rates },
+    ...{ arm, title: partOf(study, "arms", arm).title, rates },
     ...{ rate: chosenRate(study, world, arm, tuning), stability: stabilityOf(rates), seeds: runs.map(({ seed }) => seed) },
   };
   if (runs.length === 0) return result;
   const tables = (of: (run: RunOutcome) => readonly number[]) => estimateOf(study, runs.map(of));
   const greedy = runs.flatMap(({ final }) => (final.greedy === undefined ? [] : [final.greedy]));
   const points = Math.min(...runs.map(({ curve }) => curve.length));
-  const curve = Array.from({ length: points }, (_, i) => ({
-    ...spent(runs.map((run) => run.curve[i])),
-    value: tables((run) => run.curve[i].values),
-  }));
-  const last = spent(runs.map((run) => run.curve[run.curve.length - 1]));
+  const curve = Array.from({ length: points }, (_, i) => {
+    const at = (run: RunOutcome) => present(run.curve[i], "a point of a curve");
+    return { ...spent(runs.map(at)), value: tables((run) => at(run).values) };
+  });
+  const last = spent(runs.map((run) => endsOf(run.curve).end));
   return {
     ...result,
     ...{ sampled: tables(({ final }) => final.sampled), perSeed: runs.map(({ final }) => mean(final.sampled)), curve },
@@ -113,7 +113,7 @@ function armResult(
       targets: study.targets.map((target) => ({ target, spent: firstReached(curve, axis, target) })),
     })),
     ...{ fell: runs.filter(fell).length, survived: runs.filter(survived).length },
-    optimiserSteps: mean(runs.map((run) => run.optimiserSteps / run.curve[run.curve.length - 1].steps)),
+    optimiserSteps: mean(runs.map((run) => run.optimiserSteps / endsOf(run.curve).end.steps)),
     ...{ toolCalls: last.toolCalls, sampledTokens: last.sampledTokens },
   };
 }
@@ -132,16 +132,18 @@ function estimateOf({ measure }: Study, table: SeedsByTasks): Estimate {
  * @param until > 0; the curve is cut there, on a straight line between evaluations
  */
 export function areas(curve: readonly CurvePoint[], axis: Axis, until: number): number[] {
-  return curve[0].values.map((_, task) => {
-    let area = 0;
-    for (let i = 1; i < curve.length; i++) {
-      const [from, to] = [curve[i - 1], curve[i]];
+  const { start } = endsOf(curve);
+  return start.values.map((height, task) => {
+    let [area, from] = [0, start];
+    for (const to of curve.slice(1)) {
       const width = to[axis] - from[axis];
       const share = width > 0 ? Math.min(1, Math.max(0, (until - from[axis]) / width)) : 0;
-      const reached = from.values[task] + share * (to.values[task] - from.values[task]);
-      area += (share * width * (from.values[task] + reached)) / 2;
+      const [before, after] = [Number(from.values[task]), Number(to.values[task])];
+      const reached = before + share * (after - before);
+      area += (share * width * (before + reached)) / 2;
+      from = to;
     }
-    return until > 0 ? area / until : curve[0].values[task];
+    return until > 0 ? area / until : height;
   });
 }
 
@@ -152,8 +154,8 @@ export function firstReached(
   target: number,
 ): number | undefined {
   const at = curve.findIndex(({ value }) => value.mean >= target);
-  if (at <= 0) return at === 0 ? curve[0][axis] : undefined;
   const [from, to] = [curve[at - 1], curve[at]];
+  if (from === undefined || to === undefined) return to?.[axis];
   const share = (target - from.value.mean) / (to.value.mean - from.value.mean);
   return from[axis] + share * (to[axis] - from[axis]);
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ConfigError } from "../../src/core/errors.ts";
 import { parseSettings } from "../../src/core/settings.ts";
 import { addEnvironments, type CreateEnvironment } from "../../src/environments/registry.ts";
 import { resolveConfig, type TrainingConfig, type UserConfig } from "../../src/training/config.ts";
@@ -72,7 +73,7 @@ const question = z.strictObject({
   contrasts: z
     .array(contrast)
     .min(1)
-    .refine(([{ test }]) => test !== undefined, { path: [0, "test"], message: "the test of the primary" }),
+    .refine(([primary]) => primary?.test !== undefined, { path: [0, "test"], message: "the test of the primary" }),
 });
 
 /** Sums that a curve can be drawn over: what training had spent when it was evaluated. */
@@ -146,8 +147,9 @@ export type StudyDefinition = Omit<z.input<typeof studySchema>, "worlds" | "arms
 export function parseStudy(id: string, exported: unknown): Study {
   const study = { name: id, ...parseSettings(studySchema, exported) };
   addEnvironments(study.environments);
+  const [rate, seed] = [Math.min(...study.rates), Math.min(...study.seeds)];
   for (const world of Object.keys(study.worlds))
-    for (const arm of armsOf(study, world)) configOf(study, { world, arm, rate: study.rates[0], seed: study.seeds[0] });
+    for (const arm of armsOf(study, world)) configOf(study, { world, arm, rate, seed });
   return study;
 }
 
@@ -163,15 +165,27 @@ export interface RunKey {
 export type Cell = z.output<typeof cell>;
 export type Contrast = z.output<typeof contrast>;
 
+/** Returns a world, an arm or a question of a study. @throws ConfigError where it has none of the name */
+export function partOf<Kind extends "worlds" | "arms" | "questions">(
+  study: Study,
+  kind: Kind,
+  name: string,
+): Study[Kind][string] {
+  const part = study[kind][name] as Study[Kind][string] | undefined;
+  if (part !== undefined) return part;
+  throw new ConfigError(`${kind} of ${study.name}`, name, { expected: Object.keys(study[kind]) });
+}
+
 /** Returns the arms that run in a world, in the order of the study. */
 export function armsOf(study: Study, world: string): string[] {
-  return Object.keys(study.arms).filter((arm) => study.arms[arm].worlds?.includes(world) ?? true);
+  return Object.entries(study.arms).flatMap(([arm, { worlds }]) => (worlds?.includes(world) === false ? [] : [arm]));
 }
 
 /** Returns the learning rates that an arm is tried at in a world; without an arm, those of all arms, the smallest first. */
 export function ratesOf(study: Study, world: string, arm?: string): readonly number[] {
-  if (study.worlds[world].untilFall) return [];
-  if (arm !== undefined) return study.arms[arm].rates[world] ?? study.worlds[world].rates ?? study.rates;
+  const { untilFall, rates = study.rates } = partOf(study, "worlds", world);
+  if (untilFall) return [];
+  if (arm !== undefined) return partOf(study, "arms", arm).rates[world] ?? rates;
   const all = armsOf(study, world).flatMap((one) => ratesOf(study, world, one));
   return [...new Set(all)].sort((a, b) => a - b);
 }
@@ -183,12 +197,12 @@ export function cellsOf({ more, less, minus }: Contrast): Cell[] {
 
 /** Returns the reported seeds of a world. */
 export function seedsOf(study: Study, world: string): readonly number[] {
-  return study.worlds[world].seeds ?? study.seeds;
+  return partOf(study, "worlds", world).seeds ?? study.seeds;
 }
 
 /** True if a run ends where it falls: a tuning run cannot choose a rate then, and of some runs nothing else is asked. */
 export function endsAtFall(study: Study, key: RunKey): boolean {
-  return isTuning(study, key) || study.worlds[key.world].untilFall;
+  return isTuning(study, key) || partOf(study, "worlds", key.world).untilFall;
 }
 
 /** True if a run serves to choose a rate. */
@@ -207,7 +221,8 @@ export function settingsOf(study: Study, key: RunKey): readonly [UserConfig, Use
     optimizer: { learningRate: key.rate },
     evaluation: { split, during: { split }, ...(isTuning(study, key) ? { greedy: false } : {}) },
   };
-  return [study.worlds[key.world].config as UserConfig, merged(study.arms[key.arm].config, own) as UserConfig];
+  const [below, above] = [partOf(study, "worlds", key.world), partOf(study, "arms", key.arm)];
+  return [below.config as UserConfig, merged(above.config, own) as UserConfig];
 }
 
 /** Returns the resolved configuration of a run, without its folder. @throws ConfigError naming the first setting that is wrong */

@@ -1,12 +1,12 @@
 import { mean } from "../../src/core/mean.ts";
-import { armsOf, ratesOf, type Study } from "./definition.ts";
+import { armsOf, partOf, ratesOf, type Study } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
 import { type Part, plannedRuns, remaining } from "./plan.ts";
 
 /** Processor seconds of a run: as measured in the runs that are there, else as the study says. */
 export function secondsPerRun(study: Study, world: string, outcomes: readonly RunOutcome[]): number {
   const measured = outcomes.filter((run) => run.world === world).map(({ cpuSeconds }) => cpuSeconds);
-  return measured.length > 0 ? mean(measured) : study.worlds[world].secondsPerRun;
+  return measured.length > 0 ? mean(measured) : partOf(study, "worlds", world).secondsPerRun;
 }
 
 /** Returns the seconds that the part still needs, with `jobs` idle cores. */

@@ -6,7 +6,7 @@ import { packageVersion, requireSameRun } from "../../src/runs/write.ts";
 import { planRun, runPlan, type TrainOptions } from "../../src/sdk/train.ts";
 import { resolveConfig } from "../../src/training/config.ts";
 import type { OnEvent } from "../../src/training/events.ts";
-import { configOf, endsAtFall, type RunKey, type Study, settingsOf } from "./definition.ts";
+import { configOf, endsAtFall, partOf, type RunKey, type Study, settingsOf } from "./definition.ts";
 import { curveOf, outcomeOf, type RunOutcome } from "./outcome.ts";
 import { runId } from "./plan.ts";
 import { openShifts } from "./shifts/shift-engine.ts";
@@ -46,7 +46,7 @@ export async function executeRun(
   let collapsed: string | undefined;
   let ended: true | undefined;
   try {
-    const { shifts } = study.arms[key.arm];
+    const { shifts } = partOf(study, "arms", key.arm);
     await runPlan(plan, { onEvent, signal }, shifts === undefined ? undefined : openShifts(shifts));
   } catch (error) {
     if (fall.signal.aborted) ended = true;

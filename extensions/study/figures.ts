@@ -1,3 +1,4 @@
+import { present } from "../../src/core/present.ts";
 import { legend, polyline, round, svg, text } from "../../src/plot/svg.ts";
 import { type ArmResult, axisWords, type WorldResult } from "./analysis.ts";
 import { type Axis, ratesOf, type Study } from "./definition.ts";
@@ -134,5 +135,5 @@ function frame(title: string, arms: readonly ArmResult[], y: Scale, below: strin
 }
 
 function colourOf(i: number): string {
-  return colours[i % colours.length];
+  return present(colours[i % colours.length], "a colour");
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { present } from "../../src/core/present.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { readEpisodes, readEvaluations, readMetrics, readTimings } from "../../src/runs/read.ts";
 import type { EvaluationRecord } from "../../src/runs/records.ts";
@@ -45,6 +46,11 @@ export const runOutcomeSchema = z.object({
 export type RunOutcome = z.infer<typeof runOutcomeSchema>;
 export type CurvePoint = z.infer<typeof pointSchema>;
 
+/** Returns the first and the last point of a curve, which has one at least. */
+export function endsOf<Point>(curve: readonly Point[]): { readonly start: Point; readonly end: Point } {
+  return { start: present(curve[0], "the start of a curve"), end: present(curve.at(-1), "the end of a curve") };
+}
+
 export interface OutcomeContext {
   readonly study: Study;
   readonly key: RunKey;
@@ -75,7 +81,7 @@ export function outcomeOf(folder: string, { study, key, steps, cpuSeconds, ...co
   const evaluations = readEvaluations(folder);
   const valuesOf = (record: EvaluationRecord) => taskValues(readEpisodes(folder, record), study.measure);
   const points = curveOf(folder, study);
-  const nothing = { ...spending(folder)(steps), steps, values: points[0].values.map(() => 0) };
+  const nothing = { ...spending(folder)(steps), steps, values: endsOf(points).start.values.map(() => 0) };
   const finalOf = (decoding: EvaluationRecord["decoding"]) => {
     const of = (when: EvaluationRecord["when"]) => evaluations.find((one) => one.when === when && one.decoding === decoding);
     const [before, after] = [of("before"), of("after")];

@@ -1,6 +1,6 @@
 import type { Estimate } from "../../src/statistics/estimate.ts";
 import { type ArmResult, axisWords, type WorldResult } from "./analysis.ts";
-import { ratesOf, type Study } from "./definition.ts";
+import { partOf, ratesOf, type Study } from "./definition.ts";
 import type { ContrastResult, QuestionResult } from "./questions.ts";
 import { fallLevel, fallOf, goodWithin, rivalRate } from "./tuning.ts";
 
@@ -82,7 +82,7 @@ function differenceLines({ differences }: Study): string[] {
 }
 
 function stateOf(study: Study, { world, title, planned, done, atOtherRates, arms }: WorldResult): string {
-  const { about, pending } = study.worlds[world];
+  const { about, pending } = partOf(study, "worlds", world);
   const rates = new Set(arms.flatMap((arm) => arm.rates.map(({ rate }) => rate)));
   const untried = ratesOf(study, world).filter((rate) => !rates.has(rate));
   const empty = arms.filter(({ rates }) => rates.length === 0).map(({ title }) => title);
@@ -123,7 +123,7 @@ function armTable(study: Study, arms: readonly ArmResult[]): string[] {
       arm.title,
       String(arm.rate),
       String(arm.seeds.length),
-      interval(arm.curve?.[0].value),
+      interval(arm.curve?.[0]?.value),
       interval(arm.sampled),
       interval(arm.greedy),
       ...(arm.axes ?? []).map(({ area }) => interval(area)),
@@ -190,7 +190,7 @@ function rivalLines(arms: readonly ArmResult[]): string[] {
 /** The questions with their primaries and what else the runs show, before everything else. */
 function questionLines(study: Study, answers: readonly QuestionResult[], figures: PageParts["figures"]): string[] {
   return answers.flatMap(({ question, contrasts }) => {
-    const { title, answer, ask, missing } = study.questions[question];
+    const { title, answer, ask, missing } = partOf(study, "questions", question);
     const figure = figures.get(question);
     const run = contrasts.filter(({ seeds, role }) => seeds.length > 0 || role === "primary");
     const notRun = contrasts.filter((contrast) => !run.includes(contrast)).map((contrast) => contrastTitle(contrast));
@@ -271,9 +271,9 @@ function tableExplanations({ rates, tuningSeeds }: Study): string[] {
 }
 
 /** A table in Markdown. */
-function table(rows: readonly (readonly string[])[]): string[] {
+function table([head, ...rows]: readonly [readonly string[], ...(readonly string[])[]]): string[] {
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
-  return [line(rows[0]), line(rows[0].map(() => "---")), ...rows.slice(1).map(line)];
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)];
 }
 
 function interval(estimate: Estimate | undefined): string {
@@ -287,5 +287,5 @@ function points(share: number): string {
 }
 
 function capital(words: string): string {
-  return words[0].toUpperCase() + words.slice(1);
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }

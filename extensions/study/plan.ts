@@ -1,5 +1,5 @@
 import { ConfigError } from "../../src/core/errors.ts";
-import { armsOf, isTuning, type RunKey, ratesOf, type Study, seedsOf } from "./definition.ts";
+import { armsOf, isTuning, partOf, type RunKey, ratesOf, type Study, seedsOf } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
 import { runsOf } from "./questions.ts";
 import { chosenRate } from "./tuning.ts";
@@ -21,7 +21,7 @@ export interface Part {
  * questions alone where runs end at a fall.
  */
 export function plannedRuns(study: Study, world: string): { readonly tuning: number; readonly reported: number } {
-  if (study.worlds[world].untilFall) return { tuning: 0, reported: questionRuns(study, world, {}).length };
+  if (partOf(study, "worlds", world).untilFall) return { tuning: 0, reported: questionRuns(study, world, {}).length };
   const arms = armsOf(study, world);
   return {
     tuning: arms.flatMap((arm) => ratesOf(study, world, arm)).length * study.tuningSeeds.length,
@@ -109,13 +109,13 @@ export function runOf(study: Study, id: string): RunKey {
 
 function worldsOf(study: Study, { worlds }: Part): string[] {
   return Object.keys(study.worlds).filter(
-    (world) => study.worlds[world].pending === undefined && (worlds?.includes(world) ?? true),
+    (world) => partOf(study, "worlds", world).pending === undefined && (worlds?.includes(world) ?? true),
   );
 }
 
 /** True where questions alone say what runs. */
 function isByQuestion(study: Study, world: string, { question }: Part): boolean {
-  return question !== undefined || study.worlds[world].untilFall;
+  return question !== undefined || partOf(study, "worlds", world).untilFall;
 }
 
 function questionRuns(study: Study, world: string, { question, arms, rates, seeds }: Part): RunKey[] {

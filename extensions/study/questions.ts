@@ -1,10 +1,11 @@
 import { mean } from "../../src/core/mean.ts";
+import { present } from "../../src/core/present.ts";
 import { crossedTest, equivalencePValue, smallestCrossed } from "../../src/statistics/clustered.ts";
 import type { Estimate } from "../../src/statistics/estimate.ts";
 import { comparePaired } from "../../src/statistics/paired.ts";
 import { areas } from "./analysis.ts";
-import { type Cell, type Contrast, cellsOf, type RunKey, type Study } from "./definition.ts";
-import type { RunOutcome } from "./outcome.ts";
+import { type Cell, type Contrast, cellsOf, partOf, type RunKey, type Study } from "./definition.ts";
+import { endsOf, type RunOutcome } from "./outcome.ts";
 import { chosenRate, fell } from "./tuning.ts";
 
 /** Below these no p-value is given: two or three seeds say too little of others. */
@@ -59,9 +60,8 @@ export function answers(study: Study, outcomes: readonly RunOutcome[]): Question
  * @param seeds the first reported seeds alone. Default: as many as the plan asks for
  */
 export function runsOf(study: Study, question: string, seeds?: number): RunKey[] {
-  const { contrasts, seeds: planned } = study.questions[question];
-  const [primary, ...others] = contrasts;
-  const keys = [[primary], others].flatMap((part) =>
+  const { contrasts, seeds: planned } = partOf(study, "questions", question);
+  const keys = [contrasts.slice(0, 1), contrasts.slice(1)].flatMap((part) =>
     study.seeds.flatMap((seed, i) =>
       part
         .filter((contrast) => i < (seeds ?? contrast.seeds ?? planned))
@@ -77,30 +77,30 @@ function contrastResult(study: Study, contrast: Contrast, outcomes: readonly Run
   const usable = outcomes.filter(({ ended }) => outcome === "fell" || !ended);
   const cells = cellsOf(contrast).map((cell) => runsAt(study, cell, usable));
   const shared = (isTuning: boolean) =>
-    cells[0].runs
+    (cells[0]?.runs ?? [])
       .filter(({ seed }) => study.tuningSeeds.includes(seed) === isTuning)
-      .map(({ seed }) => cells.flatMap(({ runs }) => runs.find((run) => run.seed === seed) ?? []))
-      .filter((runs) => runs.length === cells.length);
+      .map(({ seed }) => ({ seed, runs: cells.flatMap(({ runs }) => runs.find((run) => run.seed === seed) ?? []) }))
+      .filter(({ runs }) => runs.length === cells.length);
   const [reported, tuning] = [shared(false), shared(true)];
   const isReported = reported.length > 1 || tuning.length < reported.length;
   const bySeed = isReported ? reported : tuning;
   const result = {
     ...contrast,
-    ...{ rates: cells.map(({ rate }) => rate), seeds: bySeed.map(([{ seed }]) => seed) },
+    ...{ rates: cells.map(({ rate }) => rate), seeds: bySeed.map(({ seed }) => seed) },
     split: isReported ? ("test" as const) : ("validation" as const),
   };
   if (bySeed.length === 0) return result;
-  const until = Math.min(...bySeed.flat().map(({ curve }) => curve[curve.length - 1][axisOf(contrast)]));
-  const tables = bySeed.map((runs) => runs.map((run) => valuesOf(contrast, run, until)));
-  const middles = cells.map((_, cell) => mean(tables.map((runs) => mean(runs[cell]))));
-  const values =
-    contrast.minus === undefined
-      ? ([middles[0], middles[1]] as const)
-      : ([middles[0] - middles[1], middles[2] - middles[3]] as const);
+  const until = Math.min(...bySeed.flatMap(({ runs }) => runs.map(({ curve }) => endsOf(curve).end[axisOf(contrast)])));
+  const tables = bySeed.map(({ runs }) => {
+    const table = runs.map((run) => valuesOf(contrast, run, until));
+    return (cell: number) => present(table[cell], "the values of a cell");
+  });
+  const middle = (cell: number) => mean(tables.map((of) => mean(of(cell))));
+  const isPlain = contrast.minus === undefined;
+  const values = isPlain ? ([middle(0), middle(1)] as const) : ([middle(0) - middle(1), middle(2) - middle(3)] as const);
   if (bySeed.length === 1) return { ...result, values };
-  const differences = tables.map(([more, less, ...minus]) =>
-    more.map((value, i) => value - less[i] - (minus.length === 0 ? 0 : minus[0][i] - minus[1][i])),
-  );
+  const less = (a: readonly number[], b: readonly number[]) => a.map((value, i) => value - Number(b[i]));
+  const differences = tables.map((of) => (isPlain ? less(of(0), of(1)) : less(less(of(0), of(1)), less(of(2), of(3)))));
   const most = cells.length / 2;
   const { difference, pValue, smallest } =
     outcome === "fell"

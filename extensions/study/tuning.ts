@@ -1,7 +1,7 @@
 import { mean } from "../../src/core/mean.ts";
 import { signFlipTest } from "../../src/statistics/exact-tests.ts";
 import { type RunKey, ratesOf, type Study } from "./definition.ts";
-import type { RunOutcome } from "./outcome.ts";
+import { endsOf, type RunOutcome } from "./outcome.ts";
 
 /** A run falls where its held-out value is this much lower than at an earlier evaluation, and by more than chance. */
 export const fallOf = 0.1;
@@ -25,9 +25,9 @@ export interface RateResult {
 
 /** True if a run fell from a value that it had, on the same tasks. Values are those of its curve. */
 export function fell({ curve }: Pick<RunOutcome, "curve">): boolean {
-  let best = curve[0].values;
+  let best = endsOf(curve).start.values;
   for (const { values } of curve) {
-    const lost = best.map((value, task) => value - values[task]);
+    const lost = best.map((value, task) => value - Number(values[task]));
     if (mean(lost) > fallOf && signFlipTest(lost, 1).pValue < fallLevel) return true;
     if (mean(lost) < 0) best = values;
   }
@@ -36,13 +36,13 @@ export function fell({ curve }: Pick<RunOutcome, "curve">): boolean {
 
 /** The values that a run ends with: after training, or where it was ended. */
 export function lastValues({ curve, final, ended }: RunOutcome): readonly number[] {
-  return ended ? curve[curve.length - 1].values : final.sampled;
+  return ended ? endsOf(curve).end.values : final.sampled;
 }
 
 /** True if a run ended by itself, and neither fell nor ended lower than it began. */
 export function survived(outcome: RunOutcome): boolean {
-  const [first, last] = [outcome.curve[0], outcome.curve[outcome.curve.length - 1]];
-  return outcome.collapsed === undefined && !fell(outcome) && mean(last.values) >= mean(first.values);
+  const { start, end } = endsOf(outcome.curve);
+  return outcome.collapsed === undefined && !fell(outcome) && mean(end.values) >= mean(start.values);
 }
 
 /** Returns what the tuning runs say of each rate that has any, the smallest first. */
@@ -54,10 +54,10 @@ export function rateCurve(
   const tuning = outcomes.filter((run) => run.world === world && run.arm === arm && study.tuningSeeds.includes(run.seed));
   return ratesOf(study, world, arm)
     .toSorted((a, b) => a - b)
-    .map((rate) => tuning.filter((run) => run.rate === rate))
-    .filter((runs) => runs.length > 0)
-    .map((runs) => ({
-      rate: runs[0].rate,
+    .map((rate) => ({ rate, runs: tuning.filter((run) => run.rate === rate) }))
+    .filter(({ runs }) => runs.length > 0)
+    .map(({ rate, runs }) => ({
+      rate,
       runs: runs.length,
       survived: runs.filter(survived).length,
       fell: runs.some(fell),
@@ -75,7 +75,7 @@ export function chosenRate(study: Study, world: string, arm: string, outcomes: r
 /** Returns the best other rate where tuning hardly distinguishes it from the chosen one; undefined if there is none. @param curve smallest rate first */
 export function rivalRate(curve: readonly RateResult[]): { readonly rate: number; readonly behind: number } | undefined {
   const [best, second] = curve.toSorted((a, b) => b.final - a.final || a.rate - b.rate);
-  if (second === undefined || second.final < best.final - goodWithin) return undefined;
+  if (best === undefined || second === undefined || second.final < best.final - goodWithin) return undefined;
   return { rate: second.rate, behind: best.final - second.final };
 }
 
@@ -94,15 +94,15 @@ export interface Stability {
 export function stabilityOf(curve: readonly RateResult[]): Stability | undefined {
   if (curve.length === 0) return undefined;
   const best = Math.max(...curve.map(({ final }) => final));
-  const good = ({ final }: RateResult) => final >= best - goodWithin;
+  const isGood = curve.map(({ final }) => final >= best - goodWithin);
   const top = curve.findIndex(({ final }) => final === best);
-  let [from, to] = [top, top];
-  while (from > 0 && good(curve[from - 1])) from--;
-  while (to < curve.length - 1 && good(curve[to + 1])) to++;
+  const from = isGood.lastIndexOf(false, top) + 1;
+  const behind = isGood.indexOf(false, top);
+  const { start, end } = endsOf(curve.slice(from, behind < 0 ? undefined : behind));
   const largestSurviving = curve.findLast(({ runs, survived }) => survived === runs)?.rate;
   return {
     ...(largestSurviving === undefined ? {} : { largestSurviving }),
-    ...{ goodFrom: curve[from].rate, goodTo: curve[to].rate },
-    ...{ openBelow: from === 0, openAbove: to === curve.length - 1 },
+    ...{ goodFrom: start.rate, goodTo: end.rate },
+    ...{ openBelow: from === 0, openAbove: behind < 0 },
   };
 }

@@ -18,41 +18,41 @@ export function wrapMarkdown(page: string, width: number = pageWidth): string {
   const lines = page.split("\n");
   const wrapped: string[] = [];
   let at = 0;
-  while (at < lines.length) {
-    const kept = linesOfCode(lines, at) || Number(lines[at].trim() === "" || wholeLine.test(lines[at]));
+  for (let line = lines[at]; line !== undefined; line = lines[at]) {
+    const kept = linesOfCode(lines, at) || Number(line.trim() === "" || wholeLine.test(line));
     if (kept > 0) {
       wrapped.push(...lines.slice(at, at + kept));
       at += kept;
       continue;
     }
-    const from = at++;
-    while (at < lines.length && continues(lines[at])) at++;
-    wrapped.push(...fill(lines.slice(from, at), width));
+    const from = ++at;
+    while (continues(lines[at])) at++;
+    wrapped.push(...fill([line, ...lines.slice(from, at)], width));
   }
   return wrapped.join("\n");
 }
 
 /** The number of lines of the code that begins here: between fences, or indented behind an empty line. */
 function linesOfCode(lines: readonly string[], at: number): number {
-  const opened = fence.exec(lines[at])?.[1];
+  const opened = fence.exec(lines[at] ?? "")?.[1];
   if (opened !== undefined) {
     const length = lines.slice(at + 1).findIndex((line) => line.trim().startsWith(opened));
     return length === -1 ? lines.length - at : length + 2;
   }
-  if (at > 0 && lines[at - 1].trim() !== "") return 0;
+  if (at > 0 && lines[at - 1]?.trim() !== "") return 0;
   const length = lines.slice(at).findIndex((line) => !line.startsWith("    "));
   return length === -1 ? lines.length - at : length;
 }
 
-function continues(line: string): boolean {
-  return line.trim() !== "" && !wholeLine.test(line) && !listItem.test(line) && !fence.test(line);
+function continues(line: string | undefined): boolean {
+  return line !== undefined && line.trim() !== "" && !wholeLine.test(line) && !listItem.test(line) && !fence.test(line);
 }
 
 /** One paragraph or list item. Its later lines are indented as far as its text. */
-function fill(lines: readonly string[], width: number): string[] {
-  const first = listItem.exec(lines[0])?.[0] ?? /^ */.exec(lines[0])?.[0] ?? "";
+function fill([opening, ...others]: readonly [string, ...string[]], width: number): string[] {
+  const first = listItem.exec(opening)?.[0] ?? /^ */.exec(opening)?.[0] ?? "";
   const indent = " ".repeat(first.length);
-  const text = [lines[0].slice(first.length), ...lines.slice(1)].join(" ");
+  const text = [opening.slice(first.length), ...others].join(" ");
   const filled: string[] = [];
   let line = "";
   for (const [found] of text.matchAll(words)) {

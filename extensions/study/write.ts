@@ -2,9 +2,9 @@ import { basename, dirname, join, relative } from "node:path";
 import { mean } from "../../src/core/mean.ts";
 import { writeFileAtomic } from "../../src/runs/files.ts";
 import { analyse } from "./analysis.ts";
-import { isTuning, type Study } from "./definition.ts";
+import { isTuning, partOf, type Study } from "./definition.ts";
 import { curvesSvg, questionSvg, ratesSvg } from "./figures.ts";
-import type { RunOutcome } from "./outcome.ts";
+import { endsOf, type RunOutcome } from "./outcome.ts";
 import { pageLines, tableLines } from "./page.ts";
 import { answers } from "./questions.ts";
 import { readOutcomes, studyLayout } from "./store.ts";
@@ -38,7 +38,7 @@ export function writeStudy(study: Study, folder: string, command: string): strin
   const questionFigures = answered.map(({ question, contrasts }) => ({
     question,
     path: join(figureFolder, `${question}.svg`),
-    content: questionSvg(study.questions[question].title, contrasts),
+    content: questionSvg(partOf(study, "questions", question).title, contrasts),
   }));
   const tables = join(figureFolder, "tables.md");
   const fromPage = (path: string) => relative(dirname(page), path).replaceAll("\\", "/");
@@ -70,12 +70,12 @@ export function tableOf(study: Study, outcomes: readonly RunOutcome[]): string {
     ["rate", ({ rate }) => rate],
     ["seed", ({ seed }) => seed],
     ["purpose", (run) => (isTuning(study, run) ? "tuning" : "reported")],
-    ["steps", (run) => last(run).steps],
-    ["episodes", (run) => last(run).episodes],
-    ["tool_calls", (run) => last(run).toolCalls],
-    ["sampled_tokens", (run) => last(run).sampledTokens],
+    ["steps", (run) => endsOf(run.curve).end.steps],
+    ["episodes", (run) => endsOf(run.curve).end.episodes],
+    ["tool_calls", (run) => endsOf(run.curve).end.toolCalls],
+    ["sampled_tokens", (run) => endsOf(run.curve).end.sampledTokens],
     ["optimiser_steps", ({ optimiserSteps }) => optimiserSteps],
-    ["start", ({ curve }) => mean(curve[0].values).toFixed(4)],
+    ["start", ({ curve }) => mean(endsOf(curve).start.values).toFixed(4)],
     ["sampled", (run) => mean(lastValues(run)).toFixed(4)],
     ["greedy", ({ final }) => (final.greedy === undefined ? "" : mean(final.greedy).toFixed(4))],
     ["fell", (run) => Number(fell(run))],
@@ -87,10 +87,6 @@ export function tableOf(study: Study, outcomes: readonly RunOutcome[]): string {
   return `${[columns.map(([name]) => name), ...outcomes.map((run) => columns.map(([, of]) => of(run)))]
     .map((row) => row.join(","))
     .join("\n")}\n`;
-}
-
-function last({ curve }: RunOutcome): RunOutcome["curve"][number] {
-  return curve[curve.length - 1];
 }
 
 /** Six digits are more than is known. */

@@ -38,9 +38,10 @@ export function damageOf(folder: string, run?: number): string | undefined {
   }
   const found = checksumsOf(folder);
   for (const [name, { bytes, crc32: sum }] of Object.entries(expected.files)) {
-    if (found[name] === undefined) return `${name} is missing`;
-    if (found[name].bytes !== bytes) return `${name} has ${found[name].bytes} bytes of ${bytes}`;
-    if (found[name].crc32 !== sum) return `${name} has another checksum than when it was written`;
+    const now = found[name];
+    if (now === undefined) return `${name} is missing`;
+    if (now.bytes !== bytes) return `${name} has ${now.bytes} bytes of ${bytes}`;
+    if (now.crc32 !== sum) return `${name} has another checksum than when it was written`;
   }
   return expected.run !== run ? "it was written under another run.json" : undefined;
 }

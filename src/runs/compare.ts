@@ -1,6 +1,7 @@
 import { RunError } from "../core/errors.ts";
 import { mean } from "../core/mean.ts";
 import { comparePaired, type PairedComparison } from "../statistics/paired.ts";
+import { entryAt } from "./filter.ts";
 import type { IndexLine } from "./index-file.ts";
 import { type Decoding, decodings, type RunRecord } from "./records.ts";
 
@@ -99,16 +100,16 @@ function compared(split: string, decoding: Decoding, a: IndexLine, b: IndexLine)
 }
 
 function byTask(line: IndexLine): Map<string, { success: number; kind: string; example: string }> {
-  const sums = new Map<string, { sum: number; count: number; kind: string; example: string; group: number }>();
+  const sums = new Map<string, { sum: number; count: number; kind: string; example: string; group: string }>();
   for (let at = 0; at < line.id.length; at++) {
-    const [task, group] = [line.tasks[line.task[at]], line.group[at]];
-    const known = sums.get(task) ?? { sum: 0, count: 0, kind: line.kinds[line.kind[at]], example: line.id[at], group };
+    const { task, kind, group, id, success } = entryAt({ line, at });
+    const known = sums.get(task) ?? { sum: 0, count: 0, kind, example: id, group };
     if (known.group !== group)
       throw new RunError("the id of two tasks of an evaluation", task, {
         expected: "another id for each task",
         hint: "Comparisons pair outcomes by the id. Give every task of the environment its own one, and evaluate again.",
       });
-    sums.set(task, { ...known, sum: known.sum + line.success[at], count: known.count + 1 });
+    sums.set(task, { ...known, sum: known.sum + Number(success), count: known.count + 1 });
   }
   return new Map([...sums].map(([task, { sum, count, kind, example }]) => [task, { success: sum / count, kind, example }]));
 }

@@ -46,16 +46,17 @@ export function encodeCredits(credits: readonly TurnCredit[]): { readonly tokens
   const trajectory: string[] = new Array(rows);
   let row = 0;
   for (const credit of credits)
-    for (let t = 0; t < credit.weights.length; t++, row++) {
+    for (const [t, own] of credit.weights.entries()) {
       optimiserStep[row] = credit.optimiserStep;
       trajectory[row] = credit.trajectory;
       turn[row] = credit.turn;
       token[row] = t;
-      weight[row] = credit.weights[t];
-      before[row] = credit.before[t];
+      weight[row] = own;
+      before[row] = Number(credit.before[t]);
       after[row] = credit.after?.[t] ?? Number.NaN;
       end[row] = credit.end?.[t] ?? Number.NaN;
-      ratio[row] = Math.exp(credit.before[t] - credit.old[t]);
+      ratio[row] = Math.exp(Number(credit.before[t]) - Number(credit.old[t]));
+      row++;
     }
   const of = <T>(value: (credit: TurnCredit) => T) => credits.map(value);
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
@@ -87,7 +88,7 @@ export function encodeCredits(credits: readonly TurnCredit[]): { readonly tokens
 
 /** exp of the mean log-ratio of a turn at its gradient. */
 function turnRatioOf({ before, old }: TurnCredit): number {
-  const sum = before.reduce((total, logprob, t) => total + logprob - old[t], 0);
+  const sum = before.reduce((total, logprob, t) => total + logprob - Number(old[t]), 0);
   return before.length === 0 ? 1 : Math.exp(sum / before.length);
 }
 

@@ -32,12 +32,13 @@ export function entropyAround(
 ): Readonly<Record<Occasion, readonly EntropyPoint[]>> {
   const sums = { start: new Sums(), tool: new Sums(), user: new Sums() };
   for (const { turns, branch } of trajectories) {
-    for (let t = branch?.turn ?? 0; t < turns.length; t++) {
+    for (const [t, { entropies }] of turns.entries()) {
+      if (t < (branch?.turn ?? 0)) continue;
       const previous = turns[t - 1];
       const of = sums[occasionOf(previous)];
-      const last = previous?.entropies.length ?? 0;
-      for (let offset = -Math.min(before, last); offset < 0; offset++) of.add(offset, previous.entropies[last + offset]);
-      for (const [offset, entropy] of turns[t].entropies.slice(0, after).entries()) of.add(offset, entropy);
+      const last = previous?.entropies.slice(Math.max(0, previous.entropies.length - before)) ?? [];
+      for (const [i, entropy] of last.entries()) of.add(i - last.length, entropy);
+      for (const [offset, entropy] of entropies.slice(0, after).entries()) of.add(offset, entropy);
     }
   }
   return { start: sums.start.points(), tool: sums.tool.points(), user: sums.user.points() };

@@ -1,3 +1,4 @@
+import { present } from "../core/present.ts";
 import type { IndexEntry, IndexLine } from "./index-file.ts";
 
 /** The conditions of a search among a run's trajectories. One that is undefined lets everything pass. */
@@ -53,44 +54,44 @@ function entryTest(line: IndexLine, filter: TrajectoryFilter): (at: number) => b
   const kinds = allowed(line.kinds, kind === undefined ? undefined : (text) => text.split("+").includes(kind));
   const groups = allowed(line.groups, group === undefined ? undefined : (text) => text === group);
   const stops = allowed(line.stops, stop === undefined ? undefined : (text) => text === stop);
+  const has = (allowed: readonly boolean[] | undefined, column: readonly number[], at: number) =>
+    allowed === undefined || allowed[Number(column[at])] === true;
   return (at) =>
-    line.reward[at] >= minReward &&
-    line.reward[at] <= maxReward &&
-    line.turns[at] >= minTurns &&
+    Number(line.reward[at]) >= minReward &&
+    Number(line.reward[at]) <= maxReward &&
+    Number(line.turns[at]) >= minTurns &&
     (success === undefined || line.success[at] === Number(success)) &&
-    (tasks === undefined || tasks[line.task[at]]) &&
-    (kinds === undefined || kinds[line.kind[at]]) &&
-    (groups === undefined || groups[line.group[at]]) &&
-    (stops === undefined || stops[line.stop[at]]);
+    has(tasks, line.task, at) &&
+    has(kinds, line.kind, at) &&
+    has(groups, line.group, at) &&
+    has(stops, line.stop, at);
 }
 
 /** Returns what the index knows of a trajectory. */
 export function entryAt({ line, at }: IndexPosition): IndexEntry {
+  const cell = <T>(column: readonly T[], row = at) => present(column[row], `row ${row} of the index of ${line.file}`);
   return {
-    id: line.id[at],
+    id: cell(line.id),
     source: line.source,
     split: line.split,
     step: line.step,
-    task: line.tasks[line.task[at]],
-    kind: line.kinds[line.kind[at]],
-    group: line.groups[line.group[at]],
-    stop: line.stops[line.stop[at]],
-    reward: line.reward[at],
+    task: cell(line.tasks, cell(line.task)),
+    kind: cell(line.kinds, cell(line.kind)),
+    group: cell(line.groups, cell(line.group)),
+    stop: cell(line.stops, cell(line.stop)),
+    reward: cell(line.reward),
     success: line.success[at] === 1,
-    turns: line.turns[at],
-    tokens: line.tokens[at],
-    toolCalls: line.toolCalls[at],
-    entropy: line.entropy[at],
+    turns: cell(line.turns),
+    tokens: cell(line.tokens),
+    toolCalls: cell(line.toolCalls),
+    entropy: cell(line.entropy),
   };
 }
 
 /** Finds a trajectory by its id, the newest first. Undefined where there is none. */
 export function findPosition(lines: readonly IndexLine[], id: string): IndexPosition | undefined {
-  for (let l = lines.length - 1; l >= 0; l--) {
-    const at = lines[l].id.indexOf(id);
-    if (at >= 0) return { line: lines[l], at };
-  }
-  return undefined;
+  const line = lines.findLast((each) => each.id.includes(id));
+  return line && { line, at: line.id.indexOf(id) };
 }
 
 /** Values that a filter can take in a run. */

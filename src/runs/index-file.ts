@@ -83,7 +83,7 @@ export function indexLine(
   const stops = numbered(trajectories.map(({ stopReason }) => stopReason));
   const sum = ({ turns }: Trajectory, value: (turn: Trajectory["turns"][number]) => number) =>
     turns.reduce((total, turn) => total + value(turn), 0);
-  const tokens = trajectories.map((trajectory) => sum(trajectory, ({ action }) => action.length));
+  const tokensOf = (trajectory: Trajectory) => sum(trajectory, ({ action }) => action.length);
   return {
     schema: schemaVersion,
     ...of,
@@ -100,11 +100,11 @@ export function indexLine(
     reward: trajectories.map(({ reward }) => reward),
     success: trajectories.map((trajectory) => Number(succeeded(trajectory))),
     turns: trajectories.map(({ turns }) => turns.length),
-    tokens,
+    tokens: trajectories.map(tokensOf),
     toolCalls: trajectories.map((trajectory) => sum(trajectory, ({ toolCalls }) => toolCalls)),
-    entropy: trajectories.map((trajectory, i) => {
+    entropy: trajectories.map((trajectory) => {
       const total = sum(trajectory, ({ entropies }) => entropies.reduce((a, b) => a + b, 0));
-      return tokens[i] === 0 ? 0 : Number((total / tokens[i]).toFixed(4));
+      return total === 0 ? 0 : Number((total / tokensOf(trajectory)).toFixed(4));
     }),
   };
 }

@@ -44,17 +44,17 @@ export function pushedPhrases(
       const of = weights.get(`${trajectory}/${turn}`);
       if (of === undefined) continue;
       const words = wordsOf(textsOf(action), of);
-      for (let from = 0; from < words.length; from++) {
+      for (const [from, { token }] of words.entries()) {
         let [text, weight] = ["", 0];
-        for (let to = from; to < Math.min(words.length, from + longest); to++) {
-          text += words[to].text;
-          weight += words[to].weight;
-          if (to === from && words.length > 1) continue;
+        for (const [following, word] of words.slice(from, from + longest).entries()) {
+          text += word.text;
+          weight += word.weight;
+          if (following === 0 && words.length > 1) continue;
           const key = text.trim();
           const phrase = phrases.get(key) ?? { weight: 0, count: 0, positions: [] };
           phrase.weight += weight;
           phrase.count++;
-          if (phrase.positions.length < keptPositions) phrase.positions.push({ trajectory, turn, token: words[from].token });
+          if (phrase.positions.length < keptPositions) phrase.positions.push({ trajectory, turn, token });
           phrases.set(key, phrase);
         }
       }
@@ -80,10 +80,10 @@ export function summedWeights(credits: readonly RecordedCredit[]): Map<string, n
   const sums = new Map<string, number[]>();
   for (const { trajectory, turn, weights, rateShare } of credits) {
     const key = `${trajectory}/${turn}`;
-    const sum = sums.get(key) ?? weights.map(() => 0);
+    const before = sums.get(key);
     sums.set(
       key,
-      sum.map((before, t) => before + rateShare * weights[t]),
+      weights.map((weight, t) => (before?.[t] ?? 0) + rateShare * weight),
     );
   }
   return sums;
@@ -93,12 +93,13 @@ export function summedWeights(credits: readonly RecordedCredit[]): Map<string, n
 function wordsOf(texts: readonly string[], weights: readonly number[]): Word[] {
   const words: { text: string; weight: number; token: number }[] = [];
   for (const [token, text] of texts.entries()) {
+    const weight = Number(weights[token]);
     const last = words.at(-1);
     const joins = last !== undefined && /^[\p{L}\p{N}_]/u.test(text) && /[\p{L}\p{N}_]$/u.test(last.text);
     if (joins || (last !== undefined && text === "")) {
       last.text += text;
-      last.weight += weights[token];
-    } else words.push({ text, weight: weights[token], token });
+      last.weight += weight;
+    } else words.push({ text, weight, token });
   }
   return words;
 }

@@ -28,7 +28,8 @@ export function hasTokenizer(folder: string): boolean {
  */
 export function tokenizerFolder(folder: string): string | undefined {
   const [path] = foldersOf(folder);
-  const damage = path !== undefined && existsSync(join(path, checksumsName)) ? damageOf(path) : undefined;
+  if (path === undefined) return undefined;
+  const damage = existsSync(join(path, checksumsName)) ? damageOf(path) : undefined;
   if (damage !== undefined) throw damaged(path, damage);
   return path;
 }

@@ -1,4 +1,5 @@
 import { Context, commonPrefix } from "../core/context.ts";
+import { present } from "../core/present.ts";
 import type { Trajectory, Turn } from "../core/trajectory.ts";
 
 /**
@@ -61,8 +62,9 @@ export function treeOf(trajectories: readonly Trajectory[]): TreeNode {
   };
   for (const trajectory of trajectories) {
     const nodes: Growing[] = [];
-    for (const [index, position] of positionsOf(trajectory.turns).entries()) {
-      const turn = trajectory.turns[index];
+    const positions = positionsOf(trajectory.turns);
+    for (const [index, turn] of trajectory.turns.entries()) {
+      const position = present(positions[index], "the position of a turn");
       const siblings = (nodes[position.above] ?? root).children;
       const key = `${turn.context.length}:${turn.action.join(",")}:${turn.context.slice(-200).join(",")}`;
       const known = siblings.get(key) ?? { turn, position, members: [], ends: [], children: new Map<string, Growing>() };
@@ -78,19 +80,19 @@ export function treeOf(trajectories: readonly Trajectory[]): TreeNode {
 /** Returns the position of every turn of a trajectory among those before it. */
 export function positionsOf(turns: readonly Turn[]): TurnPosition[] {
   const whole: Context[] = [];
-  return turns.map(({ context, action }, index) => {
-    const position = positionOf(context, turns[0].context.length, whole, index);
+  return turns.map(({ context, action }) => {
+    const position = positionOf(context, turns[0]?.context.length ?? 0, whole);
     whole.push(Context.from(context).extend(action));
     return position;
   });
 }
 
-function positionOf(context: Turn["context"], opening: number, before: readonly Context[], index: number): TurnPosition {
-  if (index === 0) return { above: -1, descent: "continues", kept: 0 };
+function positionOf(context: Turn["context"], opening: number, before: readonly Context[]): TurnPosition {
+  if (before.length === 0) return { above: -1, descent: "continues", kept: 0 };
   let longest: TurnPosition = { above: -1, descent: "fresh", kept: 0 };
-  for (let above = index - 1; above >= 0; above--) {
-    const kept = commonPrefix(before[above], context);
-    if (kept === before[above].length) return { above, descent: "continues", kept };
+  for (const [above, earlier] of [...before.entries()].reverse()) {
+    const kept = commonPrefix(earlier, context);
+    if (kept === earlier.length) return { above, descent: "continues", kept };
     // Less than the first prompt is what any two conversations begin with.
     if (kept >= opening && kept > longest.kept) longest = { above, descent: "rewritten", kept };
   }

@@ -204,13 +204,13 @@ interface Difference {
 }
 
 function firstDifference(recorded: unknown, wanted: unknown, path: readonly string[] = []): Difference | undefined {
-  if (path.length === 1 && free.includes(path[0])) return undefined;
+  if (path.length === 1 && free.includes(path.join())) return undefined;
   if (typeof recorded !== "object" || typeof wanted !== "object" || recorded === null || wanted === null)
     return recorded === wanted ? undefined : { path: path.join("."), recorded, wanted };
   const keys = new Set([...Object.keys(wanted), ...Object.keys(recorded)]);
   for (const key of keys) {
-    const inner = [recorded, wanted].map((value) => (value as Record<string, unknown>)[key]);
-    const difference = firstDifference(inner[0], inner[1], [...path, key]);
+    const of = (value: object) => (value as Record<string, unknown>)[key];
+    const difference = firstDifference(of(recorded), of(wanted), [...path, key]);
     if (difference !== undefined) return difference;
   }
   return undefined;

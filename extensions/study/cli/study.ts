@@ -139,7 +139,7 @@ async function allRuns(study: Study, work: Work, screen: Screen): Promise<boolea
 
 /** A process of its own for each run: memory is given back, and runs cannot disturb each other. */
 function start(id: string, { file, folder, keep }: Work, signal: AbortSignal): Promise<void> {
-  const args = [process.argv[1], "study", file, "--run", id, "--out", folder, ...(keep ? ["--keep"] : [])];
+  const args = [...process.argv.slice(1, 2), "study", file, "--run", id, "--out", folder, ...(keep ? ["--keep"] : [])];
   const child = spawn(process.execPath, [...process.execArgv, ...args], { stdio: "inherit" });
   const stop = () => child.kill("SIGINT");
   signal.addEventListener("abort", stop);

@@ -21,10 +21,10 @@ import { TurnShifts } from "./turn-shifts.ts";
 /** Opens a model with parameters for each shift: the same base, and an adapter a shift where the engine trains adapters. */
 export function openShifts(count: number): typeof openModel {
   return async (...choice) => {
-    const models = [await openModel(...choice)];
-    while (models.length < count) models.push(await openModel(...choice));
-    const [{ chat, device }] = models;
-    return { engine: new ShiftEngine(models.map(({ engine }) => engine)), chat, device };
+    const { engine, chat, device } = await openModel(...choice);
+    const engines: [Engine, ...Engine[]] = [engine];
+    while (engines.length < count) engines.push((await openModel(...choice)).engine);
+    return { engine: new ShiftEngine(engines), chat, device };
   };
 }
 
@@ -40,7 +40,7 @@ export class ShiftEngine implements Engine {
   /** Engines with a gradient. */
   readonly #moved = new Set<Engine>();
 
-  constructor(engines: readonly Engine[]) {
+  constructor(engines: readonly [Engine, ...Engine[]]) {
     const [{ info }] = engines;
     this.#engines = engines;
     const lacks = ["critic", "frozen-policies"];
@@ -178,6 +178,6 @@ export class ShiftEngine implements Engine {
 }
 
 function summed<Counts extends object>(all: readonly (Counts & Readonly<Record<keyof Counts, number>>)[]): Counts {
-  const names = Object.keys(all[0]) as (keyof Counts)[];
+  const names = Object.keys(all[0] ?? {}) as (keyof Counts)[];
   return Object.fromEntries(names.map((name) => [name, all.reduce((sum, counts) => sum + counts[name], 0)])) as Counts;
 }

@@ -53,7 +53,7 @@ function agentStep(
   }));
   // A call that could not be read has an answer and no place among the calls.
   const named = results.length === calls.length;
-  const observed = results.map((result, i) => ({ ...(named ? { source_call_id: calls[i].tool_call_id } : {}), content: result }));
+  const observed = results.map((content, i) => ({ ...(named ? { source_call_id: calls[i]?.tool_call_id } : {}), content }));
   return {
     source: "agent",
     message: content,

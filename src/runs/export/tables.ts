@@ -70,7 +70,7 @@ export function asJsonl({ columns, rows }: Table): string {
 
 export function asParquet({ columns, rows }: Table): Uint8Array {
   const columnData = columns.map((name, i) => {
-    const values = rows.map((row) => row[i]);
+    const values = rows.map((row) => row[i] ?? null);
     const known = values.find((value) => value !== null);
     const type = typeof known === "string" ? "STRING" : typeof known === "boolean" ? "BOOLEAN" : "DOUBLE";
     return { name, data: values, type, nullable: true } as const;

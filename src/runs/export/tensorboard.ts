@@ -46,7 +46,7 @@ const table = Uint32Array.from({ length: 256 }, (_, n) => {
 /** CRC-32C (Castagnoli), as in RFC 3720, appendix B.4. */
 export function crc32c(bytes: Uint8Array): number {
   let crc = 0xffffffff;
-  for (const byte of bytes) crc = table[(crc ^ byte) & 255] ^ (crc >>> 8);
+  for (const byte of bytes) crc = Number(table[(crc ^ byte) & 255]) ^ (crc >>> 8);
   return (crc ^ 0xffffffff) >>> 0;
 }
 
