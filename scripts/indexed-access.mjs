@@ -13,7 +13,7 @@ const parts = [
     "cli",
     "completions",
     "core",
-    "environments/[a-z-]+\\.ts",
+    "environments",
     "files",
     "findings",
     "guard",
@@ -21,13 +21,14 @@ const parts = [
     "hub",
     "inference",
   ],
-  ...["rewards", "rollouts", "runs", "sdk", "terminal", "tools/(?:fetch|search|mcp|[a-z-]+\\.ts)"],
+  ...["rewards", "rollouts", "runs", "sdk", "terminal", "training", "tools/(?:fetch|search|mcp|[a-z-]+\\.ts)"],
 ];
 const extensions = [
   ...[
     "appworld",
     "arpo-protocol",
     "benchmarks",
+    "bfcl",
     "check",
     "dashboard",
     "demo",

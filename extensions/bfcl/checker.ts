@@ -1,3 +1,4 @@
+import { present } from "../../src/core/present.ts";
 import { equal } from "../python/operators.ts";
 import type { Value } from "../python/values.ts";
 import { freshShared } from "./backends/shared.ts";
@@ -56,7 +57,7 @@ export function passedTurns(task: CheckedTask, turns: ModelTurns): number {
   let passed = 0;
   for (const [turn, steps] of turns.slice(0, task.groundTruth.length).entries()) {
     if (check.turn(turn, steps.filter(isDecoded)) !== undefined) return passed;
-    if (task.groundTruth[turn].length > 0) passed++;
+    if (task.groundTruth[turn]?.length !== 0) passed++;
   }
   return passed;
 }
@@ -86,7 +87,7 @@ export class Check {
   turn(turn: number, steps: readonly (readonly string[])[]): Verdict | undefined {
     const first = this.results.length;
     for (const step of steps) this.results.push(...this.model.execute(step));
-    const wanted = this.truth.execute(this.groundTruth[turn]);
+    const wanted = this.truth.execute(present(this.groundTruth[turn], "the ground truth of a turn"));
     if (wanted.length === 0) return undefined;
     if (steps.length === 0) return invalid("empty_turn_model_response", `Model response list is empty for turn ${turn}`);
     return this.stateProblem() ?? this.responseProblem(turn, wanted, first);
@@ -96,7 +97,10 @@ export class Check {
     for (const [name, truth] of this.truth.instances) {
       const own = this.model.instances.get(name)?.state as Readonly<Record<string, Value>>;
       const wanted = truth.state as Readonly<Record<string, Value>>;
-      const differs = (attribute: string) => own[attribute] !== wanted[attribute] && !equal(own[attribute], wanted[attribute]);
+      const differs = (attribute: string) => {
+        const [mine, theirs] = [present(own[attribute], attribute), present(wanted[attribute], attribute)];
+        return mine !== theirs && !equal(mine, theirs);
+      };
       const names = publicNames(truth);
       if (names.some(differs))
         return invalid(

@@ -1,5 +1,6 @@
 import { reasonOf } from "../../src/core/errors.ts";
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from "../../src/core/messages.ts";
+import { present } from "../../src/core/present.ts";
 import type { CallAnswer, Episode, Reply, Score, Step } from "../../src/environments/environment.ts";
 import type { Tool } from "../../src/tools/tool.ts";
 import { repr } from "../python/text.ts";
@@ -48,13 +49,14 @@ function episodeFrom(task: BfclTask, documents: Documents, settings: BfclSetting
 
   const execute = (text: string): string => {
     step.push(text);
-    return session.execute([text])[0];
+    return present(session.execute([text])[0], "the result of a call");
   };
   /** Ends a step. @returns true if the turn has too many: then the task is over */
   const endStep = (): boolean => {
-    turns[current()].push(step);
+    const steps = present(turns.at(-1), "a turn");
+    steps.push(step);
     step = [];
-    return turns[current()].length > settings.stepsPerTurn;
+    return steps.length > settings.stepsPerTurn;
   };
   /** Continues with the next request, or ends. */
   const nextTurn = (): Reply => {

@@ -71,10 +71,11 @@ function callOf(name: string, values: Dict): string {
 function argumentText(value: Value): string {
   if (!(value instanceof Dict)) return repr(value);
   const items = value.pairs();
+  const [first] = items;
   if (items.some(([, item]) => !(item instanceof Dict)))
     return `{${items.map(([key, item]) => `'${str(key)}': ${argumentText(item)}`).join(", ")}}`;
-  if (items.length === 0) throw new Undecodable();
-  const [name, values] = items[0];
+  if (first === undefined) throw new Undecodable();
+  const [name, values] = first;
   return callOf(str(name), values as Dict);
 }
 

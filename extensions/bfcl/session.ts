@@ -135,7 +135,7 @@ const forbidden = new Set(["kill", "exit", "quit", "remove", "unlink", "popen", 
 function refuseForbidden(expression: string): void {
   const bracket = expression.indexOf("(");
   const head = bracket < 0 ? expression : expression.slice(0, bracket);
-  const name = head.includes(".") ? head.split(".")[1] : head;
+  const name = head.split(".")[1] ?? head;
   if (forbidden.has(name)) throw new PyError("Exception", `Function call ${name} is not allowed.`);
 }
 

@@ -1,3 +1,4 @@
+import { present } from "../../src/core/present.ts";
 import { sorted } from "../python/methods.ts";
 import { Printed } from "../python/objects.ts";
 import { jsonText, repr } from "../python/text.ts";
@@ -28,7 +29,7 @@ export function publicNames({ backend, state }: Instance): readonly string[] {
 
 function publicAttributes(instance: Instance): [string, Value][] {
   const values = instance.state as Readonly<Record<string, Value>>;
-  return publicNames(instance).map((name) => [name, values[name]]);
+  return publicNames(instance).map((name) => [name, present(values[name], name)]);
 }
 
 function encode(value: Value): Value {

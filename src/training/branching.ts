@@ -1,6 +1,7 @@
 import { ownTurns } from "../algorithms/advantages/tree.ts";
 import { ConfigError, EnvError } from "../core/errors.ts";
 import { mean } from "../core/mean.ts";
+import { present } from "../core/present.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { Environment } from "../environments/environment.ts";
 import { opened } from "../rollouts/answers.ts";
@@ -20,7 +21,7 @@ export async function checkBranching(
   environment: Environment,
 ): Promise<Extract<Forking, { by: unknown }>["by"] | undefined> {
   if (branching === "off") return undefined;
-  const [task] = await trainingTasks(environment, 0, 1, seed, split);
+  const task = present((await trainingTasks(environment, 0, 1, seed, split))[0], "a training task");
   const forking = await firstForking(environment, task);
   if ("by" in forking) return forking.by;
   throw new ConfigError("rollout.branching", branching, { expected: '"off" in this environment', hint: forking.refused });

@@ -1,4 +1,5 @@
 import type { Logprobs, Policy, StepReport, Weights } from "../core/policy.ts";
+import { present } from "../core/present.ts";
 import type { ActionInContext, Group } from "../core/trajectory.ts";
 import type { TurnCredit } from "../runs/credits.ts";
 
@@ -29,24 +30,26 @@ export function observeCredits(policy: Policy): ObservedPolicy {
   const seen = (samples: readonly ActionInContext[], logprobs: Logprobs) => {
     for (const [i, sample] of samples.entries()) {
       const key = `${sample.trajectory}/${sample.turn}`;
-      if (!first.has(key)) first.set(key, logprobs[i]);
+      const row = present(logprobs[i], "the log-probs of a turn");
+      if (!first.has(key)) first.set(key, row);
       const before = latest.get(key);
-      if (before !== undefined && before.optimiserStep < optimiserStep) before.after ??= logprobs[i];
+      if (before !== undefined && before.optimiserStep < optimiserStep) before.after ??= row;
     }
   };
   const applied = (samples: readonly ActionInContext[], logprobs: Logprobs, weights: Weights) => {
     latestPass = [];
     for (const [i, { trajectory, turn }] of samples.entries()) {
       // Turns that are only scored in the same pass have no weights.
-      if (weights[i]?.some((weight) => weight !== 0) !== true) continue;
+      const own = weights[i];
+      if (own?.some((weight) => weight !== 0) !== true) continue;
       const key = `${trajectory}/${turn}`;
-      const before = logprobs[i];
+      const before = present(logprobs[i], "the log-probs of a turn");
       const credit = {
         optimiserStep,
         trajectory,
         turn,
         learningRate: 0,
-        weights: weights[i],
+        weights: own,
         before,
         old: first.get(key) ?? before,
       };

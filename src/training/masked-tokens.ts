@@ -1,4 +1,5 @@
 import type { Decide, Logprobs, Policy, Weights } from "../core/policy.ts";
+import { present } from "../core/present.ts";
 import type { ActionInContext, Group, Turn } from "../core/trajectory.ts";
 
 /**
@@ -42,10 +43,15 @@ export function withRecordedMasked(turns: readonly Turn[], rows: Logprobs): Logp
   return turns.map((turn, i) => replaced(rows[i], turn, (_, t) => turn.samplerLogprobs[t]));
 }
 
-function replaced(row: readonly number[], turn: Turn | undefined, by: (turn: Turn, t: number) => number): readonly number[] {
+function replaced(
+  given: readonly number[] | undefined,
+  turn: Turn | undefined,
+  by: (turn: Turn, t: number) => number | undefined,
+): readonly number[] {
+  const row = present(given, "the numbers of a turn");
   if (turn?.masked === undefined) return row;
   const changed = [...row];
-  for (const t of turn.masked) changed[t] = by(turn, t);
+  for (const t of turn.masked) changed[t] = Number(by(turn, t));
   return changed;
 }
 

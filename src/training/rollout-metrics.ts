@@ -44,7 +44,7 @@ function extreme(trajectories: readonly Trajectory[], of: (...values: number[]) 
 
 /** Calls that raised an error, and calls without an answer in time: all of them, and those of each tool that has any. */
 function failureCounts(turns: readonly Turn[]): Metrics {
-  const counts: Record<string, number> = { toolErrors: 0, toolTimeouts: 0 };
+  const counts: Record<string, number> & Record<"toolErrors" | "toolTimeouts", number> = { toolErrors: 0, toolTimeouts: 0 };
   for (const { tool, kind } of turns.flatMap(({ toolFailures = [] }) => toolFailures)) {
     if (kind === "invalid" || kind === "lost") continue; // `invalidToolCalls` counts the first; the second is a warning
     const name = kind === "error" ? "toolErrors" : "toolTimeouts";
@@ -57,6 +57,6 @@ function failureCounts(turns: readonly Turn[]): Metrics {
 function scoreMeans(trajectories: readonly Trajectory[]): Metrics {
   const names = [...new Set(trajectories.flatMap(({ scores }) => Object.keys(scores)))].sort();
   return Object.fromEntries(
-    names.map((name) => [`score/${name}`, mean(trajectories.flatMap(({ scores }) => (name in scores ? [scores[name]] : [])))]),
+    names.map((name) => [`score/${name}`, mean(trajectories.flatMap(({ scores }) => scores[name] ?? []))]),
   );
 }

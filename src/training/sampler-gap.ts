@@ -137,9 +137,9 @@ class GapTally {
   }
 
   /** Tokens of one action. @param sampled fewer where they are not to be compared */
-  add(sampled: readonly number[], logprobs: readonly number[]): void {
+  add(sampled: readonly number[], logprobs: readonly number[] = []): void {
     for (const [j, logprob] of sampled.entries()) {
-      const difference = Math.abs(logprob - logprobs[j]);
+      const difference = Math.abs(logprob - Number(logprobs[j]));
       this.#tokens++;
       this.#sum += difference;
       this.#max = Math.max(this.#max, difference);

@@ -1,6 +1,7 @@
 import { groupsWithoutSignal } from "../algorithms/advantages/group-relative.ts";
 import { maxBatchesOf } from "../algorithms/settings/questions.ts";
 import { mean } from "../core/mean.ts";
+import { present } from "../core/present.ts";
 import { seedOf } from "../core/random.ts";
 import type { Group } from "../core/trajectory.ts";
 import type { Sampler } from "../engines/engine.ts";
@@ -67,7 +68,7 @@ export async function sampleGroups(
   };
   const masked = { maskedEpisodes: batches.reduce((sum, { learned }) => sum + learned.masked, 0) };
   if (maxBatches === 1) {
-    const [{ learned, metrics }] = batches;
+    const { learned, metrics } = present(batches[0], "a batch");
     return { ...sampled, trained: learned.groups, metrics: { ...metrics, ...masked } };
   }
 

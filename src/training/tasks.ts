@@ -1,5 +1,6 @@
 import { ConfigError, EnvError } from "../core/errors.ts";
 import { callForeign } from "../core/foreign.ts";
+import { present } from "../core/present.ts";
 import { randomStream } from "../core/random.ts";
 import { didYouMean } from "../core/settings.ts";
 import { type Environment, type Split, splitsOf, type Task } from "../environments/environment.ts";
@@ -95,7 +96,7 @@ export async function checkSplit(environment: Environment, setting: string, spli
     });
   const hint = names.includes(split) ? undefined : didYouMean(split, names);
   throw new ConfigError(setting, split, {
-    expected: names.filter((_, i) => sizes[i] > 0),
+    expected: names.filter((_, i) => Number(sizes[i]) > 0),
     hint: hint ?? `The environment "${environment.name}" has no ${split} tasks.`,
   });
 }
@@ -127,10 +128,11 @@ async function tasksAt(environment: Environment, split: Split, indices: readonly
     }),
   );
   const indexOf = new Map<string, number>();
-  for (const [i, { id }] of tasks.entries()) {
-    const known = indexOf.get(id) ?? indices[i];
-    if (known !== indices[i])
-      throw new EnvError(`the id of task ${indices[i]} of the ${split} split of "${environment.name}"`, id, {
+  for (const [i, index] of indices.entries()) {
+    const { id } = present(tasks[i], "a task");
+    const known = indexOf.get(id) ?? index;
+    if (known !== index)
+      throw new EnvError(`the id of task ${index} of the ${split} split of "${environment.name}"`, id, {
         expected: `another one than that of task ${known}`,
         hint: "An id names one task: evaluations are compared task by task. Add the task's index or its row in your data to the id.",
       });

@@ -21,8 +21,9 @@ export function warningText({ rule, cause, example, next }: Warning, where: stri
 
 /** @throws RunError with the first warning, under `limits.strict` */
 export function requireNoWarnings(folder: string, warnings: readonly Warning[] = [], where: string, strict: boolean): void {
-  if (!strict || warnings.length === 0) return;
-  const [{ rule, cause, next, example }] = warnings;
+  const [warning] = warnings;
+  if (!strict || warning === undefined) return;
+  const { rule, cause, next, example } = warning;
   throw new RunError(folder, `stopped by the warning ${rule} in ${where}`, {
     expected: "no warning (--strict)",
     hint: `${cause} ${next}${example === undefined ? "" : ` Example: ${example}.`}`,

@@ -1,6 +1,9 @@
+import { present } from "../../../src/core/present.ts";
 import { evaluate } from "../../python/evaluate.ts";
 import { bind, type Signature } from "../../python/functions.ts";
+import { callMethod } from "../../python/methods.ts";
 import { Printed } from "../../python/objects.ts";
+import { iterate } from "../../python/operators.ts";
 import { parseExpression } from "../../python/syntax.ts";
 import { str } from "../../python/text.ts";
 import { Dict, PyObject, type Value } from "../../python/values.ts";
@@ -52,11 +55,11 @@ function attributesWithUnderscore(state: State): [string, Value][] {
 
 function parseSignature(owner: string, text: string): Signature {
   const [, name, list] = /^(\w+)\((.*)\)$/.exec(text) ?? [];
-  const parameters = list
+  const parameters = present(list, "the list of parameters")
     .split(/, (?=\w+(?:=|,|$))/)
     .filter((part) => part !== "")
     .map((part) => {
-      const [parameter, literal] = part.split("=");
+      const [parameter = "", literal] = part.split("=");
       if (literal === undefined) return { name: parameter };
       const value = literal === "?" ? unset : evaluate(parseExpression(literal), () => undefined);
       return { name: parameter, default: () => value };
@@ -137,11 +140,18 @@ export function error(message: string): Dict {
   return Dict.of({ error: message });
 }
 
+/** The pairs that `items()` of a Python value has. */
+export function itemsOf(value: Value): readonly (readonly [Value, Value])[] {
+  if (value instanceof Dict) return value.pairs();
+  return iterate(callMethod(value, "items")).map((pair) => {
+    const [key, item] = iterate(pair);
+    return [present(key, "the key of an item"), present(item, "the value of an item")];
+  });
+}
+
 /** A template whose values are written as Python's f-strings write them. */
 export function f(texts: TemplateStringsArray, ...values: Value[]): string {
-  let out = texts[0];
-  for (let i = 0; i < values.length; i++) out += str(values[i]) + texts[i + 1];
-  return out;
+  return String.raw({ raw: texts }, ...values.map((value) => str(value)));
 }
 
 /** The value of a configuration, or a default. */

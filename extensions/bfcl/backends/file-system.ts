@@ -1,3 +1,4 @@
+import { present } from "../../../src/core/present.ts";
 import { splitLines } from "../../python/characters.ts";
 import { type Copyable, deepCopy } from "../../python/copy.ts";
 import { sliceItems } from "../../python/evaluate.ts";
@@ -6,7 +7,7 @@ import { formatFixed, negate } from "../../python/numbers.ts";
 import { compare, contains, equal, getItem, iterate, length, truth } from "../../python/operators.ts";
 import { repr, str } from "../../python/text.ts";
 import { Dict, PyObject, type Value, valueError } from "../../python/values.ts";
-import { configured, defineBackend, error, f } from "./backend.ts";
+import { configured, defineBackend, error, f, itemsOf } from "./backend.ts";
 import { longContent, longList, type Shared } from "./shared.ts";
 
 /** A file. Writing replaces its content, which may be of any type. */
@@ -109,13 +110,9 @@ function isValidName(name: Value): boolean {
 }
 
 /** Python's `items()` of a dict. @throws PyError for what is none, as Python does */
-function entries(value: Value): readonly (readonly Value[])[] {
-  return value instanceof Dict ? value.pairs() : iterate(callMethod(value, "items")).map(iterate);
-}
-
 function loadDirectory(current: Value, into: Directory, longContext: boolean, shared: Shared): Directory {
   let bottommost = true;
-  for (const [name, data] of entries(current)) {
+  for (const [name, data] of itemsOf(current)) {
     const type = getItem(data, "type");
     if (equal(type, "directory")) {
       bottommost = false;
@@ -325,7 +322,8 @@ export const fileSystemBackend = defineBackend<FileSystemState>(
       const after = lines(right.content);
       const changes = before
         .slice(0, after.length)
-        .flatMap((line, i) => (equal(line, after[i]) ? [] : [f`- ${line}\n+ ${after[i]}`]));
+        .map((line, i) => [line, present(after[i], "a line")] as const)
+        .flatMap(([line, other]) => (equal(line, other) ? [] : [f`- ${line}\n+ ${other}`]));
       return Dict.of({ diff_lines: changes.join("\n") });
     },
     "mv(source, destination)": (state, source, destination) =>

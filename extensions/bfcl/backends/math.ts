@@ -85,12 +85,13 @@ export const mathBackend = defineBackend("MathAPI", () => ({}), {
     if (!isNumber(value)) return error("Value must be a number");
     if (equal(unitIn, unitOut)) return Dict.of({ result: value });
     const key = f`${unitIn}_to_${unitOut}`;
-    if (!Object.hasOwn(factors, key)) return error(f`Conversion from '${unitIn}' to '${unitOut}' is not supported`);
+    const factor = Object.hasOwn(factors, key) ? factors[key] : undefined;
+    if (factor === undefined) return error(f`Conversion from '${unitIn}' to '${unitOut}' is not supported`);
     return result(
       () => {
-        if (key === "celsius_to_fahrenheit") return add(multiply(value, factors[key]), 32n);
-        if (key === "fahrenheit_to_celsius") return multiply(subtract(value, 32n), factors[key]);
-        return multiply(value, factors[key]);
+        if (key === "celsius_to_fahrenheit") return add(multiply(value, factor), 32n);
+        if (key === "fahrenheit_to_celsius") return multiply(subtract(value, 32n), factor);
+        return multiply(value, factor);
       },
       ["OverflowError"],
       tooLarge,

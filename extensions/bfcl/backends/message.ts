@@ -4,7 +4,7 @@ import { contains, equal, getItem, iterate, setItem, truth } from "../../python/
 import type { PythonRandom } from "../../python/random.ts";
 import { str } from "../../python/text.ts";
 import { Dict, PyError, PySet, type Value } from "../../python/values.ts";
-import { configured, defineBackend, error, f } from "./backend.ts";
+import { configured, defineBackend, error, f, itemsOf } from "./backend.ts";
 import { seededBy } from "./seed.ts";
 
 interface MessageState {
@@ -25,10 +25,9 @@ function values(dict: Value): readonly Value[] {
 
 /** The first entry of a message: its receiver and text. */
 function firstEntry(message: Value): readonly [Value, Value] {
-  const entries = iterate(callMethod(message, "items"));
-  if (entries.length === 0) throw new PyError("IndexError", "list index out of range");
-  const [receiver, text] = iterate(entries[0]);
-  return [receiver, text];
+  const [first] = itemsOf(message);
+  if (first === undefined) throw new PyError("IndexError", "list index out of range");
+  return first;
 }
 
 function newId(state: MessageState): Dict {

@@ -2,7 +2,7 @@ import { callMethod, joinTexts } from "../../python/methods.ts";
 import { add, subtract } from "../../python/numbers.ts";
 import { compare, equal, getItem, iterate, setItem, truth } from "../../python/operators.ts";
 import { Dict, PySet, type Value } from "../../python/values.ts";
-import { configured, defineBackend, error, f } from "./backend.ts";
+import { configured, defineBackend, error, f, itemsOf } from "./backend.ts";
 
 interface TicketState {
   ticket_queue: Value;
@@ -64,10 +64,7 @@ export const ticketBackend = defineBackend<TicketState>(
       withTicket(state, id, (ticket) => {
         const invalid = subtract(new PySet(iterate(callMethod(updates, "keys"))), fields) as PySet;
         if (truth(invalid)) return error(`Invalid fields for update: ${joinTexts(", ", invalid)}`);
-        for (const pair of iterate(callMethod(updates, "items"))) {
-          const [key, value] = iterate(pair);
-          if (value !== null) setItem(ticket, key, value);
-        }
+        for (const [key, value] of itemsOf(updates)) if (value !== null) setItem(ticket, key, value);
         return Dict.of({ status: f`Ticket ${id} has been updated successfully.` });
       }),
     "ticket_login(username, password)": (state, username, password) => {

@@ -7,7 +7,7 @@ import { compare, contains, equal, getItem, iterate, setItem, truth } from "../.
 import type { PythonRandom } from "../../python/random.ts";
 import { repr, str } from "../../python/text.ts";
 import { Dict, hashKey, type Value } from "../../python/values.ts";
-import { configured, defineBackend, error, f } from "./backend.ts";
+import { configured, defineBackend, error, f, itemsOf } from "./backend.ts";
 import { seededBy } from "./seed.ts";
 import { longDict, longList, type Shared } from "./shared.ts";
 
@@ -79,8 +79,7 @@ const sectors: ReadonlyMap<unknown, readonly [string[], string?]> = new Map([
 /** Keys made of digits become ints. */
 function withIntKeys(orders: Value): Dict {
   return Dict.from(
-    iterate(callMethod(orders, "items")).map((pair) => {
-      const [key, order] = iterate(pair);
+    itemsOf(orders).map(([key, order]) => {
       const digits = typeof key === "string" && key !== "" && [...key].every(isDigit);
       return [digits ? toInt(key) : key, order];
     }),

@@ -27,9 +27,9 @@ export interface Route {
 }
 
 export const routes: readonly Route[] = routeLines.split("\n").flatMap((line) => {
-  const [from, destinations] = line.split(": ");
+  const [from = "", destinations = ""] = line.split(": ");
   return destinations.split(", ").map((entry) => {
-    const [to, cost] = entry.split(" ");
+    const [to = "", cost] = entry.split(" ");
     return { from, to, cost: Number(cost) };
   });
 });

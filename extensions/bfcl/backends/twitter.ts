@@ -2,7 +2,7 @@ import { callMethod } from "../../python/methods.ts";
 import { add, toInt } from "../../python/numbers.ts";
 import { contains, equal, getItem, iterate, length, setItem, truth } from "../../python/operators.ts";
 import { Dict, type Value } from "../../python/values.ts";
-import { configured, defineBackend, error, f, unset } from "./backend.ts";
+import { configured, defineBackend, error, f, itemsOf, unset } from "./backend.ts";
 import type { Shared } from "./shared.ts";
 
 interface TwitterState {
@@ -39,12 +39,7 @@ export const twitterBackend = defineBackend<TwitterState>(
       username: configured(config, "username", "john"),
       password: configured(config, "password", "john123"),
       authenticated: configured(config, "authenticated", false),
-      tweets: Dict.from(
-        iterate(callMethod(tweets, "items")).map((pair) => {
-          const [key, tweet] = iterate(pair);
-          return [toInt(key), tweet];
-        }),
-      ),
+      tweets: Dict.from(itemsOf(tweets).map(([key, tweet]) => [toInt(key), tweet])),
       comments: configured(config, "comments", new Dict()),
       retweets: configured(config, "retweets", new Dict()),
       following_list: configured(config, "following_list", ["alice", "bob"]),

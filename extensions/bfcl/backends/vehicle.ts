@@ -3,7 +3,7 @@ import { add, divide, modulo, multiply, subtract, toFloat } from "../../python/n
 import { compare, contains, equal, getItem, iterate, setItem, truth } from "../../python/operators.ts";
 import type { PythonRandom } from "../../python/random.ts";
 import { Dict, type Value } from "../../python/values.ts";
-import { configured, defineBackend, error } from "./backend.ts";
+import { configured, defineBackend, error, itemsOf } from "./backend.ts";
 import { seededBy } from "./seed.ts";
 import { longDict, longList, longText, type Shared } from "./shared.ts";
 
@@ -154,10 +154,10 @@ export const vehicleBackend = defineBackend<VehicleState>("VehicleControlAPI", l
   "startEngine(ignitionMode)": (state, mode) => {
     if (equal(mode, "STOP")) state.engine_state = "stopped";
     if (compare(state.remainingUnlockedDoors, ">", 0n)) {
-      const unlocked = iterate(callMethod(state.doorStatus, "items")).filter((pair) => equal(iterate(pair)[1], "unlocked"));
+      const unlocked = itemsOf(state.doorStatus).filter(([, status]) => equal(status, "unlocked"));
       const names = joinTexts(
         ", ",
-        unlocked.map((pair) => iterate(pair)[0]),
+        unlocked.map(([door]) => door),
       );
       return error(`All doors must be locked before starting the engine. Here are the unlocked doors: ${names}`);
     }

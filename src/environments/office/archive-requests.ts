@@ -50,7 +50,7 @@ export const fetchPapers: Kind = {
     if (archive === undefined) return undefined;
     const type = scene.random.pick(fileTypes);
     const [one, other] = drawPapers(scene.random, archive, type);
-    if (other === undefined) return undefined;
+    if (one === undefined || other === undefined) return undefined;
     const { said, meant } = drawPerson(scene);
     const claim = (name: string) => `Brought ${name} the papers ${one} and ${other}.`;
     return {

@@ -90,8 +90,9 @@ function occasions({ request, world, calls, asked, closing }: Deeds): [Behaviour
   const messages = of("send_message");
   if (away.length > 0 && messages.length > 0)
     all.push(["writes to the deputy", messages.every(({ args }) => away.every(({ id }) => id !== args.id))]);
-  const busy = calls.findIndex(({ result }) => result === refusals.busy);
-  if (busy >= 0) all.push(["calls a busy tool again", calls.slice(busy + 1).some(({ tool }) => tool === calls[busy].tool)]);
+  const busy = calls.find(({ result }) => result === refusals.busy);
+  if (busy !== undefined)
+    all.push(["calls a busy tool again", calls.slice(calls.indexOf(busy) + 1).some(({ tool }) => tool === busy.tool)]);
   const isMissing = calls.some(
     ({ tool, result }) => tool.startsWith("find_") && listOf(result).length === 0 && Array.isArray(result),
   );

@@ -1,3 +1,4 @@
+import { present } from "../../core/present.ts";
 import { fill, sentencesOf } from "./grammar.ts";
 
 /** True for words that say that something was not done. */
@@ -95,9 +96,9 @@ const meanings: readonly (readonly string[])[] = [
 /** Every way of saying what the expert says, the expert's first. */
 export function paraphrasesOf(closing: string): readonly string[] {
   for (const sentences of meanings) {
-    const gaps = shapeOf(sentences[0]).exec(closing)?.groups;
-    if (gaps !== undefined || plain(closing) === plain(sentences[0]))
-      return sentences.map((sentence) => fill(sentence, gaps ?? {}));
+    const first = present(sentences[0], "the expert's sentence");
+    const gaps = shapeOf(first).exec(closing)?.groups;
+    if (gaps !== undefined || plain(closing) === plain(first)) return sentences.map((sentence) => fill(sentence, gaps ?? {}));
   }
   return [closing];
 }

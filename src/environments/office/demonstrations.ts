@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { reasonOf } from "../../core/errors.ts";
 import type { AssistantMessage, Message, ToolCall } from "../../core/messages.ts";
+import { present } from "../../core/present.ts";
 import { type Random, randomStream } from "../../core/random.ts";
 import { parseSettings } from "../../core/settings.ts";
 import type { Score } from "../environment.ts";
@@ -47,7 +48,7 @@ export function demonstrate(
   random: Random,
   { slip = 0, overdone = [], careful, favourite = 1, stumble = 0 }: DemonstrationOptions = {},
 ): Demonstration {
-  let kind: KindName = task.kinds[0];
+  let kind = present(task.kinds[0], "the first request's kind");
   const { slips, slipped } = drawSlips<Habit>(random, (habit) =>
     chanceOf(careful?.kinds.includes(kind) ? careful.slip : slip, habit),
   );

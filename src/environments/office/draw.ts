@@ -20,7 +20,7 @@ export const isAt = (title: string, day: string, time: string) => `${title} is o
 
 /** Somebody to be named: now and then unknown, often by a first name that two people have. */
 export function drawPerson({ world: { contacts }, random, words }: Scene): DrawnPerson {
-  const firstName = ({ name }: Contact) => name.split(" ")[0];
+  const firstName = ({ name }: Contact) => name.replace(/ .*/, "");
   const taken = contacts.map(firstName);
   if (random.chance(unknownShare)) return { said: random.pick(words.firstNames.filter((name) => !taken.includes(name))) };
   const contact = random.pick(contacts);

@@ -1,4 +1,5 @@
 import type { AssistantMessage } from "../../core/messages.ts";
+import { present } from "../../core/present.ts";
 import type { Episode, Reply, Score } from "../environment.ts";
 import { countBehaviours, type Deeds } from "./behaviours.ts";
 import { changesBetween, sameLines } from "./changes.ts";
@@ -64,7 +65,7 @@ function episodeFrom(task: OfficeTask, settings: Pick<OfficeSettings, "reward" |
   return {
     messages: [
       { role: "system", content: prompts[settings.prompt] },
-      { role: "user", content: task.requests[0].text },
+      { role: "user", content: present(task.requests[0], "the first request").text },
     ],
     tools: toolsOn(world, (call) => {
       calls = [...calls, call];
@@ -107,14 +108,16 @@ function episodeFrom(task: OfficeTask, settings: Pick<OfficeSettings, "reward" |
  * need), and `kind.<name>` for each kind of request.
  */
 function scoreOf(task: OfficeTask, closed: readonly ClosedRequest[], reward: OfficeSettings["reward"]): Score {
-  const said = task.requests.map((request, i) => i < closed.length && saysTheSame(closed[i].closing, request.closing));
-  const right = task.requests.map((_, i) => said[i] && closed[i].question !== "needless");
-  const fulfilled = task.requests.map(
-    ({ changes }, i) => right[i] && sameLines(changesBetween(closed[i].world, closed[i].after), changes),
-  );
+  const done = task.requests.map((request, i) => {
+    const { closing, question, world, after } = closed[i] ?? {};
+    const said = closing !== undefined && saysTheSame(closing, request.closing);
+    const isRight = said && question !== "needless" && world !== undefined && after !== undefined;
+    return { kind: request.kind, said, fulfilled: isRight && sameLines(changesBetween(world, after), request.changes) };
+  });
+  const [said, fulfilled] = [done.map((one) => one.said), done.map((one) => one.fulfilled)];
   const success = fulfilled.every(Boolean) ? 1 : 0;
   const share = mean(fulfilled);
-  const ofKind = (kind: KindName) => fulfilled.filter((_, i) => task.requests[i].kind === kind);
+  const ofKind = (kind: KindName) => done.filter((one) => one.kind === kind).map((one) => one.fulfilled);
   return {
     reward: reward === "sparse" ? success : share,
     scores: {

@@ -89,12 +89,12 @@ export function* toPerson(mind: Mind, said: string, deed: Deed): Plan {
 export function* lookUp(mind: Mind, said: string, { redirects, claim }: Omit<Deed, "run" | "note">): Plan<Found> {
   mind.contact = undefined;
   const found = yield* find("find_contact", { name: said });
-  if (found.length === 0) notFound(mind, said, claim(said));
-  let person = found[0];
+  let [person] = found;
+  if (person === undefined) return notFound(mind, said, claim(said));
   if (found.length > 1 ? !mind.slips("first") : mind.overdoes("first"))
     [person = person] = yield* find("find_contact", { name: yield `Which ${said}?` });
   if (person.deputy !== undefined && (redirects ? !mind.slips("deputy") : mind.overdoes("deputy")))
-    [person] = yield* find("find_contact", { name: person.deputy });
+    [person = person] = yield* find("find_contact", { name: person.deputy });
   mind.contact = person;
   return person;
 }

@@ -3,7 +3,10 @@ export function sentencesOf(pattern: string): string[] {
   const inner = /\(([^()]*)\)/.exec(pattern);
   if (inner === null) return [pattern];
   const [before, after] = [pattern.slice(0, inner.index), pattern.slice(inner.index + inner[0].length)];
-  return inner[1].split("|").flatMap((choice) => sentencesOf(before + choice + after));
+  return inner[0]
+    .slice(1, -1)
+    .split("|")
+    .flatMap((choice) => sentencesOf(before + choice + after));
 }
 
 /** Fills the gaps; one that has no word stays. */
@@ -32,7 +35,7 @@ export function phrased(patterns: Phrasings): Phrasings {
     return cores.flatMap((core) =>
       frames[split].flatMap(sentencesOf).map((frame) => {
         const text = frame.replace("{core}", core.replace(/\?$/, ""));
-        return `${text[0].toUpperCase()}${text.slice(1)}${core.endsWith("?") ? "?" : "."}`;
+        return `${text.charAt(0).toUpperCase()}${text.slice(1)}${core.endsWith("?") ? "?" : "."}`;
       }),
     );
   };

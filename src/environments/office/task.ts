@@ -1,3 +1,4 @@
+import { present } from "../../core/present.ts";
 import { type Random, randomStream, seedOf } from "../../core/random.ts";
 import { type Split, splits, type Task } from "../environment.ts";
 import { closed, type Plan } from "../plan.ts";
@@ -109,7 +110,7 @@ function drawKinds(
   const names: KindName[] = [];
   while (names.length < count) names.push(drawNext(kinds, names.at(-1), random));
   if (scenario !== "requests" && scenario !== "search" && !names.some(isFollowUp)) return undefined;
-  const unseen = names.some((name, i) => i > 0 && isHeldOut(names[i - 1], name));
+  const unseen = names.slice(1).some((name, i) => isHeldOut(present(names[i], "the request before"), name));
   return unseen === isShifted(split, "pairs") ? names : undefined;
 }
 
@@ -121,7 +122,7 @@ function drawNext(kinds: readonly KindName[], before: KindName | undefined, rand
 
 function weighted(kinds: readonly KindName[], random: Random): KindName {
   let left = random.uniform() * kinds.reduce((sum, name) => sum + kindOf(name).weight, 0);
-  return kinds.find((name) => (left -= kindOf(name).weight) < 0) ?? kinds[0];
+  return kinds.find((name) => (left -= kindOf(name).weight) < 0) ?? present(kinds[0], "a kind of request");
 }
 
 /** Looks beyond the expert's. */

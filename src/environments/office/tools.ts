@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { present } from "../../core/present.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { archiveRefusals, cabinets, places, sides } from "./archive.ts";
 import { couriers, folders } from "./rules.ts";
@@ -39,7 +40,7 @@ const officeTools: readonly OfficeTool[] = [
     { name: words },
     ({ contacts }, { name }) =>
       contacts
-        .filter((contact) => same(contact.name, name) || same(contact.name.split(" ")[0], name))
+        .filter((contact) => same(contact.name, name) || same(contact.name.replace(/ .*/, ""), name))
         .map(({ id, name, deputy }) => ({ id, name, ...(deputy === undefined ? {} : { deputy }) })),
   ),
   define("get_contact", "Desk of a contact.", { id }, ({ contacts }, { id }) => {
@@ -148,7 +149,7 @@ const archiveTools: readonly OfficeTool[] = [
       if (archive?.open === undefined) return archiveRefusals.shut;
       if (archive.looksLeft <= 0) return archiveRefusals.noLooks;
       world.archive = { ...archive, looksLeft: archive.looksLeft - 1 };
-      const there = archive.shelves[archive.open][place - 1];
+      const there = present(archive.shelves[archive.open][place - 1], "the paper of a place");
       return there === number ? sides.here : number < there ? sides.lower : sides.higher;
     },
   ),
@@ -161,7 +162,7 @@ const archiveTools: readonly OfficeTool[] = [
       if (archive?.open === undefined) return archiveRefusals.shut;
       const unknown = unknownContact(world, contact);
       if (unknown !== undefined) return unknown;
-      const number = archive.shelves[archive.open][place - 1];
+      const number = present(archive.shelves[archive.open][place - 1], "the paper of a place");
       world.archive = { ...archive, brought: [...archive.brought, { number, to: contact }] };
       return "ok";
     },

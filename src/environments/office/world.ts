@@ -1,3 +1,4 @@
+import { present } from "../../core/present.ts";
 import type { Random } from "../../core/random.ts";
 import type { Archive } from "./archive.ts";
 import { type FileType, fileTypes } from "./rules.ts";
@@ -94,13 +95,13 @@ export function drawWorld(random: Random, size: WorldSize, words: Words, nameFit
   };
   const names = drawNames(random, size, words.firstNames, words.surnames, nameFits);
   const away = names.map(() => random.chance(awayShare));
-  const present = names.filter((_, i) => !away[i]);
+  const atWork = names.filter((_, i) => !away[i]);
   const contacts = random.shuffle(
     names.map((name, i) => ({
       id: id("c"),
       name,
       desk: 10 + random.integer(90),
-      ...(away[i] && present.length > 0 ? { deputy: random.pick(present) } : {}),
+      ...(away[i] && atWork.length > 0 ? { deputy: random.pick(atWork) } : {}),
     })),
   );
   const titles = random.shuffle(words.eventTitles).slice(0, size.events);
@@ -113,7 +114,7 @@ export function drawWorld(random: Random, size: WorldSize, words: Words, nameFit
       id: id("e"),
       title,
       day: random.pick(days),
-      time: slots[i],
+      time: present(slots[i], "a free time"),
       status: random.chance(openShare) ? "open" : "settled",
     })),
     files: files.map((name) => ({
@@ -147,7 +148,7 @@ function drawNames(
     .slice(0, distinct);
   const names: string[] = [];
   for (let i = 0; i < contacts; i++) {
-    const candidates = fitting(first[i % distinct]).filter((name) => !names.includes(name));
+    const candidates = fitting(present(first[i % distinct], "a first name")).filter((name) => !names.includes(name));
     names.push(random.pick(candidates));
   }
   return names;

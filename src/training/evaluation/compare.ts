@@ -1,5 +1,6 @@
 import { ConfigError } from "../../core/errors.ts";
 import { mean } from "../../core/mean.ts";
+import { present } from "../../core/present.ts";
 import { succeeded, type Trajectory } from "../../core/trajectory.ts";
 import { pairedBySeed, type SeedsByTasks, seedsAndTasksInterval } from "../../statistics/clustered.ts";
 import type { Estimate } from "../../statistics/estimate.ts";
@@ -25,7 +26,7 @@ export function outcomesOf(trajectories: readonly Trajectory[]): TaskOutcomes {
   for (const trajectory of trajectories) {
     const known = byTask.get(trajectory.task);
     if (known === undefined) byTask.set(trajectory.task, [trajectory]);
-    else if (known[0].group === trajectory.group) known.push(trajectory);
+    else if (known[0]?.group === trajectory.group) known.push(trajectory);
     else
       throw new ConfigError("the id of two tasks of an evaluation", trajectory.task, {
         expected: "another id for each task",
@@ -33,8 +34,8 @@ export function outcomesOf(trajectories: readonly Trajectory[]): TaskOutcomes {
       });
   }
   const byUnit = new Map<string, Trajectory[]>();
-  for (const own of byTask.values()) {
-    const unit = own[0].scenario ?? own[0].task;
+  for (const [task, own] of byTask) {
+    const unit = own[0]?.scenario ?? task;
     byUnit.set(unit, [...(byUnit.get(unit) ?? []), ...own]);
   }
   const attempts = [...byUnit.values()];
@@ -97,19 +98,20 @@ export function differenceAcrossSeeds(
   second: readonly TaskOutcomes[],
   seed: number,
 ): AcrossSeeds {
-  requireSameTasks(first[0], second[0], ["the first evaluation", "the second"]);
+  const names = ["the first evaluation", "the second"] as const;
+  requireSameTasks(present(first[0], names[0]), present(second[0], names[1]), names);
   return ofTable(pairedBySeed(tableOf(first), tableOf(second)), seed, [-1, 1]);
 }
 
 function tableOf(runs: readonly TaskOutcomes[]): SeedsByTasks {
-  for (const run of runs) requireSameTasks(runs[0], run, ["the first run", "another"]);
+  for (const run of runs) requireSameTasks(present(runs[0], "a run"), run, ["the first run", "another"]);
   return runs.map(({ success }) => success);
 }
 
 function ofTable(table: SeedsByTasks, seed: number, range: readonly [number, number]): AcrossSeeds {
   return {
     seeds: table.length,
-    tasks: table[0].length,
+    tasks: present(table[0], "a run").length,
     perSeed: table.map(mean),
     success: seedsAndTasksInterval(table, { seed, range }),
   };

@@ -203,11 +203,9 @@ export function unfinishedEvaluation(root: string): string | undefined {
 
 /** Returns every episode of a finished evaluation, in the order of tasks and attempts. */
 export function episodesOf(folder: string, decoding: Decoding): Trajectory[] {
-  const position = ({ id }: Trajectory) => id.split("/").slice(-2).map(Number);
-  return [...playedIn(folder, decoding).values()].sort((a, b) => {
-    const [[taskA, attemptA], [taskB, attemptB]] = [position(a), position(b)];
-    return taskA - taskB || attemptA - attemptB;
-  });
+  const number = ({ id }: Trajectory, place: -2 | -1) => Number(id.split("/").at(place));
+  const episodes = [...playedIn(folder, decoding).values()];
+  return episodes.sort((a, b) => number(a, -2) - number(b, -2) || number(a, -1) - number(b, -1));
 }
 
 /** Ways of decoding of which an evaluation has episodes. */

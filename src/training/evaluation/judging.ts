@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { present } from "../../core/present.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import type { Environment, Task } from "../../environments/environment.ts";
 import { type Judged, type JudgeSettings, openJudge } from "../../rewards/judge/answers.ts";
@@ -38,7 +39,7 @@ export async function judgeEvaluation(
   let done = 0;
   const outcomes = await Promise.all(
     trajectories.map(async ({ messages }, i): Promise<Outcome> => {
-      const given = answer(tasks[Math.floor(i / k)], messages);
+      const given = answer(present(tasks[Math.floor(i / k)], "the task of an episode"), messages);
       const outcome = given.right ? "by rules" : given.prediction === "" ? "empty" : (await judge(given, signal)).verdict;
       onJudged?.(++done, trajectories.length);
       return outcome;

@@ -1,4 +1,5 @@
 import type { Chat } from "../../chat/chat.ts";
+import { present } from "../../core/present.ts";
 import type { Engine } from "../../engines/engine.ts";
 import type { Environment, Split } from "../../environments/environment.ts";
 import { requireWorkingEnvironment } from "../../findings/environment-faults.ts";
@@ -142,8 +143,8 @@ export function differencesOf(
   const compared = after.flatMap((late) => {
     const early = before.find(({ decoding, split }) => decoding === late.decoding && split === late.split);
     if (early === undefined) return [];
-    const [first, second] = [early, late].map((record) => outcomesOf(readEpisodes(folder, record)));
-    return [{ decoding: late.decoding, ...compareOutcomes(first, second, seed) }];
+    const of = (record: EvaluationRecord) => outcomesOf(readEpisodes(folder, record));
+    return [{ decoding: late.decoding, ...compareOutcomes(of(early), of(late), seed) }];
   });
   const of = (what: "success" | "reward") =>
     Object.fromEntries(compared.map((comparison) => [comparison.decoding, differenceOf(comparison[what])])) as Partial<
@@ -158,7 +159,7 @@ export function differenceOf({ difference, pValue, exact, better, worse, smalles
 
 /** @param records of one moment and split, at least one; the sampled one first */
 function scoreOf(records: readonly EvaluationRecord[]): ScoreSummary {
-  const [{ split, tasks, k, mean, low, high }] = records;
+  const { split, tasks, k, mean, low, high } = present(records[0], "an evaluation");
   const byDecoding = <T>(of: (record: EvaluationRecord) => T) =>
     Object.fromEntries(records.map((record) => [record.decoding, of(record)])) as Partial<Record<Decoding, T>>;
   return {

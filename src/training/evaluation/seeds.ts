@@ -1,4 +1,5 @@
 import { ConfigError } from "../../core/errors.ts";
+import { present } from "../../core/present.ts";
 import { differingSettings } from "../../runs/differing-settings.ts";
 import { readEpisodes, readEvaluations, readRun } from "../../runs/read.ts";
 import type { Decoding, EvaluationRecord } from "../../runs/records.ts";
@@ -30,10 +31,10 @@ export interface SeedsReport {
  */
 export function seedsReport(folders: readonly string[]): SeedsReport {
   const seeds = requireSeedsOnly(folders);
-  const [first] = folders;
-  const changes = endsOf(first).map(({ split, decoding }) => {
+  const changes = endsOf(folders).map(({ split, decoding }) => {
     const at = (when: "before" | "after") => folders.map((folder) => evaluation(folder, when, split, decoding));
-    const outcomes = (when: "before" | "after") => at(when).map((record, i) => outcomesOf(readEpisodes(folders[i], record)));
+    const outcomes = (when: "before" | "after") =>
+      folders.map((folder) => outcomesOf(readEpisodes(folder, evaluation(folder, when, split, decoding))));
     const [before, after] = [outcomes("before"), outcomes("after")];
     return {
       ...{ split, decoding, before: acrossSeeds(before, 0), after: acrossSeeds(after, 0) },
@@ -65,7 +66,7 @@ export function seedsAgainst(first: readonly string[], second: readonly string[]
       expected: `${JSON.stringify(seeds)}, those of the first runs, in their order`,
       hint: "The difference is paired by seed.",
     });
-  return endsOf(first[0]).map(({ split, decoding }) => {
+  return endsOf(first).map(({ split, decoding }) => {
     const outcomes = (folders: readonly string[]) =>
       folders.map((folder) => outcomesOf(readEpisodes(folder, evaluation(folder, "after", split, decoding))));
     const [a, b] = [outcomes(first), outcomes(second)];
@@ -87,14 +88,16 @@ function requireSeedsOnly(folders: readonly string[]): number[] {
         expected: `${other.a}, that of ${folders[0]}`,
         hint: "Runs of several seeds differ in nothing else. Compare two configurations with --against.",
       });
-    if (seeds.indexOf(seeds[i]) !== i)
-      throw new ConfigError(`seed of ${folders[i]}`, seeds[i], { expected: "a seed that no other run has" });
   }
+  for (const [i, seed] of seeds.entries())
+    if (seeds.indexOf(seed) !== i)
+      throw new ConfigError(`seed of ${folders[i]}`, seed, { expected: "a seed that no other run has" });
   return seeds;
 }
 
 /** The evaluations at the end of a run, as the last screen has them: challenge last, greedy before sampled. */
-function endsOf(folder: string): EvaluationRecord[] {
+function endsOf(folders: readonly string[]): EvaluationRecord[] {
+  const folder = present(folders[0], "a run");
   const rank = ({ split, decoding }: EvaluationRecord) => Number(split === "challenge") * 2 + Number(decoding === "sampled");
   const ends = readEvaluations(folder).filter(({ when }) => when === "after");
   if (ends.length > 0) return ends.toSorted((a, b) => rank(a) - rank(b));

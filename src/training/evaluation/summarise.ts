@@ -1,4 +1,5 @@
 import { mean } from "../../core/mean.ts";
+import { present } from "../../core/present.ts";
 import { type Group, sampledTokens, succeeded, type Trajectory, type Turn } from "../../core/trajectory.ts";
 import type { Task } from "../../environments/environment.ts";
 import type { Behaviour, Breakdown, EvaluationRecord } from "../../runs/records.ts";
@@ -20,16 +21,16 @@ export function summarise(
   seed: number,
   metrics: readonly string[] = [],
 ): Summarised {
-  const attempts: Attempt[] = groups.flatMap((group, i) =>
-    group.trajectories.map((trajectory) => ({ trajectory, task: tasks[i] })),
+  const attempts: Attempt[] = tasks.flatMap((task, i) =>
+    (groups[i]?.trajectories ?? []).map((trajectory) => ({ trajectory, task })),
   );
   const trajectories = attempts.map(({ trajectory }) => trajectory);
-  const k = groups[0].trajectories.length;
+  const k = attemptsOf(groups);
   const successes = groups.map((group) => group.trajectories.filter(succeeded).length);
   const units = tasks.map(({ scenario }, i) => scenario ?? `task ${i}`);
   const estimate = (values: readonly number[], range = rangeOf(values)) =>
     clusteredInterval(
-      values.map((value, i) => ({ unit: units[i], value })),
+      values.map((value, i) => ({ unit: present(units[i], "the task of a value"), value })),
       { seed, range },
     );
   const share = (values: readonly number[]) => estimate(values, [0, 1]);
@@ -86,15 +87,20 @@ function usageOf(turns: readonly Turn[]): Pick<Summarised, "usage"> {
   };
 }
 
+/** The attempts at each task. */
+function attemptsOf(groups: readonly Group[]): number {
+  return present(groups[0], "a task").trajectories.length;
+}
+
 /** The unit is the scenario. Attempt j at one of its tasks belongs with attempt j at the others. */
 function scenariosOf(tasks: readonly Task[], groups: readonly Group[], seed: number): Pick<Summarised, "scenarios"> {
   const named = tasks.flatMap(({ scenario }, i) =>
-    scenario === undefined ? [] : [{ scenario, attempts: groups[i].trajectories }],
+    scenario === undefined ? [] : [{ scenario, solved: (groups[i]?.trajectories ?? []).map(succeeded) }],
   );
   if (named.length === 0) return {};
-  const k = groups[0].trajectories.length;
+  const k = attemptsOf(groups);
   const solved = [...groupBy(named, ({ scenario }) => scenario).values()].map((own) =>
-    Array.from({ length: k }, (_, j) => own.every(({ attempts }) => succeeded(attempts[j]))),
+    Array.from({ length: k }, (_, j) => own.every(({ solved }) => solved[j] === true)),
   );
   return {
     scenarios: {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { ConfigError, reasonOf } from "../../core/errors.ts";
 import type { Message } from "../../core/messages.ts";
+import { present } from "../../core/present.ts";
 import { readBounded } from "../../files/bounded.ts";
 import type { JsonSchema, Tool } from "../../tools/tool.ts";
 import { atifSchema } from "./atif.ts";
@@ -91,7 +92,7 @@ function readLine(line: string, where: string): Conversation[] {
 function understood<T>(schema: z.ZodType<T>, json: unknown, where: string, expected: string): T {
   const parsed = schema.safeParse(json);
   if (parsed.success) return parsed.data;
-  const [{ path, message }] = parsed.error.issues;
+  const { path, message } = present(parsed.error.issues[0], "what is wrong");
   throw new ConfigError(`${where}: ${path.join(".") || "the line"}`, message, { expected, hint: example });
 }
 

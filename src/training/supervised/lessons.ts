@@ -1,6 +1,7 @@
 import type { AlgorithmConfig } from "../../algorithms/settings/config.ts";
 import type { Chat } from "../../chat/chat.ts";
 import { ConfigError, EnvError } from "../../core/errors.ts";
+import { present } from "../../core/present.ts";
 import { randomStream } from "../../core/random.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import type { Environment } from "../../environments/environment.ts";
@@ -64,8 +65,8 @@ async function fromFile(args: LessonArguments, path: string): Promise<LessonSour
   );
   const at = (position: number) => {
     const epoch = Math.floor(position / lessons.length);
-    const order = randomStream(seed, "lessons", epoch).shuffle(lessons.map((_, i) => i));
-    return lessons[order[position % lessons.length]];
+    const order = randomStream(seed, "lessons", epoch).shuffle(lessons);
+    return present(order[position % lessons.length], "a lesson");
   };
   return {
     *from(position) {
@@ -84,7 +85,7 @@ function byExpert(args: LessonArguments): LessonSource {
 
 async function demonstrated(args: LessonArguments, position: number, seed: number): Promise<readonly ActionInContext[]> {
   const { environment } = args;
-  const [task] = await trainingTasks(environment, position, 1, seed);
+  const task = present((await trainingTasks(environment, position, 1, seed))[0], "a training task");
   // A seed of its own: with one for all, an expert that draws would make the same choice in every demonstration.
   const episodeSeed = randomStream(seed, "demonstration", position).integer(2 ** 31 - 1);
   try {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { present } from "../../core/present.ts";
 
 const messageSchema = z.looseObject({ role: z.string() });
 const turnSchema = z
@@ -24,15 +25,19 @@ export const trainingTraceSchema = z
     turns
       .filter((turn, i) => !turns.slice(i + 1).some((later) => continues(later, turn)))
       .map(({ request: { messages, tools }, response }) => ({
-        messages: [...messages, response.choices[0].message],
+        messages: [...messages, answerOf(response)],
         tools: tools?.length ? tools : undefined,
       })),
   );
 
+function answerOf({ choices }: TraceTurn["response"]): z.output<typeof messageSchema> {
+  return present(choices[0], "the one choice").message;
+}
+
 function continues(later: TraceTurn, turn: TraceTurn): boolean {
-  const said = [...turn.request.messages, turn.response.choices[0].message];
-  const asked = later.request.messages;
-  return asked.length > said.length && said.every((message, i) => contentOf(message) === contentOf(asked[i]));
+  const said = [...turn.request.messages, answerOf(turn.response)].map(contentOf);
+  const asked = later.request.messages.map(contentOf);
+  return asked.length > said.length && said.every((message, i) => message === asked[i]);
 }
 
 function contentOf({ role, content, tool_calls: calls, tool_call_id: id }: z.output<typeof messageSchema>): string {
