@@ -1,9 +1,5 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { existsSync } from "node:fs";
+import { afterAll, expect, test } from "vitest";
 import type { Attempt } from "./attempts/attempt.fixture.ts";
 import { exhaustion } from "./attempts/exhaustion.fixture.ts";
 import { hostAccess } from "./attempts/host.fixture.ts";
@@ -11,31 +7,17 @@ import { javascript } from "./attempts/javascript.fixture.ts";
 import { modules } from "./attempts/modules.fixture.ts";
 import { traces } from "./attempts/traces.fixture.ts";
 import { createPython } from "./python.ts";
+import { openSurroundings } from "./surroundings.fixture.ts";
 
 const escapes = [...modules, ...hostAccess, ...javascript];
 const patient = createPython({ interpreters: 1, timeoutMs: 20_000 });
 const strict = createPython({ interpreters: 1, timeoutMs: 1500, memoryMb: 128 });
-const folder = mkdtempSync(join(tmpdir(), "retrograde-escape-"));
-const secret = join(folder, "secret.txt");
-const written = join(folder, "written.txt");
-const visits: string[] = [];
-const server = createServer((request, response) => {
-  visits.push(request.url ?? "");
-  response.end("reached");
-});
-let address = "";
-
-beforeAll(async () => {
-  writeFileSync(secret, "hidden value");
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-});
+const { folder, secret, written, port, visits, close } = await openSurroundings();
 
 afterAll(() => {
   patient.close();
   strict.close();
-  server.close();
-  rmSync(folder, { recursive: true });
+  close();
 });
 
 /** SECRET, WRITTEN, FOLDER, ADDRESS and PORT in an attempt are a file with a secret, one to be written, their folder, a server of this machine. */
@@ -44,8 +26,8 @@ function filled(code: string): string {
     .replaceAll("SECRET", secret)
     .replaceAll("WRITTEN", written)
     .replaceAll("FOLDER", folder)
-    .replaceAll("ADDRESS", address)
-    .replaceAll("PORT", address.split(":")[1]);
+    .replaceAll("ADDRESS", `127.0.0.1:${port}`)
+    .replaceAll("PORT", String(port));
 }
 
 const cases = ([...escapes.map((one) => [one, patient]), ...traces.map((one) => [one, patient])] as const).map(

@@ -1,15 +1,12 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { existsSync, readFileSync } from "node:fs";
 import { url } from "node:inspector";
-import { type AddressInfo, connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { watchPeak } from "./descendants.fixture.ts";
 import { type PythonProcess, startPython } from "./process.ts";
 import { createPython } from "./python.ts";
+import { openSurroundings } from "./surroundings.fixture.ts";
 import { walls } from "./walls.ts";
 
 /*
@@ -18,36 +15,12 @@ import { walls } from "./walls.ts";
 
 const program = join(import.meta.dirname, "../../../test/fixtures/python/hostile.mjs");
 const megabyte = 2 ** 20;
-const folder = mkdtempSync(join(tmpdir(), "retrograde-hostile-"));
-const [secret, written, removed] = ["secret.txt", "written.txt", "removed.txt"].map((name) => join(folder, name));
-const free = 20_000 + (process.pid % 20_000);
-const visits: string[] = [];
-const server = createServer((request, response) => {
-  visits.push(request.url ?? "");
-  response.end("reached");
-});
-let victim: ChildProcess;
-let victimEnd: string | undefined;
+const { secret, written, removed, port, free, visits, victim, listens, close } = await openSurroundings();
+const where = { secret, written, removed, port: String(port), free: String(free), victim: String(victim.pid) };
 let hostile: PythonProcess | undefined;
-let where: Record<string, string> = {};
 
-beforeAll(async () => {
-  writeFileSync(secret, "hidden value");
-  writeFileSync(removed, "still here");
-  victim = spawn("sleep", ["600"], { stdio: "ignore" });
-  victim.on("exit", (code, signal) => {
-    victimEnd = `${code} ${signal}`;
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const port = String((server.address() as AddressInfo).port);
-  where = { secret, written, removed, port, free: String(free), victim: String(victim.pid) };
-});
 afterEach(() => hostile?.kill());
-afterAll(() => {
-  victim.kill("SIGKILL");
-  server.close();
-  rmSync(folder, { recursive: true });
-});
+afterAll(close);
 
 async function does(deed: string, { timeoutMs = 2000, memoryBytes = 128 * megabyte } = {}) {
   hostile = await startPython({ memoryBytes, stderr: true }, program);
@@ -62,14 +35,6 @@ async function does(deed: string, { timeoutMs = 2000, memoryBytes = 128 * megaby
   return { answer, milliseconds: performance.now() - started };
 }
 
-function listens(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1");
-    socket.on("connect", () => resolve(true));
-    socket.on("error", () => resolve(false));
-  });
-}
-
 const holds = (name: string) => walls().some((wall) => wall.name === name && wall.holds);
 
 describe.skipIf(!holds("namespaces") && !holds("profile"))("a program that broke out of WebAssembly", () => {
@@ -80,7 +45,7 @@ describe.skipIf(!holds("namespaces") && !holds("profile"))("a program that broke
     expect(existsSync(written)).toBe(false);
     expect(readFileSync(removed, "utf8")).toBe("still here");
     expect(visits).toEqual([]);
-    expect(victimEnd).toBeUndefined();
+    expect([victim.exitCode, victim.signalCode]).toEqual([null, null]);
     expect(url()).toBeUndefined();
   });
 
@@ -88,7 +53,7 @@ describe.skipIf(!holds("namespaces") && !holds("profile"))("a program that broke
     const deed = does("listen");
     const seen = [];
     for (let i = 0; i < 20; i++) {
-      seen.push(await listens(free));
+      seen.push(await listens());
       await sleep(50);
     }
     await deed;

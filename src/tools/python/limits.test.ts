@@ -1,42 +1,16 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import { type AddressInfo, connect } from "node:net";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { startPython } from "./process.ts";
+import { openSurroundings } from "./surroundings.fixture.ts";
 import { walls } from "./walls.ts";
 
 /* As in a container that forbids namespaces: the limits hold alone, for a program that rules its process. */
 vi.mock(import("./walls.ts"), async (original) => ({ ...(await original()), enclosed: (command) => command }));
 
 const program = join(import.meta.dirname, "../../../test/fixtures/python/hostile.mjs");
-const folder = mkdtempSync(join(tmpdir(), "retrograde-limits-"));
-const [secret, written] = ["secret.txt", "written.txt"].map((name) => join(folder, name));
-const free = 20_000 + (process.pid % 20_000);
-const visits: string[] = [];
-const server = createServer((request, response) => {
-  visits.push(request.url ?? "");
-  response.end("reached");
-});
-let port = 0;
-
-beforeAll(async () => {
-  writeFileSync(secret, "hidden value");
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  port = (server.address() as AddressInfo).port;
-});
-afterAll(() => {
-  server.close();
-  rmSync(folder, { recursive: true });
-});
-
-const listens = () =>
-  new Promise<boolean>((resolve) => {
-    const socket = connect(free, "127.0.0.1");
-    socket.on("connect", () => resolve(true));
-    socket.on("error", () => resolve(false));
-  });
+const { secret, written, port, free, visits, listens, close } = await openSurroundings();
+afterAll(close);
 
 // What limits do not hold, a signal for instance, is not tried: it would reach every process of the user.
 test

@@ -1,13 +1,10 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { existsSync, readdirSync } from "node:fs";
 import { url as inspector } from "node:inspector";
-import { type AddressInfo, connect } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { type Random, randomStream } from "../../core/random.ts";
+import { watchPeak } from "./descendants.fixture.ts";
 import { createPython } from "./python.ts";
+import { openSurroundings } from "./surroundings.fixture.ts";
 
 /*
  * Attempts that nobody has listed. Each is drawn at random: a way to power over the interpreter or to JavaScript, disturbances of what surrounds
@@ -21,40 +18,18 @@ const seed = Number(process.env.RETROGRADE_ESCAPES_SEED ?? 1);
 const memoryMb = 128;
 const timeoutMs = Number(process.env.RETROGRADE_ESCAPES_MS ?? 2000);
 const python = createPython({ interpreters: 2, timeoutMs, memoryMb });
-const folder = mkdtempSync(join(tmpdir(), "retrograde-variants-"));
-const secret = join(folder, "secret.txt");
-const free = 20_000 + (process.pid % 20_000);
-const visits: string[] = [];
-const server = createServer((request, response) => {
-  visits.push(request.url ?? "");
-  response.end("reached");
-});
-let port = 0;
-let victim: ChildProcess;
-let victimEnd: string | undefined;
-/** Bytes that this process and those below it held at most. */
-let [peakHere, peakBelow] = [0, 0];
+const { folder, secret, written, port, free, visits, victim, listens, close } = await openSurroundings();
+const peakBelow = watchPeak();
+/** Bytes that this process held at most. */
+let peakHere = 0;
 const watch = setInterval(() => {
   peakHere = Math.max(peakHere, process.memoryUsage().rss);
-  peakBelow = Math.max(peakBelow, ...descendants(process.pid).map(residentBytes), 0);
 }, 50);
-
-beforeAll(async () => {
-  writeFileSync(secret, "hidden value");
-  victim = spawn("sleep", ["3600"], { stdio: "ignore" });
-  victim.on("exit", (code, signal) => {
-    victimEnd = `${code} ${signal}`;
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  port = (server.address() as AddressInfo).port;
-});
 
 afterAll(() => {
   clearInterval(watch);
-  victim.kill("SIGKILL");
   python.close();
-  server.close();
-  rmSync(folder, { recursive: true });
+  close();
 });
 
 /**
@@ -190,7 +165,7 @@ function variant(random: Random): string {
   return parts
     .join("\n")
     .replaceAll("SECRET", secret)
-    .replaceAll("WRITTEN", join(folder, "written.txt"))
+    .replaceAll("WRITTEN", written)
     .replaceAll("FOLDER", folder)
     .replaceAll("PORT", String(port))
     .replaceAll("FREE", String(free))
@@ -198,18 +173,6 @@ function variant(random: Random): string {
     .replaceAll("NAME", random.pick(modules))
     .replaceAll("INDEX", String(1 + random.integer(14_300)))
     .replaceAll("NUMBER", String(random.integer(2 ** 25)));
-}
-
-/** True if something of this machine listens there. */
-function listens(at: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(at, "127.0.0.1");
-    socket.on("connect", () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.on("error", () => resolve(false));
-  });
 }
 
 test(`none of ${variants} random attempts has an effect`, { timeout: 3_600_000 }, async () => {
@@ -229,14 +192,21 @@ test(`none of ${variants} random attempts has an effect`, { timeout: 3_600_000 }
       read: (output + error).includes("hidden value"),
       files: readdirSync(folder),
       visits: [...visits],
-      listens: await listens(free),
-      signal: victimEnd,
+      listens: await listens(),
+      signal: victim.signalCode ?? victim.exitCode,
       inspector: inspector(),
       length: output.length + error.length > 20_000,
       late: milliseconds > timeoutMs + 60_000,
       exit: existsSync(secret) ? undefined : "removed",
     };
-    const none = { read: false, files: ["secret.txt"], visits: [], listens: false, signal: undefined, inspector: undefined };
+    const none = {
+      read: false,
+      files: ["removed.txt", "secret.txt"],
+      visits: [],
+      listens: false,
+      signal: null,
+      inspector: undefined,
+    };
     expect(effects, code).toEqual({ ...none, length: false, late: false, exit: undefined });
     const others = await other.run("x + 1");
     const isLate = others.error?.startsWith("Error: stopped after") || others.output.startsWith("[Variables of earlier calls");
@@ -246,8 +216,9 @@ test(`none of ${variants} random attempts has an effect`, { timeout: 3_600_000 }
     expect(error, code).not.toContain("SyntaxError"); // of the generator
   }
   expect(peakHere - before).toBeLessThan(300 * 2 ** 20);
-  expect(peakBelow).toBeLessThan((3 * memoryMb + 200) * 2 ** 20);
-  if (variants > 500) console.log("how they ended", kinds, "peak MB here, below", peakHere / 2 ** 20, peakBelow / 2 ** 20);
+  const below = peakBelow();
+  expect(below).toBeLessThan((3 * memoryMb + 200) * 2 ** 20);
+  if (variants > 500) console.log("how they ended", kinds, "peak MB here, below", peakHere / 2 ** 20, below / 2 ** 20);
 });
 
 test("the attempts do come to power over the interpreter: otherwise they would show nothing", { timeout: 120_000 }, async () => {
@@ -257,20 +228,3 @@ test("the attempts do come to power over the interpreter: otherwise they would s
   expect((await patient.run(`${beginning}\nprint(power(1, "a"))`)).error).toMatch(/crashed/);
   patient.close();
 });
-
-function descendants(pid: number): readonly number[] {
-  try {
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
-    return children.flatMap((child) => [child, ...descendants(child)]);
-  } catch {
-    return [];
-  }
-}
-
-function residentBytes(pid: number): number {
-  try {
-    return Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * 4096;
-  } catch {
-    return 0;
-  }
-}
