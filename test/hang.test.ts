@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, expect, test } from "vitest";
 import { readMessages } from "../src/runs/live.ts";
 import { readTrajectories } from "../src/runs/read.ts";
+import { type Hanging, hangingRun } from "./hang-process.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
 const root = mkdtempSync(join(tmpdir(), "retrograde-hang-"));
@@ -47,8 +48,16 @@ async function run(kind: string, limitMs: number, interrupt?: NodeJS.Signals): P
 
 const patience = { timeout: 120_000 };
 
+/** A run that its limit of 1.5 s ends, in this process. @returns all that it says */
+async function limited(kind: Hanging): Promise<{ output: string; folder: string }> {
+  const folder = join(root, kind);
+  const said: string[] = [];
+  const end = await hangingRun(kind, { model, out: folder, timeoutMs: 1_500 }, (text) => said.push(text));
+  return { output: [...said, end].join("\n"), folder };
+}
+
 test("a hung agent is ended by its limit, and its episode is a counted fault beside those of others", patience, async () => {
-  const { output, folder } = await run("agent", 1_500);
+  const { output, folder } = await limited("agent");
   expect(output).toContain("finished after 1 step");
   const trajectories = readTrajectories(folder, 1);
   const late = trajectories.filter(({ stopReason }) => stopReason === "environment-timeout");
@@ -56,21 +65,25 @@ test("a hung agent is ended by its limit, and its episode is a counted fault bes
   expect(late[0]).toMatchObject({ reward: 0, error: expect.stringMatching(/play: no answer within 1500 ms/) });
 });
 
-test.each(["tool", "mcp"])("a hung %s is ended by its limit, and the call is a counted failure", patience, async (kind) => {
-  const { output, folder } = await run(kind, 1_500);
-  expect(output).toContain("finished after 1 step");
-  const failures = readTrajectories(folder, 1).flatMap(({ turns }) => turns.flatMap(({ toolFailures = [] }) => toolFailures));
-  expect(failures.length).toBeGreaterThan(0);
-  for (const failure of failures) expect(failure.kind).toMatch(kind === "tool" ? "timeout" : /timeout|error/);
-});
+test.each(["tool", "mcp"] as const)(
+  "a hung %s is ended by its limit, and the call is a counted failure",
+  patience,
+  async (kind) => {
+    const { output, folder } = await limited(kind);
+    expect(output).toContain("finished after 1 step");
+    const failures = readTrajectories(folder, 1).flatMap(({ turns }) => turns.flatMap(({ toolFailures = [] }) => toolFailures));
+    expect(failures.length).toBeGreaterThan(0);
+    for (const failure of failures) expect(failure.kind).toMatch(kind === "tool" ? "timeout" : /timeout|error/);
+  },
+);
 
 test("a hung remote environment is ended by its limit, with an error that names it", patience, async () => {
-  const { output } = await run("remote", 1_500);
+  const { output } = await limited("remote");
   expect(output.replace(/\s+/g, " ")).toMatch(/EnvError: .*in all 2 episodes of step 1 .*1500 ms/);
 });
 
 test("a hung reward is ended by its limit, and its groups are left out with a warning", patience, async () => {
-  const { output } = await run("reward", 1_500);
+  const { output } = await limited("reward");
   expect(output.replace(/\s+/g, " ")).toMatch(
     /reward "stuck": group step-1\/0 is left out of the update: no answer within 1500 ms/,
   );
@@ -78,7 +91,7 @@ test("a hung reward is ended by its limit, and its groups are left out with a wa
 });
 
 test("a hung judge is ended by its limit, with an error that names it", patience, async () => {
-  const { output } = await run("judge", 1_500);
+  const { output } = await limited("judge");
   expect(output).toMatch(/RewardError: .*not given to group step-1\/0.*nothing within 1500 ms/);
 });
 

@@ -1,40 +1,42 @@
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { randomStream } from "../src/core/random.ts";
 import { flipBits } from "../src/runs/bit-flips.fixture.ts";
 import { layout } from "../src/runs/layout.ts";
 import { readEvaluations, readMetrics, readSummary, readTimings, readTrajectories } from "../src/runs/read.ts";
 import { writeTinyModel } from "./tiny-model.ts";
+import { type Kind, trainKind } from "./training-process.ts";
+import { trainLongUpdates } from "./update-process.ts";
 
 /** Seconds on an idle machine, minutes on one whose cores are all taken. */
 const patience = { timeout: 300_000 };
 
 const folder = mkdtempSync(join(tmpdir(), "retrograde-resume-"));
 const model = join(folder, "model");
+/** RETROGRADE_KILLS=100 kills more often than the tests do. */
+const kills = Number(process.env.RETROGRADE_KILLS ?? 3);
 
-/** @param lines SIGKILL after so many lines of output; never if left out */
-function trainingProcess(
-  out: string,
-  { kind = "letters", resume = false, lines = Number.POSITIVE_INFINITY, ahead = 0 } = {},
-): Promise<number | null> {
-  const child = spawn(
-    process.execPath,
-    [
-      ...["--import", "jiti/register", join(import.meta.dirname, "training-process.ts")],
-      ...[kind, model, out, String(ahead), ...(resume ? ["resume"] : [])],
-    ],
-    { stdio: ["ignore", "pipe", "inherit"] },
-  );
+beforeAll(() => writeTinyModel(model));
+
+/** Trains in a process of its own, and kills it. @param lines SIGKILL after so many lines of output */
+async function kill(kind: Kind, out: string, lines: number): Promise<void> {
+  const program = join(import.meta.dirname, "training-process.ts");
+  const args = ["--import", "jiti/register", program, kind, model, out];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   let seen = 0;
   child.stdout.on("data", (chunk: Buffer) => {
     seen += chunk.toString().split("\n").length - 1;
     if (seen >= lines) child.kill("SIGKILL");
   });
-  return new Promise((resolve) => child.on("close", (code) => resolve(code)));
+  const code = await new Promise<number | null>((resolve) => child.on("close", (status) => resolve(status)));
+  expect(code, `killed after ${lines} lines`).toBeNull();
 }
+
+/** Trains to the end, in this process. */
+const whole = (kind: Kind, out: string) => trainKind(kind, model, out, () => {});
 
 const contentsOf = (run: string) => ({
   metrics: readFileSync(layout.metrics(run), "utf8"),
@@ -43,32 +45,30 @@ const contentsOf = (run: string) => ({
   weights: readFileSync(join(layout.model(run), "model.safetensors")),
 });
 
-test("a real run that is killed three times and resumed ends as if it had never been killed", patience, async () => {
-  await writeTinyModel(model);
+test(`a real run that is killed ${kills} times and resumed ends as if it had never been killed`, patience, async () => {
   const [straight, killed] = [join(folder, "straight"), join(folder, "killed")];
-  expect(await trainingProcess(straight)).toBe(0);
+  await whole("letters", straight);
   expect(readTimings(straight)).toHaveLength(10);
 
   const random = randomStream(1, "kills");
-  for (let kill = 0; kill < 3; kill++) {
-    const lines = 20 + random.integer(50);
-    expect(
-      await trainingProcess(killed, { resume: existsSync(layout.run(killed)), lines }),
-      `killed after ${lines} lines`,
-    ).toBeNull();
+  for (let n = 0; n < kills; n++) {
+    // Three kills a run: a fourth could come after its end.
+    const last = `${killed}-${Math.floor(n / 3)}`;
+    await kill("letters", last, 20 + random.integer(50));
+    if (n % 3 < 2 && n < kills - 1) continue;
+    expect(readSummary(last)).toBeUndefined();
+    await whole("letters", last);
+    expect(contentsOf(last)).toEqual(contentsOf(straight));
   }
-  expect(readSummary(killed)).toBeUndefined();
-  expect(await trainingProcess(killed, { resume: true })).toBe(0);
-  expect(contentsOf(killed)).toEqual(contentsOf(straight));
 });
 
 test("so does one whose rollouts are sampled ahead, and it writes the same bytes each time", patience, async () => {
   const [straight, killed] = [join(folder, "ahead-straight"), join(folder, "ahead-killed")];
-  expect(await trainingProcess(straight, { ahead: 2 })).toBe(0);
-  expect(await trainingProcess(killed, { ahead: 2, lines: 90 })).toBeNull();
-  expect(await trainingProcess(killed, { ahead: 2, lines: 40, resume: existsSync(layout.run(killed)) })).toBeNull();
+  await whole("ahead", straight);
+  await kill("ahead", killed, 90);
+  await kill("ahead", killed, 40);
   expect(readSummary(killed)).toBeUndefined();
-  expect(await trainingProcess(killed, { ahead: 2, resume: true })).toBe(0);
+  await whole("ahead", killed);
   expect(contentsOf(killed)).toEqual(contentsOf(straight));
   expect(readMetrics(straight).map(({ metrics }) => metrics.staleness)).toEqual([0, 1, 2, 2, 2, 2, 2, 2, 2, 2]);
 });
@@ -77,29 +77,30 @@ test.each([
   ["adapter", "adapter/adapter_model.safetensors"],
   ["agent", "model.safetensors"],
   ["knowledge", "model.safetensors"],
-])(
+] as const)(
   "a killed run of kind %s goes on with the same bytes, and no flipped bit in it is read as other content",
   patience,
   async (kind, weights) => {
-    await writeTinyModel(model);
     const [straight, killed] = [join(folder, `${kind}-straight`), join(folder, `${kind}-killed`)];
-    expect(await trainingProcess(straight, { kind })).toBe(0);
-    expect(await trainingProcess(killed, { kind, lines: 30 })).toBeNull();
+    await whole(kind, straight);
+    await kill(kind, killed, 30);
     expect(readMetrics(killed).length).toBeLessThan(5);
     expect((await flipBits(killed, 100)).refused).toBeGreaterThan(0);
-    expect(await trainingProcess(killed, { kind, resume: true })).toBe(0);
+    await whole(kind, killed);
     for (const file of ["metrics.jsonl", join("model", weights)])
       expect(readFileSync(join(killed, file)).equals(readFileSync(join(straight, file))), file).toBe(true);
     expect((await flipBits(killed, 100)).refused).toBeGreaterThan(0);
   },
 );
 
-/** @param after milliseconds of the third update after which Ctrl-C comes; never if left out */
-async function updateProcess(out: string, { after, resume = false }: { after?: number; resume?: boolean } = {}) {
+/** Interrupts a run of long updates, a while after the third has begun. @returns its output, and milliseconds until it ended */
+async function interrupted(out: string, after: number) {
   const { npm_lifecycle_event: _, npm_command: __, ...env } = process.env;
   const program = join(import.meta.dirname, "update-process.ts");
-  const args = ["--import", "jiti/register", program, out, ...(resume ? ["resume"] : [])];
-  const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "ignore"] });
+  const child = spawn(process.execPath, ["--import", "jiti/register", program, out], {
+    env,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
   let output = "";
   let asked = 0;
   const interrupt = () => {
@@ -109,7 +110,7 @@ async function updateProcess(out: string, { after, resume = false }: { after?: n
   child.stdout.on("data", (data: Buffer) => {
     const began = !output.includes("update 3");
     output += data.toString();
-    if (after !== undefined && began && output.includes("update 3")) setTimeout(interrupt, after);
+    if (began && output.includes("update 3")) setTimeout(interrupt, after);
   });
   await new Promise((resolve) => child.on("close", resolve));
   return { output, took: performance.now() - asked };
@@ -120,17 +121,13 @@ test(
   patience,
   async () => {
     const [straight, stopped] = [join(folder, "update-straight"), join(folder, "update-stopped")];
-    await updateProcess(straight);
-    const { output, took } = await updateProcess(stopped, { after: 1_000 });
+    await trainLongUpdates(straight, false, () => {});
+    const { output, took } = await interrupted(stopped, 1_000);
     expect(took).toBeLessThan(3_000);
     expect(output.trim().split("\n").slice(-2)).toEqual(["update 3", "checkpoint 2"]);
-    expect((await updateProcess(stopped, { resume: true })).output).toMatch(/^rollout 3/);
+    const phases: string[] = [];
+    await trainLongUpdates(stopped, true, (phase) => phases.push(phase));
+    expect(phases[0]).toBe("rollout 3");
     expect(contentsOf(stopped)).toEqual(contentsOf(straight));
   },
 );
-
-test("two real runs with the same seed write the same bytes", patience, async () => {
-  const again = join(folder, "again");
-  expect(await trainingProcess(again)).toBe(0);
-  expect(contentsOf(again)).toEqual(contentsOf(join(folder, "straight")));
-});

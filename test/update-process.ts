@@ -1,16 +1,21 @@
-/** A run of the office whose updates take many optimiser steps: `update-process.ts FOLDER [resume]`. It says which phase begins. */
+import { pathToFileURL } from "node:url";
 import { train } from "../entries/index.ts";
 
-const [out, resume] = process.argv.slice(2);
-const rollout = { tasksPerStep: 6, groupSize: 8 };
-const config = { environment: "office", algorithm: "seeupo-scaled", steps: 3, seed: 3, engine: { threads: 1 }, out } as const;
-await train(
-  { ...config, rollout, evaluation: { tasks: 0 } },
-  {
-    resume: resume !== undefined,
-    interruptible: true,
-    onEvent: (event) => {
-      if (event.type === "phase") console.log(`${event.phase} ${event.step}`);
+/** A run of the office whose updates take many optimiser steps. @param say hears which phase begins */
+export async function trainLongUpdates(out: string, resume: boolean, say: (text: string) => void): Promise<void> {
+  const rollout = { tasksPerStep: 6, groupSize: 8 };
+  const config = { environment: "office", algorithm: "seeupo-scaled", steps: 3, seed: 3, engine: { threads: 1 }, out } as const;
+  await train(
+    { ...config, rollout, evaluation: { tasks: 0 } },
+    {
+      resume,
+      interruptible: true,
+      onEvent: (event) => {
+        if (event.type === "phase") say(`${event.phase} ${event.step}`);
+      },
     },
-  },
-);
+  );
+}
+
+// A process of its own, to be interrupted by the test that started it: `update-process.ts FOLDER`.
+if (import.meta.url === pathToFileURL(process.argv[1]).href) await trainLongUpdates(process.argv[2], false, console.log);
