@@ -1,6 +1,6 @@
 import { complete } from "../../src/completions/client.ts";
 import { CompletionError } from "../../src/completions/errors.ts";
-import { ConfigError } from "../../src/core/errors.ts";
+import { apiKeyFrom } from "../../src/core/api-key.ts";
 import { createPageReader } from "../../src/tools/fetch/fetch.ts";
 import type { SearchResult } from "../../src/tools/search/provider.ts";
 import { normalisedWords, overlapF1 } from "../arpo-protocol/answer-text.ts";
@@ -26,12 +26,7 @@ export function openDeepSearch(
   env: Readonly<Record<string, string | undefined>>,
 ): DeepSearch {
   const { baseUrl, model, keyEnv, temperature, maxTokens } = summariser;
-  const apiKey = keyEnv === undefined ? undefined : env[keyEnv];
-  if (keyEnv !== undefined && !apiKey)
-    throw new ConfigError("environment.settings.deepSearch.summariser.keyEnv", keyEnv, {
-      expected: "an environment variable that holds the key",
-      hint: `Set ${keyEnv}.`,
-    });
+  const apiKey = keyEnv === undefined ? undefined : apiKeyFrom(env, keyEnv, baseUrl);
   const read = createPageReader({ allowLoopback });
   const endpoint = { baseUrl, retries: 2, timeoutMs: 60_000, ...(apiKey ? { apiKey } : {}) };
   let failure: CompletionError | undefined;

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { apiKeyFrom } from "../../src/core/api-key.ts";
 import { ConfigError } from "../../src/core/errors.ts";
 import { cachedSearch } from "../../src/tools/search/cached.ts";
 import { readLocalSearch } from "../../src/tools/search/local.ts";
@@ -43,13 +44,12 @@ function providerOf(
   const { folder } = search;
   const kept = (provider: SearchProvider) => async () => cachedSearch(provider, { folder });
   if (search.kind === "searxng") return kept(searxngSearch({ url: search.url }));
-  const key = env[search.keyEnv];
-  if (key === undefined || key === "") {
-    throw new ConfigError("environment.settings.search.keyEnv", search.keyEnv, {
-      expected: "an environment variable that holds the key",
-      hint: `Set ${search.keyEnv}.`,
-    });
-  }
+  const key = apiKeyFrom(
+    env,
+    search.keyEnv,
+    search.kind,
+    "Set it, or name another variable in environment.settings.search.keyEnv.",
+  );
   const services = { brave: braveSearch, serper: serperSearch, tavily: tavilySearch };
   return kept(services[search.kind]({ key }));
 }

@@ -1,3 +1,4 @@
+import { apiKeyFrom } from "../core/api-key.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { PricedJudge } from "../sdk/evaluate.ts";
 import type { Prices } from "../training/evaluation/cost.ts";
@@ -30,9 +31,7 @@ export function judgeOf(flags: JudgeFlags, env: NodeJS.ProcessEnv): PricedJudge 
   }
   if (!/^https?:\/\//.test(baseUrl)) throw new ConfigError("--judge-endpoint", baseUrl, { expected: "an http or https URL" });
   if (model === undefined) throw new ConfigError("--judge-model", undefined, { expected: `the name of a model at ${baseUrl}` });
-  const apiKey = judgeKeyEnv === undefined ? undefined : env[judgeKeyEnv]?.trim();
-  if (judgeKeyEnv !== undefined && !apiKey)
-    throw new ConfigError(`environment variable ${judgeKeyEnv}`, undefined, { expected: `the API key of ${baseUrl}` });
+  const apiKey = judgeKeyEnv === undefined ? undefined : apiKeyFrom(env, judgeKeyEnv, baseUrl);
   const concurrency = Number(judgeConcurrency ?? 8);
   if (!Number.isInteger(concurrency) || concurrency < 1)
     throw new ConfigError("--judge-concurrency", judgeConcurrency, { expected: "a whole number from 1 on" });

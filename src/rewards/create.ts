@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { apiKeyFrom, keyHint } from "../core/api-key.ts";
 import { DeadlineError } from "../core/deadline.ts";
 import { ConfigError } from "../core/errors.ts";
 import { callForeign } from "../core/foreign.ts";
@@ -52,7 +53,9 @@ export function createRewards(configs: readonly RewardConfig[], surroundings: Re
       case "compare":
         return { ...part, ofFailures: "nothing", ...fromCode(codeOf(config, index, code), timeoutMs) };
       case "judge": {
-        const key = keyOf(config, index, env);
+        const { apiKeyEnv, baseUrl } = config;
+        const hint = keyHint(`rewards.${index}.apiKeyEnv`);
+        const key = apiKeyEnv === null ? undefined : apiKeyFrom(env, apiKeyEnv, baseUrl, hint);
         const ledger = ledgers.get(config) ?? new Ledger(join(folder, "judge", `${part.name}.jsonl`));
         return judgePart({ name: part.name, config, ledger, budget, openEndpoint: (warn) => openEndpoint(config, key, warn) });
       }
@@ -129,19 +132,5 @@ function codeOf(config: RewardConfig, index: number, code: readonly Reward[]): R
   throw new ConfigError(`rewards.${index}`, rewardName(config), {
     expected: code.length === 0 ? "a reward that the configuration file defines" : code.map(({ name }) => name),
     hint: "Rewards from code are functions: put defineReward({ name, … }) into rewards of retrograde.config.ts.",
-  });
-}
-
-function keyOf(
-  { apiKeyEnv, baseUrl }: { readonly apiKeyEnv: string | null; readonly baseUrl: string },
-  index: number,
-  env: RewardSurroundings["env"],
-): string | undefined {
-  if (apiKeyEnv === null) return undefined;
-  const key = env[apiKeyEnv]?.trim();
-  if (key !== undefined && key !== "") return key;
-  throw new ConfigError(`environment variable ${apiKeyEnv}`, undefined, {
-    expected: `the API key of ${baseUrl}`,
-    hint: `Set it, name another variable in rewards.${index}.apiKeyEnv, or give null there if the server wants no key.`,
   });
 }

@@ -1,3 +1,4 @@
+import { apiKeyFrom, keyHint } from "../core/api-key.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { EngineConfig, OpenaiEngineConfig } from "../engines/settings.ts";
 import type { Environment } from "../environments/environment.ts";
@@ -95,10 +96,5 @@ function keyOf(
   const isOpenai = new URL(baseUrl).host === "api.openai.com";
   const variable = named === undefined && isOpenai ? "OPENAI_API_KEY" : named;
   if (variable === undefined || variable === null) return undefined;
-  const key = env[variable]?.trim();
-  if (key !== undefined && key !== "") return key;
-  throw new ConfigError(`environment variable ${variable}`, undefined, {
-    expected: `the API key of ${baseUrl}`,
-    hint: "Set it, name another variable in engine.apiKeyEnv, or give null there if the server wants no key.",
-  });
+  return apiKeyFrom(env, variable, baseUrl, keyHint("engine.apiKeyEnv"));
 }
