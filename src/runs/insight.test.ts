@@ -159,6 +159,31 @@ test("two runs are compared on the tasks that both attempted, by their last eval
   expect(comparison.paired.difference.low).toBeLessThanOrEqual(0.5);
 });
 
+test("of the evaluations of one step the one after it counts, whatever their order, and a greedy one is a comparison of its own", () => {
+  const line = (source: "before" | "during" | "after", decoding: "sampled" | "greedy", rewards: readonly number[]) => {
+    const all = rewards.map((reward, i) => trajectoryOf(`${source}/${i}/0`, { task: `test/${i}`, reward }));
+    return indexLine({ file: source, source, split: "test", decoding, step: 5 }, all, [...all.keys(), all.length]);
+  };
+  const record = { config: { environment: { name: "office" } } };
+  const index = [line("after", "sampled", [1, 1]), line("during", "sampled", [0, 1]), line("before", "sampled", [0, 0])];
+  const compared = (b: typeof index) =>
+    compareRuns({ record, index: [...index, line("during", "greedy", [0, 1])] }, { record, index: b });
+  const other = line("after", "greedy", [0, 0]);
+  expect(
+    compared([line("before", "sampled", [0, 1]), other]).map(({ decoding, meanA, meanB }) => [decoding, meanA, meanB]),
+  ).toEqual([
+    ["sampled", 1, 0.5],
+    ["greedy", 0.5, 0],
+  ]);
+  // The largest difference first, with an episode of each run.
+  const wide = [line("after", "sampled", [0.4, 0, 1])];
+  const [{ pairs }] = compareRuns({ record, index: [line("after", "sampled", [1, 1, 1])] }, { record, index: wide });
+  expect(pairs.map(({ task, a, b, exampleB }) => [task, a, b, exampleB])).toEqual([
+    ["test/0", 1, 0, "after/0/0"],
+    ["test/1", 1, 0, "after/1/0"],
+  ]);
+});
+
 test("runs of different worlds are not compared, nor tasks that only have the same name", () => {
   const index = (kind: string) => [
     indexLine({ file: "after", source: "after", split: "test", step: 5 }, [trajectoryOf("a", { task: "test/0", kind })], [0, 1]),
