@@ -6,7 +6,6 @@ import type { CellResult, Verdict } from "./grid.ts";
 import { circumstances, type PaperRow, paperTable } from "./paper.ts";
 import { sights } from "./policy.ts";
 import { answersTo, questions } from "./questions.ts";
-import { stoppingFindings } from "./stopping-report.ts";
 
 /**
  * J over updates, then the per cent of problems that came within 1 % of J*, and after how many updates half of them had: "↑100·3".
@@ -163,6 +162,5 @@ export function reportJson(settings: LabSettings, results: readonly CellResult[]
       cells: cells.flatMap((cell) => circumstances.map((c) => idOf({ ...cell, ...c }))),
     })),
     excluded: exclusions(results),
-    stopping: stoppingFindings(settings.seed),
   };
 }

@@ -8,10 +8,9 @@ const theorem = "grae.ppu.turn.reverse.m-exact.history.maximise.exact";
 test("--json prints JSON and nothing else, with the cell's verdicts", async () => {
   const { out, exitCode } = await invoke("lab", "--json", "--cell", theorem, "--problems", "2");
   expect(exitCode).toBe(0);
-  const { format, cells, settings, stopping } = JSON.parse(out);
+  const { format, cells, settings } = JSON.parse(out);
   expect(format).toBe("retrograde-lab/2");
   expect(settings.problems).toBe(2);
-  expect(stopping.cases[1]).toMatchObject({ gradient: [0.15], wholeReturn: [0.15] });
   expect(cells).toHaveLength(1);
   expect(cells[0]).toMatchObject({
     id: theorem,

@@ -14,7 +14,6 @@ import { type CellResult, checkSizes, judge, type Laboratory, laboratory, type P
 import { circumstances, paperTable } from "../paper.ts";
 import { questionRows, questions } from "../questions.ts";
 import { cellLines, examplesOf, exclusions, gridRows, legend, paperRows, reportJson } from "../report.ts";
-import { stoppingFindings, stoppingRows, stoppingSentence } from "../stopping-report.ts";
 import { curvesSvg, gridSvg, tellingCurves } from "../svg.ts";
 
 export interface LabFlags {
@@ -143,7 +142,6 @@ function startSecondHalf(): { readonly results: Promise<CellResult[]>; end(): vo
 function overview(settings: LabSettings, results: readonly CellResult[]): string[] {
   const { seed, turns, contexts, actions, tokens, answers, problems, updates } = settings;
   const run = results.filter(({ status }) => status === "run").length;
-  const stopping = stoppingFindings(seed);
   return [
     `${count(results.length)} combinations, ${count(run)} run. Seed ${seed}; turns ${turns.join(", ")}; contexts ${contexts.join(", ")}; ` +
       `${actions} actions of ${tokens} tokens, ${answers} answers between turns; ${problems} problems of each size, ${updates} updates`,
@@ -164,10 +162,6 @@ function overview(settings: LabSettings, results: readonly CellResult[]): string
     "",
     "SMALLEST COUNTER-EXAMPLES of the paper's rows, where the maximiser has exact advantages (--cell ID prints any other)",
     ...paperExamples(results),
-    "",
-    "WHEN THE POLICY DECIDES TO STOP: expected gradient of the logits of going on, turn by turn, with infinite groups",
-    ...table(stoppingRows(stopping)),
-    stoppingSentence(stopping),
   ];
 }
 
