@@ -1,6 +1,6 @@
 /**
  * Peak memory and time of work with a model of known sizes and random weights, beside the estimate: `npx jiti bench/memory.ts --help`. One process
- * each, since peaks cannot be reset. `bench/memory-grid.ts` runs many.
+ * each, since peaks cannot be reset.
  */
 import { Argument, Command, Option } from "commander";
 import { randomStream } from "../src/core/random.ts";

@@ -57,7 +57,6 @@ export { createEnvironment } from "../src/environments/registry.ts";
 export { defineReward, type FinishedEpisode, type Reward, RewardError } from "../src/rewards/reward.ts";
 export { type EndpointActorSettings, endpointActor } from "../src/rollouts/actors/endpoint-actor.ts";
 export type { Summary } from "../src/runs/records.ts";
-export { type QueryResult, queryRuns } from "../src/runs/sql.ts";
 export {
   type Comparison,
   type Comparisons,

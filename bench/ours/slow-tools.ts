@@ -2,13 +2,13 @@
  * How much of the time the sampler works while 400 episodes are played, 200 in flight: slow-tools.ts MODEL THREADS
  * A request is the number of milliseconds that every tool takes.
  */
-
+import { setTimeout } from "node:timers/promises";
 import { createEnvironment } from "../../entries/index.ts";
+import type { Environment, Episode } from "../../src/environments/environment.ts";
 import { rolloutGroups } from "../../src/rollouts/rollout.ts";
 import { openModel } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config.ts";
 import { trainingTasks } from "../../src/training/tasks.ts";
-import { withSlowTools } from "../slow-tools.ts";
 import { answerRounds } from "./rounds.ts";
 
 const [model, threads] = process.argv.slice(2);
@@ -27,3 +27,18 @@ async function busyShare(milliseconds: number, seed: number): Promise<number> {
 let seed = 0;
 await busyShare(0, seed);
 await answerRounds("retrograde", async (request) => ({ share: await busyShare(Number(request), ++seed) }));
+
+/** The same environment, with tools that take so many milliseconds longer. */
+function withSlowTools(environment: Environment, milliseconds: number): Environment {
+  const slow = (episode: Episode): Episode => ({
+    ...episode,
+    tools: episode.tools.map((tool) => ({
+      ...tool,
+      execute: async (args, context) => {
+        if (milliseconds > 0) await setTimeout(milliseconds);
+        return tool.execute(args, context);
+      },
+    })),
+  });
+  return { ...environment, start: async (task, seed) => slow(await environment.start(task, seed)) };
+}

@@ -68,7 +68,7 @@ describe.skipIf(python === "")("the official Python (skipped without RETROGRADE_
     }
   });
 
-  /** The same call passes 200 of 200 in the official Python: bench/peers/bfcl_pyodide.mjs. */
+  /** The same call passes 200 of 200 in the official Python (docs/environments/bfcl.md). */
   test("a call that would change the official checker passes no task", () => {
     const checker = "__import__('sys').modules['bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker'].__dict__";
     const change = `${checker}.update(state_checker=lambda *a: {'valid': True}, response_checker=lambda *a: {'valid': True})`;

@@ -101,21 +101,6 @@ export const runCommands: AddCommands = (program, { screen, exit, examples }) =>
       controlCommand(folder, action, value, screen);
     });
 
-  debuggable(program.command("sql"))
-    .summary("ask questions about runs in SQL")
-    .description(
-      "Answers SQL over the files of runs, by DuckDB (npm install @duckdb/node-api). Tables: runs, metrics, timings, evaluations,\n" +
-        "trajectories, token_credits, turn_credits.",
-    )
-    .argument("<query>", "one statement")
-    .option("--in <folder>", "a folder of runs, or of one run", runsFolder)
-    .option("--json", "print one JSON object a row")
-    .addHelpText("after", examples(`sql "select run, avg(reward) from trajectories where source = 'train' group by run"`))
-    .action(async (query, flags) => {
-      const { sqlCommand } = await import("./commands/run-tools.ts");
-      await sqlCommand(query, flags, screen);
-    });
-
   debuggable(runs.command("export"))
     .summary("write a run in another format")
     .description(

@@ -22,7 +22,7 @@ const bulk = /\/(asample|retrieve_future)$/;
 
 /**
  * Returns a fetch that makes samples and polls over Node's own HTTP with kept connections, which takes half of the processor time of the platform's
- * fetch and keeps memory flat (bench/tinker/client.ts). All else goes the platform's way, which follows redirects (without the key, where they lead elsewhere) and opens new connections.
+ * fetch and keeps memory flat. All else goes the platform's way, which follows redirects (without the key, where they lead elsewhere) and opens new connections.
  */
 export function bulkFetch(): TinkerFetch {
   const agents = { "http:": new HttpAgent({ keepAlive: true }), "https:": new HttpsAgent({ keepAlive: true }) };

@@ -6,9 +6,7 @@ import { type ExportFormat, exportFormats, exportRun, exportToMlflow } from "../
 import { readIndex } from "../../runs/index-file.ts";
 import { readLive } from "../../runs/live.ts";
 import { readMetrics, readRun } from "../../runs/read.ts";
-import { queryRuns } from "../../runs/sql.ts";
-import { bar, number, percent, plural, points, pText, sparkline, table } from "../../terminal/format.ts";
-import { printable } from "../../terminal/printable.ts";
+import { bar, percent, plural, points, pText, sparkline, table } from "../../terminal/format.ts";
 import type { Screen } from "../../terminal/screen.ts";
 
 /** Two runs side by side: their curves, and their last evaluations task by task. */
@@ -55,33 +53,6 @@ function requestOf(action: string, value: string | undefined): ControlRequest {
   if (parsed.success) return parsed.data;
   if (action === "learning-rate") throw new ConfigError("the learning rate", value, { expected: "a number above 0" });
   throw new ConfigError("the action", action, { expected: ["pause", "resume", "stop", "learning-rate"] });
-}
-
-/** A question in SQL, answered as a table or as JSON lines. */
-export async function sqlCommand(
-  query: string,
-  { in: root, json }: { readonly in: string; readonly json?: boolean },
-  screen: Screen,
-): Promise<void> {
-  const { columns, rows } = await queryRuns(root, query);
-  if (json) {
-    for (const row of rows) screen.line(JSON.stringify(row));
-    return;
-  }
-  const text = (value: unknown) =>
-    value === null || value === undefined
-      ? "–"
-      : typeof value === "number"
-        ? number(value, 5)
-        : oneLine(typeof value === "object" ? JSON.stringify(value) : String(value));
-  for (const line of table([columns, ...rows.map((row) => columns.map((name) => text(row[name])))])) screen.line(line);
-}
-
-/** Returns a cell of a table: one line of at most 80 characters. */
-function oneLine(text: string): string {
-  return printable(text)
-    .replace(/[\t\n]/g, "·")
-    .slice(0, 80);
 }
 
 interface ExportFlags {
