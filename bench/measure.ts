@@ -72,7 +72,14 @@ export async function measure(
     for (const [name, side] of running) {
       if (round >= (sides[name].rounds ?? runs) || !asked(name, request)) continue;
       rates.push(await meter.measure());
-      told.set(name, await side.round(request));
+      try {
+        told.set(name, await side.round(request));
+      } catch (error) {
+        // A peer may run out of memory: what the others do is measured none the less.
+        if (!isPython(sides[name]) || !(error instanceof Error)) throw error;
+        console.log(`  without ${name} from round ${round + 1} on: ${error.message}`);
+        running.delete(name);
+      }
     }
     const least = (of: keyof Rates) => Math.min(...rates.map((rate) => rate[of]));
     rounds.push({ request, sides: told, rates: { gflops: least("gflops"), gigabytes: least("gigabytes") } });
