@@ -21,7 +21,7 @@ const parts = [
     "hub",
     "inference",
   ],
-  ...["rewards", "rollouts", "runs", "sdk", "terminal", "training", "tools/(?:fetch|search|mcp|[a-z-]+\\.ts)"],
+  ...["rewards", "rollouts", "runs", "sdk", "terminal", "training", "tools"],
 ];
 const extensions = [
   ...[

@@ -135,7 +135,8 @@ export class Pool {
       this.#idle.splice(this.#idle.indexOf(own), 1);
       return own;
     }
-    if (this.#all.size >= this.#limits.interpreters && this.#idle.length > 0) this.#drop(this.#idle[0]);
+    const [oldest] = this.#idle;
+    if (this.#all.size >= this.#limits.interpreters && oldest !== undefined) this.#drop(oldest);
     if (this.#all.size >= this.#limits.interpreters) return undefined;
     const [place = this.#start()] = this.#spares;
     this.#spares.delete(place);

@@ -6,7 +6,7 @@ import type { Readable, Writable } from "node:stream";
 import { ToolError } from "../../core/errors.ts";
 import { guest, openImage } from "./image.ts";
 import { type Answer, answerSchema, frameOf, longestAnswer, type Request, readFrames, readySchema } from "./protocol.ts";
-import { enclosed, innermost, limit, residentBytes } from "./walls.ts";
+import { type Command, enclosed, innermost, limit, residentBytes } from "./walls.ts";
 
 /** How a Python process ended while it was asked: it was killed for its time or its memory, or it crashed. */
 export type Ending = "time" | "memory" | "crash";
@@ -132,7 +132,7 @@ export async function startPython(settings: ProcessSettings, program = join(gues
 function spawnEnclosed(main: string, image: number, { memoryBytes, stderr }: ProcessSettings): ChildProcess {
   const files = [main, ...readdirSync(guest).map((name) => join(guest, name))].filter((file) => file.endsWith(".mjs"));
   const flags = ["--expose-gc", "--no-warnings", "--max-old-space-size=128"];
-  const program = [process.execPath, ...flags, main, String(memoryBytes), ...(stderr ? ["stderr"] : [])];
+  const program: Command = [process.execPath, ...flags, main, String(memoryBytes), ...(stderr ? ["stderr"] : [])];
   const [command, ...args] = enclosed(program, files);
   // A process group of its own: a signal to its group reaches nobody else, and Ctrl-C in a terminal is ours alone.
   return spawn(command, args, { cwd: "/", env: {}, detached: true, stdio: ["ignore", "ignore", "pipe", "pipe", "pipe", image] });

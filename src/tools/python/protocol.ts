@@ -61,8 +61,9 @@ export function readFrames(from: Readable, longest: () => number, receive: (mess
     chunks.push(bytes);
     waiting += bytes.length;
     while (waiting >= 4 && !broken) {
-      if (chunks[0].length < 4) chunks = [Buffer.concat(chunks)];
-      const length = chunks[0].readUInt32BE(0);
+      let [head] = chunks;
+      if (head === undefined || head.length < 4) chunks = [(head = Buffer.concat(chunks))];
+      const length = head.readUInt32BE(0);
       if (length <= longest() && waiting < 4 + length) return;
       const message = length <= longest() ? takeMessage(4 + length) : undefined;
       broken = message === undefined;

@@ -31,8 +31,11 @@ function findWalls(): readonly Wall[] {
   return [{ name: "limits", holds: false, text: `${process.platform} has none that Node could set` }];
 }
 
+/** A program and its arguments. */
+export type Command = readonly [string, ...string[]];
+
 /** Returns a command that runs another one behind the walls that hold. `files` are what it reads beside its own libraries. */
-export function enclosed(command: readonly string[], files: readonly string[]): readonly string[] {
+export function enclosed(command: Command, files: readonly string[]): Command {
   const holding = new Set(walls().flatMap(({ name, holds }) => (holds ? [name] : [])));
   if (holding.has("namespaces")) return inNamespaces(command, files);
   if (holding.has("profile")) return inProfile(command, files);
@@ -53,7 +56,7 @@ function namespaces(): Wall {
     : { name: "namespaces", holds: false, text: `not allowed here (${lastLine(stderr)}); ${withoutNamespaces}` };
 }
 
-function inNamespaces(command: readonly string[], files: readonly string[]): readonly string[] {
+function inNamespaces(command: Command, files: readonly string[]): Command {
   const setpriv = which("setpriv");
   const needed = [...new Set([command[0], setpriv, ...librariesOf(command[0]), ...librariesOf(setpriv), ...files])];
   const folders = [...new Set(needed.map((file) => `.${dirname(file)}`))];
@@ -83,7 +86,7 @@ shift 3
 exec chroot /sys "$@"`;
 
 /** The kernel ends a process with the one that started it. */
-function endingWithUs(): readonly string[] {
+function endingWithUs(): Command {
   return [which("setpriv"), "--pdeathsig=KILL"];
 }
 
@@ -129,7 +132,7 @@ function profile(): Wall {
     : { name: "profile", holds: false, text: `\`sandbox-exec\` does not work here (${lastLine(stderr)})` };
 }
 
-function inProfile(command: readonly string[], files: readonly string[]): readonly string[] {
+function inProfile(command: Command, files: readonly string[]): Command {
   const [program] = command;
   const literal = (path: string) => `(literal ${JSON.stringify(path)})`;
   const ours = [program, ...files].map(literal).join(" ");
@@ -174,7 +177,7 @@ export async function residentBytes(pid: number): Promise<number | undefined> {
   }
 }
 
-function run([command, ...args]: readonly string[]): { status: number | null; stdout: string; stderr: string } {
+function run([command, ...args]: Command): { status: number | null; stdout: string; stderr: string } {
   const { status, stdout, stderr, error } = spawnSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
   return { status, stdout: stdout ?? "", stderr: error?.message ?? stderr };
 }

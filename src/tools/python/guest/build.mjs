@@ -3,5 +3,5 @@
 import { writeFileSync } from "node:fs";
 import { makeImage } from "./image.mjs";
 
-const [, , folder, file] = process.argv;
+const [, , folder = "", file = ""] = process.argv;
 writeFileSync(file, makeImage(folder), { mode: 0o400 });

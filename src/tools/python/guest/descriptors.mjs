@@ -161,11 +161,11 @@ export function fileCalls(files, memory) {
   /** @param {number} to */
   function writeFileSystem(to) {
     memory.slice(to, 72).fill(0);
-    for (const [offset, value] of [
+    for (const [offset, value] of /** @type {const} */ ([
       [4, 4096],
       [56, 255],
       [60, 4096],
-    ])
+    ]))
       memory.writeWord(to + offset, value);
     return 0;
   }
@@ -262,7 +262,7 @@ export function fileCalls(files, memory) {
     fd_seek(fd, offset, whence, to) {
       const stream = opened(fd);
       if (stream.entry.device !== undefined) throw new Failure("ESPIPE");
-      const place = offset + [0, stream.at, stream.entry.size][whence];
+      const place = offset + ([0, stream.at, stream.entry.size][whence] ?? Number.NaN);
       if (!(place >= 0)) throw new Failure("EINVAL");
       stream.at = place;
       memory.view(to, 8).setBigInt64(0, BigInt(place), true);

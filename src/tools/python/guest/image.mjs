@@ -14,7 +14,7 @@ const variables = ["HOME=/home/pyodide", "LANG=C.UTF-8", "PATH=/", "PWD=/home/py
 
 /** @param {string} folder the one of the package pyodide */
 export function makeImage(folder) {
-  const [whole, library] = ["pyodide.asm.wasm", "python_stdlib.zip"].map((name) => readFileSync(`${folder}/${name}`));
+  const [whole, library] = [readFileSync(`${folder}/pyodide.asm.wasm`), readFileSync(`${folder}/python_stdlib.zip`)];
   const surroundings = { memoryBytes: 2 ** 30, library, variables, output: fail, errors: fail };
   const { pages, ...rest } = startInterpreter(new WebAssembly.Module(whole), surroundings, runner).snapshot();
   const parts = [withExports(whole, used), library, ...pages.map(([, bytes]) => bytes)];
@@ -101,7 +101,7 @@ function exportsOf(wasm, section) {
 function leb(bytes, at) {
   let [value, end] = [0, at];
   for (let shift = 0; ; shift += 7) {
-    const byte = bytes[end++];
+    const byte = bytes.readUInt8(end++);
     value += (byte & 127) * 2 ** shift;
     if (byte < 128) return /** @type {const} */ ([value, end]);
   }

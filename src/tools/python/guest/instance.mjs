@@ -21,7 +21,10 @@ export const used = new Set(
  * A Python that has started: the pages of its memory, its stack's top, and where its function `run` is.
  * @typedef {{ pages: readonly (readonly [at: number, bytes: Uint8Array])[], bytes: number, stack: number, run: number }} Snapshot
  *
- * @typedef {Record<string, (...numbers: number[]) => number>} Functions
+ * @typedef {Record<"PyErr_Clear" | "PyInitConfig_Create" | "PyInitConfig_GetError" | "PyInitConfig_SetInt"
+ *   | "PyInitConfig_SetStrList" | "PyObject_CallOneArg" | "PyRun_SimpleStringFlags" | "PySys_GetObject" | "PySys_SetObject"
+ *   | "PyUnicode_AsUTF8AndSize" | "PyUnicode_DecodeUTF8" | "Py_DecRef" | "Py_IncRef" | "Py_InitializeFromInitConfig"
+ *   | "__wasm_call_ctors" | "emscripten_stack_init" | "free" | "malloc", (...numbers: number[]) => number>} Functions
  */
 
 /**

@@ -160,7 +160,8 @@ export function createSystem(module, { memoryBytes, library, variables, output, 
   /** @param {number} from */
   function readTime(from) {
     const fields = memory.view(from, 24);
-    const [seconds, minutes, hours, day, month, year] = [0, 4, 8, 12, 16, 20].map((offset) => fields.getInt32(offset, true));
+    const at = (/** @type {number} */ offset) => fields.getInt32(offset, true);
+    const [seconds, minutes, hours, day, month, year] = [at(0), at(4), at(8), at(12), at(16), at(20)];
     const date = new Date(0);
     date.setUTCFullYear(year + 1900, month, day);
     date.setUTCHours(hours, minutes, seconds);
