@@ -9,13 +9,13 @@ import { gae } from "../advantages/gae.ts";
 import { groupRelativeAdvantages } from "../advantages/group-relative.ts";
 import { whitened } from "../advantages/statistics.ts";
 import { seeupoUpdate } from "../seeupo/seeupo.ts";
-import { isSeeupo, type PresetConfig, resolveAlgorithm, rolloutAlgorithms, type SeeupoConfig } from "../settings/config.ts";
+import { type Composition, isSeeupo, resolveAlgorithm, rolloutAlgorithms, type SeeupoConfig } from "../settings/config.ts";
 import { anyUpdate } from "../settings/parts.ts";
 import { overlongPunishment } from "../step/overlong.ts";
 import { policyGradientUpdate } from "./policy-gradient.ts";
 
-function configWith(settings: Record<string, unknown> = {}): PresetConfig {
-  return resolveAlgorithm({ kind: "grpo", ...settings }) as PresetConfig;
+function configWith(settings: Record<string, unknown> = {}): Composition {
+  return resolveAlgorithm({ kind: "grpo", ...settings }) as Composition;
 }
 
 const values0 = [0.1, 0.2, 0.3, 0.4];

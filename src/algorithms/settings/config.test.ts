@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError } from "../../core/errors.ts";
 import type { UserConfig } from "../../training/config.ts";
-import { isSeeupo, type PresetConfig, resolveAlgorithm, rolloutAlgorithms } from "./config.ts";
+import { type Composition, isSeeupo, resolveAlgorithm, rolloutAlgorithms } from "./config.ts";
 import { defaultMiniBatches, needs } from "./questions.ts";
 
 test("a name means its defaults, which are those of the papers", () => {
@@ -34,7 +34,7 @@ test("a preset names its parts", () => {
     rolloutAlgorithms
       .filter((kind) => !isSeeupo({ kind }) && kind !== "custom")
       .map((kind) => {
-        const { advantage, update, aggregation } = resolveAlgorithm(kind) as PresetConfig;
+        const { advantage, update, aggregation } = resolveAlgorithm(kind) as Composition;
         const std = "std" in advantage ? `(${advantage.std})` : "";
         const level = "level" in update ? `(${update.level})` : "";
         return [kind, [advantage.kind + std, update.kind + level, aggregation]];

@@ -87,9 +87,6 @@ export type AlgorithmConfig = z.output<typeof algorithmConfigSchema>;
 export type AlgorithmKind = AlgorithmConfig["kind"];
 /** SeeUPO as published, or in our form. */
 export type SeeupoConfig = Extract<AlgorithmConfig, { kind: "seeupo" | "seeupo-scaled" }>;
-/** Every algorithm that learns from rollouts by one policy-gradient loss: all but SeeUPO and sft. */
-export type PresetConfig = Exclude<AlgorithmConfig, { kind: SeeupoConfig["kind"] | "sft" }>;
-
 /** The parts that such an algorithm is made of. Every preset's settings are one of these. */
 export interface Composition {
   readonly advantage: AdvantageConfig;

@@ -4,7 +4,7 @@ import { groupOf, TableCritic, TablePolicy } from "../../../test/algorithms/tabl
 import { randomWorld } from "../../../test/algorithms/worlds.ts";
 import { randomStream } from "../../core/random.ts";
 import { policyGradientUpdate } from "../policy-gradient/policy-gradient.ts";
-import { type PresetConfig, resolveAlgorithm } from "./config.ts";
+import { type Composition, resolveAlgorithm } from "./config.ts";
 import { anyAdvantage, anyUpdate } from "./parts.ts";
 import { presets } from "./presets.ts";
 
@@ -98,7 +98,7 @@ const settingsThatMatter: readonly [part: string, path: string, one: unknown, ot
 
 async function moved(config: object): Promise<unknown> {
   const policy = new TablePolicy(randomWorld(11).table, 3, new TableCritic([0.1, 0.2, 0.3, 0.4], 0.5));
-  await policyGradientUpdate(policy, groups, resolveAlgorithm(config) as PresetConfig, randomStream(5));
+  await policyGradientUpdate(policy, groups, resolveAlgorithm(config) as Composition, randomStream(5));
   return [policy.table, policy.critic?.table];
 }
 
