@@ -39,6 +39,7 @@ const extensions = [
     "remote",
     "serve",
     "study",
+    "tinker/client",
   ],
 ];
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");

@@ -8,7 +8,7 @@ export async function readArchive(bytes: Uint8Array): Promise<Map<string, Uint8A
     throw new TinkerError("downloaded weights", "no gzip", { kind: "answer", retry: "never", cause });
   });
   const files = new Map<string, Uint8Array>();
-  const text = (from: number, length: number) => tar.toString("utf8", from, from + length).split("\0")[0];
+  const text = (from: number, length: number) => tar.toString("utf8", from, from + length).replace(/\0.*/s, "");
   for (let at = 0; at + 512 <= tar.length && tar[at] !== 0; ) {
     const size = Number.parseInt(text(at + 124, 12).trim(), 8);
     const [prefix, name, type] = [text(at + 345, 155), text(at, 100), text(at + 156, 1)];

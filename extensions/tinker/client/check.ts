@@ -59,7 +59,8 @@ export function checkPass(result: ForwardBackwardResult, data: readonly Datum[])
   const rows = result.fields.logprobs ?? [];
   if (rows.length !== data.length) distrust("data in a result", rows.length, `${data.length}, as many as were sent`);
   rows.forEach((row, i) => {
-    if (row.length !== data[i].targets.length) distrust(`log-probs of datum ${i}`, row.length, `${data[i].targets.length}`);
+    const wanted = data[i]?.targets.length;
+    if (row.length !== wanted) distrust(`log-probs of datum ${i}`, row.length, `${wanted}`);
     const bad = row.find((value) => !Number.isFinite(value));
     if (bad !== undefined) distrust(`a log-prob of datum ${i}`, bad, "a finite number");
   });

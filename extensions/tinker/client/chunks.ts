@@ -33,7 +33,8 @@ function bytesOf({ tokens, targets, inputs = {} }: Datum): number {
 
 /** Results of the requests of one pass, as one. A metric's name ends in its reduction. */
 export function combine(results: readonly ForwardBackwardResult[]): ForwardBackwardResult {
-  if (results.length === 1) return results[0];
+  const [first, ...others] = results;
+  if (first !== undefined && others.length === 0) return first;
   const names = new Set(results.flatMap(({ fields }) => Object.keys(fields)));
   const fields = Object.fromEntries([...names].map((name) => [name, results.flatMap((result) => result.fields[name] ?? [])]));
   const metricNames = new Set(results.flatMap(({ metrics }) => Object.keys(metrics)));

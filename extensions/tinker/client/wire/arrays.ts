@@ -4,15 +4,15 @@ import { ShapeError } from "../../../../src/core/errors.ts";
 
 /** Bytes of token ids, int32. */
 export function int32Bytes(values: ArrayLike<number>): Uint8Array {
-  return write(values.length, 4, (view, at, i) => view.setInt32(at, values[i], true));
+  return write(values.length, 4, (view, at, i) => view.setInt32(at, Number(values[i]), true));
 }
 
 export function int64Bytes(values: ArrayLike<number>): Uint8Array {
-  return write(values.length, 8, (view, at, i) => view.setBigInt64(at, BigInt(values[i]), true));
+  return write(values.length, 8, (view, at, i) => view.setBigInt64(at, BigInt(Number(values[i])), true));
 }
 
 export function float32Bytes(values: ArrayLike<number>): Uint8Array {
-  return write(values.length, 4, (view, at, i) => view.setFloat32(at, values[i], true));
+  return write(values.length, 4, (view, at, i) => view.setFloat32(at, Number(values[i]), true));
 }
 
 /** @throws ShapeError if the bytes are not a whole number of elements */

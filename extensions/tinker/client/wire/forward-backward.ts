@@ -114,8 +114,8 @@ function decodeDatum({ modelInput, lossFnInputs }: RawDatum): Datum {
 }
 
 function encodeRows(rows: readonly (readonly number[])[]): object {
-  const offsets = [0];
-  for (const row of rows) offsets.push(offsets[offsets.length - 1] + 4 * row.length);
+  let end = 0;
+  const offsets = [end, ...rows.map((row) => (end += 4 * row.length))];
   return { data: float32Bytes(rows.flat()), offsets: int64Bytes(offsets), dtype: dtypes.float32 };
 }
 
@@ -124,7 +124,7 @@ function decodeRows({ data, offsets, dtype }: RawBatchedTensor): number[][] {
   const type = dtypeOf(dtype);
   const bounds = readInt64(offsets);
   return bounds.slice(1).map((end, i) => {
-    const start = bounds[i];
+    const start = Number(bounds[i]);
     if (start < 0 || end < start || end > data.length || (end - start) % elementBytes[type] !== 0) {
       throw new ShapeError("offsets of a batched tensor", bounds, {
         expected: `rising multiples of ${elementBytes[type]}, at most ${data.length}`,

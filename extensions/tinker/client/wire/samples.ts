@@ -71,8 +71,9 @@ function decodeTop({ tokenIds, logprobs, k, length }: RawTop): TopLogprobs[] {
   if (ids.length !== k * length || values.length !== k * length)
     throw new ShapeError("top log-probs", [ids.length, values.length], { expected: `${length} rows of ${k}` });
   return Array.from({ length }, (_, row) => {
-    const present = Array.from({ length: k }, (_, i) => row * k + i).filter((i) => values[i] > absentLogprob);
-    return { tokens: present.map((i) => ids[i]), logprobs: present.map((i) => values[i]) };
+    const own = values.slice(row * k, (row + 1) * k);
+    const isThere = (_: number, i: number) => Number(own[i]) > absentLogprob;
+    return { tokens: ids.slice(row * k, (row + 1) * k).filter(isThere), logprobs: own.filter(isThere) };
   });
 }
 
