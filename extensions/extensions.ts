@@ -4,6 +4,7 @@ import { type BenchmarkName, benchmarkEnvironment, benchmarks } from "./benchmar
 import { deepResearchEnvironment } from "./benchmarks/deep-research.ts";
 import { bfclEnvironment } from "./bfcl/bfcl.ts";
 import { calculationEnvironment, calculatorEnvironment } from "./demo/environments.ts";
+import { shopEnvironment } from "./demo/shop/shop.ts";
 import { harborEnvironment } from "./harbor/harbor.ts";
 import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
 import { remoteEnvironments } from "./remote/remote.ts";
@@ -20,7 +21,7 @@ export const extensions: readonly Extension[] = [
       (Object.keys(benchmarks) as BenchmarkName[]).map((name) => [name, (settings) => benchmarkEnvironment(name, settings)]),
     ),
   },
-  { environments: { calculation: calculationEnvironment, calculator: calculatorEnvironment } },
+  { environments: { calculation: calculationEnvironment, calculator: calculatorEnvironment, shop: shopEnvironment } },
   { environments: { harbor: harborEnvironment } },
   { wires: remoteEnvironments },
   { engine: tinkerEngine },

@@ -38,7 +38,7 @@ test.each([
   ["knowledge", {}, "8fda1e71da6f"],
   ["knowledge", { prompt: "full" }, "6f157e5b70ea"],
   ["calculation", {}, "b08b988b77a9"],
-  ["calculator", {}, "763e9303ffd0"],
+  ["calculator", {}, "9c73c403add8"],
 ])("what a model reads in %s %j", async (name, settings, expected) => {
   expect(digest(await readIn(name, settings))).toBe(expected);
 });

@@ -1,23 +1,14 @@
 import { z } from "zod";
+import { ToolError } from "../../src/core/errors.ts";
 import type { Message } from "../../src/core/messages.ts";
-import { type Random, randomStream } from "../../src/core/random.ts";
+import type { Random } from "../../src/core/random.ts";
 import { type DefinedTask, defineEnvironment } from "../../src/environments/define.ts";
 import type { Environment, Expert } from "../../src/environments/environment.ts";
 import { defineTool } from "../../src/tools/tool.ts";
+import { drawnTasks, lastNumber } from "./tasks.ts";
 import { calculate, drawProblem, type Operation, operations, type Problem } from "./word-problems.ts";
 
-/** Tasks of each split. Numbers and sentences of a task are drawn from its split and index. */
-const sizes = { train: 8192, validation: 160, test: 160, challenge: 160 };
-
-const tasks = Object.fromEntries(
-  Object.entries(sizes).map(([split, size]) => [
-    split,
-    () =>
-      Array.from({ length: size }, (_, i) =>
-        drawProblem(randomStream(0, "word problems", split, i), split === "challenge" ? "unseen" : "seen"),
-      ),
-  ]),
-);
+const tasks = drawnTasks("word problems", drawProblem);
 
 const calculation = /^\s*(\d{1,6})\s*([-+*/x×÷])\s*(\d{1,6})\s*\.?\s*$/;
 const signs: Readonly<Record<string, Operation>> = { x: "*", "×": "*", "÷": "/" };
@@ -89,22 +80,33 @@ export function calculationEnvironment(): Environment<DefinedTask<Problem>> {
   return { ...environment, expert: expertOf(act, rewardOf) };
 }
 
+/** Two decimals: a quotient that is not whole would be many tokens. No wrong one becomes the answer by it. */
+const rounded = (value: number) => String(Math.round(value * 100) / 100);
+
 const calculator = defineTool({
   name: "calculate",
   description: "Calculates.",
-  parameters: z.object({ a: z.number(), operation: z.enum(operations), b: z.number() }),
+  parameters: z.object({ expression: z.string() }),
   replayable: true,
-  execute: ({ a, operation, b }) => String(calculate(a, operation, b)),
+  execute: ({ expression }) => {
+    const value = calculated(expression);
+    if (value === undefined) throw new ToolError("expression", expression, { expected: "two numbers, as in 3 + 4" });
+    return rounded(value);
+  },
 });
 
 /** The same problems with a calculator that is called: one turn calls it, the next one answers. */
 export function calculatorEnvironment(): Environment<DefinedTask<Problem>> {
   const act = ({ numbers: [a, b], operation }: Choice): Message[] => {
-    const result = String(calculate(a, operation, b));
+    const result = rounded(calculate(a, operation, b));
     return [
-      { role: "assistant", content: "", toolCalls: [{ name: calculator.name, arguments: { a, operation, b } }] },
+      {
+        role: "assistant",
+        content: "",
+        toolCalls: [{ name: calculator.name, arguments: { expression: `${a} ${operation} ${b}` } }],
+      },
       { role: "tool", name: calculator.name, content: result },
-      { role: "assistant", content: `The answer is ${result}.` },
+      { role: "assistant", content: result },
     ];
   };
   const rewardOf = ({ answer }: Problem, conversation: readonly Message[]) =>
@@ -115,7 +117,7 @@ export function calculatorEnvironment(): Environment<DefinedTask<Problem>> {
     tasks,
     start: (problem) => ({
       tools: [calculator],
-      limits: { turns: 3 },
+      limits: { turns: 2 },
       reward: ({ conversation }) => rewardOf(problem, conversation),
     }),
     demonstrate: (problem, random) => act(drawChoice(problem, random)),
@@ -126,8 +128,3 @@ export function calculatorEnvironment(): Environment<DefinedTask<Problem>> {
 /** The results of the calculator. An answer counts if it is one of them: who calls it in vain and knows the answer has not used it. */
 const calculatedBy = (conversation: readonly Message[]) =>
   conversation.filter(({ role }) => role === "tool").map(({ content }) => Number(content));
-
-function lastNumber(text: string): number | undefined {
-  const numbers = text.match(/-?\d+(?:\.\d+)?/g);
-  return numbers === null ? undefined : Number(numbers[numbers.length - 1]);
-}

@@ -1,6 +1,6 @@
 import type { UserConfig } from "../../src/training/config.ts";
 
-export const demoTasks = ["calculation", "calculator"] as const;
+export const demoTasks = ["calculation", "calculator", "shop"] as const;
 export type DemoTask = (typeof demoTasks)[number];
 
 /** The two runs of a demonstration. The second one begins with the model of the first. */
@@ -13,24 +13,32 @@ export interface DemoRecipe {
 
 const lora = { rank: 16, alpha: 32, targets: "all-linear" } as const;
 
-/** The settings of each task. Those of the calculator are not tuned. */
+/** The settings of each task. Memory is in GiB; a prompt has about 60 tokens, and 140 and 330 with tools. */
 export const recipes: Readonly<Record<DemoTask, DemoRecipe>> = {
-  calculation: recipe(
-    "calculation",
-    { tokensPerStep: 600, steps: 10 },
-    { maxTokens: 14, maxTurns: 1, concurrency: 48 },
-    // GiB. A prompt has about 60 tokens.
-    { memory: 1.85, maxLength: 96, sampling: { cacheGib: 0.1 } },
-  ),
-  calculator: recipe("calculator", { tokensPerStep: 1500, steps: 24 }, { maxTokens: 48, maxTurns: 3 }, {}),
+  calculation: recipe("calculation", {
+    form: { tokensPerStep: 600, steps: 10 },
+    rollout: { tasksPerStep: 16, groupSize: 8, maxTokens: 14, maxTurns: 1, concurrency: 48 },
+    room: { memory: 1.85, maxLength: 96, sampling: { cacheGib: 0.1 } },
+  }),
+  calculator: recipe("calculator", {
+    form: { tokensPerStep: 1600, steps: 16 },
+    rollout: { tasksPerStep: 16, groupSize: 8, maxTokens: 40, maxTurns: 2, concurrency: 48 },
+    room: { memory: 1.85, maxLength: 256, sampling: { cacheGib: 0.1 } },
+  }),
+  shop: recipe("shop", {
+    form: { tokensPerStep: 3200, steps: 20 },
+    rollout: { tasksPerStep: 8, groupSize: 8, maxTokens: 52, maxTurns: 4, concurrency: 48 },
+    room: { memory: 2.2, maxLength: 512, sampling: { cacheGib: 0.2 } },
+  }),
 };
 
-function recipe(
-  environment: DemoTask,
-  { tokensPerStep, steps }: { readonly tokensPerStep: number; readonly steps: number },
-  limits: { readonly maxTokens: number; readonly maxTurns: number; readonly concurrency?: number },
-  room: { readonly memory?: number; readonly maxLength?: number; readonly sampling?: { readonly cacheGib: number } },
-): DemoRecipe {
+interface RecipeSettings {
+  readonly form: { readonly tokensPerStep: number; readonly steps: number };
+  readonly rollout: NonNullable<UserConfig["rollout"]>;
+  readonly room: { readonly memory: number; readonly maxLength: number; readonly sampling: { readonly cacheGib: number } };
+}
+
+function recipe(environment: DemoTask, { form: { tokensPerStep, steps }, rollout, room }: RecipeSettings): DemoRecipe {
   const engine = { kind: "local", lora, ...room } as const;
   const shared = { environment, engine, optimizer: { learningRate: 5e-4 } } as const;
   return {
@@ -38,7 +46,7 @@ function recipe(
     reinforcement: {
       ...shared,
       algorithm: { kind: "grpo" },
-      rollout: { tasksPerStep: 16, groupSize: 8, ...limits },
+      rollout,
       evaluation: { tasks: 160, temperature: 0, challenge: true },
       steps: 24,
     },

@@ -1,4 +1,5 @@
 import type { Random } from "../../src/core/random.ts";
+import type { Words } from "./tasks.ts";
 import { wordings } from "./wordings.ts";
 
 export const operations = ["+", "-", "*", "/"] as const;
@@ -32,7 +33,7 @@ const things = [
 ];
 
 /** Draws a problem. @param words the sentences of training, or those that no training task has */
-export function drawProblem(random: Random, words: "seen" | "unseen"): Problem {
+export function drawProblem(random: Random, words: Words): Problem {
   const operation = random.pick(operations);
   const [name = "", other = ""] = random.shuffle(names);
   const numbers = drawNumbers(random, operation);

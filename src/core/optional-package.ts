@@ -9,13 +9,27 @@ export async function withPackage<T>(name: string, use: string, load: () => Prom
   try {
     return await load();
   } catch (cause) {
-    if (!isMissing(cause)) throw cause;
-    throw new ConfigError(`the package ${name}`, undefined, {
-      expected: `it to be installed: ${use} need it`,
-      hint: `npm install ${name}`,
-      cause,
-    });
+    throw absent(name, use, cause);
   }
+}
+
+/** The same for code that loads at once. */
+export function requirePackage<T>(name: string, use: string, load: () => T): T {
+  try {
+    return load();
+  } catch (cause) {
+    throw absent(name, use, cause);
+  }
+}
+
+/** Returns the error of an absent package, or the cause if that is another one. */
+function absent(name: string, use: string, cause: unknown): unknown {
+  if (!isMissing(cause)) return cause;
+  return new ConfigError(`the package ${name}`, undefined, {
+    expected: `it to be installed: ${use} need it`,
+    hint: `npm install ${name}`,
+    cause,
+  });
 }
 
 /** True for the error of an import whose package is absent. */

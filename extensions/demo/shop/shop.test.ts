@@ -1,0 +1,157 @@
+import "../../install.ts";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { AssistantMessage, Message } from "../../../src/core/messages.ts";
+import { randomStream } from "../../../src/core/random.ts";
+import { callTool } from "../../../src/rollouts/call-tool.ts";
+import { resolveConfig } from "../../../src/training/config.ts";
+import { checkEnvironment } from "../../check/check.ts";
+import { playScript } from "../../check/play.ts";
+import { openShop } from "./database.ts";
+import { drawRequest, type ShopRequest } from "./requests.ts";
+import { shopEnvironment } from "./shop.ts";
+import { wordings } from "./wordings.ts";
+
+const { rollout } = resolveConfig();
+const limits = { timeoutMs: 10_000 };
+const environment = shopEnvironment();
+
+// Files of shops lie in a folder of this test alone: what is left in it was forgotten.
+const folder = mkdtempSync(join(tmpdir(), "shop-test-"));
+const before = process.env.TMPDIR;
+beforeAll(() => {
+  process.env.TMPDIR = folder;
+});
+afterAll(() => {
+  if (before === undefined) delete process.env.TMPDIR;
+  else process.env.TMPDIR = before;
+  rmSync(folder, { recursive: true });
+});
+const leftBehind = () => readdirSync(folder);
+
+test("the shop gives nothing away: the expert solves it, and no policy that leaves out one choice does", {
+  timeout: 300_000,
+}, async () => {
+  const report = await checkEnvironment(environment, { seed: 1, tasks: 96, trainingTasks: 200, rollout });
+  expect(report.expert?.mean).toBe(1);
+  const lazy = new Map(report.lazy.choices.map(({ name, where }) => [name, where.mean]));
+  expect([...lazy.keys()].toSorted()).toEqual(["finds the customer", "look.column", "orders what is left", "set.column"]);
+  for (const [name, success] of lazy) expect({ name, low: success < 0.75 }).toEqual({ name, low: true });
+  expect(report.lazy.combined.at(-1)?.success.mean).toBeLessThan(0.5);
+  expect(report.policies.filter(({ success }) => success.mean > 0.05)).toEqual([]);
+  expect(report.unrepeatable).toEqual([]);
+  expect(leftBehind()).toEqual([]);
+});
+
+/** Plays what an assistant says in a conversation. */
+function replay(task: Awaited<ReturnType<typeof environment.task>>, messages: readonly Message[]) {
+  const said = messages.filter((message): message is AssistantMessage => message.role === "assistant");
+  let at = 0;
+  return playScript(environment, task, () => said[at++] ?? { role: "assistant", content: "" }, limits);
+}
+
+test("an episode pays for the wanted rows and the right answer together, and for nothing else", async () => {
+  const spoilers: Readonly<Record<string, (messages: readonly Message[], request: ShopRequest) => readonly Message[]>> = {
+    "another answer": (messages, { wanted }) => [...messages.slice(0, -1), says(`${wanted.answer + 1}`)],
+    "no answer": (messages) => [...messages.slice(0, -1), says("Done.")],
+    "nothing done, the answer right": (_, { wanted }) => [says(`${wanted.answer}`)],
+    "the request again": (messages, { prompt }) => [...messages.slice(0, -1), says(prompt)],
+    "another product changed too": (messages, { tables, action }) => {
+      const other = tables.products.find(({ name }) => name !== action.product);
+      return [calls("set", { product: other?.name, column: "price", value: (other?.price ?? 0) + 1 }), ...messages];
+    },
+    "a further order": (messages, { tables }) => {
+      const [{ name } = { name: "" }] = tables.customers;
+      const [row] = tables.stock;
+      return [calls("order", { customer: name, product: row?.product, count: 1 }), ...messages];
+    },
+  };
+  let spoilt = 0;
+  for (let i = 0; i < 60; i++) {
+    const task = await environment.task("test", i);
+    const messages = environment.expert?.play(task).messages ?? [];
+    expect((await replay(task, messages)).reward).toBe(1);
+    for (const [name, spoil] of Object.entries(spoilers)) {
+      const changed = spoil(messages, task.request);
+      if (changed.length === 0) continue;
+      spoilt++;
+      expect({ name, i, reward: (await replay(task, changed)).reward }).toEqual({ name, i, reward: 0 });
+    }
+  }
+  expect(spoilt).toBeGreaterThan(250);
+  expect(leftBehind()).toEqual([]);
+});
+
+const says = (content: string): AssistantMessage => ({ role: "assistant", content });
+const calls = (name: string, args: Readonly<Record<string, unknown>>): AssistantMessage => ({
+  ...says(""),
+  toolCalls: [{ name, arguments: args }],
+});
+
+test("demonstrations teach the form and not the choices: these are drawn", async () => {
+  const solved: number[] = [];
+  for (let i = 0; i < 200; i++) {
+    const task = await environment.task("train", i);
+    solved.push((await replay(task, (await environment.demonstrate?.(task, i)) ?? [])).reward);
+  }
+  const right = solved.filter((reward) => reward === 1).length / solved.length;
+  // Half of the columns, half of the customers; of half of the orders half of what is done about the rest.
+  expect(right).toBeGreaterThan(0.35);
+  expect(right).toBeLessThan(0.65);
+});
+
+test("a file is gone after its episode, also after one that asked for what is not there or was left in its middle", async () => {
+  const task = await environment.task("test", 0);
+  const episode = await environment.start(task, 0);
+  expect(leftBehind()).toHaveLength(1);
+  for (const [name, args, problem] of [
+    ["look", { product: "moons", column: "price" }, 'product is "moons"; expected a product of the shop.'],
+    ["order", { customer: "Zoe", product: task.request.action.product, count: 1 }, 'customer is "Zoe"'],
+    ["set", { product: "x'; drop table orders; --", column: "stock", value: 1 }, "expected a product of the shop"],
+    ["set", { product: task.request.action.product, column: "name", value: 1 }, "wrong arguments for set"],
+  ] as const)
+    expect((await callTool(episode.tools, { name, arguments: args })).content).toContain(problem);
+  await episode.close?.();
+  await episode.close?.();
+  expect(leftBehind()).toEqual([]);
+});
+
+test("the books are a file that Python's sqlite3 reads while the shop is open", (context) => {
+  const { tables } = drawRequest(randomStream(0, "test"), "seen");
+  const shop = openShop(tables);
+  const [{ name: customer } = { name: "" }] = tables.customers;
+  const [{ product, stock } = { product: "", stock: 0 }] = tables.stock;
+  try {
+    expect(shop.rows()).toEqual(tables);
+    expect(shop.order(customer, product, stock + 1)).toEqual({ left: stock });
+    expect(shop.order(customer, product, stock)).toEqual({ price: stock * shop.look(product, "price") });
+    expect(shop.rows().stock[0]).toEqual({ product, stock: 0 });
+    expect(shop.rows().orders.at(-1)).toEqual({ customer, product, count: stock });
+    const program = "import json,sqlite3,sys; print(json.dumps(sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchall()))";
+    const query = "select customer, product, count from orders order by id desc limit 1";
+    let read: string;
+    try {
+      read = execFileSync("python3", ["-c", program, shop.file, query]).toString();
+    } catch {
+      return context.skip("python3 with sqlite3 is not there");
+    }
+    expect(JSON.parse(read)).toEqual([[customer, product, stock]]);
+  } finally {
+    shop.close();
+  }
+  expect(existsSync(shop.file)).toBe(false);
+});
+
+test("no text of the challenge is one of training, and no slot stays empty", () => {
+  for (const { seen, unseen } of Object.values(wordings)) for (const text of unseen) expect(seen).not.toContain(text);
+  for (const words of ["seen", "unseen"] as const)
+    for (let i = 0; i < 200; i++) {
+      const { prompt, action, named } = drawRequest(randomStream(0, "test", i), words);
+      expect(prompt).not.toMatch(/[{}]|undefined/);
+      expect(prompt).toContain(action.product);
+      if (action.do === "order") for (const name of named) expect(prompt).toContain(name);
+    }
+});
