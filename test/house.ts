@@ -355,7 +355,8 @@ export const parts: readonly Part[] = [
   },
   {
     path: "extensions/demo",
-    holds: "word problems, a shop over an SQLite file, and the demonstration that trains a published model on them ([demo-smollm2.md](demo-smollm2.md))",
+    holds:
+      "word problems, a shop over an SQLite file, and the demonstration that trains a published model on them ([demo-smollm2.md](demo-smollm2.md))",
     knows: [...worlds, "src/hub", "src/runs", "src/training", "src/terminal", "src/cli"],
   },
   {
