@@ -7,15 +7,12 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AssistantMessage, Message } from "../../../src/core/messages.ts";
 import { randomStream } from "../../../src/core/random.ts";
 import { callTool } from "../../../src/rollouts/call-tool.ts";
-import { resolveConfig } from "../../../src/training/config.ts";
-import { checkEnvironment } from "../../check/check.ts";
 import { playScript } from "../../check/play.ts";
 import { openShop } from "./database.ts";
 import { drawRequest, type ShopRequest } from "./requests.ts";
 import { shopEnvironment } from "./shop.ts";
 import { wordings } from "./wordings.ts";
 
-const { rollout } = resolveConfig();
 const limits = { timeoutMs: 10_000 };
 const environment = shopEnvironment();
 
@@ -32,17 +29,23 @@ afterAll(() => {
 });
 const leftBehind = () => readdirSync(folder);
 
-test("the shop gives nothing away: the expert solves it, and no policy that leaves out one choice does", {
-  timeout: 300_000,
-}, async () => {
-  const report = await checkEnvironment(environment, { seed: 1, tasks: 96, trainingTasks: 200, rollout });
-  expect(report.expert?.mean).toBe(1);
-  const lazy = new Map(report.lazy.choices.map(({ name, where }) => [name, where.mean]));
-  expect([...lazy.keys()].toSorted()).toEqual(["finds the customer", "look.column", "orders what is left", "set.column"]);
-  for (const [name, success] of lazy) expect({ name, low: success < 0.75 }).toEqual({ name, low: true });
-  expect(report.lazy.combined.at(-1)?.success.mean).toBeLessThan(0.5);
-  expect(report.policies.filter(({ success }) => success.mean > 0.05)).toEqual([]);
-  expect(report.unrepeatable).toEqual([]);
+// `retrograde env check shop` measures more, and takes a minute: docs/demo-smollm2.md has its numbers.
+test("the expert solves every request, and none that leaves out one choice does where that comes up", async () => {
+  const called: Record<string, number[]> = {};
+  for (let i = 0; i < 160; i++) {
+    const task = await environment.task("test", i);
+    const score = environment.expert?.play(task).score;
+    expect(score?.reward).toBe(1);
+    for (const name of Object.keys(score?.behaviours ?? {})) {
+      called[name] ??= [];
+      called[name].push(environment.expert?.play(task, { [name]: "never" }).score.reward ?? 1);
+    }
+  }
+  expect(Object.keys(called).toSorted()).toEqual(["finds the customer", "orders what is left"]);
+  for (const rewards of Object.values(called)) {
+    expect(rewards.length).toBeGreaterThan(10);
+    expect(Math.max(...rewards)).toBe(0);
+  }
   expect(leftBehind()).toEqual([]);
 });
 

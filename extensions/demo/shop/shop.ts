@@ -129,11 +129,11 @@ export function shopEnvironment(): Environment<DefinedTask<ShopRequest>> {
 }
 
 /** The behaviours without which a request is not solved. The expert does them. */
-function calledFor({ action, named, tables }: ShopRequest): Record<string, true> {
-  if (action.do !== "order") return {};
+function calledFor({ action, named, tables, wanted }: ShopRequest): Record<string, true> {
+  if (action.do !== "order" || wanted.answer === 0) return {};
   const left = tables.stock.find((row) => row.product === action.product)?.stock ?? 0;
   return {
     ...(named[0] === action.customer ? {} : { "finds the customer": true }),
-    ...(action.rest && action.count > left ? { "orders what is left": true } : {}),
+    ...(action.count > left ? { "orders what is left": true } : {}),
   };
 }
