@@ -109,7 +109,9 @@ test("the packed package trains without the packages that only some features nee
     await new Promise((listens) => page.on("listening", listens));
     const python = createPython({ interpreters: 1, allowUnwalled: true });
     const verifiers = createEnvironment("verifiers:tcp://127.0.0.1:1", { tasks: { train: "tasks.jsonl" }, tokenizer: "tokenizer" });
+    const shop = createEnvironment("shop");
     const said = [
+      await attempt((async () => shop.start(await shop.task("train", 0), 0))()),
       await attempt(connectMcp({ command: "none" })),
       await attempt(serveEnvironment({ environment: officeEnvironment(), as: "openenv", port: 0 })),
       await attempt(python.run("1")),
