@@ -57,7 +57,7 @@ export function passedTurns(task: CheckedTask, turns: ModelTurns): number {
   let passed = 0;
   for (const [turn, steps] of turns.slice(0, task.groundTruth.length).entries()) {
     if (check.turn(turn, steps.filter(isDecoded)) !== undefined) return passed;
-    if (task.groundTruth[turn]?.length !== 0) passed++;
+    if (present(task.groundTruth[turn], "the ground truth of a turn").length > 0) passed++;
   }
   return passed;
 }

@@ -33,6 +33,11 @@ const queries: { readonly [Name in keyof Tables]: string } = {
   orders: "select customer, product, count from orders order by id",
 };
 
+const values = {
+  price: { read: "select price from products where name = ?", write: "update products set price = ? where name = ?" },
+  stock: { read: "select stock from stock where product = ?", write: "update stock set stock = ? where product = ?" },
+} as const satisfies Readonly<Record<Column, { readonly read: string; readonly write: string }>>;
+
 /** A shop whose books are an SQLite file. */
 export interface Shop {
   /** Path of the file. Other programs may read it until `close`. */
@@ -86,17 +91,13 @@ export function openShop(rows: Tables): Shop {
     if (row === null || row === undefined) throw new ToolError(what, name, { expected: `a ${what} of the shop` });
     return Number(Object.values(row)[0]);
   };
-  const look = (product: string, column: Column) =>
-    column === "price"
-      ? number("select price from products where name = ?", product, "product")
-      : number("select stock from stock where product = ?", product, "product");
+  const look = (product: string, column: Column) => number(values[column].read, product, "product");
   return {
     file,
     look,
     set: (product, column, value) => {
       look(product, column);
-      if (column === "price") database.run("update products set price = ? where name = ?", [value, product]);
-      else database.run("update stock set stock = ? where product = ?", [value, product]);
+      database.run(values[column].write, [value, product]);
       return value;
     },
     order: (customer, product, count) => {

@@ -1,3 +1,4 @@
+import { present } from "../../../src/core/present.ts";
 import type { Random } from "../../../src/core/random.ts";
 import type { Words } from "../tasks.ts";
 import { type Column, columns, type Tables } from "./database.ts";
@@ -59,10 +60,13 @@ function drawAction(random: Random, product: string, customer: string, tables: T
   return { do: "order", customer, product, count, rest: random.chance(0.5) };
 }
 
-/** The value that a shop's column has for a product. */
-function columnOf(tables: Tables, product: string, column: Column): number {
-  const price = tables.products.find(({ name }) => name === product)?.price ?? 0;
-  return column === "price" ? price : (tables.stock.find((row) => row.product === product)?.stock ?? 0);
+/** The value that a shop's column has for a product of it. */
+export function columnOf({ products, stock }: Tables, product: string, column: Column): number {
+  const value =
+    column === "price"
+      ? products.find(({ name }) => name === product)?.price
+      : stock.find((row) => row.product === product)?.stock;
+  return present(value, `the ${column} of ${product}`);
 }
 
 /** The rows and the answer after an action was done right. Computed without a database. */

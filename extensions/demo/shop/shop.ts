@@ -6,7 +6,7 @@ import type { Environment } from "../../../src/environments/environment.ts";
 import { defineTool, type Tool } from "../../../src/tools/tool.ts";
 import { drawnTasks, lastNumber } from "../tasks.ts";
 import { columns, openShop, type Shop } from "./database.ts";
-import { type Action, drawRequest, type ShopRequest } from "./requests.ts";
+import { type Action, columnOf, drawRequest, type ShopRequest } from "./requests.ts";
 
 const product = z.string();
 const column = z.enum(columns);
@@ -131,9 +131,8 @@ export function shopEnvironment(): Environment<DefinedTask<ShopRequest>> {
 /** The behaviours without which a request is not solved. The expert does them. */
 function calledFor({ action, named, tables, wanted }: ShopRequest): Record<string, true> {
   if (action.do !== "order" || wanted.answer === 0) return {};
-  const left = tables.stock.find((row) => row.product === action.product)?.stock ?? 0;
   return {
     ...(named[0] === action.customer ? {} : { "finds the customer": true }),
-    ...(action.count > left ? { "orders what is left": true } : {}),
+    ...(action.count > columnOf(tables, action.product, "stock") ? { "orders what is left": true } : {}),
   };
 }
