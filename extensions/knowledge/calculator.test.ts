@@ -38,6 +38,8 @@ test.each([
   ["1 // 0", /ZeroDivisionError/],
   ["1 % 0.0", /ZeroDivisionError/],
   ["01 + 1", /leading zeros/],
+  ["()", /TypeError: \(\) is no number/],
+  ["print(() * 2)", /TypeError: \(\) is no number/],
   [`${"9".repeat(400)} * 1.5`, /OverflowError/],
   ["(".repeat(400), /not complete/],
   ["1 + ".repeat(400), /at most 1000 characters/],
@@ -54,6 +56,7 @@ test("whatever is written, there is an answer", () => {
     fc.property(text, (code) => {
       expect(evaluate(code)).toMatch(/^-?(\d+(\.\d+)?(e[+-]\d+)?|inf|nan)$|^[A-Za-z]+Error: ./);
     }),
+    { numRuns: 1000 },
   );
 });
 

@@ -1,7 +1,7 @@
 import { evaluate as evaluated } from "../python/evaluate.ts";
 import { parseExpression } from "../python/syntax.ts";
 import { repr } from "../python/text.ts";
-import { PyError } from "../python/values.ts";
+import { isNumber, PyError } from "../python/values.ts";
 
 const longest = 1000;
 const token = /\s*(?:(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|\/\/|\*(?!\*)|[-+/%()])|\s*(\*\*|\S)/gy;
@@ -16,7 +16,9 @@ export function evaluate(code: string): string {
   const wrong = unreadable(expression);
   if (wrong !== undefined) return `SyntaxError: ${wrong}`;
   try {
-    return repr(evaluated(parseExpression(expression), () => undefined));
+    const result = evaluated(parseExpression(expression), () => undefined);
+    // Empty parentheses are a tuple in Python.
+    return isNumber(result) ? repr(result) : `TypeError: ${repr(result)} is no number`;
   } catch (error) {
     if (!(error instanceof PyError)) throw error;
     const { kind, message } = error;
