@@ -34,6 +34,7 @@ const extensions = [
     "demo",
     "evals",
     "plan",
+    "python",
     "harbor",
     "knowledge",
     "remote",

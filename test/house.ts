@@ -192,7 +192,7 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/python",
     holds: "Python's expressions: read, evaluated and written as CPython does",
-    knows: [],
+    knows: ["src/core"],
   },
   {
     path: "extensions/knowledge",

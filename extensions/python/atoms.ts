@@ -39,6 +39,7 @@ export abstract class AtomParser extends TokenCursor {
     const bytes: Bytes[] = [];
     let formatted = false;
     const start = this.at;
+    const { line } = this.next;
     for (; this.next.kind === "string" || this.next.kind === "format"; this.at++) {
       const token = this.next;
       if (token.kind === "format") {
@@ -50,7 +51,7 @@ export abstract class AtomParser extends TokenCursor {
       }
     }
     if (bytes.length > 0) {
-      if (bytes.length < this.at - start) throw syntaxError("cannot mix bytes and nonbytes literals", this.tokens[start].line);
+      if (bytes.length < this.at - start) throw syntaxError("cannot mix bytes and nonbytes literals", line);
       return { type: "constant", value: new Bytes(bytes.map(({ characters }) => characters).join("")) };
     }
     return formatted ? { type: "format", parts } : { type: "constant", value: parts.join("") };

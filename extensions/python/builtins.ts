@@ -1,5 +1,5 @@
 import { formatValue } from "./format.ts";
-import { Builtin, call, Module, noKeywords, TypeObject } from "./functions.ts";
+import { Builtin, call, first, Module, needed, noKeywords, only, TypeObject, two } from "./functions.ts";
 import { parseJson } from "./json.ts";
 import { getAttribute, sorted } from "./methods.ts";
 import { absolute, divide, floorDivide, modulo, multiply, power, round, subtract, sum, toFloat, toInt } from "./numbers.ts";
@@ -28,8 +28,7 @@ function one(name: string, body: (value: Value) => Value): [string, Value] {
     name,
     new Builtin(name, (positional, keywords) => {
       noKeywords(name, keywords);
-      if (positional.length !== 1) throw typeError(`${name}() takes exactly one argument (${positional.length} given)`);
-      return body(positional[0]);
+      return body(only(name, positional));
     }),
   ];
 }
@@ -52,34 +51,33 @@ function conversion(
   return type(name, (positional, keywords) => {
     if (!keywordsAllowed) noKeywords(name, keywords);
     if (positional.length > 1) throw typeError(`${name} expected at most 1 argument, got ${positional.length}`);
-    return positional.length === 0 ? empty() : convert(positional[0]);
+    const [value] = positional;
+    return value === undefined ? empty() : convert(value);
   });
 }
 
 /** `max` and `min`. */
 function extreme(name: "max" | "min"): [string, Value] {
   return built(name, (positional, keywords) => {
-    if (positional.length === 0) throw typeError(`${name} expected at least 1 argument, got 0`);
+    const given = first(name, positional);
     for (const keyword of keywords.keys())
       if (keyword !== "key" && keyword !== "default")
         throw typeError(`${name}() got an unexpected keyword argument '${keyword}'`);
-    const items = positional.length === 1 ? iterate(positional[0]) : positional;
-    if (items.length === 0) {
-      const fallback = keywords.get("default");
-      if (fallback !== undefined) return fallback;
-      throw valueError(`${name}() arg is an empty sequence`);
-    }
+    const items = positional.length === 1 ? iterate(given) : positional;
+    const fallback = keywords.get("default");
+    if (items.length === 0 && fallback !== undefined) return fallback;
     return best(name, items, keywords.get("key") ?? null);
   });
 }
 
-/** The first of the greatest or least items. */
+/** The first of the greatest or least items. @throws PyError ValueError if there is none */
 export function best(name: "max" | "min", items: readonly Value[], key: Value = null): Value {
   const by = (item: Value) => (key === null ? item : call(key, [item], new Map()));
   const sign = name === "max" ? ">" : "<";
-  let chosen = items[0];
+  let [chosen, ...others] = items;
+  if (chosen === undefined) throw valueError(`${name}() arg is an empty sequence`);
   let value = by(chosen);
-  for (const item of items.slice(1)) {
+  for (const item of others) {
     const next = by(item);
     if (!compare(next, sign, value)) continue;
     chosen = item;
@@ -101,9 +99,10 @@ function toDict(positional: readonly Value[], keywords: ReadonlyMap<string, Valu
       } catch {
         throw typeError(`cannot convert dictionary update sequence element #${i} to a sequence`);
       }
-      if (pair.length !== 2)
+      const [key, value] = pair;
+      if (key === undefined || value === undefined || pair.length > 2)
         throw valueError(`dictionary update sequence element #${i} has length ${pair.length}; 2 is required`);
-      dict.set(pair[0], pair[1]);
+      dict.set(key, value);
     });
   }
   for (const [key, value] of keywords) dict.set(key, value);
@@ -149,10 +148,10 @@ function range(positional: readonly Value[]): Range {
     if (!isInt(value)) throw typeError(`'${typeName(value)}' object cannot be interpreted as an integer`);
     return BigInt(value);
   });
-  if (numbers.length === 0) throw typeError("range expected at least 1 argument, got 0");
-  const [start, stop, step] = numbers.length === 1 ? [0n, numbers[0], 1n] : [numbers[0], numbers[1], numbers[2] ?? 1n];
+  const [start, stop, step = 1n] = numbers;
+  if (start === undefined) throw typeError("range expected at least 1 argument, got 0");
   if (step === 0n) throw valueError("range() arg 3 must not be zero");
-  return new Range([start, stop, step]);
+  return new Range(stop === undefined ? [0n, start, step] : [start, stop, step]);
 }
 
 function isInstance(value: Value, types: Value): boolean {
@@ -187,12 +186,12 @@ const everyday: readonly (readonly [string, Value])[] = [
   extreme("max"),
   extreme("min"),
   built("sum", (positional, keywords) => {
-    if (positional.length === 0) throw typeError("sum() takes at least 1 positional argument (0 given)");
+    const items = needed(positional[0], "sum() takes at least 1 positional argument (0 given)");
     for (const keyword of keywords.keys())
       if (keyword !== "start") throw typeError(`'${keyword}' is an invalid keyword argument for sum()`);
     const start = positional[1] ?? keywords.get("start") ?? 0n;
     if (typeof start === "string") throw typeError("sum() can't sum strings [use ''.join(seq) instead]");
-    return sum(iterate(positional[0]), start);
+    return sum(iterate(items), start);
   }),
   built("round", (positional, keywords) => {
     const number = positional[0] ?? keywords.get("number");
@@ -216,16 +215,17 @@ const everyday: readonly (readonly [string, Value])[] = [
     return modulus === null ? raised : modulo(raised, modulus);
   }),
   built("divmod", (positional) => {
-    if (positional.length !== 2) throw typeError(`divmod expected 2 arguments, got ${positional.length}`);
-    return new Tuple([floorDivide(positional[0], positional[1]), modulo(positional[0], positional[1])]);
+    const [a, b] = two("divmod", positional);
+    return new Tuple([floorDivide(a, b), modulo(a, b)]);
   }),
   built("sorted", (positional, keywords) => {
-    if (positional.length !== 1) throw typeError(`sorted expected 1 argument, got ${positional.length}`);
+    const [items, ...more] = positional;
+    if (items === undefined || more.length > 0) throw typeError(`sorted expected 1 argument, got ${positional.length}`);
     for (const keyword of keywords.keys())
       if (keyword !== "key" && keyword !== "reverse") throw typeError(`'${keyword}' is an invalid keyword argument for sort()`);
     const key = keywords.get("key") ?? null;
     return sorted(
-      positional[0],
+      items,
       key === null ? undefined : (item) => call(key, [item], new Map()),
       truth(keywords.get("reverse") ?? false),
     );
@@ -236,18 +236,17 @@ const everyday: readonly (readonly [string, Value])[] = [
         throw typeError(`'${keyword}' is an invalid keyword argument for print()`);
     return null;
   }),
-  built("format", (positional) => formatValue(positional[0], String(positional[1] ?? ""))),
-  built("isinstance", (positional) => {
-    if (positional.length !== 2) throw typeError(`isinstance expected 2 arguments, got ${positional.length}`);
-    return isInstance(positional[0], positional[1]);
-  }),
+  built("format", (positional) => formatValue(first("format", positional), String(positional[1] ?? ""))),
+  built("isinstance", (positional) => isInstance(...two("isinstance", positional))),
   built("getattr", (positional) => {
-    if (positional.length < 2) throw typeError(`getattr expected at least 2 arguments, got ${positional.length}`);
+    const [value, name, fallback] = positional;
+    if (value === undefined || name === undefined)
+      throw typeError(`getattr expected at least 2 arguments, got ${positional.length}`);
     try {
-      return getAttribute(positional[0], String(positional[1]));
+      return getAttribute(value, String(name));
     } catch (error) {
-      if (positional[2] === undefined) throw error;
-      return positional[2];
+      if (fallback === undefined) throw error;
+      return fallback;
     }
   }),
   conversion("str", () => "", str, true),
@@ -255,7 +254,7 @@ const everyday: readonly (readonly [string, Value])[] = [
     if (positional.length + keywords.size === 0) return 0n;
     for (const keyword of keywords.keys())
       if (keyword !== "base") throw typeError(`'${keyword}' is an invalid keyword argument for int()`);
-    return toInt(positional[0]);
+    return toInt(needed(positional[0], "int() missing string argument"));
   }),
   conversion("float", () => 0, toFloat),
   conversion("bool", () => false, truth),
@@ -281,26 +280,32 @@ const everyday: readonly (readonly [string, Value])[] = [
     return new Complex(toFloat(real), toFloat(imaginary));
   }),
   type("type", (positional) => {
-    if (positional.length !== 1) throw typeError("type() takes 1 or 3 arguments");
-    return (
-      everyday.find(([name]) => name === typeName(positional[0]))?.[1] ?? new TypeObject(typeName(positional[0]), () => null)
-    );
+    const [value, ...more] = positional;
+    if (value === undefined || more.length > 0) throw typeError("type() takes 1 or 3 arguments");
+    const name = typeName(value);
+    return everyday.find(([known]) => known === name)?.[1] ?? new TypeObject(name, () => null);
   }),
   type("range", (positional, keywords) => {
     noKeywords("range", keywords);
     return range(positional);
   }),
-  type("enumerate", (positional) => iterate(positional[0]).map((item, i) => new Tuple([BigInt(i), item]))),
+  type("enumerate", ([items]) =>
+    iterate(needed(items, "enumerate() missing required argument 'iterable'")).map((item, i) => new Tuple([BigInt(i), item])),
+  ),
   type("zip", (positional) => {
     const lists = positional.map(iterate);
     const count = lists.length === 0 ? 0 : Math.min(...lists.map((items) => items.length));
-    return Array.from({ length: count }, (_, i) => new Tuple(lists.map((items) => items[i])));
+    return Array.from({ length: count }, (_, i) => new Tuple(lists.flatMap((items) => items.slice(i, i + 1))));
   }),
-  type("map", (positional) => iterate(positional[1]).map((item) => call(positional[0], [item], new Map()))),
-  type("filter", (positional) =>
-    iterate(positional[1]).filter((item) => truth(positional[0] === null ? item : call(positional[0], [item], new Map()))),
-  ),
-  type("reversed", (positional) => [...iterate(positional[0])].reverse()),
+  type("map", ([by, items]) => {
+    if (by === undefined || items === undefined) throw typeError("map() must have at least two arguments.");
+    return iterate(items).map((item) => call(by, [item], new Map()));
+  }),
+  type("filter", (positional) => {
+    const [by, items] = two("filter", positional);
+    return iterate(items).filter((item) => truth(by === null ? item : call(by, [item], new Map())));
+  }),
+  type("reversed", ([items]) => [...iterate(needed(items, "reversed expected 1 argument, got 0"))].reverse()),
   ["json", new Module("json", Object.fromEntries([one("dumps", jsonText), one("loads", (value) => parseJson(String(value)))]))],
   ["re", new Module("re", {})],
   ["copy", new Module("copy", Object.fromEntries([one("copy", (value) => value), one("deepcopy", (value) => value)]))],

@@ -30,11 +30,11 @@ export function strip(text: string, characters: string | null, side: "both" | "l
     const left = side === "right" ? text : text.replace(leading, "");
     return side === "left" ? left : left.replace(trailing, "");
   }
-  const set = new Set(characters);
+  const set: ReadonlySet<string | undefined> = new Set(characters);
   const points = [...text];
   let start = 0;
   let end = points.length;
-  if (side !== "right") while (start < end && set.has(points[start])) start++;
+  if (side !== "right") while (set.has(points[start])) start++;
   if (side !== "left") while (end > start && set.has(points[end - 1])) end--;
   return points.slice(start, end).join("");
 }

@@ -30,7 +30,7 @@ export function parseDate(text: Value, format: Format): DateTime {
   const match = patterns[format].exec(text);
   if (match === null) throw valueError(`time data ${reprText(text)} does not match format '${format}'`);
   if (match[0].length < text.length) throw valueError(`unconverted data remains: ${text.slice(match[0].length)}`);
-  const field = (i: number) => Number(i < match.length ? asciiDigits(match[i]) : 0);
+  const field = (i: number) => Number(asciiDigits(match[i] ?? "0"));
   const parts = { year: field(1), month: field(2), day: field(3), hour: field(4), minute: field(5), second: field(6) };
   const { year, month, day, second } = parts;
   if (year === 0) throw valueError("year 0 is out of range");

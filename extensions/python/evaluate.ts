@@ -1,3 +1,4 @@
+import { present } from "../../src/core/present.ts";
 import { arithmetic, builtins } from "./builtins.ts";
 import { formatValue } from "./format.ts";
 import { bind, call } from "./functions.ts";
@@ -227,14 +228,15 @@ function holds(a: Value, operator: string, b: Value): boolean {
 }
 
 function slice(value: Value, { from, to, step }: Extract<Node, { type: "slice" }>, names: Names): Value {
-  const bounds = [from, to, step].map((node) => (node === undefined ? null : evaluate(node, names)));
-  if (value instanceof Bytes) return new Bytes(sliceItems([...value.characters], bounds[0], bounds[1], bounds[2]).join(""));
+  const bound = (node: Node | undefined) => (node === undefined ? null : evaluate(node, names));
+  const bounds = [bound(from), bound(to), bound(step)] as const;
+  if (value instanceof Bytes) return new Bytes(sliceItems([...value.characters], ...bounds).join(""));
   if (!(typeof value === "string" || Array.isArray(value) || value instanceof Tuple)) {
     if (value instanceof Dict) throw typeError("unhashable type: 'slice'");
     throw typeError(`'${typeName(value)}' object is not subscriptable`);
   }
   const items = typeof value === "string" ? [...value] : value instanceof Tuple ? value.items : value;
-  const taken = sliceItems(items, bounds[0], bounds[1], bounds[2]);
+  const taken = sliceItems(items, ...bounds);
   if (typeof value === "string") return taken.join("");
   return value instanceof Tuple ? new Tuple(taken) : taken;
 }
@@ -253,9 +255,8 @@ export function sliceItems(items: readonly Value[], from: Value, to: Value, step
   };
   const start = clamp(from, stride > 0 ? 0 : count - 1);
   const end = clamp(to, stride > 0 ? count : -1);
-  const taken: Value[] = [];
-  for (let i = start; stride > 0 ? i < end : i > end; i += stride) taken.push(items[i]);
-  return taken;
+  const between = stride > 0 ? items.slice(start, end) : items.slice(end + 1, start + 1).reverse();
+  return between.filter((_, i) => i % stride === 0);
 }
 
 class Lambda extends PyObject {
@@ -335,6 +336,6 @@ function assign(target: Node, value: Value, names: Map<string, Value>): void {
     if (items.length > target.items.length) throw valueError(`too many values to unpack (expected ${target.items.length})`);
     if (items.length < target.items.length)
       throw valueError(`not enough values to unpack (expected ${target.items.length}, got ${length(value)})`);
-    for (const [i, item] of target.items.entries()) assign(item, items[i], names);
+    for (const [i, item] of target.items.entries()) assign(item, present(items[i], "an item to unpack"), names);
   }
 }

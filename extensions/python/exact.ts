@@ -21,7 +21,7 @@ export function binaryOf(x: number): Binary {
 
 export function bitLength(n: bigint): number {
   const hex = (n < 0n ? -n : n).toString(16);
-  return hex === "0" ? 0 : (hex.length - 1) * 4 + (32 - Math.clz32(Number.parseInt(hex[0], 16)));
+  return hex === "0" ? 0 : (hex.length - 1) * 4 + (32 - Math.clz32(Number.parseInt(hex.charAt(0), 16)));
 }
 
 /** numerator / denominator, rounded to the nearest integer, ties to even. The denominator is positive. */

@@ -61,11 +61,11 @@ function numberText(value: boolean | bigint | number, type: string | undefined, 
 
 function general(x: number, digits: number): string {
   if (!Number.isFinite(x)) return str(x);
-  const [mantissa, exponent] = x.toExponential(digits - 1).split("e");
-  const power = Number(exponent);
+  const text = x.toExponential(digits - 1);
+  const power = Number(text.replace(/.*e/, ""));
   const trim = (text: string) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
   if (power >= -4 && power < digits) return trim(fixedText(x, digits - 1 - power));
-  return `${trim(mantissa)}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
+  return `${trim(text.replace(/e.*/, ""))}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
 }
 
 function grouped(text: string, separator: string | undefined): string {

@@ -89,25 +89,21 @@ export function bind(
 ): Value[] {
   const bound: (Value | undefined)[] = positional.slice(0, parameters.length);
   for (const [keyword, value] of keywords) {
-    let index = parameters.length - 1;
-    while (index >= 0 && parameters[index].name !== keyword) index--;
+    const index = parameters.findLastIndex((parameter) => parameter.name === keyword);
     if (method && keyword === "self") throw typeError(`${name}() got multiple values for argument 'self'`);
     if (index < 0) throw typeError(`${name}() got an unexpected keyword argument '${keyword}'`);
     if (bound[index] !== undefined) throw typeError(`${name}() got multiple values for argument '${keyword}'`);
     bound[index] = value;
   }
   if (positional.length > parameters.length) throw tooMany(name, parameters, method, positional.length);
-  for (let i = 0; i < parameters.length; i++) {
-    if (bound[i] !== undefined) continue;
-    const fallback = parameters[i].default;
-    if (fallback === undefined)
-      throw tooFew(
-        name,
-        parameters.filter((parameter, index) => bound[index] === undefined && parameter.default === undefined),
-      );
-    bound[i] = fallback();
-  }
-  return bound as Value[];
+  return parameters.map(({ default: fallback }, i) => {
+    const value = bound[i] === undefined ? fallback?.() : bound[i];
+    if (value !== undefined) return value;
+    throw tooFew(
+      name,
+      parameters.filter((parameter, index) => bound[index] === undefined && parameter.default === undefined),
+    );
+  });
 }
 
 function tooMany(name: string, parameters: Signature["parameters"], method: boolean, given: number): PyError {
@@ -131,6 +127,31 @@ function tooFew(name: string, missing: Signature["parameters"]): PyError {
 export function call(called: Value, positional: Value[], keywords: Map<string, Value>): Value {
   if (called instanceof PyObject) return called.call(positional, keywords);
   throw typeError(`'${typeName(called)}' object is not callable`);
+}
+
+/** An argument that a function needs. @throws PyError TypeError, with what CPython says without one */
+export function needed(argument: Value | undefined, missing: string): Value {
+  if (argument !== undefined) return argument;
+  throw typeError(missing);
+}
+
+/** The argument of a function that takes one. @param name as CPython has it: with the type for methods */
+export function only(name: string, positional: readonly Value[]): Value {
+  const [argument, ...more] = positional;
+  if (argument !== undefined && more.length === 0) return argument;
+  throw typeError(`${name}() takes exactly one argument (${positional.length} given)`);
+}
+
+/** The arguments of a function that takes two. */
+export function two(name: string, positional: readonly Value[]): [Value, Value] {
+  const [first, second, ...more] = positional;
+  if (first !== undefined && second !== undefined && more.length === 0) return [first, second];
+  throw typeError(`${name} expected 2 arguments, got ${positional.length}`);
+}
+
+/** The first argument of a function that takes one or more. */
+export function first(name: string, positional: readonly Value[]): Value {
+  return needed(positional[0], `${name} expected at least 1 argument, got 0`);
 }
 
 /** The error of an attribute that a value does not have. */

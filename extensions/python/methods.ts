@@ -1,7 +1,7 @@
 import { bytesMethods } from "./bytes-methods.ts";
 import { isDigit, splitLines, splitWords, strip } from "./characters.ts";
 import { formatValue } from "./format.ts";
-import { attributeError, Builtin, Module } from "./functions.ts";
+import { attributeError, Builtin, first, Module, only, two } from "./functions.ts";
 import { compare, contains, equal, iterate, KeyError, length } from "./operators.ts";
 import { repr, str } from "./text.ts";
 import { Dict, isInt, isNumber, PyError, PyObject, PySet, Tuple, typeError, typeName, type Value, valueError } from "./values.ts";
@@ -49,20 +49,11 @@ function noArguments<T>(type: string, name: string, body: (self: T) => Value): M
   };
 }
 
-/** The number of arguments that a method takes. */
-function counted<T>(name: string, least: number, most: number, body: Method<T>): Method<T> {
-  return (self, positional, keywords) => {
-    const given = positional.length;
-    if (given < least || given > most) {
-      const bound = least === most ? "exactly" : given < least ? "at least" : "at most";
-      const wanted = given < least ? least : most;
-      throw typeError(
-        least === most && least === 1
-          ? `str.${name}() takes exactly one argument (${given} given)`
-          : `${name} expected ${bound === "exactly" ? "" : `${bound} `}${wanted} argument${wanted === 1 ? "" : "s"}, got ${given}`,
-      );
-    }
-    return body(self, positional, keywords);
+/** A method of a text that looks for a part of it. */
+function ofPart(name: string, body: (self: string, part: string) => Value): Method<string> {
+  return (self, [part]) => {
+    if (typeof part === "string") return body(self, part);
+    throw typeError(part === undefined ? `${name}() takes at least 1 argument (0 given)` : `must be str, not ${typeName(part)}`);
   };
 }
 
@@ -127,8 +118,11 @@ const text: Methods<string> = {
     return most < 0 || parts.length <= most + 1 ? parts : [...parts.slice(0, most), parts.slice(most).join(separator)];
   },
   splitlines: (self) => splitLines(self),
-  join: counted("join", 1, 1, (self, [items]) => joinTexts(self, items)),
-  replace: counted("replace", 2, 3, (self, [old, replacement, count = -1n]) => {
+  join: (self, positional) => joinTexts(self, only("str.join", positional)),
+  replace: (self, positional) => {
+    const [old, replacement, count = -1n, ...more] = positional;
+    if (old === undefined || replacement === undefined || more.length > 0)
+      throw typeError(`replace expected at ${more.length > 0 ? "most 3" : "least 2"} arguments, got ${positional.length}`);
     for (const [i, part] of [old, replacement].entries())
       if (typeof part !== "string") throw typeError(`replace() argument ${i + 1} must be str, not ${typeName(part)}`);
     const parts = old === "" ? ["", ...self, ""] : self.split(String(old));
@@ -137,22 +131,16 @@ const text: Methods<string> = {
       (sum, part, i) => (i === 0 ? String(part) : `${sum}${i <= times ? replacement : old}${part}`),
       "",
     );
-  }),
-  find: (self, [part]) => {
-    if (typeof part !== "string") throw typeError(`must be str, not ${typeName(part)}`);
-    return indexOf(self, part);
   },
-  index: (self, [part]) => {
-    if (typeof part !== "string") throw typeError(`must be str, not ${typeName(part)}`);
+  find: ofPart("find", indexOf),
+  index: ofPart("index", (self, part) => {
     const index = indexOf(self, part);
     if (index < 0n) throw valueError("substring not found");
     return index;
-  },
-  count: (self, [part]) => {
-    if (typeof part !== "string") throw typeError(`must be str, not ${typeName(part)}`);
-    return BigInt(part === "" ? length(self) + 1 : self.split(part).length - 1);
-  },
-  zfill: (self, [width]) => {
+  }),
+  count: ofPart("count", (self, part) => BigInt(part === "" ? length(self) + 1 : self.split(part).length - 1)),
+  zfill: (self, positional) => {
+    const width = only("str.zfill", positional);
     if (!isInt(width)) throw typeError(`'${typeName(width)}' object cannot be interpreted as an integer`);
     const sign = /^[-+]/.exec(self)?.[0] ?? "";
     return sign + self.slice(sign.length).padStart(Number(width) - sign.length, "0");
@@ -192,8 +180,8 @@ function formatTemplate(template: string, positional: readonly Value[], keywords
   let automatic = 0;
   return template.replace(
     /\{\{|\}\}|\{([^{}:!]*)(?:!([rsa]))?(?::([^{}]*))?\}/g,
-    (whole, field?: string, conversion?: string, spec?: string) => {
-      if (field === undefined) return whole[0];
+    (whole: string, field?: string, conversion?: string, spec?: string) => {
+      if (field === undefined) return whole.slice(0, 1);
       const key = field === "" ? String(automatic++) : field;
       const value = /^\d+$/.test(key) ? positional[Number(key)] : keywords.get(key);
       if (value === undefined) {
@@ -209,21 +197,26 @@ function indexIn(items: readonly Value[], item: Value): number {
   return items.findIndex((member) => member === item || equal(member, item));
 }
 
+function countIn(items: readonly Value[], item: Value): bigint {
+  return BigInt(items.filter((member) => equal(member, item)).length);
+}
+
 const list: Methods<Value[]> = {
-  append: (self, [item]) => {
-    self.push(item);
+  append: (self, positional) => {
+    self.push(only("list.append", positional));
     return null;
   },
-  extend: (self, [items]) => {
-    self.push(...iterate(items));
+  extend: (self, positional) => {
+    self.push(...iterate(only("list.extend", positional)));
     return null;
   },
-  insert: (self, [index, item]) => {
+  insert: (self, positional) => {
+    const [index, item] = two("insert", positional);
     self.splice(Number(index), 0, item);
     return null;
   },
-  remove: (self, [item]) => {
-    const index = indexIn(self, item);
+  remove: (self, positional) => {
+    const index = indexIn(self, only("list.remove", positional));
     if (index < 0) throw valueError("list.remove(x): x not in list");
     self.splice(index, 1);
     return null;
@@ -231,8 +224,9 @@ const list: Methods<Value[]> = {
   pop: (self, [index = -1n]) => {
     if (self.length === 0) throw new PyError("IndexError", "pop from empty list");
     const at = Number(index) < 0 ? self.length + Number(index) : Number(index);
-    if (at < 0 || at >= self.length) throw new PyError("IndexError", "pop index out of range");
-    return self.splice(at, 1)[0];
+    const [item] = at < 0 ? [] : self.splice(at, 1);
+    if (item === undefined) throw new PyError("IndexError", "pop index out of range");
+    return item;
   },
   clear: (self) => {
     self.length = 0;
@@ -243,8 +237,9 @@ const list: Methods<Value[]> = {
     return null;
   },
   copy: (self) => [...self],
-  count: (self, [item]) => BigInt(self.filter((member) => equal(member, item)).length),
-  index: (self, [item]) => {
+  count: (self, positional) => countIn(self, only("list.count", positional)),
+  index: (self, positional) => {
+    const item = first("index", positional);
     const index = indexIn(self, item);
     if (index < 0) throw valueError(`${repr(item)} is not in list`);
     return BigInt(index);
@@ -252,9 +247,9 @@ const list: Methods<Value[]> = {
 };
 
 const tuple: Methods<Tuple> = {
-  count: (self, [item]) => BigInt(self.items.filter((member) => equal(member, item)).length),
-  index: (self, [item]) => {
-    const index = indexIn(self.items, item);
+  count: ({ items }, positional) => countIn(items, only("tuple.count", positional)),
+  index: ({ items }, positional) => {
+    const index = indexIn(items, first("index", positional));
     if (index < 0) throw valueError("tuple.index(x): x not in tuple");
     return BigInt(index);
   },
@@ -297,18 +292,19 @@ const dict: Methods<Dict> = {
   values: noArguments("dict", "values", (self) => new DictView("dict_values", () => self.values())),
   items: noArguments("dict", "items", (self) => new DictView("dict_items", () => self.pairs().map((pair) => new Tuple(pair)))),
   get: (self, positional) => {
-    if (positional.length === 0) throw typeError("get expected at least 1 argument, got 0");
-    const value = self.get(positional[0]);
+    const value = self.get(first("get", positional));
     return value === undefined ? (positional[1] ?? null) : value;
   },
-  pop: (self, [key, fallback]) => {
-    const value = self.get(key);
-    if (value === undefined && fallback === undefined) throw new KeyError(key);
+  pop: (self, positional) => {
+    const key = first("pop", positional);
+    const value = self.has(key) ? self.get(key) : positional[1];
+    if (value === undefined) throw new KeyError(key);
     self.delete(key);
-    return value === undefined ? fallback : value;
+    return value;
   },
-  setdefault: (self, [key, fallback = null]) => {
-    if (!self.has(key)) self.set(key, fallback);
+  setdefault: (self, positional) => {
+    const key = first("setdefault", positional);
+    if (!self.has(key)) self.set(key, positional[1] ?? null);
     return self.get(key) ?? null;
   },
   update: (self, [other], keywords) => {
@@ -324,14 +320,14 @@ const dict: Methods<Dict> = {
 };
 
 const set: Methods<PySet> = {
-  add: (self, [item]) => {
-    self.add(item);
+  add: (self, positional) => {
+    self.add(only("set.add", positional));
     return null;
   },
   copy: (self) => new PySet(self.items()),
   union: (self, others) => new PySet([...self.items(), ...others.flatMap((other) => [...iterate(other)])]),
-  intersection: (self, [other]) => new PySet(self.items().filter((item) => contains(other, item))),
-  difference: (self, [other]) => new PySet(self.items().filter((item) => !contains(other, item))),
+  intersection: (self, others) => new PySet(self.items().filter((item) => others.every((other) => contains(other, item)))),
+  difference: (self, others) => new PySet(self.items().filter((item) => !others.some((other) => contains(other, item)))),
 };
 
 const float: Methods<number> = {

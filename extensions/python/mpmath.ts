@@ -73,13 +73,14 @@ function fromText(value: string, bits: number): Mpf | undefined {
   const text = asciiDigits(strip(value.toLowerCase(), null, "both"));
   if (text === "inf" || text === "+inf") return "inf";
   if (text === "-inf" || text === "nan") return text;
-  const fraction = /^([-+]?\d+)l?\/([-+]?\d+)l?$/.exec(text);
-  if (fraction !== null) return roundedQuotient(BigInt(fraction[1].replace("+", "")), BigInt(fraction[2].replace("+", "")), bits);
-  const literal = /^([-+]?)(\d*)\.?(\d*)(?:e([-+]?\d+))?$/.exec(text.replaceAll("_", ""));
-  if (literal === null || literal[2] + literal[3] === "") return undefined;
+  const [, numerator, denominator] = /^([-+]?\d+)l?\/([-+]?\d+)l?$/.exec(text) ?? [];
+  if (numerator !== undefined && denominator !== undefined)
+    return roundedQuotient(BigInt(numerator.replace("+", "")), BigInt(denominator.replace("+", "")), bits);
+  const [, minus, whole = "", part = "", power] = /^([-+]?)(\d*)\.?(\d*)(?:e([-+]?\d+))?$/.exec(text.replaceAll("_", "")) ?? [];
+  if (whole + part === "") return undefined;
   toFloat(text);
-  const digits = BigInt(literal[2] + literal[3]) * (literal[1] === "-" ? -1n : 1n);
-  const exponent = Number(literal[4] ?? 0) - literal[3].length;
+  const digits = BigInt(whole + part) * (minus === "-" ? -1n : 1n);
+  const exponent = Number(power ?? 0) - part.length;
   return exponent >= 0
     ? rounded({ mantissa: digits * 10n ** BigInt(exponent), exponent: 0 }, bits)
     : roundedQuotient(digits, 10n ** BigInt(-exponent), bits);

@@ -1,6 +1,7 @@
 import { asciiDigits, strip } from "./characters.ts";
 import { divideToEven, fixedText, intToFloat, quotientToFloat, roundFloat, roundToInt, truncate } from "./exact.ts";
 import { powFloat, sinCos } from "./fixed-point.ts";
+import { needed } from "./functions.ts";
 import { Complex } from "./objects.ts";
 import { iterate } from "./operators.ts";
 import { intText, repr, reprText, str } from "./text.ts";
@@ -206,8 +207,7 @@ function formatPercent(template: string, values: Value): string {
   let used = 0;
   const text = template.replace(/%(?:\.(\d+))?([srdif%])/g, (_, digits: string | undefined, kind: string) => {
     if (kind === "%") return "%";
-    if (used >= list.length) throw typeError("not enough arguments for format string");
-    const value = list[used++];
+    const value = needed(list[used++], "not enough arguments for format string");
     if (kind === "s") return str(value);
     if (kind === "r") return repr(value);
     if (kind === "f") {
@@ -322,10 +322,10 @@ export function toFloat(value: Value): number {
   if (typeof value !== "string") throw typeError(`float() argument must be a string or a real number, not '${typeName(value)}'`);
   const text = asciiDigits(strip(value, null, "both"));
   if (floatLiteral.test(text)) return Number(text.replaceAll("_", ""));
-  const named = namedFloat.exec(text);
-  if (named === null) throw valueError(`could not convert string to float: ${reprText(value)}`);
-  const size = named[2].toLowerCase() === "nan" ? Number.NaN : Number.POSITIVE_INFINITY;
-  return named[1] === "-" ? -size : size;
+  const [, sign, name] = namedFloat.exec(text) ?? [];
+  if (name === undefined) throw valueError(`could not convert string to float: ${reprText(value)}`);
+  const size = name.toLowerCase() === "nan" ? Number.NaN : Number.POSITIVE_INFINITY;
+  return sign === "-" ? -size : size;
 }
 
 /** Python's `int(value)`. */

@@ -52,7 +52,13 @@ function sameNumber(a: boolean | bigint | number, b: boolean | bigint | number):
 
 /** Identity before equality: a NaN equals itself within a container. */
 function sameItems(a: readonly Value[], b: readonly Value[], depth: number): boolean {
-  return a.length === b.length && a.every((item, i) => item === b[i] || equalWithin(item, b[i], depth + 1));
+  return (
+    a.length === b.length &&
+    a.every((item, i) => {
+      const other = b[i];
+      return item === other || (other !== undefined && equalWithin(item, other, depth + 1));
+    })
+  );
 }
 
 export type Ordering = "<" | "<=" | ">" | ">=";
@@ -69,8 +75,11 @@ export function compare(a: Value, operator: Ordering, b: Value): boolean {
   if (lists || (a instanceof Tuple && b instanceof Tuple)) {
     const left = itemsOf(a);
     const right = itemsOf(b);
-    for (let i = 0; i < Math.min(left.length, right.length); i++)
-      if (left[i] !== right[i] && !equal(left[i], right[i])) return compare(left[i], operator, right[i]);
+    for (const [i, item] of left.entries()) {
+      const other = right[i];
+      if (other === undefined) break;
+      if (item !== other && !equal(item, other)) return compare(item, operator, other);
+    }
     return ordered(left.length - right.length, operator);
   }
   if (a instanceof PySet && b instanceof PySet) {

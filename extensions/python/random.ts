@@ -1,3 +1,5 @@
+import { present } from "../../src/core/present.ts";
+
 /**
  * Python's `random.Random(seed)`: the Mersenne Twister MT19937, seeded by an array (Matsumoto and Nishimura 1998), with the draws of
  * CPython's `random` module on top.
@@ -18,7 +20,7 @@ export class PythonRandom {
       this.block = blockAfter(this.block.state);
       this.index = 0;
     }
-    return this.block.words[this.index++];
+    return wordAt(this.block.words, this.index++);
   }
 
   /** Uniform in [0, 1), with 53 bits. */
@@ -75,8 +77,8 @@ function firstBlock(seed: bigint): Block {
 function blockAfter(previous: Uint32Array): Block {
   const state = previous.slice();
   for (let k = 0; k < 624; k++) {
-    const y = (state[k] & 0x80000000) | (state[(k + 1) % 624] & 0x7fffffff);
-    state[k] = state[(k + 397) % 624] ^ (y >>> 1) ^ (y & 1 ? 0x9908b0df : 0);
+    const y = (wordAt(state, k) & 0x80000000) | (wordAt(state, k + 1) & 0x7fffffff);
+    state[k] = wordAt(state, k + 397) ^ (y >>> 1) ^ (y & 1 ? 0x9908b0df : 0);
   }
   const words = state.map((word) => {
     let y = word ^ (word >>> 11);
@@ -87,23 +89,35 @@ function blockAfter(previous: Uint32Array): Block {
   return { state, words };
 }
 
+function wordAt(words: Uint32Array, index: number): number {
+  return present(words[index % 624], "a word of the generator");
+}
+
 /** Seeds by an array of 32-bit words, as CPython does. */
 function seeded(seed: bigint): Uint32Array {
   const words = new Uint32Array(624);
   const key: number[] = [];
   for (let rest = seed; rest > 0n || key.length === 0; rest >>= 32n) key.push(Number(rest & 0xffffffffn));
   words[0] = 19650218;
-  for (let i = 1; i < 624; i++) words[i] = Math.imul(1812433253, words[i - 1] ^ (words[i - 1] >>> 30)) + i;
+  /** The word before an index, its bits mixed. */
+  const mixed = (i: number, factor: number) => {
+    const before = wordAt(words, i - 1);
+    return Math.imul(before ^ (before >>> 30), factor);
+  };
+  for (let i = 1; i < 624; i++) words[i] = mixed(i, 1812433253) + i;
   let i = 1;
+  const next = () => {
+    if (++i >= 624) words[(i = 1) - 1] = wordAt(words, 623);
+  };
   let j = 0;
   for (let k = Math.max(624, key.length); k > 0; k--) {
-    words[i] = (words[i] ^ Math.imul(words[i - 1] ^ (words[i - 1] >>> 30), 1664525)) + key[j] + j;
-    if (++i >= 624) words[(i = 1) - 1] = words[623];
+    words[i] = (wordAt(words, i) ^ mixed(i, 1664525)) + present(key[j], "a word of the seed") + j;
+    next();
     if (++j >= key.length) j = 0;
   }
   for (let k = 623; k > 0; k--) {
-    words[i] = (words[i] ^ Math.imul(words[i - 1] ^ (words[i - 1] >>> 30), 1566083941)) - i;
-    if (++i >= 624) words[(i = 1) - 1] = words[623];
+    words[i] = (wordAt(words, i) ^ mixed(i, 1566083941)) - i;
+    next();
   }
   words[0] = 0x80000000;
   return words;

@@ -120,11 +120,12 @@ class Parser extends AtomParser {
   }
 
   protected operation(level: number): Node {
-    if (level === levels.length) return this.factor();
+    const operators = levels[level];
+    if (operators === undefined) return this.factor();
     let left = this.operation(level + 1);
     for (;;) {
       const { next } = this;
-      if (next.kind !== "operator" || !levels[level].includes(next.text)) return left;
+      if (next.kind !== "operator" || !operators.includes(next.text)) return left;
       this.at++;
       left = { type: "binary", operator: next.text, left, right: this.operation(level + 1) };
     }
@@ -206,7 +207,7 @@ class Parser extends AtomParser {
       return;
     }
     const after = this.tokens[this.at + 1];
-    if (next.kind === "name" && after.kind === "operator" && after.text === "=") {
+    if (next.kind === "name" && after?.kind === "operator" && after.text === "=") {
       if (literals.has(next.text)) this.fail(`cannot assign to ${next.text}`);
       if (!reserved.has(next.text)) {
         this.at += 2;
@@ -214,7 +215,7 @@ class Parser extends AtomParser {
         return;
       }
     }
-    if (next.kind === "name" && after.kind === "operator" && after.text === ":=") this.at += 2;
+    if (next.kind === "name" && after?.kind === "operator" && after.text === ":=") this.at += 2;
     const value = this.argumentValue();
     if (this.is("=")) this.fail('expression cannot contain assignment, perhaps you meant "=="?');
     if (named.length > 0) this.failWithoutComma();

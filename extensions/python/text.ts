@@ -61,9 +61,7 @@ function containerRepr(value: Value[] | Tuple | PySet | Dict, parents: Value[]):
 }
 
 function reprItems(items: readonly Value[], parents: Value[]): string {
-  let out = "";
-  for (let i = 0; i < items.length; i++) out += i === 0 ? reprWithin(items[i], parents) : `, ${reprWithin(items[i], parents)}`;
-  return out;
+  return items.map((item) => reprWithin(item, parents)).join(", ");
 }
 
 /** Most decimal digits of an int that CPython 3.11 turns into text. */
@@ -173,9 +171,7 @@ function containerJson(value: Value[] | Tuple | Dict, parents: Value[]): string 
 }
 
 function jsonItems(items: readonly Value[], parents: Value[]): string {
-  let out = "";
-  for (let i = 0; i < items.length; i++) out += i === 0 ? jsonWithin(items[i], parents) : `, ${jsonWithin(items[i], parents)}`;
-  return out;
+  return items.map((item) => jsonWithin(item, parents)).join(", ");
 }
 
 function jsonFloat(x: number): string {

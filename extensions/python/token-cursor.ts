@@ -1,3 +1,4 @@
+import { present } from "../../src/core/present.ts";
 import type { Node } from "./nodes.ts";
 import { syntaxError, type Token } from "./tokens.ts";
 import { PyError, type Value } from "./values.ts";
@@ -25,16 +26,18 @@ class UnclosedError extends PyError {
 /** A place among tokens, with what CPython says of a token that does not fit there. */
 export abstract class TokenCursor {
   protected readonly tokens: readonly Token[];
+  private readonly end: Token;
   protected at = 0;
 
   constructor(tokens: readonly Token[]) {
     this.tokens = tokens;
+    this.end = present(tokens.at(-1), "the token of the end");
   }
 
   protected abstract expression(): Node;
 
   protected get next(): Token {
-    return this.tokens[this.at];
+    return present(this.tokens[this.at], "the next token");
   }
 
   protected is(text: string): boolean {
@@ -55,12 +58,11 @@ export abstract class TokenCursor {
   /** Throws the error that CPython gives for the token that does not fit. */
   protected fail(message?: string): never {
     const { next } = this;
-    const last = this.tokens[this.tokens.length - 1];
     // The end within brackets is an error of CPython's tokenizer, which comes before all of its parser.
     if (next.kind === "end") this.failUnclosed();
     if (message !== undefined) throw syntaxError(message, next.line);
     this.failWithoutComma();
-    if (next.line > last.line) this.failUnclosed();
+    if (next.line > this.end.line) this.failUnclosed();
     throw syntaxError("invalid syntax", next.line);
   }
 
@@ -74,13 +76,12 @@ export abstract class TokenCursor {
   /** Throws the error of an operand, at a token, that follows another one. */
   protected failAt(index: number): never {
     this.at = index;
-    this.guessComma(this.tokens[index - 1]);
+    this.guessComma(present(this.tokens[index - 1], "an operand"));
     return this.fail();
   }
 
   private failUnclosed(): void {
-    const last = this.tokens[this.tokens.length - 1];
-    if (last.level > 0) throw new UnclosedError(last);
+    if (this.end.level > 0) throw new UnclosedError(this.end);
   }
 
   /** Throws if a whole expression starts here, or one that never ends. */

@@ -43,7 +43,7 @@ export function tokenize(source: string): Token[] {
   let line = 1;
   let at = 0;
   while (at < source.length) {
-    const character = source[at];
+    const character = source.charAt(at);
     if (character === " " || character === "\t" || character === "\f") {
       at++;
       continue;
@@ -77,9 +77,9 @@ export function tokenize(source: string): Token[] {
     }
     if (word !== "" || isQuote(character)) {
       stringStart.lastIndex = at;
-      const start = stringStart.exec(source);
-      if (start !== null) {
-        const token = readString(source, at, start[1] ?? "", start[2], level, line);
+      const [, prefix = "", quote] = stringStart.exec(source) ?? [];
+      if (quote !== undefined) {
+        const token = readString(source, at, prefix, quote, level, line);
         tokens.push(token);
         at += token.text.length;
         if (token.text.includes("\n")) line += token.text.split("\n").length - 1;
@@ -118,7 +118,7 @@ export function tokenize(source: string): Token[] {
     }
     if (sign === null) throw unknownCharacter(source, at, line);
     let text = sign[0];
-    if (/^[()[\]{},:~;.]=$/.test(text) && text !== ":=") text = text[0];
+    if (/^[()[\]{},:~;.]=$/.test(text) && text !== ":=") text = text.charAt(0);
     if (text === "=" && source[at + 1] === "=") text = "==";
     if ("([{".includes(text)) open.push({ bracket: text, line });
     if (brackets[text] !== undefined) {
@@ -304,7 +304,7 @@ function formatField(body: string, start: number, line: number): { part: FormatP
   let quote = "";
   let at = start;
   for (; at < body.length; at++) {
-    const c = body[at];
+    const c = body.charAt(at);
     if (quote !== "") {
       if (c === quote) quote = "";
     } else if (c === "'" || c === '"') quote = c;

@@ -1,3 +1,4 @@
+import { present } from "../../src/core/present.ts";
 import type { Loop, Node } from "./nodes.ts";
 import { repr } from "./text.ts";
 import { syntaxError } from "./tokens.ts";
@@ -58,7 +59,7 @@ export function unparse(node: Node, least: number = rank.test): string {
       return within(own, `${node.operator}${node.operator === "not" ? " " : ""}${unparse(node.operand, own)}`);
     }
     case "binary": {
-      const own = rankOfOperator[node.operator];
+      const own = present(rankOfOperator[node.operator], "the rank of an operator");
       const [left, right] = node.operator === "**" ? [own + 1, own] : [own, own + 1];
       return within(own, `${unparse(node.left, left)} ${node.operator} ${unparse(node.right, right)}`);
     }
@@ -95,7 +96,7 @@ function constantText({ value }: Extract<Node, { type: "constant" }>): string {
 }
 
 function listed(items: readonly Node[]): string {
-  return items.length === 1 ? `${unparse(items[0])},` : items.map((item) => unparse(item)).join(", ");
+  return items.map((item) => unparse(item)).join(", ") + (items.length === 1 ? "," : "");
 }
 
 function callArguments({ positional, keywords }: Extract<Node, { type: "call" }>): string {

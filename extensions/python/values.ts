@@ -1,3 +1,5 @@
+import { present } from "../../src/core/present.ts";
+
 /**
  * Python values as TypeScript values. An int is a bigint and a float is a number, so that 5 and 5.0 stay apart and ints have no bound.
  * A list is an array; str, bool and None are string, boolean and null.
@@ -159,13 +161,7 @@ export class Dict {
   }
 
   static of(record: Readonly<Record<string, Value>>): Dict {
-    const hashes: string[] = [];
-    const items: Value[] = [];
-    for (const key in record) {
-      hashes.push(key);
-      items.push(record[key]);
-    }
-    return new Dict(new Keys(hashes, undefined), items);
+    return new Dict(new Keys(Object.keys(record), undefined), Object.values(record));
   }
 
   static from(pairs: Iterable<readonly [Value, Value]>): Dict {
@@ -225,11 +221,11 @@ export class Dict {
 
   keyAt(index: number): Value {
     const { originals, hashes } = this.keyList;
-    return (originals ?? (hashes as Value[]))[index];
+    return present((originals ?? (hashes as Value[]))[index], "a key of a dict");
   }
 
   valueAt(index: number): Value {
-    return this.items[index];
+    return present(this.items[index], "a value of a dict");
   }
 
   hashAt(index: number): unknown {
@@ -257,8 +253,7 @@ export class Dict {
 
   /** Replaces each value by what a function makes of it. */
   replaceValues(replaced: (value: Value) => Value): void {
-    const { items } = this;
-    for (let index = 0; index < items.length; index++) items[index] = replaced(items[index]);
+    this.items = this.items.map(replaced);
   }
 }
 
