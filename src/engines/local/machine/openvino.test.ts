@@ -9,7 +9,7 @@ import { loadModel } from "../model/model-folder.ts";
 import { roundedLogprobTolerance } from "../model/rounded.ts";
 import type { LocalEngineOptions } from "../options.ts";
 import { openvinoOf, outdatedOpenvino } from "./openvino.ts";
-import { loadLibrary } from "./openvino-library.ts";
+import { type Library, loadLibrary } from "./openvino-library.ts";
 
 const folder = process.env.RETROGRADE_OPENVINO;
 const library = folder === undefined ? undefined : await loadLibrary(folder);
@@ -19,6 +19,25 @@ test("where it is not installed, the device is refused with the commands that in
   await expect(loadLibrary("/nowhere")).rejects.toThrow(
     /^OpenVINO is "\/nowhere"; expected in RETROGRADE_OPENVINO a folder with the packages koffi and openvino \(.*\)\. Run `npm install --prefix openvino koffi@/,
   );
+});
+
+/** A library that computes nothing. */
+const idle: Library = {
+  ...{ call: () => {}, out: () => 1n, text: () => "FP32", free: () => {}, tensor: () => 1n },
+  ...{ numbers: () => new Float32Array(1), compile: () => 1n },
+};
+
+test("between runs whatever waits has its turn: a signal is heard in a long update", async () => {
+  const session = await openvinoOf(idle).runtime.InferenceSession.create(new Uint8Array(), {});
+  let turns = 0;
+  const count = () => {
+    turns++;
+    waiting = setImmediate(count);
+  };
+  let waiting = setImmediate(count);
+  for (let i = 0; i < 10; i++) await session.run({}, ["y"]);
+  clearImmediate(waiting);
+  expect(turns).toBeGreaterThanOrEqual(9);
 });
 
 test.each([

@@ -1,4 +1,5 @@
 import { EngineError, reasonOf } from "../../../core/errors.ts";
+import { host } from "../../../core/host.ts";
 import { type Library, loadLibrary, type Pointer } from "./openvino-library.ts";
 import type { Runtime } from "./runtime.ts";
 
@@ -53,11 +54,15 @@ function runtimeOf(library: Library, core: Pointer, precision: Openvino["precisi
       this.#request = library.out("ov_compiled_model_create_infer_request", model);
     }
 
-    /** Inputs are read where they are. Outputs are copied, once: OpenVINO would go on writing into memory that it was given. */
+    /**
+     * Inputs are read where they are. Outputs are copied, once: OpenVINO would go on writing into memory that it was given.
+     * The process stands still while it computes, so before each run whatever waits has its turn: signals, timers, a page that is asked for.
+     */
     async run(
       feeds: Readonly<Record<string, Feed>>,
       fetch: readonly string[] | Readonly<Record<string, Feed>>,
     ): Promise<Record<string, { data: Data }>> {
+      await host.nextTurn();
       for (const [name, { type, data, dims }] of Object.entries(feeds)) {
         const tensor = library.tensor(elementTypes[type], dims, data);
         library.call("ov_infer_request_set_tensor_by_const_port", this.#request, this.#port("input", name), tensor);
