@@ -41,6 +41,7 @@ const extensions = [
     "serve",
     "study",
     "tinker/client",
+    "tinker/engine",
   ],
 ];
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");

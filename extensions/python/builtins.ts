@@ -1,3 +1,4 @@
+import { hasLength } from "../../src/core/present.ts";
 import { formatValue } from "./format.ts";
 import { Builtin, call, first, Module, needed, noKeywords, only, TypeObject, two } from "./functions.ts";
 import { parseJson } from "./json.ts";
@@ -99,10 +100,9 @@ function toDict(positional: readonly Value[], keywords: ReadonlyMap<string, Valu
       } catch {
         throw typeError(`cannot convert dictionary update sequence element #${i} to a sequence`);
       }
-      const [key, value] = pair;
-      if (key === undefined || value === undefined || pair.length > 2)
+      if (!hasLength(pair, 2))
         throw valueError(`dictionary update sequence element #${i} has length ${pair.length}; 2 is required`);
-      dict.set(key, value);
+      dict.set(...pair);
     });
   }
   for (const [key, value] of keywords) dict.set(key, value);
@@ -219,13 +219,12 @@ const everyday: readonly (readonly [string, Value])[] = [
     return new Tuple([floorDivide(a, b), modulo(a, b)]);
   }),
   built("sorted", (positional, keywords) => {
-    const [items, ...more] = positional;
-    if (items === undefined || more.length > 0) throw typeError(`sorted expected 1 argument, got ${positional.length}`);
+    if (!hasLength(positional, 1)) throw typeError(`sorted expected 1 argument, got ${positional.length}`);
     for (const keyword of keywords.keys())
       if (keyword !== "key" && keyword !== "reverse") throw typeError(`'${keyword}' is an invalid keyword argument for sort()`);
     const key = keywords.get("key") ?? null;
     return sorted(
-      items,
+      positional[0],
       key === null ? undefined : (item) => call(key, [item], new Map()),
       truth(keywords.get("reverse") ?? false),
     );
@@ -280,9 +279,8 @@ const everyday: readonly (readonly [string, Value])[] = [
     return new Complex(toFloat(real), toFloat(imaginary));
   }),
   type("type", (positional) => {
-    const [value, ...more] = positional;
-    if (value === undefined || more.length > 0) throw typeError("type() takes 1 or 3 arguments");
-    const name = typeName(value);
+    if (!hasLength(positional, 1)) throw typeError("type() takes 1 or 3 arguments");
+    const name = typeName(positional[0]);
     return everyday.find(([known]) => known === name)?.[1] ?? new TypeObject(name, () => null);
   }),
   type("range", (positional, keywords) => {

@@ -1,3 +1,4 @@
+import { hasLength } from "../../src/core/present.ts";
 import { PyError, PyObject, typeError, typeName, type Value } from "./values.ts";
 
 type Body = (positional: Value[], keywords: ReadonlyMap<string, Value>) => Value;
@@ -137,15 +138,13 @@ export function needed(argument: Value | undefined, missing: string): Value {
 
 /** The argument of a function that takes one. @param name as CPython has it: with the type for methods */
 export function only(name: string, positional: readonly Value[]): Value {
-  const [argument, ...more] = positional;
-  if (argument !== undefined && more.length === 0) return argument;
+  if (hasLength(positional, 1)) return positional[0];
   throw typeError(`${name}() takes exactly one argument (${positional.length} given)`);
 }
 
 /** The arguments of a function that takes two. */
-export function two(name: string, positional: readonly Value[]): [Value, Value] {
-  const [first, second, ...more] = positional;
-  if (first !== undefined && second !== undefined && more.length === 0) return [first, second];
+export function two(name: string, positional: readonly Value[]): readonly [Value, Value] {
+  if (hasLength(positional, 2)) return positional;
   throw typeError(`${name} expected 2 arguments, got ${positional.length}`);
 }
 

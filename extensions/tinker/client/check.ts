@@ -56,7 +56,7 @@ export function checkName(name: string): void {
 
 /** @throws TinkerError if a result has not one finite log-prob for each target */
 export function checkPass(result: ForwardBackwardResult, data: readonly Datum[]): void {
-  const rows = result.fields.logprobs ?? [];
+  const rows = result.fields.logprobs;
   if (rows.length !== data.length) distrust("data in a result", rows.length, `${data.length}, as many as were sent`);
   rows.forEach((row, i) => {
     const wanted = data[i]?.targets.length;

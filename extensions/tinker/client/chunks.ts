@@ -35,13 +35,14 @@ function bytesOf({ tokens, targets, inputs = {} }: Datum): number {
 export function combine(results: readonly ForwardBackwardResult[]): ForwardBackwardResult {
   const [first, ...others] = results;
   if (first !== undefined && others.length === 0) return first;
+  const rowsOf = (name: string) => results.flatMap((result) => result.fields[name] ?? []);
   const names = new Set(results.flatMap(({ fields }) => Object.keys(fields)));
-  const fields = Object.fromEntries([...names].map((name) => [name, results.flatMap((result) => result.fields[name] ?? [])]));
+  const fields = { logprobs: rowsOf("logprobs"), ...Object.fromEntries([...names].map((name) => [name, rowsOf(name)])) };
   const metricNames = new Set(results.flatMap(({ metrics }) => Object.keys(metrics)));
   const metrics = Object.fromEntries(
     [...metricNames].map((name) => {
       const parts = results.flatMap(({ metrics, fields }) =>
-        metrics[name] === undefined ? [] : [{ value: metrics[name], data: fields.logprobs?.length ?? 0 }],
+        metrics[name] === undefined ? [] : [{ value: metrics[name], data: fields.logprobs.length }],
       );
       return [name, reduce(name, parts)];
     }),

@@ -323,8 +323,8 @@ describe("a connection", () => {
     const server = new ScriptedServer();
     server.faults.session_heartbeat = [undefined, 410];
     const client = await open(server, { heartbeatMs: 5 });
-    await new Promise((resolve) => setTimeout(resolve, 60));
-    expect(server.arrived.filter((path) => path === "session_heartbeat").length).toBeGreaterThan(2);
+    const beaten = () => server.arrived.filter((path) => path === "session_heartbeat").length;
+    await vi.waitFor(() => expect(beaten()).toBeGreaterThan(2), { timeout: 5000 });
     expect(await failure(client.createModel({ baseModel: "tiny", rank: 8 }))).toMatchObject({ status: 410 });
     client.close();
     await new Promise((resolve) => setTimeout(resolve, 20));

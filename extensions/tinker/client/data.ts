@@ -19,7 +19,9 @@ export interface ForwardBackwardCall {
 
 export interface ForwardBackwardResult {
   /** Named arrays, one row a datum. "logprobs" is in every result: log p(target) in nats. */
-  readonly fields: Readonly<Record<string, readonly (readonly number[])[]>>;
+  readonly fields: Readonly<Record<string, readonly (readonly number[])[]>> & {
+    readonly logprobs: readonly (readonly number[])[];
+  };
   /** "name:reduction" to value, as the server gives them. */
   readonly metrics: Readonly<Record<string, number>>;
 }

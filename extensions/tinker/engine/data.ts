@@ -1,5 +1,6 @@
 import { commonPrefix } from "../../../src/core/context.ts";
 import type { Logprobs, Weights } from "../../../src/core/policy.ts";
+import { present } from "../../../src/core/present.ts";
 import type { ActionInContext, TokenId } from "../../../src/core/trajectory.ts";
 import type { Datum } from "../client/index.ts";
 
@@ -23,31 +24,33 @@ export interface Packed {
  */
 export function packSamples(samples: readonly ActionInContext[]): Packed {
   const sequences: TokenId[][] = [];
-  const open = new Map<string, number[]>();
+  const open = new Map<string, { readonly datum: number; readonly tokens: TokenId[] }[]>();
   const spans = samples.map(({ trajectory, context, action }): Span => {
     const candidates = open.get(trajectory) ?? [];
     const ids = context.slice();
-    let datum = candidates.find((each) => commonPrefix(ids, sequences[each]) === sequences[each].length);
-    if (datum === undefined) {
-      datum = sequences.push([...ids]) - 1;
-      open.set(trajectory, [...candidates, datum]);
-    } else for (let i = sequences[datum].length; i < ids.length; i++) sequences[datum].push(ids[i]);
-    for (const token of action) sequences[datum].push(token);
-    return { datum, start: context.length - 1, length: action.length };
+    let own = candidates.find(({ tokens }) => commonPrefix(ids, tokens) === tokens.length);
+    if (own === undefined) {
+      const tokens: TokenId[] = [];
+      own = { datum: sequences.push(tokens) - 1, tokens };
+      open.set(trajectory, [...candidates, own]);
+    }
+    for (const token of [...ids.slice(own.tokens.length), ...action]) own.tokens.push(token);
+    return { datum: own.datum, start: context.length - 1, length: action.length };
   });
   return { data: sequences.map((sequence) => ({ tokens: sequence.slice(0, -1), targets: sequence.slice(1) })), spans };
 }
 
 /** From the log-probs of all targets to those of each sample's action. */
 export function unpackLogprobs({ spans }: Packed, rows: Logprobs): number[][] {
-  return spans.map(({ datum, start, length }) => rows[datum].slice(start, start + length));
+  return spans.map(({ datum, start, length }) => present(rows[datum], "the log-probs of a datum").slice(start, start + length));
 }
 
 /** From the weights of each sample's action to those of all targets: 0 for what is no action. */
 export function spreadWeights({ data, spans }: Packed, weights: Weights): number[][] {
   const rows = data.map(({ targets }) => new Array<number>(targets.length).fill(0));
   spans.forEach(({ datum, start }, sample) => {
-    for (const [j, weight] of weights[sample].entries()) rows[datum][start + j] += weight;
+    const own = present(weights[sample], "the weights of a sample");
+    present(rows[datum], "a datum").splice(start, own.length, ...own);
   });
   return rows;
 }
@@ -55,7 +58,7 @@ export function spreadWeights({ data, spans }: Packed, weights: Weights): number
 /** The number of different beginnings of the samples' sequences: the tokens of a pass that computes what they share once. */
 export function distinctPrefixes(samples: readonly ActionInContext[]): number {
   const sequences = samples.map(({ context, action }) => [...context.slice(), ...action]).sort(compare);
-  return sequences.reduce((sum, each, i) => sum + each.length - (i === 0 ? 0 : commonPrefix(sequences[i - 1], each)), 0);
+  return sequences.reduce((sum, each, i) => sum + each.length - commonPrefix(sequences[i - 1] ?? [], each), 0);
 }
 
 function compare(a: readonly TokenId[], b: readonly TokenId[]): number {

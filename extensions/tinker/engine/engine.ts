@@ -1,5 +1,6 @@
 import { EngineError } from "../../../src/core/errors.ts";
 import type { Decide, Logprobs, SteppedPass, StepReport, Weights } from "../../../src/core/policy.ts";
+import { present } from "../../../src/core/present.ts";
 import type { ActionInContext, TokenId } from "../../../src/core/trajectory.ts";
 import { CallOrder } from "../../../src/engines/call-order.ts";
 import {
@@ -18,16 +19,10 @@ import {
   type SampleRequest,
   type StepOptions,
 } from "../../../src/engines/engine.ts";
-import {
-  type CreateModelOptions,
-  type ForwardBackwardResult,
-  TinkerClient,
-  type TinkerModel,
-  type TinkerOptions,
-} from "../client/index.ts";
+import { type CreateModelOptions, TinkerClient, type TinkerModel, type TinkerOptions } from "../client/index.ts";
 import { tinkerCapabilities } from "./capabilities.ts";
 import { uniqueName } from "./names.ts";
-import { backwardPass, checkWeights, forwardPass, logprobsOf, type Pass, withGradient } from "./passes.ts";
+import { backwardPass, byGradient, checkWeights, forwardPass, logprobsOf, type Pass } from "./passes.ts";
 import { type Findings, probeServer } from "./probe.ts";
 import { Recovering } from "./recovering.ts";
 import { RemoteReference } from "./reference.ts";
@@ -175,12 +170,8 @@ export class TinkerEngine implements Engine {
       const logprobs = await this.#remote.run(({ model }) => this.#forward(model, samples));
       const weights = decide(logprobs);
       checkWeights(samples, weights);
-      const { moving } = withGradient(weights);
-      if (moving.length > 0)
-        this.#defer(
-          moving.map((i) => samples[i]),
-          moving.map((i) => weights[i]),
-        );
+      const { moving } = byGradient(samples, weights);
+      if (moving.samples.length > 0) this.#defer(moving.samples, moving.weights);
       this.#passes++;
       return logprobs;
     });
@@ -206,17 +197,15 @@ export class TinkerEngine implements Engine {
     return this.#order.run(async () => {
       this.#requirePassAllowed();
       checkWeights(samples, weights);
-      const { moving, scored } = withGradient(weights);
-      const of = <T>(values: readonly T[], indices: readonly number[]) => indices.map((i) => values[i]);
-      const parts = [
-        { indices: moving, pass: () => backwardPass(of(samples, moving), of(weights, moving), this.findings.form) },
-        { indices: scored, pass: () => forwardPass(of(samples, scored)) },
-      ].filter(({ indices }) => indices.length > 0);
-      const passes = parts.map(({ pass }) => pass());
-      const { results, report } = await this.#stepAfter(passes, options);
+      const { moving, scored } = byGradient(samples, weights);
+      const passes: Pass[] = [];
+      if (moving.samples.length > 0) passes.push(backwardPass(moving.samples, moving.weights, this.findings.form));
+      if (scored.samples.length > 0) passes.push(forwardPass(scored.samples));
+      const { rows, report } = await this.#stepAfter(passes, options);
       const logprobs: number[][] = [];
-      for (const [p, { indices }] of parts.entries())
-        for (const [j, row] of logprobsOf(passes[p], results[p]).entries()) logprobs[indices[j]] = row;
+      [...moving.indices, ...scored.indices].forEach((i, j) => {
+        logprobs[i] = present(rows[j], "the log-probs of a sample");
+      });
       return { logprobs, report };
     });
   }
@@ -326,11 +315,8 @@ export class TinkerEngine implements Engine {
     this.#tally.sent(pass);
   }
 
-  /** Sends passes and the step behind them in one go, and waits once for all of them. @returns the results of `passes` */
-  async #stepAfter(
-    passes: readonly Pass[],
-    options: StepOptions,
-  ): Promise<{ results: readonly ForwardBackwardResult[]; report: StepReport }> {
+  /** Sends passes and the step behind them in one go, and waits once for all of them. @returns the log-probs of the samples of `passes` */
+  async #stepAfter(passes: readonly Pass[], options: StepOptions): Promise<{ rows: readonly number[][]; report: StepReport }> {
     if (this.#sampling.inFlight > 0) {
       throw new EngineError("weights", "changed while actions are being sampled", {
         hint: "Await or cancel all sampling before an optimiser step: otherwise an action would be drawn from two policies.",
@@ -341,19 +327,19 @@ export class TinkerEngine implements Engine {
     const start = performance.now();
     const unsent = this.#unsent;
     this.#unsent = [];
-    const { results, gradientNorm } = await this.#remote.apply(async (model) => {
+    const { rows, gradientNorm } = await this.#remote.apply(async (model) => {
       const before = unsent.map((send) => send(model));
-      const sent = passes.map((pass) => pass.send(model));
+      const sent = passes.map(async (pass) => logprobsOf(pass, await pass.send(model)));
       const stepped = model.optimStep(settings);
       await Promise.all(before);
-      return { results: await Promise.all(sent), ...(await stepped) };
+      return { rows: (await Promise.all(sent)).flat(), ...(await stepped) };
     });
     for (const pass of passes) this.#tally.sent(pass);
     this.#tally.waitedSince(start);
     this.#steps++;
     this.#passes = 0;
     this.#sampling.outdate();
-    return { results, report: { gradientNorm: gradientNorm ?? Number.NaN, learningRate } };
+    return { rows, report: { gradientNorm: gradientNorm ?? Number.NaN, learningRate } };
   }
 
   #requirePassAllowed(): void {

@@ -1,4 +1,5 @@
 import type { Weights } from "../../../src/core/policy.ts";
+import { present } from "../../../src/core/present.ts";
 import type { Datum } from "../client/index.ts";
 
 /** One way of asking a server for the gradient of −Σ w·log π, for weights of any sign. */
@@ -12,6 +13,8 @@ export interface LinearForm {
   inputs(data: readonly Datum[], weights: Weights): Datum[];
 }
 
+const weightsOf = (weights: Weights, datum: number) => present(weights[datum], "the weights of a datum");
+
 /** The candidates, in the order in which they are tried. A server's name says nothing: which of them is exact is measured. */
 export const linearForms: readonly LinearForm[] = [
   {
@@ -19,7 +22,7 @@ export const linearForms: readonly LinearForm[] = [
     lossFn: "cross_entropy",
     config: {},
     accumulates: true,
-    inputs: (data, weights) => data.map((datum, i) => ({ ...datum, inputs: { weights: weights[i] } })),
+    inputs: (data, weights) => data.map((datum, i) => ({ ...datum, inputs: { weights: weightsOf(weights, i) } })),
   },
   {
     // SkyRL's JAX back end divides cross-entropy by the signed sum of its weights, and averages over targets and data.
@@ -30,7 +33,7 @@ export const linearForms: readonly LinearForm[] = [
     inputs: (data, weights) =>
       data.map((datum, i) => ({
         ...datum,
-        inputs: { advantages: weights[i].map((weight) => weight * datum.targets.length * data.length) },
+        inputs: { advantages: weightsOf(weights, i).map((weight) => weight * datum.targets.length * data.length) },
       })),
   },
 ];

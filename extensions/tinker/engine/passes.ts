@@ -31,13 +31,21 @@ export function logprobsOf({ packed }: Pass, { fields }: ForwardBackwardResult):
   return unpackLogprobs(packed, fields.logprobs);
 }
 
-/** Indices of the samples that have a gradient, and of those that are only scored. */
-export function withGradient(weights: Weights): { readonly moving: readonly number[]; readonly scored: readonly number[] } {
-  const moves = (row: readonly number[]) => row.some((weight) => weight !== 0);
-  return {
-    moving: weights.flatMap((row, i) => (moves(row) ? [i] : [])),
-    scored: weights.flatMap((row, i) => (moves(row) ? [] : [i])),
+/** Some of the samples of a call, with their indices in it. */
+interface Part {
+  readonly indices: readonly number[];
+  readonly samples: readonly ActionInContext[];
+  readonly weights: Weights;
+}
+
+/** Returns the samples that have a gradient, and those that are only scored. */
+export function byGradient(samples: readonly ActionInContext[], weights: Weights): { moving: Part; scored: Part } {
+  const moves = weights.map((row) => row.some((weight) => weight !== 0));
+  const part = (moving: boolean): Part => {
+    const belongs = (_: unknown, i: number) => moves[i] === moving;
+    return { indices: [...moves.keys()].filter(belongs), samples: samples.filter(belongs), weights: weights.filter(belongs) };
   };
+  return { moving: part(true), scored: part(false) };
 }
 
 /** @throws EngineError */

@@ -1,8 +1,10 @@
 import { EngineError } from "../../../src/core/errors.ts";
 import type { Weights } from "../../../src/core/policy.ts";
+import { present } from "../../../src/core/present.ts";
 import type { AdamSettings, Datum, TinkerModel } from "../client/index.ts";
 import { TinkerError } from "../client/index.ts";
 import { type LinearForm, linearForms } from "./linear-form.ts";
+import { drawOne } from "./sampling.ts";
 
 /** The facts that were found out about a server. */
 export interface Findings {
@@ -52,14 +54,16 @@ const unasked = 0.05;
 export async function probeServer(model: TinkerModel, token: readonly number[]): Promise<Findings> {
   const datum = (ids: readonly number[]): Datum => ({ tokens: ids.slice(0, -1), targets: ids.slice(1) });
   const A = datum(token.slice(0, 6));
-  const B = datum([token[0], token[6], token[7], token[1]]);
-  const longer = datum([...token.slice(0, 6), token[3], token[7], token[2], token[6], token[4]]);
+  const some = (...at: readonly number[]) => at.map((i) => present(token[i], "a token of the probe"));
+  const B = datum(some(0, 6, 7, 1));
+  const longer = datum(some(0, 1, 2, 3, 4, 5, 3, 7, 2, 6, 4));
   const all = datum(token);
   const a = [0.3, -1.2, 0.5, -0.25, 1];
   const b = [0.7, -0.4, 0.2];
   const signs = all.targets.map((_, t) => (t % 4 === 0 || t % 4 === 3 ? 1 : -1));
+  const small: Climb = { datum: A, weights: a, gain: smallGain, tolerance };
   const climbs: readonly Climb[] = [
-    { datum: A, weights: a, gain: smallGain, tolerance },
+    small,
     ...largeGains.map((gain) => ({ datum: all, weights: signs, gain: gain * signs.length, tolerance: largeTolerance })),
   ];
   const times = (row: readonly number[], scale: number) => row.map((weight) => weight * scale);
@@ -87,7 +91,7 @@ export async function probeServer(model: TinkerModel, token: readonly number[]):
       expectRatio("targets without weight behind", await norm([longer], [[...a, 0, 0, 0, 0, 0]]), one);
       const [sum, difference] = [await norm([A, B], [a, b]), await norm([A, B], [a, times(b, -1)])];
       expectRatio("two data", sum ** 2 + difference ** 2, 2 * one ** 2 + 2 * other ** 2);
-      adam = Math.abs(await gain(model, form, climbs[0], ignoredRate)) < unasked;
+      adam = Math.abs(await gain(model, form, small, ignoredRate)) < unasked;
       if (!adam) return;
       const ratios: string[] = [];
       for (const climb of climbs) {
@@ -135,6 +139,12 @@ async function clipsHalf(climbs: readonly Climb[], ratioOf: (climb: Climb) => Pr
   return false;
 }
 
+/** Log-probs of the targets of one datum. */
+async function scored(model: TinkerModel, datum: Datum): Promise<readonly number[]> {
+  const { fields } = await model.forward([datum]);
+  return present(fields.logprobs[0], "the log-probs of a datum");
+}
+
 /** By how much a step of η·g raises Σ a·log π. */
 async function gain(
   model: TinkerModel,
@@ -144,8 +154,8 @@ async function gain(
   clipNorm = 0,
 ): Promise<number> {
   const objective = async () => {
-    const { fields } = await model.forward([datum]);
-    return fields.logprobs[0].reduce((sum, lp, t) => sum + lp * weights[t], 0);
+    const logprobs = await scored(model, datum);
+    return weights.reduce((sum, weight, t) => sum + present(logprobs[t], "a log-prob") * weight, 0);
   };
   const before = await objective();
   const pass = model.forwardBackward(form.inputs([datum], [weights]), form.lossFn, form.config);
@@ -162,14 +172,14 @@ async function probeSampler(
   const sampler = await model.saveForSampler("probe");
   const prompt = token.slice(0, 4);
   const call = { prompt, maxTokens: 24, seed: 1, stop: [] as number[] };
-  const { sequences } = await sampler.sample(call);
-  const whole = [...prompt, ...sequences[0].tokens];
-  const { fields } = await model.forward([{ tokens: whole.slice(0, -1), targets: whole.slice(1) }]);
-  const trained = fields.logprobs[0].slice(prompt.length - 1);
-  const logprobGap = Math.max(...sequences[0].logprobs.map((lp, i) => Math.abs(lp - trained[i])));
-  const bfloat16 = fields.logprobs[0].every(isBfloat16);
-  const topLogprobs = await sampler.sample({ ...call, topLogprobs: 2 }).then(
-    (result) => result.sequences[0].topLogprobs?.length === result.sequences[0].tokens.length,
+  const { tokens, logprobs } = await drawOne(sampler, call);
+  const whole = [...prompt, ...tokens];
+  const trained = await scored(model, { tokens: whole.slice(0, -1), targets: whole.slice(1) });
+  const gaps = trained.slice(prompt.length - 1).map((lp, i) => Math.abs(present(logprobs[i], "a sampled log-prob") - lp));
+  const logprobGap = Math.max(...gaps);
+  const bfloat16 = trained.every(isBfloat16);
+  const topLogprobs = await drawOne(sampler, { ...call, topLogprobs: 2 }).then(
+    (sequence) => sequence.topLogprobs?.length === sequence.tokens.length,
     () => false,
   );
   const wideSeeds = await sampler.sample({ ...call, seed: 0xffffffff }).then(
@@ -181,7 +191,7 @@ async function probeSampler(
 
 /** A bfloat16 number is a float32 number whose last 16 bits are 0. */
 function isBfloat16(value: number): boolean {
-  return (new Uint32Array(Float32Array.of(value).buffer)[0] & 0xffff) === 0;
+  return (new DataView(Float32Array.of(value).buffer).getUint32(0, true) & 0xffff) === 0;
 }
 
 class Misfit extends Error {}

@@ -1,4 +1,5 @@
 import { EngineError } from "../../../src/core/errors.ts";
+import { present } from "../../../src/core/present.ts";
 import type { TokenId } from "../../../src/core/trajectory.ts";
 import {
   type EngineInfo,
@@ -7,7 +8,7 @@ import {
   type SampledAction,
   type SampleRequest,
 } from "../../../src/engines/engine.ts";
-import type { SampleCall, SampledSequence, TinkerSampler } from "../client/index.ts";
+import type { CallOptions, SampleCall, SampledSequence, TinkerSampler } from "../client/index.ts";
 import { uniqueName } from "./names.ts";
 import type { Recovering } from "./recovering.ts";
 import { stopAfter } from "./stop-at.ts";
@@ -45,6 +46,12 @@ export function requestOf(request: SampleRequest, info: EngineInfo, wideSeeds: b
   return { call, greedy, stopStrings, decode: decode ?? (() => ""), signal };
 }
 
+/** Draws one sequence. */
+export async function drawOne(sampler: TinkerSampler, call: SampleCall, options?: CallOptions): Promise<SampledSequence> {
+  const { sequences } = await sampler.sample(call, options);
+  return present(sequences[0], "a sampled sequence");
+}
+
 /** Samples the weights of now: they are saved under a new name when the first action of a version is drawn. */
 export class RemoteSampling {
   readonly #remote: Recovering;
@@ -73,10 +80,9 @@ export class RemoteSampling {
     this.#inFlight++;
     const start = performance.now();
     try {
-      const { sequences } = await this.#remote.run(async (_, generation) =>
-        (await this.#samplerOf(generation, version)).sample(call, { signal }),
+      const sequence = await this.#remote.run(async (_, generation) =>
+        drawOne(await this.#samplerOf(generation, version), call, { signal }),
       );
-      const [sequence] = sequences;
       const end = stopAfter(sequence.tokens, stopStrings, decode) ?? sequence.tokens.length;
       this.#tally.sampled(end, call.prompt.length);
       return { ...actionOf(sequence, end, greedy), weightVersion: version };

@@ -73,7 +73,7 @@ export function encodeForwardBackwardResult({ fields, metrics }: ForwardBackward
 /** Rows of all records, in the order of the request. @throws ShapeError for offsets that do not fit the data */
 export function decodeForwardBackwardResult(bytes: Uint8Array): ForwardBackwardResult {
   const message = output.decode(bytes) as Message & RawOutput;
-  const fields: Record<string, (readonly number[])[]> = {};
+  const fields: Record<string, (readonly number[])[]> & { logprobs: (readonly number[])[] } = { logprobs: [] };
   for (const record of message.lossFnOutputs)
     for (const [name, tensor] of Object.entries(record.fields)) (fields[name] ??= []).push(...decodeRows(tensor));
   return { fields, metrics: { ...message.metrics } };
