@@ -55,7 +55,7 @@ export const parts: readonly Part[] = [
     path: "src/engines/local",
     holds:
       "the engine on this machine: tensor graph, differentiation, ONNX Runtime, sampler, AdamW, model folders ([engine.md](engine.md))",
-    knows: ["src/core", "src/files", "src/engines/call-order.ts", ...seam],
+    knows: ["src/core", "src/files", "src/engines/call-order.ts", "src/engines/settings.ts", ...seam],
   },
   { path: "src/actions", holds: "how a text is read as an action: its calls, and where sampling stops", knows: ["src/core"] },
   { path: "src/tools", holds: "what a model can call ([tools.md](tools.md))", knows: ["src/core", "src/files", "src/http"] },
@@ -140,7 +140,6 @@ export const parts: readonly Part[] = [
     holds: "from a configuration to parts: environment, model, engine, run folder, then the trainer",
     knows: [
       "src/core",
-      "src/files",
       "src/algorithms",
       "src/hub",
       "src/engines/settings.ts",

@@ -1,7 +1,4 @@
-import type { Capability } from "../core/policy.ts";
-import { localCapabilities } from "../engines/local/capabilities.ts";
-import type { EngineConfig } from "../engines/settings.ts";
-import { refusedEndpoint, remoteEngine } from "../sdk/engine.ts";
+import { capabilityRange } from "../sdk/engine.ts";
 import { type Need, unmetNeeds } from "../training/capabilities.ts";
 import { resolveConfig, type UserConfig } from "../training/config.ts";
 
@@ -47,21 +44,6 @@ function list(needs: readonly Need[]): string[] {
     ({ setting, value, capability, instead }) =>
       `  ${setting} = ${JSON.stringify(value)} needs "${capability}"${instead === "" ? "" : `; without it: ${instead}`}`,
   );
-}
-
-/** Returns the capabilities that an engine surely has, and those that it may have, before it is opened. */
-function capabilityRange(engine: EngineConfig): { certain: readonly Capability[]; possible: readonly Capability[] } {
-  switch (engine.kind) {
-    case "local": {
-      const { device } = engine;
-      if (device === "auto") return { certain: localCapabilities("webgpu"), possible: localCapabilities("cpu") };
-      return { certain: localCapabilities(device), possible: localCapabilities(device) };
-    }
-    case "openai":
-      throw refusedEndpoint();
-    case "tinker":
-      return remoteEngine();
-  }
 }
 
 /** The source of a setting, or of the nearest part of the configuration that it is in. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ConfigError } from "./errors.ts";
+import { ConfigError, type ErrorDetails, type RetrogradeError } from "./errors.ts";
 
 /**
  * Checks settings from a file, a flag or an argument.
@@ -12,6 +12,30 @@ export function parseSettings<Schema extends z.ZodType>(schema: Schema, value: u
   const { issues } = result.error;
   const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
   throw issue === undefined ? result.error : settingError(schema, issue, value, at);
+}
+
+/** A condition between settings. */
+export interface Check<Settings> {
+  readonly holds: (settings: Settings) => boolean;
+  /** Path of the setting that is named where it does not hold. */
+  readonly setting: string;
+  readonly expected: string;
+  /** The next step. */
+  readonly hint?: string;
+}
+
+/** @throws ConfigError, or another class of error, for the first condition that does not hold */
+export function requireAll<Settings>(
+  checks: readonly Check<Settings>[],
+  settings: Settings,
+  Failure: new (subject: string, value: unknown, details: ErrorDetails) => RetrogradeError = ConfigError,
+): void {
+  const broken = checks.find(({ holds }) => !holds(settings));
+  if (broken !== undefined) throw new Failure(broken.setting, valueAt(settings, broken.setting.split(".")), broken);
+}
+
+function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((parent, key) => (parent as Record<PropertyKey, unknown> | undefined)?.[key], root);
 }
 
 /** The candidate that a misspelt word was probably meant to be: at most a third of its letters away. */
@@ -30,7 +54,7 @@ export function didYouMean(word: string, candidates: readonly string[]): string 
 
 function settingError(schema: z.ZodType, issue: z.core.$ZodIssue, root: unknown, at: string): ConfigError {
   const subject = [at, ...issue.path].filter((part) => part !== "").join(".") || "configuration";
-  const value = issue.path.reduce<unknown>((parent, key) => (parent as Record<PropertyKey, unknown> | undefined)?.[key], root);
+  const value = valueAt(root, issue.path);
   switch (issue.code) {
     case "unrecognized_keys": {
       const [key = ""] = issue.keys;

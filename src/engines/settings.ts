@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Check } from "../core/settings.ts";
 import { longestTimer } from "../core/timer.ts";
 
 /**
@@ -130,6 +131,39 @@ export type LocalEngineConfig = Extract<EngineConfig, { kind: "local" }>;
 export const defaultEngine = { kind: "local" } as const satisfies z.input<typeof engineSchema>;
 
 /** True for precisions of frozen layers that hold weights in fewer bits than they are trained in. */
-export function isRounded(base: unknown): boolean {
+export function isRounded(base: unknown): base is "int8" | "int4" {
   return base === "int8" || base === "int4";
 }
+
+/** Settings of the local engine that may exclude each other, of a configuration or of the engine's own options. */
+export interface LocalChoice {
+  readonly device: LocalEngineConfig["device"];
+  readonly workers?: number;
+  readonly lora?: { readonly base?: string };
+  readonly sampling?: { readonly weights?: string };
+  /** Whether models run in another library than ONNX Runtime's binding for Node. */
+  readonly otherRuntime?: boolean;
+}
+
+/** Conditions between settings of the local engine. */
+export const localChecks: readonly Check<LocalChoice>[] = [
+  {
+    holds: ({ lora, sampling }) => !isRounded(lora?.base) || sampling?.weights !== "float32",
+    setting: "sampling.weights",
+    expected: '"int8" where lora.base is "int8" or "int4"',
+    hint: 'The frozen layers are held in no other form: set lora.base to "float32" to sample with float32.',
+  },
+  {
+    holds: ({ lora, device }) => !isRounded(lora?.base) || device !== "openvino",
+    setting: "lora.base",
+    expected: '"float32" on openvino',
+    hint: 'Products with a base in fewer bits are computed by ONNX Runtime alone: set device: "cpu".',
+  },
+  {
+    holds: ({ workers = 1, device, lora, otherRuntime = false }) =>
+      workers === 1 || ((device === "cpu" || device === "auto") && !isRounded(lora?.base) && !otherRuntime),
+    setting: "workers",
+    expected: "1",
+    hint: "Only sessions of float32 on the processor, in ONNX Runtime's binding for Node, can be made side by side.",
+  },
+];

@@ -4,6 +4,7 @@ import { ConfigError } from "../core/errors.ts";
 import type { Capability } from "../core/policy.ts";
 import type { TokenId } from "../core/trajectory.ts";
 import type { Engine } from "../engines/engine.ts";
+import { localCapabilities } from "../engines/local/capabilities.ts";
 import { chooseProvider } from "../engines/local/device-choice.ts";
 import { createLocalEngine } from "../engines/local/engine.ts";
 import { availableMemory } from "../engines/local/machine/memory-available.ts";
@@ -55,6 +56,21 @@ export function remoteEngine(): RemoteEngine {
       hint: 'This program did not load the engine: import "retrograde-rl" itself, which adds it.',
     });
   return remote;
+}
+
+/** Returns the capabilities that an engine surely has, and those that it may have, before it is opened. */
+export function capabilityRange(engine: EngineConfig): Pick<RemoteEngine, "certain" | "possible"> {
+  switch (engine.kind) {
+    case "local": {
+      const { device } = engine;
+      if (device === "auto") return { certain: localCapabilities("webgpu"), possible: localCapabilities("cpu") };
+      return { certain: localCapabilities(device), possible: localCapabilities(device) };
+    }
+    case "openai":
+      throw refusedEndpoint();
+    case "tinker":
+      return remoteEngine();
+  }
 }
 
 /** Opens the engine of a configuration. The one place that knows every kind. */

@@ -1,6 +1,6 @@
-import { existsSync, readdirSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { needs } from "../algorithms/settings/questions.ts";
 import { type Chat, makeChat } from "../chat/chat.ts";
 import type { ChatSettings } from "../chat/settings.ts";
@@ -15,37 +15,17 @@ import { ggufFolder } from "../engines/local/model/gguf/folder.ts";
 import { ollamaFile } from "../engines/local/model/gguf/ollama.ts";
 import { readModelConfig } from "../engines/local/model/model-folder.ts";
 import type { EngineConfig } from "../engines/settings.ts";
-import { packageFolder } from "../files/package-folder.ts";
 import { fetchFiles } from "../hub/dataset.ts";
 import { fetchModel, type HubEvent } from "../hub/model.ts";
 import { formatHubName, type HubName, parseHubName } from "../hub/name.ts";
 import { checksumsName, damageOf } from "../runs/checksums.ts";
 import { layout } from "../runs/layout.ts";
-import { readRun } from "../runs/read.ts";
 import type { TrainingConfig } from "../training/config.ts";
+import { bundledModels, bundledPrefix, defaultModels, isBundled } from "../training/known-models.ts";
 import { cacheBytesOf, computesHere, type EnginePurpose, openEngine, refusedEndpoint, requireRoom } from "./engine.ts";
-
-const defaultModels = pathToFileURL(join(packageFolder, "models/"));
-
-/** Names of the environments with a bundled model, which has learned their texts and tools. */
-export function bundledModels(): string[] {
-  return readdirSync(defaultModels).filter((name) => existsSync(new URL(`${name}/config.json`, defaultModels)));
-}
-
-const bundledPrefix = "bundled:";
-
-/** True for the name of a model that is part of the package. */
-export function isBundled(model: string): boolean {
-  return model === "default" || model.startsWith(bundledPrefix);
-}
 
 /** The bundled model that an own task is taught with: one that is in the package. */
 const modelToTeach = "office-classic";
-
-/** True if an environment has a model of its own. */
-export function hasBundledModel(environment: string): boolean {
-  return bundledModels().includes(environment);
-}
 
 /** The folder of a bundled model. @throws ConfigError if an environment has none */
 function bundledModel(model: string, environment: string): string {
@@ -59,26 +39,6 @@ function bundledModel(model: string, environment: string): string {
       `The bundled models know only their own worlds (${names.join(", ")}). Name a model that was trained to call tools, such as ` +
       `"Qwen/Qwen3-0.6B", or teach a bundled one your task by demonstrations: retrograde sft --model ${bundledPrefix}${modelToTeach}.`,
   });
-}
-
-/** The run whose folder, or whose `model` folder, a model is; undefined for others. */
-export function runOfModel(model: string): string | undefined {
-  return [model, dirname(resolve(model))].find(
-    (folder, i) => existsSync(layout.run(folder)) && (i === 0 || basename(model) === "model"),
-  );
-}
-
-/** True if a model was trained in an environment, or is bundled with it: it knows the environment's tools without being shown them. */
-export function trainedIn(model: string, environment: string): boolean {
-  if (model === "default" || model === bundledPrefix + environment) return true;
-  const run = runOfModel(model);
-  return run !== undefined && recordedEnvironment(run).name === environment;
-}
-
-/** The environment of a run. */
-export function recordedEnvironment(run: string): { readonly name: string; readonly settings: unknown } {
-  const { environment } = readRun(run).config as { environment?: { name?: unknown; settings?: unknown } };
-  return { name: String(environment?.name), settings: environment?.settings ?? {} };
 }
 
 /**

@@ -8,8 +8,8 @@ import { endpointActor } from "../rollouts/actors/endpoint-actor.ts";
 import { tokenActor } from "../rollouts/actors/token-actor.ts";
 import type { TrainingConfig } from "../training/config.ts";
 import { type ActorIdentity, modelIdentity } from "../training/evaluation/folder.ts";
+import { checkShownTools } from "../training/shown-tools.ts";
 import { modelFolder, openModel, samplingUse } from "./model.ts";
-import { checkShownTools } from "./shown-tools.ts";
 
 /** Who plays an evaluation: a model of tokens, or a chat endpoint. */
 export interface Player {

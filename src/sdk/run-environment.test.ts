@@ -7,9 +7,9 @@ import { ConfigError } from "../core/errors.ts";
 import { defineEnvironment } from "../environments/define.ts";
 import { createRun } from "../runs/write.ts";
 import { resolveConfig } from "../training/config.ts";
-import { trainedIn } from "./model.ts";
+import { trainedIn } from "../training/known-models.ts";
+import { checkShownTools } from "../training/shown-tools.ts";
 import { environmentOf, resolvePlayed, withRunEnvironment } from "./run-environment.ts";
-import { checkShownTools } from "./shown-tools.ts";
 
 const shop = (system = "You help.") =>
   defineEnvironment({

@@ -39,11 +39,7 @@ export function environmentOf(
   { environment: { name, settings }, model }: Pick<TrainingConfig, "environment" | "model">,
   { environment }: UserConfig,
 ): Environment {
-  if (isEnvironment(environment) && environment.name === name) {
-    if (!/^\P{C}+$/u.test(name))
-      throw new ConfigError("environment.name", name, { expected: "a name in one line, without control characters" });
-    return environment;
-  }
+  if (isEnvironment(environment) && environment.name === name) return environment;
   try {
     return createEnvironment(name, settings);
   } catch (error) {

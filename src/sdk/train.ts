@@ -18,17 +18,15 @@ import { showProgress } from "../terminal/display.ts";
 import { listenForInterrupt } from "../terminal/interrupt.ts";
 import { shownPath } from "../terminal/invocation.ts";
 import { createScreen } from "../terminal/screen.ts";
-import { checkBranching } from "../training/branching.ts";
 import { requireCapabilities } from "../training/capabilities.ts";
+import { checkEnvironment, checkOpened } from "../training/checks.ts";
 import { resolveConfig, rewardsFromCode, type TrainingConfig, type UserConfig } from "../training/config.ts";
 import type { OnEvent, TrainingEvent } from "../training/events.ts";
-import { checkDemonstrations } from "../training/supervised/lessons.ts";
-import { checkSplits, withOnlySplit } from "../training/tasks.ts";
+import { withOnlySplit } from "../training/tasks.ts";
 import { train as trainWith } from "../training/trainer.ts";
-import { requireTurnRewards } from "../training/turn-rewards.ts";
+import { capabilityRange } from "./engine.ts";
 import { findModel, type Model, modelFolder, openModel, trainingUse } from "./model.ts";
 import { environmentOf, recordedConfig, withRunEnvironment } from "./run-environment.ts";
-import { checkShownTools } from "./shown-tools.ts";
 
 export interface PlanOptions {
   /** Settings above those of the configuration. */
@@ -135,17 +133,15 @@ async function trainOpened(
   { onEvent, signal }: TrainOptions,
 ): Promise<Summary> {
   try {
-    requireCapabilities(config, engine.info); // before there is a folder
     return await whileOpen(world, { timeoutMs: config.rollout.episodeTimeoutMs, signal }, async (environment) => {
-      await checkBranching(config, environment);
-      const notice = await checkShownTools(chat, environment, config);
+      const notices = await checkOpened(config, { engine, chat, environment }); // before there is a folder
       if (resume) reopenRun(folder, config, recordedConfig(folder), (message) => warnOfRun(folder, message, onEvent));
       else createRun(folder, config, device);
       for (const message of warnings) warnOfRun(folder, message, onEvent);
       await keepTokenizer(folder, modelFolder);
       for (const { step, request } of resume ? [] : replayed) recordControl(folder, step, request);
       if (device !== "cpu") onEvent?.({ type: "notice", message: `Computing on ${device}` });
-      if (notice !== undefined) onEvent?.({ type: "notice", message: notice });
+      for (const message of notices) onEvent?.({ type: "notice", message });
       return trainWith({ config, engine, chat, environment, rewards, folder, onEvent, signal });
     });
   } finally {
@@ -238,9 +234,12 @@ async function planned(
 ): Promise<Pick<RunPlan, "config" | "environment" | "warnings">> {
   const environment = environmentOf(resolved, asked[0]);
   const { config, warnings } = withOnlySplit(resolved, environment, asked);
-  await checkSplits(environment, config);
-  requireTurnRewards(config, environment);
-  checkDemonstrations(environment, config.algorithm);
+  await checkEnvironment(config, environment);
+  // Those of the engine that only its opening shows are checked then.
+  requireCapabilities(config, {
+    name: `the engine "${config.engine.kind}"`,
+    capabilities: capabilityRange(config.engine).possible,
+  });
   findModel(config);
   return { config, environment, warnings };
 }

@@ -12,18 +12,19 @@ import type { TrainingConfig } from "./config.ts";
 import { trainingTasks } from "./tasks.ts";
 
 /**
- * Returns how the environment's state gets to a fork, which an episode of the first training task shows; undefined where rollouts
- * do not branch.
+ * Says how the environment's state gets to a fork, which an episode of the first training task shows; undefined where rollouts do
+ * not branch.
  * @throws ConfigError where rollouts are to branch and cannot
  */
 export async function checkBranching(
   { rollout: { branching, split }, seed }: TrainingConfig,
   environment: Environment,
-): Promise<Extract<Forking, { by: unknown }>["by"] | undefined> {
+): Promise<string | undefined> {
   if (branching === "off") return undefined;
   const task = present((await trainingTasks(environment, 0, 1, seed, split))[0], "a training task");
   const forking = await firstForking(environment, task);
-  if ("by" in forking) return forking.by;
+  if ("by" in forking)
+    return `Rollouts branch: episodes are ${forking.by === "clone" ? "copied" : "played again, call by call"}.`;
   throw new ConfigError("rollout.branching", branching, { expected: '"off" in this environment', hint: forking.refused });
 }
 
@@ -36,11 +37,6 @@ async function firstForking(environment: Environment, task: Awaited<ReturnType<E
   } catch (cause) {
     throw new EnvError(`an episode of "${environment.name}"`, cause, { expected: "one that can be started and closed", cause });
   }
-}
-
-/** In the words of a run's first line. */
-export function forkingNotice(by: "clone" | "replay"): string {
-  return by === "clone" ? "Rollouts branch: episodes are copied." : "Rollouts branch: episodes are played again, call by call.";
 }
 
 /** Calls that were made: shared turns' once, and again where a fork repeated them. */

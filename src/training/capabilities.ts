@@ -19,7 +19,7 @@ export interface Need {
  * Checks before a run begins that the engine can do all that the configuration asks for.
  * @throws ConfigError naming the first setting that needs what the engine lacks, and what to write instead
  */
-export function requireCapabilities(config: TrainingConfig, info: EngineInfo): void {
+export function requireCapabilities(config: TrainingConfig, info: Pick<EngineInfo, "name" | "capabilities" | "fixedAdam">): void {
   const { name, capabilities } = info;
   const offer = `${name} has ${capabilities.length === 0 ? "none" : capabilities.join(", ")}`;
   const missing = unmetNeeds(config, info).at(0);

@@ -114,8 +114,8 @@ test.each([
 });
 
 test.each([
-  [{ rollout: { tasksPerStep: 1e9 } }, 'rollout is {"tasksPerStep":1000000000}; expected at most 100000 episodes in a step'],
-  [{ evaluation: { tasks: 1e9 } }, 'evaluation is {"tasks":1000000000}; expected at most 1000000 episodes in an evaluation'],
+  [{ rollout: { tasksPerStep: 1e9 } }, "rollout.tasksPerStep is 1000000000; expected at most 100000 episodes in a step"],
+  [{ evaluation: { tasks: 1e9 } }, "evaluation.tasks is 1000000000; expected at most 1000000 episodes in an evaluation"],
   [{ rollout: { maxTokens: 99999999999 } }, "rollout.maxTokens is 99999999999; expected at most 10000000"],
   [{ rollout: { concurrency: 1e9 } }, "rollout.concurrency is 1000000000; expected at most 100000"],
   [{ engine: { threads: 100000 } }, "engine.threads is 100000; expected at most 1024"],
@@ -144,8 +144,20 @@ test("a sampler in 8 bits brings a correction; a base in 8 bits brings the sampl
   }
   expect(resolveConfig({ engine: { device: "openvino" } }).correction).not.toBe("off"); // its trainer computes in bfloat16
   expect(() => resolveConfig({ engine: { lora: { base: "int8" }, sampling: { weights: "float32" } } })).toThrow(
-    /engine\.sampling\.weights is "float32"; expected "int8" where engine\.lora\.base is/,
+    /engine\.sampling\.weights is "float32"; expected "int8" where lora\.base is .* The frozen layers are held in no other form/,
   );
+});
+
+test("settings of the engine that exclude each other are refused with the rest, before a model is looked for", () => {
+  expect(() => resolveConfig({ engine: { device: "openvino", lora: { base: "int4" } } })).toThrow(
+    'engine.lora.base is "int4"; expected "float32" on openvino. Products with a base in fewer bits are computed by ONNX Runtime alone: set device: "cpu".',
+  );
+  for (const engine of [{ device: "webgpu" }, { lora: { base: "int8" } }] as const)
+    expect(() => resolveConfig({ engine: { ...engine, workers: 2 } })).toThrow(
+      "engine.workers is 2; expected 1. Only sessions of",
+    );
+  // "auto" may choose the processor: the engine is asked when that is known.
+  expect(resolveConfig({ engine: { device: "auto", workers: 2 } }).engine).toMatchObject({ workers: 2 });
 });
 
 test("an engine is chosen by its kind, and the local one needs none", () => {

@@ -3,12 +3,13 @@ import { type AlgorithmKind, rolloutAlgorithms } from "../algorithms/settings/co
 import { defaultMiniBatches, defaultOptimizer, defaultRollout } from "../algorithms/settings/questions.ts";
 import { ConfigError } from "../core/errors.ts";
 import { findSecret } from "../core/secrets.ts";
-import { parseSettings } from "../core/settings.ts";
+import { parseSettings, requireAll } from "../core/settings.ts";
 import { defaultEngine, type EngineKind, isRounded } from "../engines/settings.ts";
 import type { Environment } from "../environments/environment.ts";
 import { refuseKeys, type rewardsSchema } from "../rewards/config.ts";
 import type { Reward } from "../rewards/reward.ts";
-import { consistentSettings, type settingsSchema, type TrainingConfig } from "./settings.ts";
+import { configurationChecks } from "./checks.ts";
+import { settingsSchema, type TrainingConfig } from "./settings.ts";
 
 export type { TrainingConfig };
 
@@ -48,13 +49,15 @@ export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): Tr
   for (const { rewards } of [user, flags]) refuseKeys(rewards);
   for (const config of [user, flags]) refuseSecrets(config);
   const asked = merge(merge(chosenByDefault, spelledOut(user)), spelledOut(flags));
-  return parseSettings(
-    consistentSettings,
+  const config = parseSettings(
+    settingsSchema,
     [chosenByAlgorithm, chosenByAhead, chosenByPrecision, chosenByWorld]
       .map((choose) => choose(asked))
       .concat(asked)
       .reduce(merge),
   );
+  requireAll(configurationChecks, config);
+  return config;
 }
 
 /** The configuration is written into `run.json`, which people share. An environment or a reward from code is not. */

@@ -1,21 +1,19 @@
 import { z } from "zod";
 import { algorithmConfigSchema } from "../algorithms/settings/config.ts";
-import { ignoresGroupsOfOne, miniBatchesOf, trainsSharedTurnsOnce } from "../algorithms/settings/questions.ts";
 import { correctionSchema } from "../algorithms/step/correction.ts";
 import { chatSettingsSchema } from "../chat/settings.ts";
 import { longestTimer } from "../core/timer.ts";
-import { defaultEngine, engineSchema, isRounded } from "../engines/settings.ts";
+import { defaultEngine, engineSchema } from "../engines/settings.ts";
 import { rewardsSchema } from "../rewards/config.ts";
-import { branchingSchema, firstRolloutsOf } from "../rollouts/branching/settings.ts";
+import { branchingSchema } from "../rollouts/branching/settings.ts";
 
 /** Names of splits become names of files. */
 const splitName = z.string().regex(/^\w[\w.-]*$/, "a name of letters, digits, _, - and .");
 
 /** Beyond these no machine has the memory, and the run would end in its middle. */
-const maxEpisodesOfStep = 100_000;
+export const maxEpisodesOfStep = 100_000;
 /** Tokens of an action, turns of an episode: longer than any model's context. */
 const maxLength = 10_000_000;
-const maxEvaluatedEpisodes = 1_000_000;
 
 /**
  * A run's whole configuration. Defaults are those of the default run; where a number was taken from somewhere, it says so.
@@ -23,7 +21,7 @@ const maxEvaluatedEpisodes = 1_000_000;
  */
 export const settingsSchema = z.strictObject({
   environment: z.strictObject({
-    name: z.string().min(1),
+    name: z.string().regex(/^\P{C}+$/u, "a name in one line, without control characters"),
     /** The environment's own settings, checked by itself. */
     settings: z.record(z.string(), z.unknown()).default({}),
   }),
@@ -161,55 +159,3 @@ export const settingsSchema = z.strictObject({
 });
 
 export type TrainingConfig = z.output<typeof settingsSchema>;
-
-/** Conditions between settings of different parts. The first that does not hold is refused. */
-const checks: readonly {
-  readonly holds: (config: TrainingConfig) => boolean;
-  readonly setting: string;
-  readonly expected: string;
-}[] = [
-  {
-    holds: ({ rollout: { branching, groupSize } }) => branching === "off" || firstRolloutsOf(branching, groupSize) <= groupSize,
-    setting: "rollout.branching.firstRollouts",
-    expected: "at most rollout.groupSize, the leaves of a tree",
-  },
-  {
-    holds: ({ rollout }) => rollout.tasksPerStep * rollout.groupSize <= maxEpisodesOfStep,
-    setting: "rollout",
-    expected: `at most ${maxEpisodesOfStep} episodes in a step (rollout.tasksPerStep × rollout.groupSize): all of them are in memory at once`,
-  },
-  {
-    holds: ({ evaluation }) => evaluation.tasks * evaluation.k <= maxEvaluatedEpisodes,
-    setting: "evaluation",
-    expected: `at most ${maxEvaluatedEpisodes} episodes in an evaluation (evaluation.tasks × evaluation.k): all of them are in memory at once`,
-  },
-  {
-    holds: ({ engine }) => engine.kind !== "local" || !isRounded(engine.lora?.base) || engine.sampling?.weights === "int8",
-    setting: "engine.sampling.weights",
-    expected: '"int8" where engine.lora.base is "int8" or "int4": the frozen layers have no other form',
-  },
-  {
-    holds: ({ algorithm, rollout }) => miniBatchesOf(algorithm) <= rollout.tasksPerStep,
-    setting: "algorithm.miniBatches",
-    expected: "at most rollout.tasksPerStep: groups are dealt out whole",
-  },
-  {
-    holds: ({ algorithm, rollout }) => rollout.groupSize > 1 || !ignoresGroupsOfOne(algorithm),
-    setting: "rollout.groupSize",
-    expected:
-      "at least 2 under an algorithm that compares the rollouts of a task: the advantage of a group of one is 0, so nothing is learned " +
-      '(ppo and reinforce++ train groups of one, and so does singletonGroups "raw")',
-  },
-  {
-    holds: ({ correction, rollout, algorithm }) =>
-      correction === "off" || correction.level !== "sequence" || rollout.branching === "off" || !trainsSharedTurnsOnce(algorithm),
-    setting: "correction.level",
-    expected: '"token" or "turn" here: turns that branches share are trained once, so they have no one trajectory',
-  },
-];
-
-/** The settings, each right by itself and all of them together. */
-export const consistentSettings = settingsSchema.superRefine((config, context) => {
-  for (const { holds, setting, expected } of checks)
-    if (!holds(config)) context.addIssue({ code: "custom", path: setting.split("."), message: expected });
-});

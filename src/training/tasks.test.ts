@@ -62,8 +62,8 @@ test("two tasks of one id are refused, by name; a task that is drawn twice is on
 
 test("a split without tasks is refused with the setting that asks for it and the splits that there are", async () => {
   const environment = { ...lettersEnvironment(), size: (split: string) => (split === "challenge" ? 0 : 4) };
-  await checkSplits(environment, resolveConfig());
-  const challenge = checkSplits(environment, resolveConfig({ evaluation: { challenge: true } }));
+  await checkSplits(resolveConfig(), environment);
+  const challenge = checkSplits(resolveConfig({ evaluation: { challenge: true } }), environment);
   await expect(challenge).rejects.toThrow(ConfigError);
   await expect(challenge).rejects.toThrow('evaluation.challenge is "challenge"; expected "train", "validation" or "test"');
 });

@@ -72,7 +72,7 @@ export function withOnlySplit(
 }
 
 /** @throws ConfigError where a setting needs tasks of a split in which the environment has none */
-export async function checkSplits(environment: Environment, { rollout, evaluation, algorithm }: TrainingConfig): Promise<void> {
+export async function checkSplits({ rollout, evaluation, algorithm }: TrainingConfig, environment: Environment): Promise<void> {
   const { split, tasks, challenge, during } = evaluation;
   const needsTasks = algorithm.kind !== "sft" || algorithm.data === undefined; // conversations in a file need none
   if (needsTasks)

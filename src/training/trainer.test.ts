@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../test/letters.ts";
 import { TableEngine } from "../../test/table-engine.ts";
 import { updateMetrics } from "../algorithms/metrics.ts";
-import { ConfigError, EngineError, RunError } from "../core/errors.ts";
+import { EngineError, RunError } from "../core/errors.ts";
 import { layout } from "../runs/layout.ts";
 import { checkpointSteps, readEvaluations, readMetrics, readSummary, readTrajectories } from "../runs/read.ts";
 import { createRun, reopenRun } from "../runs/write.ts";
@@ -263,15 +263,6 @@ test("a critic learns the returns, and the policy from it", async () => {
   expect(mean("valueLoss")).toBeLessThan((0.2 * mean("reward") ** 2) / 2);
   const [before, after] = sampledEvaluations(folder);
   expect(after.reward.mean).toBeGreaterThan(before.reward.mean + 0.1);
-});
-
-test("what an engine lacks is refused before anything is done", async () => {
-  const engine = new TableEngine(lettersVocabulary, ["entropy-gradient"]);
-  const events: TrainingEvent[] = [];
-  const run = work(newFolder(), { engine, config: ppo, onEvent: (event) => events.push(event) });
-  await expect(run).rejects.toThrow(ConfigError);
-  await expect(run).rejects.toThrow('algorithm.kind is "ppo"; expected an engine with the capability "critic"');
-  expect(events).toEqual([]);
 });
 
 test("an entropy bonus holds the policy's entropy up", async () => {

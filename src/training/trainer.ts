@@ -16,7 +16,7 @@ export interface TrainArguments extends Omit<StepArguments, "onEvent"> {
  * is in the checkpoints, so a run that was killed and reopened writes what it would have written.
  * @param args.engine with the weights that training starts from; a checkpoint's are loaded here
  * @param args.signal ends the run after the step that is being made, or at once while episodes run
- * @throws ConfigError if the engine lacks what the algorithm needs; nothing was written then
+ * Whether it can begin is checked before, by `checkEnvironment` and `checkOpened`.
  * @throws RunError if the run was interrupted or the folder cannot be written; finished steps are kept in a checkpoint
  * @throws EngineError if sampler and trainer disagree, or a number is not finite
  */

@@ -9,8 +9,7 @@ import { CreditWriter } from "../runs/credits.ts";
 import { checkpointSteps, readEvaluations, readMetrics, readProgress } from "../runs/read.ts";
 import type { EvaluationRecord, Progress, StepRecord, Summary, Warning } from "../runs/records.ts";
 import { finishRun, writeStep } from "../runs/write.ts";
-import { checkBranching, forkingNotice, toolCallsSpent } from "./branching.ts";
-import { requireCapabilities } from "./capabilities.ts";
+import { toolCallsSpent } from "./branching.ts";
 import type { TrainingConfig } from "./config.ts";
 import { RunEvaluations } from "./evaluation/run-evaluations.ts";
 import type { OnEvent } from "./events.ts";
@@ -30,8 +29,6 @@ interface Opened {
   readonly critic: EngineCritic | undefined;
   /** Names of the tools that the environment offers. */
   readonly tools: readonly string[];
-  /** Says how branches are forked. */
-  readonly notice: string | undefined;
 }
 
 /** One run from its first evaluation to its last, in phases: `begin`, `step` until `done`, `finish`; `ended` and `close` however it ends. */
@@ -40,7 +37,6 @@ export class TrainingRun {
   readonly #resumed: Progress;
   readonly #critic: EngineCritic | undefined;
   readonly #tools: readonly string[];
-  readonly #notice: string | undefined;
   readonly #started = performance.now();
   readonly #live: ReturnType<typeof recordLive>;
   readonly #onEvent: OnEvent;
@@ -58,14 +54,13 @@ export class TrainingRun {
   /** Evaluations before training. */
   #before: readonly EvaluationRecord[] = [];
 
-  private constructor(args: TrainArguments, { progress, critic, tools, notice }: Opened) {
+  private constructor(args: TrainArguments, { progress, critic, tools }: Opened) {
     const { folder, config, engine, chat, environment, signal, onEvent: listener } = args;
     this.#args = args;
     this.#resumed = progress;
     this.#progress = progress;
     this.#critic = critic;
     this.#tools = tools;
-    this.#notice = notice;
     this.#live = recordLive(folder);
     this.#onEvent = (event) => {
       this.#live.onEvent(event);
@@ -78,17 +73,15 @@ export class TrainingRun {
     this.#history = readMetrics(folder).slice(-rememberedSteps);
   }
 
-  /** Opens a run at its newest checkpoint. @throws ConfigError if the engine or the environment lacks something; nothing was written then */
+  /** Opens a run at its newest checkpoint. */
   static async open(args: TrainArguments): Promise<TrainingRun> {
     const { folder, config, engine, environment } = args;
-    requireCapabilities(config, engine.info);
-    const forking = await checkBranching(config, environment);
     const needed = needs(config.algorithm);
     const progress = await startOrResume(engine, folder, needed.includes("reference"));
     // A new critic begins as the policy that training starts from; a checkpoint brings its own along.
     const critic = needed.includes("critic") ? await engine.critic() : undefined;
     const tools = ((await firstPrompt(environment, config.rollout.episodeTimeoutMs))?.tools ?? []).map(({ name }) => name);
-    return new TrainingRun(args, { progress, critic, tools, notice: forking && forkingNotice(forking) });
+    return new TrainingRun(args, { progress, critic, tools });
   }
 
   /** True once every step is made. */
@@ -101,7 +94,6 @@ export class TrainingRun {
     const { folder, config, engine, environment, chat } = this.#args;
     const { step } = this.#progress;
     this.#onEvent({ type: "run-started", folder, steps: config.steps, resumedAt: step });
-    if (this.#notice !== undefined) this.#onEvent({ type: "notice", message: this.#notice });
     if (config.algorithm.kind === "sft") {
       const { data } = config.algorithm;
       this.#lessons = await openLessons({ environment, chat, maxLength: engine.info.maxLength, data, seed: config.seed });

@@ -5,13 +5,14 @@ import type { Environment, Episode, Task } from "../../environments/environment.
 import { whileOpen } from "../../environments/lifetime.ts";
 import { guarded } from "../../guard/guarded.ts";
 import { rollout } from "../../rollouts/rollout.ts";
-import { isBundled, modelFolder, openModel, runOfModel, samplingUse } from "../../sdk/model.ts";
+import { modelFolder, openModel, samplingUse } from "../../sdk/model.ts";
 import { environmentOf, resolvePlayed } from "../../sdk/run-environment.ts";
-import { checkShownTools } from "../../sdk/shown-tools.ts";
 import { interruptedExitCode } from "../../terminal/interrupt.ts";
 import type { Screen } from "../../terminal/screen.ts";
 import type { TrainingConfig, UserConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
+import { isBundled, runOfModel } from "../../training/known-models.ts";
+import { checkShownTools } from "../../training/shown-tools.ts";
 import { endingLine, endOf, messageLines } from "../conversation.ts";
 import { showDownload } from "../download.ts";
 import { chatFlags, type SettingValues, settingsOf } from "../settings.ts";

@@ -21,7 +21,6 @@ import { type Cost, tryOut } from "../../sdk/cost.ts";
 import { computesHere } from "../../sdk/engine.ts";
 import { type Model, modelFolder, openModel, samplingUse, trainingUse } from "../../sdk/model.ts";
 import { environmentOf, withRunEnvironment } from "../../sdk/run-environment.ts";
-import { checkShownTools } from "../../sdk/shown-tools.ts";
 import { count, duration, plural } from "../../terminal/format.ts";
 import { commandPrefix } from "../../terminal/invocation.ts";
 import type { Screen } from "../../terminal/screen.ts";
@@ -29,6 +28,7 @@ import { isWalled, walls } from "../../tools/python/walls.ts";
 import { resolveConfig, type TrainingConfig, type UserConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import { type FirstPrompt, requireFirstPrompt } from "../../training/first-prompt.ts";
+import { checkShownTools } from "../../training/shown-tools.ts";
 import { showDownload } from "../download.ts";
 import { doctorFlags, type SettingValues, settingsOf } from "../settings.ts";
 

@@ -8,8 +8,9 @@ import { writeOnnxFolder } from "../../engines/local/model/onnx-folder.ts";
 import { dtypes } from "../../engines/local/model/safetensors.ts";
 import { layout } from "../../runs/layout.ts";
 import { readRun } from "../../runs/read.ts";
-import { modelFolder, runOfModel } from "../../sdk/model.ts";
+import { modelFolder } from "../../sdk/model.ts";
 import type { Screen } from "../../terminal/screen.ts";
+import { runOfModel } from "../../training/known-models.ts";
 import { showDownload } from "../download.ts";
 
 export interface ExportFlags {

@@ -1,5 +1,7 @@
 import { EngineError } from "../../core/errors.ts";
+import { requireAll } from "../../core/settings.ts";
 import type { TokenId } from "../../core/trajectory.ts";
+import { isRounded, localChecks } from "../settings.ts";
 import type { Provider } from "./machine/device.ts";
 import type { Runtime } from "./machine/runtime.ts";
 import type { LoraSettings } from "./model/lora.ts";
@@ -57,8 +59,8 @@ export interface LoraOptions extends LoraSettings {
 }
 
 /** The precision of an adapter's base, if it is held in fewer bits. */
-export function roundedBase({ base = "float32" }: Pick<LoraOptions, "base"> = {}): RoundedPrecision | undefined {
-  return base === "float32" ? undefined : base;
+export function roundedBase({ base }: Pick<LoraOptions, "base"> = {}): RoundedPrecision | undefined {
+  return isRounded(base) ? base : undefined;
 }
 
 /** The precision that the sampler's products compute with. */
@@ -67,21 +69,6 @@ export function samplerWeights({ lora, sampling }: Pick<LocalEngineOptions, "lor
 }
 
 /** @throws EngineError for options that exclude each other, before anything is loaded */
-export function requireConsistent({ lora, sampling, provider = "cpu", runtime, workers = 1 }: LocalEngineOptions): void {
-  const rounded = roundedBase(lora);
-  if (rounded !== undefined && sampling?.weights === "float32")
-    throw new EngineError("sampling.weights", sampling.weights, {
-      expected: '"int8"',
-      hint: `The base of the adapter is held in ${rounded.slice(3)} bits, and in no other form: set lora.base to "float32" to sample with float32.`,
-    });
-  if (rounded !== undefined && provider === "openvino")
-    throw new EngineError("lora.base", rounded, {
-      expected: '"float32" on openvino',
-      hint: 'Products with a base in fewer bits are computed by ONNX Runtime alone: set device: "cpu".',
-    });
-  if (workers > 1 && (provider !== "cpu" || runtime !== undefined || rounded !== undefined))
-    throw new EngineError("workers", workers, {
-      expected: "1",
-      hint: "Only sessions of float32 on the processor, in ONNX Runtime's binding for Node, can be made side by side.",
-    });
+export function requireConsistent({ provider = "cpu", runtime, ...options }: LocalEngineOptions): void {
+  requireAll(localChecks, { ...options, device: provider, otherRuntime: runtime !== undefined }, EngineError);
 }

@@ -5,7 +5,7 @@ import type { Actor } from "../../rollouts/actors/actor.ts";
 import { rolloutGroupsBy } from "../../rollouts/rollout.ts";
 import type { Decoding, EvaluationRecord } from "../../runs/records.ts";
 import type { TrainingConfig } from "../config.ts";
-import { checkSplit, evaluationTasks } from "../tasks.ts";
+import { evaluationTasks } from "../tasks.ts";
 import { summarise } from "./summarise.ts";
 
 export interface EvaluationOptions {
@@ -35,14 +35,12 @@ export interface Evaluation {
 /**
  * Attempts each of the first tasks of a split k times. Every evaluation of a split with one seed, of whatever model and at whatever step, draws the
  * same random numbers for the same attempt, so that two of them can be compared task by task.
- * @throws ConfigError where the split is empty
  */
 export async function evaluate(
   actor: Actor,
   environment: Environment,
   { when, step, split, tasks: wanted, k, temperature, rollout, seed, signal, played, onTrajectory }: EvaluationOptions,
 ): Promise<Evaluation> {
-  await checkSplit(environment, "evaluation.split", split);
   const tasks = await evaluationTasks(environment, split, wanted, rollout.episodeTimeoutMs);
   const decoding: Decoding = temperature === 0 ? "greedy" : "sampled";
   const groups = await rolloutGroupsBy(actor, environment, tasks, {

@@ -1,4 +1,3 @@
-import type { AlgorithmConfig } from "../../algorithms/settings/config.ts";
 import type { Chat } from "../../chat/chat.ts";
 import { ConfigError, EnvError } from "../../core/errors.ts";
 import { present } from "../../core/present.ts";
@@ -7,6 +6,7 @@ import type { ActionInContext } from "../../core/trajectory.ts";
 import type { Environment } from "../../environments/environment.ts";
 import { encodeDemonstration } from "../../rollouts/demonstration.ts";
 import { firstPrompt } from "../first-prompt.ts";
+import type { TrainingConfig } from "../settings.ts";
 import { trainingTasks } from "../tasks.ts";
 import { readConversations } from "./conversations.ts";
 import type { Lessons } from "./sft.ts";
@@ -40,7 +40,7 @@ export async function openLessons(args: LessonArguments): Promise<LessonSource> 
  * Checks what can be known of demonstrations before a model is loaded.
  * @throws ConfigError for a file that is wrong, or an environment without an expert
  */
-export function checkDemonstrations(environment: Environment, algorithm: AlgorithmConfig): void {
+export function checkDemonstrations({ algorithm }: Pick<TrainingConfig, "algorithm">, environment: Environment): void {
   if (algorithm.kind !== "sft") return;
   if (algorithm.data !== undefined) readConversations(algorithm.data);
   else if (environment.demonstrate === undefined && environment.expert === undefined)

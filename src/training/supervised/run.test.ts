@@ -98,8 +98,8 @@ test("a file of conversations is gone through in a new order each time, and a ru
 });
 
 test("an environment without an expert, and a conversation that is too long, are refused by name", async () => {
-  expect(() => checkDemonstrations(letters, { kind: "sft", tokensPerStep: 1 })).toThrow(ConfigError);
-  expect(() => checkDemonstrations(letters, { kind: "sft", tokensPerStep: 1 })).toThrow(
+  expect(() => checkDemonstrations(resolveConfig({ algorithm: "sft" }), letters)).toThrow(ConfigError);
+  expect(() => checkDemonstrations(resolveConfig({ algorithm: "sft" }), letters)).toThrow(
     'The environment "letters" has no expert',
   );
   const data = join(mkdtempSync(join(tmpdir(), "retrograde-sft-")), "long.jsonl");

@@ -1,9 +1,9 @@
 import type { Chat } from "../chat/chat.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { Environment } from "../environments/environment.ts";
-import type { TrainingConfig } from "../training/config.ts";
-import { firstPrompt, unseenTools } from "../training/first-prompt.ts";
-import { hasBundledModel, trainedIn } from "./model.ts";
+import { firstPrompt, unseenTools } from "./first-prompt.ts";
+import { hasBundledModel, trainedIn } from "./known-models.ts";
+import type { TrainingConfig } from "./settings.ts";
 
 /**
  * Checks that a model sees the tools that it may call: its first prompt is rendered with and without them.

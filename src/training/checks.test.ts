@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { testChat } from "../../test/fixtures/chats.ts";
+import { lettersEnvironment } from "../../test/letters.ts";
+import { ConfigError } from "../core/errors.ts";
+import { capabilities } from "../core/policy.ts";
+import { checkEnvironment, checkOpened } from "./checks.ts";
+import { resolveConfig } from "./config.ts";
+
+const letters = lettersEnvironment();
+const engine = { info: { name: "far", parameters: 1, vocabularySize: 2, maxLength: 3, capabilities } };
+const opened = { engine, chat: testChat("qwen25"), environment: letters };
+
+test.each([
+  ["splits", { evaluation: { split: "none" } }, letters, 'evaluation.split is "none"'],
+  ["rewards of turns", { algorithm: "grpo" }, { ...letters, turnRewards: true }, "rollout.turnRewards is missing"],
+  ["demonstrations", { algorithm: "sft" }, letters, "algorithm.data is missing"],
+] as const)("an environment is asked for its %s", async (_, user, environment, message) => {
+  await expect(checkEnvironment(resolveConfig(user), environment)).rejects.toThrow(ConfigError);
+  await expect(checkEnvironment(resolveConfig(user), environment)).rejects.toThrow(message);
+});
+
+test("an environment that has all that is asked for passes", async () => {
+  await expect(checkEnvironment(resolveConfig(), letters)).resolves.toBeUndefined();
+});
+
+test("all that is open is asked: the engine for capabilities, the environment for forks, the chat for tools", async () => {
+  const few = { info: { ...engine.info, capabilities: ["entropy-gradient"] as const } };
+  await expect(checkOpened(resolveConfig({ algorithm: "ppo" }), { ...opened, engine: few })).rejects.toThrow(
+    'algorithm.kind is "ppo"; expected an engine with the capability "critic" (far has entropy-gradient)',
+  );
+  const branching = resolveConfig({ algorithm: "arpo", rollout: { tasksPerStep: 16 } });
+  const bound = { ...letters, replayable: false };
+  await expect(checkOpened(branching, { ...opened, environment: bound })).rejects.toThrow("rollout.branching is");
+  expect(await checkOpened(branching, { ...opened, environment: { ...letters, replayable: true } })).toEqual([
+    "Rollouts branch: episodes are played again, call by call.",
+  ]);
+  expect(await checkOpened(resolveConfig(), opened)).toEqual([]);
+});
