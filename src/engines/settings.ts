@@ -136,9 +136,7 @@ export function isRounded(base: unknown): base is "int8" | "int4" {
 }
 
 /** Settings of the local engine that may exclude each other, of a configuration or of the engine's own options. */
-export interface LocalChoice {
-  readonly device: LocalEngineConfig["device"];
-  readonly workers?: number;
+export interface LocalChoice extends Pick<LocalEngineConfig, "device" | "workers"> {
   readonly lora?: { readonly base?: string };
   readonly sampling?: { readonly weights?: string };
   /** Whether models run in another library than ONNX Runtime's binding for Node. */

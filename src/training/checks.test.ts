@@ -1,14 +1,13 @@
 import { expect, test } from "vitest";
 import { testChat } from "../../test/fixtures/chats.ts";
-import { lettersEnvironment } from "../../test/letters.ts";
+import { lettersEnvironment, lettersVocabulary } from "../../test/letters.ts";
+import { TableEngine } from "../../test/table-engine.ts";
 import { ConfigError } from "../core/errors.ts";
-import { capabilities } from "../core/policy.ts";
 import { checkEnvironment, checkOpened } from "./checks.ts";
 import { resolveConfig } from "./config.ts";
 
 const letters = lettersEnvironment();
-const engine = { info: { name: "far", parameters: 1, vocabularySize: 2, maxLength: 3, capabilities } };
-const opened = { engine, chat: testChat("qwen25"), environment: letters };
+const opened = { engine: new TableEngine(lettersVocabulary), chat: testChat("qwen25"), environment: letters };
 
 test.each([
   ["splits", { evaluation: { split: "none" } }, letters, 'evaluation.split is "none"'],
@@ -24,9 +23,9 @@ test("an environment that has all that is asked for passes", async () => {
 });
 
 test("all that is open is asked: the engine for capabilities, the environment for forks, the chat for tools", async () => {
-  const few = { info: { ...engine.info, capabilities: ["entropy-gradient"] as const } };
+  const few = new TableEngine(lettersVocabulary, ["entropy-gradient"]);
   await expect(checkOpened(resolveConfig({ algorithm: "ppo" }), { ...opened, engine: few })).rejects.toThrow(
-    'algorithm.kind is "ppo"; expected an engine with the capability "critic" (far has entropy-gradient)',
+    'algorithm.kind is "ppo"; expected an engine with the capability "critic" (',
   );
   const branching = resolveConfig({ algorithm: "arpo", rollout: { tasksPerStep: 16 } });
   const bound = { ...letters, replayable: false };

@@ -1,7 +1,5 @@
 import { ignoresGroupsOfOne, miniBatchesOf, trainsSharedTurnsOnce } from "../algorithms/settings/questions.ts";
-import type { Chat } from "../chat/chat.ts";
 import type { Check } from "../core/settings.ts";
-import type { Engine } from "../engines/engine.ts";
 import { localChecks } from "../engines/settings.ts";
 import type { Environment } from "../environments/environment.ts";
 import { firstRolloutsOf } from "../rollouts/branching/settings.ts";
@@ -9,6 +7,7 @@ import { checkBranching } from "./branching.ts";
 import { requireCapabilities } from "./capabilities.ts";
 import { maxEpisodesOfStep, type TrainingConfig } from "./settings.ts";
 import { checkShownTools } from "./shown-tools.ts";
+import type { StepArguments } from "./step.ts";
 import { checkDemonstrations } from "./supervised/lessons.ts";
 import { checkSplits } from "./tasks.ts";
 import { requireTurnRewards } from "./turn-rewards.ts";
@@ -62,42 +61,23 @@ export const configurationChecks: readonly Check<TrainingConfig>[] = [
   },
 ];
 
-/** Conditions between the configuration and its environment, which is not open yet. */
-const environmentChecks: readonly ((config: TrainingConfig, environment: Environment) => void | Promise<void>)[] = [
-  checkSplits,
-  requireTurnRewards,
-  checkDemonstrations,
-];
-
-/** @throws ConfigError for the first condition that does not hold, before a model is downloaded or anything opened */
+/** Checks a configuration against its environment, which is not open yet. @throws ConfigError for the first condition that does not hold */
 export async function checkEnvironment(config: TrainingConfig, environment: Environment): Promise<void> {
-  for (const check of environmentChecks) await check(config, environment);
+  await checkSplits(config, environment);
+  requireTurnRewards(config, environment);
+  checkDemonstrations(config, environment);
 }
-
-/** All that a run opens. */
-export interface OpenedParts {
-  readonly engine: Pick<Engine, "info">;
-  readonly chat: Chat;
-  readonly environment: Environment;
-}
-
-/** Conditions between the configuration and all that is open. Each may resolve to a notice. */
-const openedChecks: readonly ((config: TrainingConfig, opened: OpenedParts) => unknown)[] = [
-  (config, { engine }) => requireCapabilities(config, engine.info),
-  (config, { environment }) => checkBranching(config, environment),
-  (config, { chat, environment }) => checkShownTools(chat, environment, config),
-];
 
 /**
- * Checks a run of which everything is open and nothing is written.
+ * Checks a configuration against all that its run has opened, before anything is written.
  * @returns the notices that a user should read
  * @throws ConfigError for the first condition that does not hold
  */
-export async function checkOpened(config: TrainingConfig, opened: OpenedParts): Promise<string[]> {
-  const notices: string[] = [];
-  for (const check of openedChecks) {
-    const notice = await check(config, opened);
-    if (typeof notice === "string") notices.push(notice);
-  }
-  return notices;
+export async function checkOpened(
+  config: TrainingConfig,
+  { engine, chat, environment }: Pick<StepArguments, "engine" | "chat" | "environment">,
+): Promise<string[]> {
+  requireCapabilities(config, engine.info);
+  const notices = [await checkBranching(config, environment), await checkShownTools(chat, environment, config)];
+  return notices.filter((notice) => notice !== undefined);
 }
