@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { z } from "zod";
+import { hasLength } from "../../../src/core/present.ts";
 import { HttpError } from "../../../src/http/http-error.ts";
 import type { ServedModel } from "./served-model.ts";
 
@@ -190,7 +191,7 @@ export class CheckpointStore {
       const expected = [...this.#imports.keys()].map((name) => `tinker://${importModel}/weights/${name}`);
       throw new HttpError(404, formatCheckpointPath(path), "not found", { expected });
     }
-    const base = this.#models.length === 1 ? this.#models[0] : await this.#baseOf(folder);
+    const base = hasLength(this.#models, 1) ? this.#models[0] : await this.#baseOf(folder);
     const trained = await base.describe(folder);
     const record = { baseModel: base.name, trained, step: 0, savedAt: new Date(0).toISOString(), optimizer: false };
     return { path, record, folder, state: undefined };

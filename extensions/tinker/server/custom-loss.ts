@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { present } from "../../../src/core/present.ts";
 import { HttpError } from "../../../src/http/http-error.ts";
 import type { LossOfDatum } from "./losses.ts";
 import { backward, constant, type Dims, derived, elementwise, index, reduce, type Tensor, tensor } from "./tensors.ts";
@@ -179,7 +180,7 @@ const operations: Readonly<Record<string, Operation>> = {
     takes: ["input", "min", "max"],
     run: ({ input, min, max }) => {
       const [low, high] = [asTensor(min ?? Number.NEGATIVE_INFINITY), asTensor(max ?? Number.POSITIVE_INFINITY)];
-      const inside = ([x, a, b]: readonly number[]) => [Number(x >= a && x <= b), Number(x < a), Number(x > b)];
+      const inside = ([x, a, b]: readonly [number, number, number]) => [Number(x >= a && x <= b), Number(x < a), Number(x > b)];
       return elementwise([asTensor(input), low, high], ([x, a, b]) => Math.min(Math.max(x, a), b), inside);
     },
   },
@@ -246,19 +247,22 @@ const operations: Readonly<Record<string, Operation>> = {
 };
 
 /** Other names of the same operations. */
-const aliases: Readonly<Record<string, string>> = {
-  ...{ truediv: "div", true_divide: "div", divide: "div", multiply: "mul", subtract: "sub", negative: "neg", clip: "clamp" },
-  ...{ absolute: "abs", expit: "sigmoid", iadd: "add", isub: "sub", imul: "mul", itruediv: "div", __getitem__: "getitem" },
-  ...{ and_: "logical_and", or_: "logical_or", invert: "logical_not", greater: "gt", less: "lt" },
-};
+const aliases: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ...{ truediv: "div", true_divide: "div", divide: "div", multiply: "mul", subtract: "sub", negative: "neg", clip: "clamp" },
+    ...{ absolute: "abs", expit: "sigmoid", iadd: "add", isub: "sub", imul: "mul", itruediv: "div", __getitem__: "getitem" },
+    ...{ and_: "logical_and", or_: "logical_or", invert: "logical_not", greater: "gt", less: "lt" },
+  }),
+);
 
 const sizeOf = ({ shape }: Tensor, dim: Value): Value => (dim === undefined ? shape : shape.at(Number(dim)));
 
 function operationOf(target: string): Operation {
   const last = target.split(".").at(-1) ?? "";
-  const name = Object.hasOwn(aliases, last) ? aliases[last] : last;
-  if (!Object.hasOwn(operations, name)) throw refusal(target);
-  return operations[name];
+  const name = aliases.get(last) ?? last;
+  const operation = Object.hasOwn(operations, name) ? operations[name] : undefined;
+  if (operation === undefined) throw refusal(target);
+  return operation;
 }
 
 function refusal(what: string): HttpError {
@@ -270,8 +274,8 @@ function refusal(what: string): HttpError {
 
 /** @throws HttpError (422) naming the first operation of a traced loss that is not computed here */
 export function requireCustomLoss({ inputs, graph: { nodes } }: CustomLoss): void {
-  if (inputs[0].name !== "logprobs")
-    throw new HttpError(422, "inputs of a custom loss", inputs[0].name, { expected: "logprobs first" });
+  if (inputs[0]?.name !== "logprobs")
+    throw new HttpError(422, "inputs of a custom loss", inputs[0]?.name, { expected: "logprobs first" });
   for (const { op, target } of nodes) if (op.startsWith("call")) operationOf(target);
   if (nodes.at(-1)?.op !== "output")
     throw new HttpError(422, "custom loss", "no output", { expected: "an output as the last node" });
@@ -300,11 +304,15 @@ export function evaluateCustomLoss(
       const [loss, metrics] = decoded(node.args[0], values) as readonly [Value, Readonly<Record<string, Value>>];
       if (!isTensor(loss) || loss.shape.length > 0)
         throw new HttpError(422, `loss of "${name}"`, isTensor(loss) ? loss.shape : loss, { expected: "a scalar" });
-      const weights = backward(loss, tensors[0]).map((slope) => -slope);
+      const weights = backward(loss, present(tensors[0], "the log-probs")).map((slope) => -slope);
+      const first = ({ data: [number] }: Tensor) => {
+        if (number !== undefined) return number;
+        throw new HttpError(422, `result of "${name}"`, "no number", { expected: "a loss and metrics of one number" });
+      };
       const result = {
-        loss: loss.data[0],
+        loss: first(loss),
         weights,
-        metrics: Object.fromEntries(Object.entries(metrics).map(([key, value]) => [key, asTensor(value).data[0]])),
+        metrics: Object.fromEntries(Object.entries(metrics).map(([key, value]) => [key, first(asTensor(value))])),
       };
       if ([result.loss, ...weights].every(Number.isFinite)) return result;
       throw new HttpError(422, `loss of "${name}"`, result.loss, { expected: "a finite loss with a finite gradient" });

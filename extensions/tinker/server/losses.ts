@@ -73,14 +73,19 @@ const losses: Readonly<Record<string, Loss>> = {
 /** Names of the losses that this server computes. */
 export const lossNames = Object.keys(losses);
 
+function lossOf(name: string): Loss {
+  const loss = Object.hasOwn(losses, name) ? losses[name] : undefined;
+  if (loss !== undefined) return loss;
+  throw new HttpError(422, "loss_fn", name, { expected: lossNames });
+}
+
 /** @throws HttpError for a loss, a setting or inputs that this server does not compute with */
 export function requireLoss(
   name: string,
   config: Readonly<Record<string, number>>,
   inputs: readonly Readonly<Record<string, unknown>>[],
 ): void {
-  const loss = Object.hasOwn(losses, name) ? losses[name] : undefined;
-  if (loss === undefined) throw new HttpError(422, "loss_fn", name, { expected: lossNames });
+  const loss = lossOf(name);
   for (const [key, value] of Object.entries(config)) {
     if (!loss.settings.includes(key))
       throw new HttpError(422, `loss_fn_config of ${name}`, key, { expected: listed(loss.settings) });
@@ -106,7 +111,7 @@ export function isLinear(name: string): boolean {
 
 /** @throws HttpError if a ratio overflows */
 export function evaluateLoss(name: string, inputs: LossInputs): LossOfDatum {
-  const { loss, weights } = losses[name].evaluate(inputs);
+  const { loss, weights } = lossOf(name).evaluate(inputs);
   if (Number.isFinite(loss) && weights.every(Number.isFinite)) return { loss, weights };
   throw new HttpError(422, `the loss ${name}`, loss, {
     expected: "a finite number",
@@ -114,23 +119,27 @@ export function evaluateLoss(name: string, inputs: LossInputs): LossOfDatum {
   });
 }
 
+/** The numbers of each token, by the letters above. */
+function tokensOf({ logprobs, inputs: { weights, advantages, logprobs: sampled } }: LossInputs) {
+  return logprobs.map((lp, t) => ({ lp, w: weights?.[t] ?? 1, A: advantages?.[t] ?? 0, q: sampled?.[t] ?? 0 }));
+}
+
+function summed(parts: readonly { readonly loss: number; readonly weight: number }[]): LossOfDatum {
+  return { loss: parts.reduce((sum, { loss }) => sum + loss, 0), weights: parts.map(({ weight }) => weight) };
+}
+
 function perToken(
   token: (lp: number, w: number, A: number, q: number, config: LossInputs["config"]) => { loss: number; weight: number },
 ): Loss["evaluate"] {
-  return ({ logprobs, inputs: { weights, advantages, logprobs: sampled }, config }) => {
-    const parts = logprobs.map((lp, t) => token(lp, weights?.[t] ?? 1, advantages?.[t] ?? 0, sampled?.[t] ?? 0, config));
-    return { loss: parts.reduce((sum, { loss }) => sum + loss, 0), weights: parts.map(({ weight }) => weight) };
-  };
+  return (given) => summed(tokensOf(given).map(({ lp, w, A, q }) => token(lp, w, A, q, given.config)));
 }
 
-function sequenceRatio({ logprobs, inputs: { weights, advantages, logprobs: sampled }, config }: LossInputs): LossOfDatum {
-  const counts = weights ?? advantages;
-  const tokens = logprobs.flatMap((lp, t) => (counts[t] === 0 ? [] : [lp - sampled[t]]));
-  const ratio = tokens.length === 0 ? 1 : Math.exp(tokens.reduce((sum, drift) => sum + drift, 0) / tokens.length);
-  const parts = logprobs.map((_, t) =>
-    counts[t] === 0 ? { loss: 0, weight: 0 } : surrogate(ratio, advantages[t], weights?.[t] ?? 1, config),
-  );
-  return { loss: parts.reduce((sum, { loss }) => sum + loss, 0), weights: parts.map(({ weight }) => weight) };
+function sequenceRatio(given: LossInputs): LossOfDatum {
+  const tokens = tokensOf(given);
+  const counts = ({ w, A }: { w: number; A: number }) => (given.inputs.weights === undefined ? A : w) !== 0;
+  const drifts = tokens.filter(counts).map(({ lp, q }) => lp - q);
+  const ratio = drifts.length === 0 ? 1 : Math.exp(drifts.reduce((sum, drift) => sum + drift, 0) / drifts.length);
+  return summed(tokens.map((each) => (counts(each) ? surrogate(ratio, each.A, each.w, given.config) : { loss: 0, weight: 0 })));
 }
 
 /** −w min(r A, clip(r) A), whose derivative is 0 where the clipped term is the smaller one. */

@@ -1,4 +1,5 @@
 import type { Weights } from "../../../src/core/policy.ts";
+import { present } from "../../../src/core/present.ts";
 import type { ActionInContext, TokenId } from "../../../src/core/trajectory.ts";
 import type { Engine } from "../../../src/engines/engine.ts";
 import { HttpError } from "../../../src/http/http-error.ts";
@@ -44,7 +45,10 @@ export function requirePass({ data, lossFn, config, custom }: Pass, { vocabulary
       if (bad !== undefined) refuse(`a number in ${name}`, bad, "finite numbers");
     }
   });
-  const context = data.reduce((sum, { tokens, targets }) => sum + runsOf(tokens, targets).reduce((s, { at }) => s + at[0], 0), 0);
+  const context = data.reduce(
+    (sum, { tokens, targets }) => sum + runsOf(tokens, targets).reduce((s, { before }) => s + before, 0),
+    0,
+  );
   if (context > mostContextTokens)
     throw new HttpError(422, "targets that are not the next token", context, { expected: "shorter or fewer data" });
 }
@@ -54,26 +58,33 @@ export async function runPass(
   engine: Engine,
   { data, lossFn, config, forwardOnly, custom }: Pass,
 ): Promise<ForwardBackwardResult> {
-  const runs = data.map(({ tokens, targets }) => runsOf(tokens, targets));
-  const samples = runs.flatMap((ofDatum, i) => ofDatum.map((run, j) => sampleOf(data[i], run, `${i}`, j)));
+  const runs = data.map((datum, i) =>
+    runsOf(datum.tokens, datum.targets).map((run, j) => ({ ...run, sample: sampleOf(datum, run, `${i}`, j) })),
+  );
+  const samples = runs.flatMap((ofDatum) => ofDatum.map(({ sample }) => sample));
   /** From numbers of each run to numbers of each datum, and back. */
   const gather = (rows: readonly (readonly number[])[]) => {
     let next = 0;
-    return runs.map((ofDatum, i) => {
-      const values = new Array<number>(data[i].targets.length);
-      for (const { at } of ofDatum) for (const [j, value] of rows[next++].entries()) values[at[j]] = value;
+    return runs.map((ofDatum) => {
+      const values: number[] = [];
+      for (const { at } of ofDatum) {
+        const row = present(rows[next++], "the log-probs of a run");
+        for (const [j, t] of at.entries()) values[t] = present(row[j], "the log-prob of a target");
+      }
       return values;
     });
   };
-  const scatter = (rows: Weights) => runs.flatMap((ofDatum, i) => ofDatum.map(({ at }) => at.map((t) => rows[i][t])));
+  const scatter = (rows: Weights) =>
+    rows.flatMap((row, i) => present(runs[i], "a datum").map(({ at }) => at.map((t) => present(row[t], "a weight"))));
 
   let metrics: Record<string, number> = {};
   const weigh = (logprobs: readonly (readonly number[])[]): Weights => {
-    const evaluated = data.map(({ tokens, inputs = {} }, i) =>
-      custom === undefined
-        ? { ...evaluateLoss(lossFn, { logprobs: logprobs[i], inputs, config }), metrics: {} }
-        : evaluateCustomLoss(custom, tokens.length, { ...inputs, logprobs: logprobs[i] }),
-    );
+    const evaluated = logprobs.map((row, i) => {
+      const { tokens, inputs = {} } = present(data[i], "a datum");
+      return custom === undefined
+        ? { ...evaluateLoss(lossFn, { logprobs: row, inputs, config }), metrics: {} }
+        : evaluateCustomLoss(custom, tokens.length, { ...inputs, logprobs: row });
+    });
     metrics = { "loss:sum": evaluated.reduce((sum, each) => sum + each.loss, 0) };
     for (const [name, value] of evaluated.flatMap((each) => Object.entries(each.metrics)))
       metrics[name] = (metrics[name] ?? 0) + value / (name.endsWith(":mean") ? data.length : 1);
@@ -108,15 +119,14 @@ function runsOf(tokens: readonly TokenId[], targets: readonly TokenId[]): Run[] 
   const width = targets.length / tokens.length;
   const runs: { before: number; targets: TokenId[]; at: number[] }[] = [];
   let open: (typeof runs)[number] | undefined;
-  for (let t = 0; t < tokens.length; t++) {
-    for (let k = 0; k < width; k++) {
-      const at = t * width + k;
-      const run = k === 0 && open !== undefined ? open : { before: t + 1, targets: [], at: [] };
-      if (run !== open) runs.push(run);
-      run.targets.push(targets[at]);
-      run.at.push(at);
-      if (k === 0) open = targets[at] === tokens[t + 1] ? run : undefined;
-    }
+  for (const [at, target] of targets.entries()) {
+    const before = Math.floor(at / width) + 1;
+    const isFirst = at % width === 0;
+    const run = isFirst && open !== undefined ? open : { before, targets: [], at: [] };
+    if (run !== open) runs.push(run);
+    run.targets.push(target);
+    run.at.push(at);
+    if (isFirst) open = target === tokens[before] ? run : undefined;
   }
   return runs;
 }

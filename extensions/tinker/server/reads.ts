@@ -1,5 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { hasLength, present } from "../../../src/core/present.ts";
 import { HttpError } from "../../../src/http/http-error.ts";
 import type { Reply } from "../../../src/http/server.ts";
 import {
@@ -18,25 +19,30 @@ import type { TrainedModel } from "./trained-model.ts";
 /** Returns what clients read: models that are served, sessions, models in training ("training runs") and their checkpoints. */
 export async function read(service: Service, parts: readonly string[], host: string): Promise<Reply | undefined> {
   const [first, second, third, ...rest] = parts;
-  if (parts.length === 1 && first === "healthz") return { json: { status: "ok" } };
-  if (parts.length === 1 && first === "get_server_capabilities") return { json: capabilities(service) };
-  if (first === "samplers" && parts.length === 2) {
-    const { id, base, path } = service.sessions.sampling(second);
-    return { json: { sampler_id: id, base_model: base, model_path: path ?? null } };
+  if (second === undefined) {
+    if (first === "healthz") return { json: { status: "ok" } };
+    if (first === "get_server_capabilities") return { json: capabilities(service) };
+    if (first === "sessions") return { json: { sessions: service.sessions.list().map(({ id }) => id) } };
+    return first === "training_runs" ? { json: await runs(service) } : undefined;
   }
-  if (first === "sessions" && parts.length === 1) return { json: { sessions: service.sessions.list().map(({ id }) => id) } };
-  if (first === "sessions" && parts.length === 2) return { json: session(service, second) };
-  if (first === "training_runs" && parts.length === 1) return { json: await runs(service) };
-  if (first === "training_runs" && parts.length === 2) return { json: await run(service, service.models.find(second)) };
+  if (third === undefined) {
+    if (first === "samplers") {
+      const { id, base, path } = service.sessions.sampling(second);
+      return { json: { sampler_id: id, base_model: base, model_path: path ?? null } };
+    }
+    if (first === "sessions") return { json: session(service, second) };
+    return first === "training_runs" ? { json: await run(service, service.models.find(second)) } : undefined;
+  }
   if (first === "training_runs" && third === "checkpoints") return checkpointsOf(service, parseModelId(second), rest, host);
-  if (first === "external_files" && parts.length === 6) return externalFile(service, parts.slice(1));
+  if (first === "external_files" && hasLength(parts, 6)) return externalFile(service, parts);
   return undefined;
 }
 
 /** @returns whether there is such a route */
 export async function remove(service: Service, parts: readonly string[]): Promise<Reply | undefined> {
+  if (!hasLength(parts, 5)) return undefined;
   const [first, model, third, kind, name] = parts;
-  if (first !== "training_runs" || third !== "checkpoints" || parts.length !== 5) return undefined;
+  if (first !== "training_runs" || third !== "checkpoints") return undefined;
   const path = { model: parseModelId(model), kind: kindOf(kind), name: parseCheckpointName(name) };
   await service.store.remove(path);
   await service.samplers.drop(formatCheckpointPath(path));
@@ -87,9 +93,11 @@ async function run({ store }: Service, { identity, lastUsed }: TrainedModel): Pr
 }
 
 /** A file of a checkpoint in its external form, by a signed address. */
-async function externalFile({ store, signedFiles }: Service, [expires, signature, ...file]: readonly string[]): Promise<Reply> {
-  signedFiles.check(expires, signature, file);
-  const [model, name, at] = file;
+async function externalFile(
+  { store, signedFiles }: Service,
+  [_, expires, signature, model, name, at]: readonly [string, string, string, string, string, string],
+): Promise<Reply> {
+  signedFiles.check(expires, signature, [model, name, at]);
   const { folder } = await store.find({ model: parseModelId(model), kind: "external_weights", name: parseCheckpointName(name) });
   return { bytes: await readFile(join(folder, at)), type: "application/octet-stream" };
 }
@@ -98,7 +106,10 @@ async function externalFile({ store, signedFiles }: Service, [expires, signature
 async function externalUrls({ store, signedFiles }: Service, model: ModelId, name: string, host: string): Promise<object> {
   const { folder } = await store.find({ model, kind: "external_weights", name: parseCheckpointName(name) });
   const signed = (await readdir(folder)).map((file) => [file, signedFiles.sign(host, [model, name, file])] as const);
-  return { urls: Object.fromEntries(signed.map(([file, { url }]) => [file, url])), expires: signed[0][1].expires.toISOString() };
+  return {
+    urls: Object.fromEntries(signed.map(([file, { url }]) => [file, url])),
+    expires: present(signed[0], "a file")[1].expires.toISOString(),
+  };
 }
 
 async function checkpointsOf(
@@ -108,13 +119,11 @@ async function checkpointsOf(
   host: string,
 ): Promise<Reply | undefined> {
   if (rest.length === 0) return { json: { checkpoints: (await service.store.list(model)).map(checkpointReply) } };
-  const action = rest[rest.length - 1];
-  if (rest.length === 3 && rest[0] === "external_weights" && action === "external_weights_urls")
+  if (hasLength(rest, 3) && rest[0] === "external_weights" && rest[2] === "external_weights_urls")
     return { json: await externalUrls(service, model, rest[1], host) };
-  const named = rest.slice(0, -1);
-  if (named.length < 1 || named.length > 2 || (action !== "archive" && action !== "download")) return undefined;
-  const kind = named.length === 1 ? "sampler_weights" : kindOf(named[0]);
-  const name = parseCheckpointName(named[named.length - 1]);
+  const [action, last, first = "sampler_weights", ...more] = [...rest].reverse();
+  if (last === undefined || more.length > 0 || (action !== "archive" && action !== "download")) return undefined;
+  const [kind, name] = [kindOf(first), parseCheckpointName(last)];
   if (action === "archive") {
     await service.store.find({ model, kind, name });
     return { location: `/api/v1/training_runs/${model}/checkpoints/${kind}/${name}/download` };

@@ -139,7 +139,7 @@ export const sampleSchema = z.strictObject({
     .strictObject({
       data: z.array(z.int().min(-1)).max(4096),
       dtype: z.literal("int64"),
-      shape: z.array(z.int().min(0)).length(2),
+      shape: z.tuple([z.int().min(0), z.int().min(0)]),
       sparse_crow_indices: z.array(z.int().min(0)).nullish(),
       sparse_col_indices: z.array(z.int().min(0)).nullish(),
     })

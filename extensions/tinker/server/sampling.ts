@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { setMaxListeners } from "node:events";
+import { present } from "../../../src/core/present.ts";
 import type { ActionInContext, TokenId } from "../../../src/core/trajectory.ts";
 import type { SampleRequest } from "../../../src/engines/engine.ts";
 import { HttpError } from "../../../src/http/http-error.ts";
@@ -92,7 +93,10 @@ export async function drawSamples(sampler: OpenSampler, call: CheckedSample, sig
         logprobs:
           temperature === 0 || temperature === 1
             ? row
-            : row.map((lp) => temperature * lp + modelLogprobs[t] - temperature * logprobs[t]),
+            : row.map(
+                (lp) =>
+                  temperature * lp + present(modelLogprobs[t], "a log-prob") - temperature * present(logprobs[t], "a log-prob"),
+              ),
       })),
     };
   });
@@ -115,8 +119,8 @@ async function scorePrompt(sampler: OpenSampler, { prompt, scored }: CheckedSamp
   if (scored === 0) return prompt.map(() => Number.NaN);
   const at = prompt.length - scored;
   const sample: ActionInContext = { trajectory: "prompt", turn: 0, context: prompt.slice(0, at), action: prompt.slice(at) };
-  const [logprobs] = await sampler.logprobs([sample], { temperature: 1 });
-  return [...Array<number>(at).fill(Number.NaN), ...logprobs];
+  const logprobs = await sampler.logprobs([sample], { temperature: 1 });
+  return [...Array<number>(at).fill(Number.NaN), ...logprobs.flat()];
 }
 
 /** The most likely tokens at each place of the prompt: each is one draw of one token, and the draws share the prompt's computation. */
@@ -149,7 +153,11 @@ function checkTargets(cells: Cells, height: number, vocabularySize: number): Tar
   const rows =
     starts == null
       ? data.map((_, i) => Math.floor(i / shape[1]))
-      : starts.slice(1).flatMap((end, row) => Array<number>(Math.max(0, Math.min(end, data.length) - starts[row])).fill(row));
+      : starts
+          .slice(1)
+          .flatMap((end, row) =>
+            Array<number>(Math.max(0, Math.min(end, data.length) - present(starts[row], "the start of a row"))).fill(row),
+          );
   const isFull =
     starts == null ? data.length === height * shape[1] : starts.length === height + 1 && columns?.length === data.length;
   if (shape[0] !== height || !isFull || rows.length !== data.length)
@@ -162,12 +170,12 @@ function checkTargets(cells: Cells, height: number, vocabularySize: number): Tar
 /** The log-prob of each named token at its place of the prompt; 0 where none is named. */
 async function scoreTargets(sampler: OpenSampler, prompt: readonly TokenId[], targets: Targets): Promise<TargetLogprobs> {
   const { data, shape, rows, sparse_crow_indices: rowStarts, sparse_col_indices: columns } = targets;
-  const named = [...data.keys()].filter((i) => data[i] >= 0);
-  const samples = named.map(
-    (i): ActionInContext => ({ trajectory: `target ${i}`, turn: 0, context: prompt.slice(0, rows[i] + 1), action: [data[i]] }),
-  );
-  const scored = samples.length === 0 ? [] : await sampler.logprobs(samples, { temperature: 1 });
-  const values = data.map(() => 0);
-  for (const [n, i] of named.entries()) values[i] = scored[n][0];
+  const samples = data.flatMap((token, i): ActionInContext[] => {
+    const context = prompt.slice(0, present(rows[i], "the row of a cell") + 1);
+    return token < 0 ? [] : [{ trajectory: `target ${i}`, turn: 0, context, action: [token] }];
+  });
+  const scored = samples.length === 0 ? [] : (await sampler.logprobs(samples, { temperature: 1 })).flat();
+  let next = 0;
+  const values = data.map((token) => (token < 0 ? 0 : present(scored[next++], "a scored cell")));
   return { shape, values, rowStarts, columns };
 }

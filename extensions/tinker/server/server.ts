@@ -1,3 +1,4 @@
+import { hasLength } from "../../../src/core/present.ts";
 import { guard, requireKeys } from "../../../src/http/access.ts";
 import { HttpError } from "../../../src/http/http-error.ts";
 import {
@@ -66,7 +67,7 @@ async function route(service: Service, { method, path, parts: whole, headers, bo
     const reply = await remove(service, parts);
     if (reply !== undefined) return reply;
   }
-  if (method === "POST" && parts.length === 3 && parts[0] === "sessions" && parts[2] === "finish") {
+  if (method === "POST" && hasLength(parts, 3) && parts[0] === "sessions" && parts[2] === "finish") {
     service.sessions.find(parts[1]);
     await service.sessions.end(parts[1]);
     return { json: {} };

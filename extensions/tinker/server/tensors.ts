@@ -24,15 +24,18 @@ export const derived = ({ data, shape }: Tensor): Tensor => ({ data, shape, from
 
 const sizeOf = (shape: readonly number[]) => shape.reduce((product, each) => product * each, 1);
 
+/** One number of each tensor. */
+type NumberOfEach<From extends readonly Tensor[]> = { readonly [K in keyof From]: number };
+
 /** Computes a function of the numbers at each place, with broadcasting as torch has it. @param slopes ∂value/∂each number */
-export function elementwise(
-  from: readonly Tensor[],
-  value: (numbers: readonly number[]) => number,
-  slopes: (numbers: readonly number[], value: number) => readonly number[],
+export function elementwise<const From extends readonly Tensor[]>(
+  from: From,
+  value: (numbers: NumberOfEach<From>) => number,
+  slopes: (numbers: NumberOfEach<From>, value: number) => readonly number[],
 ): Tensor {
   const shape = from.reduce<readonly number[]>((wide, each) => broadcast(wide, each.shape), []);
   const places = from.map((each) => placesIn(each.shape, shape));
-  const numbersAt = (i: number) => from.map(({ data }, k) => data[places[k][i]]);
+  const numbersAt = (i: number) => from.map(({ data }, k) => data[places[k][i]]) as NumberOfEach<From>;
   const data = Array.from({ length: sizeOf(shape) }, (_, i) => value(numbersAt(i)));
   return {
     ...{ data, shape, from },
