@@ -67,7 +67,7 @@ test("a token that a grammar decided has its recorded log-prob on both sides, an
 test("such a token opens no gap between sampler and trainer; without the record of it the run would stop", async () => {
   const measured = (masked?: readonly number[]) => {
     const groups = [groupOf(turn("a", masked))];
-    return measureSamplerGap(withoutMaskedTokens(bare().policy, groups), groups, 0.02);
+    return measureSamplerGap(withoutMaskedTokens(bare().policy, groups), groups, { nats: 0.02 });
   };
   const { policy, gap } = measured([1]);
   await policy.logprobs([turn("a", [1])]);

@@ -7,7 +7,7 @@ import type { Progress } from "../runs/records.ts";
 import type { OnEvent, TrainingEvent } from "./events.ts";
 import { withRecordedMasked } from "./masked-tokens.ts";
 import type { RolloutSource, StepRollouts } from "./rollout-source.ts";
-import { gapLimit, type SamplerGap, sampleOfTurns, samplerGap } from "./sampler-gap.ts";
+import { type GapLimit, gapLimit, type SamplerGap, sampleOfTurns, samplerGap } from "./sampler-gap.ts";
 import { type Sampled, sampleGroups } from "./sampling.ts";
 import type { StepArguments } from "./step.ts";
 
@@ -171,7 +171,7 @@ function requireFrozen(
 }
 
 /** Over a sample of every turn: about an eighth of the tokens where groups are of eight, so an eighth of a forward pass. */
-async function gapOf({ groups }: Sampled, policy: FrozenPolicy, temperature: number, limit: number): Promise<SamplerGap> {
+async function gapOf({ groups }: Sampled, policy: FrozenPolicy, temperature: number, limit: GapLimit): Promise<SamplerGap> {
   const turns = sampleOfTurns(groups);
   if (turns.length === 0) return samplerGap([], [], limit);
   return samplerGap(turns, withRecordedMasked(turns, await policy.logprobs(turns, { temperature })), limit);

@@ -6,7 +6,7 @@ import type { Policy } from "../core/policy.ts";
 import { randomStream } from "../core/random.ts";
 import type { Group } from "../core/trajectory.ts";
 import { observeCredits } from "./credit-observer.ts";
-import { measureSamplerGap } from "./sampler-gap.ts";
+import { gapLimit, measureSamplerGap, samplerGap } from "./sampler-gap.ts";
 
 const table = [
   [0.3, -0.2, 0.5],
@@ -78,7 +78,7 @@ test.each([
   async (_, kind, waits) => {
     const groups = await sampled();
     const update = async (policy: Policy) => {
-      const { policy: watched, gap } = measureSamplerGap(policy, groups, 1e-6);
+      const { policy: watched, gap } = measureSamplerGap(policy, groups, { nats: 1e-6 });
       const { policy: observed, credits } = observeCredits(watched);
       const metrics = await runUpdate(observed, groups, resolveAlgorithm(kind), randomStream(1));
       return { metrics, gap: gap(), credits: credits() };
@@ -99,6 +99,30 @@ test.each([{ kind: "grpo" }, { kind: "grpo", klCoef: 0.1 }])("%j: a gap in a gro
   const [{ turns }] = groups[1].trajectories;
   const lie = turns.map((turn) => ({ ...turn, samplerLogprobs: turn.samplerLogprobs.map((logprob) => logprob - 1) }));
   const lied = [groups[0], { ...groups[1], trajectories: [{ ...groups[1].trajectories[0], turns: lie }] }];
-  const { policy } = measureSamplerGap(remote(new TablePolicy(table, 0.5)).policy, lied, 0.02);
+  const { policy } = measureSamplerGap(remote(new TablePolicy(table, 0.5)).policy, lied, { nats: 0.02 });
   await expect(runUpdate(policy, lied, resolveAlgorithm(kind), randomStream(1))).rejects.toThrow(/log-prob gap is 1\./);
 });
+
+test.each([
+  ["an engine in float32", "auto", 0.02, [0]],
+  ["one that rounds", "auto", 1, [0, 1, 2]],
+  ["a limit that was set", 1, 1, [0]],
+] as const)(
+  "of 1,500 tokens, %s lets as many be beyond its limit as rounding explains",
+  async (_, setting, tolerance, passing) => {
+    const limit = gapLimit(setting, { logprobTolerance: tolerance });
+    const [[{ trajectories }]] = [await sampled()];
+    const turn = { ...trajectories[0].turns[0], samplerLogprobs: new Array<number>(1500).fill(-3) };
+    const measured = (beyond: number, gap: number) => () =>
+      samplerGap([turn], [turn.samplerLogprobs.map((logprob, i) => (i < beyond ? logprob - gap : logprob))], limit);
+    for (const beyond of [0, 1, 2, 3, 4]) {
+      if (passing.includes(beyond as never)) expect(measured(beyond, 1.5)().samplerGapTokens).toBe(1500);
+      else
+        expect(measured(beyond, 1.5)).toThrow(
+          `gap is 1.5; expected at most ${limit.nats} nats (limits.logprobGap). ${beyond} of 1500 tokens`,
+        );
+    }
+    for (const wrong of [Number.NaN, Number.POSITIVE_INFINITY])
+      expect(measured(1, wrong)).toThrow(/log-prob gap is (NaN|Infinity)/);
+  },
+);
