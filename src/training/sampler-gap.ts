@@ -10,14 +10,14 @@ export type SamplerGap = {
   readonly samplerGapTokens: number;
 };
 
-/** What is let pass. */
+/** The limit of a gap. */
 export interface GapLimit {
   readonly nats: number;
-  /** Of this many tokens one may be beyond it; never where left out. */
+  /** Tokens of which one may be beyond it. None may where left out. */
   readonly oneIn?: number;
 }
 
-/** What float32 on both sides may differ by. */
+/** The largest gap, in nats, of two engines in float32. */
 const float32Tolerance = 0.02;
 
 /**
