@@ -6,6 +6,14 @@ interface Wordings {
   readonly questions: readonly string[];
 }
 
+const totals = [
+  "How many {thing} are there now?",
+  "How many {thing} is that in total?",
+  "How many {thing} are there altogether?",
+  "How many {thing} does that make?",
+  "What is the number of {thing}?",
+];
+
 /**
  * Texts of word problems: 24 stories × 5 questions an operation in training, and 4 × 1 that no training task has. No story of one half has a
  * sentence of the other.
@@ -39,13 +47,7 @@ export const wordings: Readonly<Record<Operation, { readonly seen: Wordings; rea
         "{name} keeps {a} {thing} upstairs and {b} downstairs.",
         "Besides the {a} old {thing} there are {b} new ones.",
       ],
-      questions: [
-        "How many {thing} are there now?",
-        "How many {thing} is that in total?",
-        "How many {thing} are there altogether?",
-        "How many {thing} does that make?",
-        "What is the number of {thing}?",
-      ],
+      questions: totals,
     },
     unseen: {
       stories: [
@@ -131,13 +133,7 @@ export const wordings: Readonly<Record<Operation, { readonly seen: Wordings; rea
         "{name} saves {a} {thing} a month for {b} months.",
         "A hall has {b} sections, and each section holds {a} {thing}.",
       ],
-      questions: [
-        "How many {thing} are there now?",
-        "How many {thing} is that in total?",
-        "How many {thing} are there altogether?",
-        "How many {thing} does that make?",
-        "What is the number of {thing}?",
-      ],
+      questions: totals,
     },
     unseen: {
       stories: [

@@ -5,8 +5,8 @@ type Body = (positional: Value[], keywords: ReadonlyMap<string, Value>) => Value
 
 /** A function that is part of Python: a builtin, a method of a value, a function of a module. */
 export class Builtin extends PyObject {
-  readonly typeName = "builtin_function_or_method";
-  private readonly name: string;
+  readonly typeName: string = "builtin_function_or_method";
+  readonly name: string;
   private readonly body: Body;
 
   constructor(name: string, body: Body) {
@@ -25,23 +25,11 @@ export class Builtin extends PyObject {
 }
 
 /** A type that is called to convert a value. */
-export class TypeObject extends PyObject {
-  readonly typeName = "type";
-  readonly name: string;
-  private readonly body: Body;
+export class TypeObject extends Builtin {
+  override readonly typeName = "type";
 
-  constructor(name: string, body: Body) {
-    super();
-    this.name = name;
-    this.body = body;
-  }
-
-  repr(): string {
+  override repr(): string {
     return `<class '${this.name}'>`;
-  }
-
-  override call(positional: Value[], keywords: Map<string, Value>): Value {
-    return this.body(positional, keywords);
   }
 }
 

@@ -28,6 +28,11 @@ export interface ActionInContext {
   readonly action: readonly TokenId[];
 }
 
+/** Returns a text that names a turn in maps. */
+export function turnKey({ trajectory, turn }: Pick<ActionInContext, "trajectory" | "turn">): string {
+  return `${trajectory}/${turn}`;
+}
+
 /** One assistant message, what its sampler recorded, and what the environment answered. */
 export interface Turn extends ActionInContext {
   /** Natural logs of the probabilities under the distribution that was sampled, one per action token. */

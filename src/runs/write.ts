@@ -30,8 +30,12 @@ export function requireFree(folder: string): void {
     });
   if (existsSync(folder) && !statSync(folder).isDirectory())
     throw new RunError(folder, "a file", { expected: "a new or empty folder", hint: "Choose another one with --out." });
+  requireEmpty(folder);
+}
+
+/** Files that a kill left half written are none. @throws RunError where a folder has files */
+export function requireEmpty(folder: string): void {
   if (finishedNames(folder).length > 0)
-    // what a kill left half written is no reason
     throw new RunError(folder, "a folder with other files", {
       expected: "a new or empty folder",
       hint: "Choose another one with --out.",

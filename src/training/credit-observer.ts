@@ -1,6 +1,6 @@
 import type { Logprobs, Policy, StepReport, Weights } from "../core/policy.ts";
 import { present } from "../core/present.ts";
-import type { ActionInContext, Group } from "../core/trajectory.ts";
+import { type ActionInContext, type Group, turnKey } from "../core/trajectory.ts";
 import type { TurnCredit } from "../runs/credits.ts";
 
 type OpenCredit = { -readonly [Key in keyof TurnCredit]: TurnCredit[Key] };
@@ -29,7 +29,7 @@ export function observeCredits(policy: Policy): ObservedPolicy {
 
   const seen = (samples: readonly ActionInContext[], logprobs: Logprobs) => {
     for (const [i, sample] of samples.entries()) {
-      const key = `${sample.trajectory}/${sample.turn}`;
+      const key = turnKey(sample);
       const row = present(logprobs[i], "the log-probs of a turn");
       if (!first.has(key)) first.set(key, row);
       const before = latest.get(key);
@@ -38,11 +38,11 @@ export function observeCredits(policy: Policy): ObservedPolicy {
   };
   const applied = (samples: readonly ActionInContext[], logprobs: Logprobs, weights: Weights) => {
     latestPass = [];
-    for (const [i, { trajectory, turn }] of samples.entries()) {
+    for (const [i, sample] of samples.entries()) {
       // Turns that are only scored in the same pass have no weights.
       const own = weights[i];
       if (own?.some((weight) => weight !== 0) !== true) continue;
-      const key = `${trajectory}/${turn}`;
+      const { trajectory, turn } = sample;
       const before = present(logprobs[i], "the log-probs of a turn");
       const credit = {
         optimiserStep,
@@ -51,7 +51,7 @@ export function observeCredits(policy: Policy): ObservedPolicy {
         learningRate: 0,
         weights: own,
         before,
-        old: first.get(key) ?? before,
+        old: first.get(turnKey(sample)) ?? before,
       };
       latestPass.push(credit);
     }
@@ -60,7 +60,7 @@ export function observeCredits(policy: Policy): ObservedPolicy {
   const stepped = ({ learningRate }: StepReport) => {
     for (const credit of open) {
       credit.learningRate = learningRate;
-      latest.set(`${credit.trajectory}/${credit.turn}`, credit);
+      latest.set(turnKey(credit), credit);
     }
     credits.push(...open);
     open = [];
@@ -100,9 +100,9 @@ export function observeCredits(policy: Policy): ObservedPolicy {
         }),
       critic: policy.critic,
       explain: (reasons) => {
-        const ofTurn = new Map(reasons.map((reason) => [`${reason.trajectory}/${reason.turn}`, reason]));
+        const ofTurn = new Map(reasons.map((reason) => [turnKey(reason), reason]));
         for (const credit of latestPass) {
-          const reason = ofTurn.get(`${credit.trajectory}/${credit.turn}`);
+          const reason = ofTurn.get(turnKey(credit));
           credit.advantage = reason?.advantage;
           credit.factor = reason?.factor;
         }
@@ -110,12 +110,12 @@ export function observeCredits(policy: Policy): ObservedPolicy {
     },
     rescore: async (groups) => {
       const moved = groups.flatMap(({ trajectories }) => trajectories.flatMap(({ turns }) => turns));
-      const samples = moved.filter(({ trajectory, turn }) => latest.has(`${trajectory}/${turn}`));
+      const samples = moved.filter((turn) => latest.has(turnKey(turn)));
       if (samples.length === 0) return;
       const logprobs = await policy.logprobs(samples);
       seen(samples, logprobs);
-      for (const [i, { trajectory, turn }] of samples.entries()) {
-        const last = latest.get(`${trajectory}/${turn}`);
+      for (const [i, sample] of samples.entries()) {
+        const last = latest.get(turnKey(sample));
         if (last !== undefined) last.end = logprobs[i];
       }
     },

@@ -1,6 +1,6 @@
 import type { Decide, Logprobs, Policy, Weights } from "../core/policy.ts";
 import { present } from "../core/present.ts";
-import type { ActionInContext, Group, Turn } from "../core/trajectory.ts";
+import { type ActionInContext, type Group, type Turn, turnKey } from "../core/trajectory.ts";
 
 /**
  * A policy under which tokens that a mask decided are constants. An agent that asks for JSON of a schema, or for a given tool, is sampled
@@ -10,12 +10,12 @@ import type { ActionInContext, Group, Turn } from "../core/trajectory.ts";
  */
 export function withoutMaskedTokens(policy: Policy, groups: readonly Group[]): Policy {
   const turns = groups.flatMap(({ trajectories }) => trajectories.flatMap((trajectory) => trajectory.turns));
-  const masked = new Map(turns.filter((turn) => turn.masked !== undefined).map((turn) => [keyOf(turn), turn]));
+  const masked = new Map(turns.filter((turn) => turn.masked !== undefined).map((turn) => [turnKey(turn), turn]));
   if (masked.size === 0) return policy;
   const constant = (samples: readonly ActionInContext[], rows: Logprobs) =>
-    samples.map((sample, i) => replaced(rows[i], masked.get(keyOf(sample)), (turn, t) => turn.samplerLogprobs[t]));
+    samples.map((sample, i) => replaced(rows[i], masked.get(turnKey(sample)), (turn, t) => turn.samplerLogprobs[t]));
   const unweighted = (samples: readonly ActionInContext[], weights: Weights) =>
-    samples.map((sample, i) => replaced(weights[i], masked.get(keyOf(sample)), () => 0));
+    samples.map((sample, i) => replaced(weights[i], masked.get(turnKey(sample)), () => 0));
   const { passAndStep } = policy;
   return {
     ...policy,
@@ -53,8 +53,4 @@ function replaced(
   const changed = [...row];
   for (const t of turn.masked) changed[t] = Number(by(turn, t));
   return changed;
-}
-
-function keyOf({ trajectory, turn }: ActionInContext): string {
-  return `${trajectory}/${turn}`;
 }

@@ -1,6 +1,6 @@
 import { EngineError } from "../core/errors.ts";
 import type { Decide, Logprobs, Policy } from "../core/policy.ts";
-import type { ActionInContext, Group, Turn } from "../core/trajectory.ts";
+import { type ActionInContext, type Group, type Turn, turnKey } from "../core/trajectory.ts";
 import type { EngineInfo } from "../engines/engine.ts";
 
 /** |sampler − trainer| log-probs in nats, over the action tokens that were compared; null where there were none. */
@@ -47,15 +47,15 @@ export function measureSamplerGap(
   limit: GapLimit,
 ): { readonly policy: Policy; gap(): SamplerGap } {
   const turns = groups.flatMap(({ trajectories }) => trajectories.flatMap((trajectory) => trajectory.turns));
-  const samplerLogprobs = new Map(turns.map((turn) => [keyOf(turn), turn.samplerLogprobs]));
+  const samplerLogprobs = new Map(turns.map((turn) => [turnKey(turn), turn.samplerLogprobs]));
   const tally = new GapTally(limit);
   let moved = false;
 
   const compared = (samples: readonly ActionInContext[], logprobs: Logprobs): Logprobs => {
     if (moved) return logprobs;
     for (const [i, sample] of samples.entries()) {
-      tally.add(samplerLogprobs.get(keyOf(sample)) ?? [], logprobs[i]);
-      samplerLogprobs.delete(keyOf(sample));
+      tally.add(samplerLogprobs.get(turnKey(sample)) ?? [], logprobs[i]);
+      samplerLogprobs.delete(turnKey(sample));
     }
     tally.check();
     return logprobs;
@@ -63,8 +63,8 @@ export function measureSamplerGap(
   /** Turns to be compared that neither were nor are among the samples. */
   const restBeside = (samples: readonly ActionInContext[]): Turn[] => {
     if (moved) return [];
-    const keys = new Set(samples.map(keyOf));
-    return sampleOfTurns(groups).filter((turn) => samplerLogprobs.has(keyOf(turn)) && !keys.has(keyOf(turn)));
+    const keys = new Set(samples.map(turnKey));
+    return sampleOfTurns(groups).filter((turn) => samplerLogprobs.has(turnKey(turn)) && !keys.has(turnKey(turn)));
   };
   const compareRest = async () => {
     const rest = restBeside([]);
@@ -188,8 +188,4 @@ class GapTally {
       samplerGapTokens: this.#tokens,
     };
   }
-}
-
-function keyOf({ trajectory, turn }: ActionInContext): string {
-  return `${trajectory}/${turn}`;
 }

@@ -3,17 +3,13 @@ import { present } from "../../../src/core/present.ts";
 import type { ActionInContext, TokenId } from "../../../src/core/trajectory.ts";
 import type { Engine } from "../../../src/engines/engine.ts";
 import { HttpError } from "../../../src/http/http-error.ts";
-import type { Datum, ForwardBackwardResult } from "../client/data.ts";
+import type { Datum, ForwardBackwardCall, ForwardBackwardResult } from "../client/data.ts";
 import { type CustomLoss, evaluateCustomLoss } from "./custom-loss.ts";
 import { evaluateLoss, isLinear, requireLoss } from "./losses.ts";
 import type { ServedModel } from "./served-model.ts";
 
 /** A pass as a client asked for it. */
-export interface Pass {
-  readonly data: readonly Datum[];
-  readonly lossFn: string;
-  readonly config: Readonly<Record<string, number>>;
-  readonly forwardOnly: boolean;
+export interface Pass extends ForwardBackwardCall {
   /** The client's own, for the loss "custom". */
   readonly custom?: CustomLoss;
 }

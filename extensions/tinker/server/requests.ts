@@ -7,6 +7,13 @@ const metadata = z.record(z.string(), z.unknown()).nullish();
 const type = z.string().optional();
 /** After which a checkpoint is gone. At most a hundred years: dates end. */
 const ttlSeconds = z.int().min(1).max(3_155_760_000).nullish();
+/** Number of top candidates whose log-probs are returned for each token. */
+const candidates = z
+  .int()
+  .min(0)
+  .max(100)
+  .nullish()
+  .transform((k) => k ?? 0);
 /** AdamW is the only optimiser. */
 const optimizerConfig = z.looseObject({ type: z.literal("adamw") }).nullish();
 
@@ -121,18 +128,8 @@ export const sampleSchema = z.strictObject({
     stop: z.union([z.string(), z.array(z.union([tokenId, z.string()]))]).nullish(),
   }),
   prompt_logprobs: z.boolean().nullish(),
-  topk_prompt_logprobs: z
-    .int()
-    .min(0)
-    .max(100)
-    .nullish()
-    .transform((k) => k ?? 0),
-  topk_sample_logprobs: z
-    .int()
-    .min(0)
-    .max(100)
-    .nullish()
-    .transform((k) => k ?? 0),
+  topk_prompt_logprobs: candidates,
+  topk_sample_logprobs: candidates,
   prompt_logprobs_last_n: z.int().min(1).nullish(),
   /** Row i has ids to score behind token i of the prompt; −1 asks for nothing. With the two lists of indices, listed cells alone (CSR). */
   target_prompt_logprobs: z

@@ -1,4 +1,4 @@
-import type { AssistantMessage } from "../../core/messages.ts";
+import type { AssistantMessage, ToolCall } from "../../core/messages.ts";
 import type { ActionFormat } from "../action.ts";
 
 /** How a family of models calls tools. */
@@ -15,6 +15,11 @@ export interface CallFormat extends ActionFormat {
 /** Reasoning, content and calls below each other, where there are any. */
 export function stacked(...parts: readonly (string | undefined)[]): string {
   return parts.filter((part) => part !== undefined && part !== "").join("\n");
+}
+
+/** The same for a message whose calls are written one by one. */
+export function stackedCalls(message: AssistantMessage, write: (call: ToolCall) => string): string {
+  return stacked(thought(message), message.content, ...(message.toolCalls ?? []).map(write));
 }
 
 export function thought({ reasoning }: AssistantMessage, [open, close]: readonly [string, string] = ["<think>", "</think>"]) {

@@ -1,6 +1,6 @@
 import { type ReadAction, type ReadAnswer, readReasoned } from "../action.ts";
 import { callsOfJson, jsonEnd, jsonText } from "../json.ts";
-import { type CallFormat, stacked, thought } from "./format.ts";
+import { type CallFormat, stacked, stackedCalls, thought } from "./format.ts";
 
 const opening = "<tool_call>";
 const closing = "</tool_call>";
@@ -50,12 +50,9 @@ export const hermes: CallFormat = {
   marks: /<tool_call>\s*\{/,
   read: (text) => readReasoned(text, readAnswer),
   write: (message) =>
-    stacked(
-      thought(message),
-      message.content,
-      ...(message.toolCalls ?? []).map(
-        (call) => `${opening}\n{"name": ${JSON.stringify(call.name)}, "arguments": ${jsonText(call)}}\n${closing}`,
-      ),
+    stackedCalls(
+      message,
+      (call) => `${opening}\n{"name": ${JSON.stringify(call.name)}, "arguments": ${jsonText(call)}}\n${closing}`,
     ),
 };
 

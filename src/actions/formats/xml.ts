@@ -2,7 +2,7 @@ import type { ToolCall } from "../../core/messages.ts";
 import { type ReadAnswer, readReasoned, type SchemaOf, type UnreadableCall } from "../action.ts";
 import { callOf, dumps, markedArguments, unmarked } from "../json.ts";
 import { typedJson } from "../typed.ts";
-import { type CallFormat, stacked, thought } from "./format.ts";
+import { type CallFormat, stackedCalls } from "./format.ts";
 
 /** A value as text: strings as they are, anything else as JSON. */
 function plain(value: unknown): string {
@@ -68,16 +68,12 @@ export const qwen3Coder: CallFormat = {
   marks: /<function=[^>]+>/,
   read: (text, _, schemaOf) => readReasoned(text, (answer) => readQwen(answer, typedBy(schemaOf, "text"))),
   write: (message) =>
-    stacked(
-      thought(message),
-      message.content,
-      ...(message.toolCalls ?? []).map((call) => {
-        const parameters = Object.entries(markedArguments(call)).map(
-          ([key, value]) => `<parameter=${key}>\n${plain(value)}\n</parameter>\n`,
-        );
-        return `<tool_call>\n<function=${call.name}>\n${parameters.join("")}</function>\n</tool_call>`;
-      }),
-    ),
+    stackedCalls(message, (call) => {
+      const parameters = Object.entries(markedArguments(call)).map(
+        ([key, value]) => `<parameter=${key}>\n${plain(value)}\n</parameter>\n`,
+      );
+      return `<tool_call>\n<function=${call.name}>\n${parameters.join("")}</function>\n</tool_call>`;
+    }),
 };
 
 const glmExample = "<tool_call>NAME\n<arg_key>ARGUMENT</arg_key>\n<arg_value>VALUE</arg_value>\n</tool_call>";
@@ -113,14 +109,10 @@ export const glm: CallFormat = {
   marks: /<tool_call>[^<{[]+<arg_key>/,
   read: (text, _, schemaOf) => readReasoned(text, (answer) => readGlm(answer, typedBy(schemaOf, "json"))),
   write: (message) =>
-    stacked(
-      thought(message),
-      message.content,
-      ...(message.toolCalls ?? []).map((call) => {
-        const pairs = Object.entries(markedArguments(call)).map(
-          ([key, value]) => `<arg_key>${key}</arg_key>\n<arg_value>${plain(value)}</arg_value>\n`,
-        );
-        return `<tool_call>${call.name}\n${pairs.join("")}</tool_call>`;
-      }),
-    ),
+    stackedCalls(message, (call) => {
+      const pairs = Object.entries(markedArguments(call)).map(
+        ([key, value]) => `<arg_key>${key}</arg_key>\n<arg_value>${plain(value)}</arg_value>\n`,
+      );
+      return `<tool_call>${call.name}\n${pairs.join("")}</tool_call>`;
+    }),
 };

@@ -1,5 +1,5 @@
 import type { Random } from "../../core/random.ts";
-import { type ClipRange, clamp, type LossAndWeights, type SurrogateBatch, sumOverTokens, type TokenRows } from "./objective.ts";
+import { type ClipRange, clamp, type LossAndWeights, type SurrogateBatch, sumOverTokens, total } from "./objective.ts";
 
 export interface ClipCovOptions {
   readonly clip: ClipRange;
@@ -137,10 +137,4 @@ function kthLargest(values: Float64Array, k: number): number {
     else break;
   }
   return values[wanted];
-}
-
-function total(rows: TokenRows): number {
-  let sum = 0;
-  for (const row of rows) for (let t = 0; t < row.length; t++) sum += row[t];
-  return sum;
 }

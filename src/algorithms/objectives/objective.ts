@@ -18,6 +18,12 @@ export interface LossAndWeights {
 /** One number per action token: a row for each sequence. */
 export type TokenRows = readonly (readonly number[])[];
 
+export function total(rows: TokenRows): number {
+  let sum = 0;
+  for (const row of rows) for (let t = 0; t < row.length; t++) sum += row[t];
+  return sum;
+}
+
 export interface SurrogateBatch {
   /** In nats, like `oldLogprobs`: B rows, one number per token. */
   readonly logprobs: Logprobs;

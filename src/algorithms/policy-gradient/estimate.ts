@@ -9,7 +9,7 @@ import { whitened } from "../advantages/statistics.ts";
 import { ownTurns, treeAdvantages } from "../advantages/tree.ts";
 import { bestOfGroupAdvantages, gpgAdvantages, lengthWeightedAdvantages } from "../advantages/within-groups.ts";
 import type { UpdateMetrics } from "../metrics.ts";
-import type { TokenRows } from "../objectives/objective.ts";
+import { type TokenRows, total } from "../objectives/objective.ts";
 import type { AdvantageConfig } from "../settings/parts.ts";
 import { type Episode, spread, trajectoryEnds, turnsOf, withReturns } from "../step/episodes.ts";
 import type { FixedRows } from "../step/minimise.ts";
@@ -215,10 +215,4 @@ export function anchorState(turns: readonly (ActionInContext & Pick<Turn, "rewri
   if (index === 0 || rewritten) return context.slice().join();
   const { context: before, action } = turns[index - 1];
   return `…${context.slice(before.length + action.length).join()}`;
-}
-
-function total(rows: TokenRows): number {
-  let sum = 0;
-  for (const row of rows) for (let t = 0; t < row.length; t++) sum += row[t];
-  return sum;
 }

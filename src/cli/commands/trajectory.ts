@@ -1,5 +1,5 @@
 import { RunError } from "../../core/errors.ts";
-import type { Trajectory } from "../../core/trajectory.ts";
+import { type Trajectory, turnKey } from "../../core/trajectory.ts";
 import { type RecordedCredit, readCredits } from "../../runs/credits.ts";
 import { findPosition, type IndexPosition } from "../../runs/filter.ts";
 import { readIndex, TrajectoryReader } from "../../runs/index-file.ts";
@@ -57,7 +57,7 @@ export function creditLines({ turns }: Trajectory, credits: readonly RecordedCre
   const weights = summedWeights(credits);
   const rows = turns.map((turn) => {
     const last = credits.findLast((credit) => credit.turn === turn.turn);
-    const sum = (weights.get(`${turn.trajectory}/${turn.turn}`) ?? []).reduce((total, weight) => total + weight, 0);
+    const sum = (weights.get(turnKey(turn)) ?? []).reduce((total, weight) => total + weight, 0);
     return { turn: turn.turn, last, sum };
   });
   const largest = Math.max(...rows.map(({ sum }) => Math.abs(sum))) || 1;

@@ -34,13 +34,7 @@ export function costOf(
   };
 }
 
-export const judgeCostSchema = z.object({
-  currency: z.string(),
-  /** For a million tokens. */
-  input: z.number(),
-  output: z.number(),
-  total: z.number(),
-});
+export const judgeCostSchema = costSchema.omit({ unreported: true });
 
 /** The judge's tokens of an evaluation: its ledger is one for all ways of decoding, so that the last record has them all. */
 export function judgeUsage(

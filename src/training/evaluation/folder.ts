@@ -11,7 +11,7 @@ import { type Decoding, decodings, type EvaluationRecord, evaluationRecordSchema
 import { schemaVersion, versionSchema } from "../../runs/schema.ts";
 import { sealed, unsealed } from "../../runs/seal.ts";
 import { decodeTrajectory, encodeTrajectory } from "../../runs/trajectory-file.ts";
-import { packageVersion } from "../../runs/write.ts";
+import { packageVersion, requireEmpty } from "../../runs/write.ts";
 import type { TrainingConfig } from "../config.ts";
 import { costOf, costSchema, judgeCostOf, judgeCostSchema, type Prices } from "./cost.ts";
 
@@ -115,11 +115,7 @@ async function digestOf(paths: readonly string[]): Promise<string> {
 export function openEvaluation(folder: string, asked: Asked, resume: boolean): boolean {
   const path = files.asked(folder);
   if (!existsSync(path)) {
-    if (finishedNames(folder).length > 0)
-      throw new RunError(folder, "a folder with other files", {
-        expected: "a new or empty folder",
-        hint: "Choose another one with --out.",
-      });
+    requireEmpty(folder);
     writeRecord(path, asked);
     return true;
   }

@@ -1,5 +1,5 @@
 import { type Architecture, moduleName } from "../architectures.ts";
-import { isSameRescaling, llama3Rescaling } from "../rope.ts";
+import { formatScaling, isSameRescaling, llama3Rescaling } from "../rope.ts";
 import type { Gguf, GgufTensor } from "./file.ts";
 import { Metadata } from "./metadata.ts";
 
@@ -101,16 +101,10 @@ function scalingOf(fields: Metadata, key: (field: string) => string, { theta, he
   if (type !== "none") return { rope_type: type, factor: short(fields.number(key("rope.scaling.factor")) ?? 1) };
   if (frequencies === undefined) return null;
   const original = fields.number(key("rope.scaling.original_context_length"));
-  const scaling = llama3Rescaling(short(Math.max(...frequencies)), original);
-  if (!isSameRescaling(frequencies, { theta, scaling }, headDim))
+  const rope = { theta, scaling: llama3Rescaling(short(Math.max(...frequencies)), original) };
+  if (!isSameRescaling(frequencies, rope, headDim))
     fields.refuse("rope_freqs.weight", "Llama 3's rescaling, or none", "Other rescaled positions are not computed.");
-  return {
-    rope_type: "llama3",
-    factor: scaling.factor,
-    low_freq_factor: scaling.lowFreqFactor,
-    high_freq_factor: scaling.highFreqFactor,
-    original_max_position_embeddings: scaling.originalMaxPositionEmbeddings,
-  };
+  return formatScaling(rope);
 }
 
 function gemmaFields(
