@@ -6,7 +6,7 @@ import type { Task } from "../../src/environments/environment.ts";
 import { setupCommands } from "./places.ts";
 
 /** The splits that AppWorld publishes. */
-export const publishedSplits = ["train", "dev", "test_normal", "test_challenge"] as const;
+const publishedSplits = ["train", "dev", "test_normal", "test_challenge"] as const;
 
 const supervisorSchema = z.object({
   first_name: z.string(),

@@ -11,7 +11,7 @@ function cacheFolder(env: NodeJS.ProcessEnv): string {
 }
 
 /** The virtual environment that the commands of `doctor` make. */
-export function defaultVenv(env: NodeJS.ProcessEnv = process.env): string {
+function defaultVenv(env: NodeJS.ProcessEnv = process.env): string {
   return join(cacheFolder(env), "appworld");
 }
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { longestTimer } from "../../src/core/timer.ts";
 
-export const rewardKinds = ["dense", "sparse", "seeupo"] as const;
+const rewardKinds = ["dense", "sparse", "seeupo"] as const;
 
 export const appworldSettingsSchema = z.strictObject({
   /** A Python that has the package `appworld`. Default: the one in ~/.cache/retrograde/appworld if it is there, else python3. */

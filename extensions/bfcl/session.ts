@@ -151,7 +151,7 @@ function resultText(value: Value): string {
 }
 
 /** Limits of this machine as Python's own. @throws what is neither: a mistake in this code */
-export function pythonError(error: unknown): PyError {
+function pythonError(error: unknown): PyError {
   if (error instanceof PyError) return error;
   if (error instanceof RangeError)
     return error.message.includes("call stack")

@@ -10,7 +10,7 @@ export function short(value: number): string {
 }
 
 /** The tokens of a trajectory as letters, turns apart: "a b" or "ab ba". */
-export function trajectoryName(leaf: number, { turns, tokens, vocabulary }: Size): string {
+function trajectoryName(leaf: number, { turns, tokens, vocabulary }: Size): string {
   const digits = Array.from(
     { length: turns * tokens },
     (_, i) => Math.floor(leaf / vocabulary ** (turns * tokens - 1 - i)) % vocabulary,
@@ -20,7 +20,7 @@ export function trajectoryName(leaf: number, { turns, tokens, vocabulary }: Size
 }
 
 /** Returns a name for each table, in the order of its rows. */
-export function rowNames(cell: Pick<Cell, "sees">, size: Size): string[] {
+function rowNames(cell: Pick<Cell, "sees">, size: Size): string[] {
   const layout = layoutOf(size, cell.sees);
   const names = new Array<string>(layout.rows);
   for (let x = size.contexts - 1; x >= 0; x--)

@@ -59,7 +59,6 @@ export interface Finding {
   readonly fell: number;
   /** Updates until J came within 1 % of J*, for each problem; null where it never did. */
   readonly reachedAt: readonly (number | null)[];
-  readonly meanGap: number;
   readonly worstGap: number;
   /** Groups: problems where the expected change of J lies below 0 by more than four standard errors. */
   readonly fallsInExpectation: number | undefined;
@@ -219,7 +218,6 @@ function summary(courses: readonly Course[], { turns, contexts }: Size, { proble
     plateau: has("plateau"),
     fell: courses.filter(({ drops }) => drops > 0).length,
     reachedAt: courses.map(({ reachedAt }) => reachedAt ?? null),
-    meanGap: total(({ gap }) => gap) / problems,
     worstGap: Math.max(...courses.map(({ gap }) => gap)),
     fallsInExpectation: sampled
       ? courses.filter(({ expected }) => expected !== undefined && expected.mean + 4 * expected.error < -dropTolerance).length

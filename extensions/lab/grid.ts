@@ -219,7 +219,7 @@ export function checkSizes(settings: LabSettings, cells: readonly Cell[]): void 
 }
 
 /** Trajectories × tokens × passes over them, for all updates of all cells. */
-export function estimatedOperations(settings: LabSettings, cells: readonly Cell[]): number {
+function estimatedOperations(settings: LabSettings, cells: readonly Cell[]): number {
   const { problems, updates, rules } = settings;
   const perSize = (cell: Cell) =>
     sizesOf(settings).map((size) => {

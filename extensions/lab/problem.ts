@@ -62,7 +62,7 @@ export function scaleOf(context: number): number {
   return 10 ** -context;
 }
 
-export const problemKinds = ["dense", "dense, noisy", "sparse", "sparse, noisy"] as const;
+const problemKinds = ["dense", "dense, noisy", "sparse", "sparse, noisy"] as const;
 
 /**
  * Problem number `index`: its rewards are uniform in [0, 1) ("dense") or 1 with probability 0.3 and else 0 ("sparse", never all equal),

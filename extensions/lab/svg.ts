@@ -14,7 +14,7 @@ export interface Curve {
 }
 
 /** From the theorem's assumptions to practice, one change at a time. */
-export const tellingCells: readonly (readonly [string, string])[] = [
+const tellingCells: readonly (readonly [string, string])[] = [
   ["the theorem: full history, maximised, exact", "grae.ppu.turn.reverse.m-exact.history.maximise.exact"],
   ["gradient steps", "grae.ppu.turn.reverse.m-exact.history.steps.exact"],
   ["groups", "grae.ppu.turn.reverse.m-exact.history.maximise.groups"],

@@ -24,7 +24,7 @@ export function spanAfter(size: Size, k: number): number {
  * Computes expected returns from the end to the start. At turn ends answers are averaged by their probabilities.
  * @param choose the value of an entry before token k, from those after each token: `vocabulary` numbers of `later`, from one on
  */
-export function backedUp(
+function backedUp(
   { size, means, answerProbabilities }: Problem,
   choose: (k: number, index: number, later: Float64Array, from: number) => number,
 ): Values {

@@ -60,7 +60,7 @@ const verl = {
   },
 } as const;
 
-export const measuredSteps: readonly Measured[] = [
+const measuredSteps: readonly Measured[] = [
   {
     ...{ ...h100, name: "Llama-3.1-8B, 16 H100, GRPO", model: llama, gpus: 16 },
     ...{ work: { ...nemoWork, ...answers(1060), recompute: false }, seconds: 97.7 },

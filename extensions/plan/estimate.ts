@@ -109,7 +109,7 @@ function stepTime(shape: ModelShape, hardware: Hardware, gpus: number, work: Wor
  * Sampling of all trajectories at once. A decoding step reads the weights and the cached tokens of all sequences, and computes one token for each. The
  * longest trajectory decides the number of steps; meanwhile the others end, so the mean number of sequences is the shared total over that length.
  */
-export function samplingTime(shape: ModelShape, hardware: Hardware, gpus: number, work: Workload): Interval {
+function samplingTime(shape: ModelShape, hardware: Hardware, gpus: number, work: Workload): Interval {
   const { efficiency, bandwidth, flops } = hardware;
   const { turns, action, longest, tensorParallel, toolSeconds, prompt, observation, dropped } = work;
   const copies = gpus / tensorParallel;
@@ -140,7 +140,7 @@ export function samplingTime(shape: ModelShape, hardware: Hardware, gpus: number
 }
 
 /** Passes and optimiser steps. Sharded weights are gathered for each micro-batch, beside the arithmetic where that is longer. */
-export function trainingTime(shape: ModelShape, hardware: Hardware, gpus: number, work: Workload, passes: Passes) {
+function trainingTime(shape: ModelShape, hardware: Hardware, gpus: number, work: Workload, passes: Passes) {
   const { efficiency, flops, link, network, host, perMachine, bandwidth, weightBytes } = hardware;
   const perToken = forwardFlops(shape, passes.attended);
   const { low, high } = efficiency.training;
@@ -167,7 +167,7 @@ export function trainingTime(shape: ModelShape, hardware: Hardware, gpus: number
 }
 
 /** New weights to every sampler: gathered over the fastest link at best, and over the slowest at worst. */
-export function transferTime(shape: ModelShape, hardware: Hardware, gpus: number, work: Workload): Interval {
+function transferTime(shape: ModelShape, hardware: Hardware, gpus: number, work: Workload): Interval {
   const { link, network, host, perMachine, weightBytes } = hardware;
   const bytes = weightBytes * (work.rank > 0 ? adapterParameters(shape, work.rank) : parameters(shape));
   if (gpus === 1) return { low: 0, high: bytes / host };

@@ -89,7 +89,7 @@ const cpuEfficiency: Efficiency = {
   betweenPhases: { low: 0, high: 0.5 },
 };
 
-export const hardwareNames: readonly string[] = [...gpus.map(({ name }) => name), "cpu"];
+const hardwareNames: readonly string[] = [...gpus.map(({ name }) => name), "cpu"];
 
 /**
  * Returns a kind of processor by its name.

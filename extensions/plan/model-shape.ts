@@ -49,7 +49,7 @@ const small: Readonly<Record<string, object>> = Object.fromEntries(
   (Object.keys(publishedSizes) as PublishedName[]).map((name) => [hubNames[name], publishedSizes[name]]),
 );
 
-export const knownModels: readonly string[] = [...Object.keys(small), ...Object.keys(large)];
+const knownModels: readonly string[] = [...Object.keys(small), ...Object.keys(large)];
 
 const size = z.int().positive();
 const fileSchema = z.looseObject({

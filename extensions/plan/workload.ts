@@ -63,7 +63,7 @@ export function extendsItself({ dropped, turns }: Workload): boolean {
 }
 
 /** Tokens of one trajectory where each turn is a sequence of its own. */
-export function tokensByTurns(work: Workload): number {
+function tokensByTurns(work: Workload): number {
   return turnsOf(work).reduce((sum, turn) => sum + contextBefore(work, turn) + work.action, 0);
 }
 

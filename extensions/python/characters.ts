@@ -52,7 +52,7 @@ export function isDigit(character: string): boolean {
 }
 
 /** The value of a decimal digit of any script. Undefined for other characters. */
-export function digitValue(character: string): number | undefined {
+function digitValue(character: string): number | undefined {
   if (character >= "0" && character <= "9" && character.length === 1) return character.charCodeAt(0) - 48;
   if (!decimal.test(character)) return undefined;
   // Decimal digits come in runs of ten, each from zero to nine.

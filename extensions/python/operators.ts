@@ -108,7 +108,7 @@ function ordered(sign: number, operator: Ordering): boolean {
 }
 
 /** Orders texts by code points; JavaScript's own order is that of UTF-16 units. */
-export function compareText(a: string, b: string): number {
+function compareText(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {
     const left = a.charCodeAt(i);

@@ -1,5 +1,5 @@
 /** Characters in a line of a page: as many as in a line of code. */
-export const pageWidth = 130;
+const pageWidth = 130;
 
 /** A heading, a row of a table, a comment, a picture of its own or a rule: a line that stays as it is. */
 const wholeLine = /^(?:#{1,6} |\||<!--|!\[[^\]]*\]\([^)]*\)$|([-*_])(?: *\1){2,}$)/;

@@ -90,7 +90,7 @@ function passLine(sign: string, pass: EvaluationRecord["passAt"][number]): strin
 }
 
 /** Success by kind, number of requests and turns, and behaviours. */
-export function breakdownTables(record: EvaluationRecord): { readonly name: string; readonly rows: string[][] }[] {
+function breakdownTables(record: EvaluationRecord): { readonly name: string; readonly rows: string[][] }[] {
   const parts = ([name, all]: readonly [string, readonly Breakdown[]]) => ({
     name,
     rows: [[name, "success", "interval", "attempts"], ...all.map(breakdownRow)],

@@ -153,7 +153,7 @@ function warningLines({ warnings }: Summary, paint: Paint): string[] {
 }
 
 /** A part that is missing on one side had no attempt there. */
-export function breakdownLines(name: string, before: readonly Breakdown[], after: readonly Breakdown[]): string[] {
+function breakdownLines(name: string, before: readonly Breakdown[], after: readonly Breakdown[]): string[] {
   const names = [...new Set([...before, ...after].map((part) => part.name))].sort(
     (a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10),
   );

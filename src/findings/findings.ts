@@ -30,9 +30,6 @@ const startRules = {
   "start-at-hundred": startAtHundred,
 } as const satisfies Record<string, Rule<EpisodeFacts>>;
 
-/** The names of all warnings; docs/warnings.md explains each. */
-export const warningNames: readonly string[] = [...new Set([...Object.keys(stepRules), ...Object.keys(startRules)])];
-
 /** Returns the warnings of a training step. */
 export function stepWarnings(facts: StepFacts): Warning[] {
   return found(stepRules, facts);

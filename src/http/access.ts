@@ -32,7 +32,7 @@ export function guard(request: IncomingMessage, { host, keys }: Access): void {
 }
 
 /** Whether a request has one of the keys, in X-API-Key or as a bearer token. Without keys, everyone may ask. */
-export function hasKey(request: Pick<IncomingMessage, "headers">, keys: readonly string[]): boolean {
+function hasKey(request: Pick<IncomingMessage, "headers">, keys: readonly string[]): boolean {
   if (keys.length === 0) return true;
   const text = Buffer.from(keyOf(request));
   return keys.map((key) => Buffer.from(key)).some((key) => key.length === text.length && timingSafeEqual(key, text));

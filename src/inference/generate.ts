@@ -25,7 +25,7 @@ const samplingSchema = z.looseObject({
   ignore_eos: z.literal(false).nullish(),
 });
 
-export const generateSchema = z.looseObject({
+const generateSchema = z.looseObject({
   model: z.string(),
   token_ids: tokens.min(1),
   sampling_params: samplingSchema.default({}),

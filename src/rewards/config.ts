@@ -64,7 +64,7 @@ const toolCost = z
   .refine(({ perCall, tools }) => perCall > 0 || Object.values(tools).some((cost) => cost > 0), "a cost: perCall, or of a tool");
 
 /** The rubric that the judge gets where none is given. */
-export const defaultRubric = [
+const defaultRubric = [
   "An attempt that reaches the goal of the task is better than one that does not.",
   "Of two that reach it, the one that gets there more directly is better; of two that do not, the one that comes closer.",
   "Claims that the tools' answers do not support, and changes that nobody asked for, make an attempt worse.",

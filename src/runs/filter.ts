@@ -100,7 +100,6 @@ export interface Facets {
   readonly splits: readonly string[];
   readonly kinds: readonly string[];
   readonly stops: readonly string[];
-  readonly lastStep: number;
   readonly trajectories: number;
 }
 
@@ -112,7 +111,6 @@ export function facetsOf(lines: readonly IndexLine[]): Facets {
     splits: all(({ split }) => (split === undefined ? [] : [split])),
     kinds: all(({ kinds }) => kinds.flatMap((kind) => kind.split("+"))),
     stops: all(({ stops }) => stops),
-    lastStep: lines.reduce((last, { step, source }) => (source === "train" ? Math.max(last, step) : last), 0),
     trajectories: lines.reduce((sum, { id }) => sum + id.length, 0),
   };
 }

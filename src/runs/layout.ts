@@ -50,7 +50,7 @@ export function stepOf(name: string): number | undefined {
 }
 
 /** "step-000012" */
-export function stepName(step: number): string {
+function stepName(step: number): string {
   return `step-${String(step).padStart(6, "0")}`;
 }
 

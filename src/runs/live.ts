@@ -11,7 +11,7 @@ import { schemaVersion, versionSchema } from "./schema.ts";
 export const phases = ["evaluate", "rollout", "reward", "update", "checkpoint"] as const;
 
 /** `live.json`: what a run's process is doing now. */
-export const liveSchema = z.object({
+const liveSchema = z.object({
   schema: versionSchema,
   pid: z.int(),
   host: z.string(),

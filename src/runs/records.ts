@@ -19,7 +19,7 @@ export const runRecordSchema = z.object({
 export type RunRecord = z.infer<typeof runRecordSchema>;
 
 /** A named warning: what is wrong, an episode that shows it, and what to do. The names are in src/findings. */
-export const warningSchema = z.object({
+const warningSchema = z.object({
   rule: z.string(),
   cause: z.string(),
   /** A trajectory's id. */
@@ -67,11 +67,11 @@ export const timingRecordSchema = z.object({
 export type TimingRecord = z.infer<typeof timingRecordSchema>;
 
 /** A mean over tasks with its 95 % interval. */
-export const estimateSchema = z.object({ mean: z.number(), low: z.number(), high: z.number() });
+const estimateSchema = z.object({ mean: z.number(), low: z.number(), high: z.number() });
 export type Estimate = z.infer<typeof estimateSchema>;
 
 /** Success among the attempts that share a property, with the 95 % interval over their tasks. */
-export const breakdownSchema = z.object({
+const breakdownSchema = z.object({
   name: z.string(),
   attempts: z.int(),
   success: z.number(),
@@ -94,7 +94,7 @@ export const evaluationMoments = ["before", "during", "after"] as const;
  * The verdicts of a judge on the answers of an evaluation. `mean`, `low` and `high` are the share of right answers: by rules, or by the judge. Answers
  * without a verdict count as wrong there, and are named.
  */
-export const judgedSchema = estimateSchema.extend({
+const judgedSchema = estimateSchema.extend({
   model: z.string(),
   /** pass@j, as of success. */
   passAt: z.array(estimateSchema.extend({ k: z.int() })),
@@ -187,7 +187,7 @@ const scoreSchema = estimateSchema.extend({
 export type ScoreSummary = z.infer<typeof scoreSchema>;
 
 /** The mean difference, after minus before, over the same tasks, with its 95 % interval, the p-value of the exact paired test, and what could have been seen. */
-export const differenceSchema = estimateSchema.extend({
+const differenceSchema = estimateSchema.extend({
   pValue: z.number(),
   /** False where the p-value was simulated. */
   exact: z.boolean(),
@@ -200,7 +200,7 @@ export const differenceSchema = estimateSchema.extend({
 export type Difference = z.infer<typeof differenceSchema>;
 
 /** The differences of success, by decoding; of the reward likewise. */
-export const differencesSchema = z.object({
+const differencesSchema = z.object({
   sampled: differenceSchema.optional(),
   greedy: differenceSchema.optional(),
   reward: z.object({ sampled: differenceSchema.optional(), greedy: differenceSchema.optional() }).optional(),

@@ -58,7 +58,7 @@ test("a filter finds by the index what the trajectories say, and the reader open
     turns: 2,
     toolCalls: 1,
   });
-  expect(facetsOf(index)).toMatchObject({ kinds: ["call", "find", "pay"], lastStep: 2, trajectories: 3 });
+  expect(facetsOf(index)).toMatchObject({ kinds: ["call", "find", "pay"], trajectories: 3 });
 });
 
 test("evaluations are in the index, with their split", () => {

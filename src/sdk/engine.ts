@@ -49,7 +49,7 @@ export function addEngine(engine: RemoteEngine): void {
 }
 
 /** @throws ConfigError if no extension has brought the engine */
-export function remoteEngine(): RemoteEngine {
+function remoteEngine(): RemoteEngine {
   if (remote === undefined)
     throw new ConfigError("engine.kind", "tinker", {
       expected: ["local"],

@@ -218,7 +218,7 @@ export function evaluationLine(record: EvaluationRecord): string {
 }
 
 /** "greedy", or "4 attempts each". */
-export function decodingText({ decoding, k }: Pick<EvaluationRecord, "decoding" | "k">): string {
+function decodingText({ decoding, k }: Pick<EvaluationRecord, "decoding" | "k">): string {
   return decoding === "greedy" ? "greedy" : `${plural(k, "attempt")} each`;
 }
 

@@ -6,7 +6,7 @@ import { parseSettings } from "../core/settings.ts";
 import { longestTimer } from "../core/timer.ts";
 import type { Tool } from "./tool.ts";
 
-export const limitSettings = z.strictObject({
+const limitSettings = z.strictObject({
   /** Calls that run at the same time, of all episodes; others wait. */
   concurrency: z.int().min(1).optional(),
   /** For one attempt. The tool's own limit, if left out. */

@@ -10,7 +10,7 @@ import { requireFile } from "../files/bounded.ts";
 import type { UserConfig } from "./config.ts";
 
 /** Looked for in the current folder, in this order. */
-export const configFileNames = [
+const configFileNames = [
   "retrograde.config.ts",
   "retrograde.config.mts",
   "retrograde.config.js",

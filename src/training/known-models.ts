@@ -41,7 +41,7 @@ export function trainedIn(model: string, environment: string): boolean {
 }
 
 /** The environment of a run. */
-export function recordedEnvironment(run: string): { readonly name: string; readonly settings: unknown } {
+function recordedEnvironment(run: string): { readonly name: string; readonly settings: unknown } {
   const { environment } = readRun(run).config as { environment?: { name?: unknown; settings?: unknown } };
   return { name: String(environment?.name), settings: environment?.settings ?? {} };
 }

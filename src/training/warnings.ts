@@ -15,7 +15,7 @@ export function announceWarnings(
 }
 
 /** A warning in one paragraph. @param where such as "step 3" */
-export function warningText({ rule, cause, example, next }: Warning, where: string): string {
+function warningText({ rule, cause, example, next }: Warning, where: string): string {
   return `${rule} (${where}): ${cause} ${next}${example === undefined ? "" : ` Example: ${example}`}`;
 }
 

@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { plainFormula } from "./plain.ts";
 
-export const mathLibrary = "@cortex-js/compute-engine";
+const mathLibrary = "@cortex-js/compute-engine";
 
 /** True or false, or why it could not be decided. */
 export type SymbolicVerdict = boolean | "undecided" | "timed out";

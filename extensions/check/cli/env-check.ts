@@ -79,7 +79,7 @@ async function withModel<T>(
 }
 
 /** The report as it is printed. */
-export function checkLines({
+function checkLines({
   environment,
   split,
   tasks,

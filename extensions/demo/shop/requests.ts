@@ -70,7 +70,7 @@ export function columnOf({ products, stock }: Tables, product: string, column: C
 }
 
 /** The rows and the answer after an action was done right. Computed without a database. */
-export function wantedBy(action: Action, tables: Tables): ShopRequest["wanted"] {
+function wantedBy(action: Action, tables: Tables): ShopRequest["wanted"] {
   const { product } = action;
   const withStock = (stock: number) => tables.stock.map((row) => (row.product === product ? { ...row, stock } : row));
   if (action.do === "look") return { tables, answer: columnOf(tables, product, action.column) };

@@ -5,7 +5,7 @@ import { z } from "zod";
 export const spoken = "OpenEnv 0.10";
 
 /** The answer to `reset` and `step`. Every version writes these fields; a newer one that moves the reward is refused by its new field. */
-export const observationSchema = z.strictObject({
+const observationSchema = z.strictObject({
   observation: z.record(z.string(), z.unknown()),
   // Python's json writes NaN and Infinity as words that are no JSON; a reward of null is none.
   reward: z.union([z.number(), z.boolean(), z.null()]),

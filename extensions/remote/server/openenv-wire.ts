@@ -39,7 +39,7 @@ export const rpcSchema = z.object({
 });
 export type Rpc = z.output<typeof rpcSchema>;
 
-export const errorCodes = {
+const errorCodes = {
   parse: -32_700,
   request: -32_600,
   method: -32_601,

@@ -1,7 +1,7 @@
 import { type ErrorDetails, RetrogradeError } from "../../../src/core/errors.ts";
 
 /** How a call to a Tinker server failed. */
-export const tinkerErrorKinds = [
+const tinkerErrorKinds = [
   "address", // nothing answers there, or it is no Tinker server
   "old-wire", // a server of an earlier protocol
   "key", // the key is missing or wrong

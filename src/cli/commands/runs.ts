@@ -91,7 +91,7 @@ export function showRunCommand(folder: string, { trajectory }: { readonly trajec
 }
 
 /** Returns each metric's way through the run. Those that never moved share one line. */
-export function metricLines(steps: readonly StepRecord[], width: number): string[] {
+function metricLines(steps: readonly StepRecord[], width: number): string[] {
   const names = [...new Set(steps.flatMap(({ metrics }) => Object.keys(metrics)))];
   const values = (name: string) => steps.map(({ metrics }) => metrics[name] ?? null);
   const knownValues = (name: string) => values(name).filter((value) => value !== null);

@@ -53,7 +53,7 @@ async function show(folder: string, { line }: IndexPosition, trajectory: Traject
 }
 
 /** A line a turn: advantage, M, ratio and the sum of its weights, with a bar. */
-export function creditLines({ turns }: Trajectory, credits: readonly RecordedCredit[]): string[] {
+function creditLines({ turns }: Trajectory, credits: readonly RecordedCredit[]): string[] {
   const weights = summedWeights(credits);
   const rows = turns.map((turn) => {
     const last = credits.findLast((credit) => credit.turn === turn.turn);

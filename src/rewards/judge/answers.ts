@@ -8,7 +8,7 @@ import { added, type Ledger, noUsage, type Usage } from "./ledger.ts";
 export type Judged = "correct" | "incorrect" | "unusable";
 
 /** Replies that are asked for until one can be used, as ARPO's evaluation does. */
-export const judgeTries = 3;
+const judgeTries = 3;
 
 /** Tokens of a reply: a verdict is one word, behind reasoning where the model writes some. */
 const maxTokens = 2048;

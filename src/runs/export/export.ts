@@ -59,7 +59,7 @@ export function exportToMlflow(folder: string, server: string, experiment: strin
 }
 
 /** Every metric of every step that exists. */
-export function scalarsOf(folder: string): Scalar[] {
+function scalarsOf(folder: string): Scalar[] {
   return readMetrics(folder).flatMap(({ step, metrics }) =>
     Object.entries(metrics).flatMap(([tag, value]) => (value === null ? [] : [{ step, tag, value }])),
   );

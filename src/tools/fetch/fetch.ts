@@ -12,7 +12,7 @@ import { defineTool, type Tool } from "../tool.ts";
 import { checkedLookup, checkHost, type Resolve, resolveByDns } from "./addresses.ts";
 import { textOf } from "./page.ts";
 
-export const fetchSettings = z.strictObject({
+const fetchSettings = z.strictObject({
   /** For all of it: redirects, the look-up of names, reading. */
   timeoutMs: z.number().positive().max(longestTimer).default(20_000),
   /** Characters of the text, as of ARPO's page reader. */

@@ -22,7 +22,7 @@ export const evaluationsFolder = "evaluations";
  * The settings of a measurement: everything that decides the result. Two evaluations with the same world, tasks and draws can be
  * compared task by task.
  */
-export const askedSchema = z.object({
+const askedSchema = z.object({
   schema: versionSchema,
   /** As it was named. */
   model: z.string(),

@@ -134,7 +134,7 @@ function whereOf(when: EvaluationTime): string {
 }
 
 /** Returns the differences of two moments, from their episodes, for each way of decoding that both have. */
-export function differencesOf(
+function differencesOf(
   folder: string,
   before: readonly EvaluationRecord[],
   after: readonly EvaluationRecord[],
@@ -153,7 +153,7 @@ export function differencesOf(
   return { ...of("success"), reward: of("reward") };
 }
 
-export function differenceOf({ difference, pValue, exact, better, worse, smallest }: PairedComparison): Difference {
+function differenceOf({ difference, pValue, exact, better, worse, smallest }: PairedComparison): Difference {
   return { ...difference, pValue, exact, better, worse, smallest };
 }
 

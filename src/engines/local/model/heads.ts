@@ -30,8 +30,8 @@ export const entropyHead: Head = {
 };
 
 /** Parameters of the value head, beside the trunk's. */
-export const valueWeight = "value_head.weight";
-export const valueBias = "value_head.bias";
+const valueWeight = "value_head.weight";
+const valueBias = "value_head.bias";
 
 /** V = w·norm(x) + b, of the state before each scored token. */
 export const valueHead: Head = {

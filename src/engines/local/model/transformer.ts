@@ -95,7 +95,7 @@ export function typeOf({ layerTypes }: ModelConfig, layer: number): LayerType {
  * @param weight by the name inside of the layer
  * @returns [B, T, D], or [B, P, D] where only some tokens are queries
  */
-export function decoderLayer(
+function decoderLayer(
   g: Graph,
   config: ModelConfig,
   weight: Parameters,

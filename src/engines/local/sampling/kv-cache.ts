@@ -211,7 +211,7 @@ export function capacityFor(tokens: number): number {
 }
 
 /** Slots for a number of rows: in steps of at most a quarter, so that growing is rare and little is unused. */
-export function slotsFor(rows: number): number {
+function slotsFor(rows: number): number {
   const step = Math.max(1, 2 ** (Math.floor(Math.log2(rows)) - 2));
   return Math.ceil(rows / step) * step;
 }

@@ -32,7 +32,7 @@ export function rowTokens(config: ModelConfig, longest: number): number {
   return Math.max(longest, Math.min(longRow, Math.floor(keptBytes / keptBytesOfToken(config))));
 }
 /** Tokens of a training micro-batch, padding included. Larger ones are no faster, and need more memory. */
-export const batchTokens = 1536;
+const batchTokens = 1536;
 
 /** The count of what passes have computed, over all learners of an engine. */
 export type TrainingCount = { -readonly [Name in keyof EngineStats["training"]]: EngineStats["training"][Name] };

@@ -46,7 +46,7 @@ export function keptBytesOfToken({ layers, hiddenSize, heads, headDim }: ModelCo
 }
 
 /** Bytes that one layer needs of each token beside that: queries, keys and values, and gradients of all that passes between its parts. */
-export function layerBytesOfToken({ hiddenSize, heads, kvHeads, headDim }: ModelConfig): number {
+function layerBytesOfToken({ hiddenSize, heads, kvHeads, headDim }: ModelConfig): number {
   return 4 * (4 * hiddenSize + (3 * heads + 4 * kvHeads) * headDim);
 }
 

@@ -14,7 +14,7 @@ const known: Readonly<Record<string, { readonly is: Architecture; readonly inter
 };
 
 /** The architectures that are read, by llama.cpp's names. */
-export const ggufArchitectures: readonly string[] = Object.keys(known);
+const ggufArchitectures: readonly string[] = Object.keys(known);
 
 /** The name that llama.cpp has for an architecture. @returns undefined for one that it stores as another */
 export function ggufArchitecture(architecture: Architecture): string | undefined {

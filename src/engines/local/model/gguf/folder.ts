@@ -11,7 +11,7 @@ import { tokenizerOf } from "./tokenizer.ts";
 import { frequenciesName, readTensor } from "./weights.ts";
 
 /** Beside `config.json` and the tokenizer: where the weights lie, instead of `model.safetensors`. */
-export const referenceName = "gguf.json";
+const referenceName = "gguf.json";
 const referenceSchema = z.object({ parts: z.array(z.string()).min(1) });
 
 /** Folders of an older layout are not found again. */
