@@ -74,31 +74,25 @@ function progressAfter(events: readonly (readonly [number, TrainingEvent])[]) {
   return events.reduce((progress, [second, event]) => advance(progress, event, second), nothingYet);
 }
 
+/** An evaluation of 20 s, a step of 4 s, and the beginning of the next. */
+const oneStep: readonly (readonly [number, TrainingEvent])[] = [
+  [0, { type: "run-started", folder: "runs/a", steps: 60, resumedAt: 0 }],
+  [0, { type: "phase", phase: "evaluate", step: 0, total: 1024 }],
+  [20, { type: "evaluated", record: evaluation }],
+  [20, { type: "phase", phase: "rollout", step: 1, total: 128 }],
+  [24, { type: "stepped", record, timing }],
+  [24, { type: "phase", phase: "rollout", step: 2, total: 128 }],
+];
+
 test("the status says step, phase, episodes, rate and time left", () => {
-  const progress = progressAfter([
-    [0, { type: "run-started", folder: "runs/a", steps: 60, resumedAt: 0 }],
-    [0, { type: "phase", phase: "evaluate", step: 0, total: 1024 }],
-    [20, { type: "evaluated", record: evaluation }],
-    [20, { type: "phase", phase: "rollout", step: 1, total: 128 }],
-    [24, { type: "stepped", record, timing }],
-    [24, { type: "phase", phase: "rollout", step: 2, total: 128 }],
-    [25, { type: "progress", phase: "rollout", done: 48, total: 128, tokens: 2310 }],
-  ]);
+  const progress = progressAfter([...oneStep, [25, { type: "progress", phase: "rollout", done: 48, total: 128, tokens: 2310 }]]);
   expect(statusLine(progress, 25)).toBe(
     "step 2/60  sampling  ████████░░░░░░░░░░░░  48/128 episodes  2,310 tokens/s  4 min 15 s left",
   );
 });
 
 test("time left: 59 more steps of 4 s, of which 1 s is spent, and one more evaluation of 20 s", () => {
-  const progress = progressAfter([
-    [0, { type: "run-started", folder: "runs/a", steps: 60, resumedAt: 0 }],
-    [0, { type: "phase", phase: "evaluate", step: 0, total: 1024 }],
-    [20, { type: "evaluated", record: evaluation }],
-    [20, { type: "phase", phase: "rollout", step: 1, total: 128 }],
-    [24, { type: "stepped", record, timing }],
-    [24, { type: "phase", phase: "rollout", step: 2, total: 128 }],
-  ]);
-  expect(secondsLeft(progress, 25)).toBe(59 * 4 - 1 + 20);
+  expect(secondsLeft(progressAfter(oneStep), 25)).toBe(59 * 4 - 1 + 20);
 });
 
 test("before the first step nothing but the evaluation's own rate says the time left", () => {

@@ -1,27 +1,14 @@
 import { expect, test } from "vitest";
-import { groupOf, TableCritic, TablePolicy } from "../../test/algorithms/table-policy.ts";
-import { randomWorld } from "../../test/algorithms/worlds.ts";
+import { TableCritic, TablePolicy } from "../../test/algorithms/table-policy.ts";
+import { longGroups as groups, randomWorld } from "../../test/algorithms/worlds.ts";
 import { groupRelativeAdvantages } from "../algorithms/advantages/group-relative.ts";
 import { clamp } from "../algorithms/objectives/objective.ts";
 import { resolveAlgorithm, rolloutAlgorithms } from "../algorithms/settings/config.ts";
 import { runUpdate } from "../algorithms/update.ts";
 import { randomStream } from "../core/random.ts";
-import type { Group } from "../core/trajectory.ts";
 import { observeCredits } from "./credit-observer.ts";
 
 const { table } = randomWorld(11);
-const turn = (context: number, action: readonly number[]) => ({ context: [context], action });
-const groups: readonly Group[] = [
-  groupOf("a", [
-    { reward: 0, turns: [turn(1, [2, 3]), turn(0, [1, 1, 0]), turn(2, [3])] },
-    { reward: 1, turns: [turn(1, [0, 3]), turn(3, [2])] },
-    { reward: 0.25, turns: [turn(1, [2]), turn(2, [0, 0, 1]), turn(1, [1, 2])] },
-  ]),
-  groupOf("b", [
-    { reward: 9, turns: [turn(0, [3, 3, 2])] },
-    { reward: 0.5, turns: [turn(0, [1]), turn(1, [0, 2])] },
-  ]),
-];
 
 async function updated(algorithm: object, observe: boolean) {
   const policy = new TablePolicy(table, 0.5, new TableCritic([0.1, 0.2, 0.3, 0.4], 0.5));

@@ -27,6 +27,34 @@ export function randomWorld(seed: number): World {
   };
 }
 
+/** A turn whose context is one token. */
+export const turn = (context: number, action: readonly TokenId[]) => ({ context: [context], action });
+
+const pair: Group = groupOf("b", [
+  { reward: 9, turns: [turn(0, [3, 3, 2])] },
+  { reward: 0.5, turns: [turn(0, [1]), turn(1, [0, 2])] },
+]);
+
+/** Two groups of up to two turns, all returns different. */
+export const shortGroups: readonly Group[] = [
+  groupOf("a", [
+    { reward: 0, turns: [turn(1, [2, 3]), turn(0, [1, 1, 0])] },
+    { reward: 1, turns: [turn(1, [0])] },
+    { reward: 0.25, turns: [turn(1, [2]), turn(2, [0, 1])] },
+  ]),
+  pair,
+];
+
+/** Two groups, turns of unequal number, all returns different: every setting of turn updates matters. */
+export const longGroups: readonly Group[] = [
+  groupOf("a", [
+    { reward: 0, turns: [turn(1, [2, 3]), turn(0, [1, 1, 0]), turn(2, [3])] },
+    { reward: 1, turns: [turn(1, [0, 3]), turn(3, [2])] },
+    { reward: 0.25, turns: [turn(1, [2]), turn(2, [0, 0, 1]), turn(1, [1, 2])] },
+  ]),
+  pair,
+];
+
 function between(random: Random, low: number, high: number): number {
   return low + random.integer(high - low + 1);
 }

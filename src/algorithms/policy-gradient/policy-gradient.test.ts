@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { expectClose } from "../../../test/algorithms/golden.ts";
 import { entropyOf, groupOf, TableCritic, TablePolicy } from "../../../test/algorithms/table-policy.ts";
-import { randomWorld, type World } from "../../../test/algorithms/worlds.ts";
+import { randomWorld, shortGroups, turn, type World } from "../../../test/algorithms/worlds.ts";
 import { EngineError, EnvError } from "../../core/errors.ts";
 import { randomStream } from "../../core/random.ts";
 import { gae } from "../advantages/gae.ts";
@@ -25,24 +25,7 @@ async function updated({ table, groups }: World, settings: Record<string, unknow
   return { policy, metrics: await policyGradientUpdate(policy, groups, configWith(settings), randomStream(seed)) };
 }
 
-const world: World = {
-  table: randomWorld(11).table,
-  groups: [
-    groupOf("a", [
-      { reward: 0, turns: [turn(1, [2, 3]), turn(0, [1, 1, 0])] },
-      { reward: 1, turns: [turn(1, [0])] },
-      { reward: 0.25, turns: [turn(1, [2]), turn(2, [0, 1])] },
-    ]),
-    groupOf("b", [
-      { reward: 9, turns: [turn(0, [3, 3, 2])] },
-      { reward: 0.5, turns: [turn(0, [1]), turn(1, [0, 2])] },
-    ]),
-  ],
-};
-
-function turn(context: number, action: readonly number[]) {
-  return { context: [context], action };
-}
+const world: World = { table: randomWorld(11).table, groups: shortGroups };
 
 describe("a GRPO update", () => {
   test("is one on-policy step: every token of a trajectory weighs A over its length and the number of trajectories", async () => {

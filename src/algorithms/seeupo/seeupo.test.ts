@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { expectClose } from "../../../test/algorithms/golden.ts";
 import { groupOf, TablePolicy } from "../../../test/algorithms/table-policy.ts";
-import { randomWorld, type World } from "../../../test/algorithms/worlds.ts";
+import { longGroups, randomWorld, turn, type World } from "../../../test/algorithms/worlds.ts";
 import { EngineError, EnvError, ShapeError } from "../../core/errors.ts";
 import type { Logprobs, TurnReason } from "../../core/policy.ts";
 import { randomStream } from "../../core/random.ts";
@@ -26,25 +26,7 @@ async function updated({ table, groups }: World, settings: Record<string, unknow
   return { policy, reasons, ...result };
 }
 
-/** Two groups, turns of unequal number, all returns different: every setting matters. */
-const world: World = {
-  table: randomWorld(11).table,
-  groups: [
-    groupOf("a", [
-      { reward: 0, turns: [turn(1, [2, 3]), turn(0, [1, 1, 0]), turn(2, [3])] },
-      { reward: 1, turns: [turn(1, [0, 3]), turn(3, [2])] },
-      { reward: 0.25, turns: [turn(1, [2]), turn(2, [0, 0, 1]), turn(1, [1, 2])] },
-    ]),
-    groupOf("b", [
-      { reward: 9, turns: [turn(0, [3, 3, 2])] },
-      { reward: 0.5, turns: [turn(0, [1]), turn(1, [0, 2])] },
-    ]),
-  ],
-};
-
-function turn(context: number, action: readonly number[]) {
-  return { context: [context], action };
-}
+const world: World = { table: randomWorld(11).table, groups: longGroups };
 
 describe("the fused form", () => {
   const settings = fc.record({

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { groupOf, TableCritic, TablePolicy } from "../../../test/algorithms/table-policy.ts";
-import { randomWorld } from "../../../test/algorithms/worlds.ts";
+import { randomWorld, shortGroups, turn } from "../../../test/algorithms/worlds.ts";
 import { randomStream } from "../../core/random.ts";
 import { policyGradientUpdate } from "../policy-gradient/policy-gradient.ts";
 import { type Composition, resolveAlgorithm } from "./config.ts";
@@ -9,22 +9,7 @@ import { anyAdvantage, anyUpdate } from "./parts.ts";
 import { presets } from "./presets.ts";
 
 /** Two groups and a group of one, turns of unequal number and length, all returns different, states that several turns stand in. */
-const groups = [
-  groupOf("a", [
-    { reward: 0, turns: [turn(1, [2, 3]), turn(0, [1, 1, 0])] },
-    { reward: 1, turns: [turn(1, [0])] },
-    { reward: 0.25, turns: [turn(1, [2]), turn(2, [0, 1])] },
-  ]),
-  groupOf("b", [
-    { reward: 9, turns: [turn(0, [3, 3, 2])] },
-    { reward: 0.5, turns: [turn(0, [1]), turn(1, [0, 2])] },
-  ]),
-  groupOf("c", [{ reward: 2, turns: [turn(2, [0, 1])] }]),
-];
-
-function turn(context: number, action: readonly number[]) {
-  return { context: [context], action };
-}
+const groups = [...shortGroups, groupOf("c", [{ reward: 2, turns: [turn(2, [0, 1])] }])];
 
 const plain = { kind: "custom", advantage: { kind: "group-relative" }, update: { kind: "ppu" } };
 const perTurn = { ...plain, advantage: { kind: "gigpo" } };
