@@ -203,11 +203,12 @@ function commonClosings(performances: readonly Performance[]): string[] {
     .map(([words]) => words);
 }
 
-async function checkModel(
+/** Measures what a model can do in an environment before training. @param played the expert's performances of the tasks */
+export async function checkModel(
   environment: Environment,
   tasks: readonly Task[],
   played: readonly Performance[],
-  { seed, rollout, onProgress = () => {} }: CheckOptions,
+  { seed, rollout, onProgress = () => {} }: Pick<CheckOptions, "seed" | "rollout" | "onProgress">,
   { engine, chat }: NonNullable<CheckOptions["model"]>,
 ): Promise<ModelReport> {
   const groupsOf = (on: readonly Task[], name: string, groupSize: number, temperature: number) =>
