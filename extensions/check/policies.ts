@@ -8,8 +8,6 @@ export interface DegeneratePolicy {
   readonly name: string;
   /** @param expert what the expert wrote in this task, in order; empty without an expert */
   script(task: string, expert: readonly Message[]): Script;
-  /** True for a policy that does what the expert does and says something else. */
-  readonly needsExpert?: true;
 }
 
 const lastUserText = ({ conversation }: View) => conversation.findLast(({ role }) => role === "user")?.content ?? "";
@@ -38,7 +36,6 @@ export const talkingPolicies: readonly DegeneratePolicy[] = [
   saying("acts as the expert, repeats the request", lastUserText),
   {
     name: "acts as the expert, asks before everything",
-    needsExpert: true,
     script: (_, expert) => {
       const next = following(expert);
       let asked = "";
@@ -53,7 +50,6 @@ export const talkingPolicies: readonly DegeneratePolicy[] = [
   },
   {
     name: "says what the expert says, does nothing",
-    needsExpert: true,
     script: (_, expert) => following(expert.filter((message) => message.role === "assistant" && !message.toolCalls?.length)),
   },
 ];
@@ -62,7 +58,6 @@ export const talkingPolicies: readonly DegeneratePolicy[] = [
 export function saying(name: string, content: (view: View) => string): DegeneratePolicy {
   return {
     name,
-    needsExpert: true,
     script: (_, expert) => {
       const next = following(expert);
       return (view) => {

@@ -1,14 +1,7 @@
 import { Dict, type Value } from "./values.ts";
 
-/** A text that is not JSON. `position` counts characters from 0. */
-export class JsonSyntaxError extends Error {
-  readonly position: number;
-
-  constructor(message: string, position: number) {
-    super(message);
-    this.position = position;
-  }
-}
+/** A text that is not JSON. */
+export class JsonSyntaxError extends Error {}
 
 /**
  * Reads JSON as Python's `json.loads` does: ints and floats stay apart, ints have no bound, NaN and Infinity are numbers, and the last of
@@ -132,6 +125,6 @@ class Reader {
   }
 
   fail(expected: string): never {
-    throw new JsonSyntaxError(`expected ${expected} at character ${this.at + 1}`, this.at);
+    throw new JsonSyntaxError(`expected ${expected} at character ${this.at + 1}`);
   }
 }

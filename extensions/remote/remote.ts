@@ -19,7 +19,7 @@ export const remoteEnvironments: Readonly<Record<string, CreateRemoteEnvironment
     (name: string, settings: unknown) =>
       (connect as (name: string, url: string, settings: unknown) => ReturnType<CreateRemoteEnvironment>)(
         name,
-        parseRemoteName(name).url,
+        parseRemoteName(name),
         settings,
       ),
   ]),

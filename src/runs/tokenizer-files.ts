@@ -17,11 +17,6 @@ export async function keepTokenizer(folder: string, modelFolder: string): Promis
   });
 }
 
-/** True if ids of a run can be read as text. */
-export function hasTokenizer(folder: string): boolean {
-  return foldersOf(folder).length > 0;
-}
-
 /**
  * Returns the folder with a run's tokenizer. Undefined where it has none.
  * @throws RunError if it is not as it was written

@@ -73,7 +73,6 @@ export interface RunDetail {
   readonly checkpoints: readonly number[];
   /** Steps that have credits. */
   readonly creditSteps: readonly number[];
-  readonly hasText: boolean;
 }
 
 /** The additions since a page asked last; sent as a server-sent event. */
@@ -124,14 +123,11 @@ export interface TurnView {
   readonly turn: number;
   /** The new part of the context, as text. */
   readonly context: string;
-  /** Tokens of the context before it, which the turn before has shown. */
-  readonly shared: number;
   /** Text of each action token. */
   readonly texts: readonly string[];
   readonly ids: readonly number[];
   readonly logprobs: readonly number[];
   readonly entropies: readonly number[];
-  readonly weightVersion: number;
   readonly truncated: boolean;
   readonly rewritten: boolean;
   readonly toolCalls: number;

@@ -19,7 +19,7 @@ import {
   timingRecordSchema,
 } from "../../../src/runs/records.ts";
 import { type RescoredLogprobs, readRescored } from "../../../src/runs/rescored.ts";
-import { hasTokenizer, tokenizerFolder } from "../../../src/runs/tokenizer-files.ts";
+import { tokenizerFolder } from "../../../src/runs/tokenizer-files.ts";
 import { TokenTexts } from "./token-texts.ts";
 
 /** A run's folder as the dashboard reads it: what grows is read from where the last look ended. It never writes. */
@@ -125,10 +125,6 @@ export class RunSource {
     const oldest = this.#credits.keys().next().value;
     if (this.#credits.size > 4 && oldest !== undefined) this.#credits.delete(oldest);
     return read;
-  }
-
-  hasText(): boolean {
-    return hasTokenizer(this.folder);
   }
 
   /** Text of tokens; their numbers where the run has no tokenizer. */

@@ -106,6 +106,5 @@ export function runDetail(source: RunSource): RunDetail {
     live: source.live(),
     checkpoints: source.checkpoints(),
     creditSteps: source.creditSteps(),
-    hasText: source.hasText(),
   };
 }

@@ -140,13 +140,11 @@ function turnViews(
     previous = Context.from(turn.context).extend(turn.action);
     return {
       turn: turn.turn,
-      shared,
       context: texts.join(turn.context.slice(shared)),
       texts: texts.of(turn.action),
       ids: turn.action,
       logprobs: turn.samplerLogprobs,
       entropies: turn.entropies,
-      weightVersion: turn.weightVersion,
       truncated: turn.truncated,
       rewritten: turn.rewritten,
       toolCalls: turn.toolCalls,

@@ -63,7 +63,7 @@ export function orsGroupScores(
 ): (group: readonly Candidate[], options?: { readonly signal?: AbortSignal }) => Promise<readonly number[]> {
   const environment = new OrsEnvironment(
     name,
-    parseRemoteName(name).url,
+    parseRemoteName(name),
     parseSettings(orsSettingsSchema, settings, "environment.settings"),
   );
   return (group, { signal } = {}) => environment.scoreGroup(group, signal);

@@ -10,14 +10,8 @@ const schemes = {
 
 export type Wire = keyof typeof schemes;
 
-export interface RemoteAddress {
-  readonly wire: Wire;
-  /** Without the wire and without a slash at the end. */
-  readonly url: string;
-}
-
-/** Reads an environment's name as an address. @throws ConfigError naming the form that is expected */
-export function parseRemoteName(name: string): RemoteAddress {
+/** Returns the address in an environment's name, without a slash at the end. @throws ConfigError naming the form that is expected */
+export function parseRemoteName(name: string): string {
   const colon = name.indexOf(":");
   const wire = name.slice(0, colon) as Wire;
   const url = name.slice(colon + 1);
@@ -35,5 +29,5 @@ export function parseRemoteName(name: string): RemoteAddress {
       expected: "an address without a name and password: it is recorded with the run",
       hint: "Put the key into an environment variable and name it: environment.settings.keyVariable.",
     });
-  return { wire, url: url.replace(/\/+$/, "") };
+  return url.replace(/\/+$/, "");
 }
