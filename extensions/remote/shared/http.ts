@@ -16,7 +16,6 @@ export interface HttpRequest {
   readonly body?: string | object;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
-  readonly timeoutMs?: number;
 }
 
 export interface HttpAnswer {
@@ -60,9 +59,8 @@ export class HttpClient {
    * @param onPart returns true to stop reading: the rest is not waited for
    */
   async stream(request: HttpRequest, onPart: (part: Uint8Array, status: number) => boolean): Promise<Omit<HttpAnswer, "text">> {
-    const { base, maxBytes } = this.#options;
+    const { base, maxBytes, timeoutMs } = this.#options;
     const { method = "GET", path, body, signal } = request;
-    const timeoutMs = request.timeoutMs ?? this.#options.timeoutMs;
     const what = `${method} ${new URL(`${base}${path}`).pathname} of ${new URL(base).host}`;
     signal?.throwIfAborted();
     let bytes = 0;
