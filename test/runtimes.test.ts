@@ -4,17 +4,19 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { findPython } from "../bench/python.ts";
-import { evaluate, train } from "../entries/index.ts";
+import { evaluate, train, type UserConfig } from "../entries/index.ts";
 import { browserProgram } from "../scripts/browser.mjs";
 import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
+import { modelFolder } from "../src/sdk/model.ts";
 import { launchBrowser } from "./browser.ts";
 import { invoke } from "./command-line.ts";
 
 // A model that was trained here, exported, answers in other people's runtimes what it answers here:
-// RETROGRADE_RUNTIMES="$(./.ci/runtimes)" RETROGRADE_PYTHON="$(./.ci/transformers)" npx vitest run test/runtimes.test.ts
+// RETROGRADE_RUNTIMES="$(./.ci/runtimes)" RETROGRADE_PYTHON="$(./.ci/transformers)" RETROGRADE_SMOLLM2="$(./.ci/smollm2)" \
+//   npx vitest run test/runtimes.test.ts
 const packages = process.env.RETROGRADE_RUNTIMES ?? "";
 const without = packages === "" ? " (skipped: set RETROGRADE_RUNTIMES, as .ci/runtimes prints it)" : "";
 const python = await findPython();
@@ -28,9 +30,46 @@ const script = (name: string) => join(import.meta.dirname, "runtimes", name);
 
 const llama3 = String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`;
 const answersSchema = z.object({ openings: z.array(z.array(z.int())), texts: z.array(z.string()) });
-/** What each runtime is asked, and what it has to say. */
-let questions: string;
-let expected: z.infer<typeof answersSchema>;
+type Answers = z.infer<typeof answersSchema>;
+/** What each runtime is asked, as JSON, and what it has to say. */
+interface Asked {
+  readonly questions: string;
+  readonly expected: Answers;
+}
+let office: Asked;
+
+/** Plays six tasks greedily. Their prompts are the questions. */
+async function played(user: UserConfig & { readonly model: string }, out: string): Promise<Asked> {
+  const evaluation = { tasks: 6, k: 1, temperature: 0 };
+  const { trajectories } = await evaluate({ ...user, evaluation, out: pathTo(out) });
+  const tokenizer = loadTokenizer(await modelFolder({ model: user.model, environment: { name: "office" } }));
+  const turns = trajectories.flatMap(({ turns }) => turns);
+  const openings = trajectories.map(({ messages, turns: [{ context }] }) => ({
+    messages: messages.slice(
+      0,
+      messages.findIndex(({ role }) => role === "assistant"),
+    ),
+    text: tokenizer.decode([...context]),
+  }));
+  return {
+    questions: JSON.stringify({ openings, prompts: turns.map(({ context }) => [...context]), maxTokens: 64 }),
+    expected: {
+      openings: trajectories.map(({ turns: [{ context }] }) => [...context]),
+      texts: turns.map(({ action }) => tokenizer.decode(action)),
+    },
+  };
+}
+
+async function exported(
+  model: string,
+  ...targets: readonly (readonly [to: string, out: string, type?: string])[]
+): Promise<void> {
+  for (const [to, out, type] of targets) {
+    const typed = type === undefined ? [] : ["--type", type];
+    const written = await invoke("export", model, "--to", to, "--out", pathTo(out), ...typed);
+    expect(written).toMatchObject({ exitCode: 0, error: "" });
+  }
+}
 
 beforeAll(async () => {
   // llama.cpp has a name for Llama 3's way to cut texts, and none for that of the model that comes with the package.
@@ -44,46 +83,25 @@ beforeAll(async () => {
   const rollout = { tasksPerStep: 2, groupSize: 4 };
   const algorithm = { kind: "grpo" } as const;
   const run = await train({ ...user, rollout, algorithm, optimizer: { learningRate: 1e-3 }, steps: 2, out: pathTo("run") });
-  const evaluation = { tasks: 6, k: 1, temperature: 0 };
-  const { trajectories } = await evaluate({ ...user, model: run.folder, evaluation, out: pathTo("evaluation") });
-  const tokenizer = loadTokenizer(join(run.folder, "model"));
-  const turns = trajectories.flatMap(({ turns }) => turns);
-  const openings = trajectories.map(({ messages, turns: [{ context }] }) => ({
-    messages: messages.slice(
-      0,
-      messages.findIndex(({ role }) => role === "assistant"),
-    ),
-    text: tokenizer.decode([...context]),
-  }));
-  questions = JSON.stringify({ openings, prompts: turns.map(({ context }) => [...context]), maxTokens: 64 });
-  const texts = turns.map(({ action }) => tokenizer.decode(action));
-  expected = { openings: trajectories.map(({ turns: [{ context }] }) => [...context]), texts };
-  for (const [to, out, ...type] of [
-    ["gguf", "model.gguf", "--type", "F32"],
-    ["hf", "hf", "--type", "float32"],
-    ["onnx", "onnx"],
-  ])
-    expect(await invoke("export", run.folder, "--to", to, "--out", pathTo(out), ...type)).toMatchObject({
-      exitCode: 0,
-      error: "",
-    });
+  office = await played({ ...user, model: run.folder }, "evaluation");
+  await exported(run.folder, ["gguf", "model.gguf", "F32"], ["hf", "hf", "float32"], ["onnx", "onnx"]);
 }, 300_000);
 
-function ask(command: string, ...args: readonly string[]) {
+function ask({ questions }: Asked, command: string, ...args: readonly string[]): Answers {
   const options = { input: questions, maxBuffer: 2 ** 26, timeout: 500_000 };
   return answersSchema.parse(JSON.parse(execFileSync(command, args, options).toString().trim().split("\n").at(-1) ?? ""));
 }
 
 const limit = { timeout: 540_000 };
 test.skipIf(without !== "")(`node-llama-cpp answers from the GGUF file with equal ids and greedy text${without}`, limit, () => {
-  expect(ask(process.execPath, script("llama.mjs"), packages, pathTo("model.gguf"))).toEqual(expected);
+  expect(ask(office, process.execPath, script("llama.mjs"), packages, pathTo("model.gguf"))).toEqual(office.expected);
 });
 
 test.skipIf(without !== "")(
   `transformers.js answers in Node from the ONNX folder with equal ids and greedy text${without}`,
   limit,
   () => {
-    expect(ask(process.execPath, script("transformers.mjs"), packages, pathTo("onnx"))).toEqual(expected);
+    expect(ask(office, process.execPath, script("transformers.mjs"), packages, pathTo("onnx"))).toEqual(office.expected);
   },
 );
 
@@ -91,7 +109,7 @@ test.skipIf(noPython !== "")(
   `transformers answers from the Hugging Face folder with equal ids and greedy text${noPython}`,
   limit,
   () => {
-    expect(ask(python ?? "", script("transformers.py"), pathTo("hf"))).toEqual(expected);
+    expect(ask(office, python ?? "", script("transformers.py"), pathTo("hf"))).toEqual(office.expected);
   },
 );
 
@@ -125,12 +143,54 @@ test.skipIf(noBrowser !== "")(
       const { answer } = await import("/runtimes/answer.mjs");
       Object.assign(library.env, { allowRemoteModels: false, allowLocalModels: true, localModelPath: "/models/", useBrowserCache: false });
       library.env.backends.onnx.wasm.wasmPaths = "/packages/onnxruntime-web/dist/";
-      return answer(library, "onnx", ${questions});
+      return answer(library, "onnx", ${office.questions});
     })()`);
-      expect(answers).toEqual(expected);
+      expect(answers).toEqual(office.expected);
     } finally {
       await browser.close();
       server.close();
     }
   },
 );
+
+const smollm2 = process.env.RETROGRADE_SMOLLM2;
+const noSmollm2 = smollm2 === undefined ? " (skipped: set RETROGRADE_SMOLLM2, as .ci/smollm2 prints it)" : "";
+
+describe.skipIf(smollm2 === undefined)(`SmolLM2-135M-Instruct${noSmollm2}`, () => {
+  let base: Asked;
+  let adapted: Asked;
+  beforeAll(async () => {
+    const lora = { rank: 8 };
+    const shared = { environment: "calculation", rollout: { maxTokens: 64 } } as const;
+    const user = { ...shared, model: smollm2 ?? "", engine: { threads: 1 } } as const;
+    base = await played(user, "base-evaluation");
+    const algorithm = { kind: "sft", tokensPerStep: 300 } as const;
+    const training = { engine: { threads: 1, lora }, optimizer: { learningRate: 1e-3 }, evaluation: { tasks: 0 }, steps: 4 };
+    const run = await train({ ...user, ...training, algorithm, out: pathTo("adapter-run") });
+    adapted = await played({ ...user, model: run.folder }, "adapted-evaluation");
+    await exported(user.model, ["gguf", "base.gguf", "F32"], ["hf", "base", "float32"]);
+    await exported(run.folder, ["gguf", "adapted.gguf", "F32"], ["hf", "adapted", "float32"], ["peft", "adapter"]);
+  }, 540_000);
+
+  test("the adapter changed what it says", () => {
+    expect(adapted.expected.openings).toEqual(base.expected.openings);
+    expect(adapted.expected.texts).not.toEqual(base.expected.texts);
+  });
+
+  test.skipIf(without !== "")(`llama.cpp says the same, before training and with the adapter merged${without}`, limit, () => {
+    for (const [asked, file] of [
+      [base, "base.gguf"],
+      [adapted, "adapted.gguf"],
+    ] as const)
+      expect(ask(asked, process.execPath, script("llama.mjs"), packages, pathTo(file))).toEqual(asked.expected);
+  });
+
+  test.skipIf(noPython !== "")(`transformers says the same, and PEFT with the adapter apart${noPython}`, limit, () => {
+    for (const [asked, ...folders] of [
+      [base, "base"],
+      [adapted, "adapted"],
+      [adapted, "base", "adapter"],
+    ] as const)
+      expect(ask(asked, python ?? "", script("transformers.py"), ...folders.map(pathTo))).toEqual(asked.expected);
+  });
+});

@@ -1,4 +1,4 @@
-"""In transformers: python transformers.py MODEL-FOLDER < questions.json"""
+"""In transformers, and PEFT where an adapter is given: python transformers.py MODEL-FOLDER [ADAPTER-FOLDER] < questions.json"""
 
 import json
 import sys
@@ -10,6 +10,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 questions = json.load(sys.stdin)
 tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
 model = AutoModelForCausalLM.from_pretrained(sys.argv[1], dtype=torch.float32)
+if len(sys.argv) > 2:
+    from peft import PeftModel
+
+    model = PeftModel.from_pretrained(model, sys.argv[2])
 opened = [tokenizer.apply_chat_template(each["messages"], add_generation_prompt=True)["input_ids"] for each in questions["openings"]]
 texts = []
 for prompt in questions["prompts"]:
