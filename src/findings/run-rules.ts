@@ -4,10 +4,9 @@ import { filterIndex } from "../runs/filter.ts";
 import type { IndexLine } from "../runs/index-file.ts";
 import { writtenBy } from "../runs/tags.ts";
 
-/** A finding over recorded episodes. It names more than one example, and the step that it was found in. */
+/** A finding over recorded episodes. It names more than one example. */
 export interface RunFinding {
   readonly rule: "repetition" | "length-drift" | "unread-results" | "one-phrase" | "little-signal";
-  readonly step: number;
   readonly cause: string;
   /** Says what to do about it. */
   readonly next: string;
@@ -22,8 +21,8 @@ export function indexFindings(lines: readonly IndexLine[]): RunFinding[] {
 }
 
 /** Finds what the texts of one step show. */
-export function episodeFindings(step: number, trajectories: readonly Trajectory[]): RunFinding[] {
-  return [...repetition(step, trajectories), ...unreadResults(step, trajectories), ...onePhrase(step, trajectories)];
+export function episodeFindings(trajectories: readonly Trajectory[]): RunFinding[] {
+  return [...repetition(trajectories), ...unreadResults(trajectories), ...onePhrase(trajectories)];
 }
 
 /** Lengths of the last tenth of the steps beside those of the first. */
@@ -39,7 +38,6 @@ function driftingLengths(training: readonly IndexLine[]): RunFinding[] {
   return [
     {
       rule: "length-drift",
-      step: line.step,
       cause: `Episodes are ${factor > 1 ? `${factor.toFixed(1)} times as long` : `${(1 / factor).toFixed(1)} times shorter`} as at the start: ${last.toFixed(0)} sampled tokens instead of ${first.toFixed(0)}.`,
       next:
         factor > 1
@@ -70,7 +68,6 @@ function groupsWithoutSignal(training: readonly IndexLine[]): RunFinding[] {
   return [
     {
       rule: "little-signal",
-      step: line.step,
       cause: `${(100 * mean(shares)).toFixed(0)} % of the groups of the last ${shares.length} steps have equal rewards: they teach nothing.`,
       next: solved
         ? "The tasks have become too easy. Harder ones, or dynamic sampling (algorithm.dynamicSampling), give a signal again."
@@ -85,7 +82,7 @@ function groupsWithoutSignal(training: readonly IndexLine[]): RunFinding[] {
 const [gram, repeats] = [4, 4];
 
 /** The same words again and again inside one message. */
-function repetition(step: number, trajectories: readonly Trajectory[]): RunFinding[] {
+function repetition(trajectories: readonly Trajectory[]): RunFinding[] {
   const loops = trajectories.filter(({ messages }) =>
     messages.some((message) => message.role === "assistant" && repeatsItself(message.content)),
   );
@@ -93,7 +90,6 @@ function repetition(step: number, trajectories: readonly Trajectory[]): RunFindi
   return [
     {
       rule: "repetition",
-      step,
       cause: `${loops.length} of ${trajectories.length} episodes have a message in which the same ${gram} words occur ${repeats} times or more.`,
       next: "Repetition that is rewarded grows. Read where it began; a reward part or a lower learning rate ends it.",
       examples: loops.slice(0, 3).map(({ id }) => id),
@@ -114,7 +110,7 @@ function repeatsItself(text: string): boolean {
 }
 
 /** Results of a tool of which nothing occurs in anything that the model writes afterwards. */
-function unreadResults(step: number, trajectories: readonly Trajectory[]): RunFinding[] {
+function unreadResults(trajectories: readonly Trajectory[]): RunFinding[] {
   const tools = new Map<string, { read: number; unread: number; examples: string[] }>();
   for (const trajectory of trajectories) {
     const { messages, id } = trajectory;
@@ -146,7 +142,6 @@ function unreadResults(step: number, trajectories: readonly Trajectory[]): RunFi
       : [
           {
             rule: "unread-results" as const,
-            step,
             cause: `Of ${read + unread} results of ${name}, ${unread} are never used: nothing of them occurs in a later message.`,
             next: "The model calls the tool out of habit, or the answer does not need it. Look at what the reward pays for.",
             examples,
@@ -156,7 +151,7 @@ function unreadResults(step: number, trajectories: readonly Trajectory[]): RunFi
 }
 
 /** Three words in nearly every success and in few failures: what a reward can be had for without the work. */
-function onePhrase(step: number, trajectories: readonly Trajectory[]): RunFinding[] {
+function onePhrase(trajectories: readonly Trajectory[]): RunFinding[] {
   const [wins, losses] = [trajectories.filter(succeeded), trajectories.filter((trajectory) => !succeeded(trajectory))];
   if (wins.length < 10 || losses.length < 10) return [];
   const share = (of: readonly ReadonlySet<string>[], phrase: string) => of.filter((set) => set.has(phrase)).length / of.length;
@@ -168,7 +163,6 @@ function onePhrase(step: number, trajectories: readonly Trajectory[]): RunFindin
   return [
     {
       rule: "one-phrase",
-      step,
       cause: `“${found.phrase}” is in at least 95 % of the successes and in ${(100 * found.losing).toFixed(0)} % of the failures.`,
       next: "Does the reward pay for these words rather than for the work? Try the reward on an episode with the words alone.",
       examples: wins.slice(0, 3).map(({ id }) => id),

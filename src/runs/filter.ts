@@ -97,7 +97,6 @@ export function findPosition(lines: readonly IndexLine[], id: string): IndexPosi
 /** Values that a filter can take in a run. */
 export interface Facets {
   readonly sources: readonly string[];
-  readonly splits: readonly string[];
   readonly kinds: readonly string[];
   readonly stops: readonly string[];
   readonly trajectories: number;
@@ -108,7 +107,6 @@ export function facetsOf(lines: readonly IndexLine[]): Facets {
     [...new Set(lines.flatMap(of))].filter((text) => text !== "").sort();
   return {
     sources: all(({ source }) => [source]),
-    splits: all(({ split }) => (split === undefined ? [] : [split])),
     kinds: all(({ kinds }) => kinds.flatMap((kind) => kind.split("+"))),
     stops: all(({ stops }) => stops),
     trajectories: lines.reduce((sum, { id }) => sum + id.length, 0),

@@ -107,22 +107,17 @@ test("a pattern that backtracks without end is ended and named", () => {
 });
 
 test("findings show repetition, results that are never read, and a phrase in all successes; a healthy step gives none", () => {
-  expect(
-    episodeFindings(
-      1,
-      many(40, (i) => ({ reward: i % 2 })),
-    ),
-  ).toEqual([]);
+  expect(episodeFindings(many(40, (i) => ({ reward: i % 2 })))).toEqual([]);
   const loops = many(20, (i) => says(i < 3 ? "again and again I ".repeat(6) : "fine"));
-  expect(episodeFindings(2, loops)).toMatchObject([{ rule: "repetition", examples: ["step-1/0/0", "step-1/0/1", "step-1/0/2"] }]);
+  expect(episodeFindings(loops)).toMatchObject([{ rule: "repetition", examples: ["step-1/0/0", "step-1/0/1", "step-1/0/2"] }]);
   const unread = many(10, () => ({
     messages: [...trajectoryOf("a").messages.slice(0, 3), { role: "assistant", content: "Done." }],
   }));
-  expect(episodeFindings(3, unread)).toMatchObject([
+  expect(episodeFindings(unread)).toMatchObject([
     { rule: "unread-results", cause: expect.stringContaining("10 results of find, 10") },
   ]);
   const hacked = many(40, (i) => ({ ...says(i % 2 === 0 ? "I am done now" : `number ${i} it is`), reward: (i + 1) % 2 }));
-  expect(episodeFindings(4, hacked)).toMatchObject([{ rule: "one-phrase", cause: expect.stringContaining("“i am done”") }]);
+  expect(episodeFindings(hacked)).toMatchObject([{ rule: "one-phrase", cause: expect.stringContaining("“i am done”") }]);
 });
 
 test("findings show lengths that drift and groups without signal by the index alone", () => {

@@ -126,8 +126,7 @@ async function phraseList(source: RunSource, step: number): Promise<PhraseList> 
 function findingList(source: RunSource): FindingList {
   const index = source.index();
   const last = index.findLast((line) => line.source === "train");
-  const seen =
-    last === undefined ? { value: [], problems: [] } : readable([last], (line) => episodeFindings(line.step, source.all(line)));
+  const seen = last === undefined ? { value: [], problems: [] } : readable([last], (line) => episodeFindings(source.all(line)));
   return { findings: [...indexFindings(index), ...seen.value.flat()], problems: seen.problems };
 }
 
