@@ -60,6 +60,7 @@ const ours: readonly Capability[] = [
   ...(["reference", "adam-settings", "exact-state"] as const),
   ...(["gradient-accumulation", "gradient-clipping", "top-logprobs"] as const),
 ];
+engineSuite("The engine on our own server", open, ours);
 
 const options = {
   ...{ model: "tiny", rank: lora.rank, seed: lora.seed, vocabularySize: tokenizer.size, maxLength: 256 },
@@ -110,7 +111,6 @@ function bfloat16(value: number): number {
   return new Float32Array(bits.buffer)[0];
 }
 
-/** Where it is named, its suite alone is run: `.ci/run` has run the others. */
 const skyrl = process.env.RETROGRADE_SKYRL_URL;
 let found: Findings | undefined;
 const openSkyrl = async () => {
@@ -119,12 +119,10 @@ const openSkyrl = async () => {
   found = engine.findings;
   return engine;
 };
-if (skyrl === undefined) {
-  engineSuite("The engine on our own server", open, ours);
-  test.skip("the engine on a real SkyRL server (skipped: RETROGRADE_SKYRL_URL names none)", () => {});
-} else engineSuite("The engine on a real SkyRL server", openSkyrl, ["reference", "adam-settings", "exact-state"]);
+if (skyrl === undefined) test.skip("the engine on a real SkyRL server (skipped: RETROGRADE_SKYRL_URL names none)", () => {});
+else engineSuite("The engine on a real SkyRL server", openSkyrl, ["reference", "adam-settings", "exact-state"]);
 
-describe.skipIf(skyrl !== undefined)("on our own server", () => {
+describe("on our own server", () => {
   test("cross-entropy is the linear form, and samples are the trainer's to the last digit of a float32", async () => {
     const engine = await open();
     expect(engine.findings).toMatchObject({
