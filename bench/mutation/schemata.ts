@@ -105,10 +105,7 @@ function readLines(file: string): Line[] {
   return lines.map((line) => lineSchema.parse(JSON.parse(line)));
 }
 
-/** Every file has a process of its own: what it loads is then known. */
-const configText = `import base from "./vitest.config.ts";
-const { projects: _, ...test } = base.test;
-const include = ["{src,extensions,test,bench,studies}/**/*.test.ts"];
-const runner = "./bench/mutation/runner.ts";
-export default { test: { ...test, include, runner, testTimeout: 3_600_000, hookTimeout: 600_000 } };
+const configText = `import { mergeConfig } from "vitest/config";
+import base from "./vitest.config.ts";
+export default mergeConfig(base, { test: { runner: "./bench/mutation/runner.ts", testTimeout: 3_600_000, hookTimeout: 600_000 } });
 `;

@@ -52,7 +52,7 @@ test("scenarios are the unit where tasks name one: no difference is called one i
   const random = randomStream(1, "scenarios");
   const called = (withScenarios: boolean) =>
     mean(
-      Array.from({ length: 200 }, () => {
+      Array.from({ length: 400 }, () => {
         const [a, b] = [ofScenarios(random, 0.5), ofScenarios(random, 0.5)].map((all) =>
           outcomesOf(withScenarios ? all : all.map(({ scenario: _, ...episode }) => episode)),
         );
@@ -68,7 +68,7 @@ test("the interval of a success covers in 95 % where the scenario is the unit, a
   const random = randomStream(2, "scenarios");
   const covers = (withScenarios: boolean) =>
     mean(
-      Array.from({ length: 60 }, () => {
+      Array.from({ length: 100 }, () => {
         const groups = ofScenarios(random, 0.5).map((episode) => ({ id: episode.group, trajectories: [episode] }));
         const tasks = groups.map(({ trajectories: [{ task, scenario }] }) => ({
           id: task,
