@@ -9,6 +9,7 @@ import { mean, standardDeviation } from "../src/core/mean.ts";
 import { createEnvironment } from "../src/environments/registry.ts";
 import { rolloutTrees } from "../src/rollouts/branching/trees.ts";
 import { openModel } from "../src/sdk/model.ts";
+import { branchShares } from "../src/training/branching.ts";
 import { resolveConfig } from "../src/training/config.ts";
 import { trainingTasks } from "../src/training/tasks.ts";
 
@@ -21,8 +22,7 @@ const worlds: Readonly<Record<string, readonly [model: string, environment: stri
   knowledge: ["knowledge", "knowledge", {}],
 };
 const asked = process.argv.slice(2);
-const share = (decisions: readonly { branch: boolean }[]) =>
-  `${(100 * mean(decisions.map(({ branch }) => Number(branch)))).toFixed(0)} %`;
+const percent = (share: number) => `${(100 * share).toFixed(0)} %`;
 
 console.log("world, entropy | before | after | risen | s.d. of ΔH | branch above and below the median ΔH: w 0.2 | w 20");
 for (const [world, [model, name, settings]] of Object.entries(worlds)) {
@@ -42,8 +42,6 @@ for (const [world, [model, name, settings]] of Object.entries(worlds)) {
       const options = { ...rollout, branching: rollout.branching, seed: 1, name: `${entropy}-${weight}` };
       const trajectories = (await rolloutTrees(engine, chat, environment, tasks, options)).flatMap((group) => group.trajectories);
       const decisions = trajectories.flatMap(ownTurns).flatMap(({ branching }) => branching ?? []);
-      const sorted = decisions.toSorted((a, b) => a.rise - b.rise);
-      const half = Math.floor(sorted.length / 2);
       if (cells.length === 0) {
         const rises = decisions.map(({ rise }) => rise);
         cells.push(
@@ -51,11 +49,12 @@ for (const [world, [model, name, settings]] of Object.entries(worlds)) {
           mean(decisions.map(({ entropy }) => entropy)).toFixed(3),
         );
         cells.push(
-          `${(100 * mean(rises.map((rise) => Number(rise > 0)))).toFixed(0)} % of ${rises.length}`,
+          `${percent(mean(rises.map((rise) => Number(rise > 0))))} of ${rises.length}`,
           standardDeviation(rises).toFixed(3),
         );
       }
-      cells.push(`${share(sorted.slice(-half))}, ${share(sorted.slice(0, half))}`);
+      const { above, below } = branchShares(decisions);
+      cells.push(`${percent(above)}, ${percent(below)}`);
     }
     console.log(`${world}, ${entropy} | ${cells.join(" | ")}`);
   }

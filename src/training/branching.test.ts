@@ -10,7 +10,7 @@ import type { Trajectory, Turn } from "../core/trajectory.ts";
 import { layout } from "../runs/layout.ts";
 import { readMetrics, readProgress, readTrajectories } from "../runs/read.ts";
 import { createRun, reopenRun } from "../runs/write.ts";
-import { branchingMetrics, checkBranching, toolCallsSpent } from "./branching.ts";
+import { branchingMetrics, branchShares, checkBranching, toolCallsSpent } from "./branching.ts";
 import { resolveConfig, type UserConfig } from "./config.ts";
 import type { TrainingEvent } from "./events.ts";
 import { train } from "./trainer.ts";
@@ -165,6 +165,19 @@ test("calls of shared turns are counted once, and again where a fork repeated th
     forksCloned: 1,
     forksReplayed: 0,
     entropyRise: 0.1,
+    branchedAbove: 1,
+    branchedBelow: 1,
+  });
+  expect(branchingMetrics([{ id: "g", trajectories: [leaf("c", [turn(0)])] }], rollout)).toMatchObject({
+    entropyRise: null,
+    branchedAbove: null,
+    branchedBelow: null,
   });
   expect(branchingMetrics([], resolveConfig().rollout)).toEqual({});
+});
+
+test("shares of branches are those of the halves by ΔH; the one in the middle is in neither", () => {
+  const decision = (rise: number, branch: boolean) => ({ entropy: 1, rise, branch, forks: 0 });
+  const decisions = [decision(0.4, true), decision(-0.2, false), decision(0.1, true), decision(0.3, false), decision(0, false)];
+  expect(branchShares(decisions)).toEqual({ above: 0.5, below: 0 });
 });

@@ -2,7 +2,7 @@ import { ownTurns } from "../algorithms/advantages/tree.ts";
 import { ConfigError, EnvError } from "../core/errors.ts";
 import { mean } from "../core/mean.ts";
 import { present } from "../core/present.ts";
-import type { Group, Trajectory } from "../core/trajectory.ts";
+import type { Group, Trajectory, Turn } from "../core/trajectory.ts";
 import type { Environment } from "../environments/environment.ts";
 import { opened } from "../rollouts/answers.ts";
 import { type Forking, forkingOf } from "../rollouts/branching/fork.ts";
@@ -47,15 +47,24 @@ export function toolCallsSpent(trajectories: readonly Trajectory[]): number {
   }, 0);
 }
 
+/** The shares of decisions to branch among those with ΔH in the upper and in the lower half: equal where entropy does not decide. */
+export function branchShares(decisions: readonly NonNullable<Turn["branching"]>[]): { above: number; below: number } {
+  const sorted = decisions.toSorted((a, b) => a.rise - b.rise);
+  const half = Math.floor(sorted.length / 2);
+  const share = (part: typeof sorted) => mean(part.map(({ branch }) => Number(branch)));
+  return { above: share(sorted.slice(sorted.length - half)), below: share(sorted.slice(0, half)) };
+}
+
 /**
- * Computes what a step's trees show. `entropyRise` is the mean ΔH of all turns at which branching was a question; the rest are
- * counts.
+ * Computes what a step's trees show. `entropyRise` is the mean ΔH of all turns at which branching was a question, `branchedAbove` and
+ * `branchedBelow` are the shares of them that branch in its upper and lower half; the rest are counts.
  */
 export function branchingMetrics(groups: readonly Group[], { branching, groupSize }: TrainingConfig["rollout"]): Metrics {
   if (branching === "off") return {};
   const trajectories = groups.flatMap((group) => group.trajectories);
   const decisions = trajectories.flatMap(ownTurns).flatMap((turn) => turn.branching ?? []);
   const count = <T>(items: readonly T[], is: (item: T) => boolean) => items.filter(is).length;
+  const shares = decisions.length < 2 ? { above: null, below: null } : branchShares(decisions);
   const roots = count(trajectories, ({ branch }) => branch === undefined);
   return {
     leavesPerTask: trajectories.length / groups.length,
@@ -64,5 +73,7 @@ export function branchingMetrics(groups: readonly Group[], { branching, groupSiz
     forksCloned: count(trajectories, ({ branch }) => branch?.by === "clone"),
     forksReplayed: count(trajectories, ({ branch }) => branch?.by === "replay"),
     entropyRise: decisions.length === 0 ? null : mean(decisions.map(({ rise }) => rise)),
+    branchedAbove: shares.above,
+    branchedBelow: shares.below,
   };
 }
