@@ -121,6 +121,34 @@ const looking = (looks: number, entropies: (path: number, turn: number) => numbe
 const rises = ["0@1", "2@3"];
 const example = looking(3, (path, turn) => (rises.includes(`${path}@${turn}`) ? 0.5 : path === 2 && turn === 1 ? 0.125 : 0.25));
 
+/** A game that is played by messages: every one gets a reply. @param tools shown to the model, of which none is needed */
+function game(tools: Episode["tools"] = []): Environment {
+  const start = (): Episode => {
+    let moves = 0;
+    return {
+      messages: [{ role: "user", content: "hi" }],
+      tools,
+      reply: ({ content }) =>
+        content === "move" ? { done: false, messages: [{ role: "user", content: `moved ${++moves}` }] } : { done: true },
+      score: () => ({ reward: moves }),
+    };
+  };
+  return { name: "game", size: () => 1, task: () => ({ id: "t" }), replayable: true, start };
+}
+
+/** The example below, in messages. */
+const moving: Script = (id, turn) => ({ text: turn < 3 ? "move" : "Done.", entropy: example(id, turn).entropy });
+
+test("a game that is played by messages branches after the replies, and a conversation about tools does not", async () => {
+  const leaves = await treeOf(moving, {}, game());
+  expect(shape(leaves)).toEqual(["root", "root", "0@1", "2@3"]);
+  expect(leaves.map(({ reward, branch }) => [reward, branch?.by])).toEqual(
+    [3, 3, 3, 3].map((r, i) => [r, i < 2 ? undefined : "replay"]),
+  );
+  const [tool] = (await drawer({ replayable: true }).environment.start({ id: "t" }, 0)).tools;
+  expect(shape(await treeOf(moving, {}, game(tool === undefined ? [] : [tool])))).toEqual(["root", "root", "root", "root"]);
+});
+
 test("a tree is its leaves: each a whole trajectory, which shares the turns before its branch with the one that it was forked from", async () => {
   const leaves = await treeOf(example);
   expect(shape(leaves)).toEqual(["root", "root", "0@1", "2@3"]);

@@ -25,6 +25,8 @@ export interface TreesOptions extends GroupsOptions {
  * Adaptive rollouts of every task, ARPO (arXiv:2507.19849, §3.1): N rollouts from the root, which branch where the model grows unsure
  * after a tool result, until a task has `groupSize` leaves. What is left when all paths have ended is rolled out from the root.
  *
+ * Where an episode has no tools, the environment's reply to a message is such a result: games are played by messages.
+ *
  * A fork begins before the action that follows a tool result, once that action's first tokens have shown the entropy: the ways on
  * from there are independent samples of one context. Seed and ids alone decide, whatever answers first; without a branch the result
  * is that of `rolloutGroups`.
@@ -177,7 +179,9 @@ class Tree<T extends Task> {
     const entropy = () => entropyOf(action, kind, { tokens, vocabularySize: sampler.info.vocabularySize });
     path.initialEntropy ??= entropy();
     const before = state.turns.at(-1);
-    const afterTools = before !== undefined && before.toolCalls + before.invalidToolCalls > 0;
+    // Without tools an action is a message, and what the environment replies is its result.
+    const replied = live.tools.length === 0 && state.messages.at(-1)?.role === "user";
+    const afterResult = before !== undefined && (replied || before.toolCalls + before.invalidToolCalls > 0);
     const passed = (decision?: ForkRequest["decision"], request?: Omit<ForkRequest, "path" | "state" | "decision">) => {
       if (decision !== undefined && request !== undefined) {
         this.#read(path, 1);
@@ -186,7 +190,7 @@ class Tree<T extends Task> {
       this.#grant();
       return decision;
     };
-    if (!afterTools || turn === forkedAt) return passed();
+    if (!afterResult || turn === forkedAt) return passed();
     const current = entropy();
     const rise = current - path.initialEntropy;
     const branch = branches(rule, rise, randomStream(options.seed, "branch", path.id, turn));

@@ -1,0 +1,132 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect } from "vitest";
+import type { Message } from "../../src/core/messages.ts";
+import type { Sampler } from "../../src/engines/engine.ts";
+import type { Environment } from "../../src/environments/environment.ts";
+import { branchingSchema } from "../../src/rollouts/branching/settings.ts";
+import { rolloutTrees } from "../../src/rollouts/branching/trees.ts";
+import { testChat } from "../fixtures/chats.ts";
+import { linesOf } from "./lines.ts";
+import { opened, serve, share, withPackage } from "./packages.ts";
+import { played } from "./played.ts";
+
+const root = join(import.meta.dirname, "../..");
+const serveGame = (game: string) => serve("openenv", (port) => [join(root, "recipes/textarena-server.py"), game, String(port)]);
+
+/** Plays guesses until the game ends. @returns its hints, and its reward */
+async function play(environment: Environment, index: number, guess: (hints: readonly string[]) => number) {
+  const episode = await environment.start(await environment.task("test", index), 0);
+  const hints: string[] = [];
+  for (let done = false; !done; ) {
+    const reply = await episode.reply({ role: "assistant", content: `[${guess(hints)}]` });
+    hints.push(...(reply.messages ?? []).map(({ content }) => content));
+    done = reply.done === true;
+  }
+  const { reward } = await episode.score([]);
+  await episode.close?.();
+  return { hints, reward };
+}
+
+/** The middle of what the hints leave of 1 to 20. */
+function middle(hints: readonly string[]): number {
+  let [low, high] = [1, 20];
+  const guess = () => Math.floor((low + high) / 2);
+  for (const hint of hints) [low, high] = hint.includes("higher") ? [guess() + 1, high] : [low, guess() - 1];
+  return guess();
+}
+
+withPackage(
+  "openenv",
+  "openenv 0.10 serves textarena 0.7.4: binary search wins GuessTheNumber, and repeating a guess loses it",
+  async () => {
+    const port = await serveGame("GuessTheNumber-v0-raw");
+    const environment = await opened(`openenv:ws://127.0.0.1:${port}`, { actions: "text" });
+    const episode = await environment.start(await environment.task("test", 0), 0);
+    await episode.close?.();
+    expect(episode.messages[0]).toMatchObject({
+      role: "user",
+      content: expect.stringContaining("between 1 and 20 within 10 turns"),
+    });
+    const episodes = share(20, 160);
+    const games = [];
+    for (let i = 0; i < episodes; i++) games.push(await play(environment, i, middle));
+    expect(games.filter(({ reward }) => reward !== 1)).toEqual([]);
+    expect(Math.max(...games.map(({ hints }) => hints.length))).toBeLessThanOrEqual(4);
+    // Every index is a game of its own, and the same game each time.
+    expect(new Set(games.map(({ hints }) => hints.join())).size).toBeGreaterThan(5);
+    expect(await Promise.all(games.slice(0, 8).map((_, i) => play(environment, i, middle)))).toEqual(games.slice(0, 8));
+    const missed = games.findIndex(({ hints }) => hints[0]?.includes("higher"));
+    const { hints, reward } = await play(environment, missed, () => 1);
+    expect(hints).toEqual([
+      "The target number is higher.",
+      expect.stringMatching(/^You attempted an invalid move.*already guessed/),
+    ]);
+    expect(reward).toBeGreaterThan(0);
+    expect(reward).toBeLessThan(0.55);
+    played({
+      ...{ wire: "OpenEnv", package: "openenv 0.10.0, textarena 0.7.4", what: "GuessTheNumber-v0-raw, by binary search" },
+      ...{ episodes, result: "reward 1; a repeated guess loses", refused: "nothing" },
+    });
+  },
+);
+
+withPackage("openenv", "recipes/textarena.ts plays the server's game, and its random conversations repeat no guess", async () => {
+  const port = await serveGame("GuessTheNumber-v0-hardcore-raw");
+  const folder = mkdtempSync(join(tmpdir(), "games-"));
+  try {
+    const out = join(folder, "random.jsonl");
+    const run = async (...args: string[]) =>
+      (await promisify(execFile)(join(root, "node_modules/.bin/jiti"), [join(root, "recipes/textarena.ts"), ...args])).stdout;
+    const address = `openenv:ws://127.0.0.1:${port}`;
+    expect(await run(address, "middle", "test", "12")).toMatch(/^won 100.0 % .*mean reward 1.000/);
+    await run(address, "any", "train", "12", out);
+    const games = linesOf<{ messages: Message[] }>(out).map(({ messages }) => messages);
+    expect(games).toHaveLength(12);
+    for (const messages of games) {
+      const guesses = messages.flatMap(({ role, content }) => (role === "assistant" ? [Number(content.slice(1, -1))] : []));
+      expect(new Set(guesses).size).toBe(guesses.length);
+      expect(guesses.every((guess) => guess >= 1 && guess <= 50)).toBe(true);
+      expect(messages.some(({ content }) => content.includes("invalid"))).toBe(false);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+withPackage("openenv", "rollouts of textarena branch: a fork repeats the guesses before it in a session of its own", async () => {
+  const port = await serveGame("GuessTheNumber-v0-raw");
+  const environment = await opened(`openenv:ws://127.0.0.1:${port}`, { actions: "text", replayable: true });
+  const chat = testChat("plain");
+  let sampled = 0;
+  // Each path guesses 20, 19, 18, … and draws nothing: a fork is right if the game is where its parent's was.
+  const sampler: Sampler = {
+    info: { name: "descending", parameters: 0, vocabularySize: 306, maxLength: 100_000, capabilities: [] },
+    weightVersion: 0,
+    async sample({ context }) {
+      sampled++;
+      const turn = chat.tokenizer.decode(context).split("assistant\n").length - 2;
+      const tokens = chat.tokenizer.encode(`[${20 - turn}]<|im_end|>`);
+      const zeros = tokens.map(() => 0);
+      return { tokens, logprobs: zeros, modelLogprobs: zeros, entropies: zeros, finish: "stop", weightVersion: 0 };
+    },
+    release: () => {},
+  };
+  const branching = branchingSchema.parse({ entropy: "exact", rule: { kind: "paper", alpha: 1, beta: 0, threshold: 0 } });
+  const [group] = await rolloutTrees(sampler, chat, environment, [await environment.task("test", 0)], {
+    ...{ name: "s", groupSize: 4, concurrency: 8, seed: 1, maxTurns: 6, maxTokens: 8, episodeTimeoutMs: 60_000, branching },
+  });
+  expect(group?.trajectories.map(({ branch }) => branch?.by)).toEqual([undefined, undefined, "replay", "replay"]);
+  const [whole, ...others] = group?.trajectories ?? [];
+  expect(whole?.turns.length).toBeGreaterThan(2);
+  for (const { messages, reward, stopReason } of others)
+    expect({ messages, reward, stopReason }).toEqual({
+      messages: whole?.messages,
+      reward: whole?.reward,
+      stopReason: whole?.stopReason,
+    });
+  expect(sampled).toBeLessThan(4 * (whole?.turns.length ?? 0));
+});
