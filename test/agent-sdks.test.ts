@@ -32,11 +32,12 @@ function script(context: string): string | string[] {
   const begins = [...context.matchAll(/<\|(?:system|user|assistant|tool)\|>/g)].map(({ index }) => index);
   const last = context.slice(begins.at(-2));
   const request = context.slice(context.lastIndexOf("<|user|>"));
-  if (last.startsWith("<|tool|>") && !last.includes('"assistant"')) return "Demo is on Friday at 14:30, as you asked.";
-  if (last.startsWith("<|tool|>")) return call("find_event", { title: "Demo" });
-  if (/triage/.test(context)) return call("transfer_to_Calendar", {});
   // Clients that do not know a model's name may ask for JSON by a tool.
   const found = { day: "Friday", time: "14:30" };
+  if (last.startsWith("<|tool|>") && !last.includes('"assistant"'))
+    return ["Demo is on Friday at 14:30, as you asked.", JSON.stringify(found), call("json", found)];
+  if (last.startsWith("<|tool|>")) return call("find_event", { title: "Demo" });
+  if (/triage/.test(context)) return call("transfer_to_Calendar", {});
   if (/JSON/.test(request)) return [JSON.stringify(found), call("json", found)];
   const titles = /Fair/.test(request) ? ["Demo", "Fair"] : ["Demo"];
   return titles.map((title) => call("find_event", { title })).join("\n");
@@ -47,6 +48,7 @@ const expected: Readonly<Record<string, RegExp>> = {
   stream: /at 14:30/,
   deltas: /^(?:[3-9]|\d\d+) parts$/,
   schema: /^Friday 14:30$/,
+  typed: /^Friday 14:30$/,
   forced: /^find_event$/,
   responses: /at 14:30/,
   anthropic: /at 14:30/,
@@ -55,12 +57,24 @@ const expected: Readonly<Record<string, RegExp>> = {
 };
 
 const page = join(import.meta.dirname, "../docs/agents.md");
-const features = ["generate", "stream", "deltas", "schema", "forced", "responses", "anthropic", "handoffs", "parallel"] as const;
+const features = [
+  "generate",
+  "stream",
+  "deltas",
+  "schema",
+  "typed",
+  "forced",
+  "responses",
+  "anthropic",
+  "handoffs",
+  "parallel",
+] as const;
 const headings = [
   "generate",
   "stream",
   "deltas of calls",
   "schema",
+  "schema after tools",
   "forced tool",
   "Responses",
   "Anthropic",

@@ -52,6 +52,19 @@ test.each<[string, Formed, readonly string[], readonly string[]]>([
   ["some tool", { tools, toolChoice: "required" }, [demo, other], ["Hello", wrong]],
   ["one call at most", { tools, parallelCalls: false }, ["Hello", demo], [`${demo}\n${other}`]],
   ["a strict tool", { tools, strictTools: ["find"] }, ["Hello", demo, `${demo}\n${other}`, call("move", { any: 1 })], [wrong]],
+  [
+    "a schema beside tools",
+    { tools, form: { schema } },
+    ['{"title":"Demo"}', demo, `${demo}\n${other}`, call("move", { any: 1 })],
+    ["Hello", '{"title":1}', "", `Hello ${demo}`],
+  ],
+  [
+    "a schema beside a strict tool, one call at most",
+    { tools, form: { schema }, strictTools: ["find"], parallelCalls: false },
+    ['{"title":"Demo"}', demo],
+    ["Hello", '{"title":1}', wrong, `${demo}\n${other}`],
+  ],
+  ["a schema beside tools that are not shown", { tools, toolChoice: "none", form: { schema } }, ['{"title":"Demo"}'], [demo]],
 ])("%s: what may be said", async (_, form, good, bad) => {
   for (const text of good) expect(await fits(form, text), text).toBe(true);
   for (const text of bad) expect(await fits(form, text), text).toBe(false);

@@ -48,15 +48,17 @@ export class Grammars {
    * @throws ModelError for a schema that has no grammar, and where the model writes the arguments of calls in another way than JSON
    */
   async mask(formed: Formed): Promise<GrammarMask | undefined> {
-    const grammar = await this.#grammar(formed);
-    if (grammar === undefined) return undefined;
+    const grammars = await Promise.all(this.#grammars(formed));
+    if (grammars.length === 0) return undefined;
     const { GrammarMatcher } = await library();
-    const matcher = await GrammarMatcher.createGrammarMatcher(grammar);
+    const all = await Promise.all(grammars.map((grammar) => GrammarMatcher.createGrammarMatcher(grammar)));
+    /** Those of the forms that the action may still have. */
+    let open = all;
     let bits: Int32Array | undefined;
     // The library gives a mask by a promise. It is there long before the model's next distribution.
     const look = () =>
-      matcher.getNextTokenBitmask().then((next) => {
-        bits = next;
+      Promise.all(open.map((matcher) => matcher.getNextTokenBitmask())).then((masks) => {
+        bits = masks.reduce((a, b) => a.map((word, i) => word | (b[i] ?? 0)));
       });
     await look();
     return {
@@ -65,34 +67,41 @@ export class Grammars {
         return bits;
       },
       // The masks of web-xgrammar 0.1.27 leave out some tokens that its matcher accepts: `"arguments":` where a token `":` is before it.
-      allows: (token) => {
-        const accepted = !this.#control.has(token) && matcher.acceptToken(token);
-        if (accepted) matcher.rollBack(1);
-        return accepted;
-      },
+      allows: (token) =>
+        !this.#control.has(token) &&
+        open.some((matcher) => {
+          const accepted = matcher.acceptToken(token);
+          if (accepted) matcher.rollBack(1);
+          return accepted;
+        }),
       accept: (token) => {
         bits = undefined;
-        if (!matcher.acceptToken(token)) throw new ModelError("grammar", token, { expected: "a token that its mask allows" });
-        if (!matcher.isTerminated()) void look();
+        open = open.filter((matcher) => matcher.acceptToken(token));
+        if (open.length === 0) throw new ModelError("grammar", token, { expected: "a token that its mask allows" });
+        if (!open.every((matcher) => matcher.isTerminated())) void look();
       },
-      close: () => matcher.dispose(),
+      close: () => {
+        for (const matcher of all) matcher.dispose();
+      },
     };
   }
 
-  #grammar({ tools = [], toolChoice = "auto", parallelCalls = true, strictTools = [], form }: Formed) {
+  /** The grammars of which an action has one; none if any action will do. */
+  #grammars({ tools = [], toolChoice = "auto", parallelCalls = true, strictTools = [], form }: Formed) {
     const forced = typeof toolChoice === "object" ? toolChoice.tool : undefined;
     const named = tools.filter(({ name }) => forced === undefined || name === forced);
     if (tools.length > 0 && (forced !== undefined || toolChoice === "required")) {
       const elements = named.map((tool) => this.#call(tool, true));
-      return this.#kept({ type: "or", elements });
+      return [this.#kept({ type: "or", elements })];
     }
-    if (tools.length > 0 && toolChoice === "auto" && (!parallelCalls || strictTools.length > 0)) {
-      const tags = tools.map((tool) => this.#call(tool, strictTools.includes(tool.name)));
-      const trigger = openingOf(this.#requiredFormat());
-      return this.#kept({ type: "triggered_tags", triggers: [trigger], tags, stop_after_first: !parallelCalls });
-    }
-    if (form === undefined) return undefined;
-    return this.#kept(form === "json" ? { schema: { type: "object" } } : form);
+    const text = form === undefined ? [] : [this.#kept(form === "json" ? { schema: { type: "object" } } : form)];
+    if (tools.length === 0 || toolChoice === "none") return text;
+    if (text.length === 0 && parallelCalls && strictTools.length === 0) return [];
+    const tags = tools.map((tool) => this.#call(tool, strictTools.includes(tool.name)));
+    const triggers = [openingOf(this.#requiredFormat())];
+    // A text of a form has no calls in it, so calls are what is said in its place.
+    const calls = { type: "triggered_tags", triggers, tags, at_least_one: text.length > 0, stop_after_first: !parallelCalls };
+    return [...text, this.#kept(calls)];
   }
 
   #call(tool: Tool, strict: boolean): { readonly [part: string]: unknown } {
@@ -170,9 +179,9 @@ export function openingOf(format: CallFormat): string {
 function frameOf(format: CallFormat, name: string): Frame {
   const frame = frameIfJson(format, name);
   if (frame !== undefined) return frame;
-  throw new ModelError("tool calls that are forced, strict or single", format.name, {
+  throw new ModelError("tool calls that are forced, strict, single or beside a form of the text", format.name, {
     expected: "a model whose calls have their arguments as JSON",
-    hint: "Leave out tool_choice, strict and parallel_tool_calls, or use another model.",
+    hint: "Leave out tool_choice, strict, parallel_tool_calls and response_format, or use another model.",
   });
 }
 

@@ -49,6 +49,10 @@ async function aiSdk(sdk, modelOf) {
       );
       return `${output.day} ${output.time}`;
     },
+    typed: async (m, find) => {
+      const { output } = await generateText(options(m, find, { prompt: question, output: Output.object({ schema: when }) }));
+      return `${output.day} ${output.time}`;
+    },
     forced: async (m, find) => {
       const choice = { toolChoice: { type: "tool", toolName: "find_event" }, stopWhen: stepCountIs(1) };
       const { toolCalls } = await generateText(options(m, find, { prompt: hello, ...choice }));
@@ -91,10 +95,10 @@ async function openAi(sdk) {
   const client = ({ baseUrl, apiKey }) => new OpenAI({ baseURL: baseUrl, apiKey, maxRetries: 0 });
   const tools = [{ type: "function", function: { name: "find_event", description, parameters: plain(titled) } }];
   const flat = [{ type: "function", name: "find_event", description, parameters: plain(titled), strict: true }];
-  const loop = async (m, find, prompt, streamed) => {
+  const loop = async (m, find, prompt, streamed, more = {}) => {
     const messages = [{ role: "user", content: prompt }];
     for (;;) {
-      const body = { model: m.model, messages, tools };
+      const body = { model: m.model, messages, tools, ...more };
       const { message } = streamed
         ? (await client(m).chat.completions.stream(body).finalChatCompletion()).choices[0]
         : (await client(m).chat.completions.create(body)).choices[0];
@@ -125,6 +129,10 @@ async function openAi(sdk) {
       const format = zodResponseFormat(when, "when");
       const { choices } = await client(m).chat.completions.parse({ model: m.model, messages, response_format: format });
       return `${choices[0].message.parsed.day} ${choices[0].message.parsed.time}`;
+    },
+    typed: async (m, find) => {
+      const { day, time } = JSON.parse(await loop(m, find, question, true, { response_format: zodResponseFormat(when, "when") }));
+      return `${day} ${time}`;
     },
     forced: async (m) => {
       const messages = [{ role: "user", content: hello }];
@@ -179,6 +187,10 @@ async function openAiAgents() {
       const { finalOutput } = await runner(m, true).run(agent(find, { tools: [], outputType: when }), asJson);
       return `${finalOutput.day} ${finalOutput.time}`;
     },
+    typed: async (m, find) => {
+      const { finalOutput } = await runner(m, true).run(agent(find, { outputType: when }), question);
+      return `${finalOutput.day} ${finalOutput.time}`;
+    },
     forced: async (m, find) => {
       const settings = { modelSettings: { toolChoice: "find_event" }, toolUseBehavior: "stop_on_first_tool" };
       const { newItems } = await runner(m, true).run(agent(find, settings), hello);
@@ -197,11 +209,12 @@ async function anthropic() {
   const { betaZodTool } = await import("@anthropic-ai/sdk/helpers/beta/zod");
   const client = ({ baseUrl, apiKey }) => new Anthropic({ baseURL: baseUrl.replace(/\/v1$/, ""), apiKey, maxRetries: 0 });
   const tools = [{ name: "find_event", description, input_schema: plain(titled) }];
-  const loop = async (m, find, prompt, streamed) => {
+  const format = { type: "json_schema", schema: plain(when) };
+  const loop = async (m, find, prompt, streamed, more = {}) => {
     const messages = [{ role: "user", content: prompt }];
     await client(m).messages.countTokens({ model: m.model, messages, tools });
     for (;;) {
-      const body = { model: m.model, max_tokens: 128, messages, tools };
+      const body = { model: m.model, max_tokens: 128, messages, tools, ...more };
       const message = streamed ? await client(m).messages.stream(body).finalMessage() : await client(m).messages.create(body);
       messages.push({ role: "assistant", content: message.content });
       const uses = message.content.filter(({ type }) => type === "tool_use");
@@ -230,8 +243,11 @@ async function anthropic() {
       const stream = client(m).messages.stream({ model: m.model, max_tokens: 128, messages, tools });
       return counted(stream, isSampling, ({ delta }) => delta?.type === "input_json_delta");
     },
+    typed: async (m, find) => {
+      const { day, time } = JSON.parse(await loop(m, find, question, false, { output_config: { format } }));
+      return `${day} ${time}`;
+    },
     schema: async (m) => {
-      const format = { type: "json_schema", schema: plain(when) };
       const messages = [{ role: "user", content: asJson }];
       const { content } = await client(m).messages.create({
         model: m.model,
