@@ -10,6 +10,7 @@ interface Shapes {
   readonly version?: unknown;
   readonly generate?: Method;
   readonly invoke?: Method;
+  readonly streamEvents?: unknown;
   readonly handoffs?: unknown;
 }
 
@@ -20,11 +21,12 @@ interface Shapes {
  * @returns undefined for another object
  */
 export function agentOfObject(agent: object, beside = join(process.cwd(), "agent.js")): ObjectAgent | undefined {
-  const { version, generate, invoke, handoffs } = agent as Shapes;
+  const { version, generate, invoke, streamEvents, handoffs } = agent as Shapes;
   // The AI SDK's agents have a version, and take options.
   const isAiSdk = typeof version === "string" && version.startsWith("agent-");
   if (typeof generate === "function") return async (prompt) => textIn(await generate.call(agent, isAiSdk ? { prompt } : prompt));
-  if (typeof invoke === "function")
+  // Other packages have `invoke` too, of another argument.
+  if (typeof invoke === "function" && streamEvents !== undefined)
     return async (prompt) => {
       const { messages } = (await invoke.call(agent, { messages: [{ role: "user", content: prompt }] })) as {
         messages: unknown[];
