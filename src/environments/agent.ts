@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { ConversationReply, ConversationRequest } from "../chat/conversation.ts";
 import { EnvError } from "../core/errors.ts";
 import type { Message } from "../core/messages.ts";
-import { type InferenceModel, type RunningInference, serveInference } from "../inference/server.ts";
+import { agentModelName, type InferenceModel, type RunningInference, serveInference } from "../inference/server.ts";
 import { type Ownership, servedPolicy } from "./agent-policy.ts";
 import { type DefinedTask, type EnvironmentDefinition, type TaskRequest, tasksOf } from "./define.ts";
 import type { Environment, Score } from "./environment.ts";
@@ -45,8 +45,7 @@ export interface AgentModel {
   converse(request: ConversationRequest): Promise<ConversationReply>;
 }
 
-/** The model's name in requests of agents. */
-export const agentModelName = "retrograde";
+export { agentModelName };
 
 /**
  * Makes an environment of an agent that calls the model by an interface of OpenAI or Anthropic, in any framework or none. Every answer that it
@@ -164,6 +163,5 @@ export function environmentOfAgent(baseUrl: string, key: string, name = agentMod
     OPENAI_MODEL: name,
     ANTHROPIC_BASE_URL: baseUrl.replace(/\/v1$/, ""),
     ANTHROPIC_API_KEY: key,
-    ANTHROPIC_AUTH_TOKEN: key,
   };
 }

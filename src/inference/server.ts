@@ -55,6 +55,9 @@ export interface InferenceOptions extends Access {
   readonly log?: (entry: { readonly path: string; readonly status: number; readonly ms: number }) => void;
 }
 
+/** The name in lists of a model that has a key of its own, and so any name. */
+export const agentModelName = "retrograde";
+
 /** Its `baseUrl` is without `/v1`. */
 export type RunningInference = RunningHttp;
 
@@ -160,8 +163,11 @@ function withKeys({ host, keys, byKey }: InferenceOptions): Access {
 
 async function other(request: HttpRequest, route: string, options: InferenceOptions): Promise<Reply> {
   if (request.method === "GET" && route === "/health") return { json: {} };
-  if (request.method === "GET" && route === "/models")
-    return { json: { object: "list", data: [...options.models].map(([name, { maxLength }]) => modelCard(name, maxLength)) } };
+  if (request.method === "GET" && route === "/models") {
+    const own = options.byKey?.get(keyOf(request));
+    const models = own === undefined ? [...options.models] : [[agentModelName, own] as const];
+    return { json: { object: "list", data: models.map(([name, { maxLength }]) => modelCard(name, maxLength)) } };
+  }
   if (request.method === "GET" && route.startsWith("/models/")) {
     const name = decodeURIComponent(route.slice("/models/".length));
     return { json: modelCard(name, modelOf(name, request, options).maxLength) };

@@ -113,7 +113,10 @@ async function openAi(sdk) {
     }
   };
   return {
-    generate: (m, find) => loop(m, find, question),
+    generate: async (m, find) => {
+      const { data } = await client(m).models.list();
+      return loop({ ...m, model: data[0].id }, find, question);
+    },
     stream: (m, find) => loop(m, find, question, true),
     parallel: (m, find) => loop(m, find, two),
     deltas: async (m, _, isSampling) => {
