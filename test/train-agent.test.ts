@@ -1,8 +1,10 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readTasks, splitTasks } from "../src/agents/tasks.ts";
 import { makeChat } from "../src/chat/chat.ts";
@@ -11,7 +13,7 @@ import { evalCommand } from "../src/cli/commands/eval.ts";
 import { trainAgentCommand } from "../src/cli/commands/train-agent.ts";
 import { rollout } from "../src/rollouts/rollout.ts";
 import { readMetrics, readTrajectories } from "../src/runs/read.ts";
-import { type AgentTraining, rewardOf, trainAgent, trainedAgent } from "../src/sdk/train-agent.ts";
+import { type AgentTraining, functionOf, rewardOf, trainAgent, trainedAgent } from "../src/sdk/train-agent.ts";
 import { createScreen } from "../src/terminal/screen.ts";
 import { scriptedSampler } from "./scripted-sampler.ts";
 import { writeTinyModel } from "./tiny-model.ts";
@@ -92,6 +94,31 @@ export default async (prompt: string) => {
   expect(Number(metrics.samplerGapMax)).toBeLessThan(0.02);
 }, 120_000);
 
+test("a module whose packages have zod 3: that copy stays theirs", async () => {
+  const own = join(mkdtempSync(join(folder, "zod3-")), "agent.ts");
+  const zod = join(dirname(own), "node_modules/zod");
+  mkdirSync(zod, { recursive: true });
+  writeFileSync(join(zod, "package.json"), '{ "name": "zod", "version": "3.25.76", "type": "module", "exports": "./index.js" }');
+  const { href } = pathToFileURL(
+    createRequire(import.meta.url)
+      .resolve("zod/v3")
+      .replace(/\.cjs$/, ".js"),
+  );
+  writeFileSync(join(zod, "index.js"), `export * from "${href}";`);
+  writeFileSync(
+    own,
+    'import { ZodEffects, z } from "zod";\nexport default async () => String(z.string().transform(Number) instanceof ZodEffects);',
+  );
+  const agent = await functionOf(own);
+  expect(await agent("", {} as never)).toBe("true");
+});
+
+test("an agent object of a package that is not known is refused, with what to write around it", async () => {
+  // As @strands-agents/sdk has it: its `invoke` takes a prompt, LangGraph's takes messages.
+  const strands = { invoke: async (prompt: string) => prompt, stream: async function* () {} };
+  await expect(functionOf(strands)).rejects.toThrow(/agent is "object"; expected a function.*export default async/s);
+});
+
 test("a program of its own is reached by its environment, and one that fails is named", async () => {
   const file = join(folder, "agent.cjs");
   writeFileSync(
@@ -99,6 +126,8 @@ test("a program of its own is reached by its environment, and one that fails is 
     `let text = "";
 process.stdin.on("data", (part) => (text += part)).on("end", async () => {
   const { prompt, length } = JSON.parse(text);
+  // Clients of Anthropic that are given two credentials refuse them.
+  if (process.env.ANTHROPIC_AUTH_TOKEN === process.env.ANTHROPIC_API_KEY) throw new Error("two credentials");
   if (length === 2 && process.env.FAILS) throw new Error("my agent is broken");
   const headers = { "x-api-key": process.env.ANTHROPIC_API_KEY };
   const body = JSON.stringify({ model: "claude", max_tokens: 8, messages: [{ role: "user", content: prompt }] });

@@ -56,25 +56,35 @@ export async function loadConfigNotes(path?: string, folder = process.cwd()): Pr
 /** This package: a configuration finds it also where it is not installed, as with npx. */
 const self = fileURLToPath(new URL(`../../entries/index${extname(fileURLToPath(import.meta.url))}`, import.meta.url));
 
-/** The same copy of zod as here, so that the schemas of its tools are known as schemas. */
+/** Zod, for a file beside which there is none, as with npx. Another one beside it, or of a package that it uses, is left to them. */
 const zod = createRequire(import.meta.url).resolve("zod");
 
 const largestModule = 64 * 2 ** 20;
 
 /** Loads a module of the user's, in TypeScript or not. @throws ConfigError where it does not load */
 export async function loadModule(file: string, defaultExport = true): Promise<unknown> {
-  try {
-    requireFile(file, largestModule); // a pipe would be read for ever
-    return await createJiti(import.meta.url, { alias: { "retrograde-rl": self, zod } }).import(
+  const load = (alias: Record<string, string>) =>
+    createJiti(import.meta.url, { alias: { "retrograde-rl": self, ...alias } }).import(
       file,
       defaultExport ? { default: true } : {},
     );
+  try {
+    requireFile(file, largestModule); // a pipe would be read for ever
+    return await load({}).catch((cause: unknown) => {
+      if (missingPackage(cause) !== "zod") throw cause;
+      return load({ zod });
+    });
   } catch (cause) {
     if (cause instanceof RetrogradeError) throw cause; // of one of our functions that the module calls: it says what is wrong
-    const [, missing] = /^Cannot find (?:module|package) '([^'./][^']*)'/.exec(reasonOf(cause)) ?? [];
+    const missing = missingPackage(cause);
     if (missing === undefined) throw new ConfigError(file, cause, { expected: "a module that loads", cause });
     const [name = missing] = /^(?:@[^/]+\/)?[^/]+/.exec(missing) ?? [];
     const hint = `Where ${basename(file)} is: npm install ${name}`;
     throw new ConfigError(`the package "${name}" of ${file}`, "not installed", { expected: "it beside the file", hint, cause });
   }
+}
+
+/** The package that a module asked for and did not find. */
+function missingPackage(cause: unknown): string | undefined {
+  return /^Cannot find (?:module|package) '([^'./][^']*)'/.exec(reasonOf(cause))?.[1];
 }
