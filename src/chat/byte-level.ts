@@ -81,6 +81,6 @@ export function encodeByPieces(hub: HubTokenizer, definition: unknown): ((text: 
 function splitAt(tokens: readonly string[]): (text: string) => string[] {
   if (tokens.length === 0) return (text) => [text];
   const longestFirst = [...tokens].sort((a, b) => b.length - a.length);
-  const pattern = new RegExp(`(${longestFirst.map((token) => token.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")).join("|")})`, "u");
+  const pattern = new RegExp(`(${longestFirst.map((token) => token.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")).join("|")})`, "u");
   return (text) => text.split(pattern);
 }

@@ -129,3 +129,12 @@ test("what a template writes behind a text completes no token that the text begi
   // A text that begins no token has no mark.
   expect(control.quote("a <b>")).toBe("a <b>");
 });
+
+test("a token may have a hyphen in its name", () => {
+  const added = { ...tokenizerJson.added_tokens[0], id: 400, content: "<|context-attribution|>" };
+  const tokenizer = { ...tokenizerJson, added_tokens: [...tokenizerJson.added_tokens, added] };
+  const chat_template = "{% for m in messages %}<|context-attribution|>{{ m.content }}{% endfor %}";
+  const { open } = makeChat(makeTokenizer({ tokenizer, config: { chat_template } }));
+  const { ids } = open([{ role: "user", content: "a <|context-attribution|>" }], []);
+  expect([...ids].filter((id) => id === 400)).toHaveLength(1);
+});

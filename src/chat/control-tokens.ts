@@ -61,5 +61,5 @@ function withoutMarks(text: string): string {
 }
 
 function escaped(token: string): string {
-  return token.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+  return token.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
