@@ -35,13 +35,13 @@ export function findCallFormat(renderIn: (style: CallStyle) => Render, stopTexts
   // Some templates put arguments together with other text, and so need them as text.
   for (const style of ["objects", "text"] as const) {
     try {
-      rendered = withoutEnd(renderedCall(renderIn(style)), stopTexts);
+      const text = withoutEnd(renderedCall(renderIn(style)), stopTexts);
+      const format = callFormats.find((candidate) => candidate.marks.test(text) && isTheCall(candidate.read(text, [])));
+      if (format !== undefined) return { format, style };
+      rendered ||= text;
     } catch (error) {
       problem ||= reasonOf(error);
-      continue;
     }
-    const format = callFormats.find((candidate) => candidate.marks.test(rendered) && isTheCall(candidate.read(rendered, [])));
-    if (format !== undefined) return { format, style };
   }
   const hasCalls = rendered.includes(call.name);
   return { rendered, hasCalls, problem: hasCalls ? "calls in an unknown format" : problem || "no calls at all" };

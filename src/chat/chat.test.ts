@@ -1,11 +1,12 @@
 import { Template } from "@huggingface/jinja";
 import { expect, test } from "vitest";
-import { templates, testChat, testTokenizer } from "../../test/fixtures/chats.ts";
+import { templates, testChat, testTokenizer, tokenizerJson } from "../../test/fixtures/chats.ts";
 import { ModelError } from "../core/errors.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import type { Tool } from "../tools/tool.ts";
 import { type Chat, type ChatContext, makeChat } from "./chat.ts";
 import { compileTemplate } from "./template.ts";
+import { makeTokenizer } from "./tokenizer.ts";
 
 const opening: readonly Message[] = [
   { role: "system", content: "be brief" },
@@ -186,7 +187,7 @@ test.each([
   ["looks at other messages", "{%- for m in messages -%}{{ m.content }}{{ messages | length }}{%- endfor -%}"],
   ["leaves messages out", "{%- for m in messages[1:] -%}{{ m.content }}{%- endfor -%}"],
   ["says something where there are none", "{%- for m in messages -%}{{ m.content }}{%- else -%}none{%- endfor -%}"],
-  ["keeps a count", "{%- for m in messages -%}{%- set n = (n or 0) + 1 -%}{{ n }}{{ m.content }}{%- endfor -%}"],
+  ["sets a variable", "{%- for m in messages -%}{%- set n = m.content | length -%}{{ n }}{{ m.content }}{%- endfor -%}"],
   [
     "stops at a role",
     "{%- for m in messages -%}{%- if m.role == 'user' -%}{%- break -%}{%- endif -%}{{ m.content }}{%- endfor -%}",
@@ -233,4 +234,33 @@ test("missing, broken and refusing templates are ModelErrors", () => {
   expect(() => refusing.open(opening, [])).toThrow(/roles must alternate/);
   const mute = makeChat(testTokenizer("{%- for message in messages -%}{{ message.content }}{%- endfor -%}"));
   expect(() => mute.action(mute.open(opening, []), call)).toThrow(/end-of-turn/);
+});
+
+test("an action ends at its end of turn, also where the template ends the conversation with another token", () => {
+  const template =
+    "{%- for m in messages -%}{{ m.role }}:{{ m.content }}<|im_end|>\n{%- endfor -%}" +
+    "{%- if add_generation_prompt -%}assistant:{%- else -%}<|eot_id|>{%- endif -%}";
+  const chat = makeChat(testTokenizer(template, "<|eot_id|>"));
+  const said = { role: "assistant", content: "hello" } as const;
+  const context = chat.open([{ role: "user", content: "hi" }], []);
+  expect(chat.action(context, said)).toBe("hello<|im_end|>");
+  const next = chat.extend(context, chat.tokenizer.encode("hello<|im_end|>"), said, [{ role: "user", content: "bye" }]);
+  expect(next).toMatchObject({ rewritten: false, text: `${context.text}hello<|im_end|>user:bye<|im_end|>assistant:` });
+});
+
+test("a token between the parts of one message ends no turn", () => {
+  const call = "<|channel|>commentary to=functions.{{ c.function.name }}<|message|>{{ c.function.arguments | tojson }}<|call|>";
+  const template =
+    "{% for m in messages %}<|start|>{{ m.role }}{% for c in m.tool_calls or [] %}" +
+    `${call}{% else %}<|message|>{{ m.content }}<|end|>{% endfor %}{% endfor %}{% if add_generation_prompt %}<|start|>assistant{% endif %}`;
+  const ends = ["<|end|>", "<|call|>", "<|return|>"].map((content, i) => ({
+    ...tokenizerJson.added_tokens[0],
+    id: 400 + i,
+    content,
+  }));
+  const tokenizer = { ...tokenizerJson, added_tokens: [...tokenizerJson.added_tokens, ...ends] };
+  const chat = makeChat(makeTokenizer({ tokenizer, config: { eos_token: "<|return|>", chat_template: template } }));
+  expect(chat.calls().name).toBe("gpt-oss");
+  expect(chat.tokenizer.stopTokens).toEqual(expect.arrayContaining([401, 402]));
+  expect(chat.tokenizer.stopTokens).not.toContain(400);
 });

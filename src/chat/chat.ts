@@ -1,4 +1,4 @@
-import type { ActionFormat } from "../actions/action.ts";
+import type { ActionFormat, ReadAction } from "../actions/action.ts";
 import type { CallFormat } from "../actions/formats/format.ts";
 import { hermes } from "../actions/formats/hermes.ts";
 import { Context } from "../core/context.ts";
@@ -115,14 +115,21 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
         : plain;
   const tokenizer = withStops(plainTokenizer, format);
   const stopTexts = stopTextsOf(tokenizer);
+  // In a history harmony writes <|end|> where a turn ended with <|return|>.
+  const turnEnds = [...new Set([...stopTexts, ...stopTextsOf(plainTokenizer)])];
 
   /** The end-of-turn text at this place, "" if there is none. */
-  const stopAt = (text: string, at: number): string => stopTexts.find((stop) => text.startsWith(stop, at)) ?? "";
+  const stopAt = (text: string, at: number): string => turnEnds.find((stop) => text.startsWith(stop, at)) ?? "";
 
-  /** Where the assistant's last message ends in a rendering that ends with it, its end of turn not included. */
-  const lastTurnEnd = (text: string, from: number): number => {
-    const last = Math.max(...stopTexts.map((stop) => text.lastIndexOf(stop)));
-    return last < from ? text.length : last;
+  /**
+   * Where the assistant's message ends in a rendering that ends with it, its end of turn not included: at the first token behind its
+   * content that would end its sampling. Some templates end the conversation with another one.
+   */
+  const turnEnd = (text: string, from: number, { content }: AssistantMessage): number => {
+    const said = content.trim();
+    const behind = said === "" ? from : Math.max(from, text.lastIndexOf(said) + said.length);
+    const ends = stopTexts.map((stop) => text.indexOf(stop, behind)).filter((at) => at !== -1);
+    return Math.min(...ends, text.length);
   };
 
   /** Where the action that continues the context ends in the next rendering; undefined if that rendering changes what was there. */
@@ -133,7 +140,7 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
     if (next.startsWith(actionText, start) && stopAt(next, start + actionText.length) !== "") return start + actionText.length;
     const alone = render([...context.ids.conversation(), message], context.tools, false);
     if (!alone.startsWith(context.text) || !next.startsWith(alone)) return undefined;
-    return lastTurnEnd(alone, start);
+    return turnEnd(alone, start, message);
   };
 
   const isEnded = (action: readonly TokenId[]): boolean => tokenizer.stopTokens.includes(action.at(-1) ?? -1);
@@ -191,11 +198,20 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
     action: (context, message) => {
       const text = render([...context.ids.conversation(), message], context.tools, false);
       const start = context.text.length;
-      const end = lastTurnEnd(text, start);
+      const end = turnEnd(text, start, message);
       if (!text.startsWith(context.text) || stopAt(text, end) === "") {
         throw new ModelError("chat template", text, {
           expected: "the generation prompt, the assistant's message and an end-of-turn token",
           hint: "Demonstrations need a template that shows an assistant's message as the model has to write it.",
+        });
+      }
+      const namesOf = (calls: ReadAction["calls"]) => calls.map((call) => ("name" in call ? call.name : call.error));
+      const wanted = namesOf(message.toolCalls ?? []);
+      const shown = format === undefined ? wanted : namesOf(format.read(text.slice(start, end), []).calls);
+      if (wanted.length > 0 && wanted.join() !== shown.join()) {
+        throw new ModelError("the chat template's calls of a message", shown, {
+          expected: wanted,
+          hint: "Some templates show one call of a message alone. Demonstrate the others in messages of their own.",
         });
       }
       return text.slice(start, end + stopAt(text, end).length);
@@ -212,11 +228,16 @@ function stopTextsOf({ stopTokens, decode }: Tokenizer): string[] {
   return stopTokens.map((id) => decode([id]));
 }
 
-/** A format's stop strings that are tokens end a turn, as the tokenizer's own do. */
+/**
+ * A format's stop strings that are tokens end a turn, as the tokenizer's own do. A token between the parts of one message ends none: harmony's
+ * `<|end|>` is behind every thought.
+ */
 function withStops(tokenizer: Tokenizer, format: CallFormat | undefined): Tokenizer {
-  const more = (format?.stopStrings ?? []).flatMap((text) => tokenizer.idOf(text) ?? []);
-  const stopTokens = [...new Set([...tokenizer.stopTokens, ...more])];
-  return stopTokens.length === tokenizer.stopTokens.length ? tokenizer : { ...tokenizer, stopTokens };
+  if (format === undefined) return tokenizer;
+  const inside = format.write({ role: "assistant", reasoning: "a", content: "b", toolCalls: [{ name: "c", arguments: {} }] });
+  const own = tokenizer.stopTokens.filter((id) => !inside.includes(tokenizer.decode([id])));
+  const more = (format.stopStrings ?? []).flatMap((text) => tokenizer.idOf(text) ?? []);
+  return { ...tokenizer, stopTokens: [...new Set([...own, ...more])] };
 }
 
 function withoutReasoning({ reasoning: _, ...message }: AssistantMessage): AssistantMessage {
