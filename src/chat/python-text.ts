@@ -20,8 +20,8 @@ const textFilters: Readonly<Record<string, (text: string) => string>> = {
 /** The functions that `printAsPython` calls, as variables of the template. */
 export const pythonFunctions = {
   "python str": ([value]: readonly [RuntimeValue]) => pythonString(value),
-  "python map": (items: readonly RuntimeValue[], filter: string) =>
-    items.map((item) => textFilters[filter]?.(pythonString(item))),
+  "python map": (items: readonly RuntimeValue[] | null | undefined, filter: string) =>
+    (items ?? []).map((item) => textFilters[filter]?.(pythonString(item))),
 };
 
 /**

@@ -5,6 +5,7 @@ import { ModelError, reasonOf } from "../core/errors.ts";
 import { host } from "../core/host.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import { parametersAsJsonSchema, type Tool } from "../tools/tool.ts";
+import { loopAsPython, withGenerationTags } from "./python-jinja.ts";
 import { printAsPython, pythonFunctions } from "./python-text.ts";
 import { withinMemory } from "./template-memory.ts";
 
@@ -41,11 +42,12 @@ export function compileTemplate(
 ): Render {
   const template = refusals("chat template", () => {
     if (source.length > longestTemplate) throw new Error(`${source.length} characters, more than ${longestTemplate}`);
-    return new Template(source.replaceAll("\r\n", "\n"));
+    return new Template(withGenerationTags(source.replaceAll("\r\n", "\n")));
   });
   const isLoop = isPlainLoop(template.parsed.body);
   printAsPython(template.parsed);
   renameRange(template.parsed);
+  loopAsPython(template.parsed);
   const describedTools = new WeakMap<readonly Tool[], unknown>();
   const toolsForTemplate = (tools: readonly Tool[]): unknown => {
     const described = describedTools.get(tools) ?? quotedStrings(describeTools(tools), quote);
@@ -58,11 +60,13 @@ export function compileTemplate(
         withinMemory(() =>
           template.render({
             [rangeName]: boundedRange,
+            documents: null,
             ...namedTokens,
             ...variables,
             ...pythonFunctions,
             messages: describeMessages(messages, { style, format, quote }),
-            tools: tools.length === 0 ? undefined : toolsForTemplate(tools),
+            // As transformers names them where there are none.
+            tools: tools.length === 0 ? null : toolsForTemplate(tools),
             add_generation_prompt: awaitsAssistant,
           }),
         ),
