@@ -67,7 +67,10 @@ const vocabulary = z
 const tokenizerSchema = z.looseObject({
   model: z.looseObject({
     vocab: z.union([vocabulary, z.array(z.unknown()).max(mostTokens)]),
-    merges: z.array(z.unknown()).max(mostTokens).optional(),
+    merges: z
+      .array(z.unknown())
+      .max(2 * mostTokens)
+      .optional(),
   }),
   added_tokens: z.array(z.looseObject({ id: tokenId, content: z.string(), special: z.boolean().default(false) })).default([]),
   normalizer: z.unknown().default(null),
@@ -86,8 +89,8 @@ export function makeTokenizer(files: TokenizerFiles, origin = "tokenizer"): Toke
   const tokenizerFile = `${origin}/tokenizer.json`;
   const definition = checked(tokenizerSchema, files.tokenizer, tokenizerFile);
   const config = checked(configSchema, files.config, `${origin}/tokenizer_config.json`);
-  const inUnicode = { ...definition, pre_tokenizer: withUnicodeDigits(definition.pre_tokenizer) };
-  const hub: HubTokenizer = attempt(tokenizerFile, () => new HuggingFaceTokenizer(inUnicode, config));
+  const asInRust = { ...definition, pre_tokenizer: withRustPatterns(definition.pre_tokenizer) };
+  const hub: HubTokenizer = attempt(tokenizerFile, () => new HuggingFaceTokenizer(asInRust, config));
 
   const known = hub.get_vocab();
   const texts = new Map([...known].filter(([text]) => text !== undefined).map(([text, id]) => [id, text]));
@@ -133,19 +136,26 @@ const preTokenizerSchema = z.looseObject({
   type: z.string(),
   pretokenizers: z.array(z.unknown()).optional(),
   individual_digits: z.boolean().optional(),
+  use_regex: z.boolean().optional(),
+  add_prefix_space: z.boolean().optional(),
 });
 
+/** GPT-2's own cuts, in which `@huggingface/tokenizers` counts a byte order mark as white space. */
+const gpt2Cuts = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
+
 /**
- * `Digits` as the pattern that it is in the Rust library, where every Unicode numeral is a digit. `@huggingface/tokenizers` 0.2 cuts at 0 to 9
- * alone, so that ½ or ٣ would get other ids.
+ * The pre-tokenizers `Digits` and `ByteLevel` by the patterns that they are in the Rust library. `@huggingface/tokenizers` 0.2 reads patterns as
+ * Rust does, but has its own for these two: digits are 0 to 9 alone, so that ½ or ٣ would get other ids.
  */
-function withUnicodeDigits(preTokenizer: unknown): unknown {
+function withRustPatterns(preTokenizer: unknown): unknown {
   const parsed = preTokenizerSchema.safeParse(preTokenizer);
   if (!parsed.success) return preTokenizer;
-  const { type, pretokenizers, individual_digits: apart } = parsed.data;
-  if (pretokenizers !== undefined) return { ...parsed.data, pretokenizers: pretokenizers.map(withUnicodeDigits) };
-  if (type !== "Digits") return preTokenizer;
-  return { type: "Split", pattern: { Regex: apart ? "\\p{N}" : "\\p{N}+" }, behavior: "Isolated", invert: false };
+  const { type, pretokenizers, individual_digits: apart, use_regex: cuts = true, add_prefix_space: prefix = true } = parsed.data;
+  if (pretokenizers !== undefined) return { ...parsed.data, pretokenizers: pretokenizers.map(withRustPatterns) };
+  const split = (Regex: string) => ({ type: "Split", pattern: { Regex }, behavior: "Isolated", invert: false });
+  if (type === "Digits") return split(apart ? "\\p{N}" : "\\p{N}+");
+  if (type !== "ByteLevel" || !cuts || prefix) return preTokenizer;
+  return { type: "Sequence", pretokenizers: [split(gpt2Cuts), { ...parsed.data, use_regex: false }] };
 }
 
 function byteStyle({ decoder, model }: z.output<typeof tokenizerSchema>): Tokenizer["vocabulary"]["bytes"] {
