@@ -1,14 +1,11 @@
-import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { z } from "zod";
-import { jsonText } from "../src/actions/json.ts";
-import { type Chat, makeChat } from "../src/chat/chat.ts";
-import { makeTokenizer } from "../src/chat/tokenizer.ts";
+import type { Chat } from "../src/chat/chat.ts";
 import type { AssistantMessage, Message } from "../src/core/messages.ts";
 import type { Tool } from "../src/tools/tool.ts";
+import { asTransformersTakes, chatOfTemplate, named, renderedByTransformers } from "./chat-templates/chat.ts";
 import { pageTable } from "./page-table.ts";
 
 // Published chat templates, rendered by this project and by transformers. With the folder of .ci/chat-templates only.
@@ -42,44 +39,14 @@ const values: Readonly<Record<string, readonly [value: unknown, schema: object]>
   "other scripts": ["é ключ 😀", { type: "string" }],
 };
 
-/** Every token that a template names; those that end a turn come first. */
-function tokensOf(template: string): string[] {
-  const ends = [
-    "<|im_end|>",
-    "<|eot_id|>",
-    "<|eot|>",
-    "[|endofturn|]",
-    "<turn|>",
-    "<|return|>",
-    "<｜end▁of▁sentence｜>",
-    "<|user|>",
-  ];
-  const named =
-    template.match(/<\|[^|<>\s]+\|>|<\|[a-z_"]+\|?>|<[a-z_]+\|>|<｜[^｜]+｜>|<\/?tool_call>|<\/?think>|\[\/?[A-Z_]+\]/g) ?? [];
-  return [...new Set([...ends.filter((end) => template.includes(end)), "</s>", ...named])];
-}
-
 const scratch = mkdtempSync(join(tmpdir(), "retrograde-chat-templates-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
-const named = { bos_token: "<s>", eos_token: "</s>", pad_token: "<pad>", unk_token: "<unk>" };
 
 function chatOf(file: string): { readonly chat: Chat; readonly tokenizerFile: string } {
-  const office = z
-    .looseObject({
-      added_tokens: z.array(z.looseObject({ id: z.number(), content: z.string() })),
-      model: z.looseObject({ vocab: z.record(z.string(), z.number()) }),
-    })
-    .parse(JSON.parse(readFileSync("models/office/tokenizer.json", "utf8")));
-  const template = readFileSync(fileOf(file), "utf8");
-  const tokens = tokensOf(template);
-  const first = 1 + Math.max(...office.added_tokens.map(({ id }) => id), ...Object.values(office.model.vocab));
-  const missing = tokens.filter((token) => !office.added_tokens.some(({ content }) => content === token));
-  const added = missing.map((content, i) => ({ ...office.added_tokens[0], id: first + i, content, special: true }));
-  const tokenizer = { ...office, added_tokens: [...office.added_tokens, ...added] };
+  const { chat, tokenizer } = chatOfTemplate(readFileSync(fileOf(file), "utf8"));
   const tokenizerFile = join(scratch, `${file.replace("/", "-")}.json`);
   writeFileSync(tokenizerFile, JSON.stringify(tokenizer));
-  const config = { ...named, eos_token: tokens[0], chat_template: template };
-  return { chat: makeChat(makeTokenizer({ tokenizer, config })), tokenizerFile };
+  return { chat, tokenizerFile };
 }
 
 const question: Message = { role: "user", content: "Change the note." };
@@ -97,31 +64,14 @@ const toolOf = (schema: object): Tool => ({
   execute: () => "",
 });
 
-/** The conversation in the form that transformers takes. The original templates of DeepSeek-V3 take arguments as text. */
-function forTransformers(
-  file: string,
-  tokenizer: string,
-  eos_token: string,
-  messages: readonly Message[],
-  { execute: _, ...tool }: Tool,
-) {
-  const isText = /\/deepseek_?v3$/.test(file);
+/** The original templates of DeepSeek-V3 take arguments as text. */
+function forTransformers(file: string, tokenizer: string, eos_token: string, messages: readonly Message[], tool: Tool) {
+  const arguments_ = /\/deepseek_?v3$/.test(file) ? "text" : "objects";
   return {
     template: fileOf(file),
     tokenizer,
     variables: { ...named, eos_token },
-    tools: [{ type: "function", function: tool }],
-    messages: messages.map((message) => {
-      if (message.role === "tool")
-        return { role: "tool", name: message.name, content: message.content, tool_call_id: message.callId };
-      if (message.role !== "assistant") return message;
-      const tool_calls = (message.toolCalls ?? []).map((call) => ({
-        type: "function",
-        id: call.id,
-        function: { name: call.name, arguments: isText ? jsonText(call) : call.arguments },
-      }));
-      return { role: "assistant", content: message.content, tool_calls };
-    }),
+    ...asTransformersTakes(messages, [tool], arguments_),
   };
 }
 
@@ -174,22 +124,13 @@ describe.skipIf(published === "")("published chat templates (set RETROGRADE_CHAT
         schema,
       })),
     );
-    const input = cases
-      .map(({ file, chat, tokenizerFile, note, tool }) =>
-        JSON.stringify(
-          forTransformers(file, tokenizerFile, chat.tokenizer.namedTokens.eos_token, [question, calling(note), result], tool),
-        ),
-      )
-      .join("\n");
-    if (input === "") return [];
-    const python = join(published, "venv/bin/python");
-    const output = execFileSync(python, ["test/chat-templates/render.py"], {
-      input,
-      maxBuffer: 2 ** 28,
-      stdio: ["pipe", "pipe", "ignore"],
-    });
-    const lines = output.toString().trim().split("\n");
-    return cases.map((one, i) => ({ ...one, theirs: JSON.parse(lines[i]) as { text?: string; ids?: number[]; error?: string } }));
+    const theirs = renderedByTransformers<{ text?: string; ids?: number[]; error?: string }>(
+      published,
+      cases.map(({ file, chat, tokenizerFile, note, tool }) =>
+        forTransformers(file, tokenizerFile, chat.tokenizer.namedTokens.eos_token, [question, calling(note), result], tool),
+      ),
+    );
+    return cases.map((one, i) => ({ ...one, theirs: theirs[i] }));
   })();
 
   test.each(readable)("%s: arguments of every JSON type are rendered as transformers renders them, text and ids", (file) => {

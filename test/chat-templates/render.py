@@ -1,4 +1,7 @@
-"""Renders conversations with published chat templates as transformers does: JSON lines in, one line with text and ids for each out."""
+"""Renders conversations with published chat templates as transformers does: JSON lines in, one line with the text for each out.
+
+With a tokenizer's file the line has its ids too.
+"""
 
 import json
 import sys
@@ -9,8 +12,8 @@ from transformers.utils.chat_template_utils import render_jinja_template
 tokenizers = {}
 for line in sys.stdin:
     case = json.loads(line)
-    path = case["tokenizer"]
-    if path not in tokenizers:
+    path = case.get("tokenizer")
+    if path is not None and path not in tokenizers:
         tokenizers[path] = PreTrainedTokenizerFast(tokenizer_file=path)
     with open(case["template"], encoding="utf-8") as file:
         template = file.read()
@@ -19,10 +22,10 @@ for line in sys.stdin:
             [case["messages"]],
             chat_template=template,
             tools=case["tools"],
-            add_generation_prompt=True,
+            add_generation_prompt=case.get("prompt", True),
             **case["variables"],
         )
-        ids = tokenizers[path].encode(texts[0], add_special_tokens=False)
-        print(json.dumps({"text": texts[0], "ids": ids}))
+        ids = {} if path is None else {"ids": tokenizers[path].encode(texts[0], add_special_tokens=False)}
+        print(json.dumps({"text": texts[0], **ids}))
     except Exception as error:
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}))
