@@ -1,11 +1,11 @@
 /**
- * Plays TextArena's GuessTheNumber on its server by a fixed policy, prints what it reaches, and writes the conversations for `retrograde sft`:
+ * Plays TextArena's game Secretary on its server by a fixed policy, prints what it reaches, and writes the conversations for `retrograde sft`:
  * docs/environments/textarena.md.
  *
- *     npx jiti recipes/textarena.ts openenv:ws://127.0.0.1:8000 any train 64 random.jsonl
+ *     npx jiti recipes/textarena.ts openenv:ws://127.0.0.1:8000 random train 64 random.jsonl
  *
- * A policy guesses at random a number that was not guessed before (`any`), at random one that the hints allow (`allowed`), or the middle of
- * those (`middle`, binary search). `any` ignores the hints: its conversations teach the form alone.
+ * `random` accepts at a turn that it draws before it looks, so its conversations teach the form alone. `best` is optimal for values that are
+ * uniform between 0 and 1 (Gilbert and Mosteller, 1966, §3): it accepts a value that is the highest so far and above a threshold.
  */
 import "../extensions/install.ts";
 import { writeFileSync } from "node:fs";
@@ -14,57 +14,47 @@ import { type Random, randomStream } from "../src/core/random.ts";
 import { createEnvironment } from "../src/environments/registry.ts";
 import { meanInterval } from "../src/statistics/intervals.ts";
 
-/** What a player knows: the numbers that it has not guessed, and those of them that the hints allow. */
-interface Known {
-  readonly open: readonly number[];
-  readonly allowed: readonly number[];
-}
+/** Decides by the values so far and the number of those to come. */
+type Policy = (values: readonly number[], left: number) => boolean;
 
-const policies: Readonly<Record<string, (known: Known, random: Random) => number>> = {
-  any: ({ open }, random) => random.pick(open),
-  allowed: ({ allowed }, random) => random.pick(allowed),
-  middle: ({ allowed }) => allowed[Math.floor((allowed.length - 1) / 2)] ?? 0,
+/** For 0, 1, … values to come: a highest value so far is accepted if it is above this. */
+const thresholds = [0, 0.5, 0.6899, 0.7758, 0.8246, 0.856, 0.8778, 0.8939, 0.9063, 0.916];
+
+const policies: Readonly<Record<string, (random: Random, count: number) => Policy>> = {
+  random: (random, count) => {
+    const turn = random.integer(count);
+    return (values) => values.length > turn;
+  },
+  best: () => (values, left) => values.at(-1) === Math.max(...values) && (values.at(-1) ?? 0) >= (thresholds[left] ?? 1),
 };
 
 const [address = "", name = "", split = "", count = "", out] = process.argv.slice(2);
-const policy = policies[name];
-if (policy === undefined) throw new Error(`policy is "${name}"; expected ${Object.keys(policies).join(", ")}`);
+const policyOf = policies[name];
+if (policyOf === undefined) throw new Error(`policy is "${name}"; expected ${Object.keys(policies).join(" or ")}`);
 const environment = createEnvironment(address, { actions: "text" });
 await environment.open?.();
-const rewards: number[] = [];
-const lines: string[] = [];
-for (let i = 0; i < Number(count); i++) {
-  const { messages, reward } = await play(i);
-  rewards.push(reward);
-  lines.push(JSON.stringify({ messages }));
-}
+const games = [];
+for (let i = 0; i < Number(count); i++) games.push(await play(i, policyOf));
 await environment.close?.();
-if (out !== undefined) writeFileSync(out, `${lines.join("\n")}\n`);
-const won = meanInterval(
-  rewards.map((reward) => (reward === 1 ? 1 : 0)),
+if (out !== undefined) writeFileSync(out, games.map(({ messages }) => `${JSON.stringify({ messages })}\n`).join(""));
+const { mean, low, high } = meanInterval(
+  games.map(({ reward }) => reward),
   { seed: 0 },
 );
 const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
-console.log(
-  `won ${percent(won.mean)} [${percent(won.low)}, ${percent(won.high)}], mean reward ${(rewards.reduce((a, b) => a + b, 0) / rewards.length).toFixed(3)}`,
-);
+console.log(`won ${percent(mean)} [${percent(low)}, ${percent(high)}]`);
 
-async function play(index: number): Promise<{ messages: readonly Message[]; reward: number }> {
-  const random = randomStream(0, "textarena", name, index);
+async function play(index: number, policyOf: (random: Random, count: number) => Policy) {
   const episode = await environment.start(await environment.task(split, index), 0);
   const messages: Message[] = [...episode.messages];
-  const [, from, to] = /between (\d+) and (\d+)/.exec(messages.at(-1)?.content ?? "") ?? [];
-  let open = Array.from({ length: Number(to) - Number(from) + 1 }, (_, i) => Number(from) + i);
-  let allowed = open;
+  const count = Number(/observe (\d+) hidden values/.exec(messages[0]?.content ?? "")?.[1]);
+  const accepts = policyOf(randomStream(0, "textarena", split, index), count);
+  const values: number[] = [];
   for (let done = false; !done; ) {
-    const guess = policy?.({ open, allowed }, random) ?? 0;
-    const action = { role: "assistant", content: `[${guess}]` } as const;
+    values.push(Number(/current value is (\d\.\d+)/.exec(messages.at(-1)?.content ?? "")?.[1]));
+    const action = { role: "assistant", content: accepts(values, count - values.length) ? "[accept]" : "[continue]" } as const;
     const reply = await episode.reply(action);
-    const answers = reply.messages ?? [];
-    messages.push(action, ...answers);
-    const higher = answers.some(({ content }) => content.includes("higher"));
-    open = open.filter((n) => n !== guess);
-    allowed = allowed.filter((n) => (higher ? n > guess : n < guess));
+    messages.push(action, ...(reply.messages ?? []));
     done = reply.done === true;
   }
   const { reward } = await episode.score([]);
