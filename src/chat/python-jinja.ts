@@ -3,9 +3,9 @@ import { Interpreter } from "@huggingface/jinja";
 interface Node {
   readonly type: string;
   readonly value?: unknown;
-  /** Of a filter with arguments. */
+  // of a filter with arguments
   readonly callee?: Node;
-  /** Of a test. */
+  // of a test
   readonly operand?: Node;
   readonly test?: Node;
   readonly negate?: boolean;
@@ -17,7 +17,7 @@ interface Scope {
 
 interface Value {
   readonly type: string;
-  /** Of an object. */
+  // of an object
   keys?(): Value;
 }
 
