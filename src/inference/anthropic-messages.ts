@@ -43,7 +43,7 @@ const block = z.discriminatedUnion(
 const blocks = z.union([z.string().transform((text) => [{ type: "text" as const, text }]), z.array(block)]);
 const fields = {
   model: z.string(),
-  messages: z.array(z.looseObject({ role: z.enum(["user", "assistant"]), content: blocks })).min(1),
+  messages: z.array(z.looseObject({ role: z.enum(["user", "assistant", "system"]), content: blocks })).min(1),
   system: content.nullish(),
   tools: z
     .array(
@@ -133,6 +133,7 @@ function messagesOf({ messages }: MessagesBody): Message[] {
   const names = new CallNames();
   return messages.flatMap(({ role, content: given }): Message[] => {
     const textsOf = given.flatMap((each) => (each.type === "text" ? [each.text] : []));
+    if (role === "system") return [{ role, content: textsOf.join("\n") }];
     if (role === "user") {
       const answers = given.flatMap((each) =>
         each.type === "tool_result" ? [names.answer(each.tool_use_id, each.content ?? "", "messages.tool_use_id")] : [],

@@ -120,7 +120,16 @@ export function requireTool(name: string, tools: readonly Tool[], field: string)
 }
 
 /** The fields of a request that decide nothing here: who asks, what it is filed under, how fast it is to be. */
-const filed = ["metadata", "user", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"];
+const filed = [
+  "metadata",
+  "client_metadata",
+  "user",
+  "store",
+  "service_tier",
+  "safety_identifier",
+  "prompt_cache_key",
+  "prompt_cache_retention",
+];
 
 /**
  * Sorts the fields that a vendor's schema does not name: those that decide nothing, those of sampling, and unknown ones.
@@ -136,7 +145,11 @@ export function othersOf(
   for (const [name, value] of Object.entries(body)) {
     if (value === undefined || value === null || read.includes(name) || filed.includes(name) || harmless.includes(name)) continue;
     if (!(name in neutral))
-      throw new HttpError(400, name, value, { expected: "a field that this endpoint has", code: "unknown_parameter" });
+      throw new HttpError(400, name, value, {
+        expected: "a field that this endpoint has",
+        hint: "Leave it out of the request.",
+        code: "unknown_parameter",
+      });
     if (JSON.stringify(neutral[name]) !== JSON.stringify(value)) others[name] = value;
   }
   return others;

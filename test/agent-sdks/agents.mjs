@@ -143,7 +143,9 @@ async function openAi(sdk) {
       return choices[0].message.tool_calls.map((call) => call.function.name).join();
     },
     responses: async (m, find) => {
-      let response = await client(m).responses.create({ model: m.model, input: question, tools: flat });
+      // Codex files its requests.
+      const filed = { client_metadata: { turn: "1" } };
+      let response = await client(m).responses.create({ model: m.model, input: question, tools: flat, ...filed });
       for (;;) {
         const calls = response.output.filter(({ type }) => type === "function_call");
         if (calls.length === 0) return response.output_text;
@@ -215,6 +217,8 @@ async function anthropic() {
   const format = { type: "json_schema", schema: plain(when) };
   const loop = async (m, find, prompt, streamed, more = {}) => {
     const messages = [{ role: "user", content: prompt }];
+    // Claude Code tells its surroundings behind the request.
+    if (streamed) messages.push({ role: "system", content: "You know the calendar." });
     await client(m).messages.countTokens({ model: m.model, messages, tools });
     for (;;) {
       const body = { model: m.model, max_tokens: 128, messages, tools, ...more };
