@@ -155,6 +155,14 @@ test("a run in which every agent is refused ends with the endpoint's own reason"
   await expect(trained({ agent })).rejects.toThrow(
     /all 6 episodes.*the model's endpoint refused a request of the agent: audio is/s,
   );
+  const embedding = async (input: string) => {
+    const headers = { authorization: `Bearer ${process.env.OPENAI_API_KEY}` };
+    await fetch(`${process.env.OPENAI_BASE_URL}/embeddings`, { method: "POST", headers, body: JSON.stringify({ input }) });
+    return "";
+  };
+  await expect(trained({ agent: embedding })).rejects.toThrow(
+    /all 6 episodes.*refused a request of the agent: route is .*POST \/embeddings/s,
+  );
 }, 60_000);
 
 test("a package that the agent needs and that is not there is named, and everything is put back", async () => {

@@ -3,7 +3,7 @@ import { reasonOf } from "../core/errors.ts";
 import { HttpError } from "../http/http-error.ts";
 import { noThreads } from "../inference/anthropic-messages.ts";
 import type { Sampling } from "../inference/asked.ts";
-import type { InferenceModel } from "../inference/server.ts";
+import { type InferenceModel, unknownRoute } from "../inference/server.ts";
 import type { TokenPolicy } from "./environment.ts";
 
 /** Whose settings of sampling hold where an agent's request has its own. */
@@ -15,6 +15,8 @@ export interface ServedPolicy {
   counts(): Readonly<Record<string, number>>;
   /** Why requests were refused, in their order. */
   readonly refusals: readonly string[];
+  /** The same of requests for what the endpoint does not have, such as embeddings. An agent may do without. */
+  readonly strays: readonly string[];
 }
 
 /** A policy as a model of the server, for one episode. */
@@ -24,9 +26,11 @@ export function servedPolicy(
   sampling: Ownership,
 ): ServedPolicy {
   const refusals: string[] = [];
+  const strays: string[] = [];
   const seen = { requests: 0, overridden: 0, tokenCounts: 0 };
   return {
     refusals,
+    strays,
     counts: () => ({
       "agent.requests": seen.requests,
       "agent.refused": refusals.length,
@@ -55,8 +59,9 @@ export function servedPolicy(
           return converse({ ...request, strictTools: isLoose ? [] : strictTools });
         },
         refused: (error) => {
-          // Its client asks again without.
-          if (!(error instanceof HttpError && error.code === noThreads)) refusals.push(reasonOf(error));
+          const { code } = error instanceof HttpError ? error : {};
+          // Without threads its client asks again.
+          if (code !== noThreads) (code === unknownRoute ? strays : refusals).push(reasonOf(error));
         },
       },
       sample: () => {

@@ -110,7 +110,7 @@ export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinit
         messages = [...asked.messages, reply.message];
         return reply;
       };
-      const { model, counts, refusals } = servedPolicy(policy, converse, sampling);
+      const { model, counts, refusals, strays } = servedPolicy(policy, converse, sampling);
       byKey.set(key, model);
       // An agent that does not end is left behind: what it asks from then on is refused.
       policy.signal.addEventListener("abort", () => byKey.delete(key), { once: true });
@@ -122,12 +122,14 @@ export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinit
       };
       try {
         const score = scoreOf(await definition.run(request, reached));
-        const fault = refusals.length === 0 ? {} : { fault: refusedText(refusals) };
+        const named = messages.length === 0 ? [...refusals, ...strays] : refusals;
+        const fault = named.length === 0 ? {} : { fault: refusedText(named) };
         const without = auxiliary === "leave" ? policy.captured().auxiliary : [];
         return { messages, score: { ...score, scores: { ...score.scores, ...counts() } }, ...fault, without };
       } catch (error) {
         // Clients hide the reason behind a text of their own.
-        if (refusals.length > 0) throw new Error(refusedText(refusals), { cause: error });
+        const named = [...refusals, ...strays];
+        if (named.length > 0) throw new Error(refusedText(named), { cause: error });
         throw error;
       } finally {
         byKey.delete(key);

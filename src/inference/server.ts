@@ -58,6 +58,9 @@ export interface InferenceOptions extends Access {
 /** The name in lists of a model that has a key of its own, and so any name. */
 export const agentModelName = "retrograde";
 
+/** The reason of requests for what is not here. */
+export const unknownRoute = "unknown_url";
+
 /** Its `baseUrl` is without `/v1`. */
 export type RunningInference = RunningHttp;
 
@@ -81,10 +84,15 @@ export async function serveInference(options: InferenceOptions): Promise<Running
     ...{ host, port, limits, log },
     keepAliveMs: 75_000,
     guard: (request) => guard(request, withKeys(options)),
-    route: (request) => {
+    route: async (request) => {
       const route = routeOf(request.path);
       const wire = request.method === "POST" ? wires[route] : undefined;
-      return wire === undefined ? other(request, route, options) : converse(request, { wire, route, options, kept });
+      try {
+        return await (wire === undefined ? other(request, route, options) : converse(request, { wire, route, options, kept }));
+      } catch (error) {
+        options.byKey?.get(keyOf(request))?.chat?.refused?.(error);
+        throw error;
+      }
     },
     problem: (error, path) => {
       const failure = failureOf(error);
@@ -116,25 +124,20 @@ async function converse(request: HttpRequest, { wire, route, options, kept }: Co
   kept.set(model, own);
   const created = Math.floor(Date.now() / 1000);
   const state: WireState = { id: randomUUID().replaceAll("-", ""), created, decode: chat.decode, kept: own };
-  try {
-    const exchange = wire.read(bytes, state);
-    const { asked } = exchange;
-    if (route.endsWith("/count_tokens")) return { json: { input_tokens: chat.count(asked.conversation) } };
-    if (!asked.stream) return { json: exchange.answer(await replies(chat, exchange, request.signal)) };
-    return await eventsOf(
-      async (send) => {
-        const stream = exchange.stream(send);
-        stream.end(await replies(chat, exchange, request.signal, stream.delta));
-      },
-      (error, send) => {
-        chat.refused?.(error);
-        send(wire.error(failureOf(error)), "error");
-      },
-    );
-  } catch (error) {
-    chat.refused?.(error);
-    throw error;
-  }
+  const exchange = wire.read(bytes, state);
+  const { asked } = exchange;
+  if (route.endsWith("/count_tokens")) return { json: { input_tokens: chat.count(asked.conversation) } };
+  if (!asked.stream) return { json: exchange.answer(await replies(chat, exchange, request.signal)) };
+  return eventsOf(
+    async (send) => {
+      const stream = exchange.stream(send);
+      stream.end(await replies(chat, exchange, request.signal, stream.delta));
+    },
+    (error, send) => {
+      chat.refused?.(error);
+      send(wire.error(failureOf(error)), "error");
+    },
+  );
 }
 
 function replies(chat: ChatModel, { asked }: Exchange, signal: AbortSignal, delta?: StreamedAnswer["delta"]): Promise<Replies> {
@@ -175,6 +178,8 @@ async function other(request: HttpRequest, route: string, options: InferenceOpti
   if (request.method !== "POST" || route !== "/inference/v1/generate")
     throw new HttpError(404, "route", `${request.method} ${route}`, {
       expected: "POST /v1/chat/completions, /v1/responses, /v1/messages, /inference/v1/generate or GET /v1/models",
+      hint: "Give clients of other interfaces an address of their own.",
+      code: unknownRoute,
     });
   const asked = readGenerate(await request.body());
   const model = modelOf(asked.model, request, options);
