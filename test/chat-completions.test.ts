@@ -14,7 +14,7 @@ const silent = createScreen({ write: () => true });
 let server: RunningInference;
 beforeAll(async () => {
   server = await startInference({ inference: true, model: [`office=${folder}`], port: 0, threads: 2 }, silent);
-}, 60_000);
+});
 afterAll(() => server.close());
 
 interface Answer {
@@ -74,7 +74,7 @@ test("answers end as the protocol says: length, a stop string that is left out, 
   expect(continued.json.usage.prompt_tokens).toBe(whole.json.usage.prompt_tokens + more);
   const spoken = await ask({ messages });
   expect(spoken.json.usage.prompt_tokens).toBeGreaterThan(continued.json.usage.prompt_tokens);
-}, 60_000);
+});
 
 test.each([
   [{ model: "other" }, 404, "model"],

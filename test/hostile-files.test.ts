@@ -70,7 +70,7 @@ test("a few kilobytes of gzip that unpack to a gigabyte end no search", async ()
   mkdirSync(at("whole"));
   writeFileSync(at("whole/corpus.jsonl.gz"), gzipSync('{"text":"tea"}\r\n\n{"text":"two \\u2028 lines"}'));
   expect((await readLocalSearch(at("whole/corpus.jsonl.gz"))).name).toBe("local");
-}, 60_000);
+});
 
 test("a chat template has a time, and its ranges an end", () => {
   const interrupt = host.interruptAfter;

@@ -67,7 +67,7 @@ describe.skipIf(python === "")(`tinker-cookbook 0.6.1 through serve --tinker${sk
       limits: { models: 32, bytes: 2 ** 40, queue: 1024, samplers: 4 },
       ...{ sessionMs: 60_000, port: 0, keys: [] },
     });
-  }, 60_000);
+  });
   afterAll(async () => {
     await server.close();
     rmSync(folder, { recursive: true });

@@ -26,7 +26,7 @@ const model = join(folder, "model");
 const read = (name: string) => JSON.parse(readFileSync(join(import.meta.dirname, "../models/office", name), "utf8"));
 beforeAll(async () => {
   await writeTinyModel(model, { tokenizer: read("tokenizer.json"), config: read("tokenizer_config.json") });
-}, 60_000);
+});
 afterAll(() => rmSync(folder, { recursive: true }));
 
 interface Asked {
@@ -163,7 +163,7 @@ test("a run in which every agent is refused ends with the endpoint's own reason"
   await expect(trained({ agent: embedding })).rejects.toThrow(
     /all 6 episodes.*refused a request of the agent: route is .*POST \/embeddings/s,
   );
-}, 60_000);
+});
 
 test("a package that the agent needs and that is not there is named, and everything is put back", async () => {
   const before = { fetch: globalThis.fetch, url: process.env.OPENAI_BASE_URL };
@@ -171,7 +171,7 @@ test("a package that the agent needs and that is not there is named, and everyth
   writeFileSync(file, 'import { x } from "@nobody/has-this/inside";\nexport default async () => x;');
   await expect(trained({ agent: file })).rejects.toThrow(/"@nobody\/has-this" of .*lacking\.ts.*npm install @nobody\/has-this/s);
   expect({ fetch: globalThis.fetch, url: process.env.OPENAI_BASE_URL }).toEqual(before);
-}, 60_000);
+});
 
 test("tasks are split by their texts: a fifth is measured, and stays so when the list grows at its end", () => {
   const { train, test: kept } = splitTasks(tasks);
@@ -240,7 +240,7 @@ test("eval --agent measures one agent with a model of this machine and one of an
   expect(text.out).toContain(` train-agent ${files} --algorithm seeupo --model ${model}`);
   expect(text.out).toContain(` -- ${file}\n`);
   expect(text.out).not.toContain(" chat --model");
-}, 60_000);
+});
 
 test.each([
   ["Dinner needs a room.", "dinner", 1],

@@ -125,7 +125,7 @@ test("behaviours are counted by what was seen: the expert does all of them, and 
     // Half of the time the page that stands first is from the source that is right; some chains come to their end early.
     expect(none.done / none.called, behaviour).toBeLessThan(behaviour.startsWith("goes by") ? 0.7 : 0.15);
   }
-}, 60_000);
+});
 
 test("without ambiguity nobody and nothing shares a name or was different before", () => {
   const clear = knowledgeEnvironment({ ambiguity: 0 });

@@ -187,7 +187,7 @@ test("6,480 combinations: each void one says why, each repetition whose it is", 
     status: "same",
     sameAs: "grae.ppu.turn.joint.m-off.history.steps.exact",
   });
-}, 60_000);
+});
 
 test("what cannot be run is refused before it starts", () => {
   expect(() => cellOf("grae.ppu.turn.revers.m-exact.history.maximise.exact")).toThrow(/Part 4, "revers", can be joint, reverse/);

@@ -57,7 +57,7 @@ test("a run is trained, kept as one line, and continued where it was interrupted
     steps: "2",
     sampled: mean(outcome.final.sampled).toFixed(4),
   });
-}, 60_000);
+});
 
 test("a run of which only a fall is asked ends there, with the values that it had", async () => {
   const near = { ...smallDefinition.worlds.near, untilFall: true };
@@ -69,7 +69,7 @@ test("a run of which only a fall is asked ends there, with the values that it ha
   expect(outcome.curve.length).toBeLessThan(9);
   expect(fell(outcome)).toBe(true);
   expect(readOutcomes(study, "falling")).toEqual([outcome]);
-}, 60_000);
+});
 
 test("outcomes of another plan are refused: a plan is fixed before its first run", () => {
   const changed = smallStudy({ measure: "reward" });
