@@ -52,8 +52,7 @@ function scenarioWorld(scenario: "search" | "handover" | "history") {
   } satisfies Partial<StudyDefinition["worlds"][string]>;
 }
 
-const before =
-  "its office is in commit d2b1112 and its start model in 555f8e5. `w2-now` and `w3-now` are these worlds today.";
+const before = "its office is in commit d2b1112 and its start model in 555f8e5. `w2-now` and `w3-now` are these worlds today.";
 
 /** The shifts in the present office, whose phrasings their start models know: sixteen batches, for the third question. */
 function shiftsNow(scenario: "handover" | "history") {
