@@ -301,7 +301,7 @@ export default {
         "where the published claim predicts +43 to +55 %. In sequence: the same at one product of rate and steps (nine turn updates at 1e-4, one step at 9e-4), which the explanation predicts to be 0; " +
         "then GRPO with as many steps, each at its best rate: equal within ± 3 points.",
       missing:
-        "In W1 to W3 there is one tuning seed, made before this plan. SeeUPO's plain form has not run there at a constant rate, nor has GRPO with as many steps as it, three epochs of eight mini-batches. Eight mini-batches alone make about five steps there, since groups without signal drop out. The published β of 0.002 has not run in any world.",
+        "W2 in the present office has two seeds of six: too few for an interval that says anything. In W1 to W3 of before there is one tuning seed, made before this plan. SeeUPO's plain form has not run there at a constant rate, nor has GRPO with as many steps as it, three epochs of eight mini-batches. Eight mini-batches alone make about five steps there, since groups without signal drop out. The published β of 0.002 has not run in any world.",
       contrasts: [
         {
           title: "W0: SeeUPO − GRPO with one step, at one rate",
