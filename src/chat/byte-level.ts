@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { TokenId } from "../core/trajectory.ts";
+import { escaped } from "./control-tokens.ts";
 
 /** The part of `@huggingface/tokenizers` that is used, whose own declarations do not resolve in an ES module. */
 export interface HubTokenizer {
@@ -81,6 +82,6 @@ export function encodeByPieces(hub: HubTokenizer, definition: unknown): ((text: 
 function splitAt(tokens: readonly string[]): (text: string) => string[] {
   if (tokens.length === 0) return (text) => [text];
   const longestFirst = [...tokens].sort((a, b) => b.length - a.length);
-  const pattern = new RegExp(`(${longestFirst.map((token) => token.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")).join("|")})`, "u");
+  const pattern = new RegExp(`(${longestFirst.map(escaped).join("|")})`, "u");
   return (text) => text.split(pattern);
 }

@@ -60,6 +60,7 @@ function withoutMarks(text: string): string {
   return text.includes(mark) ? text.replaceAll(mark, "\ufffd") : text;
 }
 
-function escaped(token: string): string {
+/** The pattern of a text, with the flag `u`, under which a hyphen must not be escaped. */
+export function escaped(token: string): string {
   return token.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
