@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Command, Option } from "commander";
 import { modelFolder } from "../src/sdk/model.ts";
 import { makeBenchmarks, nowhere } from "./benchmarks.ts";
+import { type BenchmarkDevice, benchmarkDevices, chooseDevice } from "./device.ts";
 import { type Measured, measure, type Result } from "./measure.ts";
 import { positiveInteger } from "./options.ts";
 import { findPython } from "./python.ts";
@@ -18,6 +19,7 @@ interface Options {
   readonly runs: number;
   readonly threads: number;
   readonly python?: string;
+  readonly device: BenchmarkDevice;
 }
 
 /** Of the last minute; what setting up leaves behind is less. */
@@ -33,10 +35,16 @@ const program = new Command("npm run bench --")
   .addOption(new Option("--only <names...>", "some of the benchmarks").choices(names))
   .option("--runs <n>", "rounds of each, a second or more long", positiveInteger, 3)
   .option("--threads <n>", "threads of every side", positiveInteger, 2)
+  .addOption(
+    new Option("--device <name>", "what computes; peers take CUDA where it is not the CPU")
+      .choices(benchmarkDevices)
+      .default("cpu"),
+  )
   .option("--python <command>", "a Python with torch and transformers (default: $RETROGRADE_PYTHON, then python3)")
   .parse();
 
 const options = program.opts<Options>();
+chooseDevice(options.device);
 const python = await findPython(options.python).catch((error: Error) => program.error(error.message));
 const folder = await mkdtemp(join(tmpdir(), "retrograde-bench-"));
 try {
@@ -45,20 +53,20 @@ try {
   await rm(folder, { recursive: true });
 }
 
-async function main({ json, only, runs, threads }: Options): Promise<void> {
+async function main({ json, only, runs, threads, device }: Options): Promise<void> {
   if (python === undefined)
     console.log("No Python with torch and transformers: ours alone. Name one with --python or RETROGRADE_PYTHON.");
   const [officeModel, classicModel] = await Promise.all(
     ["office", "office-classic"].map((name) => modelFolder({ model: "default", environment: { name } })),
   );
-  const machine = `${cpus().length} × ${cpus()[0].model}, ${threads} threads, node ${process.versions.node}`;
+  const machine = `${device}, ${cpus().length} × ${cpus()[0].model}, ${threads} threads, node ${process.versions.node}`;
   console.log(`${machine}; median of rounds (lowest–highest), ${runs} of each`);
   // PyTorch's threads wait for each other without sleeping: on a busy machine it slows down far more than ONNX Runtime does.
   const [load] = loadavg();
   if (load > busyLoad) console.log(`The machine is busy (load ${load.toFixed(1)}): these numbers will be off.`);
 
-  const bfloat16 = hasBfloat16();
-  const meter = await RateMeter.open(threads);
+  const bfloat16 = device !== "cpu" || hasBfloat16();
+  const meter = await RateMeter.open(threads, device);
   const results: Result[] = [];
   const prepared = new Set<string>();
   for (const { prepare, ...benchmark } of makeBenchmarks({ folder, officeModel, classicModel, threads, bfloat16 })) {

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Graph } from "../src/engines/local/graph/graph.ts";
 import { Session } from "../src/engines/local/graph/onnx.ts";
+import type { BenchmarkDevice } from "./device.ts";
 
 /** The rates of this machine at one moment. */
 export interface Rates {
@@ -25,8 +26,8 @@ export class RateMeter {
     this.#row = row;
   }
 
-  static async open(threads: number): Promise<RateMeter> {
-    const options = { threads, provider: "cpu" } as const;
+  static async open(threads: number, provider: BenchmarkDevice): Promise<RateMeter> {
+    const options = { threads, provider };
     const square = new Graph();
     const weights = square.constant(new Float32Array(side * side).fill(1 / side), [side, side]);
     let value = square.input("x", [side, side]);

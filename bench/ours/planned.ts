@@ -1,10 +1,12 @@
 import { join } from "node:path";
 import { createLocalEngine, type LocalEngine } from "../../src/engines/local/engine.ts";
+import { gpuPassBytes } from "../../src/engines/local/machine/gpu-memory.ts";
 import { availableMemory } from "../../src/engines/local/machine/memory-available.ts";
 import type { MemoryUse } from "../../src/engines/local/memory.ts";
 import { planMemory } from "../../src/engines/local/memory-plan.ts";
 import { readModelConfig } from "../../src/engines/local/model/model-folder.ts";
 import type { LocalEngineOptions } from "../../src/engines/local/options.ts";
+import { chosenDevice } from "../device.ts";
 
 /** An engine that is planned as a run's is, from the memory that is free. */
 export async function plannedEngine(
@@ -14,5 +16,8 @@ export async function plannedEngine(
   const config = await readModelConfig(join(options.model, "config.json"));
   const { lora } = options;
   const { passBytes, restBytes, weightsAsInputs } = planMemory(config, { ...use, lora }, { available: availableMemory() });
+  const provider = chosenDevice();
+  if (provider !== "cpu")
+    return createLocalEngine({ ...options, provider, passBytes: provider === "cuda" ? gpuPassBytes() : undefined, restBytes });
   return createLocalEngine({ ...options, passBytes, restBytes, sampling: { weightsAsInputs } });
 }

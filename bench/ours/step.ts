@@ -3,13 +3,14 @@ import { openModel } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config.ts";
 import { rolloutSource } from "../../src/training/rollout-source.ts";
 import { type StepArguments, trainingStep } from "../../src/training/step.ts";
+import { chosenDevice } from "../device.ts";
 import { oneRequestOffice } from "../office.ts";
 import { wordsEnvironment } from "../words.ts";
 import { answerRounds, peakMegabytes, secondsPerCall } from "./rounds.ts";
 
 const [model, threads, count, task] = process.argv.slice(2);
 const tasksPerStep = Number(count);
-const { engine, chat } = await openModel(model, { kind: "local", device: "cpu", threads: Number(threads) });
+const { engine, chat } = await openModel(model, { kind: "local", device: chosenDevice(), threads: Number(threads) });
 const environment = task === "words" ? wordsEnvironment : oneRequestOffice();
 const limits = task === "words" ? { maxTurns: 1, maxTokens: 128 } : { maxTurns: 10, maxTokens: 96 };
 const config = resolveConfig({

@@ -3,6 +3,7 @@
 import sys
 
 import torch
+from device import device, finished
 from rounds import answer, peak_megabytes, requests, seconds_per_call
 from torch_name import torch_name
 from transformers import AutoModelForCausalLM
@@ -10,7 +11,7 @@ from transformers import AutoModelForCausalLM
 folder, threads, rows, length, mode = sys.argv[1], *map(int, sys.argv[2:5]), sys.argv[5]
 torch.set_num_threads(threads)
 torch.manual_seed(0)
-model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).to(device)
 if "adapter" in sys.argv:
     from peft import LoraConfig, get_peft_model
 
@@ -21,12 +22,12 @@ optimizer = torch.optim.AdamW(trained, lr=1e-5, fused=True)
 
 
 def batch(rows, length):
-    return torch.randint(0, model.config.vocab_size, (rows, length)), torch.randn(rows, length - 1)
+    return torch.randint(0, model.config.vocab_size, (rows, length), device=device), torch.randn(rows, length - 1, device=device)
 
 
 def objective(tokens, weights):
     # Mixed precision as trainers use it: parameters and optimiser in float32, products in bfloat16.
-    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=mode == "bfloat16"):
+    with torch.autocast(device.type, dtype=torch.bfloat16, enabled=mode == "bfloat16"):
         logits = model(tokens, use_cache=False).logits[:, :-1]
     logprobs = torch.log_softmax(logits.float(), -1)
     return (weights * logprobs.gather(-1, tokens[:, 1:, None]).squeeze(-1)).sum()
@@ -49,4 +50,4 @@ if mode == "compile":
     step(*work)  # the first call has compiled
 answer({"name": torch_name("eager, autocast to bfloat16" if mode == "bfloat16" else mode)})
 for _ in requests():
-    answer({"tokensPerSecond": rows * length / seconds_per_call(lambda: step(*work)), "peakMegabytes": peak_megabytes()})
+    answer({"tokensPerSecond": rows * length / seconds_per_call(lambda: finished(lambda: step(*work))), "peakMegabytes": peak_megabytes()})

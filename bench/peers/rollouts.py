@@ -8,6 +8,7 @@ import json
 import sys
 
 import torch
+from device import device, finished
 from rounds import answer, peak_megabytes, requests, seconds_per_call
 from torch_name import torch_name
 from transformers import AutoModelForCausalLM
@@ -15,7 +16,7 @@ from transformers import AutoModelForCausalLM
 folder, threads, file, form, size = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4], int(sys.argv[5])
 bfloat16 = "bfloat16" in sys.argv[6:]
 torch.set_num_threads(threads)
-model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).to(device)
 model.train()
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
 with open(file) as source:
@@ -28,7 +29,7 @@ def padded(rows):
     tokens = pad([torch.tensor(row["tokens"]) for row in rows], batch_first=True)
     weights = pad([torch.tensor(row["weights"]) for row in rows], batch_first=True)
     mask = pad([torch.ones(len(row["tokens"]), dtype=torch.long) for row in rows], batch_first=True)
-    return tokens, mask, weights
+    return tokens.to(device), mask.to(device), weights.to(device)
 
 
 micro_batches = [padded(rows[i : i + size]) for i in range(0, len(rows), size)]
@@ -40,7 +41,7 @@ def step():
     for ids, mask, weights in micro_batches:
         trained = weights[:, 1:] != 0
         # Mixed precision as trainers use it: parameters and optimiser in float32, products in bfloat16.
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bfloat16):
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=bfloat16):
             hidden = model.model(ids, attention_mask=mask, use_cache=False).last_hidden_state[:, :-1][trained]
             logits = model.lm_head(hidden)
         logprobs = torch.log_softmax(logits.float(), -1)
@@ -57,4 +58,4 @@ def step():
 print("objective", step()) if "--check" in sys.argv else step()
 answer({"name": torch_name(f"eager{', autocast to bfloat16' if bfloat16 else ''}, {form} padded, {size} rows at once")})
 for _ in requests():
-    answer({"tokensPerSecond": tokens / seconds_per_call(step), "peakMegabytes": peak_megabytes()})
+    answer({"tokensPerSecond": tokens / seconds_per_call(lambda: finished(step)), "peakMegabytes": peak_megabytes()})

@@ -10,6 +10,7 @@ import sys
 import time
 
 import torch
+from device import device
 from rounds import answer, requests
 from torch_name import torch_name
 from transformers import AutoModelForCausalLM, CompileConfig, StaticCache
@@ -17,7 +18,7 @@ from transformers import AutoModelForCausalLM, CompileConfig, StaticCache
 folder, threads, kind, dtype = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
 torch.set_num_threads(threads)
 torch.manual_seed(0)
-model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype)).eval()
+model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype)).to(device).eval()
 model.generation_config.eos_token_id = None
 if kind == "static-compile":
     # `generate` compiles by itself with a static cache, on GPUs alone unless it is told otherwise.
@@ -28,7 +29,7 @@ if kind == "static-compile":
 @torch.no_grad()
 def decode(rows, cached, new):
     """Seconds of each call; without end, so that the prompts' pass is made once."""
-    prompts = torch.randint(0, model.config.vocab_size, (rows, cached + 1))
+    prompts = torch.randint(0, model.config.vocab_size, (rows, cached + 1), device=device)
     # A static cache is as long as what is asked for, so that it computes no more than it must.
     static = {} if kind == "dynamic" else {"past_key_values": StaticCache(config=model.config, max_cache_len=cached + 1 + new)}
     cache = model(prompts[:, :-1], use_cache=True, logits_to_keep=1, **static).past_key_values

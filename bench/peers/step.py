@@ -17,6 +17,7 @@ import torch
 import transformers
 import trl
 from datasets import Dataset
+from device import device
 from torch_name import torch_name
 from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
@@ -151,7 +152,7 @@ args = GRPOConfig(
     bf16=dtype == "bfloat16",
     # `generate` grows its cache token by token unless it is told otherwise.
     **({"cache_implementation": "static"} if cache == "static" else {}),
-    use_cpu=True,
+    use_cpu=device.type == "cpu",
     gradient_checkpointing=False,  # recomputation only costs time here
     logging_strategy="no",
     save_strategy="no",
