@@ -7,6 +7,7 @@ import type { Engine } from "../engines/engine.ts";
 import { localCapabilities } from "../engines/local/capabilities.ts";
 import { chooseProvider } from "../engines/local/device-choice.ts";
 import { createLocalEngine } from "../engines/local/engine.ts";
+import { gpuPassBytes } from "../engines/local/machine/gpu-memory.ts";
 import { availableMemory } from "../engines/local/machine/memory-available.ts";
 import { type MemoryUse, requireMemory } from "../engines/local/memory.ts";
 import { planMemory, planText } from "../engines/local/memory-plan.ts";
@@ -132,7 +133,8 @@ async function openLocal(
   return {
     engine: await createLocalEngine({
       ...{ model: folder, threads, provider, lora: adapter, decode },
-      ...{ workers: plan?.workers ?? workers, passBytes: plan?.passBytes, restBytes: plan?.restBytes, maxLength },
+      ...{ workers: plan?.workers ?? workers, restBytes: plan?.restBytes, maxLength },
+      passBytes: provider === "cuda" ? gpuPassBytes() : plan?.passBytes,
       sampling: {
         weights: sampling?.weights,
         cacheBytes: cacheBytesOf(sampling),

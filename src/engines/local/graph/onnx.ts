@@ -7,6 +7,7 @@ import {
   isFallback,
   missingProvider,
   type Provider,
+  prepareProvider,
   providerOptions,
   type SessionOptions,
 } from "../machine/device.ts";
@@ -26,17 +27,21 @@ const attributeTypes = { float: 1, int: 2, string: 3, ints: 7 } as const;
 export function serialise(graph: Graph, provider: Provider = "cpu", fewNodes = false): Uint8Array {
   const lowered = lower(graph, provider);
   const nodes = fewNodes && provider === "cpu" ? fused(graph, lowered) : lowered.nodes;
-  return writeModel(nodes, lowered.constants, graph.inputs, graph.outputs);
+  return writeModel(graph, { nodes, constants: lowered.constants }, graph.outputs, provider);
 }
 
-/** Large matrices in 8 and 4 bits are beside the model: as part of it they would be held twice more while it is read. */
-function isBeside({ tensor, data }: Constant): boolean {
-  return (tensor.type === "int8" || tensor.type === "uint8") && data.byteLength >= 2 ** 16;
+/**
+ * Large matrices in 8 and 4 bits are beside the model: as part of it they would be held twice more while it is read. So are all on CUDA, where the
+ * weights of a large model are constants, and a model has no more than 2 GiB.
+ */
+function isBeside({ tensor, data }: Constant, provider: Provider): boolean {
+  return (tensor.type === "int8" || tensor.type === "uint8" || provider === "cuda") && data.byteLength >= 2 ** 16;
 }
 
 /** The constants that are beside a model, as a session takes them. */
-function besideModel({ constants }: Graph): { readonly path: string; readonly data: Uint8Array }[] {
-  return constants.filter(isBeside).map(({ tensor: { name }, data }) => ({ path: name, data: bytesOf(data) }));
+function besideModel({ constants }: Graph, provider: Provider): { readonly path: string; readonly data: Uint8Array }[] {
+  const beside = constants.filter((constant) => isBeside(constant, provider));
+  return beside.map(({ tensor: { name }, data }) => ({ path: name, data: bytesOf(data) }));
 }
 
 function bytesOf({ buffer, byteOffset, byteLength }: Constant["data"]): Uint8Array {
@@ -44,19 +49,20 @@ function bytesOf({ buffer, byteOffset, byteLength }: Constant["data"]): Uint8Arr
 }
 
 function writeModel(
-  nodes: readonly OnnxNode[],
-  constants: readonly Constant[],
-  inputs: readonly Tensor[],
+  graph: Graph,
+  { nodes, constants }: Lowered,
   outputs: readonly (Tensor | UntypedOutput)[],
+  provider: Provider,
 ): Uint8Array {
+  const beside = new Set(besideModel(graph, provider).map(({ path }) => path));
   const model = protobuf.Writer.create();
   model.uint32(8).int64(9); // ir_version
   model.uint32(18).string("retrograde"); // producer_name
   model.uint32(58).fork(); // graph
   for (const node of nodes) writeNode(model.uint32(10).fork(), node);
   model.uint32(18).string("retrograde");
-  for (const constant of constants) writeConstant(model.uint32(42).fork(), constant);
-  for (const input of inputs) writeValueInfo(model.uint32(90).fork(), input);
+  for (const constant of constants) writeConstant(model.uint32(42).fork(), constant, beside.has(constant.tensor.name));
+  for (const input of graph.inputs) writeValueInfo(model.uint32(90).fork(), input);
   for (const output of outputs) {
     const info = model.uint32(98).fork();
     if ("type" in output) writeValueInfo(info, output);
@@ -103,7 +109,7 @@ export class Session {
         threads,
         enableCpuMemArena: keepMemory,
         enableMemPattern: planMemory,
-        externalData: besideModel(graph),
+        externalData: besideModel(graph, provider),
       });
       return new Session(session, provider, runtime);
     } catch (cause) {
@@ -210,6 +216,7 @@ function create(
   provider: Provider,
   { threads, ...options }: CreateOptions,
 ): Promise<RuntimeSession> {
+  prepareProvider(provider);
   return runtime.InferenceSession.create(model, {
     ...options,
     intraOpNumThreads: threads,
@@ -235,8 +242,8 @@ async function firstFallback(runtime: Runtime, graph: Graph, provider: Provider)
     const read = new Set(beginning.flatMap(({ inputs }) => inputs));
     const outputs = beginning.flatMap((node) => node.outputs.filter((name) => !read.has(name)).map((name) => ({ name })));
     try {
-      const model = writeModel(beginning, constants, graph.inputs, outputs);
-      await (await create(runtime, model, provider, { threads: 1 })).release();
+      const model = writeModel(graph, { nodes: beginning, constants }, outputs, provider);
+      await (await create(runtime, model, provider, { threads: 1, externalData: besideModel(graph, provider) })).release();
       return false;
     } catch (cause) {
       if (isFallback(cause)) return true;
@@ -360,12 +367,11 @@ function writeAttribute(to: protobuf.Writer, name: string, value: OnnxAttribute)
   to.ldelim();
 }
 
-function writeConstant(to: protobuf.Writer, constant: Constant): void {
-  const { tensor, data } = constant;
+function writeConstant(to: protobuf.Writer, { tensor, data }: Constant, beside: boolean): void {
   for (const dim of tensor.shape) to.uint32(8).int64(Number(dim));
   to.uint32(16).int32(elementTypes[tensor.type]);
   to.uint32(66).string(tensor.name);
-  if (isBeside(constant)) {
+  if (beside) {
     for (const [key, value] of Object.entries({ location: tensor.name, offset: "0", length: String(data.byteLength) }))
       to.uint32(106).fork().uint32(10).string(key).uint32(18).string(value).ldelim(); // external_data
     to.uint32(112).int32(1); // data_location

@@ -54,6 +54,14 @@ export function providerOptions(provider: Provider) {
     : { executionProviders: [provider], extra: { session: { ...sleeping, disable_cpu_ep_fallback: "1" } } };
 }
 
+/**
+ * cuBLAS multiplies float32 in TF32, which keeps 10 bits of each factor, unless the environment says this before its first product: the binding
+ * has no option for it.
+ */
+export function prepareProvider(provider: Provider): void {
+  if (provider === "cuda") process.env.NVIDIA_TF32_OVERRIDE ??= "0";
+}
+
 /** Whether a session could not be opened because the provider lacks an operator of its graph. */
 export function isFallback(cause: unknown): boolean {
   return reasonOf(cause).includes("fallback to CPU EP has been explicitly disabled");
@@ -87,10 +95,10 @@ export function missingProvider(provider: Provider, cause: unknown): EngineError
     /load (shared )?library|backend not found|is unsupported|no CUDA-capable|CUDA driver version/i.test(message)
   ) {
     return new EngineError("CUDA provider", undefined, {
-      expected: "ONNX Runtime's CUDA libraries, CUDA 12 and cuDNN 9; Linux on x64 only",
+      expected: "an NVIDIA driver, ONNX Runtime's CUDA libraries, CUDA 13 and cuDNN 9; Linux on x64 only",
       hint:
-        "Its libraries are not in the npm package: where NuGet can be reached, run `node node_modules/onnxruntime-node/script/install.js` " +
-        'with ONNXRUNTIME_NODE_INSTALL=cuda12 set. device: "webgpu" needs no libraries.',
+        "The libraries are not in the npm package: docs/gpu.md has the command that installs them from the Python package onnxruntime-gpu 1.30.0. " +
+        'device: "webgpu" needs none, and is slower.',
       cause,
     });
   }

@@ -75,19 +75,24 @@ describe("as PEFT computes it in float64 (test/golden/lora.py)", () => {
     await engine.dispose();
   });
 
-  test("gradients of A and B, and of nothing else", async () => {
+  // On CUDA the base is part of the session.
+  test.each(["inputs", "constants"])("gradients of A and B, and of nothing else, where the base are %s", async (form) => {
     const { rows, weights } = await read();
     const model = await loadModel(golden("models/qwen2"));
     const config = { ...model.config, lora: resolveLora(model.config, small) };
     const adapter = await readAdapter(golden("lora"), config);
-    const parameters = new Map([...[...model.parameters].map(([name, { data }]) => [name, data] as const), ...adapter]);
+    const base = new Map([...model.parameters].map(([name, { data }]) => [name, data]));
+    const parameters = new Map([...base, ...adapter]);
     const batch = packBatch(packRows(rows, 64));
     const summed = new Float32Array(batch.targets.length);
     for (const { sample, scored } of batch.scoredSamples)
       for (const [j, at] of scored.entries()) summed[at] += weights[sample][j];
     const gradients = new Map([...adapter].map(([name, { length }]) => [name, new Float32Array(length)]));
-    const graph = new TrainingGraph(config, logprobHead, { threads: 1, trained: [...adapter.keys()] });
-    await graph.backward(batch, [summed], parameters, gradients);
+    const graph = new TrainingGraph(config, logprobHead, {
+      ...{ threads: 1, trained: [...adapter.keys()] },
+      constants: form === "constants" ? base : undefined,
+    });
+    await graph.backward(batch, [summed], form === "constants" ? adapter : parameters, gradients);
     await graph.close();
     const expected = await readSafetensors(golden("lora/gradients.safetensors"));
     expect([...gradients.keys()].sort()).toEqual([...expected.keys()].sort());

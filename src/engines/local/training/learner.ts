@@ -12,7 +12,7 @@ import type { RoundedMatrices } from "../model/rounded.ts";
 import { parametersOf } from "../model/transformer.ts";
 import { AdamW } from "./adamw.ts";
 import { batchRows, type PackedBatch, packBatch, packRows } from "./packing.ts";
-import { activationsOfToken, keptBytesOfToken, longestWholeRow, passBytes, wholeGraphTokens } from "./pass-sizes.ts";
+import { activationsOfToken, keptBytesOfToken, passBytes, passLimits, wholeGraphTokens } from "./pass-sizes.ts";
 import { type Pass, Passes } from "./passes.ts";
 import { type PassWorkers, sharesOf, worthSharing } from "./shares.ts";
 
@@ -31,8 +31,6 @@ export function rowTokens(config: ModelConfig, longest: number): number {
   if (longest <= shortRow) return Math.max(longest, Math.min(shortRow, Math.max(192, 2 * longest)));
   return Math.max(longest, Math.min(longRow, Math.floor(keptBytes / keptBytesOfToken(config))));
 }
-/** Tokens of a training micro-batch, padding included. Larger ones are no faster, and need more memory. */
-const batchTokens = 1536;
 
 /** The count of what passes have computed, over all learners of an engine. */
 export type TrainingCount = { -readonly [Name in keyof EngineStats["training"]]: EngineStats["training"][Name] };
@@ -88,8 +86,9 @@ export class Learner {
   constructor(config: ModelConfig, heads: readonly Head[], parameters: Arrays, options: LearnerOptions) {
     this.parameters = parameters;
     this.optimiser = new AdamW(parameters);
-    const { threads, provider, runtime, rounded, recompute, passBytes, restBytes } = options;
-    const passOptions = { threads, provider, runtime, rounded, recompute, passBytes, restBytes, trained: parameters };
+    const { threads, provider, runtime, frozen, rounded, recompute, passBytes, restBytes } = options;
+    const sizes = { recompute, passBytes, restBytes };
+    const passOptions = { threads, provider, runtime, frozen, rounded, ...sizes, trained: parameters };
     this.#config = config;
     this.#passes = new Passes(config, heads, passOptions);
     this.#beside = new Passes(config, heads, { ...passOptions, threads: 1 });
@@ -175,7 +174,8 @@ export class Learner {
     const limit = rowTokens(this.#config, longest);
     const rows = packRows(samples, limit, this.#options.maxLength);
     const learnedBytes = [...this.parameters.values()].reduce((sum, { byteLength }) => sum + byteLength, 0);
-    const most = microBatchTokens(this.#config, limit, learnedBytes, this.#options.passBytes);
+    const { passBytes, provider } = this.#options;
+    const most = microBatchTokens(this.#config, limit, learnedBytes, passBytes, passLimits(provider));
     const tokens = rows.reduce((sum, row) => sum + row.tokens.length, 0);
     const { workers } = this.#options;
     const shares = workers !== undefined && rows.length > 1 && worthSharing(this.#config, tokens) ? workers.count + 1 : 1;
@@ -284,13 +284,19 @@ function evenShare(tokens: number, most: number, shares: number): number {
 }
 
 /**
- * Tokens of a micro-batch of rows of a length: `batchTokens`, or as many as one graph over the whole model holds in a pass's memory. Where that is less
+ * Tokens of a micro-batch of rows of a length: as many as are passed over at a time, or as one graph over the whole model holds in a pass's memory. Where that is less
  * than a row, passes are made layer by layer, and it is what one layer can do in half of that memory.
  * @param learnedBytes of all that gets gradients
  */
-export function microBatchTokens(config: ModelConfig, length: number, learnedBytes: number, most = passBytes): number {
+export function microBatchTokens(
+  config: ModelConfig,
+  length: number,
+  learnedBytes: number,
+  most = passBytes,
+  { batchTokens, row } = passLimits(),
+): number {
   const whole = wholeGraphTokens(config, length, most - 2 * learnedBytes);
-  if (length <= longestWholeRow && whole >= length) return Math.min(batchTokens, whole);
+  if (length <= row && whole >= length) return Math.min(batchTokens, whole);
   return Math.min(batchTokens, Math.floor(most / 2 / (4 * activationsOfToken(config, length))));
 }
 

@@ -1,3 +1,4 @@
+import type { Provider } from "../machine/device.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { evenSize, type PackedBatch } from "./packing.ts";
@@ -16,6 +17,28 @@ export const passBytes = 2 * 2 ** 30;
 
 /** Logits of a batch that one graph may hold: 256 scored tokens of 262,144 words. */
 export const wholeLogitBytes = 256 * 2 ** 20;
+
+/** Up to what size a pass is made as one graph over the whole model, and how much is passed over at a time. */
+export interface PassLimits {
+  /** Tokens of a micro-batch, padding included. */
+  readonly batchTokens: number;
+  /** Tokens of the longest row. */
+  readonly row: number;
+  /** Bytes of one matrix of logits. */
+  readonly logits: number;
+}
+
+/** On the processor larger micro-batches are no faster, and need more memory. */
+const cpuLimits: PassLimits = { batchTokens: 1536, row: longestWholeRow, logits: wholeLogitBytes };
+/**
+ * Parameters that train cross to a GPU with each micro-batch, and their gradients back; layer by layer, activations cross with each layer. So batches
+ * are large, and whole where the memory suffices. A matrix of logits has fewer than 2^31 numbers.
+ */
+const gpuLimits: PassLimits = { batchTokens: 8192, row: 8192, logits: 4 * 2 ** 30 };
+
+export function passLimits(provider: Provider = "cpu"): PassLimits {
+  return provider === "cuda" || provider === "webgpu" ? gpuLimits : cpuLimits;
+}
 
 /** Returns how many scored tokens meet the head at a time. */
 export function logitTokens({ vocabSize }: ModelConfig): number {
@@ -164,11 +187,15 @@ export function wholeGraphTokens(config: ModelConfig, length: number, bytes: num
 }
 
 /** Whether a batch is computed layer by layer: because its rows are long, or because all activations at once would fill the memory. */
-export function isLayered(config: ModelConfig, batch: BatchSize, trained: Arrays, most = passBytes): boolean {
+export function isLayered(
+  config: ModelConfig,
+  batch: BatchSize,
+  trained: Arrays,
+  most = passBytes,
+  limits: PassLimits = cpuLimits,
+): boolean {
   return (
-    batch.length > longestWholeRow ||
-    logitBytesOf(config, batch) > wholeLogitBytes ||
-    wholeGraphBytes(config, batch, trained) > most
+    batch.length > limits.row || logitBytesOf(config, batch) > limits.logits || wholeGraphBytes(config, batch, trained) > most
   );
 }
 

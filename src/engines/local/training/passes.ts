@@ -4,7 +4,7 @@ import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import type { RoundedMatrices } from "../model/rounded.ts";
 import type { PackedBatch } from "./packing.ts";
-import { isLayered, wholeGraphBytes } from "./pass-sizes.ts";
+import { isLayered, passLimits, wholeGraphBytes } from "./pass-sizes.ts";
 import { RecomputingGraph } from "./recompute.ts";
 import { type TrainableModel, TrainingGraph } from "./training-graph.ts";
 
@@ -26,7 +26,9 @@ export interface Pass {
 export interface PassesOptions extends SessionOptions {
   /** The parameters that learn. */
   readonly trained: Arrays;
-  /** Those of the others that are in fewer bits. Passes are then made layer by layer. */
+  /** Those that do not learn. */
+  readonly frozen?: Arrays;
+  /** Those of them that are in fewer bits. Passes are then made layer by layer. */
   readonly rounded?: RoundedMatrices;
   /** Whether layers compute their activations again in the backward half; where these would fill the memory if left out. */
   readonly recompute?: boolean;
@@ -49,11 +51,11 @@ export class Passes {
 
   /** @param heads the n-th reads n numbers a token */
   constructor(config: ModelConfig, heads: readonly Head[], options: PassesOptions) {
-    const { threads, provider, runtime, rounded } = options;
+    const { threads, provider, runtime, frozen, rounded } = options;
     const graphOptions = { threads, provider, runtime, trained: [...options.trained.keys()] };
     this.#config = config;
     this.#graphs = heads.map((head) => ({
-      whole: new TrainingGraph(config, head, graphOptions),
+      whole: new TrainingGraph(config, head, { ...graphOptions, constants: provider === "cuda" ? frozen : undefined }),
       layered: new RecomputingGraph(config, head, { ...graphOptions, rounded }),
     }));
     this.#options = options;
@@ -82,8 +84,9 @@ export class Passes {
    */
   async #graph(batch: PackedBatch, numbers: number): Promise<TrainableModel> {
     const { whole, layered } = this.#graphs[numbers - 1];
-    const { rounded, recompute, trained, passBytes } = this.#options;
-    if (rounded !== undefined || (recompute ?? isLayered(this.#config, batch, trained, passBytes))) {
+    const { rounded, recompute, trained, passBytes, provider } = this.#options;
+    const limits = passLimits(provider);
+    if (rounded !== undefined || (recompute ?? isLayered(this.#config, batch, trained, passBytes, limits))) {
       if (this.#wholeBytes > 0) await this.#closeWhole();
       this.#hasLayered = true;
       return layered;

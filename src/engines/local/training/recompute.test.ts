@@ -7,7 +7,7 @@ import { initialiseAdapter, resolveLora } from "../model/lora.ts";
 import { loadModel } from "../model/model-folder.ts";
 import { microBatchTokens } from "./learner.ts";
 import { packBatch, packRows } from "./packing.ts";
-import { isLayered, wholeGraphBytes } from "./pass-sizes.ts";
+import { isLayered, passLimits, wholeGraphBytes } from "./pass-sizes.ts";
 import { RecomputingGraph } from "./recompute.ts";
 import { type TrainableModel, TrainingGraph } from "./training-graph.ts";
 
@@ -203,6 +203,20 @@ test("a micro-batch has the tokens that one graph over the whole model holds, wh
     expect(tokens).toBeLessThan(1536);
     expect(isLayered(large, batch(tokens - 1), new Map(), most)).toBe(false);
     expect(isLayered(large, batch(2 * tokens), new Map(), most)).toBe(true);
+  }
+});
+
+test("on a GPU, micro-batches are larger, and whole where logits come in pieces on the processor", async () => {
+  const { config } = await loadModel(new URL("../../../../test/golden/models/qwen3", import.meta.url).pathname);
+  const large = { ...config, vocabSize: 49_152 };
+  const batch = { rows: 8, length: 1024, queryCount: 1024, targets: { length: 8192 } };
+  expect(isLayered(large, batch, new Map(), 2 ** 40)).toBe(true);
+  for (const provider of ["cuda", "webgpu"] as const) {
+    expect(microBatchTokens(config, 192, 0, 2 ** 40, passLimits(provider))).toBe(8192);
+    expect(isLayered(large, batch, new Map(), 2 ** 40, passLimits(provider))).toBe(false);
+    expect(isLayered(large, batch, new Map(), 2 ** 30, passLimits(provider))).toBe(true);
+    // 2^31 logits are more than a kernel counts.
+    expect(isLayered({ ...config, vocabSize: 2 ** 18 }, batch, new Map(), 2 ** 40, passLimits(provider))).toBe(true);
   }
 });
 

@@ -17,6 +17,8 @@ export const weightsOf = (output: number) => `weights/${output}`;
 export interface TrainingGraphOptions extends SessionOptions {
   /** Names of the parameters that get gradients; all if left out. */
   readonly trained?: readonly string[];
+  /** Parameters that are part of the session, so that they cross to its device once; none if left out. The binding cannot keep inputs on CUDA. */
+  readonly constants?: Arrays;
 }
 
 /** A model whose head's numbers, and gradients of their weighted sum, can be computed. */
@@ -53,16 +55,18 @@ export class TrainingGraph implements TrainableModel {
   readonly #sessionOptions: SessionOptions;
   readonly #shapes: ReadonlyMap<string, readonly number[]>;
   readonly #trained: readonly string[];
+  readonly #constants: Arrays;
   readonly #addends = new Map<string, Float32Array>();
   #forward: Promise<Half> | undefined;
   #backward: Promise<Half> | undefined;
 
-  constructor(config: ModelConfig, head: Head, { trained, ...sessionOptions }: TrainingGraphOptions) {
+  constructor(config: ModelConfig, head: Head, { trained, constants, ...sessionOptions }: TrainingGraphOptions) {
     this.#config = config;
     this.#head = head;
     this.#sessionOptions = sessionOptions;
     this.#shapes = head.parameterShapes(config);
     this.#trained = trained ?? [...this.#shapes.keys()];
+    this.#constants = constants ?? new Map();
   }
 
   async forward(batch: PackedBatch, parameters: Arrays, temperature = 1): Promise<Float32Array> {
@@ -111,7 +115,7 @@ export class TrainingGraph implements TrainableModel {
   }
 
   async #open(half: { readonly backward: boolean }): Promise<Half> {
-    const graph = trainingGraph(this.#config, this.#head, half.backward ? this.#trained : []);
+    const graph = trainingGraph(this.#config, this.#head, half.backward ? this.#trained : [], this.#constants);
     const session = await Session.open(graph, { ...this.#sessionOptions, planMemory: false });
     return { session, inputs: graph.inputs.map(({ name }) => name) };
   }
@@ -153,8 +157,9 @@ interface Half {
 /**
  * Inputs and sizes as in `PackedBatch`: B rows, T tokens a row of which P are read, M scored tokens.
  * @param trained names of the parameters that get gradients; of none, there is no backward half
+ * @param constants parameters that are no inputs
  */
-function trainingGraph(config: ModelConfig, head: Head, trained: readonly string[]): Graph {
+function trainingGraph(config: ModelConfig, head: Head, trained: readonly string[], constants: Arrays): Graph {
   const g = new Graph();
   const tokens = g.input("tokens", ["B", "T"], "int32");
   const positions = g.input("positions", ["B", "T"], "int64");
@@ -162,7 +167,10 @@ function trainingGraph(config: ModelConfig, head: Head, trained: readonly string
   const masks = maskInputs(g, config);
   const predictors = g.input("predictors", ["M"], "int32");
   const parameters = new Map<string, Tensor>();
-  for (const [name, shape] of head.parameterShapes(config)) parameters.set(name, g.input(name, shape));
+  for (const [name, shape] of head.parameterShapes(config)) {
+    const constant = constants.get(name);
+    parameters.set(name, constant === undefined ? g.input(name, shape) : g.constant(constant, shape, name));
+  }
   const weight = parametersOf(parameters);
 
   const scale = attentionScale(config);
