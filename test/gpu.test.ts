@@ -13,25 +13,38 @@ import { loadModel } from "../src/engines/local/model/model-folder.ts";
 import { SamplingGraph } from "../src/engines/local/sampling/sampling-graph.ts";
 import { goldenSuite } from "./golden-models.ts";
 
-/** Why WebGPU cannot be tried on this machine. */
-const missing = await chooseProvider("webgpu", 1).then(
-  () => undefined,
-  (error: Error) => error.message,
-);
-const titled = (title: string) =>
-  missing === undefined
-    ? title
-    : `${title}: skipped, for there is neither a GPU nor SwiftShader (.ci/swiftshader fetches it). ${missing}`;
+type Gpu = "webgpu" | "cuda";
+
+/** Why a provider cannot be tried on this machine. */
+function whyMissing(provider: Gpu): Promise<string | undefined> {
+  return chooseProvider(provider, 1).then(
+    () => undefined,
+    (error: Error) => error.message,
+  );
+}
+const missing: Readonly<Record<Gpu, string | undefined>> = { webgpu: await whyMissing("webgpu"), cuda: await whyMissing("cuda") };
+const wanted: Readonly<Record<Gpu, string>> = {
+  webgpu: "there is neither a GPU nor SwiftShader (.ci/swiftshader fetches it)",
+  cuda: "there is no NVIDIA GPU with its libraries",
+};
+
+/** Tests of a provider, which are skipped where it is not there. */
+function describeOn(provider: Gpu, title: string, tests: () => void): void {
+  const reason = missing[provider];
+  const suffix = reason === undefined ? "" : `: skipped, for ${wanted[provider]}. ${reason}`;
+  describe.skipIf(reason !== undefined)(`${title} on ${provider}${suffix}`, tests);
+}
 
 /** Of a GPU that somebody chose, or of SwiftShader (vitest.config.ts). */
 const driver = process.env.VK_DRIVER_FILES;
 test.skipIf(driver === undefined)("where a driver is named, WebGPU starts, so that nothing below is skipped", () => {
-  expect(missing).toBeUndefined();
+  expect(missing.webgpu).toBeUndefined();
 });
 
-describe.skipIf(missing !== undefined)(titled("golden models on WebGPU"), () => {
-  goldenSuite({ threads: 1, provider: "webgpu" }, { thorough: false });
-});
+for (const provider of ["webgpu", "cuda"] as const)
+  describeOn(provider, "golden models", () => {
+    goldenSuite({ threads: 1, provider }, { thorough: false });
+  });
 
 /** Numbers between -1 and 1 that differ from each other. */
 const numbers = (shape: readonly number[], seed = 1): Value => ({
@@ -125,7 +138,7 @@ const cases: readonly Case[] = [
   },
 ];
 
-async function compute({ build, feeds }: Case, provider: "cpu" | "webgpu"): Promise<Float32Array[]> {
+async function compute({ build, feeds }: Case, provider: "cpu" | Gpu): Promise<Float32Array[]> {
   const g = new Graph();
   build(g).forEach((tensor, i) => {
     g.output(`y${i}`, tensor);
@@ -137,29 +150,30 @@ async function compute({ build, feeds }: Case, provider: "cpu" | "webgpu"): Prom
   return names.map((name) => results[name]);
 }
 
-describe.skipIf(missing !== undefined)(titled("operators on WebGPU"), () => {
-  test.each(cases)("$name: as on the CPU", async (each) => {
-    const [expected, computed] = [await compute(each, "cpu"), await compute(each, "webgpu")];
-    expect(computed.length).toBe(expected.length);
-    // Sums of 100 numbers of size 1 in another order differ by some 1e-6.
-    computed.forEach((values, i) => {
-      expect(values.length).toBe(expected[i].length);
-      values.forEach((value, j) => {
-        expect(Math.abs(value - expected[i][j]), `element ${j} of output ${i}`).toBeLessThan(1e-5);
+for (const provider of ["webgpu", "cuda"] as const)
+  describeOn(provider, "operators", () => {
+    test.each(cases)("$name: as on the CPU", async (each) => {
+      const [expected, computed] = [await compute(each, "cpu"), await compute(each, provider)];
+      expect(computed.length).toBe(expected.length);
+      // Sums of 100 numbers of size 1 in another order differ by some 1e-6.
+      computed.forEach((values, i) => {
+        expect(values.length).toBe(expected[i].length);
+        values.forEach((value, j) => {
+          expect(Math.abs(value - expected[i][j]), `element ${j} of output ${i}`).toBeLessThan(1e-5);
+        });
       });
     });
-  });
 
-  test("an operator that WebGPU would leave to the CPU is refused when the session is made, by name", async () => {
-    const g = new Graph();
-    const [x, sizes] = [g.input("x", ["A*B", 4]), g.input("sizes", ["A"])];
-    // No value has this shape yet, so that its sizes would have to be put together in a vector.
-    g.output("before", g.exp(sizes));
-    g.output("y", g.reshape(x, ["A", "B", 4]));
-    await expect(Session.open(g, { threads: 1, provider: "webgpu" })).rejects.toThrow("operator Concat on webgpu");
-    await (await Session.open(g, { threads: 1, provider: "cpu" })).close();
+    test("an operator that it would leave to the CPU is refused when the session is made, by name", async () => {
+      const g = new Graph();
+      const [x, sizes] = [g.input("x", ["A*B", 4]), g.input("sizes", ["A"])];
+      // No value has this shape yet, so that its sizes would have to be put together in a vector.
+      g.output("before", g.exp(sizes));
+      g.output("y", g.reshape(x, ["A", "B", 4]));
+      await expect(Session.open(g, { threads: 1, provider })).rejects.toThrow(`operator Concat on ${provider}`);
+      await (await Session.open(g, { threads: 1, provider: "cpu" })).close();
+    });
   });
-});
 
 const folder = join(import.meta.dirname, "golden/models/qwen3");
 const samples = [0, 1, 2].map((i) => ({
@@ -167,36 +181,39 @@ const samples = [0, 1, 2].map((i) => ({
 }));
 const weights = samples.map(({ action }) => action.map((_, t) => (t % 2 ? -1 : 1)));
 
-describe.skipIf(missing !== undefined)(titled("training on WebGPU"), () => {
-  const optimiser = { beta1: 0.9, beta2: 0.999, epsilon: 1e-6, weightDecay: 0.01, clipNorm: 1, learningRate: 1e-2 };
+for (const provider of ["webgpu", "cuda"] as const)
+  describeOn(provider, "training", () => {
+    const optimiser = { beta1: 0.9, beta2: 0.999, epsilon: 1e-6, weightDecay: 0.01, clipNorm: 1, learningRate: 1e-2 };
 
-  test.each([
-    { name: "an adapter", options: { lora: { rank: 2, alpha: 4, targets: "all-linear", seed: 1 } } },
-    { name: "layer by layer", options: { recompute: true } },
-  ] as const)("$name: three steps as on the CPU", async ({ options }) => {
-    const model = await loadModel(folder);
-    const engines = (["cpu", "webgpu"] as const).map((provider) => {
-      const parameters = new Map([...model.parameters].map(([name, tensor]) => [name, { ...tensor, data: tensor.data.slice() }]));
-      return new LocalEngine({ ...model, parameters }, { model: folder, threads: 1, provider, ...options });
-    });
-    for (let step = 0; step < 3; step++) {
-      const logprobs: number[][] = [];
-      const norms: number[] = [];
-      for (const engine of engines) {
-        logprobs.push((await engine.forwardBackward(samples, weights, { temperature: 1 })).flat());
-        norms.push((await engine.step(optimiser)).gradientNorm);
-      }
-      // AdamW divides by a gradient's size: where that is nearly 0, its noise moves a parameter as far as a large gradient would.
-      logprobs[0].forEach((value, i) => {
-        expect(Math.abs(value - logprobs[1][i]), `step ${step}`).toBeLessThan(step === 0 ? 1e-4 : 2e-3);
+    test.each([
+      { name: "an adapter", options: { lora: { rank: 2, alpha: 4, targets: "all-linear", seed: 1 } } },
+      { name: "layer by layer", options: { recompute: true } },
+    ] as const)("$name: three steps as on the CPU", async ({ options }) => {
+      const model = await loadModel(folder);
+      const engines = (["cpu", provider] as const).map((each) => {
+        const parameters = new Map(
+          [...model.parameters].map(([name, tensor]) => [name, { ...tensor, data: tensor.data.slice() }]),
+        );
+        return new LocalEngine({ ...model, parameters }, { model: folder, threads: 1, provider: each, ...options });
       });
-      expect(norms[1] / norms[0]).toBeCloseTo(1, 3);
-    }
-    for (const engine of engines) await engine.dispose();
+      for (let step = 0; step < 3; step++) {
+        const logprobs: number[][] = [];
+        const norms: number[] = [];
+        for (const engine of engines) {
+          logprobs.push((await engine.forwardBackward(samples, weights, { temperature: 1 })).flat());
+          norms.push((await engine.step(optimiser)).gradientNorm);
+        }
+        // AdamW divides by a gradient's size: where that is nearly 0, its noise moves a parameter as far as a large gradient would.
+        logprobs[0].forEach((value, i) => {
+          expect(Math.abs(value - logprobs[1][i]), `step ${step}`).toBeLessThan(step === 0 ? 1e-4 : 2e-3);
+        });
+        expect(norms[1] / norms[0]).toBeCloseTo(1, 3);
+      }
+      for (const engine of engines) await engine.dispose();
+    });
   });
-});
 
-describe.skipIf(missing !== undefined)(titled("what crosses the bus to WebGPU"), () => {
+describeOn("webgpu", "what crosses the bus", () => {
   afterEach(() => vi.restoreAllMocks());
 
   /** Counts the bytes that sessions made from now on are fed from the CPU. */
@@ -289,6 +306,6 @@ test.skipIf(process.platform !== "linux")(
 
 test("without its libraries, CUDA says what to install", async () => {
   expect(await ask("cuda")).toMatch(
-    /^cuda$|CUDA provider is missing; expected ONNX Runtime's CUDA libraries.*ONNXRUNTIME_NODE_INSTALL=cuda12/m,
+    /^cuda$|CUDA provider is missing; expected an NVIDIA driver, ONNX Runtime's CUDA libraries.*onnxruntime-gpu 1\.30\.0/m,
   );
 });
