@@ -130,15 +130,17 @@ async function openLocal(
   const said = use?.training && plan ? planText(model, use, plan, most) : undefined;
   const decode = (tokens: readonly TokenId[]) => tokenizer.decode(tokens);
   const adapter = lora && { ...lora, seed };
+  const onProcessor = provider === "cpu" || provider === "openvino";
   return {
     engine: await createLocalEngine({
       ...{ model: folder, threads, provider, lora: adapter, decode },
       ...{ workers: plan?.workers ?? workers, restBytes: plan?.restBytes, maxLength },
-      passBytes: provider === "cuda" ? gpuPassBytes() : plan?.passBytes,
+      // Of another GPU's memory nothing is known.
+      passBytes: onProcessor ? plan?.passBytes : provider === "cuda" ? gpuPassBytes() : undefined,
       sampling: {
         weights: sampling?.weights,
         cacheBytes: cacheBytesOf(sampling),
-        weightsAsInputs: provider === "cpu" || provider === "openvino" ? plan?.weightsAsInputs : undefined,
+        weightsAsInputs: onProcessor ? plan?.weightsAsInputs : undefined,
         lookup: use?.training === false,
       },
     }),
