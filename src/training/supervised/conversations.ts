@@ -5,6 +5,7 @@ import { present } from "../../core/present.ts";
 import { readBounded } from "../../files/bounded.ts";
 import type { JsonSchema, Tool } from "../../tools/tool.ts";
 import { atifSchema } from "./atif.ts";
+import { chatRow } from "./dataset-rows.ts";
 import { trainingTraceSchema } from "./training-trace.ts";
 
 /** A conversation to learn from. */
@@ -53,9 +54,10 @@ const toolSchema = z.looseObject({
 const lineSchema = z.looseObject({ messages: z.array(messageSchema).min(1), tools: z.array(toolSchema).optional() });
 
 /**
- * Reads conversations in the OpenAI chat format, one JSON object a line: `messages` with their tool calls, and `tools` if there are any. A line, or
- * the whole file, may be a trajectory in Harbor's ATIF, or OpenEnv's `TrainingTrace` with its messages, instead.
- * @throws ConfigError naming the first line that is wrong
+ * Reads conversations in the OpenAI chat format, one JSON object a line, or a list of them in JSON: `messages` with their tool calls, and `tools` if
+ * there are any. Each may be a row in another format of datasets (`chatRow`), a trajectory in Harbor's ATIF, or OpenEnv's `TrainingTrace` with its
+ * messages, instead; of the last two the whole file may be one.
+ * @throws ConfigError naming the first line or item that is wrong
  */
 export function readConversations(path: string): Conversation[] {
   let text: string;
@@ -64,29 +66,43 @@ export function readConversations(path: string): Conversation[] {
   } catch (cause) {
     throw new ConfigError("algorithm.data", path, { expected: "a JSONL file of conversations", hint: reasonOf(cause), cause });
   }
-  // Harbor writes a trajectory in many lines.
-  const lines = /^\s*\{\s*\n/.test(text) ? [text] : text.split("\n");
-  const conversations = lines.flatMap((line, i) => (line.trim() === "" ? [] : readLine(line, `${path}, line ${i + 1}`)));
+  const conversations = /^\s*\[/.test(text) ? readList(text, path) : readLines(text, path);
   if (conversations.length > 0) return conversations;
   throw new ConfigError(path, "empty", { expected: "at least one conversation", hint: example });
 }
 
 const example = 'A line is {"messages": [{"role": "user", "content": "…"}, {"role": "assistant", "content": "…"}]}.';
 
-function readLine(line: string, where: string): Conversation[] {
-  let json: unknown;
+function readList(text: string, path: string): Conversation[] {
+  const items = z.array(z.unknown()).parse(parse(text, path));
+  return items.flatMap((item, i) => readRow(item, `${path}, item ${i + 1}`));
+}
+
+function readLines(text: string, path: string): Conversation[] {
+  // Harbor writes a trajectory in many lines.
+  const lines = /^\s*\{\s*\n/.test(text) ? [text] : text.split("\n");
+  return lines.flatMap((line, i) => {
+    const where = `${path}, line ${i + 1}`;
+    return line.trim() === "" ? [] : readRow(parse(line, where), where);
+  });
+}
+
+function parse(text: string, where: string): unknown {
   try {
-    json = JSON.parse(line);
+    return JSON.parse(text);
   } catch (cause) {
-    throw new ConfigError(where, cause, { expected: "a JSON object", hint: example, cause });
+    throw new ConfigError(where, cause, { expected: "JSON", hint: example, cause });
   }
+}
+
+function readRow(json: unknown, where: string): Conversation[] {
   const isTrace = z.looseObject({ schema_version: z.number(), turns: z.unknown() }).safeParse(json).success;
   if (isTrace)
     return understood(trainingTraceSchema, json, where, "OpenEnv's TrainingTrace, with the messages of each turn").map((each) =>
       readConversation(each, where),
     );
   const atif = atifSchema.safeParse(json);
-  return [readConversation(atif.success ? atif.data : json, where)];
+  return [readConversation(atif.success ? atif.data : chatRow(json, where), where)];
 }
 
 function understood<T>(schema: z.ZodType<T>, json: unknown, where: string, expected: string): T {

@@ -1,0 +1,99 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { readConversations } from "./conversations.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "retrograde-rows-"));
+function read(rows: unknown) {
+  const path = join(folder, "rows.json");
+  writeFileSync(path, JSON.stringify(rows, undefined, 2));
+  return readConversations(path);
+}
+const said = [
+  { role: "user", content: "Hi" },
+  { role: "assistant", content: "Hello" },
+];
+
+test("rows of ShareGPT, Alpaca and TRL in a list are conversations like any other", () => {
+  const rows = [
+    { messages: said },
+    {
+      conversations: [
+        { from: "human", value: "Hi" },
+        { from: "gpt", value: "Hello" },
+      ],
+    },
+    { instruction: "Hi", input: "", output: "Hello" },
+    { prompt: "Hi", completion: "Hello" },
+    { prompt: [said[0]], completion: [said[1]] },
+  ];
+  expect(read(rows)).toEqual(rows.map(() => ({ messages: said })));
+});
+
+test("Alpaca's input stands under its instruction, behind instructions and earlier turns", () => {
+  const [row] = read([{ instruction: "Add.", input: "1 2", output: "3", system: "Be brief.", history: [["Hi", "Hello"]] }]);
+  expect(row?.messages).toEqual([
+    { role: "system", content: "Be brief." },
+    ...said,
+    { role: "user", content: "Add.\n1 2" },
+    { role: "assistant", content: "3" },
+  ]);
+});
+
+test("LLaMA-Factory's calls become calls, and results follow them in order", () => {
+  const [row] = read([
+    {
+      conversations: [
+        { from: "human", value: "Two prices?" },
+        { from: "function_call", value: '[{"name": "price", "arguments": {"of": "tea"}}, {"name": "stock", "arguments": "{}"}]' },
+        { from: "observation", value: "3" },
+        { from: "observation", value: "4" },
+        { from: "function_call", value: '{"name": "price", "arguments": {}}' },
+        { from: "observation", value: "5" },
+        { from: "gpt", value: "3, 4 and 5." },
+      ],
+      system: "Sell.",
+      tools:
+        '[{"name": "price", "description": "Tells.", "parameters": {"type": "object", "properties": {}}}, {"name": "stock"}]',
+    },
+  ]);
+  expect(row?.messages).toEqual([
+    { role: "system", content: "Sell." },
+    { role: "user", content: "Two prices?" },
+    {
+      ...{ role: "assistant", content: "" },
+      toolCalls: [
+        { name: "price", arguments: { of: "tea" } },
+        { name: "stock", arguments: {} },
+      ],
+    },
+    { role: "tool", name: "price", content: "3" },
+    { role: "tool", name: "stock", content: "4" },
+    { role: "assistant", content: "", toolCalls: [{ name: "price", arguments: {} }] },
+    { role: "tool", name: "price", content: "5" },
+    { role: "assistant", content: "3, 4 and 5." },
+  ]);
+  expect(row?.tools?.map(({ name, description }) => [name, description])).toEqual([
+    ["price", "Tells."],
+    ["stock", ""],
+  ]);
+});
+
+test.each([
+  ["a pair of answers", { prompt: "Hi", chosen: "Hello", rejected: "No" }, 'item 2 is "a preference"'],
+  ["an answer that was disliked", { messages: said, label: false }, 'item 2 is "a preference"'],
+  ["images", { messages: said, images: ["a.png"] }, 'item 2 is "images or sound"'],
+  ["a text", { text: "Once upon a time" }, 'item 2 is "a text alone"'],
+  ["a call that is no JSON", { conversations: [{ from: "function_call", value: "price(" }] }, "item 2: conversations.0.value"],
+  ["a call without a name", { conversations: [{ from: "function_call", value: "{}" }] }, "item 2: conversations.0.value"],
+  ["tools that are no JSON", { conversations: [{ from: "human", value: "" }], tools: "[" }, "item 2: tools"],
+  ["another role", { conversations: [{ from: "bot", value: "" }] }, "item 2: messages.0.role"],
+  ["no object", 3, "item 2: the line"],
+])("%s is refused by its place", (_, row, message) => {
+  expect(() => read([{ messages: said }, row])).toThrow(message);
+});
+
+test("an empty list of images, and an answer that was liked, are no reason to refuse", () => {
+  expect(read([{ messages: said, images: [], label: true, rejected: undefined }])).toHaveLength(1);
+});
