@@ -1,5 +1,5 @@
 import { parameterCount } from "../src/engines/local/model/model-config.ts";
-import { chosenDevice } from "./device.ts";
+import { onGpu } from "./device.ts";
 import { benchmarkModels } from "./model.ts";
 import type { Rates } from "./rate.ts";
 import { nodeCommand, type Program } from "./side.ts";
@@ -369,7 +369,6 @@ export function makeBenchmarks({ folder, officeModel, classicModel, threads, bfl
     };
   };
 
-  const onGpu = chosenDevice() !== "cpu";
   const smollm2Step = { suffix: "", own: [`${folder}/words-135m`, threads, 2, "words"] };
   return [
     denseTraining("training-dense", "5m", [8, 512], { modes: ["eager", "compile", "bfloat16"] }),
@@ -386,9 +385,9 @@ export function makeBenchmarks({ folder, officeModel, classicModel, threads, bfl
       "smollm2-sampling",
       "135m",
       [1, 8, 32].map((rows) => ({ rows, cached: 64, fresh: 32 })),
-      onGpu ? ["dynamic", "static"] : ["dynamic"],
+      onGpu() ? ["dynamic", "static"] : ["dynamic"],
       // The package has no build for CUDA that its users would take as it is.
-      onGpu ? {} : { "llama.cpp": { script: "peers/llama.ts", args: [threads] } },
+      onGpu() ? {} : { "llama.cpp": { script: "peers/llama.ts", args: [threads] } },
     ),
     // One peer at a time: each takes up to 17 GB.
     trainingSteps("smollm2-step", [{ ...smollm2Step, target: 3.5 }], ["static float32"], [words("135m")]),

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Command, Option } from "commander";
 import { modelFolder } from "../src/sdk/model.ts";
 import { makeBenchmarks, nowhere } from "./benchmarks.ts";
-import { type BenchmarkDevice, benchmarkDevices, chooseDevice } from "./device.ts";
+import { type BenchmarkDevice, benchmarkDevices, chooseDevice, onGpu } from "./device.ts";
 import { type Measured, measure, type Result } from "./measure.ts";
 import { positiveInteger } from "./options.ts";
 import { findPython } from "./python.ts";
@@ -35,11 +35,7 @@ const program = new Command("npm run bench --")
   .addOption(new Option("--only <names...>", "some of the benchmarks").choices(names))
   .option("--runs <n>", "rounds of each, a second or more long", positiveInteger, 3)
   .option("--threads <n>", "threads of every side", positiveInteger, 2)
-  .addOption(
-    new Option("--device <name>", "what computes; peers take CUDA where it is not the CPU")
-      .choices(benchmarkDevices)
-      .default("cpu"),
-  )
+  .addOption(new Option("--device <name>", "what computes; on a GPU peers take CUDA").choices(benchmarkDevices).default("cpu"))
   .option("--python <command>", "a Python with torch and transformers (default: $RETROGRADE_PYTHON, then python3)")
   .parse();
 
@@ -65,8 +61,8 @@ async function main({ json, only, runs, threads, device }: Options): Promise<voi
   const [load] = loadavg();
   if (load > busyLoad) console.log(`The machine is busy (load ${load.toFixed(1)}): these numbers will be off.`);
 
-  const bfloat16 = device !== "cpu" || hasBfloat16();
-  const meter = await RateMeter.open(threads, device);
+  const bfloat16 = onGpu(device) || hasBfloat16();
+  const meter = await RateMeter.open(threads, onGpu(device) ? device : "cpu");
   const results: Result[] = [];
   const prepared = new Set<string>();
   for (const { prepare, ...benchmark } of makeBenchmarks({ folder, officeModel, classicModel, threads, bfloat16 })) {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Graph } from "../src/engines/local/graph/graph.ts";
 import { Session } from "../src/engines/local/graph/onnx.ts";
-import type { BenchmarkDevice } from "./device.ts";
+import type { Provider } from "../src/engines/local/machine/device.ts";
 
 /** The rates of this machine at one moment. */
 export interface Rates {
@@ -26,7 +26,7 @@ export class RateMeter {
     this.#row = row;
   }
 
-  static async open(threads: number, provider: BenchmarkDevice): Promise<RateMeter> {
+  static async open(threads: number, provider: Provider): Promise<RateMeter> {
     const options = { threads, provider };
     const square = new Graph();
     const weights = square.constant(new Float32Array(side * side).fill(1 / side), [side, side]);

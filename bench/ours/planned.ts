@@ -6,7 +6,7 @@ import type { MemoryUse } from "../../src/engines/local/memory.ts";
 import { planMemory } from "../../src/engines/local/memory-plan.ts";
 import { readModelConfig } from "../../src/engines/local/model/model-folder.ts";
 import type { LocalEngineOptions } from "../../src/engines/local/options.ts";
-import { chosenDevice } from "../device.ts";
+import { chosenDevice, onGpu } from "../device.ts";
 
 /** An engine that is planned as a run's is, from the memory that is free. */
 export async function plannedEngine(
@@ -17,7 +17,7 @@ export async function plannedEngine(
   const { lora } = options;
   const { passBytes, restBytes, weightsAsInputs } = planMemory(config, { ...use, lora }, { available: availableMemory() });
   const provider = chosenDevice();
-  if (provider !== "cpu")
+  if (onGpu())
     return createLocalEngine({ ...options, provider, passBytes: provider === "cuda" ? gpuPassBytes() : undefined, restBytes });
-  return createLocalEngine({ ...options, passBytes, restBytes, sampling: { weightsAsInputs } });
+  return createLocalEngine({ ...options, provider, passBytes, restBytes, sampling: { weightsAsInputs } });
 }

@@ -4,7 +4,7 @@ import os
 
 import torch
 
-device = torch.device("cpu" if os.environ.get("RETROGRADE_BENCH_DEVICE", "cpu") == "cpu" else "cuda")
+device = torch.device("cuda" if os.environ.get("RETROGRADE_BENCH_DEVICE") in ("webgpu", "cuda") else "cpu")
 
 
 def finished(work):
