@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { escaped } from "../core/escaped.ts";
 import type { TokenId } from "../core/trajectory.ts";
-import { escaped } from "./control-tokens.ts";
 
 /** The part of `@huggingface/tokenizers` that is used, whose own declarations do not resolve in an ES module. */
 export interface HubTokenizer {

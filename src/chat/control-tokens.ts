@@ -1,3 +1,4 @@
+import { escaped } from "../core/escaped.ts";
 import type { TokenId } from "../core/trajectory.ts";
 
 /**
@@ -58,9 +59,4 @@ function quoting(tokens: readonly string[]): (text: string) => string {
 
 function withoutMarks(text: string): string {
   return text.includes(mark) ? text.replaceAll(mark, "\ufffd") : text;
-}
-
-/** The pattern of a text, with the flag `u`, under which a hyphen must not be escaped. */
-export function escaped(token: string): string {
-  return token.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }

@@ -100,6 +100,16 @@ test("tags are counted by text, tool and order of calls, with the success of tho
   expect(suggestedTags(trajectories).map(({ name }) => name)).toContain("calls find");
 });
 
+test("suggested tags of answers find what they quote, with any signs in it", () => {
+  const trajectories = ["Follow-up (1/2)? Yes.", "[a|b]^{2}$ *+\\ ."].map((text, i) => trajectoryOf(`${i}`, says(text)));
+  const quotes = suggestedTags(trajectories).filter(({ name }) => name.startsWith("says"));
+  expect(quotes.map(({ name }) => name)).toEqual(["says “Follow-up (1/2)?”", "says “[a|b]^{2}$ *+\\”"]);
+  expect(countTags(trajectories, quotes).map(({ share, example }) => [share, example])).toEqual([
+    [0.5, "0"],
+    [0.5, "1"],
+  ]);
+});
+
 test("a pattern that backtracks without end is ended and named", () => {
   const tag = { name: "x", kind: "text" as const, pattern: "^(a+)+$" };
   expect(() => countTags([trajectoryOf("a", says(`${"a".repeat(40)}!`))], [tag])).toThrow(/takes less than 2 s/);

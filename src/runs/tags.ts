@@ -1,6 +1,7 @@
 import { createContext, Script } from "node:vm";
 import { z } from "zod";
 import { RunError } from "../core/errors.ts";
+import { escaped } from "../core/escaped.ts";
 import { succeeded, type Trajectory } from "../core/trajectory.ts";
 
 /** A pattern that an episode may show, by name. */
@@ -127,8 +128,4 @@ function ranked(texts: readonly string[]): string[] {
 
 function beginning(text: string): string {
   return text.split(/\s+/).slice(0, 2).join(" ").slice(0, 40);
-}
-
-function escaped(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
 }
