@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { agentModelName } from "../environments/agent.ts";
+import { agentModelName } from "../inference/server.ts";
 
 /** An interception of this process's model calls. */
 export interface Interception {

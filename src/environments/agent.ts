@@ -45,8 +45,6 @@ export interface AgentModel {
   converse(request: ConversationRequest): Promise<ConversationReply>;
 }
 
-export { agentModelName };
-
 /**
  * Makes an environment of an agent that calls the model by an interface of OpenAI or Anthropic, in any framework or none. Every answer that it
  * gets is a turn and is trained, in the tokens that were sampled. Its conversations may extend each other, fork, be compacted, or belong to

@@ -1,8 +1,9 @@
 import { type Interception, interceptModels } from "../agents/intercept.ts";
 import { type MeasuredAgent, type MeasureOptions, measure } from "../agents/measure.ts";
 import { runProgram } from "../agents/program.ts";
-import { agentModelName, environmentOfAgent } from "../environments/agent.ts";
+import { environmentOfAgent } from "../environments/agent.ts";
 import type { TaskRequest } from "../environments/define.ts";
+import { agentModelName } from "../inference/server.ts";
 import { serveToAgents } from "./served-agent-model.ts";
 import { type AgentTraining, functionOf, isProgram } from "./train-agent.ts";
 
