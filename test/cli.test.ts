@@ -1,16 +1,16 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { readMetrics, readSummary } from "../src/runs/read.ts";
+import { compiledProgram } from "./compiled.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "retrograde-cli-"));
-const root = join(import.meta.dirname, "..");
+const program = compiledProgram();
 
 beforeAll(async () => {
-  execFileSync(process.execPath, [join(root, "scripts/setup.mjs")]);
   await writeTinyModel(join(folder, "model"));
   writeFileSync(
     join(folder, "retrograde.config.ts"),
@@ -37,7 +37,7 @@ function retrograde(
   args: string,
   { onLine = () => {}, input = "" }: { onLine?: (line: string, child: ChildProcess) => void; input?: string } = {},
 ) {
-  const child = spawn(process.execPath, [join(root, "dist/entries/main.js"), ...args.split(" ")], {
+  const child = spawn(process.execPath, [program, ...args.split(" ")], {
     cwd: folder,
     // Nothing of npm's: the program would take itself for one of its scripts.
     env: { PATH: process.env.PATH, NO_COLOR: "1" },

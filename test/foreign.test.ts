@@ -5,11 +5,13 @@ import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { readMessages } from "../src/runs/live.ts";
 import { checkpointSteps, readMetrics } from "../src/runs/read.ts";
+import { compiledProgram } from "./compiled.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
 const root = mkdtempSync(join(tmpdir(), "retrograde-foreign-"));
 const model = join(root, "model");
 const patience = { timeout: 120_000 };
+const retrograde = compiledProgram();
 
 beforeAll(() => writeTinyModel(model));
 
@@ -76,8 +78,7 @@ async function command(fault: string, ...args: readonly string[]): Promise<{ out
       evaluation: { tasks: 4, k: 1 },
     };`,
   );
-  const [loader, program] = [import.meta.resolve("jiti/register"), join(import.meta.dirname, "../entries/main.ts")];
-  const child = spawn(process.execPath, ["--import", loader, program, ...args], { cwd: project });
+  const child = spawn(process.execPath, [retrograde, ...args], { cwd: project });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (data: Buffer) => (output += data.toString()));
   child.stdin.write("ab\nab\n"); // for chat; the input stays open

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { compiledProgram } from "./compiled.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
 /** An environment whose tasks change the current folder and leave a timer behind. */
@@ -29,8 +30,7 @@ test("a run stays in one folder where its code changes the current one, and ends
   mkdirSync(elsewhere);
   await writeTinyModel(join(folder, "model"));
   writeFileSync(join(folder, "careless.mjs"), config);
-  const program = join(import.meta.dirname, "../entries/main.ts");
-  const args = ["--import", import.meta.resolve("jiti/register"), program, "train", "--config", "careless.mjs", "--no-dashboard"];
+  const args = [compiledProgram(), "train", "--config", "careless.mjs", "--no-dashboard"];
   const child = spawn(process.execPath, args, { cwd: folder, env: { ...process.env, NO_COLOR: "1", ELSEWHERE: elsewhere } });
   const output: string[] = [];
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => output.push(chunk.toString()));

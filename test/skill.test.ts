@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { compiledProgram } from "./compiled.ts";
 
 const root = join(import.meta.dirname, "..");
 const run = promisify(execFile);
@@ -11,6 +12,7 @@ test("skills/train-an-agent, followed word for word", { timeout: 600_000 }, asyn
   const skill = readFileSync(join(root, "skills/train-an-agent/SKILL.md"), "utf8");
   // Inside of the project, so that the agent finds its packages.
   const cwd = mkdtempSync(join(root, "node_modules/.skill-"));
+  const program = compiledProgram();
   const said: string[] = [];
   for (const [, language, file, text] of skill.matchAll(/```(\w+)(?: file=(\S+))?\n([\s\S]*?)```/g)) {
     if (language !== "sh") {
@@ -19,8 +21,7 @@ test("skills/train-an-agent, followed word for word", { timeout: 600_000 }, asyn
     }
     const [npx, name, ...words] = text.trim().split(" ");
     expect([npx, name]).toEqual(["npx", "retrograde"]);
-    const program = [join(root, "node_modules/jiti/lib/jiti-cli.mjs"), join(root, "entries/main.ts")];
-    said.push((await run(process.execPath, [...program, ...words], { cwd })).stdout);
+    said.push((await run(process.execPath, [program, ...words], { cwd })).stdout);
   }
   rmSync(cwd, { recursive: true });
   const [before, advice, , shown, compared] = said;
