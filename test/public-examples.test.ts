@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { compiledProgram } from "./compiled.ts";
 
 /** Each public function has an `@example` in its docstring, which the compiler checks against the package as users import it. */
 
@@ -11,9 +12,10 @@ const exportsSchema = z.record(z.string(), z.object({ types: z.string() }));
 const packageSchema = z.object({ name: z.string(), exports: exportsSchema });
 const { name: packageName, exports: entries } = packageSchema.parse(JSON.parse(readFileSync(join(root, "package.json"), "utf8")));
 
-/** Sources by the name that users import: "retrograde-rl/lab" → entries/lab.ts. */
+/** Sources and compiled types by the name that users import: "retrograde-rl/lab" → entries/lab.ts, dist/entries/lab.d.ts. */
 const entryFiles = Object.entries(entries).map(([path, { types }]) => ({
   specifier: join(packageName, path),
+  types: join(root, types),
   file: join(root, types.replace("./dist/", "").replace(/\.d\.ts$/, ".ts")),
 }));
 
@@ -99,7 +101,8 @@ test("the examples compile against the package", () => {
       return file;
     });
     writeFileSync(join(folder, "given.ts"), given);
-    const paths = Object.fromEntries(entryFiles.map(({ specifier, file }) => [specifier, [file]]));
+    compiledProgram(); // and its types
+    const paths = Object.fromEntries(entryFiles.map(({ specifier, types }) => [specifier, [types]]));
     const compilerOptions = { noEmit: true, noUnusedLocals: false, noUnusedParameters: false, incremental: false, paths };
     const config = { extends: join(root, "tsconfig.json"), compilerOptions, include: [], files: ["given.ts", ...files] };
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
