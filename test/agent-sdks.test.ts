@@ -52,6 +52,7 @@ const expected: Readonly<Record<string, RegExp>> = {
   forced: /^find_event$/,
   responses: /at 14:30/,
   anthropic: /at 14:30/,
+  gemini: /at 14:30/,
   handoffs: /at 14:30/,
   parallel: /at 14:30/,
 };
@@ -66,6 +67,7 @@ const features = [
   "forced",
   "responses",
   "anthropic",
+  "gemini",
   "handoffs",
   "parallel",
 ] as const;
@@ -78,6 +80,7 @@ const headings = [
   "forced tool",
   "Responses",
   "Anthropic",
+  "Gemini",
   "hand-offs",
   "parallel calls",
 ];

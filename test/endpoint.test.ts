@@ -6,11 +6,15 @@ import { engineModel } from "../src/inference/engine-model.ts";
 import { type RunningInference, serveInference } from "../src/inference/server.ts";
 import { scriptedSampler } from "./scripted-sampler.ts";
 
-/** The endpoint's three interfaces, byte by byte where a client would notice. test/agent-sdks.test.ts has the clients. */
+/** The endpoint's interfaces, byte by byte where a client would notice. test/agent-sdks.test.ts has the clients. */
 
 const chat = makeChat(loadTokenizer(join(import.meta.dirname, "../models/office")));
 const call = '<tool_call>\n{"name": "find", "arguments": {"title": "Demo"}}\n</tool_call>';
-const sampler = scriptedSampler(chat.tokenizer, (context) => (/call/.test(context) ? `Well. ${call}` : "On Friday at 14:30."));
+const cutOff = `Well. ${call.slice(0, -20)}`;
+const sampler = scriptedSampler(chat.tokenizer, (context) => {
+  if (/broken/.test(context)) return cutOff;
+  return /call/.test(context) ? `Well. ${call}` : "On Friday at 14:30.";
+});
 let server: RunningInference;
 beforeAll(async () => {
   const models = new Map([["m", engineModel(sampler, chat)]]);
@@ -94,6 +98,72 @@ test("the same as Anthropic's messages: blocks one after the other", async () =>
   const { input_tokens: counted } = JSON.parse(text);
   const answered = JSON.parse((await post(routes.messages, asked("messages", "call"))).text);
   expect(counted).toBe(answered.usage.input_tokens);
+});
+
+test("the same as Gemini's parts: text as it is sampled, the call whole, then the end", async () => {
+  const contents = [{ role: "user", parts: [{ text: "call" }] }];
+  const tools = [{ functionDeclarations: [{ name: "find", parametersJsonSchema: tool.parameters }] }];
+  const ask = async (method: string, more: object = {}, headers: Record<string, string> = { "x-goog-api-key": "key" }) => {
+    const body = JSON.stringify({ contents, tools, ...more });
+    const response = await fetch(`${server.baseUrl}/v1beta/models/${method}`, { method: "POST", headers, body });
+    return { status: response.status, text: await response.text() };
+  };
+  const generationConfig = { responseLogprobs: true };
+  const whole = JSON.parse((await ask("m:generateContent", { generationConfig })).text);
+  const functionCall = { id: expect.stringMatching(/^call_/), name: "find", args: { title: "Demo" } };
+  expect(whole.candidates[0]).toMatchObject({ content: { role: "model", parts: [{ text: "Well." }, { functionCall }] } });
+  const { text } = await ask("m:streamGenerateContent?alt=sse", { generationConfig });
+  expect(text).not.toMatch(/^event:/m);
+  const chunks = [...text.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json));
+  const candidates = chunks.map(({ candidates: [first] }) => first);
+  const parts = candidates.flatMap(({ content }) => content.parts);
+  const texts = parts.slice(0, -1).map((part) => part.text);
+  expect(texts.join("")).toBe("Well.");
+  expect(texts.length).toBeGreaterThan(1);
+  expect(parts.at(-1)).toEqual({ functionCall });
+  expect(candidates.map(({ finishReason }) => finishReason)).toEqual([...texts.map(() => undefined), "STOP"]);
+  expect(chunks.at(-1).usageMetadata).toEqual(whole.usageMetadata);
+  // All chunks together have the tokens of the whole answer.
+  const tokensOf = (all: typeof candidates) => all.flatMap(({ logprobsResult }) => logprobsResult.chosenCandidates);
+  expect(tokensOf(candidates)).toEqual(tokensOf(whole.candidates));
+  // A call that cannot be read is text: a part has no place for arguments that are no object.
+  const unread = await ask("m:streamGenerateContent?alt=sse", { contents: [{ role: "user", parts: [{ text: "broken" }] }] });
+  const said = [...unread.text.matchAll(/^data: (.*)$/gm)].flatMap(([, json]) => JSON.parse(json).candidates[0].content.parts);
+  expect(said.map((part) => part.text).join("")).toBe(cutOff);
+  const counted = JSON.parse((await ask("m:countTokens")).text);
+  expect(counted).toEqual({ totalTokens: whole.usageMetadata.promptTokenCount });
+
+  // The key may be in the address, and the errors are the vendor's.
+  expect((await ask("m:generateContent?key=key", {}, {})).status).toBe(200);
+  expect(await ask("m:generateContent?key=other", {}, {})).toMatchObject({
+    ...{ status: 401, text: expect.stringContaining('"status":"UNAUTHENTICATED"') },
+  });
+  expect(await ask("other:generateContent")).toMatchObject({ status: 404, text: expect.stringContaining("NOT_FOUND") });
+  expect(await ask("m:embedContent")).toMatchObject({ status: 404, text: expect.stringContaining('"code":404') });
+  expect(await ask("m:streamGenerateContent")).toMatchObject({ status: 400, text: expect.stringContaining("expected sse") });
+  // Google's client for Python asks for /v1.
+  for (const path of ["/v1beta/models", "/v1/models"]) {
+    const headers = { "x-goog-api-key": "key", "x-goog-api-client": "google-genai-sdk/3.6.1" };
+    const listed = await fetch(`${server.baseUrl}${path}`, { headers });
+    expect(JSON.parse(await listed.text()).models).toMatchObject([{ name: "models/m", inputTokenLimit: 4096 }]);
+  }
+});
+
+test("an error behind the first chunk of Gemini's stream is an event without a name, which its clients read", async () => {
+  const broken = {
+    ...sampler,
+    sample: async ({ onToken }: Parameters<typeof sampler.sample>[0]) => {
+      for (const token of chat.tokenizer.encode("A word")) onToken?.({ token, logprob: 0 });
+      throw new Error("broken");
+    },
+  };
+  const models = new Map([["m", engineModel(broken, chat)]]);
+  const own = await serveInference({ host: "127.0.0.1", port: 0, keys: [], models });
+  const body = JSON.stringify({ contents: [{ parts: [{ text: "a" }] }] });
+  const response = await fetch(`${own.baseUrl}/v1beta/models/m:streamGenerateContent?alt=sse`, { method: "POST", body });
+  const events = (await response.text()).trim().split("\n\n");
+  await own.close();
+  expect(events.at(-1)).toMatch(/^data: \{"error":\{"code":500,"message":"broken","status":"INTERNAL"\}\}$/);
 });
 
 test("ids of tokens and their log-probs come where they are asked for, aligned one to one, as vLLM has them", async () => {

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { environmentOfGemini } from "../environments/agent.ts";
 import { agentModelName } from "../inference/server.ts";
 
 /** An interception of this process's model calls. */
@@ -24,6 +25,7 @@ export function interceptModels(baseUrl: string, name = agentModelName): Interce
   const env = {
     ...{ OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: noEpisode, OPENAI_AGENTS_DISABLE_TRACING: "1" },
     ...{ ANTHROPIC_BASE_URL: baseUrl.replace(/\/v1$/, ""), ANTHROPIC_API_KEY: noEpisode },
+    ...environmentOfGemini(baseUrl, noEpisode),
   };
   const before = Object.keys(env).map((name) => [name, process.env[name]] as const);
   Object.assign(process.env, env);
@@ -36,7 +38,7 @@ export function interceptModels(baseUrl: string, name = agentModelName): Interce
     if (key === undefined || !URL.canParse(url) || new URL(url).origin !== origin) return fetch(input, init);
     const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : {}));
     headers.set("authorization", `Bearer ${key}`);
-    headers.delete("x-api-key");
+    for (const other of ["x-api-key", "x-goog-api-key"]) headers.delete(other);
     return fetch(input, { ...init, headers });
   };
 

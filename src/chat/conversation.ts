@@ -23,6 +23,8 @@ export interface ConversationRequest {
   readonly stopStrings?: readonly string[];
   /** Number of top candidates whose log-probs are returned for each token. Default 0. */
   readonly topLogprobs?: number;
+  /** True if calls come whole, at the end of the message. Default false: their arguments come as they are sampled. */
+  readonly wholeCalls?: boolean;
   /** Receives the message's text and calls as they are sampled. */
   readonly onDelta?: (delta: Delta) => void;
 }

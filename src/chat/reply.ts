@@ -62,7 +62,7 @@ export async function planReply(
       emit: onDelta,
       stops: own,
       opening: tools.length === 0 ? undefined : openingOf(chat.calls()),
-      syntax: tools.length === 0 ? undefined : callSyntax(chat.calls()),
+      syntax: tools.length === 0 || request.wholeCalls ? undefined : callSyntax(chat.calls()),
       thinking: context.text.trimEnd().endsWith("<think>"),
     });
   return {

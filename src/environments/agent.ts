@@ -31,13 +31,13 @@ export interface AgentDefinition<T extends TaskRequest> extends Pick<Environment
 
 /** The model that is trained, as one run of the agent reaches it. */
 export interface AgentModel {
-  /** An address with `/v1`, for clients of Chat Completions, of Responses and, without `/v1`, of Anthropic's Messages. */
+  /** An address with `/v1`, for clients of Chat Completions, of Responses and, without `/v1`, of Anthropic's Messages and of Gemini. */
   readonly baseUrl: string;
   /** The key of this run alone. It decides whose turn an answer is. */
   readonly apiKey: string;
   /** A name of the model for requests. Any other name means the same model. */
   readonly name: string;
-  /** Environment variables with which clients of OpenAI and Anthropic in another process reach the model. */
+  /** Environment variables with which clients of OpenAI, Anthropic and Google in another process reach the model. */
   readonly env: Readonly<Record<string, string>>;
   /** Aborted when nobody waits for the run any more. */
   readonly signal: AbortSignal;
@@ -46,9 +46,9 @@ export interface AgentModel {
 }
 
 /**
- * Makes an environment of an agent that calls the model by an interface of OpenAI or Anthropic, in any framework or none. Every answer that it
- * gets is a turn and is trained, in the tokens that were sampled. Its conversations may extend each other, fork, be compacted, or belong to
- * sub-agents: all are branches of one tree of contexts. Such rollouts do not branch by themselves (`rollout.branching`).
+ * Makes an environment of an agent that calls the model by an interface of OpenAI, Anthropic or Google, in any framework or none. Every answer
+ * that it gets is a turn and is trained, in the tokens that were sampled. Its conversations may extend each other, fork, be compacted, or belong
+ * to sub-agents: all are branches of one tree of contexts. Such rollouts do not branch by themselves (`rollout.branching`).
  * @example
  * const capitals = agentEnvironment({
  *   name: "capitals",
@@ -163,5 +163,17 @@ export function environmentOfAgent(baseUrl: string, key: string, name = agentMod
     OPENAI_MODEL: name,
     ANTHROPIC_BASE_URL: baseUrl.replace(/\/v1$/, ""),
     ANTHROPIC_API_KEY: key,
+    ...environmentOfGemini(baseUrl, key),
+  };
+}
+
+/** The variables of Google's clients. They add `/v1beta` to the address, and ask another service, Vertex AI, where these name it. */
+export function environmentOfGemini(baseUrl: string, key: string): Record<string, string> {
+  return {
+    GOOGLE_GEMINI_BASE_URL: baseUrl.replace(/\/v1$/, ""),
+    GEMINI_API_KEY: key,
+    GOOGLE_API_KEY: key,
+    GOOGLE_GENAI_USE_VERTEXAI: "false",
+    GOOGLE_GENAI_USE_ENTERPRISE: "false",
   };
 }

@@ -31,16 +31,26 @@ export function guard(request: IncomingMessage, { host, keys }: Access): void {
   throw new HttpError(401, "key of the request", given, { expected: "a key of this server, in X-API-Key or as a bearer token" });
 }
 
-/** Whether a request has one of the keys, in X-API-Key or as a bearer token. Without keys, everyone may ask. */
-function hasKey(request: Pick<IncomingMessage, "headers">, keys: readonly string[]): boolean {
+/** Whether a request has one of the keys. Without keys, everyone may ask. */
+function hasKey(request: Keyed, keys: readonly string[]): boolean {
   if (keys.length === 0) return true;
   const text = Buffer.from(keyOf(request));
   return keys.map((key) => Buffer.from(key)).some((key) => key.length === text.length && timingSafeEqual(key, text));
 }
 
-/** The key of a request, "" if it has none. */
-export function keyOf({ headers }: Pick<IncomingMessage, "headers">): string {
-  const given = headers["x-api-key"] ?? headers.authorization?.replace(/^Bearer /, "") ?? "";
+type Keyed = Pick<IncomingMessage, "headers" | "url">;
+
+/**
+ * The key of a request, "" if it has none: in X-API-Key, as a bearer token, or as clients of Gemini send theirs, in X-Goog-API-Key or as `key` in
+ * the address.
+ */
+export function keyOf({ headers, url = "" }: Keyed): string {
+  const given =
+    headers["x-api-key"] ??
+    headers.authorization?.replace(/^Bearer /, "") ??
+    headers["x-goog-api-key"] ??
+    new URLSearchParams(url.split("?", 2)[1]).get("key") ??
+    "";
   return Array.isArray(given) ? (given[0] ?? "") : given;
 }
 

@@ -24,6 +24,8 @@ export const httpDefaults = {
 /** A request, as routes see it. */
 export interface HttpRequest {
   readonly method: string;
+  /** As it was sent. */
+  readonly url: string;
   /** Its path without the query, each part decoded. "/a/b" has the parts "a" and "b". */
   readonly path: string;
   readonly parts: readonly string[];
@@ -108,7 +110,7 @@ export async function startHttp(service: HttpService): Promise<RunningHttp> {
 }
 
 async function answer(service: HttpService, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { limits = {}, headers, log, problem = problemOf } = service;
+  const { limits = {}, headers: always, log, problem = problemOf } = service;
   const start = performance.now();
   const gone = new AbortController();
   const method = request.method ?? "GET";
@@ -120,14 +122,15 @@ async function answer(service: HttpService, request: IncomingMessage, response: 
   try {
     service.guard(request);
     const body = () => readBody(request, limits.maxBytes ?? httpDefaults.maxBytes);
-    const asked = { method, ...targetOf(request), headers: request.headers, signal: gone.signal, body };
-    await send(response, await service.route(asked), headers);
+    const { url = "/", headers } = request;
+    const asked = { method, url, ...targetOf(request), headers, signal: gone.signal, body };
+    await send(response, await service.route(asked), always);
   } catch (error) {
     if (response.headersSent) response.end();
     else {
       const { retryAfter } = error instanceof HttpError ? error : {};
       if (retryAfter !== undefined) response.setHeader("retry-after", String(retryAfter));
-      await send(response, problem(error, pathOf(request)), headers);
+      await send(response, problem(error, pathOf(request)), always);
     }
     drain(request);
   }

@@ -34,6 +34,12 @@ export interface Wire {
   read(body: Buffer, state: WireState): Exchange;
   /** An error as the vendor writes it. */
   error(failure: Failure): object;
+  /** The model's name, if requests do not have it in their bodies. */
+  readonly model?: string;
+  /** Whether the event of an error has a name. Default true. */
+  readonly namesErrors?: boolean;
+  /** A count of the request's tokens as the vendor writes it. Without it the request is for an answer. */
+  count?(tokens: number): object;
 }
 
 /** The answers to a request, of which there is at least one. */
@@ -63,6 +69,8 @@ export interface WireState {
   readonly id: string;
   /** Seconds. */
   readonly created: number;
+  /** The query of the request's address. */
+  readonly query: URLSearchParams;
   /** The text of ids, and their number, of the model that was asked for. */
   decode(tokens: readonly TokenId[]): string;
   /** Conversations by the ids of answers, and items by theirs, of the client that asks. */

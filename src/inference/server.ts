@@ -12,6 +12,7 @@ import { requireRoom } from "./engine-model.ts";
 import { eventsOf } from "./events.ts";
 import { failureOf } from "./failure.ts";
 import { type Generated, type GenerateRequest, modelCard, readGenerate, writeGenerated } from "./generate.ts";
+import { geminiCard, geminiError, generateContent } from "./generate-content.ts";
 import { responses } from "./responses.ts";
 
 /** A model that answers under its name. */
@@ -68,12 +69,20 @@ const wires: Readonly<Record<string, Wire>> = {
   "/chat/completions": chatCompletions,
   "/responses": responses,
   "/messages": anthropicMessages,
-  "/messages/count_tokens": anthropicMessages,
+  "/messages/count_tokens": { ...anthropicMessages, count: (tokens) => ({ input_tokens: tokens }) },
 };
 
+/** The interface of requests by POST for a route. */
+function wireOf(route: string): Wire | undefined {
+  return wires[route] ?? generateContent(route);
+}
+
+/** Routes that Gemini's clients ask for. */
+const beta = /^\/v1beta(?=\/)/;
+
 /**
- * Serves models: in messages by `POST /v1/chat/completions`, `/v1/responses` and `/v1/messages`, in token ids by `POST /inference/v1/generate`,
- * and `GET /v1/models`.
+ * Serves models: in messages by `POST /v1/chat/completions`, `/v1/responses`, `/v1/messages` and `/v1beta/models/NAME:generateContent`, in token
+ * ids by `POST /inference/v1/generate`, and `GET /v1/models`.
  * @throws ConfigError if the port is taken, or other machines reach it without a key
  */
 export async function serveInference(options: InferenceOptions): Promise<RunningInference> {
@@ -86,9 +95,9 @@ export async function serveInference(options: InferenceOptions): Promise<Running
     guard: (request) => guard(request, withKeys(options)),
     route: async (request) => {
       const route = routeOf(request.path);
-      const wire = request.method === "POST" ? wires[route] : undefined;
+      const wire = request.method === "POST" ? wireOf(route) : undefined;
       try {
-        return await (wire === undefined ? other(request, route, options) : converse(request, { wire, route, options, kept }));
+        return await (wire === undefined ? other(request, route, options) : converse(request, { wire, options, kept }));
       } catch (error) {
         options.byKey?.get(keyOf(request))?.chat?.refused?.(error);
         throw error;
@@ -96,7 +105,9 @@ export async function serveInference(options: InferenceOptions): Promise<Running
     },
     problem: (error, path) => {
       const failure = failureOf(error);
-      return { status: failure.status, json: (wires[routeOf(path)] ?? chatCompletions).error(failure) };
+      const route = routeOf(path);
+      const write = wireOf(route)?.error ?? (beta.test(route) ? geminiError : chatCompletions.error);
+      return { status: failure.status, json: write(failure) };
     },
   });
 }
@@ -108,25 +119,26 @@ function routeOf(path: string): string {
 
 interface Conversing {
   readonly wire: Wire;
-  readonly route: string;
   readonly options: InferenceOptions;
   readonly kept: WeakMap<InferenceModel, Map<string, unknown>>;
 }
 
 /** Answers a request in messages: whole, or in events. */
-async function converse(request: HttpRequest, { wire, route, options, kept }: Conversing): Promise<Reply> {
+async function converse(request: HttpRequest, { wire, options, kept }: Conversing): Promise<Reply> {
   const bytes = await request.body();
-  const model = modelOf(nameIn(bytes), request, options);
+  const name = wire.model ?? nameIn(bytes);
+  const model = modelOf(name, request, options);
   const { chat } = model;
   if (chat === undefined)
-    throw new HttpError(400, "model", nameIn(bytes), { expected: "one with a chat template; this one takes token ids alone" });
+    throw new HttpError(400, "model", name, { expected: "one with a chat template; this one takes token ids alone" });
   const own = kept.get(model) ?? new Map<string, unknown>();
   kept.set(model, own);
   const created = Math.floor(Date.now() / 1000);
-  const state: WireState = { id: randomUUID().replaceAll("-", ""), created, decode: chat.decode, kept: own };
+  const { query } = request;
+  const state: WireState = { id: randomUUID().replaceAll("-", ""), created, query, decode: chat.decode, kept: own };
   const exchange = wire.read(bytes, state);
   const { asked } = exchange;
-  if (route.endsWith("/count_tokens")) return { json: { input_tokens: chat.count(asked.conversation) } };
+  if (wire.count !== undefined) return { json: wire.count(chat.count(asked.conversation)) };
   if (!asked.stream) return { json: exchange.answer(await replies(chat, exchange, request.signal)) };
   return eventsOf(
     async (send) => {
@@ -135,7 +147,7 @@ async function converse(request: HttpRequest, { wire, route, options, kept }: Co
     },
     (error, send) => {
       chat.refused?.(error);
-      send(wire.error(failureOf(error)), "error");
+      send(wire.error(failureOf(error)), wire.namesErrors === false ? undefined : "error");
     },
   );
 }
@@ -166,18 +178,24 @@ function withKeys({ host, keys, byKey }: InferenceOptions): Access {
 
 async function other(request: HttpRequest, route: string, options: InferenceOptions): Promise<Reply> {
   if (request.method === "GET" && route === "/health") return { json: {} };
-  if (request.method === "GET" && route === "/models") {
+  const listed = route.replace(beta, "");
+  // Google's client for Python asks for /v1/models, as OpenAI's do.
+  const isGemini = listed !== route || "x-goog-api-client" in request.headers;
+  const card = isGemini ? geminiCard : modelCard;
+  if (request.method === "GET" && listed === "/models") {
     const own = options.byKey?.get(keyOf(request));
     const models = own === undefined ? [...options.models] : [[agentModelName, own] as const];
-    return { json: { object: "list", data: models.map(([name, { maxLength }]) => modelCard(name, maxLength)) } };
+    const cards = models.map(([name, { maxLength }]) => card(name, maxLength));
+    return { json: isGemini ? { models: cards } : { object: "list", data: cards } };
   }
-  if (request.method === "GET" && route.startsWith("/models/")) {
-    const name = decodeURIComponent(route.slice("/models/".length));
-    return { json: modelCard(name, modelOf(name, request, options).maxLength) };
+  if (request.method === "GET" && listed.startsWith("/models/")) {
+    const name = decodeURIComponent(listed.slice("/models/".length));
+    return { json: card(name, modelOf(name, request, options).maxLength) };
   }
   if (request.method !== "POST" || route !== "/inference/v1/generate")
     throw new HttpError(404, "route", `${request.method} ${route}`, {
-      expected: "POST /v1/chat/completions, /v1/responses, /v1/messages, /inference/v1/generate or GET /v1/models",
+      expected:
+        "POST /v1/chat/completions, /v1/responses, /v1/messages, /v1beta/models/NAME:generateContent, /inference/v1/generate or GET /v1/models",
       hint: "Give clients of other interfaces an address of their own.",
       code: unknownRoute,
     });
@@ -194,7 +212,11 @@ async function other(request: HttpRequest, route: string, options: InferenceOpti
   return { json: writeGenerated(`gen-${randomUUID()}`, await model.sample(asked, request.signal)) };
 }
 
-function modelOf(name: string, request: Pick<HttpRequest, "headers">, { models, byKey }: InferenceOptions): InferenceModel {
+function modelOf(
+  name: string,
+  request: Pick<HttpRequest, "headers" | "url">,
+  { models, byKey }: InferenceOptions,
+): InferenceModel {
   const own = byKey?.get(keyOf(request));
   if (own !== undefined) return own;
   const model = models.get(name);

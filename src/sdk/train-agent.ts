@@ -44,8 +44,8 @@ export interface AgentTraining<T extends TaskRequest = TaskRequest> extends Omit
 }
 
 /**
- * Trains the model of an agent that exists. While the run lasts, this process's clients of OpenAI and Anthropic that take their address from the
- * environment, and string model ids of the AI SDK, reach the model that is trained. An agent that makes its clients otherwise takes
+ * Trains the model of an agent that exists. While the run lasts, this process's clients of OpenAI, Anthropic and Google that take their address
+ * from the environment, and string model ids of the AI SDK, reach the model that is trained. An agent that makes its clients otherwise takes
  * `baseUrl` and `apiKey` from its second argument.
  * @example
  * await trainAgent({

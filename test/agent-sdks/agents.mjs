@@ -391,6 +391,75 @@ async function genkit() {
   };
 }
 
+// ---- Google.
+async function googleGenAi() {
+  const { FunctionCallingConfigMode, GoogleGenAI, Type } = await import("@google/genai");
+  const client = ({ baseUrl, apiKey }) => new GoogleGenAI({ apiKey, httpOptions: { baseUrl: baseUrl.replace(/\/v1$/, "") } });
+  const parameters = { type: Type.OBJECT, properties: { title: { type: Type.STRING } }, required: ["title"] };
+  const functionDeclarations = [{ name: "find_event", description, parameters }];
+  const answersOf = (calls, find) =>
+    calls.map(({ id, name, args }) => ({ functionResponse: { id, name, response: { output: find(args.title) } } }));
+  const loop = async (m, find, more = {}) => {
+    const contents = [{ role: "user", parts: [{ text: question }] }];
+    const config = { tools: [{ functionDeclarations }], systemInstruction: "You know the calendar.", ...more };
+    await client(m).models.countTokens({ model: m.model, contents });
+    for (;;) {
+      const response = await client(m).models.generateContent({ model: m.model, contents, config });
+      if (!response.functionCalls) return response.text;
+      contents.push(response.candidates[0].content, { role: "user", parts: answersOf(response.functionCalls, find) });
+    }
+  };
+  return {
+    generate: async (m, find) => {
+      const { page } = await client(m).models.list();
+      return loop({ ...m, model: page[0].name }, find);
+    },
+    gemini: (m, find) => loop(m, find),
+    stream: async (m, find) => {
+      const chat = client(m).chats.create({ model: m.model, config: { tools: [{ functionDeclarations }] } });
+      let message = question;
+      for (;;) {
+        const [texts, calls] = [[], []];
+        for await (const { text, functionCalls = [] } of await chat.sendMessageStream({ message })) {
+          if (text) texts.push(text);
+          calls.push(...functionCalls);
+        }
+        if (calls.length === 0 && texts.length < 3) throw new Error(`${texts.length} parts`);
+        // The chat keeps a content a chunk: one more turn shows that they are one message.
+        if (calls.length === 0) await chat.sendMessage({ message: "Thanks." });
+        if (calls.length === 0) return texts.join("");
+        message = answersOf(calls, find);
+      }
+    },
+    schema: async (m) => {
+      const text = { type: Type.STRING };
+      const responseSchema = { type: Type.OBJECT, properties: { day: text, time: text }, required: ["day", "time"] };
+      const config = { responseMimeType: "application/json", responseSchema };
+      const { text: json } = await client(m).models.generateContent({ model: m.model, contents: asJson, config });
+      const { day, time } = JSON.parse(json);
+      return `${day} ${time}`;
+    },
+    typed: async (m, find) => {
+      const form = { responseMimeType: "application/json", responseJsonSchema: plain(when) };
+      const { day, time } = JSON.parse(await loop(m, find, form));
+      return `${day} ${time}`;
+    },
+    forced: async (m) => {
+      const functionCallingConfig = { mode: FunctionCallingConfigMode.ANY, allowedFunctionNames: ["find_event"] };
+      const config = { tools: [{ functionDeclarations }], toolConfig: { functionCallingConfig } };
+      const { functionCalls } = await client(m).models.generateContent({ model: m.model, contents: hello, config });
+      return functionCalls.map(({ name }) => name).join();
+    },
+    parallel: async (m, find) => {
+      const calendar = {
+        tool: async () => ({ functionDeclarations: [{ name: "find_event", description, parametersJsonSchema: plain(titled) }] }),
+        callTool: async (calls) => answersOf(calls, find),
+      };
+      return (await client(m).models.generateContent({ model: m.model, contents: two, config: { tools: [calendar] } })).text;
+    },
+  };
+}
+
 // ---- No framework.
 async function plainFetch() {
   const post = async ({ baseUrl, apiKey, model }, body) => {
@@ -442,6 +511,7 @@ export const frameworks = {
   "@langchain/openai, langgraph": langGraph,
   "@mastra/core": mastra,
   "genkit, compat-oai": genkit,
+  "@google/genai": googleGenAi,
   fetch: plainFetch,
 };
 
