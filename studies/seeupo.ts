@@ -295,13 +295,13 @@ export default {
       title: "1. Is “+43 to +55 %” one rate and more steps?",
       seeds: 6,
       answer:
-        "In W0, at one learning rate, SeeUPO ends 66 % above GRPO with one step, as published and more (six seeds), and as far above five other baselines. What is left of it where rate × steps are equal is −4.5 points [−9.8, 0.8] (15 seeds): no gain, and neither shown to be equal. With as many steps and the best rate of each it ends 10 points lower [−21.5, 0.8]: at that rate 3 of 15 SeeUPO runs fall, and none of GRPO's.",
+        "In W0, at one learning rate, SeeUPO ends 66 % above GRPO with one step, as published and more (six seeds), and as far above five other baselines. What is left of it where rate × steps are equal is −4.5 points [−9.8, 0.8] (15 seeds): no gain, and neither shown to be equal. With as many steps and the best rate of each it ends 10 points lower [−21.5, 0.8]: at that rate 3 of 15 SeeUPO runs fall, and none of GRPO's. In W2 of the present office six seeds point the same way and show neither: 18.4 points above GRPO with one step [−4.4, 41.1], 14.5 below it with as many [−41.4, 12.5].",
       ask:
         "The published baselines take one optimiser step a batch, SeeUPO one for each turn, all at one learning rate. Primary: the difference of success at the end, SeeUPO − GRPO with one step, at 1e-4 in W0, " +
         "where the published claim predicts +43 to +55 %. In sequence: the same at one product of rate and steps (nine turn updates at 1e-4, one step at 9e-4), which the explanation predicts to be 0; " +
         "then GRPO with as many steps, each at its best rate: equal within ± 3 points.",
       missing:
-        "W2 in the present office has two seeds of six: too few for an interval that says anything. In W1 to W3 of before there is one tuning seed, made before this plan. SeeUPO's plain form has not run there at a constant rate, nor has GRPO with as many steps as it, three epochs of eight mini-batches. Eight mini-batches alone make about five steps there, since groups without signal drop out. The published β of 0.002 has not run in any world.",
+        "In W1 to W3 of before there is one tuning seed, made before this plan. SeeUPO's plain form has not run there at a constant rate, nor has GRPO with as many steps as it, three epochs of eight mini-batches. Eight mini-batches alone make about five steps there, since groups without signal drop out. The published β of 0.002 has run in the second question alone. In W2 of the present office seeds 1 and 2 ran on an AMD processor, 3 to 6 on an Intel one.",
       contrasts: [
         {
           title: "W0: SeeUPO − GRPO with one step, at one rate",
@@ -403,12 +403,12 @@ export default {
       title: "2. What makes turn-wise updates fall?",
       seeds: 6,
       answer:
-        "Not the clip's reference alone: at 6e-5 two of six runs fall, and one of six where the ratio is taken to the start of the batch, which six seeds cannot tell apart (p = 1). The rate decides: at 3e-5 none of twelve runs falls, at 1e-4 six of twelve, and eleven of twelve end at 5 % or less.",
+        "Not the clip's reference alone: at 6e-5 two of six runs fall, and one of six where the ratio is taken to the start of the batch, which six seeds cannot tell apart (p = 1). The rate decides: at 3e-5 none of twelve runs falls, at 1e-4 six of twelve, and eleven of twelve end at 5 % or less. Of the other changes at 6e-5 there are three or four seeds each, which describe and prove nothing: with linear decay, which halves the mean rate too, none of four runs falls; with the published β of 0.002 all four do, where two of the same seeds fall without it.",
       ask:
         "In W1 SeeUPO loses at high rates what it had learned. Primary: the share of runs that fall within twelve batches at 6e-5, where the loss's ratio is taken to the policy before the batch, less where it is taken to that before each turn update, six seeds. " +
         "A run ends where it has fallen.",
       missing:
-        "The other arms at 6e-5, and W3. The outcome counts less than one sees: it needs a value from which a run falls, so a run that never learns does not fall. At 6e-5 four of six SeeUPO runs end at 5 % or less, two of six with the other reference; their means at the end are 7.8 and 15.4 %. That was not the plan's outcome, and 30 runs an arm would be needed for a difference of a third. The rate was set after five trial runs.",
+        "15 of the other arms' 36 runs, and W3. Those that are there ran on an Intel processor, SeeUPO without a change on an AMD one, so that pairs of seeds differ by more than the arm. The outcome counts less than one sees: it needs a value from which a run falls, so a run that never learns does not fall. At 6e-5 four of six SeeUPO runs end at 5 % or less, two of six with the other reference; their means at the end are 7.8 and 15.4 %. That was not the plan's outcome, and 30 runs an arm would be needed for a difference of a third. The rate was set after five trial runs.",
       contrasts: [
         { ...fall("W1: clipped against the start of the batch − SeeUPO", "seeupo-batch-clip"), test: "different" },
         fall("W1: the same at 3e-5", "seeupo-batch-clip", 3e-5),
