@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ConfigError, reasonOf } from "../../core/errors.ts";
+import { parseJson } from "../../core/json.ts";
 import type { Message } from "../../core/messages.ts";
 import { present } from "../../core/present.ts";
 import { readBounded } from "../../files/bounded.ts";
@@ -74,8 +75,7 @@ export function readConversations(path: string): Conversation[] {
 const example = 'A line is {"messages": [{"role": "user", "content": "…"}, {"role": "assistant", "content": "…"}]}.';
 
 function readList(text: string, path: string): Conversation[] {
-  const items = z.array(z.unknown()).parse(parse(text, path));
-  return items.flatMap((item, i) => readRow(item, `${path}, item ${i + 1}`));
+  return parsed(text, path, z.array(z.unknown())).flatMap((item, i) => readRow(item, `${path}, item ${i + 1}`));
 }
 
 function readLines(text: string, path: string): Conversation[] {
@@ -83,16 +83,12 @@ function readLines(text: string, path: string): Conversation[] {
   const lines = /^\s*\{\s*\n/.test(text) ? [text] : text.split("\n");
   return lines.flatMap((line, i) => {
     const where = `${path}, line ${i + 1}`;
-    return line.trim() === "" ? [] : readRow(parse(line, where), where);
+    return line.trim() === "" ? [] : readRow(parsed(line, where, z.unknown()), where);
   });
 }
 
-function parse(text: string, where: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new ConfigError(where, cause, { expected: "JSON", hint: example, cause });
-  }
+function parsed<Schema extends z.ZodType>(text: string, where: string, schema: Schema): z.output<Schema> {
+  return parseJson(text, schema, (expected, cause) => new ConfigError(where, cause, { expected, hint: example, cause }));
 }
 
 function readRow(json: unknown, where: string): Conversation[] {

@@ -88,6 +88,7 @@ test.each([
   ["a call that is no JSON", { conversations: [{ from: "function_call", value: "price(" }] }, "item 2: conversations.0.value"],
   ["a call without a name", { conversations: [{ from: "function_call", value: "{}" }] }, "item 2: conversations.0.value"],
   ["tools that are no JSON", { conversations: [{ from: "human", value: "" }], tools: "[" }, "item 2: tools"],
+  ["tools that are no list", { conversations: [{ from: "human", value: "" }], tools: "{}" }, "item 2: tools"],
   ["another role", { conversations: [{ from: "bot", value: "" }] }, "item 2: messages.0.role"],
   ["no object", 3, "item 2: the line"],
 ])("%s is refused by its place", (_, row, message) => {

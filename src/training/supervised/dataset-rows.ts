@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ConfigError } from "../../core/errors.ts";
+import { parseJson } from "../../core/json.ts";
 
 /** Roles in the OpenAI format of ShareGPT's `from`, and of LLaMA-Factory's results. */
 const roles: Readonly<Record<string, string>> = {
@@ -27,6 +28,7 @@ const alpacaSchema = z.looseObject({
 const sideSchema = z.union([z.string(), z.array(z.unknown())]);
 const completionSchema = z.looseObject({ prompt: sideSchema, completion: sideSchema, tools: toolsSchema });
 const callSchema = z.looseObject({ name: z.string(), arguments: z.unknown() });
+const madeSchema = z.union([z.array(callSchema).min(1), callSchema.transform((call) => [call])]);
 
 /** Rows that are no demonstrations. To learn them would teach something else, and nothing would say so. */
 const others = [
@@ -87,10 +89,10 @@ function saidIn(conversations: z.output<typeof shareGptSchema>["conversations"],
   let open: string[] = [];
   return conversations.map(({ from, value }, i) => {
     if (from === calls) {
-      const parsed = json(value, `${where}: conversations.${i}.value`);
-      const made = z.array(callSchema).safeParse(Array.isArray(parsed) ? parsed : [parsed]).data ?? [];
-      if (made.length === 0)
-        throw new ConfigError(`${where}: conversations.${i}.value`, value, { expected: "a call's name and arguments" });
+      const made = parseJson(value, madeSchema, (_, cause) => {
+        const expected = "a call's name and arguments";
+        return new ConfigError(`${where}: conversations.${i}.value`, value, { expected, cause });
+      });
       open = made.map(({ name }) => name);
       return {
         role: "assistant",
@@ -104,15 +106,8 @@ function saidIn(conversations: z.output<typeof shareGptSchema>["conversations"],
 
 /** In JSON, or as they are; a tool without a wrapper is wrapped. */
 function toolsOf(tools: z.output<typeof toolsSchema>, where: string): unknown[] | undefined {
-  const listed = typeof tools === "string" ? (tools === "" ? [] : json(tools, `${where}: tools`)) : tools;
-  if (!Array.isArray(listed) || listed.length === 0) return undefined;
+  const fail = (expected: string, cause: unknown) => new ConfigError(`${where}: tools`, tools, { expected, cause });
+  const listed = typeof tools === "string" ? parseJson(tools || "[]", z.array(z.unknown()), fail) : (tools ?? []);
+  if (listed.length === 0) return undefined;
   return listed.map((tool) => (z.looseObject({ function: z.unknown() }).safeParse(tool).success ? tool : { function: tool }));
-}
-
-function json(text: string, where: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new ConfigError(where, text, { expected: "JSON", cause });
-  }
 }
