@@ -3,9 +3,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, Option } from "commander";
+import { isGpu, type Provider } from "../src/engines/local/machine/device.ts";
 import { modelFolder } from "../src/sdk/model.ts";
 import { makeBenchmarks, nowhere } from "./benchmarks.ts";
-import { type BenchmarkDevice, benchmarkDevices, chooseDevice, onGpu } from "./device.ts";
+import { benchmarkDevices, chooseDevice } from "./device.ts";
 import { type Measured, measure, type Result } from "./measure.ts";
 import { positiveInteger } from "./options.ts";
 import { findPython } from "./python.ts";
@@ -19,7 +20,7 @@ interface Options {
   readonly runs: number;
   readonly threads: number;
   readonly python?: string;
-  readonly device: BenchmarkDevice;
+  readonly device: Provider;
 }
 
 /** Of the last minute; what setting up leaves behind is less. */
@@ -61,8 +62,8 @@ async function main({ json, only, runs, threads, device }: Options): Promise<voi
   const [load] = loadavg();
   if (load > busyLoad) console.log(`The machine is busy (load ${load.toFixed(1)}): these numbers will be off.`);
 
-  const bfloat16 = onGpu(device) || hasBfloat16();
-  const meter = await RateMeter.open(threads, onGpu(device) ? device : "cpu");
+  const bfloat16 = isGpu(device) || hasBfloat16();
+  const meter = await RateMeter.open(threads, isGpu(device) ? device : "cpu");
   const results: Result[] = [];
   const prepared = new Set<string>();
   for (const { prepare, ...benchmark } of makeBenchmarks({ folder, officeModel, classicModel, threads, bfloat16 })) {

@@ -13,7 +13,8 @@ import { loadModel } from "../src/engines/local/model/model-folder.ts";
 import { SamplingGraph } from "../src/engines/local/sampling/sampling-graph.ts";
 import { goldenSuite } from "./golden-models.ts";
 
-type Gpu = "webgpu" | "cuda";
+const gpus = ["webgpu", "cuda"] as const;
+type Gpu = (typeof gpus)[number];
 
 /** Why a provider cannot be tried on this machine. */
 function whyMissing(provider: Gpu): Promise<string | undefined> {
@@ -41,7 +42,7 @@ test.skipIf(driver === undefined)("where a driver is named, WebGPU starts, so th
   expect(missing.webgpu).toBeUndefined();
 });
 
-for (const provider of ["webgpu", "cuda"] as const)
+for (const provider of gpus)
   describeOn(provider, "golden models", () => {
     goldenSuite({ threads: 1, provider }, { thorough: false });
   });
@@ -150,7 +151,7 @@ async function compute({ build, feeds }: Case, provider: "cpu" | Gpu): Promise<F
   return names.map((name) => results[name]);
 }
 
-for (const provider of ["webgpu", "cuda"] as const)
+for (const provider of gpus)
   describeOn(provider, "operators", () => {
     test.each(cases)("$name: as on the CPU", async (each) => {
       const [expected, computed] = [await compute(each, "cpu"), await compute(each, provider)];
@@ -181,7 +182,7 @@ const samples = [0, 1, 2].map((i) => ({
 }));
 const weights = samples.map(({ action }) => action.map((_, t) => (t % 2 ? -1 : 1)));
 
-for (const provider of ["webgpu", "cuda"] as const)
+for (const provider of gpus)
   describeOn(provider, "training", () => {
     const optimiser = { beta1: 0.9, beta2: 0.999, epsilon: 1e-6, weightDecay: 0.01, clipNorm: 1, learningRate: 1e-2 };
 

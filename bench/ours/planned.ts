@@ -1,12 +1,13 @@
 import { join } from "node:path";
 import { createLocalEngine, type LocalEngine } from "../../src/engines/local/engine.ts";
-import { gpuPassBytes } from "../../src/engines/local/machine/gpu-memory.ts";
+import { isGpu } from "../../src/engines/local/machine/device.ts";
+import { passBytesOn } from "../../src/engines/local/machine/gpu-memory.ts";
 import { availableMemory } from "../../src/engines/local/machine/memory-available.ts";
 import type { MemoryUse } from "../../src/engines/local/memory.ts";
 import { planMemory } from "../../src/engines/local/memory-plan.ts";
 import { readModelConfig } from "../../src/engines/local/model/model-folder.ts";
 import type { LocalEngineOptions } from "../../src/engines/local/options.ts";
-import { chosenDevice, onGpu } from "../device.ts";
+import { chosenDevice } from "../device.ts";
 
 /** An engine that is planned as a run's is, from the memory that is free. */
 export async function plannedEngine(
@@ -17,7 +18,8 @@ export async function plannedEngine(
   const { lora } = options;
   const { passBytes, restBytes, weightsAsInputs } = planMemory(config, { ...use, lora }, { available: availableMemory() });
   const provider = chosenDevice();
-  if (onGpu())
-    return createLocalEngine({ ...options, provider, passBytes: provider === "cuda" ? gpuPassBytes() : undefined, restBytes });
-  return createLocalEngine({ ...options, provider, passBytes, restBytes, sampling: { weightsAsInputs } });
+  return createLocalEngine({
+    ...{ ...options, provider, restBytes, passBytes: passBytesOn(provider, passBytes) },
+    sampling: { weightsAsInputs: isGpu(provider) ? undefined : weightsAsInputs },
+  });
 }

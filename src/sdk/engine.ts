@@ -7,7 +7,8 @@ import type { Engine } from "../engines/engine.ts";
 import { localCapabilities } from "../engines/local/capabilities.ts";
 import { chooseProvider } from "../engines/local/device-choice.ts";
 import { createLocalEngine } from "../engines/local/engine.ts";
-import { gpuPassBytes } from "../engines/local/machine/gpu-memory.ts";
+import { isGpu } from "../engines/local/machine/device.ts";
+import { passBytesOn } from "../engines/local/machine/gpu-memory.ts";
 import { availableMemory } from "../engines/local/machine/memory-available.ts";
 import { type MemoryUse, requireMemory } from "../engines/local/memory.ts";
 import { planMemory, planText } from "../engines/local/memory-plan.ts";
@@ -130,17 +131,15 @@ async function openLocal(
   const said = use?.training && plan ? planText(model, use, plan, most) : undefined;
   const decode = (tokens: readonly TokenId[]) => tokenizer.decode(tokens);
   const adapter = lora && { ...lora, seed };
-  const onProcessor = provider === "cpu" || provider === "openvino";
   return {
     engine: await createLocalEngine({
       ...{ model: folder, threads, provider, lora: adapter, decode },
       ...{ workers: plan?.workers ?? workers, restBytes: plan?.restBytes, maxLength },
-      // Of another GPU's memory nothing is known.
-      passBytes: onProcessor ? plan?.passBytes : provider === "cuda" ? gpuPassBytes() : undefined,
+      passBytes: passBytesOn(provider, plan?.passBytes),
       sampling: {
         weights: sampling?.weights,
         cacheBytes: cacheBytesOf(sampling),
-        weightsAsInputs: onProcessor ? plan?.weightsAsInputs : undefined,
+        weightsAsInputs: isGpu(provider) ? undefined : plan?.weightsAsInputs,
         lookup: use?.training === false,
       },
     }),

@@ -6,6 +6,11 @@ import type { Runtime } from "./runtime.ts";
 /** A provider that can compute: an execution provider of ONNX Runtime, or OpenVINO instead of it. */
 export type Provider = "cpu" | "webgpu" | "cuda" | "openvino";
 
+/** Whether a provider computes beside the processor, in memory of its own. */
+export function isGpu(provider: Provider): boolean {
+  return provider === "webgpu" || provider === "cuda";
+}
+
 export interface SessionOptions {
   /** The library that runs ONNX models. Default: ONNX Runtime's binding for Node. */
   readonly runtime?: Runtime;
@@ -49,9 +54,9 @@ const sleeping = { intra_op: { allow_spinning: "0" }, inter_op: { allow_spinning
 
 /** Returns the options of ONNX Runtime for the provider. Away from the CPU, no operator may fall back to it in silence. */
 export function providerOptions(provider: Provider) {
-  return provider === "cpu" || provider === "openvino"
-    ? { executionProviders: ["cpu"], extra: { session: sleeping } }
-    : { executionProviders: [provider], extra: { session: { ...sleeping, disable_cpu_ep_fallback: "1" } } };
+  return isGpu(provider)
+    ? { executionProviders: [provider], extra: { session: { ...sleeping, disable_cpu_ep_fallback: "1" } } }
+    : { executionProviders: ["cpu"], extra: { session: sleeping } };
 }
 
 /**

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
-import { gpuPassBytes } from "./gpu-memory.ts";
+import { gpuPassBytes, passBytesOn } from "./gpu-memory.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -23,6 +23,15 @@ test.skipIf(process.platform === "win32")("a pass may hold two fifths of what is
     expect(gpuPassBytes()).toBe(400 * 2 ** 20);
     vi.stubEnv("CUDA_VISIBLE_DEVICES", "1,0");
     expect(gpuPassBytes()).toBe(200 * 2 ** 20);
+  });
+});
+
+test("on the processor a pass holds what was planned, on CUDA what the GPU has, and on another GPU the default", async () => {
+  vi.stubEnv("CUDA_VISIBLE_DEVICES", undefined);
+  await withDriver("1000\\n", () => {
+    for (const provider of ["cpu", "openvino"] as const) expect(passBytesOn(provider, 7)).toBe(7);
+    expect(passBytesOn("cuda", 7)).toBe(400 * 2 ** 20);
+    expect(passBytesOn("webgpu", 7)).toBeUndefined();
   });
 });
 

@@ -284,8 +284,8 @@ function evenShare(tokens: number, most: number, shares: number): number {
 }
 
 /**
- * Tokens of a micro-batch of rows of a length: as many as are passed over at a time, or as one graph over the whole model holds in a pass's memory. Where that is less
- * than a row, passes are made layer by layer, and it is what one layer can do in half of that memory.
+ * Tokens of a micro-batch of rows of a length: as many as are passed over at a time, or as one graph over the whole model holds in a pass's memory.
+ * Where that is less than a row, passes are made layer by layer, and it is what one layer can do in half of that memory.
  * @param learnedBytes of all that gets gradients
  */
 export function microBatchTokens(

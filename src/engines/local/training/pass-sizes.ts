@@ -1,4 +1,4 @@
-import type { Provider } from "../machine/device.ts";
+import { isGpu, type Provider } from "../machine/device.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { evenSize, type PackedBatch } from "./packing.ts";
@@ -37,7 +37,7 @@ const cpuLimits: PassLimits = { batchTokens: 1536, row: longestWholeRow, logits:
 const gpuLimits: PassLimits = { batchTokens: 8192, row: 8192, logits: 4 * 2 ** 30 };
 
 export function passLimits(provider: Provider = "cpu"): PassLimits {
-  return provider === "cuda" || provider === "webgpu" ? gpuLimits : cpuLimits;
+  return isGpu(provider) ? gpuLimits : cpuLimits;
 }
 
 /** Returns how many scored tokens meet the head at a time. */
