@@ -1,4 +1,4 @@
-import type { AssistantMessage } from "../../core/messages.ts";
+import type { AssistantMessage, ToolMessage } from "../../core/messages.ts";
 import type { Trajectory, Turn } from "../../core/trajectory.ts";
 
 interface AtifStep {
@@ -23,7 +23,7 @@ export function atifOf(trajectory: Trajectory, model: string): object {
     if (message.role !== "assistant") steps.push({ source: message.role, message: message.content });
     else {
       const end = messages.findIndex(({ role }, at) => at > i && role !== "tool");
-      const results = messages.slice(i + 1, end < 0 ? undefined : end).map(({ content }) => content);
+      const results = messages.slice(i + 1, end < 0 ? undefined : end).filter((each) => each.role === "tool");
       steps.push(agentStep(message, results, `${id}/${i}`, areTurns ? turns[turn] : undefined));
       turn++;
     }
@@ -42,7 +42,7 @@ export function atifOf(trajectory: Trajectory, model: string): object {
 
 function agentStep(
   { content, reasoning, toolCalls = [] }: AssistantMessage,
-  results: readonly string[],
+  results: readonly ToolMessage[],
   id: string,
   turn: Turn | undefined,
 ): AtifStep {
@@ -50,10 +50,14 @@ function agentStep(
     tool_call_id: call.id ?? `${id}/${i}`,
     function_name: call.name,
     arguments: call.arguments,
+    ...(call.argumentsText === undefined ? {} : { extra: { arguments_text: call.argumentsText } }),
   }));
   // A call that could not be read has an answer and no place among the calls.
-  const named = results.length === calls.length;
-  const observed = results.map((content, i) => ({ ...(named ? { source_call_id: calls[i]?.tool_call_id } : {}), content }));
+  const inOrder = results.length === calls.length;
+  const observed = results.map(({ callId, content }, i) => {
+    const answered = calls.find((call) => call.tool_call_id === callId) ?? (inOrder ? calls[i] : undefined);
+    return { ...(answered === undefined ? {} : { source_call_id: answered.tool_call_id }), content };
+  });
   return {
     source: "agent",
     message: content,
@@ -61,9 +65,12 @@ function agentStep(
     ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
     ...(observed.length === 0 ? {} : { observation: { results: observed } }),
-    ...(turn === undefined ? {} : { metrics: metricsOf(turn) }),
+    ...(turn === undefined || isUncounted(turn) ? {} : { metrics: metricsOf(turn) }),
   };
 }
+
+/** Whether the turn is of an endpoint that named no tokens. */
+const isUncounted = ({ action, usage }: Turn) => action.length === 0 && usage === undefined;
 
 function metricsOf({ context, action, samplerLogprobs, usage }: Turn): object {
   if (usage !== undefined) return { prompt_tokens: usage.promptTokens, completion_tokens: usage.completionTokens };

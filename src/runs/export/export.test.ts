@@ -3,14 +3,16 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { parquetReadObjects } from "hyparquet";
+import { parquetMetadata, parquetReadObjects } from "hyparquet";
 import { expect, test } from "vitest";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { addStep, newRun, trajectoryOf } from "../store.fixture.ts";
 import { atifOf } from "./atif.ts";
 import { exportRun, exportToMlflow } from "./export.ts";
+import { sendToMlflow } from "./mlflow.ts";
 import { asCsv } from "./tables.ts";
 import { crc32c, encodeEvents } from "./tensorboard.ts";
+import { trainingTraceOf } from "./training-trace.ts";
 
 function exampleRun(): string {
   const folder = newRun();
@@ -21,10 +23,18 @@ function exampleRun(): string {
 
 const into = () => mkdtempSync(join(tmpdir(), "retrograde-export-"));
 
+function bytesOf(path: string): ArrayBuffer {
+  const { buffer, byteOffset, byteLength } = readFileSync(path);
+  return buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer;
+}
+
 test("CSV quotes what it must, and no text becomes a formula", () => {
   expect(
     asCsv({
-      columns: ["a", "b"],
+      columns: [
+        ["a", "STRING"],
+        ["b", "DOUBLE"],
+      ],
       rows: [
         ['x,"y"\n', null],
         ["=cmd", 1.5],
@@ -49,12 +59,18 @@ test("steps and trajectories are exported with every column, in each format", as
     tokens: 5,
   });
   const [parquet] = exportRun(folder, "parquet", into());
-  const bytes = readFileSync(parquet);
-  const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
-  expect((await parquetReadObjects({ file })).map(({ step, entropy }) => [step, entropy])).toEqual([
+  expect((await parquetReadObjects({ file: bytesOf(parquet) })).map(({ step, entropy }) => [step, entropy])).toEqual([
     [1, 0.5],
     [2, null],
   ]);
+});
+
+test("a column of Parquet has one type, whatever a run has in it", () => {
+  const typesOf = (path: string) =>
+    Object.fromEntries(parquetMetadata(bytesOf(path)).schema.map(({ name, type }) => [name, type] as const));
+  const [steps, trajectories] = exportRun(exampleRun(), "parquet", into()).map(typesOf);
+  expect(steps).toMatchObject({ step: "INT32", reward: "DOUBLE" });
+  expect(trajectories).toMatchObject({ split: "BYTE_ARRAY", step: "INT32", tokens: "INT32", success: "BOOLEAN" });
 });
 
 test("CRC-32C has the value of RFC 3720, and an event file is what TensorFlow's writer made of the same scalars", () => {
@@ -68,13 +84,21 @@ test("CRC-32C has the value of RFC 3720, and an event file is what TensorFlow's 
   expect(Buffer.from(bytes).toString("hex")).toContain(event);
 });
 
-test("MLflow gets parameters, metrics in batches and the end, over its REST API", async () => {
-  const calls: { path: string; body: Record<string, unknown> }[] = [];
+interface MlflowCall {
+  readonly path: string;
+  readonly login: string | undefined;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** A server that answers as MLflow does. */
+async function mlflowServer() {
+  const calls: MlflowCall[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     const path = (request.url ?? "").replace("/api/2.0/mlflow/", "");
-    if (request.method === "POST") calls.push({ path, body: JSON.parse(Buffer.concat(chunks).toString()) });
+    const login = request.headers.authorization;
+    if (request.method === "POST") calls.push({ path, login, body: JSON.parse(Buffer.concat(chunks).toString()) });
     const answers: Record<string, object> = {
       "experiments/create": { experiment_id: "7" },
       "runs/create": { run: { info: { run_id: "r1" } } },
@@ -83,9 +107,13 @@ test("MLflow gets parameters, metrics in batches and the end, over its REST API"
     response.end(JSON.stringify(answers[path] ?? {}));
   });
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { calls, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() };
+}
+
+test("MLflow gets parameters, metrics in batches and the end, over its REST API", async () => {
+  const { calls, url, close } = await mlflowServer();
   expect(await exportToMlflow(exampleRun(), `${url}/`, "office", "my-run")).toBe("r1");
-  server.close();
+  close();
   expect(calls.map(({ path }) => path)).toEqual([
     "experiments/create",
     "runs/create",
@@ -94,9 +122,40 @@ test("MLflow gets parameters, metrics in batches and the end, over its REST API"
     "runs/update",
   ]);
   expect(calls[1].body).toMatchObject({ experiment_id: "7", run_name: "my-run" });
-  expect(calls[2].body.params).toContainEqual({ key: "algorithm.kind", value: '"grpo"' });
+  expect(calls[2].body.params).toContainEqual({ key: "algorithm.kind", value: "grpo" });
   expect(calls[3].body.metrics).toContainEqual(expect.objectContaining({ key: "reward", value: 0.2, step: 2 }));
+  // Nothing trains this run, and it has no summary. It was left after two steps of five seconds.
+  const seconds = (Number(calls[4].body.end_time) - Number(calls[1].body.start_time)) / 1000;
+  expect({ status: calls[4].body.status, seconds }).toEqual({ status: "KILLED", seconds: 10 });
   await expect(exportToMlflow(exampleRun(), url, "office", "x")).rejects.toThrow(/not reachable/);
+});
+
+test("MLflow gets names that it takes, and the login of its own client", async () => {
+  const { calls, url, close } = await mlflowServer();
+  const scalars = ["score/成功", "score/失败", "a|b", "a//b", "score/..", "x".repeat(300)].map((tag) => ({
+    step: 1,
+    tag,
+    value: 1,
+  }));
+  const run = {
+    name: "r",
+    experiment: "e",
+    started: 0,
+    status: "RUNNING",
+    ended: undefined,
+    scalars,
+    wallTime: () => 1,
+  } as const;
+  const params = [["servers.@scope/files", "😀".repeat(7000)]] as const;
+  await sendToMlflow(url, { ...run, params }, { MLFLOW_TRACKING_TOKEN: "t" });
+  await sendToMlflow(url, { ...run, params: [] }, { MLFLOW_TRACKING_USERNAME: "ann", MLFLOW_TRACKING_PASSWORD: "secret" });
+  close();
+  expect(calls[2].body.params).toEqual([{ key: "servers._scope/files", value: "😀".repeat(6000) }]);
+  expect((calls[3].body.metrics as { key: string }[]).map(({ key }) => key)).toEqual([
+    ...["score/成功", "score/失败", "a_b", "a/_/b", "score/.._"],
+    "x".repeat(250),
+  ]);
+  expect(new Set(calls.map(({ login }) => login))).toEqual(new Set(["Bearer t", "Basic YW5uOnNlY3JldA=="]));
 });
 
 test("an episode in Harbor's format has its actions with ids and log-probs, and their results beneath them", () => {
@@ -122,5 +181,43 @@ test("an episode in Harbor's format has its actions with ids and log-probs, and 
     extra: { reward: trajectory.reward },
   });
   const folder = exampleRun();
+  // It failed before its first message: Harbor has no form for it.
+  addStep(folder, 3, [trajectoryOf("step-3/0/0", { messages: [], turns: [], stopReason: "actor-error" })]);
   expect(exportRun(folder, "atif", into()).map((path) => basename(path))).toEqual(["step-1-0-0.json", "step-2-0-0.json"]);
+});
+
+test("an agent's results have the ids of their calls in any order, and arguments the digits that the model wrote", () => {
+  const messages: Trajectory["messages"] = [
+    { role: "user", content: "Two." },
+    {
+      ...{ role: "assistant", content: "" },
+      toolCalls: [
+        { id: "a", name: "add", arguments: { id: 2 ** 53 }, argumentsText: '{"id":9007199254740993}' },
+        { id: "b", name: "now", arguments: {} },
+      ],
+    },
+    { role: "tool", name: "now", callId: "b", content: "noon" },
+    { role: "tool", name: "add", callId: "a", content: "3" },
+  ];
+  const [turn] = trajectoryOf("step-1/0/0").turns;
+  const ofEndpoint = { ...turn, context: [], action: [], samplerLogprobs: [], entropies: [] };
+  const episode = trajectoryOf("step-1/0/0", { messages, turns: [ofEndpoint] });
+  const { steps } = atifOf(episode, "small") as { steps: Record<string, unknown>[] };
+  expect(steps[1]).toEqual({
+    ...{ step_id: 2, source: "agent", message: "", llm_call_count: 1 },
+    tool_calls: [
+      {
+        ...{ tool_call_id: "a", function_name: "add", arguments: { id: 2 ** 53 } },
+        extra: { arguments_text: '{"id":9007199254740993}' },
+      },
+      { tool_call_id: "b", function_name: "now", arguments: {} },
+    ],
+    observation: {
+      results: [
+        { source_call_id: "b", content: "noon" },
+        { source_call_id: "a", content: "3" },
+      ],
+    },
+  });
+  expect(trainingTraceOf(episode)).toMatchObject({ turns: [] });
 });

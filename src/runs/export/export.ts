@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { writeFileAtomic } from "../files.ts";
+import { readLive } from "../live.ts";
 import { readMetrics, readRun, readSummary, readTimings, readTrajectories, trajectorySteps } from "../read.ts";
 import { atifOf } from "./atif.ts";
 import { type MlflowRun, sendToMlflow } from "./mlflow.ts";
@@ -28,34 +29,39 @@ export function exportRun(folder: string, format: ExportFormat, into: string): s
   });
 }
 
-/** Writes the episodes of training, a file for each. @returns the files */
+/** Writes the episodes of training, a file for each. One that failed before its first message has nothing to write. @returns the files */
 function exportEpisodes(folder: string, format: "atif" | "training-trace", into: string): string[] {
   const { model } = readRun(folder).config;
   return trajectorySteps(folder).flatMap((step) =>
-    readTrajectories(folder, step).map((trajectory) => {
-      const path = join(into, `${trajectory.id.replaceAll("/", "-")}.json`);
-      const episode = format === "atif" ? atifOf(trajectory, String(model)) : trainingTraceOf(trajectory);
-      writeFileAtomic(path, `${JSON.stringify(episode)}\n`);
-      return path;
-    }),
+    readTrajectories(folder, step)
+      .filter(({ messages }) => messages.length > 0)
+      .map((trajectory) => {
+        const path = join(into, `${trajectory.id.replaceAll("/", "-")}.json`);
+        const episode = format === "atif" ? atifOf(trajectory, String(model)) : trainingTraceOf(trajectory);
+        writeFileAtomic(path, `${JSON.stringify(episode)}\n`);
+        return path;
+      }),
   );
 }
 
 /** Sends a run to an MLflow server. @returns its id there */
 export function exportToMlflow(folder: string, server: string, experiment: string, name: string): Promise<string> {
   const { config, created } = readRun(folder);
-  const summary = readSummary(folder);
-  const started = Date.parse(created);
+  const wallTime = wallTimeOf(folder);
   const run: MlflowRun = {
-    name,
-    experiment,
-    started,
-    ...(summary === undefined ? {} : { ended: started + Math.round(summary.wallSeconds * 1000) }),
-    params: flat(config),
-    scalars: scalarsOf(folder),
-    wallTime: wallTimeOf(folder),
+    ...{ name, experiment, started: Date.parse(created), params: flat(config), scalars: scalarsOf(folder), wallTime },
+    ...endOf(folder, wallTime),
   };
   return sendToMlflow(server, run);
+}
+
+/** Whether a run has ended, was left, or is trained now. */
+function endOf(folder: string, wallTime: (step: number) => number): Pick<MlflowRun, "status" | "ended"> {
+  const summary = readSummary(folder);
+  if (summary !== undefined)
+    return { status: "FINISHED", ended: Math.round(Date.parse(readRun(folder).created) + summary.wallSeconds * 1000) };
+  if (readLive(folder) !== undefined) return { status: "RUNNING", ended: undefined };
+  return { status: "KILLED", ended: Math.round(wallTime(readMetrics(folder).at(-1)?.step ?? 0) * 1000) };
 }
 
 /** Every metric of every step that exists. */
@@ -78,6 +84,7 @@ function wallTimeOf(folder: string): (step: number) => number {
 }
 
 function flat(value: unknown, path = ""): [string, string][] {
+  if (typeof value === "string") return [[path, value]];
   if (typeof value !== "object" || value === null || Array.isArray(value)) return [[path, JSON.stringify(value) ?? ""]];
   return Object.entries(value).flatMap(([key, inner]) => flat(inner, path === "" ? key : `${path}.${key}`));
 }

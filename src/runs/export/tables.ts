@@ -3,9 +3,12 @@ import { entryAt, filterIndex } from "../filter.ts";
 import { readIndex } from "../index-file.ts";
 import { readMetrics, readTimings } from "../read.ts";
 
+/** A type of Parquet. It depends on the column and never on its values, so that the tables of many runs are read as one. */
+type ColumnType = "STRING" | "BOOLEAN" | "INT32" | "DOUBLE";
+
 /** A table to be exported: the same columns in every row. */
 export interface Table {
-  readonly columns: readonly string[];
+  readonly columns: readonly (readonly [name: string, type: ColumnType])[];
   readonly rows: readonly (readonly (string | number | boolean | null)[])[];
 }
 
@@ -18,7 +21,7 @@ export function stepTable(folder: string): Table {
     (name) => name !== "step" && name !== "metricsCrc32",
   );
   return {
-    columns: ["step", ...metrics, ...times],
+    columns: [["step", "INT32"], ...[...metrics, ...times].map((name) => [name, "DOUBLE"] as const)],
     rows: steps.map((record) => {
       const timing = new Map(Object.entries(timings.get(record.step) ?? {}));
       return [
@@ -30,26 +33,27 @@ export function stepTable(folder: string): Table {
   };
 }
 
+const trajectoryColumns = [
+  ["id", "STRING"],
+  ["source", "STRING"],
+  ["split", "STRING"],
+  ["step", "INT32"],
+  ["task", "STRING"],
+  ["kind", "STRING"],
+  ["group", "STRING"],
+  ["stop", "STRING"],
+  ["reward", "DOUBLE"],
+  ["success", "BOOLEAN"],
+  ["turns", "INT32"],
+  ["tokens", "INT32"],
+  ["toolCalls", "INT32"],
+  ["entropy", "DOUBLE"],
+] as const;
+
 /** One row a trajectory, as the index has it. */
 export function trajectoryTable(folder: string): Table {
-  const columns = [
-    "id",
-    "source",
-    "split",
-    "step",
-    "task",
-    "kind",
-    "group",
-    "stop",
-    "reward",
-    "success",
-    "turns",
-    "tokens",
-    "toolCalls",
-    "entropy",
-  ] as const;
   const entries = filterIndex(readIndex(folder), {}).map(entryAt);
-  return { columns, rows: entries.map((entry) => columns.map((name) => entry[name] ?? null)) };
+  return { columns: trajectoryColumns, rows: entries.map((entry) => trajectoryColumns.map(([name]) => entry[name] ?? null)) };
 }
 
 /** RFC 4180: fields with a comma, a quote or a line break are quoted. A text that a spreadsheet would take for a formula gets an apostrophe. */
@@ -60,20 +64,15 @@ export function asCsv({ columns, rows }: Table): string {
     const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  return [columns, ...rows].map((row) => `${row.map(field).join(",")}\r\n`).join("");
+  return [columns.map(([name]) => name), ...rows].map((row) => `${row.map(field).join(",")}\r\n`).join("");
 }
 
 /** One JSON object a line. */
 export function asJsonl({ columns, rows }: Table): string {
-  return rows.map((row) => `${JSON.stringify(Object.fromEntries(columns.map((name, i) => [name, row[i]])))}\n`).join("");
+  return rows.map((row) => `${JSON.stringify(Object.fromEntries(columns.map(([name], i) => [name, row[i]])))}\n`).join("");
 }
 
 export function asParquet({ columns, rows }: Table): Uint8Array {
-  const columnData = columns.map((name, i) => {
-    const values = rows.map((row) => row[i] ?? null);
-    const known = values.find((value) => value !== null);
-    const type = typeof known === "string" ? "STRING" : typeof known === "boolean" ? "BOOLEAN" : "DOUBLE";
-    return { name, data: values, type, nullable: true } as const;
-  });
+  const columnData = columns.map(([name, type], i) => ({ name, type, data: rows.map((row) => row[i] ?? null), nullable: true }));
   return new Uint8Array(parquetWriteBuffer({ columnData }));
 }

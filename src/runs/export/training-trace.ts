@@ -5,7 +5,7 @@ import type { Trajectory } from "../../core/trajectory.ts";
  * was sampled and a mask of what is trained. Turns without ids of their own, from behind an endpoint, are left out.
  */
 export function trainingTraceOf({ id, task, turns, reward }: Trajectory): object {
-  const sampled = turns.filter(({ usage }) => usage === undefined);
+  const sampled = turns.filter(({ action }) => action.length > 0);
   return {
     schema_version: 1,
     turns: sampled.map(({ turn, context, action, samplerLogprobs, masked = [] }) => ({
