@@ -45,6 +45,13 @@ const measured: readonly (readonly [string, ModelConfig, Partial<MemoryUse>, num
   ],
   ["sampling --model 30m --tokens 1024 --rows 8", medium, { training: false, length: 1024, concurrency: 8 }, 0.84],
   ["full --model 30m --tokens 512 --rows 4", medium, { length: 520, trajectories: 4, concurrency: 4 }, 1.63],
+  ["full --model 30m --tokens 256 --rows 4", medium, { length: 256, trajectories: 4, concurrency: 4 }, 1.3],
+  [
+    "full --model 100m --layers 3 --tokens 256 --rows 4",
+    { ...large, layers: 3 },
+    { length: 256, trajectories: 4, concurrency: 4 },
+    2.07,
+  ],
   [
     "lora --model 30m --layers 3 --tokens 8192 --updates 1",
     { ...medium, layers: 3 },
@@ -62,6 +69,21 @@ test.each(measured)("the estimate for %s is within 15 %% of what was measured", 
   const longer = { ...config, maxPositionEmbeddings: 32_768 };
   const estimate = total(longer, { ...training, ...use }) / 2 ** 30;
   expect(Math.abs(estimate / gib - 1)).toBeLessThan(0.15);
+});
+
+/** MB of processes that trained, without sampling, `--device openvino`; 1 thread of an Intel Xeon with AMX, two updates. */
+const smollm2 = qwen2({ hiddenSize: 576, intermediateSize: 1536, layers: 30, heads: 9, kvHeads: 3, vocabSize: 49_152 });
+const passes = { concurrency: 1, passBytes: 16 * 2 ** 30, weightsAsInputs: true, openvino: true };
+test.each([
+  ["5 M, 3 × 512 tokens", small, { length: 512, trajectories: 3 }, 689],
+  ["27 M, 2 × 512", { ...medium, vocabSize: 4096, kvHeads: 4 }, { length: 512, trajectories: 2 }, 1594],
+  ["SmolLM2-135M, an adapter, 2 × 256", smollm2, { length: 256, trajectories: 2, lora: adapter }, 2925],
+  ["the same, 4 × 256", smollm2, { length: 256, trajectories: 4, lora: adapter }, 4198],
+  ["SmolLM2-135M, 4 × 256", smollm2, { length: 256, trajectories: 4 }, 5952],
+] as const)("with OpenVINO, %s take no more than the estimate", (_, config, use, megabytes) => {
+  const estimate = total(config, { ...training, ...passes, ...use }) / 1e6;
+  expect(megabytes / estimate).toBeLessThan(1.02);
+  expect(megabytes / estimate).toBeGreaterThan(0.85);
 });
 
 test("every circumstance counts, and none below nothing", () => {

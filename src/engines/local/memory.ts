@@ -50,6 +50,8 @@ export interface MemoryUse {
   readonly passBytes?: number;
   /** The bytes that a pass may hold whose session stays open while actions are sampled. Default 320 MiB. */
   readonly restBytes?: number;
+  /** Whether OpenVINO makes the passes. */
+  readonly openvino?: boolean;
 }
 
 export interface MemoryPart {
@@ -77,6 +79,10 @@ const mostSlots = 128;
 const logitCopies = 7;
 /** A pass over a whole graph: the gradient as ONNX Runtime gives it, before it is added up. */
 const passCopies = 1;
+/** An embedding that is the output's matrix too has two gradients, and their sum; one of them is laid out again. */
+const tiedCopies = 3;
+/** OpenVINO's library, and its copies of the weights: the most of what five models took more in it than in ONNX Runtime (docs/gpu.md). */
+const openvinoBytes = (weights: number) => 80e6 + 1.7 * weights;
 /**
  * The most memory that the local engine takes with a model, by part, before anything is loaded. Either actions are sampled or passes are made:
  * the sampler's session is closed meanwhile, and those of passes layer by layer are closed before the next action. So the parts are those of
@@ -110,10 +116,14 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
     ...(use.critic ? [{ name: "critic", bytes: 4 * learnedBytes }] : []),
     ...frozenPolicies(use.ahead ?? 0, learnedBytes, sampling),
     ...workersParts((use.workers ?? 1) - 1, weights, learnedBytes),
+    ...(use.openvino ? [{ name: "OpenVINO and its copies of the parameters", bytes: openvinoBytes(weights) }] : []),
   ];
   const passes = passesOf(config, { ...use, length }, learnedBytes);
   const passing = [
-    { name: "gradient in the making", bytes: passes.layered ? 2 * largestPart(config, use.lora) : passCopies * learnedBytes },
+    {
+      name: "gradient in the making",
+      bytes: passes.layered ? 2 * largestPart(config, use.lora) : wholeGradient(config, use, learnedBytes),
+    },
     { name: "activations", bytes: (use.workers ?? 1) * Math.max(passes.whole, passes.layered?.held ?? 0) },
   ];
   // A small whole graph's session stays open, unless there are passes layer by layer too.
@@ -185,6 +195,15 @@ function workersParts(others: number, weights: number, learnedBytes: number): Me
 
 export function totalBytes(parts: readonly MemoryPart[]): number {
   return parts.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+function wholeGradient(
+  { tieWordEmbeddings, vocabSize, hiddenSize }: ModelConfig,
+  { lora }: MemoryUse,
+  learnedBytes: number,
+): number {
+  const tied = tieWordEmbeddings && lora === undefined ? tiedCopies * bytesPerNumber * vocabSize * hiddenSize : 0;
+  return passCopies * learnedBytes + tied;
 }
 
 function learnedShapes(config: ModelConfig, lora: LoraSettings | undefined): ReadonlyMap<string, readonly number[]> {
