@@ -191,7 +191,7 @@ export function trainingUse({ rollout, engine, algorithm }: TrainingConfig): Mem
     trajectories: rollout.tasksPerStep * rollout.groupSize,
     concurrency: rollout.concurrency,
     ahead: rollout.ahead,
-    ...{ lora, workers, openvino: device === "openvino" },
+    ...{ lora, workers, openvino: device === "openvino" || undefined },
     weights: sampling?.weights,
     cacheBytes: cacheBytesOf(sampling),
     reference: needed.includes("reference"),
