@@ -2,12 +2,13 @@
 const secretName =
   "(?:[\\w-]*[_-])?(?:api[_-]?key|key|token|secret|password|passwd|pwd|auth|authorization|signature|sig|credential)s?";
 
-const userInfo = /([a-z][a-z0-9+.-]*:\/\/)[^\s/?#@"'<>]+@/gi;
+/** Looked for from the `://`: from the scheme's first letter, a long word without an address would be read once for each of its letters. */
+const userInfo = /(?<=[a-z0-9+.-]:\/\/)[^\s/?#@"'<>]+@/gi;
 const parameter = new RegExp(`([?&]${secretName}=)[^\\s&#"'<>]+`, "gi");
 
 /** A text in which the addresses have no passwords and keys. What is not in an address stays as it is. */
 export function withoutSecrets(text: string): string {
-  return text.replace(userInfo, "$1[key]@").replace(parameter, "$1[key]");
+  return text.replace(userInfo, "[key]@").replace(parameter, "$1[key]");
 }
 
 /** The first string of a value in which an address has a password or a key, with its path. */
