@@ -93,8 +93,8 @@ test("an attempt that takes too long is ended, and tried again", async () => {
   );
   expect(await withLimits(slow, { timeoutMs: 20, retries: 1, retryDelayMs: 1 }).execute({}, { signal })).toBe("in time");
   aborted.length = 0;
-  const { content } = await callTool([withLimits(slow, { timeoutMs: 20 })], { name: "tool", arguments: {} });
-  expect(content).toBe("Error: tool gave no answer within 20 ms");
+  const late = await callTool([withLimits(slow, { timeoutMs: 20 })], { name: "tool", arguments: {} });
+  expect(late).toEqual({ valid: true, failure: "timeout", content: "Error: tool gave no answer within 20 ms" });
 });
 
 test("a cancelled call is not tried again, and waits for no delay", async () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import { DeadlineError, withinTime } from "../core/deadline.ts";
+import { withinTime } from "../core/deadline.ts";
 import { ConfigError } from "../core/errors.ts";
 import { parseSettings } from "../core/settings.ts";
 import { longestTimer } from "../core/timer.ts";
@@ -44,14 +44,8 @@ export function withLimits(tool: Tool, settings: LimitSettings): Tool {
   const turns = createTurns(concurrency);
   const delays = Array.from({ length: retries }, (_, tried) => retryDelayMs * 2 ** tried);
 
-  const attempt: Tool["execute"] = async (args, { signal }) => {
-    try {
-      return await withinTime((given) => tool.execute(args, { signal: given }), timeoutMs, signal);
-    } catch (error) {
-      if (error instanceof DeadlineError) throw new Error(`${tool.name} gave no answer within ${timeoutMs} ms`);
-      throw error;
-    }
-  };
+  const attempt: Tool["execute"] = (args, { signal }) =>
+    withinTime((given) => tool.execute(args, { signal: given }), timeoutMs, signal);
 
   const execute: Tool["execute"] = async (args, context) => {
     for (let tried = 0; ; tried++) {
