@@ -1,24 +1,20 @@
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import {
+  Client,
+  ProtocolError,
+  SdkHttpError,
+  SseError,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import { DeadlineError, withinTime } from "../../core/deadline.ts";
 import { ToolError } from "../../core/errors.ts";
-import { fetchFromOrigin } from "../../core/same-origin.ts";
+import { longestTimer } from "../../core/timer.ts";
 import { withoutCredentials } from "../credentials.ts";
+import { cut } from "../cut.ts";
 import { redact } from "../redact.ts";
+import { pipesTo, type RemoteServer, type StartedServer, sseTo, streamableHttpTo } from "./transports.ts";
 
-/** A server that is started here and spoken to by its standard streams, or one that is reached by streamable HTTP. */
-export type McpServer =
-  | {
-      readonly command: string;
-      readonly args?: readonly string[];
-      /** Added to the few variables that every server is given (PATH, HOME, …); others of this process are not passed on. */
-      readonly env?: Readonly<Record<string, string>>;
-      readonly cwd?: string;
-    }
-  | {
-      readonly url: string;
-      /** Keys go here. They are in no message, and neither are a name and password or the parameters of the address. */
-      readonly headers?: Readonly<Record<string, string>>;
-    };
+export type McpServer = StartedServer | RemoteServer;
 
 /** A client that is connected again, and its server started again, where it is found gone. */
 export interface Connection {
@@ -28,15 +24,21 @@ export interface Connection {
   drop(client: Client): Promise<void>;
   /** Ends this client where its server answers nothing at all; a slow call is no reason to end a server that others wait for. */
   dropIfSilent(client: Client): Promise<void>;
-  /** Hides keys, and adds what a started server wrote to its error stream. */
+  /** Hides keys, and adds what a started server wrote to its error stream, and what broke the connection. */
   explain(error: unknown): string;
+  /** Why the server cannot be used. */
+  notThere(expected: string, error: unknown): ToolError;
   close(): Promise<void>;
 }
 
 /** Characters of a server's error stream that are kept for messages. */
 const keptOfStderr = 500;
-/** The time that a server is given to answer when it seems to be gone. */
+/** Characters of a reason: some servers answer with a whole page. */
+const keptOfReason = 2000;
+/** The time that a server is given to answer when it seems to be gone, and to end a session. */
 const pingMs = 2000;
+/** How a server refuses the first message of a protocol that it does not speak yet (specification of 2025-03-26, backwards compatibility). */
+const refusals: readonly (number | undefined)[] = [400, 404, 405];
 
 export function createConnection(name: string, server: McpServer, startMs: number): Connection {
   const values = "url" in server ? secretsOf(server) : Object.values(server.env ?? {});
@@ -44,39 +46,68 @@ export function createConnection(name: string, server: McpServer, startMs: numbe
   const secrets = values.filter((value) => value.length >= 8);
   let current: Promise<Client> | undefined;
   let stderr = "";
+  let broken = "";
   let closed = false;
 
   const explain = (error: unknown) => {
     const message = error instanceof Error ? causesOf(error).join(": ") : String(error);
     const said = stderr.trim();
-    return redact(said === "" ? message : `${message} (it wrote: ${said})`, secrets);
+    const because = broken === "" || message.includes(broken) ? "" : `: ${broken}`;
+    return redact(`${message}${because}${said === "" ? "" : ` (it wrote: ${said})`}`, secrets);
+  };
+  const notThere = (expected: string, error: unknown) => {
+    const hint = cut(explain(error), keptOfReason);
+    const isLate = error instanceof DeadlineError;
+    return new ToolError(`MCP server ${name}`, "not there", {
+      expected,
+      hint: isLate ? `${hint}. npx and uvx install before they start it: startMs gives it longer.` : hint,
+    });
   };
 
-  const connect = async (): Promise<Client> => {
+  const open = async (transportFor: (client: Client) => Transport): Promise<Client> => {
     stderr = "";
+    broken = "";
     const client = new Client({ name: "retrograde-rl", version: "1" });
     // A server that ends is noticed at once, and started again by the next call.
     client.onclose = () => forget(client);
-    // A broken stream leaves its call waiting: where the server is gone with it, the call is ended.
-    client.onerror = () => void dropIfSilent(client);
     try {
-      await client.connect(
-        transportOf(server, (text) => (stderr = (stderr + text).slice(-keptOfStderr))),
-        { timeout: startMs },
-      );
+      const transport = transportFor(client);
+      await withinTime(() => client.connect(transport, { timeout: longestTimer }), startMs);
+      client.onerror = (error) => noticed(client, error);
       return client;
     } catch (error) {
-      await client.close().catch(() => {});
-      throw new ToolError(`MCP server ${name}`, "not there", {
-        expected: "a server that starts and answers",
-        hint: explain(error),
-      });
+      await end(client);
+      throw error;
     }
+  };
+  const flooded = (client: Client) => (error: Error) => {
+    broken = error.message;
+    void drop(client);
+  };
+  const connect = async (): Promise<Client> => {
+    try {
+      if (!("url" in server)) return await open(() => pipesTo(server, (text) => (stderr = (stderr + text).slice(-keptOfStderr))));
+      return await open((client) => streamableHttpTo(server, flooded(client))).catch((error) => {
+        if (!(error instanceof SdkHttpError && refusals.includes(error.status))) throw error;
+        return open((client) => sseTo(server, flooded(client))).catch(() => Promise.reject(error));
+      });
+    } catch (error) {
+      throw notThere("a server that starts and answers", error);
+    }
+  };
+
+  const noticed = (client: Client, error: Error) => {
+    // Lines on a server's output that are no messages are of no account.
+    if (error.name !== "ZodError") broken = error.message;
+    // Pipes that break end the client. A stream that does leaves its call waiting: where the server is gone with it, the call is ended.
+    if (!("url" in server)) return;
+    // With SSE the stream is the session: another stream would be a session that was never begun.
+    void (error instanceof SseError ? drop(client) : dropIfSilent(client));
   };
 
   const drop = async (client: Client) => {
     forget(client);
-    await client.close().catch(() => {});
+    await end(client);
   };
   const asked = new WeakMap<Client, Promise<void>>();
   const dropIfSilent = (client: Client): Promise<void> => {
@@ -84,10 +115,11 @@ export function createConnection(name: string, server: McpServer, startMs: numbe
     if (pending !== undefined) return pending;
     const answer = client
       .ping({ timeout: pingMs })
-      .then(
-        () => {},
-        () => drop(client),
-      )
+      .catch((error) => {
+        // A server that does not know the question is there.
+        if (!(error instanceof ProtocolError)) return drop(client);
+      })
+      .then(() => {})
       .finally(() => asked.delete(client));
     asked.set(client, answer);
     return answer;
@@ -102,6 +134,7 @@ export function createConnection(name: string, server: McpServer, startMs: numbe
 
   return {
     explain,
+    notThere,
     client: () => {
       if (closed) return Promise.reject(new ToolError(`MCP server ${name}`, "closed", { expected: "an open connection" }));
       if (current !== undefined) return current;
@@ -122,45 +155,21 @@ export function createConnection(name: string, server: McpServer, startMs: numbe
     close: async () => {
       closed = true;
       const client = await current?.catch(() => undefined);
-      await client?.close().catch(() => {});
+      if (client !== undefined) await end(client);
     },
   };
 }
 
-function transportOf(server: McpServer, onStderr: (text: string) => void): StdioClientTransport | StreamableHTTPClientTransport {
-  if ("url" in server) {
-    const { url, headers } = withoutCredentials(server.url);
-    return new StreamableHTTPClientTransport(url, {
-      fetch: fetchFromOrigin,
-      requestInit: { headers: { ...headers, ...server.headers } },
-      // A stream that breaks off is a call that failed: the model learns of it, rather than waits.
-      reconnectionOptions: {
-        maxRetries: 0,
-        initialReconnectionDelay: 1000,
-        maxReconnectionDelay: 1000,
-        reconnectionDelayGrowFactor: 1,
-      },
-    });
-  }
-  const { command, args = [], env = {}, cwd } = server;
-  const transport = new StdioClientTransport({
-    command,
-    args: [...args],
-    env: { ...getDefaultEnvironment(), ...env },
-    cwd,
-    stderr: "pipe",
-  });
-  transport.stderr?.on("data", (chunk: Buffer) => onStderr(chunk.toString("utf8")));
-  return transport;
+/** Ends a client, and its session where the server keeps one. */
+async function end(client: Client): Promise<void> {
+  client.onerror = undefined;
+  const { transport } = client;
+  if (transport instanceof StreamableHTTPClientTransport)
+    await withinTime(() => transport.terminateSession(), pingMs).catch(() => {});
+  await client.close().catch(() => {});
 }
 
-function secretsOf({
-  url,
-  headers = {},
-}: {
-  readonly url: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}): string[] {
+function secretsOf({ url, headers = {} }: RemoteServer): string[] {
   const { secrets, url: bare } = withoutCredentials(url);
   return [...Object.values(headers), ...secrets, ...bare.searchParams.values()];
 }

@@ -36,8 +36,8 @@ async function startHttp(port = 0): Promise<{ url: string; port: number; child: 
 }
 const headers = { authorization: "Bearer very-secret-key" };
 
-const ask = async (mcp: Mcp, name: string, args: Record<string, unknown> = {}) =>
-  (await callTool(mcp.tools, { name, arguments: args })).content;
+const outcome = (mcp: Mcp, name: string, args: Record<string, unknown> = {}) => callTool(mcp.tools, { name, arguments: args });
+const ask = async (mcp: Mcp, name: string, args: Record<string, unknown> = {}) => (await outcome(mcp, name, args)).content;
 
 describe.each(["stdio", "HTTP"])("a server over %s", (kind) => {
   const start = async (settings: McpSettings = {}) =>
@@ -47,6 +47,7 @@ describe.each(["stdio", "HTTP"])("a server over %s", (kind) => {
     const mcp = await start();
     expect(mcp.tools.map(({ name }) => name).slice(0, 3)).toEqual(["add", "pid", "fail"]);
     expect(mcp.tools[0].description).toBe("Adds.");
+    expect(mcp.instructions).toBe("Add with care.");
     expect(parametersAsJsonSchema(mcp.tools[0])).toMatchObject({
       type: "object",
       properties: { a: { type: "number" }, b: { type: "number" } },
@@ -62,7 +63,7 @@ describe.each(["stdio", "HTTP"])("a server over %s", (kind) => {
   test("what goes wrong in a tool is reported, and the server stays", async () => {
     const mcp = await start();
     const pid = await ask(mcp, "pid");
-    expect(await ask(mcp, "fail")).toBe("Error: no connection");
+    expect(await outcome(mcp, "fail")).toEqual({ valid: true, failure: "error", content: "Error: no connection" });
     expect(await ask(mcp, "throw")).toMatch(/^Error: .*broken/);
     expect(await ask(mcp, "pid")).toBe(pid);
   });
@@ -77,7 +78,8 @@ describe.each(["stdio", "HTTP"])("a server over %s", (kind) => {
   test("a call that takes too long is given up, and the server stays where it answers others", async () => {
     const mcp = await start({ timeoutMs: 1500 });
     const pid = await ask(mcp, "pid");
-    expect(await ask(mcp, "hang")).toBe("Error: hang gave no answer within 1500 ms");
+    const late = { valid: true, failure: "timeout", content: "Error: hang gave no answer within 1500 ms" };
+    expect(await outcome(mcp, "hang")).toEqual(late);
     expect(await ask(mcp, "pid")).toBe(pid);
   });
 
@@ -155,13 +157,15 @@ describe("a started server", () => {
   });
 });
 
-/** A server in a few lines of plain JavaScript, which answers calls as it likes. `send` takes an object. */
+/** A server in a few lines of plain JavaScript, which answers as it likes. `send` takes an object, `answer` a result. */
 const scripted = (onCall: string, before = "") =>
-  `${before}
+  `let first; // handles a message before all others, if it returns true
+  ${before}
   const send = (message) => process.stdout.write(JSON.stringify(message) + "\\n");
   require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
     const { id, method, params } = JSON.parse(line);
     const answer = (result) => send({ jsonrpc: "2.0", id, result });
+    if (first?.({ id, method, params }, answer, send)) return;
     if (method === "initialize")
       answer({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } });
     else if (method === "ping") answer({});
@@ -201,6 +205,79 @@ describe("a server that answers nonsense", () => {
   });
 });
 
+/** Keeps a process from doing anything else, at no cost. */
+const block = "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2500);";
+const log = 'console.log(JSON.stringify({ level: 30, msg: "working" }));';
+
+describe("a server with a mind of its own", () => {
+  test("that writes its log to its output stays, though it starts slowly and does nothing else in a call", async () => {
+    const mcp = await runScript(`${log} ${block} answer({ content: [] });`, `${log} ${block}`);
+    const pid = await ask(mcp, "pid");
+    expect(await ask(mcp, "a")).toBe("");
+    expect(await ask(mcp, "pid")).toBe(pid);
+  });
+
+  test("that does not know a ping is there", async () => {
+    const refuse = "send({ jsonrpc: '2.0', id, error: { code: -32601, message: 'no' } })";
+    const mcp = await runScript("", `first = ({ id, method }, _, send) => method === "ping" && (${refuse}, true);`, {
+      timeoutMs: 300,
+    });
+    const pid = await ask(mcp, "pid");
+    expect((await outcome(mcp, "a")).failure).toBe("timeout");
+    expect(await ask(mcp, "pid")).toBe(pid);
+  });
+
+  const listing = (tools: string, more = "") =>
+    `let page = 0; first = ({ method }, answer) => method === "tools/list" && (page++, answer({ tools: ${tools} ${more} }), true);`;
+  const schema = 'inputSchema: { type: "object" }';
+
+  test("has its tools on several pages", async () => {
+    const pages = listing(`[{ name: "t" + page, ${schema} }]`, ", nextCursor: page < 3 ? 'c' + page : undefined");
+    const { tools } = await runScript("", pages);
+    expect(tools.map(({ name }) => name)).toEqual(["t1", "t2", "t3"]);
+  });
+
+  test("whose list has no end is given up in time", async () => {
+    const slowly = `first = ({ method }, answer) => method === "tools/list" && (setTimeout(() => answer({ tools: [], nextCursor: String(Math.random()) }), 100), true);`;
+    const before = performance.now();
+    await expect(runScript("", slowly, { startMs: 1000 })).rejects.toThrow(
+      /expected a list of tools\. no answer within 1000 ms\. .*startMs/,
+    );
+    expect(performance.now() - before).toBeLessThan(6000);
+  });
+
+  test("has a tool that runs as a task only: the tool is left out", async () => {
+    const task = `{ name: "slow", ${schema}, execution: { taskSupport: "required" } }`;
+    const { tools } = await runScript("", listing(`[{ name: "a", ${schema} }, ${task}]`));
+    expect(tools.map(({ name }) => name)).toEqual(["a"]);
+    await expect(runScript("", listing(`[${task}]`))).rejects.toThrow(/"without tools"/);
+  });
+
+  test("says other than its outputSchema promises: what it says is read, before and after it is started again", async () => {
+    const promise = 'outputSchema: { type: "object", properties: { n: { $ref: "#/nowhere" } }, required: ["n"] }';
+    const mcp = await runScript(
+      'if (params.arguments.die) process.exit(1); answer({ content: [{ type: "text", text: "five" }], structuredContent: { n: "5" } });',
+      listing(`[{ name: "a", ${schema}, ${promise} }]`),
+    );
+    expect(await ask(mcp, "a")).toBe("five");
+    expect(await ask(mcp, "a", { die: true })).toMatch(/ended during the call/);
+    expect(await ask(mcp, "a")).toBe("five");
+  });
+
+  test("refuses with megabytes: the message is short", async () => {
+    const refusing =
+      "first = ({ id }, _, send) => (send({ jsonrpc: '2.0', id, error: { code: -1, message: 'x'.repeat(2e6) } }), true);";
+    const error: unknown = await runScript("", refusing).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ToolError);
+    expect(String(error).length).toBeLessThan(3000);
+  });
+});
+
+test("a call has the longest time that a timer can wait", async () => {
+  const mcp = await stdio({ timeoutMs: 2 ** 31 - 1 });
+  expect(await ask(mcp, "add", { a: 1 })).toBe("2");
+});
+
 test("a server that does not want to end is ended", async () => {
   const mcp = await runScript("", 'process.on("SIGTERM", () => {}); setInterval(() => {}, 1000);');
   const pid = Number(await ask(mcp, "pid"));
@@ -233,6 +310,22 @@ describe("a server that is reached by HTTP", () => {
     await once(child, "exit");
     await startHttp(port);
     expect(await ask(mcp, "add", { a: 1 })).toBe("2");
+  });
+
+  test("answers with megabytes: the connection is ended, and the next call has another", async () => {
+    const mcp = await connect({ url: (await startHttp()).url, headers });
+    expect(await ask(mcp, "huge", { megabytes: 3 })).toMatch(/\[cut: the first 20000 of 3000000 characters\]$/);
+    expect(await ask(mcp, "huge", { megabytes: 12 })).toMatch(/^Error: .* ended during the call.* more than 10485760 bytes/);
+    expect(await ask(mcp, "add", { a: 1 })).toBe("2");
+  });
+
+  test("forgets a session that is closed", async () => {
+    const server = { url: (await startHttp()).url, headers };
+    const first = await connect(server);
+    const second = await connect(server);
+    expect(await ask(second, "sessions")).toBe("2");
+    await first.close();
+    expect(await ask(second, "sessions")).toBe("1");
   });
 
   test("that refuses does not learn the model our key", async () => {

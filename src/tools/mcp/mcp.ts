@@ -16,8 +16,10 @@ export const mcpSettings = z.strictObject({
 export type McpSettings = z.input<typeof mcpSettings>;
 
 export interface Mcp {
-  /** As the server named and described them when it was connected. */
+  /** As the server named and described them when it was connected, without those that it runs as tasks only. */
   readonly tools: readonly Tool[];
+  /** The server's text on how its tools are used, for the system prompt. */
+  readonly instructions?: string;
   /** Ends the server, or the session with it. It keeps the program alive until then. */
   close(): Promise<void>;
 }
@@ -25,7 +27,7 @@ export interface Mcp {
 /**
  * The tools of an MCP server (modelcontextprotocol.io). A server that dies is started or connected again by the next call; the call
  * that it died in fails with a message for the model, because it may have had its effect.
- * @throws ToolError where the server does not start, ConfigError where a setting is wrong or `@modelcontextprotocol/client` is not installed
+ * @throws ToolError where the server does not start or has no tools, ConfigError where a setting is wrong or `@modelcontextprotocol/client` is not installed
  * @example
  * const { tools, close } = await connectMcp({ command: "npx", args: ["-y", "@modelcontextprotocol/server-everything"] });
  * await close();
