@@ -15,7 +15,8 @@ interface Converted {
 const converted = new WeakMap<Schema, Converted>();
 
 /**
- * Checks a value by a JSON schema.
+ * Checks a value by a JSON schema, and returns it as it is. A `default` is a remark of the schema's (JSON Schema Validation 2020-12, §9.2) and
+ * not filled in: Notion's server would archive a block where a model updates it.
  * @returns undefined for a schema that cannot be checked
  * @throws Error for a pattern that takes too long
  */
@@ -23,9 +24,14 @@ export function checkJson(schema: Schema, value: unknown): z.ZodSafeParseResult<
   const known = converted.get(schema) ?? convert(schema);
   converted.set(schema, known);
   const { type, hasPattern } = known;
-  if (type === undefined || !hasPattern) return type?.safeParse(value);
+  if (type === undefined) return undefined;
+  const check = () => {
+    const checked = type.safeParse(value);
+    return checked.success ? { ...checked, data: value } : checked;
+  };
+  if (!hasPattern) return check();
   try {
-    return host.interruptAfter(patternMs, () => type.safeParse(value));
+    return host.interruptAfter(patternMs, check);
   } catch (error) {
     if (error instanceof TimeLimitError)
       throw new Error(`the arguments could not be checked: a pattern of the schema has ${error.message}`);
