@@ -81,6 +81,13 @@ test("a property that nothing reads is refused where it stands, with the place w
   expect(await (await own.start(await own.task("train", 0), 1)).score([])).toEqual({ reward: 1 });
 });
 
+test("two tools of one name are refused: those of two MCP servers, for instance", async () => {
+  const tool = { name: "search", description: "", parameters: { type: "object" }, execute: () => "" } as const;
+  const start = () => ({ tools: [tool, { ...tool }], reward: () => 1 });
+  const own = defineEnvironment({ name: "own", tasks: [{ prompt: "one" }], start });
+  await expect(async () => own.start(await own.task("train", 0), 1)).rejects.toThrow(/a tool of .* is "search".*Rename one/);
+});
+
 test.each(["../../evil", "a/b", "a\\b", "..", "", "a\u202eb", "x".repeat(101)])("%j is no name", (name) => {
   expect(() => defineEnvironment({ name, tasks: [], start: () => ({ tools: [] }) })).toThrow(
     /name of the environment is .*no path/,

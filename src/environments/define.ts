@@ -246,6 +246,13 @@ function requireEpisode(started: unknown): DefinedEpisode {
       expected: "a list of tools",
       hint: "Without tools write `tools: []`.",
     });
+  const names = (started as DefinedEpisode).tools.map(({ name }) => name);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined)
+    throw new EnvError("a tool of what start() returned", twice, {
+      expected: "a name that no other tool has",
+      hint: 'The model could call the first alone. Rename one: { ...tool, name: "…" }.',
+    });
   return started as DefinedEpisode;
 }
 
