@@ -31,10 +31,12 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-/** Characters of a server's error stream that are kept for messages. */
-const keptOfStderr = 500;
+/** Characters of a server's error stream that a model reads. */
+const shownOfStderr = 500;
+/** Characters of it that are kept, for who starts it: what is missing is said above a stack. */
+const keptOfStderr = 2000;
 /** Characters of a reason: some servers answer with a whole page. */
-const keptOfReason = 2000;
+const keptOfReason = 4000;
 /** The time that a server is given to answer when it seems to be gone, and to end a session. */
 const pingMs = 2000;
 /** How a server refuses the first message of a protocol that it does not speak yet (specification of 2025-03-26, backwards compatibility). */
@@ -49,14 +51,14 @@ export function createConnection(name: string, server: McpServer, startMs: numbe
   let broken = "";
   let closed = false;
 
-  const explain = (error: unknown) => {
+  const explain = (error: unknown, shown = shownOfStderr) => {
     const message = error instanceof Error ? causesOf(error).join(": ") : String(error);
-    const said = stderr.trim();
+    const said = stderr.trim().slice(-shown);
     const because = broken === "" || message.includes(broken) ? "" : `: ${broken}`;
     return redact(`${message}${because}${said === "" ? "" : ` (it wrote: ${said})`}`, secrets);
   };
   const notThere = (expected: string, error: unknown) => {
-    const hint = cut(explain(error), keptOfReason);
+    const hint = cut(explain(error, keptOfStderr), keptOfReason);
     const isLate = error instanceof DeadlineError;
     return new ToolError(`MCP server ${name}`, "not there", {
       expected,
@@ -87,9 +89,12 @@ export function createConnection(name: string, server: McpServer, startMs: numbe
   const connect = async (): Promise<Client> => {
     try {
       if (!("url" in server)) return await open(() => pipesTo(server, (text) => (stderr = (stderr + text).slice(-keptOfStderr))));
+      const bySse = () => open((client) => sseTo(server, flooded(client)));
+      // As FastMCP's client tells them apart: a few such servers take the other protocol's first message, and never answer it.
+      if (/\/sse\/?$/.test(new URL(server.url).pathname)) return await bySse();
       return await open((client) => streamableHttpTo(server, flooded(client))).catch((error) => {
         if (!(error instanceof SdkHttpError && refusals.includes(error.status))) throw error;
-        return open((client) => sseTo(server, flooded(client))).catch(() => Promise.reject(error));
+        return bySse().catch(() => Promise.reject(error));
       });
     } catch (error) {
       throw notThere("a server that starts and answers", error);

@@ -11,7 +11,7 @@ export const mcpSettings = z.strictObject({
   /** For one call. */
   timeoutMs: z.number().positive().max(longestTimer).default(30_000),
   /** For the start of the server and its first answer. */
-  startMs: z.number().positive().max(longestTimer).default(30_000),
+  startMs: z.number().positive().max(longestTimer).default(60_000),
 });
 export type McpSettings = z.input<typeof mcpSettings>;
 
