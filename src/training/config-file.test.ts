@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -27,4 +27,21 @@ test("without a file the configuration is empty, but a file that was asked for m
 test("a file that does not load, or exports something else, is refused with what to write", async () => {
   await expect(loadConfigFile(undefined, folderWith("export default {"))).rejects.toThrow(ConfigError);
   await expect(loadConfigFile(undefined, folderWith("export default 5;"))).rejects.toThrow("export default defineConfig(");
+});
+
+test("path aliases of the tsconfig.json around a file lead to its modules", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "retrograde-config-"));
+  mkdirSync(join(folder, "src"));
+  mkdirSync(join(folder, "training"));
+  writeFileSync(join(folder, "tsconfig.json"), '{ "compilerOptions": { "paths": { "@/*": ["./src/*"] } } }');
+  writeFileSync(join(folder, "src/sizes.ts"), "export const steps: number = 7;");
+  writeFileSync(join(folder, "training/retrograde.config.ts"), 'import { steps } from "@/sizes";\nexport default { steps };');
+  expect(await loadConfigFile(undefined, join(folder, "training"))).toEqual({ steps: 7 });
+});
+
+test("an alias that leads nowhere is not taken for a package to install", async () => {
+  for (const name of ["@/sizes", "~/sizes", "#sizes", "bun:sqlite"])
+    await expect(loadConfigFile(undefined, folderWith(`import "${name}";\nexport default {};`))).rejects.toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining("npm install") }),
+    );
 });

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { createJiti } from "jiti";
 import { z } from "zod";
 import { ConfigError, RetrogradeError, reasonOf } from "../core/errors.ts";
+import { runtime } from "../core/runtime.ts";
 import { parseSettings } from "../core/settings.ts";
 import { requireFile } from "../files/bounded.ts";
 import type { UserConfig } from "./config.ts";
@@ -61,13 +62,18 @@ const zod = createRequire(import.meta.url).resolve("zod");
 
 const largestModule = 64 * 2 ** 20;
 
-/** Loads a module of the user's, in TypeScript or not. @throws ConfigError where it does not load */
+/**
+ * Loads a module of the user's, in TypeScript or not, with the path aliases of the tsconfig.json around it. Bun and Deno load it by themselves, if
+ * they can: only they know their own modules.
+ * @throws ConfigError where it does not load
+ */
 export async function loadModule(file: string, defaultExport = true): Promise<unknown> {
   const load = (alias: Record<string, string>) =>
-    createJiti(import.meta.url, { alias: { "retrograde-rl": self, ...alias } }).import(
-      file,
-      defaultExport ? { default: true } : {},
-    );
+    createJiti(file, {
+      tsconfigPaths: true,
+      tryNative: runtime().name !== "node",
+      alias: { "retrograde-rl": self, ...alias },
+    }).import(file, defaultExport ? { default: true } : {});
   try {
     requireFile(file, largestModule); // a pipe would be read for ever
     return await load({}).catch((cause: unknown) => {
@@ -76,15 +82,14 @@ export async function loadModule(file: string, defaultExport = true): Promise<un
     });
   } catch (cause) {
     if (cause instanceof RetrogradeError) throw cause; // of one of our functions that the module calls: it says what is wrong
-    const missing = missingPackage(cause);
-    if (missing === undefined) throw new ConfigError(file, cause, { expected: "a module that loads", cause });
-    const [name = missing] = /^(?:@[^/]+\/)?[^/]+/.exec(missing) ?? [];
+    const name = missingPackage(cause);
+    if (name === undefined) throw new ConfigError(file, cause, { expected: "a module that loads", cause });
     const hint = `Where ${basename(file)} is: npm install ${name}`;
     throw new ConfigError(`the package "${name}" of ${file}`, "not installed", { expected: "it beside the file", hint, cause });
   }
 }
 
-/** The package that a module asked for and did not find. */
+/** The package that a module asked for and did not find. An alias such as `@/tools` is none, and no more a runtime's own `bun:sqlite`. */
 function missingPackage(cause: unknown): string | undefined {
-  return /^Cannot find (?:module|package) '([^'./][^']*)'/.exec(reasonOf(cause))?.[1];
+  return /^Cannot find (?:module|package) '((?:@[^/']+\/)?[\w-][^/:']*)['/]/.exec(reasonOf(cause))?.[1];
 }
