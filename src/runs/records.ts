@@ -10,6 +10,7 @@ export const runRecordSchema = z.object({
   config: z.record(z.string(), z.unknown()),
   seed: z.int(),
   version: z.string(),
+  /** Version of Node, or name and version of Bun or Deno. */
   node: z.string(),
   /** The device that computed: where the configuration says "auto", the one that it took and what else it tried. */
   device: z.string().optional(),

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, st
 import { dirname, join, relative } from "node:path";
 import { crc32 } from "node:zlib";
 import { RunError } from "../core/errors.ts";
+import { runtime } from "../core/runtime.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { isUnfinished } from "../files/atomic.ts";
 import { makeFolder } from "../files/folder.ts";
@@ -58,7 +59,7 @@ export function createRun(
     config,
     seed: config.seed,
     version: packageVersion(),
-    node: process.version,
+    node: runtime().version,
     device,
     created: new Date().toISOString(),
   };

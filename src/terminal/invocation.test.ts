@@ -22,6 +22,22 @@ test("a program that is installed in a folder around this one is called by npx",
     expect(commandPrefix({ npm_command: "exec" }, folder)).toBe("npx retrograde");
 });
 
+test.each([
+  ["npm/11.19.1 node/v20.20.2 linux x64 workspaces/false", "node", "npx retrograde"],
+  ["bun/1.4.5 npm/? node/v26.3.0 linux x64", "node", "bunx retrograde"],
+  ["pnpm/12.21.0 npm/? node/v20.20.2 linux x64", "node", "pnpm exec retrograde"],
+  ["yarn/4.18.1 npm/? node/v20.20.2 linux x64", "node", "yarn retrograde"],
+  ["bun/1.4.5 npm/? node/v26.3.0 linux x64", "bun", "bunx --bun retrograde"],
+  [undefined, "bun", "bunx --bun retrograde"],
+  [undefined, "deno", "deno run -A npm:retrograde-rl"],
+  [undefined, "node", "npx retrograde"],
+] as const)("called by %s in %s, commands to copy begin with %s", (npm_config_user_agent, name, prefix) => {
+  const project = mkdtempSync(join(tmpdir(), "retrograde-installed-"));
+  mkdirSync(join(project, "node_modules/.bin"), { recursive: true });
+  writeFileSync(join(project, "node_modules/.bin/retrograde"), "");
+  expect(commandPrefix({ npm_config_user_agent }, project, { name, version: "" })).toBe(prefix);
+});
+
 test("a path is quoted where a shell would cut it", () => {
   expect(quoted("runs/office-1")).toBe("runs/office-1");
   expect(quoted("my runs/a")).toBe("'my runs/a'");

@@ -1,14 +1,26 @@
 import { existsSync } from "node:fs";
 import { dirname, isAbsolute, join, relative } from "node:path";
+import { runtime } from "../core/runtime.ts";
 
 /** The folder that the program was started in: a tool may change the current one. */
 const startedIn = process.cwd();
 
+/** How an installed program is run outside of Node. `bunx` alone takes Node where there is one. */
+const runtimes: Readonly<Record<string, string>> = { bun: "bunx --bun retrograde", deno: "deno run -A npm:retrograde-rl" };
+
+/** How package managers run it in Node, by the name that each gives itself. */
+const managers: Readonly<Record<string, string>> = {
+  bun: "bunx retrograde",
+  pnpm: "pnpm exec retrograde",
+  yarn: "yarn retrograde",
+};
+
 /** How this program was called, for commands that a person can copy: "npx retrograde", or npm's way in a clone. @param folder where it is called */
-export function commandPrefix(env: NodeJS.ProcessEnv = process.env, folder = startedIn): string {
+export function commandPrefix(env: NodeJS.ProcessEnv = process.env, folder = startedIn, { name } = runtime()): string {
   const script = env.npm_lifecycle_event;
   if (script === "start" || script === "retrograde") return "npm run -s retrograde --";
-  if (isInstalledFor(folder)) return "npx retrograde";
+  const [manager = "npm"] = /^\w+/.exec(env.npm_config_user_agent ?? "") ?? [];
+  if (isInstalledFor(folder)) return runtimes[name] ?? managers[manager] ?? "npx retrograde";
   if (env.npm_command === "exec") return "npx retrograde-rl";
   return "retrograde";
 }

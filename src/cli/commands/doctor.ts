@@ -7,6 +7,7 @@ import { loadTokenizer } from "../../chat/tokenizer-folder.ts";
 import { DeadlineError } from "../../core/deadline.ts";
 import { EnvError, reasonOf } from "../../core/errors.ts";
 import { seedOf } from "../../core/random.ts";
+import { runtime } from "../../core/runtime.ts";
 import { chooseProvider, type Device } from "../../engines/local/device-choice.ts";
 import { availableMemory } from "../../engines/local/machine/memory-available.ts";
 import { estimateMemory, gibibytes, memoryAdvice, parameterText, totalBytes } from "../../engines/local/memory.ts";
@@ -71,7 +72,7 @@ async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFl
   let prompt: FirstPrompt | undefined;
   const checks: readonly (readonly [string, Check])[] = [
     ["system", () => checkSystem()],
-    ["node", checkNode],
+    [runtime().name, checkRuntime],
     ["processor", () => checkProcessor(threads)],
     ["memory", checkMemory],
     ["matrix products", () => checkProducts(threads)],
@@ -222,8 +223,8 @@ function mark({ state }: Finding, { paint }: Screen): string {
   return { good: paint.green("✓"), doubtful: paint.yellow("!"), bad: paint.red("✗") }[state];
 }
 
-function checkNode(): Finding {
-  return { state: "good", text: `${process.version} on ${process.platform} ${process.arch}` };
+function checkRuntime(): Finding {
+  return { state: "good", text: `${runtime().version} on ${process.platform} ${process.arch}` };
 }
 
 function checkProcessor(threads: number): Finding {

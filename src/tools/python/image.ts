@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { reasonOf, ToolError } from "../../core/errors.ts";
 import { once } from "../../core/once.ts";
 import { isMissing } from "../../core/optional-package.ts";
+import { nodeProgram } from "./node.ts";
 
 /** The folder of the programs of a Python process. */
 export const guest = fileURLToPath(new URL("./guest/", import.meta.url));
@@ -24,7 +25,7 @@ async function makeImage(): Promise<number> {
   try {
     const pyodide = dirname(realpathSync(createRequire(import.meta.url).resolve("pyodide/package.json")));
     const file = join(folder, "image");
-    await promisify(execFile)(process.execPath, [join(guest, "build.mjs"), pyodide, file], { env: {} });
+    await promisify(execFile)(await nodeProgram(), [join(guest, "build.mjs"), pyodide, file], { env: {} });
     return openSync(file, "r");
   } catch (cause) {
     throw imageError(cause);
@@ -35,6 +36,7 @@ async function makeImage(): Promise<number> {
 
 /** The cause in words: each has another next step. */
 export function imageError(cause: unknown): ToolError {
+  if (cause instanceof ToolError) return cause; // it says what is missing
   const failed = cause as { readonly signal?: unknown; readonly stderr?: unknown } | undefined;
   const expected = "an image of Python's interpreter";
   if (isMissing(cause))

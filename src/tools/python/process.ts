@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { ToolError } from "../../core/errors.ts";
 import { guest, openImage } from "./image.ts";
+import { nodeProgram } from "./node.ts";
 import { type Answer, answerSchema, frameOf, longestAnswer, type Request, readFrames, readySchema } from "./protocol.ts";
 import { type Command, enclosed, innermost, limit, residentBytes } from "./walls.ts";
 
@@ -38,7 +39,7 @@ export interface ProcessSettings {
  */
 export async function startPython(settings: ProcessSettings, program = join(guest, "main.mjs")): Promise<PythonProcess> {
   const { memoryBytes } = settings;
-  const child = spawnEnclosed(program, await openImage(), settings);
+  const child = spawnEnclosed(await nodeProgram(), program, await openImage(), settings);
   const [requests, answers] = [child.stdio[3] as Writable, child.stdio[4] as Readable];
   const said = collect(child.stdio[2] as Readable);
   let ended = false;
@@ -129,10 +130,10 @@ export async function startPython(settings: ProcessSettings, program = join(gues
   };
 }
 
-function spawnEnclosed(main: string, image: number, { memoryBytes, stderr }: ProcessSettings): ChildProcess {
+function spawnEnclosed(node: string, main: string, image: number, { memoryBytes, stderr }: ProcessSettings): ChildProcess {
   const files = [main, ...readdirSync(guest).map((name) => join(guest, name))].filter((file) => file.endsWith(".mjs"));
   const flags = ["--expose-gc", "--no-warnings", "--max-old-space-size=128"];
-  const program: Command = [process.execPath, ...flags, main, String(memoryBytes), ...(stderr ? ["stderr"] : [])];
+  const program: Command = [node, ...flags, main, String(memoryBytes), ...(stderr ? ["stderr"] : [])];
   const [command, ...args] = enclosed(program, files);
   // A process group of its own: a signal to its group reaches nobody else, and Ctrl-C in a terminal is ours alone.
   return spawn(command, args, { cwd: "/", env: {}, detached: true, stdio: ["ignore", "ignore", "pipe", "pipe", "pipe", image] });
