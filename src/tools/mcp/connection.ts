@@ -90,7 +90,7 @@ export function createConnection(name: string, server: McpServer, startMs: numbe
     try {
       if (!("url" in server)) return await open(() => pipesTo(server, (text) => (stderr = (stderr + text).slice(-keptOfStderr))));
       const bySse = () => open((client) => sseTo(server, flooded(client)));
-      // As FastMCP's client tells them apart: a few such servers take the other protocol's first message, and never answer it.
+      // As FastMCP's client distinguishes them: a few such servers take the other protocol's first message, and never answer it.
       if (/\/sse\/?$/.test(new URL(server.url).pathname)) return await bySse();
       return await open((client) => streamableHttpTo(server, flooded(client))).catch((error) => {
         if (!(error instanceof SdkHttpError && refusals.includes(error.status))) throw error;
