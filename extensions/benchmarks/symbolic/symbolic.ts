@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
 import { ConfigError } from "../../../src/core/errors.ts";
-import { plainFormula } from "./plain.ts";
+import { type PlainFormula, plainAnswers } from "./plain.ts";
 
 const mathLibrary = "@cortex-js/compute-engine";
 
@@ -14,7 +14,7 @@ export interface SymbolicMath {
 }
 
 export interface SymbolicOptions {
-  /** The time limit of one comparison. Default 5,000. The first one also loads the library, which has 30 s. */
+  /** The time limit of one comparison, of lists too. Default 5,000. The first one also loads the library, which has 30 s. */
   readonly timeoutMs?: number;
 }
 
@@ -66,14 +66,44 @@ export function openSymbolicMath(setting: string, { timeoutMs = 5000 }: Symbolic
     });
   };
 
+  const compareAnswers = async (a: PlainFormula, b: PlainFormula): Promise<SymbolicVerdict> => {
+    // A name or a unit that only one of them has is not a difference.
+    const differs = (x: string | undefined, y: string | undefined) => x !== undefined && y !== undefined && x !== y;
+    if (differs(a.name, b.name) || differs(a.unit, b.unit)) return false;
+    if (a.text === b.text) return true;
+    // The y of y = 3 - 2x is no name beside 2x + y = 3.
+    const whole = ({ name, text }: PlainFormula, other: PlainFormula) =>
+      name !== undefined && other.name === undefined && other.text.includes("=") ? `${name}=${text}` : text;
+    const verdict = await compare(whole(a, b), whole(b, a));
+    // 50% is 50, as in ARPO's evaluation, and a half.
+    const inPercent = [a, b].map(({ unit }) => unit === "%");
+    if (verdict !== false || inPercent[0] === inPercent[1]) return verdict;
+    const value = ({ text, unit }: PlainFormula) => (unit === "%" ? `\\frac{${text}}{100}` : text);
+    return compare(value(a), value(b));
+  };
+
+  /** Whether each answer of one list is in the other one. */
+  const compareLists = async (answer: string, gold: string): Promise<SymbolicVerdict> => {
+    const [answers, golds] = [plainAnswers(answer), plainAnswers(gold)];
+    thread ??= startThread();
+    await thread;
+    const until = performance.now() + timeoutMs;
+    const rows: SymbolicVerdict[][] = [];
+    for (const a of answers) {
+      const row: SymbolicVerdict[] = [];
+      for (const b of golds) row.push(await compareAnswers(a, b));
+      if (row.includes("timed out") || performance.now() > until) return "timed out";
+      rows.push(row);
+    }
+    const found = [...rows, ...golds.map((_, i) => rows.map((row) => row[i]))].map(
+      (line) => line.includes(true) || (line.includes("undecided") && "undecided"),
+    );
+    return !found.includes(false) && (!found.includes("undecided") || "undecided");
+  };
+
   return {
     equal(answer, gold) {
-      const [a, b] = [plainFormula(answer), plainFormula(gold)];
-      // A name or a unit that only one of them has is not a difference.
-      const differs = (x: string | undefined, y: string | undefined) => x !== undefined && y !== undefined && x !== y;
-      if (differs(a.name, b.name) || differs(a.unit, b.unit)) return Promise.resolve(false);
-      if (a.text === b.text) return Promise.resolve(true);
-      const result = last.then(() => compare(a.text, b.text));
+      const result = last.then(() => compareLists(answer, gold));
       last = result.catch(() => {});
       return result;
     },
