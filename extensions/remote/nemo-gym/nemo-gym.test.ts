@@ -57,8 +57,9 @@ async function serving(answers: Record<string, (body: Body) => object | number>)
       text += part;
     });
     request.on("end", () => {
-      seen.push({ path: request.url ?? "", cookie: request.headers.cookie, body: JSON.parse(text) });
-      const answer = answers[request.url ?? ""]?.(JSON.parse(text)) ?? 404;
+      const body: Body = text === "" ? {} : JSON.parse(text);
+      seen.push({ path: request.url ?? "", cookie: request.headers.cookie, body });
+      const answer = answers[request.url ?? ""]?.(body) ?? 404;
       response.setHeader("set-cookie", `session=s${seen.length}; path=/; httponly`);
       if (typeof answer === "number") response.writeHead(answer).end('{"detail":"no"}');
       else response.end(JSON.stringify(answer));
