@@ -45,3 +45,9 @@ test("an alias that leads nowhere is not taken for a package to install", async 
       expect.objectContaining({ message: expect.not.stringContaining("npm install") }),
     );
 });
+
+test("a tsconfig.json that extends what is not installed keeps no file from loading", async () => {
+  const folder = folderWith("export default { steps: 7 };");
+  writeFileSync(join(folder, "tsconfig.json"), '{ "extends": "@tsconfig/none/tsconfig.json" }');
+  expect(await loadConfigFile(undefined, folder)).toEqual({ steps: 7 });
+});

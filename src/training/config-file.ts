@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, extname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createJiti } from "jiti";
+import { createJiti, type Jiti, type JitiOptions } from "jiti";
 import { z } from "zod";
 import { ConfigError, RetrogradeError, reasonOf } from "../core/errors.ts";
 import { runtime } from "../core/runtime.ts";
@@ -69,11 +69,10 @@ const largestModule = 64 * 2 ** 20;
  */
 export async function loadModule(file: string, defaultExport = true): Promise<unknown> {
   const load = (alias: Record<string, string>) =>
-    createJiti(file, {
-      tsconfigPaths: true,
-      tryNative: runtime().name !== "node",
-      alias: { "retrograde-rl": self, ...alias },
-    }).import(file, defaultExport ? { default: true } : {});
+    loaderFor(file, { tryNative: runtime().name !== "node", alias: { "retrograde-rl": self, ...alias } }).import(
+      file,
+      defaultExport ? { default: true } : {},
+    );
   try {
     requireFile(file, largestModule); // a pipe would be read for ever
     return await load({}).catch((cause: unknown) => {
@@ -86,6 +85,15 @@ export async function loadModule(file: string, defaultExport = true): Promise<un
     if (name === undefined) throw new ConfigError(file, cause, { expected: "a module that loads", cause });
     const hint = `Where ${basename(file)} is: npm install ${name}`;
     throw new ConfigError(`the package "${name}" of ${file}`, "not installed", { expected: "it beside the file", hint, cause });
+  }
+}
+
+/** A tsconfig.json may extend what is not installed. Then it has no aliases to follow, and a file that needs none loads. */
+function loaderFor(file: string, options: JitiOptions): Jiti {
+  try {
+    return createJiti(file, { ...options, tsconfigPaths: true });
+  } catch {
+    return createJiti(file, options);
   }
 }
 
