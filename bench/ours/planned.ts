@@ -16,8 +16,9 @@ export async function plannedEngine(
 ): Promise<LocalEngine> {
   const config = await readModelConfig(join(options.model, "config.json"));
   const { lora } = options;
-  const { passBytes, restBytes, weightsAsInputs } = planMemory(config, { ...use, lora }, { available: availableMemory() });
   const provider = chosenDevice();
+  const planned = { ...use, lora, openvino: provider === "openvino" };
+  const { passBytes, restBytes, weightsAsInputs } = planMemory(config, planned, { available: availableMemory() });
   return createLocalEngine({
     ...{ ...options, provider, restBytes, passBytes: passBytesOn(provider, passBytes) },
     sampling: { weightsAsInputs: isGpu(provider) ? undefined : weightsAsInputs },

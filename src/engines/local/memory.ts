@@ -197,6 +197,7 @@ export function totalBytes(parts: readonly MemoryPart[]): number {
   return parts.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
+/** Bytes of a gradient while a pass over a whole graph makes it. */
 function wholeGradient(
   { tieWordEmbeddings, vocabSize, hiddenSize }: ModelConfig,
   { lora }: MemoryUse,

@@ -47,19 +47,18 @@ function exportEpisodes(folder: string, format: "atif" | "training-trace", into:
 /** Sends a run to an MLflow server. @returns its id there */
 export function exportToMlflow(folder: string, server: string, experiment: string, name: string): Promise<string> {
   const { config, created } = readRun(folder);
-  const wallTime = wallTimeOf(folder);
+  const [started, wallTime] = [Date.parse(created), wallTimeOf(folder)];
   const run: MlflowRun = {
-    ...{ name, experiment, started: Date.parse(created), params: flat(config), scalars: scalarsOf(folder), wallTime },
-    ...endOf(folder, wallTime),
+    ...{ name, experiment, started, params: flat(config), scalars: scalarsOf(folder), wallTime },
+    ...endOf(folder, started, wallTime),
   };
   return sendToMlflow(server, run);
 }
 
 /** Whether a run has ended, was left, or is trained now. */
-function endOf(folder: string, wallTime: (step: number) => number): Pick<MlflowRun, "status" | "ended"> {
+function endOf(folder: string, started: number, wallTime: (step: number) => number): Pick<MlflowRun, "status" | "ended"> {
   const summary = readSummary(folder);
-  if (summary !== undefined)
-    return { status: "FINISHED", ended: Math.round(Date.parse(readRun(folder).created) + summary.wallSeconds * 1000) };
+  if (summary !== undefined) return { status: "FINISHED", ended: Math.round(started + summary.wallSeconds * 1000) };
   if (readLive(folder) !== undefined) return { status: "RUNNING", ended: undefined };
   return { status: "KILLED", ended: Math.round(wallTime(readMetrics(folder).at(-1)?.step ?? 0) * 1000) };
 }
