@@ -28,7 +28,7 @@ export const recipes: Readonly<Record<DemoTask, DemoRecipe>> = {
   shop: recipe("shop", {
     form: { tokensPerStep: 3200, steps: 20 },
     rollout: { tasksPerStep: 8, groupSize: 8, maxTokens: 52, maxTurns: 4, concurrency: 48 },
-    room: { memory: 2.2, maxLength: 512, sampling: { cacheGib: 0.2 } },
+    room: { memory: 2.4, maxLength: 512, sampling: { cacheGib: 0.2 } },
   }),
 };
 
@@ -42,7 +42,7 @@ function recipe(environment: DemoTask, { form: { tokensPerStep, steps }, rollout
   const engine = { kind: "local", lora, ...room } as const;
   const shared = { environment, engine, optimizer: { learningRate: 5e-4 } } as const;
   return {
-    form: { ...shared, algorithm: { kind: "sft", tokensPerStep }, evaluation: { tasks: 0 }, steps },
+    form: { ...shared, algorithm: { kind: "sft", tokensPerStep }, rollout, evaluation: { tasks: 0 }, steps },
     reinforcement: {
       ...shared,
       algorithm: { kind: "grpo" },
