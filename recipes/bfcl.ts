@@ -7,10 +7,8 @@
 import { writeFileSync } from "node:fs";
 import { z } from "zod";
 import { bfclEnvironment } from "../extensions/bfcl/bfcl.ts";
-import { evaluate } from "../extensions/python/evaluate.ts";
-import { parseExpression } from "../extensions/python/syntax.ts";
+import { readCall } from "../extensions/bfcl/right-calls.ts";
 import { jsonText } from "../extensions/python/text.ts";
-import { Dict } from "../extensions/python/values.ts";
 import type { ToolCall } from "../src/core/messages.ts";
 import { parametersAsJsonSchema, type Tool } from "../src/tools/tool.ts";
 
@@ -44,26 +42,14 @@ for (let i = 0; i < size; i++) {
 writeFileSync(out, `${lines.join("\n")}\n`);
 console.log(`${lines.length} of ${size} published answers pass`);
 
-/** @returns the call of a published text, `name(1, key=2)`, whose positional arguments get the names of the tool's parameters */
+/** @returns the call of a published text, whose positional arguments get the names of the tool's parameters */
 function callOf(text: string, tools: readonly Tool[]): ToolCall & { readonly argumentsText: string } {
-  const node = parseExpression(text);
-  if (node.type !== "call" || node.called.type !== "name") throw new Error(`${text} is no call of a function by its name`);
-  const { name } = node.called;
-  const tool = tools.find((each) => each.name === name);
-  const names = tool === undefined ? [] : Object.keys(parametersSchema.parse(parametersAsJsonSchema(tool)).properties);
-  const values = new Dict();
-  for (const [i, value] of node.positional.entries())
-    values.set(
-      names[i] ?? null,
-      evaluate(value, () => undefined),
-    );
-  for (const { name: key, value } of node.keywords)
-    values.set(
-      key ?? null,
-      evaluate(value, () => undefined),
-    );
-  const argumentsText = jsonText(values);
-  return { name, arguments: JSON.parse(argumentsText), argumentsText };
+  const call = readCall(text, (name) => {
+    const tool = tools.find((each) => each.name === name);
+    return tool === undefined ? [] : Object.keys(parametersSchema.parse(parametersAsJsonSchema(tool)).properties);
+  });
+  const argumentsText = jsonText(call.arguments);
+  return { name: call.name, arguments: JSON.parse(argumentsText), argumentsText };
 }
 
 function toolOf(tool: Tool): object {

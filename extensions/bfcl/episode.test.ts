@@ -43,7 +43,7 @@ test("held-out functions appear at their turn, and the user's requests follow on
   expect(await episode.reply(said("Done."))).toMatchObject({ messages: [{ content: "Post 'sorted'." }] });
   await act(episode, call("post_tweet", '{"content": "sorted"}'));
   expect(await episode.reply(said("Done."))).toEqual({ done: true });
-  expect(await episode.score([])).toEqual({ reward: 1, scores: { success: 1, turns: 1 } });
+  expect(await episode.score([])).toEqual({ reward: 1, scores: { success: 1, turns: 1, calls: 1 } });
 });
 
 test("sparse and dense rewards differ where some turns passed", async () => {

@@ -8,6 +8,7 @@ import { Dict } from "../python/values.ts";
 import { checkTask, passedTurns } from "./checker.ts";
 import { documentsAt, documentsText, type FunctionDocument, toolOf } from "./documents.ts";
 import { callText, decodePythonCalls } from "./formats.ts";
+import { rightCalls } from "./right-calls.ts";
 import { Session } from "./session.ts";
 import type { BfclSettings } from "./settings.ts";
 import type { BfclTask } from "./tasks.ts";
@@ -96,15 +97,21 @@ function episodeFrom(task: BfclTask, documents: Documents, settings: BfclSetting
       const calls = native ? undefined : decodePythonCalls(message.content);
       return calls === undefined || calls.length === 0 ? nextTurn() : answerText(calls);
     },
-    score: () => scoreOf(task, turns, settings.reward),
+    score: () => scoreOf(task, turns, documents, settings.reward),
     clone: () => episodeFrom(task, documents, settings, { session: session.clone(), turns, step }),
   };
 }
 
-/** Scores: `success` (the verdict), `turns` (the share of checked turns that passed before the first that did not). */
-function scoreOf(task: BfclTask, turns: readonly (readonly (readonly string[])[])[], reward: BfclSettings["reward"]): Score {
+/**
+ * Scores: `success` (the verdict), `turns` (the share of checked turns that passed before the first that did not), `calls` (the
+ * share of the published answer's calls that were made).
+ */
+function scoreOf(task: BfclTask, turns: Progress["turns"], documents: Documents, reward: BfclSettings["reward"]): Score {
   const success = checkTask(task, turns).valid ? 1 : 0;
   const checked = task.groundTruth.filter((calls) => calls.length > 0).length;
   const share = success === 1 || checked === 0 ? success : passedTurns(task, turns) / checked;
-  return { reward: reward === "sparse" ? success : share, scores: { success, turns: share } };
+  const all = task.involvedClasses.flatMap((name) => documents.get(name) ?? []);
+  const made = turns.map((steps) => steps.flat());
+  const calls = rightCalls(task.groundTruth, made, all);
+  return { reward: reward === "sparse" ? success : share, scores: { success, turns: share, calls } };
 }

@@ -7,11 +7,13 @@ import { parseJson } from "../python/json.ts";
 import { equal } from "../python/operators.ts";
 import type { Dict, Value } from "../python/values.ts";
 import { checkTask } from "./checker.ts";
+import { readDocuments } from "./documents.ts";
 import { checksums, readVerified } from "./files.ts";
 import { callText, decodePythonCalls } from "./formats.ts";
 import { parseRecord } from "./records.ts";
 import { replayRecord } from "./replay.ts";
-import { categories, readTasks } from "./tasks.ts";
+import { rightCalls } from "./right-calls.ts";
+import { type BfclTask, categories, readTasks } from "./tasks.ts";
 
 const python = process.env.RETROGRADE_BFCL_PYTHON ?? "";
 const find = "import importlib.util as u; print(u.find_spec('bfcl_eval').submodule_search_locations[0])";
@@ -53,6 +55,14 @@ describe.skipIf(python === "")("the official Python (skipped without RETROGRADE_
     const asModel = (answer: readonly (readonly string[])[]) => answer.map((calls) => (calls.length === 0 ? [] : [calls]));
     expect(tasks.filter((task) => !checkTask(task, asModel(task.groundTruth)).valid).map(({ id }) => id)).toEqual([]);
     expect(tasks).toHaveLength(800);
+    const documents = readDocuments(data);
+    const own = ({ groundTruth, involvedClasses }: BfclTask) =>
+      rightCalls(
+        groundTruth,
+        groundTruth,
+        involvedClasses.flatMap((name) => documents.get(name) ?? []),
+      );
+    expect(tasks.filter((task) => own(task) !== 1).map(({ id }) => id)).toEqual([]);
   });
 
   test("recipes/bfcl.ts plays the answers of the training split by the names of their arguments, and all 100 pass", () => {
