@@ -191,6 +191,8 @@ test("tasks of a file: a line that is none is named", () => {
     writeFileSync(file, `{"prompt":"a"}\n${line}\n`);
     expect(() => readTasks(file)).toThrow("tasks.jsonl:2");
   }
+  writeFileSync(file, Buffer.from('{"prompt":"Köln"}\n', "latin1"));
+  expect(() => readTasks(file)).toThrow(/tasks\.jsonl"; expected a file of JSON lines. line 1 is not UTF-8/);
 });
 
 test("eval --agent measures one agent with a model of this machine and one of an endpoint, and pairs them", async () => {

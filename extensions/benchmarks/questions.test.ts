@@ -92,6 +92,8 @@ write("broken.jsonl.gz", "not gzipped");
 write("broken.parquet", "not Parquet");
 write("data.csv", "question,answer\n");
 jsonl("columns.jsonl", { question: "q", answer: "a" }, { question: "q" });
+write("large.jsonl", '{"question": "q", "answer": 9007199254740993}\n');
+write("latin1.jsonl", Buffer.from('\n{"question": "Köln", "answer": 1}\n', "latin1"));
 jsonl("list.jsonl", { question: "q", answer: [] });
 jsonl("text.jsonl", "just a text");
 
@@ -104,6 +106,8 @@ test.each([
   ["broken.parquet", 'broken.parquet"; expected a Parquet file'],
   ["columns.jsonl", 'columns.jsonl:2"; expected a question (question, problem, Question or extra_info.question) and its answer'],
   ["list.jsonl", 'list.jsonl:1"; expected a question'],
+  ["large.jsonl", "a whole number beyond 2^53 as a text"],
+  ["latin1.jsonl", 'latin1.jsonl"; expected a file of text. line 2 is not UTF-8'],
   ["text.jsonl", 'text.jsonl:1"; expected a question'],
   ["other.parquet", "The file has the columns name."],
 ])("a file that is something else is named before anything is loaded: %s", (name, message) => {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ConfigError, EnvError, ToolError } from "../../src/core/errors.ts";
 import type { Message } from "../../src/core/messages.ts";
-import { type FileRecord, openRecords } from "../../src/tools/records.ts";
+import { type FileRecord, openRecords, textOrNumber } from "../../src/tools/records.ts";
 import { gsm8kAnswer } from "./metrics.ts";
 
 /** A question and what is a right answer to it. */
@@ -22,11 +22,10 @@ export interface QuestionFile {
 
 const questionKeys = ["question", "problem", "Question"];
 const answerKeys = ["answer", "answers", "golden_answers"];
-const expected = `a question (${questionKeys.join(", ")} or extra_info.question) and its answer (${answerKeys.join(", ")} or reward_model.ground_truth)`;
+const expected = `a question (${questionKeys.join(", ")} or extra_info.question) and its answer (${answerKeys.join(", ")} or reward_model.ground_truth), a whole number beyond 2^53 as a text`;
 
 const text = z.string().min(1);
-const answer = z.union([z.string(), z.number(), z.bigint()]).transform(String);
-const answers = z.union([answer.transform((gold) => [gold]), z.array(answer).min(1)]);
+const answers = z.union([textOrNumber.transform((gold) => [gold]), z.array(textOrNumber).min(1)]);
 /** As verl has it: the format of ARPO's training data. */
 const verlSchema = z.looseObject({
   prompt: z

@@ -1,24 +1,24 @@
 import { z } from "zod";
 import { EnvError } from "../../src/core/errors.ts";
 import type { QuestionAnswer } from "../../src/environments/environment.ts";
-import type { FileRecord } from "../../src/tools/records.ts";
+import { type FileRecord, textOrNumber } from "../../src/tools/records.ts";
 import { researchReward } from "../arpo-protocol/reward.ts";
 import { type AnswerMetrics, goldsOf, lastLines, mathMetrics, noMetrics, predictionOf, qaMetrics } from "./metrics.ts";
 import type { Question } from "./questions.ts";
 import type { SymbolicMath, SymbolicVerdict } from "./symbolic/symbolic.ts";
 
 const text = z.string();
-const gold = z.union([z.string(), z.number()]).transform(String);
+const golds = z.union([textOrNumber, z.array(textOrNumber).min(1)]);
 
 /** A line of predictions. The output is a whole response, of which the answer is taken as ARPO's evaluation does; a prediction is the answer. */
 const predictionSchema = z.looseObject({
-  id: z.union([z.string(), z.number()]).transform(String).optional(),
+  id: textOrNumber.optional(),
   question: text.optional(),
   output: text.optional(),
   response: text.optional(),
   prediction: text.optional(),
-  answer: z.union([gold, z.array(gold).min(1)]).optional(),
-  gold: z.union([gold, z.array(gold).min(1)]).optional(),
+  answer: golds.optional(),
+  gold: golds.optional(),
 });
 
 /** A judge's verdict; "unusable": it gave none. */
@@ -147,7 +147,7 @@ function goldsOfLine(
 const rewardSchema = z.looseObject({
   id: z.union([z.string(), z.number()]).optional(),
   response: text,
-  groundTruth: z.union([gold, z.array(gold).min(1)]),
+  groundTruth: golds,
 });
 
 /** Scores one line by ARPO's training reward. @throws EnvError naming the line, the field and what was expected */

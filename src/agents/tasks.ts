@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { ConfigError } from "../core/errors.ts";
+import { ConfigError, reasonOf } from "../core/errors.ts";
 import { parseJson } from "../core/json.ts";
 import { repeated } from "../core/repeated.ts";
 import type { TaskRequest } from "../environments/define.ts";
-import { requireFile } from "../files/bounded.ts";
+import { readBounded, utf8Of } from "../files/bounded.ts";
 
 /** Tasks of which some are kept for measuring. */
 export interface SplitTasks<T> {
@@ -39,10 +38,17 @@ const taskSchema = z.looseObject({ prompt: z.string(), kind: z.string().optional
 
 /** Reads tasks from a file of JSON lines, each an object with a prompt. @throws ConfigError naming the line that is none */
 export function readTasks(file: string): TaskRequest[] {
-  requireFile(file, largestFile);
-  return readFileSync(file, "utf8")
+  return textOf(file)
     .split("\n")
     .flatMap((line, i) => (line.trim() === "" ? [] : [taskOf(line, `${file}:${i + 1}`)]));
+}
+
+function textOf(file: string): string {
+  try {
+    return utf8Of(readBounded(file, largestFile));
+  } catch (cause) {
+    throw new ConfigError("tasks", file, { expected: "a file of JSON lines", hint: reasonOf(cause), cause });
+  }
 }
 
 function taskOf(line: string, where: string): TaskRequest {

@@ -74,6 +74,6 @@ function show(value: unknown): string {
   if (value === undefined) return "missing";
   if (typeof value === "number" || typeof value === "bigint") return String(value);
   if (value instanceof Error) return value.message;
-  const text = JSON.stringify(value) ?? String(value);
+  const text = JSON.stringify(value, (_, each: unknown) => (typeof each === "bigint" ? String(each) : each)) ?? String(value);
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }

@@ -37,6 +37,21 @@ export function gunzipBounded(bytes: Uint8Array): Buffer {
   }
 }
 
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * Returns the text of a file, without a byte order mark. Other encodings are refused: their letters would be lost in silence.
+ * @param line the number of the first line, for the message
+ */
+export function utf8Of(bytes: Uint8Array, line = 1): string {
+  try {
+    return utf8.decode(bytes);
+  } catch (cause) {
+    const before = Buffer.from(bytes).toString("utf8").split("\uFFFD", 1)[0] ?? "";
+    throw new Error(`line ${line + before.split("\n").length - 1} is not UTF-8`, { cause });
+  }
+}
+
 /** Reads the lines of a text file one by one; unpacks one that ends in `.gz`, bounded as `gunzipBounded`. No line may have more than 64 MiB. */
 export async function* linesOf(path: string): AsyncGenerator<string> {
   requireFile(path);
@@ -46,19 +61,20 @@ export async function* linesOf(path: string): AsyncGenerator<string> {
   const chunks = packed ? file.pipe(createGunzip()) : file;
   file.on("error", (error) => chunks.destroy(error));
   let [pending, length, total]: [Buffer[], number, number] = [[], 0, 0];
+  let line = 1;
   for await (const chunk of chunks as AsyncIterable<Buffer>) {
     total += chunk.length;
     if (total > most) throw tooLarge(most);
     let from = 0;
     for (let to = chunk.indexOf(10); to >= 0; to = chunk.indexOf(10, from)) {
-      yield Buffer.concat([...pending, chunk.subarray(from, to)]).toString("utf8");
+      yield utf8Of(Buffer.concat([...pending, chunk.subarray(from, to)]), line++);
       [pending, length, from] = [[], 0, to + 1];
     }
     pending.push(chunk.subarray(from));
     length += chunk.length - from;
     if (length > longestLine) throw new Error(`a line has more than ${longestLine} bytes`);
   }
-  if (length > 0) yield Buffer.concat(pending).toString("utf8");
+  if (length > 0) yield utf8Of(Buffer.concat(pending), line);
 }
 
 function allowed(packedBytes: number): number {

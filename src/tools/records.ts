@@ -1,7 +1,9 @@
+import { isUtf8 } from "node:buffer";
 import { parquetMetadata, parquetReadObjects, parquetSchema } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
+import { z } from "zod";
 import { reasonOf, ToolError } from "../core/errors.ts";
-import { gunzipBounded, readBounded } from "../files/bounded.ts";
+import { gunzipBounded, readBounded, utf8Of } from "../files/bounded.ts";
 
 /** They are read whole. */
 const largestFile = 2 ** 31;
@@ -11,6 +13,13 @@ export interface FileRecord {
   readonly value: unknown;
   readonly where: string;
 }
+
+const isExact = (value: number) => !Number.isInteger(value) || Number.isSafeInteger(value);
+
+/** A text, or a number as one. A whole number of JSON beyond 2^53 is refused: its last digits are lost by then. */
+export const textOrNumber = z
+  .union([z.string(), z.number().refine(isExact, "a whole number beyond 2^53 as a text"), z.bigint()])
+  .transform(String);
 
 /** A file of records that has been opened. */
 export interface RecordFile {
@@ -32,7 +41,9 @@ export function openRecords(path: string, only?: readonly string[]): RecordFile 
   if (!/\.(jsonl|jsonl\.gz|parquet)$/.test(path)) throw new ToolError("data file", path, { expected });
   const bytes = attempt(path, expected, () => readBounded(path, largestFile));
   if (path.endsWith(".parquet")) return parquetFile(path, bytes, only);
-  const text = attempt(path, "a gzipped file", () => (path.endsWith(".gz") ? gunzipBounded(bytes) : bytes).toString("utf8"));
+  const text = attempt(path, path.endsWith(".gz") ? "a gzipped file" : "a file of text", () =>
+    utf8Of(path.endsWith(".gz") ? gunzipBounded(bytes) : bytes),
+  );
   const records = text.split("\n").flatMap((line, index) => {
     const where = `${path}:${index + 1}`;
     return line.trim() === "" ? [] : [{ where, value: attempt(where, "a JSON object", (): unknown => JSON.parse(line)) }];
@@ -49,14 +60,18 @@ function parquetFile(path: string, bytes: Buffer, only: readonly string[] | unde
     count: Number(metadata.num_rows),
     columns: all,
     read: async () => {
-      const rows = await parquetReadObjects({ file, metadata, compressors, ...(columns && { columns }) }).catch(
-        (cause: unknown) => {
-          throw new ToolError("data file", path, { expected: "a Parquet file", cause });
-        },
-      );
+      const options = { file, metadata, compressors, parsers: { stringFromBytes } };
+      const rows = await parquetReadObjects({ ...options, ...(columns && { columns }) }).catch((cause: unknown) => {
+        throw new ToolError("data file", path, { expected: "a Parquet file", hint: reasonOf(cause), cause });
+      });
       return rows.map((value, index) => ({ value, where: `${path}, row ${index}` }));
     },
   };
+}
+
+/** Columns of bytes may be texts, and need not be. */
+function stringFromBytes(bytes: Uint8Array | undefined): unknown {
+  return bytes !== undefined && isUtf8(bytes) ? utf8Of(bytes) : bytes;
 }
 
 function attempt<T>(where: string, expected: string, make: () => T): T {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { EnvError } from "../../../src/core/errors.ts";
-import type { FileRecord } from "../../../src/tools/records.ts";
+import { type FileRecord, textOrNumber } from "../../../src/tools/records.ts";
 import { lastBox } from "../../arpo-protocol/box.ts";
 import { gsm8kAnswer } from "../metrics.ts";
 
@@ -19,8 +19,8 @@ export interface ConvertRecord {
 }
 
 const text = z.string().min(1);
-const answer = z.union([text, z.number(), z.bigint()]).transform(String);
-const id = z.union([z.string(), z.number(), z.bigint()]).transform(String).optional();
+const answer = textOrNumber.pipe(text);
+const id = textOrNumber.optional();
 
 function converter<Shape extends z.ZodRawShape>(
   shape: Shape,

@@ -1,16 +1,25 @@
 import { readFileSync } from "node:fs";
-import { ToolError } from "../../../src/core/errors.ts";
+import { reasonOf, ToolError } from "../../../src/core/errors.ts";
+import { utf8Of } from "../../../src/files/bounded.ts";
 import type { FileRecord } from "../../../src/tools/records.ts";
 
 /** Reads a CSV file with a header (RFC 4180): quoted fields may hold commas, line breaks and doubled quotes. */
 export function readCsv(path: string): readonly FileRecord[] {
-  const [header = [], ...rows] = rowsOf(readFileSync(path, "utf8").replace(/^\uFEFF/, ""));
+  const [header = [], ...rows] = rowsOf(textOf(path));
   return rows.map((row, index) => {
     const where = `${path}, row ${index}`;
     if (row.length !== header.length)
       throw new ToolError("data file", where, { expected: `${header.length} fields, as the header has: it has ${row.length}` });
     return { where, value: Object.fromEntries(header.map((name, i) => [name, row[i]])) };
   });
+}
+
+function textOf(path: string): string {
+  try {
+    return utf8Of(readFileSync(path));
+  } catch (cause) {
+    throw new ToolError("data file", path, { expected: "a CSV file", hint: reasonOf(cause), cause });
+  }
 }
 
 function rowsOf(text: string): string[][] {
@@ -22,7 +31,9 @@ function rowsOf(text: string): string[][] {
     if (match === null) throw new ToolError("data file", text.slice(0, 40), { expected: "a CSV file" });
     const [, quoted, plain = "", end] = match;
     row.push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
-    if (end === ",") continue;
+    // A comma at the end of the file is followed by a last field, which is empty.
+    if (end === "," && field.lastIndex < text.length) continue;
+    if (end === ",") row.push("");
     rows.push(row);
     row = [];
   }

@@ -141,6 +141,10 @@ test("xbench is decrypted with each record's key", () => {
   expect(records.map((record, i) => sources.xbench.hub?.convert(record, i))).toEqual([
     { id: "1", question: "谁?", answer: '"A", B' },
   ]);
+  writeFileSync(path, "id,prompt\n1,");
+  expect(readCsv(path)).toMatchObject([{ value: { id: "1", prompt: "" } }]);
+  writeFileSync(path, Buffer.from("id\nKöln\n", "latin1"));
+  expect(() => readCsv(path)).toThrow(/DeepSearch\.csv"; expected a CSV file. line 2 is not UTF-8/);
   writeFileSync(path, "id,prompt\n1,2,3\n");
   expect(() => readCsv(path)).toThrow(/row 0.*2 fields/);
 });

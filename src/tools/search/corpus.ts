@@ -1,9 +1,8 @@
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { basename, extname, join, relative } from "node:path";
-import { asyncBufferFromFile, parquetReadObjects } from "hyparquet";
-import { compressors } from "hyparquet-compressors";
 import { reasonOf, ToolError } from "../../core/errors.ts";
-import { linesOf } from "../../files/bounded.ts";
+import { linesOf, readBounded, utf8Of } from "../../files/bounded.ts";
+import { openRecords } from "../records.ts";
 
 export interface Document {
   readonly title: string;
@@ -12,14 +11,18 @@ export interface Document {
   readonly url: string;
 }
 
+/** JavaScript has no longer texts. */
+const largestText = 512 * 2 ** 20;
 const textEndings = [".txt", ".md", ".markdown"];
 /** Names of columns and keys, the first that a record has. Of Wikipedia dumps, FlashRAG, BEIR and MS MARCO. */
 const textKeys = ["text", "contents", "content", "body", "passage"];
 const titleKeys = ["title", "name", "heading"];
 const urlKeys = ["url", "link", "source"];
 
+const recordEndings = /\.(jsonl|jsonl\.gz|parquet)$/;
+
 /**
- * Reads a folder of text and Markdown files (and those below it), a `.jsonl` or `.jsonl.gz` file, or a `.parquet` file.
+ * Reads a `.jsonl`, `.jsonl.gz` or `.parquet` file, or a folder of these and of text and Markdown files, and those below it.
  * A record has a text under one of the keys text, contents, content, body or passage, and may have a title and a url.
  * @throws ToolError where there is nothing to read
  */
@@ -31,31 +34,45 @@ export async function readCorpus(path: string): Promise<Document[]> {
   if (documents.length > 0) return documents;
   throw new ToolError("corpus", path, {
     expected: "documents in it",
-    hint: `A folder's files end in ${textEndings.join(", ")}.`,
+    hint: `A folder's files end in ${textEndings.join(", ")}, .jsonl, .jsonl.gz or .parquet.`,
   });
 }
 
 async function readFolder(folder: string): Promise<Document[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const paths = entries
-    .filter((entry) => entry.isFile() && textEndings.includes(extname(entry.name).toLowerCase()))
+    // The Hub's cache has links to its files.
+    .filter((entry) => entry.isFile() || entry.isSymbolicLink())
     .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => textEndings.includes(extname(path).toLowerCase()) || recordEndings.test(path))
     .sort();
   const documents: Document[] = [];
   for (const path of paths) {
-    const text = await readFile(path, "utf8");
+    if (recordEndings.test(path)) {
+      for (const document of await readRecords(path)) documents.push(document);
+      continue;
+    }
+    const text = textOf(path);
     const heading = /^#\s+(.+)$/m.exec(text)?.[1];
     documents.push({ title: heading ?? basename(path, extname(path)), text, url: relative(folder, path).replaceAll("\\", "/") });
   }
   return documents;
 }
 
+function textOf(path: string): string {
+  try {
+    return utf8Of(readBounded(path, largestText));
+  } catch (cause) {
+    throw new ToolError("corpus", path, { expected: "a text file", hint: reasonOf(cause), cause });
+  }
+}
+
 async function readRecords(path: string): Promise<Document[]> {
   if (path.endsWith(".parquet")) {
-    const rows = await readParquet(path);
-    return rows.map((row, index) => documentOf(row, `${path}, row ${index}`));
+    const rows = await openRecords(path, [...textKeys, ...titleKeys, ...urlKeys]).read();
+    return rows.map(({ value, where }) => documentOf(value, where));
   }
-  if (!/\.jsonl(\.gz)?$/.test(path)) throw new ToolError("corpus", path, { expected: "a folder, a .jsonl or a .parquet file" });
+  if (!recordEndings.test(path)) throw new ToolError("corpus", path, { expected: "a folder, a .jsonl or a .parquet file" });
   const documents: Document[] = [];
   let number = 0;
   try {
@@ -69,14 +86,6 @@ async function readRecords(path: string): Promise<Document[]> {
     throw new ToolError("corpus", path, { expected, hint: reasonOf(cause), cause });
   }
   return documents;
-}
-
-async function readParquet(path: string): Promise<Record<string, unknown>[]> {
-  try {
-    return await parquetReadObjects({ file: await asyncBufferFromFile(path), compressors });
-  } catch (cause) {
-    throw new ToolError("corpus", path, { expected: "a Parquet file", cause });
-  }
 }
 
 function parsed(line: string, where: string): unknown {

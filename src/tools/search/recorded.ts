@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { reasonOf, ToolError } from "../../core/errors.ts";
-import { gunzipBounded, readBounded } from "../../files/bounded.ts";
+import { gunzipBounded, readBounded, utf8Of } from "../../files/bounded.ts";
 import type { SearchProvider, SearchResult } from "./provider.ts";
 
 /** JavaScript has no longer texts. */
@@ -44,7 +44,7 @@ export function recordedSearch(records: Readonly<Record<string, string>>, { fall
 export async function readRecordedSearch(path: string, options: RecordedOptions = {}): Promise<SearchProvider> {
   try {
     const bytes = readBounded(path, largestRecord);
-    const text = (path.endsWith(".gz") ? gunzipBounded(bytes) : bytes).toString("utf8");
+    const text = utf8Of(path.endsWith(".gz") ? gunzipBounded(bytes) : bytes);
     return recordedSearch(recordsSchema.parse(JSON.parse(text)), options);
   } catch (cause) {
     throw new ToolError("recorded search", path, {

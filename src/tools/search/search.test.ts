@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -32,6 +32,14 @@ test("the local index finds by words of text and title, the best first", async (
   expect(await search.search('"', many)).toEqual([]);
 });
 
+test("words are found beside tabs and signs, and however they are encoded", async () => {
+  const text = "one\ttwo `code` |cell| <b>bold</b> Cafe\u0301 Ｃ３ a_b";
+  const search = localSearch([{ title: "", text, url: "" }]);
+  for (const query of ["two", "code", "cell", "bold", "café", "CAFE\u0301", "c3", "Ｃ３", "b"])
+    expect(await search.search(query, many), query).toHaveLength(1);
+  expect(await search.search("cafe", many)).toEqual([]);
+});
+
 test("a result is the best passage of a document, once", async () => {
   const filler = "Nothing to see in this paragraph, which goes on about the weather. ".repeat(12);
   const text = `The needle stands first.\n\n${filler}\n\n${filler}\n\nHere a needle, there a needle, needle.`;
@@ -52,6 +60,12 @@ test("passages lose no word and are not too long", () => {
     }),
   );
   expect(passagesOf("x".repeat(2500)).map(({ length }) => length)).toEqual([1000, 1000, 500]);
+  expect(
+    passagesOf(`x${"🙂".repeat(800)}`).map((passage) => [passage.length, Buffer.from(passage).toString() === passage]),
+  ).toEqual([
+    [999, true],
+    [602, true],
+  ]);
 });
 
 test("a corpus is a folder, or records as JSON lines", async () => {
@@ -76,6 +90,31 @@ test("a corpus is a folder, or records as JSON lines", async () => {
   expect((await (await readLocalSearch(join(at, "c.jsonl"))).search("two", many))[0].url).toBe("http://u");
 });
 
+test("a folder's records are read with its texts, also through links", async () => {
+  const [at, blobs] = [folder(), folder()];
+  writeFileSync(join(at, "README.md"), "\uFEFF# About\n");
+  writeFileSync(join(blobs, "1"), '\uFEFF{"text": "one"}\r\n{"text": "two"}\r\n');
+  mkdirSync(join(at, "data"));
+  symlinkSync(join(blobs, "1"), join(at, "data/train.jsonl"));
+  expect((await readCorpus(at)).map(({ title, text }) => [title, text])).toEqual([
+    ["About", "# About\n"],
+    ["", "one"],
+    ["", "two"],
+  ]);
+});
+
+test("a text that is not UTF-8 is refused by its line, not read without its letters", async () => {
+  const path = join(folder(), "a.jsonl");
+  const latin1 = Buffer.from('{"text": "x"}\n{"text": "Köln"}\n', "latin1");
+  writeFileSync(path, latin1);
+  await expect(readCorpus(path)).rejects.toThrow(/a\.jsonl"; .*line 2 is not UTF-8/);
+  writeFileSync(`${path}.gz`, gzipSync(latin1));
+  await expect(readCorpus(`${path}.gz`)).rejects.toThrow(/line 2 is not UTF-8/);
+  const at = folder();
+  writeFileSync(join(at, "k.txt"), latin1);
+  await expect(readCorpus(at)).rejects.toThrow(/k\.txt"; expected a text file. line 2 is not UTF-8/);
+});
+
 test("a corpus is a Parquet file", async () => {
   const path = join(folder(), "c.parquet");
   const columnData = [
@@ -88,6 +127,13 @@ test("a corpus is a Parquet file", async () => {
     { title: "Otters", text: "The otter lives at the river.", url: "" },
     { title: "Bread", text: "Flour, water, salt.", url: "" },
   ]);
+  const bytes = [Buffer.from("é"), Buffer.from("é", "latin1")];
+  parquetWriteFile({ filename: path, columnData: [{ name: "body", data: bytes, type: "BYTE_ARRAY" }] });
+  await expect(readCorpus(path)).rejects.toThrow(/row 1 is .*expected a text/);
+  for (const name of ["text", "number"]) {
+    parquetWriteFile({ filename: path, columnData: [{ name, data: [1n] }] });
+    await expect(readCorpus(path)).rejects.toThrow(/row 0 is .*expected a text/);
+  }
   writeFileSync(path, "PAR1 it is not");
   await expect(readCorpus(path)).rejects.toThrow(/expected a Parquet file/);
 });

@@ -3,7 +3,7 @@ import { ConfigError, reasonOf } from "../../core/errors.ts";
 import { parseJson } from "../../core/json.ts";
 import type { Message } from "../../core/messages.ts";
 import { present } from "../../core/present.ts";
-import { readBounded } from "../../files/bounded.ts";
+import { readBounded, utf8Of } from "../../files/bounded.ts";
 import type { JsonSchema, Tool } from "../../tools/tool.ts";
 import { atifSchema } from "./atif.ts";
 import { chatRow } from "./dataset-rows.ts";
@@ -63,7 +63,7 @@ const lineSchema = z.looseObject({ messages: z.array(messageSchema).min(1), tool
 export function readConversations(path: string): Conversation[] {
   let text: string;
   try {
-    text = readBounded(path, largestFile).toString("utf8");
+    text = utf8Of(readBounded(path, largestFile));
   } catch (cause) {
     throw new ConfigError("algorithm.data", path, { expected: "a JSONL file of conversations", hint: reasonOf(cause), cause });
   }
