@@ -7,15 +7,22 @@ export function mathEqual(answer: string, gold: string): boolean {
   return a === undefined || b === undefined ? answer === gold : a === b;
 }
 
-const removed = /\\left|\\right|\^\{\\circ\}|\^\\circ|\\\$/g;
+/** In the order of the published code: what one leaves may be the next. */
+const cleanUp = [
+  ["\n", ""],
+  ["\\!", ""],
+  ["\\\\", "\\"],
+  ["tfrac", "frac"],
+  ["dfrac", "frac"],
+  ["\\left", ""],
+  ["\\right", ""],
+  ["^{\\circ}", ""],
+  ["^\\circ", ""],
+  ["\\$", ""],
+] as const;
 
 function cleaned(formula: string): string | undefined {
-  const plain = formula
-    .replaceAll("\n", "")
-    .replaceAll("\\!", "")
-    .replaceAll("\\\\", "\\")
-    .replace(/[td]frac/g, "frac")
-    .replace(removed, "");
+  const plain = cleanUp.reduce((text, [from, to]) => text.replaceAll(from, to), formula);
   const number = withoutUnit(plain)?.replaceAll("\\%", "").replaceAll(" .", " 0.").replaceAll("{.", "{0.");
   if (number === undefined || number === "") return number;
   const rooted = bracedRoots(withoutName(number.startsWith(".") ? `0${number}` : number));

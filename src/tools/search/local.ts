@@ -7,17 +7,18 @@ const passageLength = 1000;
 
 /** Finds documents at once. */
 export interface DocumentIndex {
-  /** The best results first, at most `count`; equally good ones in the order of the documents. */
+  /** The best results first, at most `count`; equally good ones by the first of the query's words that they have, then in the order of the documents. */
   search(query: string, count: number): readonly SearchResult[];
 }
 
 /**
- * A full-text index in memory (BM25+ over passages, titles count double). A result is the best passage of a document.
- * Words are what stands between spaces and punctuation, so that languages without spaces are not found by their words.
+ * A full-text index in memory (minisearch's BM25+ over passages, titles count double). A result is the best passage of a document.
+ * Words are letters, numbers and their marks without a gap, so that languages without spaces are not found by their words.
  */
 export function indexOf(documents: readonly Document[]): DocumentIndex {
   const index = new MiniSearch<{ id: number; title: string; text: string }>({
     fields: ["title", "text"],
+    tokenize: (text) => text.normalize("NFKC").split(/[^\p{L}\p{M}\p{N}]+/u),
     searchOptions: { boost: { title: 2 } },
   });
   const passages = documents.flatMap((document) => passagesOf(document.text).map((text) => ({ document, text })));
@@ -64,7 +65,7 @@ export async function readLocalSearch(path: string): Promise<SearchProvider> {
   return localSearch(await readCorpus(path));
 }
 
-/** Whole paragraphs as long as they fit; of a longer one, whole words. */
+/** Whole paragraphs as long as they fit; of a longer one, whole words. No surrogate pair is cut. */
 export function passagesOf(text: string): string[] {
   const passages: string[] = [];
   let passage = "";
@@ -79,7 +80,7 @@ export function passagesOf(text: string): string[] {
     const trimmed = paragraph.trim();
     if (trimmed === "") continue;
     if (trimmed.length <= passageLength) add(trimmed, "\n\n");
-    else for (const word of trimmed.match(new RegExp(`\\S{1,${passageLength}}`, "g")) ?? []) add(word, " ");
+    else for (const word of trimmed.match(new RegExp(`\\S{1,${passageLength}}(?![\\uDC00-\\uDFFF])`, "g")) ?? []) add(word, " ");
   }
   return passage === "" ? passages : [...passages, passage];
 }
