@@ -76,6 +76,7 @@ export function createConnection(name: string, server: McpServer, startMs: numbe
       const transport = transportFor(client);
       await withinTime(() => client.connect(transport, { timeout: longestTimer }), startMs);
       client.onerror = (error) => noticed(client, error);
+      takeUntyped(transport);
       return client;
     } catch (error) {
       await end(client);
@@ -162,6 +163,20 @@ export function createConnection(name: string, server: McpServer, startMs: numbe
       const client = await current?.catch(() => undefined);
       if (client !== undefined) await end(client);
     },
+  };
+}
+
+/**
+ * Takes a tool whose schema has no type as one with an object of arguments, which every call has. The protocol demands the type, and its SDK refuses
+ * the whole list for one tool that lacks it.
+ */
+function takeUntyped(transport: Transport): void {
+  const receive = transport.onmessage;
+  transport.onmessage = (message, extra) => {
+    const { tools } = ("result" in message ? message.result : {}) as { readonly tools?: unknown };
+    for (const tool of Array.isArray(tools) ? tools : [])
+      if (typeof tool === "object" && tool !== null) tool.inputSchema = { type: "object", ...tool.inputSchema };
+    receive?.(message, extra);
   };
 }
 

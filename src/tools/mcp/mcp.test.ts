@@ -248,6 +248,14 @@ describe("a server with a mind of its own", () => {
     expect(performance.now() - before).toBeLessThan(6000);
   });
 
+  test("has a schema without a type, or no schema: each is one of an object", async () => {
+    const { tools } = await runScript(
+      "",
+      listing('[{ name: "a", inputSchema: { properties: { n: { type: "number" } }, required: ["n"] } }, { name: "b" }]'),
+    );
+    expect(tools.map(({ parameters }) => parameters)).toMatchObject([{ type: "object", required: ["n"] }, { type: "object" }]);
+  });
+
   test("has a tool that runs as a task only: the tool is left out", async () => {
     const task = `{ name: "slow", ${schema}, execution: { taskSupport: "required" } }`;
     const { tools } = await runScript("", listing(`[{ name: "a", ${schema} }, ${task}]`));
