@@ -1,3 +1,4 @@
+import type { Message } from "../core/messages.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { Breakdown, EvaluationRecord } from "../runs/records.ts";
 import { bar, count, duration, interval, percent, plural, table } from "../terminal/format.ts";
@@ -30,8 +31,29 @@ export function evaluationLines(record: EvaluationRecord, paint: Paint): string[
   ];
 }
 
+/** Returns the sentences without which an evaluation's numbers mislead. */
+export function evaluationNotes(trajectories: readonly Trajectory[]): string[] {
+  return [...unbegunNotes(trajectories), ...unreadCallNotes(trajectories)];
+}
+
+/** The written form of calls in templates of Hermes and Qwen, Mistral, Llama, and DeepSeek. */
+const writtenCall = /<tool_call>|<function=|\[TOOL_CALLS\]|<\|python_tag\|>|<｜tool▁calls▁begin｜>/;
+
+/** Says so where an endpoint left all calls in the text: the model is measured as one that calls nothing. */
+function unreadCallNotes(trajectories: readonly Pick<Trajectory, "turns" | "messages">[]): string[] {
+  const turns = trajectories.flatMap(({ turns }) => turns);
+  if (turns.some(({ action, toolCalls, invalidToolCalls }) => action.length > 0 || toolCalls + invalidToolCalls > 0)) return [];
+  const isUnread = ({ role, content }: Message) => role === "assistant" && writtenCall.test(content);
+  const unread = trajectories.filter(({ messages }) => messages.some(isUnread));
+  if (unread.length === 0) return [];
+  return [
+    `${plural(unread.length, "episode")} of ${count(trajectories.length)} ${unread.length === 1 ? "has" : "have"} tool calls that the server left in the text, and none has one that was made: ` +
+      "start the server with the parser of the model's calls (vLLM and SGLang: --tool-call-parser; llama.cpp: --jinja).",
+  ];
+}
+
 /** Says so where episodes ended before the model wrote anything: their failures say nothing about it. */
-export function unbegunNotes(trajectories: readonly Pick<Trajectory, "turns" | "error">[]): string[] {
+function unbegunNotes(trajectories: readonly Pick<Trajectory, "turns" | "error">[]): string[] {
   const unbegun = trajectories.filter(({ turns, error }) => turns.length === 0 && error !== undefined);
   const [first] = unbegun;
   if (first === undefined) return [];

@@ -39,11 +39,12 @@ const call = z.object({
 });
 const message = z.object({
   content: text.nullish(),
+  /** The words of a model of OpenAI that declines. */
+  refusal: z.string().nullish().catch(undefined),
   reasoning_content: z.string().nullish().catch(undefined),
   reasoning: z.string().nullish().catch(undefined),
   tool_calls: z.array(call).nullish(),
 });
-const tokens = z.number().min(0);
 const choice = z.object({
   message,
   finish_reason: z.string().nullish(),
@@ -52,15 +53,36 @@ const choice = z.object({
 });
 const answerSchema = z.object({
   choices: z.tuple([choice], z.unknown()),
-  usage: z.object({ prompt_tokens: tokens, completion_tokens: tokens }).nullish().catch(undefined),
+  // Every prompt has tokens: a server that says 0 has not counted.
+  usage: z
+    .object({ prompt_tokens: z.number().positive(), completion_tokens: z.number().min(0) })
+    .nullish()
+    .catch(undefined),
 });
-const errorSchema = z.object({
-  error: z.object({ message: z.string().catch(""), code: z.union([z.string(), z.number()]).nullish().catch(undefined) }),
+const reported = z.object({
+  error: z.union([
+    z.object({ message: z.string().catch(""), code: z.union([z.string(), z.number()]).nullish().catch(undefined) }),
+    // LM Studio's
+    z
+      .string()
+      .min(1)
+      .transform((message) => ({ message, code: undefined })),
+  ]),
 });
+/** An error in the body. OpenRouter has that of the server behind it in the choice. */
+const errorSchema = reported.or(z.object({ choices: z.tuple([reported], z.unknown()) }).transform(({ choices }) => choices[0]));
+
+/** The ends of an answer that is none: of OpenRouter, vLLM and SGLang, DeepSeek. */
+const unfinished = ["error", "abort", "insufficient_system_resource"];
+/** "length", as Mistral and Cohere say it. */
+const lengths = ["length", "model_length", "max_tokens", "MAX_TOKENS"];
 
 export type Read =
   | { readonly completion: Completion }
-  /** A gateway reports the failure of the server behind it in a body of status 200. `status` is the real one, if it is given. */
+  /**
+   * A gateway reports the failure of the server behind it in a body of status 200. `status` is the real one, if it is given; 200 for an answer that
+   * a filter kept back.
+   */
   | { readonly problem: string; readonly status: number | undefined };
 
 /** Reads the body of an answer with status 200. */
@@ -78,15 +100,19 @@ export function readCompletion(body: string): Read {
     return { problem: `no chat completion: ${z.prettifyError(parsed.error).slice(0, 300)}`, status: undefined };
   const { choices, usage } = parsed.data;
   const [{ message: said, finish_reason, stop_reason, matched_stop }] = choices;
+  const finish = finish_reason ?? "stop";
+  const kept = finish.includes("content_filter");
+  if (kept || unfinished.includes(finish))
+    return { problem: `no whole answer: its finish_reason is ${finish}`, status: kept ? 200 : undefined };
   const stoppedBy = [stop_reason, matched_stop].find((reason) => typeof reason === "string");
   return {
     completion: {
-      content: said.content ?? "",
+      content: said.content || (said.refusal ?? ""),
       reasoning: said.reasoning_content ?? said.reasoning ?? undefined,
       calls: (said.tool_calls ?? []).map(({ id, function: { name, arguments: args } }) => ({
         ...{ id: id ?? undefined, name, arguments: args ?? "" },
       })),
-      finish: finish_reason ?? "stop",
+      finish: lengths.includes(finish) ? "length" : finish,
       stoppedBy,
       usage: usage ? { promptTokens: usage.prompt_tokens, completionTokens: usage.completion_tokens } : undefined,
     },

@@ -120,6 +120,52 @@ test.each([
   expect(settings.asked()).toBe(times);
 });
 
+const answering = (choice: object, more: object = {}) => JSON.stringify({ choices: [{ message: {}, ...choice }], ...more });
+
+test.each([
+  ["withheld by a filter", answering({ finish_reason: "content_filter" }), "withheld", 1],
+  ["withheld by Gemini's", answering({ finish_reason: "content_filter: SAFETY" }), "withheld", 1],
+  ["given up by the server", answering({ finish_reason: "error" }), "unreachable", 3],
+  ["failed behind OpenRouter", answering({ error: { code: 502, message: "upstream" } }), "unreachable", 3],
+  ["an error as a string", '{"error": "Unexpected endpoint or method."}', "unreachable", 3],
+] as const)("an answer that is none, of status 200, is no empty answer: %s", async (_, body, kind, times) => {
+  const settings = await serving((response) => response.end(body));
+  expect(await failure(settings)).toMatchObject({
+    ...{ failure: kind, message: expect.stringMatching(/content_filter|finish_reason is error|upstream|Unexpected endpoint/) },
+  });
+  expect(settings.asked()).toBe(times);
+});
+
+test("a refusal is the model's answer, the other words for a cut-off answer mean it, and tokens that nobody counted are not 0", async () => {
+  const bodies = [
+    answering({ message: { content: null, refusal: "I cannot." } }),
+    answering({ message: { content: "a" }, finish_reason: "model_length" }),
+    answering({ message: { content: "a" } }, { usage: { prompt_tokens: 0, completion_tokens: 0 } }),
+  ];
+  const settings = await serving((response, count) => response.end(bodies[count]));
+  expect(await complete(settings, {})).toMatchObject({ content: "I cannot.", finish: "stop" });
+  expect(await complete(settings, {})).toMatchObject({ content: "a", finish: "length" });
+  expect((await complete(settings, {})).usage).toBeUndefined();
+});
+
+// As the servers word it, or as LiteLLM 1.108 knows them.
+test.each([
+  ["context", "request (3031 tokens) exceeds the available context size (512 tokens), try increasing it"],
+  ["context", "litellm.ContextWindowExceededError: this is a mock"],
+  ["context", "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."],
+  ["context", "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000"],
+  ["context", "This model's maximum prompt length is 131072 but the request contains 140000 tokens."],
+  ["context", "Current length is 9000 while limit is 8192"],
+  ["context", "Input is too long for requested model."],
+  ["context", "Input tokens exceed the configured limit of 272000 tokens."],
+  ["withheld", '{"error": {"code": "content_filter", "message": "filtered by its content management policy"}}'],
+  ["withheld", "litellm.ContentPolicyViolationError: flagged"],
+  ["withheld", '{"error": {"code": 403, "metadata": {"flagged_input": "x"}}}'],
+] as const)("400: %s, %s", async (kind, said) => {
+  const settings = await serving((response) => response.writeHead(400).end(said));
+  expect(await failure(settings)).toMatchObject({ failure: kind });
+});
+
 test("a redirect is not followed: it would carry the key", async () => {
   const settings = await serving((response) => response.writeHead(301, { location: "http://elsewhere.example/" }).end());
   expect(await failure(settings)).toMatchObject({

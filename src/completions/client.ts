@@ -34,10 +34,10 @@ export async function complete(settings: EndpointSettings, body: object, signal?
     // A request that is sent on by a redirect may lose its body, or tell its key to somebody else.
     redirect: "manual",
   } as const;
-  const failed = (problem: string, failure: CompletionFailure, attempts: number): Verdict<Completion> => {
+  const failed = (attempts: number, problem: string, failure: CompletionFailure, hint = hints[failure]): Verdict<Completion> => {
     const asked = attempts === 1 ? "" : `It was asked ${attempts} times. `;
     const said = apiKey === "" ? problem : problem.replaceAll(apiKey, "[API key]");
-    const details = { expected: "a chat completion", hint: asked + hints[failure] };
+    const details = { expected: "a chat completion", hint: asked + hint };
     const error = new CompletionError(`the answer of ${new URL(url).host}`, said, failure, details);
     return { error, again: failure === "unreachable" };
   };
@@ -48,13 +48,13 @@ export async function complete(settings: EndpointSettings, body: object, signal?
     policy,
     (outcome, attempts) => {
       if ("failure" in outcome)
-        return failed(outcome.reason, outcome.failure === "too large" ? "settings" : "unreachable", attempts);
+        return failed(attempts, outcome.reason, outcome.failure === "too large" ? "settings" : "unreachable");
       const { response, text } = outcome;
-      if (!response.ok) return failed(...refusal(response.status, text, response.headers), attempts);
+      if (!response.ok) return failed(attempts, ...refusal(response.status, text, response.headers));
       const read = readCompletion(text);
       if ("completion" in read) return { value: read.completion };
-      if (read.status !== undefined) return failed(...refusal(read.status, read.problem, response.headers), attempts);
-      return failed(read.problem, "unreachable", attempts);
+      if (read.status !== undefined) return failed(attempts, ...refusal(read.status, read.problem, response.headers));
+      return failed(attempts, read.problem, "unreachable");
     },
     { signal },
   );
@@ -63,19 +63,24 @@ export async function complete(settings: EndpointSettings, body: object, signal?
 const hints: Readonly<Record<CompletionFailure, string>> = {
   settings: "Check the address, the key and the model's name.",
   refused: "The server does not take this request.",
+  withheld: "A filter of the server does not let this conversation through.",
   context: "The conversation is longer than the model's context.",
   unreachable: "Is the server running, and is the address right?",
 };
 
+/** A context that is too short, in words of OpenAI, Anthropic, vLLM, SGLang, llama.cpp; Gemini; TGI; xAI; Cerebras; Bedrock. */
 const contextWords =
-  /context[_ ](length|window|size)|maximum context|prompt is too long|too many tokens|exceeds? .{0,40}(context|n_ctx)/i;
+  /context[_ ]?(length|window|size|limit)|maximum context|prompt is too long|too many tokens|exceeds? .{0,40}(context|n_ctx)|exceeds the maximum number of tokens|max_new_tokens. must be|maximum prompt length|current length is .{0,20}while limit is|input is too long|input tokens exceed|string too long/i;
+/** A filter, in words of Azure and OpenAI; LiteLLM; OpenRouter. */
+const filterWords = /content_filter|content[ _]?policy|content management policy|flagged_input/i;
 
 /** Sorts an answer with an error status. */
-function refusal(status: number, text: string, headers: Headers): [problem: string, failure: CompletionFailure] {
+function refusal(status: number, text: string, headers: Headers): [problem: string, failure: CompletionFailure, hint?: string] {
   const location = status >= 300 && status < 400 ? ` to ${headers.get("location") ?? "nowhere"}` : "";
   const problem = `${status}${location} ${text.slice(0, 300)}`.trim();
   if (status === 429 && text.includes("insufficient_quota")) return [problem, "settings"];
-  if (mayPass(status)) return [problem, "unreachable"];
+  if (mayPass(status)) return [problem, "unreachable", "The server is busy or broken: ask it again later."];
   if (contextWords.test(text)) return [problem, "context"];
+  if (filterWords.test(text)) return [problem, "withheld"];
   return [problem, [400, 413, 422].includes(status) ? "refused" : "settings"];
 }

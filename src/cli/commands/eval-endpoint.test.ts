@@ -21,7 +21,7 @@ afterEach(() => {
 });
 
 /** Answers sums, wrongly above 5 and only so many of them. */
-async function endpoint(answers = Number.POSITIVE_INFINITY) {
+async function endpoint(answers = Number.POSITIVE_INFINITY, words = "") {
   const asked: Asked[] = [];
   const keys: (string | undefined)[] = [];
   server = createServer(async (request, response) => {
@@ -33,7 +33,7 @@ async function endpoint(answers = Number.POSITIVE_INFINITY) {
     if (asked.length > answers) return void response.writeHead(401).end("expired");
     const [a, b] = question.messages[0].content.match(/\d+/g)?.map(Number) ?? [];
     const sum = a + b > 5 ? 0 : a + b;
-    const message = { role: "assistant", content: `The sum is ${sum}.` };
+    const message = { role: "assistant", content: `${words}The sum is ${sum}.` };
     response.end(
       JSON.stringify({ choices: [{ message, finish_reason: "stop" }], usage: { prompt_tokens: 10, completion_tokens: 4 } }),
     );
@@ -105,6 +105,14 @@ test("eval measures a model behind an endpoint: by kind, with tokens, cost and n
   expect(asked.filter(({ temperature }) => temperature === 0)).toHaveLength(6);
   for (const file of ["evaluation.json", "report.json", "greedy.jsonl", "sampled.jsonl"])
     expect(readFileSync(join(scratch, "first", file), "utf8")).not.toContain("sk-");
+});
+
+test("calls that the server leaves in the text are said beside the numbers", async () => {
+  const { baseUrl } = await endpoint(undefined, '<tool_call>{"name": "add"}</tool_call>');
+  const { text, output, notes } = screens();
+  await evalCommand(flags(baseUrl, "unread"), output, notes);
+  expect(text.out).toMatch(/18 episodes of 18 have tool calls that the server left in the text.*--tool-call-parser/);
+  expect(readFileSync(join(scratch, "unread/report.md"), "utf8")).toContain("left in the text");
 });
 
 test("a server that fails half-way ends the evaluation with its words, and --resume asks only for what is missing", async () => {

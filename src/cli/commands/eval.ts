@@ -11,7 +11,7 @@ import { loadConfigFile } from "../../training/config-file.ts";
 import { succeeded } from "../../training/rollout-metrics.ts";
 import { episodeLines } from "../conversation.ts";
 import { showDownload } from "../download.ts";
-import { costLines, evaluationLines, reportPage, tableLines, unbegunNotes } from "../evaluation-lines.ts";
+import { costLines, evaluationLines, evaluationNotes, reportPage, tableLines } from "../evaluation-lines.ts";
 import { type JudgeFlags, judgeOf } from "../question-judge.ts";
 import { evaluationFlags, type SettingValues, settingsOf } from "../settings.ts";
 
@@ -63,7 +63,7 @@ export async function measure(
     return await evaluateConfig(config, user, {
       ...{ resume, judge, signal: interrupt.signal },
       download: (fetch) => showDownload(config.model, screen, fetch),
-      page: (report, trajectories) => reportPage(report, unbegunNotes(trajectories)),
+      page: (report, trajectories) => reportPage(report, evaluationNotes(trajectories)),
       onEvent: (event) => {
         if (event.type === "started") folder = event.folder;
         show(event);
@@ -134,7 +134,7 @@ function showEvaluation({ folder, report, trajectories }: Evaluated, screen: Scr
     screen.line(
       paint.yellow(`The server refused ${plural(refused.length, "conversation")}, counted as failures: ${first.error}`),
     );
-  for (const note of unbegunNotes(trajectories)) screen.line(paint.yellow(note));
+  for (const note of evaluationNotes(trajectories)) screen.line(paint.yellow(note));
   const failed = trajectories.find((trajectory) => !succeeded(trajectory));
   if (failed !== undefined && report.evaluations.some(({ measure }) => measure !== "reward")) {
     screen.line();

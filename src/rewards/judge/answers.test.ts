@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { judgePrompt, readJudgement } from "./answers.ts";
+import { judgePrompt, openJudge, readJudgement } from "./answers.ts";
+import { judgeServer } from "./server.fixture.ts";
 
 test.each([
   ["Correct", "correct"],
@@ -15,4 +16,14 @@ test.each([
 test("the judge reads question, golds and prediction", () => {
   const prompt = judgePrompt({ question: "Who?", golds: ["Ada", "A. L."], prediction: "Ada Lovelace" });
   for (const text of ["Question: Who?", "Gold answers: Ada | A. L.", "Prediction: Ada Lovelace"]) expect(prompt).toContain(text);
+});
+
+test("a reply that is cut off among its thoughts, or withheld, is no verdict", async () => {
+  const cut = { content: "<think>Is it correct? The gold answer", finish: "length" };
+  const { baseUrl, requests } = await judgeServer((_, number) => (number < 4 ? cut : { content: "", finish: "content_filter" }));
+  const judge = openJudge({ baseUrl, model: "wise", retries: 0 });
+  const asked = { question: "Who?", golds: ["Ada"], prediction: "Ada L." };
+  expect(await judge(asked)).toMatchObject({ verdict: "unusable", usage: { calls: 3 } });
+  expect(await judge({ ...asked, question: "What?" })).toMatchObject({ verdict: "unusable", usage: { calls: 0 } });
+  expect(requests).toHaveLength(4);
 });

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import { complete, type EndpointSettings } from "../../completions/client.ts";
+import { CompletionError } from "../../completions/errors.ts";
 import { Semaphore } from "../../core/semaphore.ts";
 import type { QuestionAnswer } from "../../environments/environment.ts";
 import { added, type Ledger, noUsage, type Usage } from "./ledger.ts";
 
-/** The verdict of a judge on an answer. "unusable": neither word was in any of its replies. */
+/** The verdict of a judge on an answer. "unusable": each of its replies had neither word, was cut off or withheld. */
 export type Judged = "correct" | "incorrect" | "unusable";
 
 /** Replies that are asked for until one can be used, as ARPO's evaluation does. */
@@ -63,13 +64,19 @@ async function judged(settings: JudgeSettings, answer: AskedAnswer, signal: Abor
   for (let attempt = 0; attempt < judgeTries; attempt++) {
     // The same question at temperature 0 would get the same reply again.
     const request = { model: settings.model, temperature: attempt === 0 ? 0 : 0.7, max_tokens: maxTokens };
-    const reply = await complete(settings, { ...request, messages: [{ role: "user", content: prompt }] }, signal);
+    const asking = complete(settings, { ...request, messages: [{ role: "user", content: prompt }] }, signal);
+    const reply = await asking.catch((error: unknown) => {
+      if (error instanceof CompletionError && error.failure === "withheld") return undefined;
+      throw error;
+    });
+    if (reply === undefined) break; // its filter decides likewise each time
     usage = added(usage, {
       calls: 1,
       promptTokens: reply.usage?.promptTokens ?? Math.ceil(prompt.length / 4),
       completionTokens: reply.usage?.completionTokens ?? Math.ceil(reply.content.length / 4),
     });
-    const verdict = readJudgement(reply.content);
+    // A reply that is cut off is still thinking, and names both words.
+    const verdict = reply.finish === "length" ? undefined : readJudgement(reply.content);
     if (verdict !== undefined) return { verdict, usage };
   }
   return { verdict: "unusable", usage };

@@ -10,6 +10,8 @@ export interface ChatMessage {
 
 export interface JudgeReply {
   readonly text: string;
+  /** True for an answer that a limit of tokens cut off. */
+  readonly truncated: boolean;
   /** As the server counted them; a quarter of the characters if it does not say. */
   readonly promptTokens: number;
   readonly completionTokens: number;
@@ -32,10 +34,11 @@ export function openEndpoint(config: RewardOf<"judge">, key: string | undefined,
 
   const reply = async (messages: readonly ChatMessage[], withSchema: boolean, signal?: AbortSignal): Promise<JudgeReply> => {
     const request = { model, messages, temperature, ...(withSchema ? { response_format: schema } : {}) };
-    const { content, usage } = await complete(settings, request, signal);
+    const { content, finish, usage } = await complete(settings, request, signal);
     const text = key === undefined ? content : content.replaceAll(key, "[API key]");
     return {
       text,
+      truncated: finish === "length",
       promptTokens: usage?.promptTokens ?? estimated(messages.map((message) => message.content).join("")),
       completionTokens: usage?.completionTokens ?? estimated(text),
     };

@@ -125,6 +125,15 @@ test.each(Object.entries(bad))("an answer with %s is asked for again, with what 
   expect(result.metrics["judge/calls"]).toBe(2);
 });
 
+test("scores in a cut-off answer are a draft of its thoughts: it is asked for again", async () => {
+  const draft = `<think>Perhaps ${bad["an attempt missing"].replace("]}", ', {"id": "2", "score": 0.5}]}')}? Let me see`;
+  const { baseUrl, requests } = await judgeServer((request, number) =>
+    number === 1 ? { content: draft, finish: "length" } : likesSeven(request),
+  );
+  expect(rewardsOf((await score({ baseUrl }, [group("a", "7", "8")])).groups)).toEqual([[1, 0.25]]);
+  expect(requests[1].messages[3].content).toContain("cut it off");
+});
+
 test("a judge that answers badly every time stops the run, with the group and the last reason", async () => {
   const { baseUrl, requests } = await judgeServer(() => ({ content: bad["a score above 1"] }));
   const scored = score({ baseUrl, settings: { attempts: 2 } }, [group("a", "7", "8")]);

@@ -131,11 +131,12 @@ async function askUntilUsable(
     budget.take(name);
     spend({ ...noUsage, calls: 1 });
     try {
-      const { text, promptTokens, completionTokens } = await endpoint.ask(messages, signal);
+      const { text, truncated, promptTokens, completionTokens } = await endpoint.ask(messages, signal);
       const tokens = { calls: 0, promptTokens, completionTokens };
       spend(tokens);
       budget.add(tokens);
-      const answer = readAnswer(text, shown);
+      // A draft among its thoughts is no answer.
+      const answer = truncated ? { problem: "its limit of tokens cut it off" } : readAnswer(text, shown);
       if (!("problem" in answer)) return answer;
       problem = `the judge's answer cannot be used: ${answer.problem}`;
       messages.splice(

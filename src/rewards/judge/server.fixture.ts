@@ -18,7 +18,11 @@ export interface JudgeRequest extends z.infer<typeof requestSchema> {
 
 /** What the server does with one request. */
 export type Reaction =
-  | { readonly content: string; readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number } | null }
+  | {
+      readonly content: string;
+      readonly finish?: string;
+      readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number } | null;
+    }
   | { readonly status: number; readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> }
   | "hang"
   | "stall"
@@ -50,12 +54,12 @@ export async function judgeServer(react: (request: JudgeRequest, number: number)
       response.end(JSON.stringify(json));
     };
     if ("status" in reaction) return send(reaction.status, reaction.body ?? { error: { message: "no" } }, reaction.headers);
-    const { content, usage = { prompt_tokens: 100, completion_tokens: 20 } } = reaction;
+    const { content, finish = "stop", usage = { prompt_tokens: 100, completion_tokens: 20 } } = reaction;
     send(200, {
       id: "chat-1",
       object: "chat.completion",
       model: body.model,
-      choices: [{ index: 0, finish_reason: "stop", message: { role: "assistant", content } }],
+      choices: [{ index: 0, finish_reason: finish, message: { role: "assistant", content } }],
       ...(usage === null ? {} : { usage }),
     });
   };

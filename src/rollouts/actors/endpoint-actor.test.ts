@@ -205,6 +205,21 @@ test("with prefill the server continues the message itself, and its tokens are l
   expect(asked[2]).toMatchObject({ continue_final_message: true, add_generation_prompt: false });
 });
 
+test("a server that repeats the message it continues, as llama.cpp does, is not heard twice", async () => {
+  const { settings } = await serving(({ messages }, count) => {
+    const begun = count === 0 ? "" : String(messages.at(-1)?.content);
+    return { content: begun + (count === 0 ? "<search>one</search>" : "<answer>3</answer>") };
+  });
+  const ended = await play({ ...settings, growing: "prefill" }, researching);
+  expect(
+    ended.messages
+      .map(({ content }) => content)
+      .join("")
+      .match(/<search>/g),
+  ).toHaveLength(1);
+  expect(ended).toMatchObject({ reward: 1, turns: [{ toolCalls: 1 }, { toolCalls: 0 }] });
+});
+
 test("names that servers refuse are replaced for them alone; fields are added and left out", async () => {
   const dotted = { ...add, name: "sums.add" };
   const { asked, settings } = await serving((_, count) =>
@@ -240,6 +255,13 @@ test("a conversation that is refused alone ends, one that is too long ends as su
   const refusing = await serving(() => 400);
   await expect(play(refusing.settings)).rejects.toThrow(/refuses every such request.*engine.request/);
   expect(refusing.asked).toHaveLength(2);
+  server?.close();
+  const withheld = await serving(() => ({ content: "3", finish: "content_filter" }));
+  expect(await play(withheld.settings)).toMatchObject({
+    stopReason: "actor-error",
+    error: expect.stringMatching(/content_filter/),
+  });
+  expect(withheld.asked).toHaveLength(1);
   server?.close();
   const short = await serving((_, count) => (count === 0 ? toolCall('{"a": 1, "b": 2}') : 413));
   short.words = "This model's maximum context length is 8 tokens";

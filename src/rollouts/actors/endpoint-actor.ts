@@ -54,8 +54,8 @@ class Service {
       this.#takes.set("tools" in body, Promise.resolve());
       return completion;
     } catch (error) {
-      if (!(error instanceof CompletionError) || error.failure !== "refused") throw error;
-      await this.#requireTaken(body, error, signal);
+      if (!(error instanceof CompletionError) || !["refused", "withheld"].includes(error.failure)) throw error;
+      if (error.failure === "refused") await this.#requireTaken(body, error, signal);
       throw new EpisodeStop("actor-error", error.message);
     }
   }
@@ -112,7 +112,7 @@ class EndpointSpeaker implements Speaker {
     const body = this.#request(maxTokens, protocol === undefined ? tools : [], stopStrings, turns.length);
     let completion: Completion;
     try {
-      completion = await this.#service.ask(body, this.#options.signal);
+      completion = this.#continued(await this.#service.ask(body, this.#options.signal));
     } catch (error) {
       if (!(error instanceof CompletionError) || error.failure !== "context") throw error;
       if (turns.length > 0) return undefined;
@@ -150,6 +150,13 @@ class EndpointSpeaker implements Speaker {
   };
 
   retract: Speaker["retract"] = ({ read: { message } }) => this.#grow(message, "");
+
+  /** Without the message that was to be continued, which llama.cpp repeats. */
+  #continued(completion: Completion): Completion {
+    const { content } = completion;
+    const repeats = this.#growing !== "" && content.startsWith(this.#growing);
+    return repeats ? { ...completion, content: content.slice(this.#growing.length) } : completion;
+  }
 
   /** @param results empty where the model is asked to continue what it wrote */
   #grow({ content }: AssistantMessage, results: string): void {
