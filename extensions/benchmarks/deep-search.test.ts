@@ -84,6 +84,13 @@ test("a summariser that fails ends episodes with its words: none is scored as if
   expect(error).toMatch(/401/);
 });
 
+test.each(["", "<think>The pages say"])("a summary that never came, %j, ends the episode likewise", async (said) => {
+  const { environment } = await world(() => said);
+  const { stopReason, error } = await played(environment, call + answer);
+  expect(stopReason).not.toBe("done");
+  expect(error).toMatch(/summary of small.*summariser\.maxTokens is 4096/);
+});
+
 test("a passage is the text around the sentence that shares most words with the snippet", () => {
   const text = `${"a b c. ".repeat(50)}Owls live in the old mill. ${"d e f. ".repeat(50)}`;
   const passage = passageAround(text, "owls in the mill", 20);

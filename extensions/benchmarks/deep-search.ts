@@ -44,10 +44,16 @@ export function openDeepSearch(
       const passages = await Promise.all(results.slice(0, pages).map((result) => passageOf(result, signal)));
       const messages = [{ role: "user", content: summaryPrompt(query, passages) }];
       try {
-        const { content } = await complete(endpoint, { model, messages, temperature, max_tokens: maxTokens }, signal);
-        return (content.split("</think>").at(-1) ?? "").trim();
+        const { content, finish } = await complete(endpoint, { model, messages, temperature, max_tokens: maxTokens }, signal);
+        const summary = (content.split("</think>").at(-1) ?? "").trim();
+        if (summary !== "" && !summary.startsWith("<think>")) return summary;
+        throw new CompletionError(`the summary of ${model}`, summary.slice(0, 100), "refused", {
+          expected: "text behind its thoughts",
+          hint: `It ended with "${finish}". summariser.maxTokens is ${maxTokens}, thoughts included.`,
+        });
       } catch (error) {
-        if (error instanceof CompletionError) failure ??= error;
+        // A filter refuses one page, as a page may be out of reach.
+        if (error instanceof CompletionError && error.failure !== "withheld") failure ??= error;
         throw error;
       }
     },

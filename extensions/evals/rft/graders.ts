@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { complete, type EndpointSettings } from "../../../src/completions/client.ts";
 import { EnvError } from "../../../src/core/errors.ts";
+import { jsonOf } from "../../../src/core/json.ts";
 import { createPython, type Python } from "../../../src/tools/python/python.ts";
 import { calculate } from "./formula.ts";
 import { similarities } from "./similarity.ts";
@@ -107,8 +108,12 @@ async function scoreOf(grader: z.output<typeof scoreModel>, seen: Seen, settings
     messages: grader.input.map(({ role, content }) => ({ role, content: render(content, seen) })),
     response_format: { type: "json_schema", json_schema: { name: "score", strict: true, schema } },
   });
-  const { result } = resultSchema.parse(JSON.parse(answer.content));
-  return Math.min(high, Math.max(low, result));
+  const graded = resultSchema.safeParse(jsonOf(answer.content));
+  if (graded.success) return Math.min(high, Math.max(low, graded.data.result));
+  throw new EnvError(`the answer of the score model ${model}`, answer.content.slice(0, 200), {
+    expected: '{"result": a number}',
+    hint: `It ended with "${answer.finish}". Its server may not hold it to a JSON schema: name another as settings.endpoint.`,
+  });
 }
 
 /** Runs `grade(sample, item)` in the sandbox of the tool "python". */

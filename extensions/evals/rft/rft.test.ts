@@ -26,7 +26,11 @@ const server = createServer((request, response) => {
       .parse(JSON.parse(body));
     const last = messages[messages.length - 1].content;
     const content =
-      model === "judge" ? JSON.stringify({ result: last.includes("14:30") ? 9 : -5 }) : (last.split(" ").at(-1) ?? "");
+      model === "rambling"
+        ? "I would say 4 of 5."
+        : model === "judge"
+          ? JSON.stringify({ result: last.includes("14:30") ? 9 : -5 })
+          : (last.split(" ").at(-1) ?? "");
     response.setHeader("content-type", "application/json");
     response.end(JSON.stringify({ choices: [{ message: { content } }] }));
   });
@@ -82,6 +86,9 @@ test("score_model asks a server for a number, which stays in its range", async (
   expect(await grade(grader, seen, { endpoint: { baseUrl } })).toEqual({ reward: 5 });
   const wrong = { ...seen, sample: { output_text: "no" } };
   expect(await grade(grader, wrong, { endpoint: { baseUrl } })).toEqual({ reward: 0 });
+  await expect(grade(grader, seen, { endpoint: { baseUrl }, model: "rambling" })).rejects.toThrow(
+    /the score model rambling is "I would say 4 of 5\."; expected \{"result": a number\}\. It ended with "stop"/,
+  );
 });
 
 test("python runs in the sandbox; what it throws or returns besides a number is named", { timeout: 120_000 }, async () => {
