@@ -25,10 +25,10 @@ export function openDeepSearch(
   { summariser, pages, around, allowLoopback }: NonNullable<DeepResearchSettings["deepSearch"]>,
   env: Readonly<Record<string, string | undefined>>,
 ): DeepSearch {
-  const { baseUrl, model, keyEnv, temperature, maxTokens } = summariser;
+  const { baseUrl, model, keyEnv, temperature, maxTokens, request } = summariser;
   const apiKey = keyEnv === undefined ? undefined : apiKeyFrom(env, keyEnv, baseUrl);
   const read = createPageReader({ allowLoopback });
-  const endpoint = { baseUrl, retries: 2, timeoutMs: 60_000, ...(apiKey ? { apiKey } : {}) };
+  const endpoint = { baseUrl, request, retries: 2, timeoutMs: 60_000, ...(apiKey ? { apiKey } : {}) };
   let failure: CompletionError | undefined;
 
   const passageOf = async ({ url, title, snippet }: SearchResult, signal: AbortSignal): Promise<string> => {

@@ -36,6 +36,8 @@ export const deepResearchSettingsSchema = z.strictObject({
         keyEnv: z.string().min(1).optional(),
         temperature: z.number().min(0).default(0.6),
         maxTokens: z.int().min(1).default(4096),
+        /** Further fields of its requests. null leaves one out. */
+        request: z.record(z.string(), z.unknown()).default({}),
       }),
       /** Results whose pages are read. */
       pages: z.int().min(1).max(10).default(10),

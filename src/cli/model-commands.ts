@@ -23,6 +23,7 @@ export const modelCommands: AddCommands = (program, { screen, errorScreen, exit,
     .option("--judge-model <name>", "the judge's model there")
     .option("--judge-key-env <variable>", "the environment variable with its API key")
     .option("--judge-concurrency <n>", "answers that it is asked about at a time (default: 8)")
+    .option("--judge-request <json>", 'fields of its requests; null leaves one out: {"temperature": null}')
     .option("--judge-prices <list>", 'input,output prices of a million of its tokens, such as "0.4,1.6": the report has its cost')
     .option("--json", "print the report as JSON, and nothing else")
     .addHelpText(

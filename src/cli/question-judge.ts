@@ -1,5 +1,7 @@
+import { z } from "zod";
 import { apiKeyFrom } from "../core/api-key.ts";
 import { ConfigError } from "../core/errors.ts";
+import { jsonOf } from "../core/json.ts";
 import type { PricedJudge } from "../sdk/evaluate.ts";
 import type { Prices } from "../training/evaluation/cost.ts";
 
@@ -10,6 +12,8 @@ export interface JudgeFlags {
   /** Environment variable of its key. */
   readonly judgeKeyEnv?: string;
   readonly judgeConcurrency?: string;
+  /** Fields of its requests, as JSON. */
+  readonly judgeRequest?: string;
   /** "input,output" or "input,output,currency", for a million tokens. */
   readonly judgePrices?: string;
 }
@@ -18,6 +22,7 @@ const flagNames = {
   judgeModel: "--judge-model",
   judgeKeyEnv: "--judge-key-env",
   judgeConcurrency: "--judge-concurrency",
+  judgeRequest: "--judge-request",
   judgePrices: "--judge-prices",
 } as const;
 
@@ -36,7 +41,14 @@ export function judgeOf(flags: JudgeFlags, env: NodeJS.ProcessEnv): PricedJudge 
   if (!Number.isInteger(concurrency) || concurrency < 1)
     throw new ConfigError("--judge-concurrency", judgeConcurrency, { expected: "a whole number from 1 on" });
   const prices = flags.judgePrices === undefined ? {} : { prices: pricesOf(flags.judgePrices) };
-  return { baseUrl, model, concurrency, ...(apiKey ? { apiKey } : {}), ...prices };
+  const request = flags.judgeRequest === undefined ? {} : { request: fieldsOf(flags.judgeRequest) };
+  return { baseUrl, model, concurrency, ...(apiKey ? { apiKey } : {}), ...request, ...prices };
+}
+
+function fieldsOf(text: string): Record<string, unknown> {
+  const fields = z.record(z.string(), z.unknown()).safeParse(jsonOf(text));
+  if (fields.success) return fields.data;
+  throw new ConfigError("--judge-request", text, { expected: 'an object of JSON, such as {"temperature": null}' });
 }
 
 function pricesOf(text: string): Prices {

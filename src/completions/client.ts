@@ -14,6 +14,8 @@ export interface EndpointSettings {
   readonly retryDelayMs?: number;
   /** Largest answer in bytes. Default 16 MiB. */
   readonly maxBytes?: number;
+  /** Further fields of the request, such as `reasoning_effort`. null leaves a field out that is sent otherwise, such as `seed`. */
+  readonly request?: Readonly<Record<string, unknown>>;
 }
 
 /**
@@ -30,7 +32,9 @@ export async function complete(settings: EndpointSettings, body: object, signal?
       "content-type": "application/json",
       ...(settings.apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
     },
-    body: JSON.stringify(body),
+    body: JSON.stringify(
+      Object.fromEntries(Object.entries({ ...body, ...settings.request }).filter(([, value]) => value !== null)),
+    ),
     // A request that is sent on by a redirect may lose its body, or tell its key to somebody else.
     redirect: "manual",
   } as const;
@@ -62,7 +66,8 @@ export async function complete(settings: EndpointSettings, body: object, signal?
 
 const hints: Readonly<Record<CompletionFailure, string>> = {
   settings: "Check the address, the key and the model's name.",
-  refused: "The server does not take this request.",
+  refused:
+    "The server does not take this request. A setting `request` (engine.request, --judge-request) leaves out or adds fields.",
   withheld: "A filter of the server does not let this conversation through.",
   context: "The conversation is longer than the model's context.",
   unreachable: "Is the server running, and is the address right?",

@@ -30,6 +30,7 @@ export const benchmarkCommands: AddCommands = (program, { screen, errorScreen, e
     .option("--judge-model <name>", "the judge's model there")
     .option("--judge-key-env <variable>", "the environment variable with its API key")
     .option("--judge-concurrency <n>", "answers that it is asked about at a time (default: 8)")
+    .option("--judge-request <json>", 'fields of its requests; null leaves one out: {"temperature": null}')
     .addHelpText("after", examples("score bfcl predictions.jsonl --data bfcl-data"))
     .action(async (name, file, flags) => {
       const { scoreCommand } = await import("./benchmarks.ts");

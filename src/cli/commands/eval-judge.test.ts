@@ -128,6 +128,9 @@ test("flags of a judge that do not fit are refused before anything is played", a
   await expect(evaluate(baseUrl, "no", { ...judge, judgePrices: "cheap" })).rejects.toThrow(
     /--judge-prices is "cheap".*"0.4,1.6"/,
   );
+  await expect(evaluate(baseUrl, "no", { ...judge, judgeRequest: "[1]" })).rejects.toThrow(
+    /--judge-request is "\[1\]".*\{"temperature": null\}/,
+  );
   await expect(evaluate(baseUrl, "no", { ...judge, env: "bfcl", set: [] })).rejects.toThrow(/questions with known answers|BFCL/);
   expect(asked).toHaveLength(0);
 });

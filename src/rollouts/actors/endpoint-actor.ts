@@ -23,8 +23,6 @@ export interface EndpointActorSettings extends EndpointSettings {
    * (`continue_final_message` of vLLM and SGLang). "messages": results follow as messages of the user, which every server takes. Default "messages".
    */
   readonly growing?: "messages" | "prefill";
-  /** Further fields of the request, such as `reasoning_effort`. null leaves a field out that is sent otherwise, such as `seed`. */
-  readonly request?: Readonly<Record<string, unknown>>;
 }
 
 /**
@@ -189,10 +187,10 @@ class EndpointSpeaker implements Speaker {
   }
 
   #request(maxTokens: number, tools: readonly Tool[], stop: readonly string[], turn: number): Record<string, unknown> {
-    const { model, maxTokensField = "max_tokens", request } = this.#settings;
+    const { model, maxTokensField = "max_tokens" } = this.#settings;
     const { temperature, topP, topK, seed, id, draws } = this.#options;
     const prefilled = this.#growing !== "";
-    const body = {
+    return {
       model,
       messages: [...this.#shown, ...(prefilled ? [{ role: "assistant", content: this.#growing }] : [])],
       ...(tools.length === 0 ? {} : { tools: tools.map((tool) => describedTool(tool, this.#names)) }),
@@ -203,8 +201,6 @@ class EndpointSpeaker implements Speaker {
       ...(stop.length === 0 ? {} : { stop }),
       ...(prefilled ? { continue_final_message: true, add_generation_prompt: false } : {}),
       seed: seedOf(seed, "sample", draws?.id ?? id, turn) >>> 1,
-      ...request,
     };
-    return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
   }
 }
