@@ -159,6 +159,7 @@ test.each([
   ["context", "Input is too long for requested model."],
   ["context", "Input tokens exceed the configured limit of 272000 tokens."],
   ["withheld", '{"error": {"code": "content_filter", "message": "filtered by its content management policy"}}'],
+  ["refused", "Invalid 'tools[0].function.description': string too long. Expected a string with maximum length 1024"],
   ["withheld", "litellm.ContentPolicyViolationError: flagged"],
   ["withheld", '{"error": {"code": 403, "metadata": {"flagged_input": "x"}}}'],
 ] as const)("400: %s, %s", async (kind, said) => {

@@ -75,7 +75,7 @@ const hints: Readonly<Record<CompletionFailure, string>> = {
 
 /** A context that is too short, in words of OpenAI, Anthropic, vLLM, SGLang, llama.cpp; Gemini; TGI; xAI; Cerebras; Bedrock. */
 const contextWords =
-  /context[_ ]?(length|window|size|limit)|maximum context|prompt is too long|too many tokens|exceeds? .{0,40}(context|n_ctx)|exceeds the maximum number of tokens|max_new_tokens. must be|maximum prompt length|current length is .{0,20}while limit is|input is too long|input tokens exceed|string too long/i;
+  /context[_ ]?(length|window|size|limit)|maximum context|prompt is too long|too many tokens|exceeds? .{0,40}(context|n_ctx)|exceeds the maximum number of tokens|max_new_tokens. must be|maximum prompt length|current length is .{0,20}while limit is|input is too long for|input tokens exceed/i;
 /** A filter, in words of Azure and OpenAI; LiteLLM; OpenRouter. */
 const filterWords = /content_filter|content[ _]?policy|content management policy|flagged_input/i;
 
