@@ -85,6 +85,43 @@ test("rows of verl, from JSONL, gzipped JSONL and Parquet alike: their prompt is
   expect((await environment.start(task, 0)).messages).toEqual(expected.prompt);
 });
 
+test("decimals of Parquet, as which DuckDB writes 0.7, are those numbers, also in lists and structures", async () => {
+  const decimal = { type: "INT32", converted_type: "DECIMAL", scale: 1, precision: 4, repetition_type: "REQUIRED" } as const;
+  const list = [
+    { num_children: 1, converted_type: "LIST", repetition_type: "REQUIRED" },
+    { name: "list", num_children: 1, repetition_type: "REPEATED" },
+    { name: "element", ...decimal },
+  ] as const;
+  const columns = {
+    answer: { data: [0.7, -1.1], schema: [decimal], golds: [["0.7"], ["-1.1"]] },
+    answers: { data: [[0.7, 1.1], [2]], schema: list, golds: [["0.7", "1.1"], ["2"]] },
+    reward_model: {
+      data: [{ ground_truth: 0.7 }, { ground_truth: 0.3 }],
+      schema: [
+        { num_children: 1, repetition_type: "REQUIRED" },
+        { name: "ground_truth", ...decimal },
+      ],
+      golds: [["0.7"], ["0.3"]],
+    },
+  } as const;
+  for (const [name, { data, schema, golds }] of Object.entries(columns)) {
+    parquetWriteFile({
+      filename: path("decimal.parquet"),
+      columnData: [
+        { name: "question", data: ["q", "r"] },
+        { name, data: [...data] },
+      ],
+      schema: [
+        { name: "root", num_children: 2 },
+        { name: "question", type: "BYTE_ARRAY", converted_type: "UTF8", repetition_type: "REQUIRED" },
+        ...schema.map((each) => ({ name, ...each })),
+      ],
+    });
+    const questions = await openQuestions(path("decimal.parquet"), "data").read();
+    expect(questions.map((question) => question.golds)).toEqual(golds);
+  }
+});
+
 parquetWriteFile({ filename: path("other.parquet"), columnData: [{ name: "name", data: ["x"], type: "STRING" }] });
 write("empty.jsonl", "\n");
 write("broken.jsonl", '{"question": "q", "answer": "a"}\n{oops\n');

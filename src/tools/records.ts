@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { parquetMetadata, parquetReadObjects, parquetSchema } from "hyparquet";
+import { parquetMetadata, parquetReadObjects, parquetSchema, type SchemaElement, type SchemaTree } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
 import { z } from "zod";
 import { reasonOf, ToolError } from "../core/errors.ts";
@@ -54,19 +54,41 @@ export function openRecords(path: string, only?: readonly string[]): RecordFile 
 function parquetFile(path: string, bytes: Buffer, only: readonly string[] | undefined): RecordFile {
   const file = new Uint8Array(bytes).buffer;
   const metadata = attempt(path, "a Parquet file", () => parquetMetadata(file));
-  const all = parquetSchema(metadata).children.map(({ element }) => element.name);
+  const schema = parquetSchema(metadata);
+  const all = schema.children.map(({ element }) => element.name);
+  const hasDecimals = metadata.schema.some(isDecimal);
+  const digits = { ...metadata, schema: metadata.schema.map((each) => (isDecimal(each) ? { ...each, scale: 0 } : each)) };
   const columns = only === undefined ? undefined : all.filter((name) => only.includes(name));
   return {
     count: Number(metadata.num_rows),
     columns: all,
     read: async () => {
-      const options = { file, metadata, compressors, parsers: { stringFromBytes } };
+      const options = { file, metadata: digits, compressors, parsers: { stringFromBytes } };
       const rows = await parquetReadObjects({ ...options, ...(columns && { columns }) }).catch((cause: unknown) => {
         throw new ToolError("data file", path, { expected: "a Parquet file", hint: reasonOf(cause), cause });
       });
-      return rows.map((value, index) => ({ value, where: `${path}, row ${index}` }));
+      return rows.map((row, index) => ({ value: hasDecimals ? divided(row, schema) : row, where: `${path}, row ${index}` }));
     },
   };
+}
+
+const isDecimal = ({ converted_type: type }: SchemaElement) => type === "DECIMAL";
+
+/** Divides the digits of decimals. hyparquet multiplies them by a power of ten that is no exact double: 7 × 0.1 is 0.7000000000000001. */
+function divided(value: unknown, node: SchemaTree): unknown {
+  const { element, children } = node;
+  if (typeof value === "number" && isDecimal(element)) return value / 10 ** (element.scale ?? 0);
+  // Lists and maps have a repeated node between themselves and what they hold.
+  const [inner] = children;
+  if (Array.isArray(value)) {
+    const item = element.repetition_type === "REPEATED" ? node : (inner?.children[0] ?? node);
+    return value.map((each) => divided(each, item));
+  }
+  if (value?.constructor !== Object) return value;
+  const fields = new Map(children.map((child) => [child.element.name, child]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [name, divided(each, fields.get(name) ?? inner?.children[1] ?? node)]),
+  );
 }
 
 /** Columns of bytes may be texts, and need not be. */
