@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { firstDuplicate } from "../core/duplicate.ts";
 import { ConfigError, reasonOf } from "../core/errors.ts";
 import { parseJson } from "../core/json.ts";
-import { repeated } from "../core/repeated.ts";
 import type { TaskRequest } from "../environments/define.ts";
 import { readBounded, utf8Of } from "../files/bounded.ts";
 
@@ -24,7 +24,7 @@ const [testShare, leastToSplit] = [0.2, 5];
 export function splitTasks<T extends TaskRequest>(tasks: readonly T[]): SplitTasks<T> {
   if (tasks.length === 0) throw new ConfigError("tasks", "none", { expected: "at least one task with a prompt" });
   const texts = tasks.map((task) => JSON.stringify(task));
-  const twice = repeated(texts);
+  const twice = firstDuplicate(texts);
   if (twice !== undefined)
     throw new ConfigError("tasks", twice, { expected: "each task once: it could be trained and measured" });
   if (tasks.length < leastToSplit) return { train: tasks, test: tasks };

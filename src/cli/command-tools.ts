@@ -27,10 +27,7 @@ export function withSettings(command: Command, flags: readonly SettingFlag[], al
   }
   return runningPython(debuggable(command))
     .option("--config <file>", "settings (default: retrograde.config.ts, if it is there)")
-    .option("--set <path=value>", "any other setting, by its path; may be repeated", (value, all: string[] = []) => [
-      ...all,
-      value,
-    ]);
+    .option("--set <path=value>", "any other setting, by its path; may be repeated", repeated);
 }
 
 /** Adds the option that every command has. */
@@ -45,6 +42,19 @@ export function runningPython(command: Command): Command {
     .hook("preAction", (_, action) => {
       if (action.opts().allowUnwalledPython === true) process.env.RETROGRADE_ALLOW_UNWALLED_PYTHON = "1";
     });
+}
+
+/** Adds the options of commands that may ask a judge, for `judgeOf`. */
+export function judged(command: Command): Command {
+  return command
+    .option(
+      "--judge-endpoint <url>",
+      "of questions: a server of the chat-completions protocol that decides which answers are right",
+    )
+    .option("--judge-model <name>", "the judge's model there")
+    .option("--judge-key-env <variable>", "the environment variable with its API key")
+    .option("--judge-concurrency <n>", "answers that it is asked about at a time (default: 8)")
+    .option("--judge-request <json>", 'fields of its requests; null leaves one out: {"temperature": null}');
 }
 
 /** Collects an option that may be repeated. */

@@ -1,9 +1,9 @@
-import { type AddCommands, withSettings } from "./command-tools.ts";
+import { type AddCommands, judged, withSettings } from "./command-tools.ts";
 import { chatFlags, doctorFlags, evaluationFlags } from "./settings.ts";
 
 /** Adds the commands that measure a model, or talk to it. */
 export const modelCommands: AddCommands = (program, { screen, errorScreen, exit, examples }) => {
-  withSettings(program.command("eval"), evaluationFlags)
+  judged(withSettings(program.command("eval"), evaluationFlags))
     .summary("measure a model, compare two")
     .description(
       "Attempts tasks of a split, greedily and sampled, and reports success with 95 % intervals. Every episode is written as it ends; the folder\n" +
@@ -16,14 +16,6 @@ export const modelCommands: AddCommands = (program, { screen, errorScreen, exit,
     )
     .option("--reward <file>", "of --agent: a module whose default export is ({ task, answer }) => number")
     .option("--resume", "continue the evaluation in --out, or else the newest one that has not finished")
-    .option(
-      "--judge-endpoint <url>",
-      "of questions: a server of the chat-completions protocol that decides which answers are right",
-    )
-    .option("--judge-model <name>", "the judge's model there")
-    .option("--judge-key-env <variable>", "the environment variable with its API key")
-    .option("--judge-concurrency <n>", "answers that it is asked about at a time (default: 8)")
-    .option("--judge-request <json>", 'fields of its requests; null leaves one out: {"temperature": null}')
     .option("--judge-prices <list>", 'input,output prices of a million of its tokens, such as "0.4,1.6": the report has its cost')
     .option("--json", "print the report as JSON, and nothing else")
     .addHelpText(

@@ -1,7 +1,7 @@
+import { firstDuplicate } from "../core/duplicate.ts";
 import { ConfigError, EnvError } from "../core/errors.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import { type Random, randomStream } from "../core/random.ts";
-import { repeated } from "../core/repeated.ts";
 import { didYouMean } from "../core/settings.ts";
 import { type Environment, type Episode, type Reply, type Score, type Split, splits, type Task } from "./environment.ts";
 import { responseOf } from "./protocol.ts";
@@ -247,7 +247,7 @@ function requireEpisode(started: unknown): DefinedEpisode {
       expected: "a list of tools",
       hint: "Without tools write `tools: []`.",
     });
-  const twice = repeated((started as DefinedEpisode).tools.map(({ name }) => name));
+  const twice = firstDuplicate((started as DefinedEpisode).tools.map(({ name }) => name));
   if (twice !== undefined)
     throw new EnvError("a tool of what start() returned", twice, {
       expected: "a name that no other tool has",

@@ -96,7 +96,8 @@ function stringFromBytes(bytes: Uint8Array | undefined): unknown {
   return bytes !== undefined && isUtf8(bytes) ? utf8Of(bytes) : bytes;
 }
 
-function attempt<T>(where: string, expected: string, make: () => T): T {
+/** Does one thing with a data file. @throws ToolError with the place, what was expected and the reason */
+export function attempt<T>(where: string, expected: string, make: () => T): T {
   try {
     return make();
   } catch (cause) {

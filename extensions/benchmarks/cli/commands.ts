@@ -1,4 +1,4 @@
-import { type AddCommands, debuggable } from "../../../src/cli/command-tools.ts";
+import { type AddCommands, debuggable, judged } from "../../../src/cli/command-tools.ts";
 
 const questionBenchmarks =
   "aime24, aime25, math500, gsm8k, math, webwalker, hotpotqa, 2wiki, musique, bamboogle, gaia, hle, xbench, simpleqa";
@@ -18,7 +18,7 @@ export const benchmarkCommands: AddCommands = (program, { screen, errorScreen, e
       exit(await replayCommand(name, file, flags, screen, errorScreen));
     });
 
-  debuggable(program.command("score"))
+  judged(debuggable(program.command("score")))
     .summary("score predictions of a benchmark")
     .description("Scores predictions that were made anywhere and prints the verdicts as lines of JSON.")
     .argument("<name>", `the benchmark: bfcl, ${questionBenchmarks}, or arpo-reward`)
@@ -26,11 +26,6 @@ export const benchmarkCommands: AddCommands = (program, { screen, errorScreen, e
     .option("--data <folder>", "the folder with the benchmark's data (default: the one that `data` downloads to)")
     .option("--math <kind>", "of mathematics: rules, the published code's, or symbolic (default: rules)")
     .option("--any-version", "of questions: read a file of another version than the known ones too")
-    .option("--judge-endpoint <url>", "of questions: a server of the chat-completions protocol that decides what is right")
-    .option("--judge-model <name>", "the judge's model there")
-    .option("--judge-key-env <variable>", "the environment variable with its API key")
-    .option("--judge-concurrency <n>", "answers that it is asked about at a time (default: 8)")
-    .option("--judge-request <json>", 'fields of its requests; null leaves one out: {"temperature": null}')
     .addHelpText("after", examples("score bfcl predictions.jsonl --data bfcl-data"))
     .action(async (name, file, flags) => {
       const { scoreCommand } = await import("./benchmarks.ts");

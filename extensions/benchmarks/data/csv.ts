@@ -1,25 +1,17 @@
 import { readFileSync } from "node:fs";
-import { reasonOf, ToolError } from "../../../src/core/errors.ts";
+import { ToolError } from "../../../src/core/errors.ts";
 import { utf8Of } from "../../../src/files/bounded.ts";
-import type { FileRecord } from "../../../src/tools/records.ts";
+import { attempt, type FileRecord } from "../../../src/tools/records.ts";
 
 /** Reads a CSV file with a header (RFC 4180): quoted fields may hold commas, line breaks and doubled quotes. */
 export function readCsv(path: string): readonly FileRecord[] {
-  const [header = [], ...rows] = rowsOf(textOf(path));
+  const [header = [], ...rows] = rowsOf(attempt(path, "a CSV file", () => utf8Of(readFileSync(path))));
   return rows.map((row, index) => {
     const where = `${path}, row ${index}`;
     if (row.length !== header.length)
       throw new ToolError("data file", where, { expected: `${header.length} fields, as the header has: it has ${row.length}` });
     return { where, value: Object.fromEntries(header.map((name, i) => [name, row[i]])) };
   });
-}
-
-function textOf(path: string): string {
-  try {
-    return utf8Of(readFileSync(path));
-  } catch (cause) {
-    throw new ToolError("data file", path, { expected: "a CSV file", hint: reasonOf(cause), cause });
-  }
 }
 
 function rowsOf(text: string): string[][] {
