@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { environmentOfGemini } from "../environments/agent.ts";
+import { environmentOfAgent } from "../environments/agent.ts";
 import { agentModelName } from "../inference/server.ts";
 
 /** An interception of this process's model calls. */
@@ -22,11 +22,7 @@ const noEpisode = "outside-of-an-episode";
  */
 export function interceptModels(baseUrl: string, name = agentModelName): Interception {
   const episode = new AsyncLocalStorage<string>();
-  const env = {
-    ...{ OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: noEpisode, OPENAI_AGENTS_DISABLE_TRACING: "1" },
-    ...{ ANTHROPIC_BASE_URL: baseUrl.replace(/\/v1$/, ""), ANTHROPIC_API_KEY: noEpisode },
-    ...environmentOfGemini(baseUrl, noEpisode),
-  };
+  const env = { ...environmentOfAgent(baseUrl, noEpisode, name), OPENAI_AGENTS_DISABLE_TRACING: "1" };
   const before = Object.keys(env).map((name) => [name, process.env[name]] as const);
   Object.assign(process.env, env);
 

@@ -168,7 +168,7 @@ export function environmentOfAgent(baseUrl: string, key: string, name = agentMod
 }
 
 /** The variables of Google's clients. They add `/v1beta` to the address, and ask another service, Vertex AI, where these name it. */
-export function environmentOfGemini(baseUrl: string, key: string): Record<string, string> {
+function environmentOfGemini(baseUrl: string, key: string): Record<string, string> {
   return {
     GOOGLE_GEMINI_BASE_URL: baseUrl.replace(/\/v1$/, ""),
     GEMINI_API_KEY: key,
