@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Tokenizer as HuggingFaceTokenizer } from "@huggingface/tokenizers";
@@ -7,6 +7,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { plain, testTokenizer, tokenizerJson } from "../../test/fixtures/chats.ts";
 import { lettersTokenizer } from "../../test/letters.ts";
 import { ModelError } from "../core/errors.ts";
+import type { Tool } from "../tools/tool.ts";
+import { compileTemplate } from "./template.ts";
 import { checkVocabulary, makeTokenizer } from "./tokenizer.ts";
 import { loadTokenizer } from "./tokenizer-folder.ts";
 
@@ -123,21 +125,72 @@ test("turns end with the tokenizer's end token, customary ones, and those of the
   expect(loadTokenizer(folder).stopTokens).toEqual([302, 301, 305, 303, 304]);
 });
 
-test("a template file goes before the template in the settings", () => {
-  write({ "tokenizer.json": tokenizerJson, "tokenizer_config.json": { chat_template: "inside" } });
-  expect(loadTokenizer(folder).chatTemplate).toBe("inside");
-  write({ "chat_template.json": { chat_template: plain } });
+test("a template file goes before the template in the settings, and that before a processor's", () => {
+  write({ "tokenizer.json": tokenizerJson, "chat_template.json": { chat_template: plain } });
   expect(loadTokenizer(folder).chatTemplate).toBe(plain);
+  write({ "tokenizer_config.json": { chat_template: "inside" } });
+  expect(loadTokenizer(folder).chatTemplate).toBe("inside");
   write({ "chat_template.jinja": "jinja" });
   expect(loadTokenizer(folder).chatTemplate).toBe("jinja");
 });
 
-test("of several named templates the one for tools is taken", () => {
-  const named = ["default", "tool_use"].map((name) => ({ name, template: name }));
-  write({ "tokenizer.json": tokenizerJson, "tokenizer_config.json": { chat_template: named } });
-  expect(loadTokenizer(folder).chatTemplate).toBe("tool_use");
-  write({ "tokenizer_config.json": { chat_template: [{ name: "rag", template: "rag" }, ...named.slice(0, 1)] } });
-  expect(loadTokenizer(folder).chatTemplate).toBe("default");
+test("of several named templates one is for conversations with tools and one for those without", () => {
+  const tool: Tool = { name: "f", description: "", parameters: { type: "object", properties: {} }, execute: () => "" };
+  const chosen = () => {
+    const render = compileTemplate(loadTokenizer(folder).chatTemplate ?? expect.unreachable(), {});
+    return [[], [tool]].map((tools) => render([{ role: "user", content: "hi" }], tools, false));
+  };
+  const plain = "\n  {% for m in messages %}\n{{ m.content }}!\n  {% endfor %}\n";
+  const named = { default: plain, tool_use: "{{ 'with' if tools else 'without' }} tools\n\n", rag: "rag" };
+  const list = Object.entries(named).map(([name, template]) => ({ name, template }));
+  write({ "tokenizer.json": tokenizerJson, "tokenizer_config.json": { chat_template: list } });
+  expect(chosen()).toEqual(["\nhi!\n", "with tools\n"]); // as each renders alone
+  write({ "tokenizer_config.json": { chat_template: list.slice(1) } });
+  expect(chosen()[0]).toBe("without tools\n");
+  write({ "tokenizer_config.json": { chat_template: [list[2], list[0]] } });
+  expect(chosen()[1]).toBe("\nhi!\n");
+  mkdirSync(join(folder, "additional_chat_templates"));
+  write({ "chat_template.jinja": named.default, "additional_chat_templates/tool_use.jinja": named.tool_use });
+  expect(chosen()).toEqual(["\nhi!\n", "with tools\n"]);
+});
+
+// In the order in which transformers 5.23 adds them.
+test("tokens that the settings alone name get the id of their text in the vocabulary, or the next", () => {
+  const settings = {
+    ...{ bos_token: "hello", sep_token: "<sep>", pad_token: "<pad>", mask_token: { content: "<mask>" } },
+    ...{ extra_special_tokens: { image_token: "<image>" }, added_tokens_decoder: { 400: { content: "<new>" } } },
+  };
+  write({ "tokenizer.json": tokenizerJson, "tokenizer_config.json": settings });
+  const { encode, addedTokens, idOf, size, namedTokens } = loadTokenizer(folder);
+  const known = testTokenizer();
+  expect(encode("hellos")).toEqual([known.idOf("hello"), known.idOf("s")]);
+  expect(encode("<new><sep><mask><image>")).toEqual([306, 307, 309, 310]); // 308 is the padding's
+  expect(encode("<pad>")).toEqual(known.encode("<pad>"));
+  expect([idOf("<new>"), size]).toEqual([306, 311]);
+  expect(addedTokens).toContainEqual({ text: "<new>", special: false });
+  expect(addedTokens).toContainEqual({ text: "<sep>", special: true });
+  expect(namedTokens).toMatchObject({ sep_token: "<sep>", mask_token: "<mask>" });
+});
+
+test("a folder without a list of added tokens has older files for them, which go first", () => {
+  write({
+    "tokenizer.json": tokenizerJson,
+    "tokenizer_config.json": { bos_token: "<other>", unk_token: "<|endoftext|>" },
+    "special_tokens_map.json": { bos_token: { content: "<|begin_of_text|>" } },
+    "added_tokens.json": { "<new>": 306 },
+  });
+  const old = loadTokenizer(folder);
+  expect(old.namedTokens).toEqual({ bos_token: "<|begin_of_text|>", unk_token: "<|endoftext|>" });
+  expect(old.encode("<new>")).toEqual([306]);
+  write({ "tokenizer_config.json": { bos_token: "<|eot_id|>", added_tokens_decoder: {} } });
+  const newer = loadTokenizer(folder);
+  expect(newer.namedTokens).toEqual({ bos_token: "<|eot_id|>" });
+  expect(newer.encode("<new>")).toEqual(testTokenizer().encode("<new>"));
+});
+
+test("a tokenizer that splits its special tokens in a text is refused", () => {
+  write({ "tokenizer.json": tokenizerJson, "tokenizer_config.json": { split_special_tokens: true } });
+  expect(() => loadTokenizer(folder)).toThrow(/tokenizer_config.json is [\s\S]*split_special_tokens/);
 });
 
 test("a missing or broken file is named, with what to do", () => {

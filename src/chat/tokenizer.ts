@@ -40,15 +40,39 @@ export interface TokenizerFiles {
 const namedTokenSchema = z.union([z.string(), z.object({ content: z.string() }).transform((token) => token.content)]);
 const templateSchema = z.union([
   z.string(),
-  z
-    .array(z.object({ name: z.string(), template: z.string() }))
-    .transform((all) => (all.find(({ name }) => name === "tool_use") ?? all.find(({ name }) => name === "default"))?.template),
+  z.array(z.object({ name: z.string(), template: z.string() })).transform((all) => {
+    const named = (wanted: string) => all.find(({ name }) => name === wanted)?.template;
+    return chooseTemplate(named("default"), named("tool_use"));
+  }),
 ]);
+
+/** The template for conversations with tools and that for others, as one. Undefined if there is neither. */
+export function chooseTemplate(plain: string | undefined, withTools: string | undefined): string | undefined {
+  if (plain === undefined || withTools === undefined) return plain ?? withTools;
+  // A line break behind a block belongs to the block, and the one at a template's end is none of its text.
+  const [first, second] = [withTools, plain].map((template) => template.replace(/\n$/, ""));
+  return `{% if tools %}\n${first}{% else %}\n${second}{% endif %}`;
+}
+
+/** In the order in which transformers adds them. */
+const tokenNames = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"] as const;
+const extraTokensSchema = z.union([
+  z.array(namedTokenSchema),
+  z.record(z.string(), namedTokenSchema).transform((named) => Object.values(named)),
+]);
+const addedTokenSchema = z.looseObject({ content: z.string(), special: z.boolean().default(false) });
 const configSchema = z.looseObject({
   bos_token: namedTokenSchema.nullish(),
   eos_token: namedTokenSchema.nullish(),
-  pad_token: namedTokenSchema.nullish(),
   unk_token: namedTokenSchema.nullish(),
+  sep_token: namedTokenSchema.nullish(),
+  pad_token: namedTokenSchema.nullish(),
+  cls_token: namedTokenSchema.nullish(),
+  mask_token: namedTokenSchema.nullish(),
+  additional_special_tokens: extraTokensSchema.nullish(),
+  extra_special_tokens: extraTokensSchema.nullish(),
+  added_tokens_decoder: z.record(z.string(), addedTokenSchema).nullish(),
+  split_special_tokens: z.literal(false).nullish(),
   chat_template: templateSchema.nullish(),
 });
 /** The largest vocabularies have 262,144 tokens. An id far beyond is damage, and a table up to it would take memory and minutes. */
@@ -72,7 +96,7 @@ const tokenizerSchema = z.looseObject({
       .max(2 * mostTokens)
       .optional(),
   }),
-  added_tokens: z.array(z.looseObject({ id: tokenId, content: z.string(), special: z.boolean().default(false) })).default([]),
+  added_tokens: z.array(addedTokenSchema.extend({ id: tokenId })).default([]),
   normalizer: z.unknown().default(null),
   pre_tokenizer: z.unknown().default(null),
   post_processor: z.unknown().default(null),
@@ -87,15 +111,15 @@ const customaryEnds = ["<|im_end|>", "<|eot_id|>", "<|end|>", "<|endoftext|>", "
  */
 export function makeTokenizer(files: TokenizerFiles, origin = "tokenizer"): Tokenizer {
   const tokenizerFile = `${origin}/tokenizer.json`;
-  const definition = checked(tokenizerSchema, files.tokenizer, tokenizerFile);
   const config = checked(configSchema, files.config, `${origin}/tokenizer_config.json`);
+  const definition = withTokensOf(config, checked(tokenizerSchema, files.tokenizer, tokenizerFile));
   const asInRust = { ...definition, pre_tokenizer: withRustPatterns(definition.pre_tokenizer) };
   const hub: HubTokenizer = attempt(tokenizerFile, () => new HuggingFaceTokenizer(asInRust, config));
 
   const known = hub.get_vocab();
   const texts = new Map([...known].filter(([text]) => text !== undefined).map(([text, id]) => [id, text]));
   const namedTokens = Object.fromEntries(
-    (["bos_token", "eos_token", "pad_token", "unk_token"] as const).flatMap((name) => {
+    tokenNames.flatMap((name) => {
       const token = config[name];
       return token ? [[name, token]] : [];
     }),
@@ -130,6 +154,39 @@ export function makeTokenizer(files: TokenizerFiles, origin = "tokenizer"): Toke
     idOf: (token) => known.get(token),
     vocabulary: { tokens: texts, bytes: byteStyle(definition) },
   };
+}
+
+/**
+ * Adds the tokens that `tokenizer_config.json` alone names, as transformers does: each has the id of its text in the vocabulary, or the next
+ * one. Padding gets an id and is not added, as it occurs in no text and models may have no row for it.
+ */
+function withTokensOf(
+  config: z.output<typeof configSchema>,
+  definition: z.output<typeof tokenizerSchema>,
+): z.output<typeof tokenizerSchema> {
+  const { added_tokens_decoder: listed, additional_special_tokens: additional, extra_special_tokens: extra, pad_token } = config;
+  const named = [...tokenNames.map((name) => config[name]), ...(additional ?? []), ...(extra ?? [])];
+  const wanted = [
+    ...Object.entries(listed ?? {})
+      .sort(([a], [b]) => Number(a) - Number(b))
+      .map(([, token]) => token),
+    ...named.flatMap((content) => (content ? [{ content, special: true }] : [])),
+  ];
+  const known = new Set(definition.added_tokens.map(({ content }) => content));
+  if (wanted.every(({ content }) => known.has(content))) return definition;
+  const { vocab } = definition.model;
+  const ids = new Map(
+    Array.isArray(vocab) ? vocab.map((entry, id) => [String([entry].flat()[0]), id] as const) : Object.entries(vocab),
+  );
+  let next = definition.added_tokens.reduce((most, { id }) => Math.max(most, id + 1), ids.size);
+  const added = wanted.flatMap((token) => {
+    if (known.has(token.content)) return [];
+    known.add(token.content);
+    const id = ids.get(token.content) ?? next++;
+    const flags = { single_word: false, lstrip: false, rstrip: false, normalized: !token.special };
+    return token.content === pad_token ? [] : [{ ...flags, ...token, id }];
+  });
+  return { ...definition, added_tokens: [...definition.added_tokens, ...added] };
 }
 
 const preTokenizerSchema = z.looseObject({

@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync } from "node:fs";
+import { cpSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { checksumsName, damageOf, writeChecksums } from "./checksums.ts";
 import { writeFolderAtomic } from "./files.ts";
@@ -6,13 +6,16 @@ import { layout } from "./layout.ts";
 import { damaged } from "./read.ts";
 
 /** Files of a model folder that say how its ids are read as text. */
-const names = ["tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "chat_template.json", "generation_config.json"];
+const names = [
+  ...["tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "generation_config.json"],
+  ...["chat_template.jinja", "chat_template.json", "additional_chat_templates/tool_use.jinja"],
+];
 
 /** Copies a model's tokenizer into a run's folder, once. */
 export async function keepTokenizer(folder: string, modelFolder: string): Promise<void> {
   if (existsSync(layout.tokenizer(folder))) return;
   await writeFolderAtomic(layout.tokenizer(folder), async (into) => {
-    for (const name of names) if (existsSync(join(modelFolder, name))) copyFileSync(join(modelFolder, name), join(into, name));
+    for (const name of names) if (existsSync(join(modelFolder, name))) cpSync(join(modelFolder, name), join(into, name));
     writeChecksums(into);
   });
 }
