@@ -21,14 +21,10 @@ const prefix = "base_model.model.";
 const beginnings = [true, false, "gaussian", "orthogonal", "eva"] as const;
 
 const configSchema = z.looseObject({
-  peft_type: z.literal("LORA"),
+  peft_type: z.literal("LORA", { error: ({ input }) => `expected "LORA", not ${JSON.stringify(input)}` }),
   r: z.int().positive(),
   lora_alpha: z.number(),
-  target_modules: z
-    .union([z.literal("all-linear"), z.array(z.string())], {
-      error: 'target_modules is no list of modules, nor "all-linear" (patterns are not supported)',
-    })
-    .nullish(),
+  target_modules: z.union([z.string(), z.array(z.string())]).nullish(),
   bias: z.literal("none").default("none"),
   init_lora_weights: z.literal(beginnings).nullish(),
   layers_to_transform: z.union([z.array(z.int()), z.int().transform((layer) => [layer])]).nullish(),
@@ -121,10 +117,11 @@ export async function readAdapterSettings(folder: string, config: ModelConfig): 
     });
   }
   const { r: rank, lora_alpha: alpha, target_modules: modules, layers_to_transform: some } = settings;
-  const layers = some?.length;
+  const layers = some?.length || undefined; // to PEFT an empty list is none
   if (layers !== undefined && String(some?.toSorted((a, b) => a - b)) !== String(lastLayers(config, layers)))
     throw new ModelError(`layers_to_transform in ${file}`, some, { expected: "the last layers of the model, or none" });
-  const targets = modules === "all-linear" ? modules : targetsOf(modules ?? (await adaptedModules(folder)), config, file);
+  const named = Array.isArray(modules) ? modules : await adaptedModules(folder);
+  const targets = modules === "all-linear" ? modules : targetsOf(named, config, file);
   return resolveLora(config, { rank, alpha, targets, layers } satisfies LoraSettings);
 }
 
@@ -132,7 +129,10 @@ function lastLayers({ layers }: ModelConfig, count: number): number[] {
   return Array.from({ length: count }, (_, i) => layers - count + i);
 }
 
-/** The modules that an adapter's tensors belong to: servers that build adapters without PEFT, such as SkyRL's, name none in the file. */
+/**
+ * The modules that an adapter's tensors belong to. Servers that build adapters without PEFT, such as SkyRL's, name none in the file; Unsloth
+ * names them by a pattern.
+ */
 async function adaptedModules(folder: string): Promise<string[]> {
   const names = [...(await readSafetensors(join(folder, weightsName))).keys()];
   return [...new Set(names.map((name) => name.replace(prefix, "").replace(/\.lora_[AB]\.weight$/, "")))];

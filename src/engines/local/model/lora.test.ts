@@ -282,7 +282,6 @@ describe("files", () => {
         'target_modules in .* is "lm_head"; expected linear modules of this model\'s layers: q_proj, k_proj',
       ],
       [["layers.0.self_attn.q_proj"], "the same modules in every layer: model.layers.1.self_attn.q_proj is missing"],
-      [".*q_proj", "patterns are not supported"],
     ] as const) {
       await writeFile(join(changed, "adapter_config.json"), JSON.stringify({ ...config, target_modules: modules }));
       await expect(open({ ...small, from: changed })).rejects.toThrow(new RegExp(message));
@@ -296,9 +295,12 @@ describe("files", () => {
     await writeFile(join(changed, "adapter_config.json"), JSON.stringify({ ...config, target_modules: inFull }));
     await (await open({ ...small, from: changed })).dispose();
 
-    // SkyRL's servers write null there; the tensors tell.
-    await writeFile(join(changed, "adapter_config.json"), JSON.stringify({ ...config, target_modules: null }));
-    await (await open({ ...small, from: changed })).dispose();
+    // SkyRL's servers write null there, and Unsloth a pattern; the tensors tell. To PEFT an empty list of layers means all.
+    const unsloth = String.raw`(?:\bmodel\.layers\.[\d]{1,}\.(?:self_attn|mlp)\.(?:(?:q_proj|v_proj|o_proj|gate_proj|down_proj)))`;
+    for (const fields of [{ target_modules: null }, { target_modules: unsloth }, { layers_to_transform: [] }]) {
+      await writeFile(join(changed, "adapter_config.json"), JSON.stringify({ ...config, ...fields }));
+      await (await open({ ...small, from: changed })).dispose();
+    }
 
     const trainedElsewhere = { lora_dropout: 0.05, init_lora_weights: "gaussian", inference_mode: false, revision: "main" };
     await writeFile(join(changed, "adapter_config.json"), JSON.stringify({ ...config, ...trainedElsewhere }));
