@@ -247,6 +247,12 @@ test.each([
   expect(hub.fetched()).toEqual([]);
 });
 
+test("a repository with a model and an adapter, of which transformers loads the adapter, is refused", async () => {
+  const { hub, fetch } = await setUp({ files: { "adapter_config.json": "{}" } });
+  await expect(fetch()).rejects.toThrow(/adapter_config.json in tiny\/letters is "unexpected".*merge it into its base/);
+  expect(hub.fetched()).toEqual([]);
+});
+
 test("a disk with too little room is noticed before the weights are asked for", async () => {
   const { hub, fetch } = await setUp({ sizes: { [weightsName]: 1e15 } });
   await expect(fetch()).rejects.toThrow(/free space in .*expected 1000000.0 GB.*HF_HUB_CACHE/);

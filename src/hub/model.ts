@@ -118,16 +118,18 @@ async function fetchSnapshot(
 function requireModel(files: readonly RemoteFile[], name: HubName): void {
   const has = (path: string) => files.some((file) => file.path === path);
   const weights = has(indexFile) || has("model.safetensors");
-  if (weights && has("config.json") && has("tokenizer.json")) return;
+  const isModel = weights && has("config.json") && has("tokenizer.json");
+  const adapter = "adapter_config.json"; // transformers loads it and its base, whatever else there is
+  if (isModel && !has(adapter)) return;
   const missing = !weights ? "model.safetensors" : has("config.json") ? "tokenizer.json" : "config.json";
   const instead = (
     [
-      [/\.gguf$/, "It has GGUF files: name one of them, OWNER/NAME:FILE.gguf, or take the model that they were made from."],
       [/^adapter_config\.json$/, "It has a LoRA adapter: merge it into its base model first."],
+      [/\.gguf$/, "It has GGUF files: name one of them, OWNER/NAME:FILE.gguf, or take the model that they were made from."],
       [/\.(bin|pt|pth)$/, "It has PyTorch files: look for a branch with safetensors, or convert them with transformers."],
     ] as const
   ).find(([pattern]) => files.some(({ path }) => pattern.test(path)));
-  throw new ModelError(`${missing} in ${formatHubName(name)}`, undefined, {
+  throw new ModelError(`${isModel ? adapter : missing} in ${formatHubName(name)}`, isModel ? "unexpected" : undefined, {
     expected: "a repository with config.json, tokenizer.json and model.safetensors, or shards with an index",
     hint: instead?.[1] ?? "docs/models.md says which models work.",
   });

@@ -153,6 +153,11 @@ test("what the engine does not compute is refused by field and value", () => {
     [{ model_type: "smollm3", use_sliding_window: true }, "use_sliding_window in config.json is true"],
     [{ quantization_config: { quant_method: "awq" } }, "quantization_config in config.json"],
     [{ layer_types: ["full_attention", "sliding_attention"] }, 'layer_types in config.json is "sliding_attention"'],
+    [{ layer_types: ["full_attention"] }, "the length of layer_types in config.json is 1; expected 2, as num_hidden_layers says"],
+    [{ model_type: "smollm3", no_rope_layers: [] }, "the length of no_rope_layers in config.json is 0"],
+    [{ is_causal: false }, "is_causal in config.json is false; expected true"],
+    [{ transformers_weights: "other.safetensors" }, 'transformers_weights in config.json is "other.safetensors"'],
+    [{ per_layer_config: { 0: { sliding_window: 3 } } }, "per_layer_config in config.json is {"],
     [{ hidden_act: "gelu" }, 'hidden_act in config.json is "gelu"; expected "silu"'],
     [{ attention_bias: true }, "attention_bias in config.json is true"],
     [

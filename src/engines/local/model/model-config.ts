@@ -102,6 +102,9 @@ const configSchema = z.looseObject({
   attn_logit_softcapping: z.number().nullish(),
   final_logit_softcapping: z.number().nullish(),
   use_bidirectional_attention: z.boolean().nullish(),
+  is_causal: z.boolean().nullish(),
+  transformers_weights: z.string().nullish(),
+  per_layer_config: z.unknown().optional(),
   attention_bias: z.boolean().default(false),
   mlp_bias: z.boolean().default(false),
   use_sliding_window: z.boolean().default(false),
@@ -306,6 +309,15 @@ function refuseUnsupported(config: ConfigFile, architecture: Architecture, { typ
       if (config[capped] != null) refuse(capped, config[capped], [null]);
     if (config.use_bidirectional_attention) refuse("use_bidirectional_attention", true, [false]);
     if (config.sliding_window === null) refuse("sliding_window", null, "a number of tokens");
+  }
+  // Fields of every model in transformers 5.
+  if (config.is_causal === false) refuse("is_causal", false, [true]);
+  for (const field of ["transformers_weights", "per_layer_config"] as const)
+    if (config[field] != null) refuse(field, config[field], "nothing");
+  for (const field of ["layer_types", "no_rope_layers"] as const) {
+    const length = config[field]?.length;
+    if (length !== undefined && length < config.num_hidden_layers)
+      refuse(`the length of ${field}`, length, `${config.num_hidden_layers}, as num_hidden_layers says`);
   }
   if (architecture === "smollm3" && config.use_sliding_window) refuse("use_sliding_window", true, [false]);
   if (types?.includes("conv") && config.hidden_size % (config.num_key_value_heads ?? config.num_attention_heads) !== 0)

@@ -64,6 +64,8 @@ test("a saved model is read back whole: weights, unknown config fields, tokenize
   const companions = new Map<string, Uint8Array>([
     ["tokenizer.json", Buffer.from("{}")],
     ["generation_config.json", Buffer.from('{"eos_token_id":[7,8]}')],
+    ["chat_template.json", Buffer.from('{"chat_template":"in JSON"}')],
+    ["additional_chat_templates/tool_use.jinja", Buffer.from("with tools")],
   ]);
   const model = {
     ...initialiseModel(tiny, randomStream(1, "weights"), companions),
@@ -123,6 +125,15 @@ test("missing, unexpected and mis-shaped tensors are named", async () => {
     await expect(loadModel(path)).rejects.toThrow(message);
     await expect(loadModel(path)).rejects.toThrow(ModelError);
   }
+});
+
+test("a model with an adapter beside its weights, which transformers would add to them, is refused", async () => {
+  const path = join(folder, "with-adapter");
+  await cp(golden("qwen2"), path, { recursive: true });
+  await cp(new URL("../../../../test/golden/lora", import.meta.url).pathname, path, { recursive: true });
+  await expect(loadModel(path)).rejects.toThrow(/adapter_config.json in .* is "unexpected".* name it in engine.lora.from/);
+  await rm(join(path, "config.json"));
+  await expect(loadModel(path)).rejects.toThrow(/adapter_config.json in .* is "unexpected"/);
 });
 
 test("a folder that is none, and a config that is not JSON, say what to check", async () => {

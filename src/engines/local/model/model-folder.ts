@@ -1,5 +1,6 @@
+import { existsSync } from "node:fs";
 import { mkdir, readdir } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { z } from "zod";
 import { ModelError, reasonOf } from "../../../core/errors.ts";
 import { parseJson } from "../../../core/json.ts";
@@ -26,7 +27,7 @@ export interface Model {
 const generationFile = "generation_config.json";
 /** The largest tokenizers have 34 MB. */
 const largestCompanion = 50 * 2 ** 20;
-const companionNames = new Set([
+const companionNames = [
   generationFile,
   "tokenizer.json",
   "tokenizer_config.json",
@@ -36,7 +37,9 @@ const companionNames = new Set([
   "vocab.json",
   "merges.txt",
   "chat_template.jinja",
-]);
+  "chat_template.json",
+  "additional_chat_templates/tool_use.jinja",
+];
 const generationSchema = z.looseObject({ eos_token_id: z.union([z.int(), z.array(z.int())]).nullish() });
 
 /**
@@ -54,11 +57,17 @@ async function loadWithin(above: readonly string[], folder: string, take?: TakeT
     const expected = "a folder with config.json, model.safetensors and tokenizer.json";
     throw new ModelError(`model folder ${folder}`, "not readable", { expected, hint: "Check the path.", cause });
   });
+  if (names.includes("adapter_config.json")) {
+    throw new ModelError(`adapter_config.json in ${folder}`, "unexpected", {
+      expected: "a model without an adapter, which transformers would add to its weights",
+      hint: "Merge the adapter into its base with PEFT, or name it in engine.lora.from. If the weights are the merged ones, remove adapter_*.",
+    });
+  }
   const configPath = join(folder, "config.json");
   const configFile = await readJson(configPath, z.record(z.string(), z.unknown()));
   const config = parseModelConfig(configFile, configPath);
   const companions = new Map<string, Uint8Array>();
-  for (const name of names) if (companionNames.has(name)) companions.set(name, companion(join(folder, name)));
+  for (const name of companionNames) if (existsSync(join(folder, name))) companions.set(name, companion(join(folder, name)));
   const generation = companions.has(generationFile) ? await readJson(join(folder, generationFile), generationSchema) : {};
   const eosTokenIds = generation.eos_token_id == null ? config.eosTokenIds : [generation.eos_token_id].flat();
   const weights = await weightsOf(above, folder, config, take);
@@ -96,7 +105,10 @@ export async function saveCompanions(folder: string, { configFile, companions }:
     throw new ModelError(`model folder ${folder}`, "not writable", { hint: "Choose another folder.", cause });
   });
   await writeAtomically(join(folder, "config.json"), [Buffer.from(`${JSON.stringify(configFile, null, 2)}\n`)]);
-  for (const [name, bytes] of companions) await writeAtomically(join(folder, name), [bytes]);
+  for (const [name, bytes] of companions) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeAtomically(join(folder, name), [bytes]);
+  }
 }
 
 /** The type that a model's weights were stored in, as its `config.json` says. Default: float32. */

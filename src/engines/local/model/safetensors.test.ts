@@ -69,6 +69,19 @@ test("weights of several shards are read as one", async () => {
   await writeFile(index, JSON.stringify({ weight_map: { first: "../elsewhere.safetensors" } }));
   await expect(readWeights(sharded)).rejects.toThrow(/elsewhere.safetensors"; expected names of files in the same folder/);
 
+  const twice = new Map(
+    [...twoTensors].slice(0, 1).map(([name, { shape, data }]) => [name, { shape, data: data.map((x) => x + 1) }]),
+  );
+  await writeSafetensors(join(sharded, "model-later.safetensors"), twice, { dtype: "float32" });
+  await writeFile(index, JSON.stringify({ weight_map: { third: "model-later.safetensors", ...weightMap } }));
+  await expect(readWeights(sharded)).rejects.toThrow("tensor third");
+  await writeSafetensors(
+    join(sharded, "model-later.safetensors"),
+    new Map([...twice, ["third", { shape: [0], data: new Float32Array() }]]),
+    { dtype: "float32" },
+  );
+  expect((await readWeights(sharded)).get("first")).toEqual(twice.get("first")); // as in transformers, the last by name
+
   const newer = new Map([["first", { shape: [1], data: Float32Array.of(7) }]]);
   await writeSafetensors(join(sharded, "model.safetensors"), newer, { dtype: "float32" });
   expect(await readWeights(sharded)).toEqual(newer);

@@ -90,7 +90,8 @@ export async function readWeights(folder: string, take?: TakeTensor): Promise<Ma
   const parsed = indexSchema.safeParse(parseJson(index, indexFile));
   if (!parsed.success) throw new ModelError(indexFile, "malformed", { expected: z.prettifyError(parsed.error) });
   const tensors = new Map<string, Tensor>();
-  for (const shard of new Set(Object.values(parsed.data.weight_map))) {
+  // By name, as in transformers: of a tensor that two shards have, the later one counts.
+  for (const shard of [...new Set(Object.values(parsed.data.weight_map))].sort()) {
     if (basename(shard) !== shard) throw new ModelError(indexFile, shard, { expected: "names of files in the same folder" });
     for (const [name, tensor] of await readSafetensors(join(folder, shard), take)) tensors.set(name, tensor);
   }
