@@ -79,6 +79,7 @@ export const architectures = {
     layers: smolLayers,
     theta: 2e6,
     tied: true,
+    fields: { pad_token_id: null },
   },
   lfm2: {
     className: "Lfm2ForCausalLM",

@@ -113,6 +113,10 @@ test("what is written is read back as the same model", () => {
   }
 });
 
+test("no padding token is assumed where transformers would take one beyond a small vocabulary", () => {
+  expect(formatModelConfig(parseModelConfig({ ...sizes, model_type: "smollm3" }, "config.json")).pad_token_id).toBeNull();
+});
+
 test("architectures differ in biases and norms, and untied models have an output matrix", () => {
   const namesOf = (changes: object) => [...parameterShapes(parseModelConfig({ ...qwen3, ...changes }, "config.json")).keys()];
   expect(namesOf({}).filter((name) => /_norm\.weight|bias|lm_head/.test(name))).toEqual([

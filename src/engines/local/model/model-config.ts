@@ -218,13 +218,20 @@ export function formatModelConfig(config: ModelConfig): Record<string, unknown> 
     ...(config.activation === "gelu" ? { hidden_activation: geluName } : { hidden_act: "silu" }),
     max_position_embeddings: config.maxPositionEmbeddings,
     rms_norm_eps: config.rmsNormEps,
-    rope_theta: config.rope.theta,
-    rope_scaling: formatScaling(config.rope),
+    ...formatRopeBeside(config),
     tie_word_embeddings: config.tieWordEmbeddings,
     ...fields,
     ...formatLayers(config),
     bos_token_id: null,
     eos_token_id: config.eosTokenIds.length === 0 ? null : config.eosTokenIds,
+  };
+}
+
+/** The rotary settings beside `rope_parameters`: transformers 4, and what reads as it did, look for them nowhere else and would take defaults. */
+export function formatRopeBeside({ rope, slidingRope }: ModelConfig): Record<string, unknown> {
+  return {
+    ...{ rope_theta: rope.theta, rope_scaling: formatScaling(rope) },
+    ...(slidingRope && { rope_local_base_freq: slidingRope.theta }),
   };
 }
 
@@ -237,7 +244,6 @@ function formatLayers(config: ModelConfig): Record<string, unknown> {
     ...(convKernel !== undefined && { conv_L_cache: convKernel }),
     ...(layerTypes?.includes("unrotated") && { no_rope_layers: layerTypes.map((type) => (type === "unrotated" ? 0 : 1)) }),
     ...(slidingRope && {
-      rope_local_base_freq: slidingRope.theta,
       rope_parameters: { full_attention: formatRope(rope), sliding_attention: formatRope(slidingRope) },
     }),
     ...(attentionScale !== undefined && { query_pre_attn_scalar: Math.round(1 / attentionScale ** 2) }),

@@ -79,6 +79,19 @@ test("a saved model is read back whole: weights, unknown config fields, tokenize
   expect(read.config).toEqual({ ...tiny, eosTokenIds: [7, 8] });
 });
 
+test("rotary settings of transformers 5 are written where transformers 4 looks for them too", async () => {
+  for (const [name, expected] of [
+    ["mistral", { rope_theta: 1e6, rope_scaling: null }],
+    ["gemma3_text", { rope_theta: 1e6, rope_scaling: { rope_type: "linear", factor: 8 }, rope_local_base_freq: 1e4 }],
+  ] as const) {
+    const model = await loadModel(golden(name));
+    await saveModel(join(folder, name), model, { dtype: "float32" });
+    const { config, configFile } = await loadModel(join(folder, name));
+    expect(configFile).toEqual({ ...model.configFile, ...expected });
+    expect(config).toEqual(model.config);
+  }
+});
+
 test("random weights have deviation 1/√inputs, norms are 1, and the seed decides them", () => {
   const { parameters } = initialiseModel({ ...tiny, vocabSize: 2000 }, randomStream(5, "weights"));
   const embedding = parameters.get("model.embed_tokens.weight")?.data ?? expect.unreachable();

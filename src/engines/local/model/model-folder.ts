@@ -10,7 +10,7 @@ import { writeAtomically } from "../machine/atomic-file.ts";
 import { baseOf, readAdapted } from "./adapted.ts";
 import { ggufWeights } from "./gguf/folder.ts";
 import { readGgufWeights } from "./gguf/weights.ts";
-import { formatModelConfig, type ModelConfig, parameterShapes, parseModelConfig } from "./model-config.ts";
+import { formatModelConfig, formatRopeBeside, type ModelConfig, parameterShapes, parseModelConfig } from "./model-config.ts";
 import { type Dtype, dtypes, readWeights, type TakeTensor, type Tensor, writeSafetensors } from "./safetensors.ts";
 
 /** A model in memory: its parameters, and all that is needed to write its folder again. */
@@ -95,7 +95,8 @@ export async function readModelConfig(file: string): Promise<ModelConfig> {
 /** Writes a folder that `loadModel` and Python's `transformers` read. @throws ModelError if it cannot be written */
 export async function saveModel(folder: string, model: Model, { dtype }: { readonly dtype: Dtype }): Promise<void> {
   const dtypeField = "dtype" in model.configFile ? "dtype" : "torch_dtype";
-  await saveCompanions(folder, { ...model, configFile: { ...model.configFile, [dtypeField]: dtype } });
+  const rope = "rope_parameters" in model.configFile ? formatRopeBeside(model.config) : {};
+  await saveCompanions(folder, { ...model, configFile: { ...model.configFile, ...rope, [dtypeField]: dtype } });
   await writeSafetensors(join(folder, "model.safetensors"), model.parameters, { dtype });
 }
 
