@@ -5,7 +5,7 @@ import { Graph, type Tensor } from "../graph/graph.ts";
 import { serialise } from "../graph/onnx.ts";
 import { writeAtomically } from "../machine/atomic-file.ts";
 import type { ModelConfig } from "./model-config.ts";
-import type { Model } from "./model-folder.ts";
+import { type Model, saveCompanions } from "./model-folder.ts";
 import { rotationFeeds } from "./rotation.ts";
 import { type Attend, attentionScale, decoder, parametersOf, typeOf, unembed } from "./transformer.ts";
 
@@ -18,7 +18,7 @@ const largestBytes = 2 ** 31 - 2 ** 20;
  * @throws ModelError for a model of more than 2 GiB, and for one with convolutions
  */
 export async function writeOnnxFolder(folder: string, model: Model): Promise<void> {
-  const { config, configFile, companions } = model;
+  const { config } = model;
   const refused = (what: string, received: unknown) =>
     new ModelError(`${what} as ONNX`, received, { hint: "Export a GGUF file (--to gguf) or a Hugging Face folder (--to hf)." });
   if (config.layerTypes?.includes("conv")) throw refused(config.architecture, "layers that are convolutions");
@@ -27,9 +27,7 @@ export async function writeOnnxFolder(folder: string, model: Model): Promise<voi
   await mkdir(join(folder, "onnx"), { recursive: true });
   await writeAtomically(join(folder, "onnx", "model.onnx"), [serialise(cachedGraph(model))]);
   // Without this, transformers.js looks for a quantised model in browsers.
-  const settings = { ...configFile, "transformers.js_config": { dtype: "fp32" } };
-  await writeAtomically(join(folder, "config.json"), [Buffer.from(`${JSON.stringify(settings, null, 2)}\n`)]);
-  for (const [name, file] of companions) await writeAtomically(join(folder, name), [file]);
+  await saveCompanions(folder, { ...model, configFile: { ...model.configFile, "transformers.js_config": { dtype: "fp32" } } });
 }
 
 /** Logits of B rows of T new tokens, with the keys and values of P cached ones, by the names that exporters to ONNX have agreed on. */

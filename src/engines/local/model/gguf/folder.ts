@@ -15,7 +15,7 @@ const referenceName = "gguf.json";
 const referenceSchema = z.object({ parts: z.array(z.string()).min(1) });
 
 /** Folders of an older layout are not found again. */
-const layoutVersion = 1;
+const layoutVersion = 2;
 
 /**
  * A model folder for a GGUF file, in the cache: `config.json` and the tokenizer from its metadata, and the name of the file, which stays where it is.

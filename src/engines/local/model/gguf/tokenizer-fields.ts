@@ -12,7 +12,8 @@ export interface TokenizerFields {
   readonly merges: readonly string[];
   /** Ids by llama.cpp's names: bos, eos, eot, padding. */
   readonly ids: Readonly<Record<string, number>>;
-  readonly chatTemplate: string | undefined;
+  /** By name: "default", and "tool_use" for conversations with tools. */
+  readonly chatTemplates: ReadonlyMap<string, string>;
 }
 
 const tokenizerSchema = z.looseObject({
@@ -30,7 +31,12 @@ const tokenizerSchema = z.looseObject({
 const namedToken = z.union([z.string(), z.looseObject({ content: z.string() }).transform(({ content }) => content)]).nullish();
 const configSchema = z.looseObject({
   ...{ bos_token: namedToken, eos_token: namedToken, pad_token: namedToken },
-  chat_template: z.string().optional().catch(undefined),
+  chat_template: z
+    .union([
+      z.string().transform((template) => [{ name: "default", template }]),
+      z.array(z.object({ name: z.string(), template: z.string() })),
+    ])
+    .nullish(),
 });
 
 /**
@@ -69,7 +75,14 @@ export function tokenizerFields(companions: Model["companions"], config: ModelCo
     eot: others[0],
     padding: named.pad_token && idOf(named.pad_token),
   };
-  const template = companions.get("chat_template.jinja");
+  const files = { default: "chat_template.jinja", tool_use: "additional_chat_templates/tool_use.jinja" };
+  const templates = Object.entries(files).flatMap(([name, file]) => {
+    const inFile = companions.get(file);
+    const template = inFile
+      ? Buffer.from(inFile).toString("utf8")
+      : named.chat_template?.find((each) => each.name === name)?.template;
+    return template === undefined ? [] : [[name, template] as const];
+  });
   return {
     pre,
     tokens: all.map((text, id) => text ?? `[PAD${id}]`),
@@ -78,6 +91,6 @@ export function tokenizerFields(companions: Model["companions"], config: ModelCo
     ids: Object.fromEntries(
       Object.entries(ids).filter((entry): entry is [string, number] => typeof entry[1] === "number" && entry[1] >= 0),
     ),
-    chatTemplate: template === undefined ? (named.chat_template as string | undefined) : Buffer.from(template).toString("utf8"),
+    chatTemplates: new Map(templates),
   };
 }

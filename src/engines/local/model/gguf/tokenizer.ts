@@ -32,6 +32,7 @@ export function tokenizerOf(gguf: Gguf, file: string): TokenizerJson {
     const id = fields.number(`tokenizer.ggml.${name}_token_id`);
     return id === undefined ? undefined : tokens[id];
   };
+  const [plain, withTools] = ["default", "tool_use"].map((name) => fields.text(chatTemplateKey(name)));
   const shared = { version: "1.0", truncation: null, padding: null, added_tokens: special, post_processor: null };
   return {
     tokenizer: { ...shared, ...make(fields, tokens, types) },
@@ -39,9 +40,17 @@ export function tokenizerOf(gguf: Gguf, file: string): TokenizerJson {
       tokenizer_class: "PreTrainedTokenizerFast",
       clean_up_tokenization_spaces: false,
       ...{ bos_token: named("bos"), eos_token: named("eos"), unk_token: named("unknown"), pad_token: named("padding") },
-      chat_template: fields.text("tokenizer.chat_template"),
+      chat_template:
+        withTools === undefined
+          ? plain
+          : Object.entries({ default: plain ?? withTools, tool_use: withTools }).map(([name, template]) => ({ name, template })),
     },
   };
+}
+
+/** Where llama.cpp has a named chat template. */
+export function chatTemplateKey(name: string): string {
+  return name === "default" ? "tokenizer.chat_template" : `tokenizer.chat_template.${name}`;
 }
 
 function addedToken(content: string, id: number, special: boolean): Record<string, unknown> {

@@ -25,7 +25,8 @@ async function goldenModel(name: string): Promise<Model> {
     pre_tokenizer: { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: true },
     model: { type: "BPE", vocab: Object.fromEntries(tokens.map((token, id) => [token, id])), merges: [["t", "1"]] },
   };
-  const config = { eos_token: "t2", chat_template: "{{ messages }}" };
+  const templates = ["default", "tool_use", "rag"].map((name) => ({ name, template: `{{ messages }} ${name}` }));
+  const config = { eos_token: "t2", chat_template: templates };
   const bytes = (value: unknown) => Buffer.from(JSON.stringify(value));
   return {
     ...model,
@@ -64,6 +65,11 @@ test.each(["llama", "qwen2", "qwen3", "gemma3_text", "lfm2", "mistral"])(
       architecture: architecture === "mistral" ? "llama" : architecture,
       eosTokenIds: model.config.eosTokenIds.length > 0 ? model.config.eosTokenIds : [2],
     });
+    const settingsFile = z.object({ chat_template: z.unknown() });
+    expect(settingsFile.parse(JSON.parse(String(back.companions.get("tokenizer_config.json")))).chat_template).toEqual([
+      { name: "default", template: "{{ messages }} default" },
+      { name: "tool_use", template: "{{ messages }} tool_use" },
+    ]);
     expect([...back.parameters.keys()]).toEqual([...model.parameters.keys()]);
     for (const [key, { shape, data }] of model.parameters) {
       const found = back.parameters.get(key) ?? expect.unreachable();

@@ -7,6 +7,7 @@ import { rotaryFrequency } from "../rope.ts";
 import type { Tensor } from "../safetensors.ts";
 import { configOf, ggufArchitecture, ggufNames, isInterleaved } from "./config.ts";
 import type { GgufValue } from "./reader.ts";
+import { chatTemplateKey } from "./tokenizer.ts";
 import { type TokenizerFields, tokenizerFields } from "./tokenizer-fields.ts";
 import { frequenciesName, reorderedRows, rotates } from "./weights.ts";
 
@@ -163,7 +164,7 @@ function metadataOf(
     ["tokenizer.ggml.add_bos_token", "bool", false],
     ["tokenizer.ggml.add_space_prefix", "bool", false],
     ...Object.entries(tokenizer.ids).map(([name, id]): Entry => [`tokenizer.ggml.${name}_token_id`, "u32", id]),
-    ...(tokenizer.chatTemplate === undefined ? [] : [["tokenizer.chat_template", "text", tokenizer.chatTemplate] as const]),
+    ...[...tokenizer.chatTemplates].map(([name, template]): Entry => [chatTemplateKey(name), "text", template]),
   ];
 }
 
