@@ -2,6 +2,7 @@ import type { InferenceSession } from "onnxruntime-common";
 import protobuf from "protobufjs/minimal.js";
 import { EngineError, reasonOf } from "../../../core/errors.ts";
 import {
+  exhaustedMemory,
   fallbackError,
   hasKernel,
   isFallback,
@@ -116,6 +117,7 @@ export class Session {
       if (isFallback(cause)) throw fallbackError(provider, await firstFallback(runtime, graph, provider), cause);
       throw (
         missingProvider(provider, cause) ??
+        exhaustedMemory(provider, cause) ??
         new EngineError("ONNX Runtime session", reasonOf(cause), {
           hint: "This is a fault of the graph, not of your settings: please report it with the model's config.json.",
           cause,
@@ -149,10 +151,7 @@ export class Session {
           tensors[name] = await onDevice(value.data, () => upload(this.#runtime, value));
       return await this.#session.run(tensors, fetch);
     } catch (cause) {
-      throw new EngineError("ONNX Runtime", reasonOf(cause), {
-        hint: "If memory ran out, lower tokens per micro-batch.",
-        cause,
-      });
+      throw exhaustedMemory(this.#provider, cause) ?? new EngineError("ONNX Runtime", reasonOf(cause), { cause });
     }
   }
 

@@ -51,3 +51,22 @@ test("no thread of a session spins while it waits, on any provider", async () =>
     expect(extra?.session).toMatchObject({ intra_op: { allow_spinning: "0" }, inter_op: { allow_spinning: "0" } });
   expect(given).toHaveLength(3);
 });
+
+test("memory that runs out while a session is opened or runs is called so, with what to do on that device", async () => {
+  const graph = new Graph();
+  graph.output("y", graph.neg(graph.input("x", [1])));
+  const node = await nodeRuntime();
+  // As ONNX Runtime 1.30 said it on an H200 that several runs shared.
+  const told = `Non-zero status code returned while running Add node. Name:'' Status Message: ${"bfc_arena.cc:360 ".repeat(9)}Failed to allocate memory for requested buffer of size 8`;
+  const opening: Runtime = { ...node, InferenceSession: { create: () => Promise.reject(new Error(told)) } };
+  const opened = Session.open(graph, { threads: 1, provider: "cuda", runtime: opening });
+  await expect(opened).rejects.toThrow(/^the GPU's memory is "used up"\. End other programs on the GPU\..* --resume\.$/);
+
+  const running: Runtime = {
+    ...node,
+    InferenceSession: { create: async () => ({ run: () => Promise.reject(new Error(told)), release: async () => {} }) },
+  };
+  const session = await Session.open(graph, { threads: 1, runtime: running });
+  const run = session.run({ x: { data: Float32Array.of(1), shape: [1] } }, ["y"]);
+  await expect(run).rejects.toThrow(/^memory is "used up"\. End other programs, or set engine\.memory/);
+});

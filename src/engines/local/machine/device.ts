@@ -109,3 +109,14 @@ export function missingProvider(provider: Provider, cause: unknown): EngineError
   }
   return undefined;
 }
+
+/** What to do if a session could not be opened, or a run of it failed, because memory ran out; undefined for another cause. */
+export function exhaustedMemory(provider: Provider, cause: unknown): EngineError | undefined {
+  if (!/failed to allocate|bad[_ ]?alloc|out of memory/i.test(reasonOf(cause))) return undefined;
+  return new EngineError(isGpu(provider) ? "the GPU's memory" : "memory", "used up", {
+    hint: isGpu(provider)
+      ? "End other programs on the GPU. One run has room beside none: it plans by what is free when it begins. Then continue with --resume."
+      : "End other programs, or set engine.memory, in GiB: passes are then planned smaller.",
+    cause,
+  });
+}
