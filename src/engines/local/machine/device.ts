@@ -110,7 +110,7 @@ export function missingProvider(provider: Provider, cause: unknown): EngineError
   return undefined;
 }
 
-/** What to do if a session could not be opened, or a run of it failed, because memory ran out; undefined for another cause. */
+/** The error of a session that could not be opened, or did not run, because memory ran out, with what to do. Undefined for another cause. */
 export function exhaustedMemory(provider: Provider, cause: unknown): EngineError | undefined {
   if (!/failed to allocate|bad[_ ]?alloc|out of memory/i.test(reasonOf(cause))) return undefined;
   return new EngineError(isGpu(provider) ? "the GPU's memory" : "memory", "used up", {
