@@ -127,7 +127,8 @@ const open = (findings: Findings | undefined) =>
 
 test.skipIf(!there)(`the probe finds on a real SkyRL server what the table of servers says${because}`, patience, async () => {
   const engine = await open(undefined);
-  const { form, adam, clips, topLogprobs, rejected, logprobGap, wideSeeds } = engine.findings;
+  known = engine.findings;
+  const { form, adam, clips, topLogprobs, rejected, logprobGap, wideSeeds } = known;
   expect(wideSeeds).toBe(false);
   const recorded = probedServers.find(({ name }) => name === "SkyRL 0.4.0, JAX");
   expect({ form: form.name, adam, clips, topLogprobs }).toEqual(recorded?.findings);
@@ -157,7 +158,7 @@ test.skipIf(!restartable)(
   `the engine's process is killed in a step: the run continues on a restarted server, and nothing is applied twice${restartable ? "" : because || " — skipped: RETROGRADE_SKYRL_START names no script"}`,
   patience,
   async () => {
-    const expected = await open(undefined);
+    const expected = await open(known);
     const engine = await open(expected.findings);
     const one = async (each: typeof engine) => {
       await each.forwardBackward(samples, someWeights, plain);
