@@ -94,16 +94,16 @@ const calls = (name: string, args: Readonly<Record<string, unknown>>): Assistant
   toolCalls: [{ name, arguments: args }],
 });
 
-test("demonstrations teach the form and not the choices: these are drawn", async () => {
+test("a third of a demonstration's choices is wrong", async () => {
   const solved: number[] = [];
   for (let i = 0; i < 200; i++) {
     const task = await environment.task("train", i);
     solved.push((await replay(task, (await environment.demonstrate?.(task, i)) ?? [])).reward);
   }
   const right = solved.filter((reward) => reward === 1).length / solved.length;
-  // Half of the columns, half of the customers; of half of the orders half of what is done about the rest.
-  expect(right).toBeGreaterThan(0.35);
-  expect(right).toBeLessThan(0.65);
+  // Of columns two thirds are right. So are customers, and of half of the orders two thirds of what is done about the rest: 0.61 with 0.03 of error.
+  expect(right).toBeGreaterThan(0.51);
+  expect(right).toBeLessThan(0.71);
 });
 
 test("a file is gone after its episode, also after one that asked for what is not there or was left in its middle", async () => {

@@ -59,11 +59,21 @@ function act(shop: Shop, { do: name, ...action }: Action): Message[] {
   return [...messages, { role: "assistant", content: result }];
 }
 
-/** Drawn, so that demonstrations teach the form alone: which column, which customer and what to do about a rest is for reinforcement to find. */
+/**
+ * The share of a demonstration's choices that are wrong. Where half of them are, they teach a small model that nothing in a request decides, and it
+ * takes one column for all.
+ */
+const slips = 1 / 3;
+
+/** An action with the choices of a demonstration: which column, which customer, and what to do about a rest. */
 function drawChoices({ action, named }: ShopRequest, random: Random): Action {
+  const choose = <T>(from: readonly T[], right: T): T => {
+    const isRight = !random.chance(slips);
+    return random.pick(from.filter((each) => (each === right) === isRight));
+  };
   return action.do === "order"
-    ? { ...action, customer: random.pick(named), rest: random.chance(0.5) }
-    : { ...action, column: random.pick(columns) };
+    ? { ...action, customer: choose(named, action.customer), rest: choose([false, true], action.rest) }
+    : { ...action, column: choose(columns, action.column) };
 }
 
 /** The choices of policies that leave out one thing that orders ask for. */
