@@ -14,7 +14,9 @@ for line in sys.stdin:
     case = json.loads(line)
     path = case.get("tokenizer")
     if path is not None and path not in tokenizers:
-        tokenizers[path] = PreTrainedTokenizerFast(tokenizer_file=path)
+        # Those that the file lacks are added, as they are where tokenizer_config.json names them.
+        named = {name: token for name, token in case["variables"].items() if name.endswith("_token")}
+        tokenizers[path] = PreTrainedTokenizerFast(tokenizer_file=path, **named)
     with open(case["template"], encoding="utf-8") as file:
         template = file.read()
     try:
