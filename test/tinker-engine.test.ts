@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { serveModel } from "../extensions/serve/served-model.ts";
+import { TinkerModel } from "../extensions/tinker/client/model.ts";
 import { decodeForwardBackwardResult, encodeForwardBackwardResult } from "../extensions/tinker/client/wire/forward-backward.ts";
 import { createTinkerEngine, type TinkerEngine } from "../extensions/tinker/engine/engine.ts";
 import type { Findings } from "../extensions/tinker/engine/probe.ts";
@@ -255,15 +256,28 @@ describe("on our own server", () => {
     await engine.dispose();
   });
 
-  test("a pass and its step are sent together: the numbers of two calls, and one wait", async () => {
+  test("a pass with its step: the numbers of two calls, and a step is sent when its passes are done", async () => {
     const [together, apart] = [await open(), await open()];
     const partly = [someWeights[0], [0, 0], someWeights[2]]; // the second is scored only
     for (const engine of [together, apart]) engine.takeStats();
+    const events: string[] = [];
+    const { forwardBackward, optimStep } = TinkerModel.prototype;
+    vi.spyOn(TinkerModel.prototype, "forwardBackward").mockImplementation(async function (this: TinkerModel, ...given) {
+      const result = await forwardBackward.apply(this, given);
+      events.push("pass done");
+      return result;
+    });
+    vi.spyOn(TinkerModel.prototype, "optimStep").mockImplementation(function (this: TinkerModel, ...given) {
+      events.push("step sent");
+      return optimStep.apply(this, given);
+    });
     const { logprobs, report } = await together.passAndStep(samples, partly, plain, adamW);
+    vi.restoreAllMocks();
+    expect(events).toEqual(["pass done", "step sent"]);
     expectClose(logprobs, await apart.forwardBackward(samples, partly, plain));
     const { gradientNorm } = await apart.step(adamW);
     expect(report.gradientNorm).toBeCloseTo(gradientNorm, 4);
-    expect([together, apart].map((engine) => engine.takeStats().remote?.waits)).toEqual([1, 2]);
+    expect([together, apart].map((engine) => engine.takeStats().remote?.waits)).toEqual([2, 2]);
     expect(together.weightVersion).toBe(1);
     expectClose(await together.logprobs(samples, plain), await apart.logprobs(samples, plain));
     await expect(together.passAndStep(samples, [[1]], plain, adamW)).rejects.toThrow(/weights of turn 0/);

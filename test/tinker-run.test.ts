@@ -66,9 +66,9 @@ test.each([
     expect(remote).toHaveLength(local.length);
     expect(timings[0].every(({ requests }) => requests === undefined)).toBe(true);
     for (const [i, timing] of timings[1].entries()) {
-      // GRPO waits for its pass and its step together; SeeUPO for the ratios of the turn update before, and for the pass and step of each turn update.
+      // GRPO waits for its pass and for its step; SeeUPO for the ratios of the turn update before, and for the pass and the step of each turn update.
       const turnUpdates = Number(remote[i].turnUpdates ?? 1);
-      expect(timing.serverWaits).toBe(algorithm === "grpo" ? 1 : 2 * turnUpdates - 1);
+      expect(timing.serverWaits).toBe(algorithm === "grpo" ? 2 : 3 * turnUpdates - 1);
       expect(timing.requests).toBeGreaterThan(12);
       expect(timing.sharedTokens).toBeLessThan(timing.trainedTokens);
       expect(serverLine(timing)).toMatch(/server: \d+ requests, \d+ waits?, [\d.e-]+ MB sent, .* × the tokens/);

@@ -5,7 +5,7 @@ export type DemoTask = (typeof demoTasks)[number];
 
 /** The two runs of a demonstration. The second one begins with the model of the first. */
 export interface DemoRecipe {
-  /** Supervised: the form of an answer, from demonstrations whose choices are drawn. */
+  /** Supervised: the form of an answer, from demonstrations of which many choose wrong. */
   readonly form: UserConfig;
   /** GRPO: the right choices. */
   readonly reinforcement: UserConfig;

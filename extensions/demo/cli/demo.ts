@@ -39,7 +39,7 @@ export async function demoCommand(name: string, flags: DemoFlags, screen: Screen
     return runTraining(user, { out }, { resume: isBegun(out), dashboard: flags.dashboard }, screen);
   };
   if (!isFinished(runs.form)) {
-    screen.line("1. The form of an answer, by demonstrations whose choices are drawn at random");
+    screen.line("1. The form of an answer, by demonstrations of which many choose wrong");
     const code = await play(form, runs.form, model);
     if (code !== 0) return code;
   }

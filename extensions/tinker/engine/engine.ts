@@ -308,14 +308,14 @@ export class TinkerEngine implements Engine {
     return logprobsOf(pass, result);
   }
 
-  /** Log-probs are known already, so nobody waits for this pass: it travels right before its step, which waits for both. */
+  /** Log-probs are known already, so nobody waits for this pass: it travels beside the last ones before its step. */
   #defer(samples: readonly ActionInContext[], weights: Weights): void {
     const pass = backwardPass(samples, weights, this.findings.form);
     this.#unsent.push((model) => pass.send(model));
     this.#tally.sent(pass);
   }
 
-  /** Sends passes and the step behind them in one go, and waits once for all of them. @returns the log-probs of the samples of `passes` */
+  /** Sends passes together, and the step once they are done. @returns the log-probs of the samples of `passes` */
   async #stepAfter(passes: readonly Pass[], options: StepOptions): Promise<{ rows: readonly number[][]; report: StepReport }> {
     if (this.#sampling.inFlight > 0) {
       throw new EngineError("weights", "changed while actions are being sampled", {
@@ -330,12 +330,12 @@ export class TinkerEngine implements Engine {
     const { rows, gradientNorm } = await this.#remote.apply(async (model) => {
       const before = unsent.map((send) => send(model));
       const sent = passes.map(async (pass) => logprobsOf(pass, await pass.send(model)));
-      const stepped = model.optimStep(settings);
-      await Promise.all(before);
-      return { rows: (await Promise.all(sent)).flat(), ...(await stepped) };
+      const [rows] = await Promise.all([Promise.all(sent), Promise.all(before)]);
+      // SkyRL looks for passes first, and then for steps: one that is sent before its passes are done can be taken before them, without their gradient.
+      return { rows: rows.flat(), ...(await model.optimStep(settings)) };
     });
     for (const pass of passes) this.#tally.sent(pass);
-    this.#tally.waitedSince(start);
+    this.#tally.waitedSince(start, passes.length + unsent.length > 0 ? 2 : 1);
     this.#steps++;
     this.#passes = 0;
     this.#sampling.outdate();

@@ -71,10 +71,8 @@ export async function probeServer(model: TinkerModel, token: readonly number[]):
   const rejected: string[] = [];
   for (const form of linearForms) {
     const norm = async (data: readonly Datum[], weights: Weights) => {
-      const pass = model.forwardBackward(form.inputs(data, weights), form.lossFn, form.config);
-      const step = model.optimStep(still);
-      await pass;
-      return required(await step);
+      await model.forwardBackward(form.inputs(data, weights), form.lossFn, form.config);
+      return required(await model.optimStep(still));
     };
     /** The gain of a step as a share of what its length and the gradient promise. @param clip to this share of the gradient's norm */
     const ratioOf = async (climb: Climb, clip = 0) => {
@@ -158,10 +156,8 @@ async function gain(
     return weights.reduce((sum, weight, t) => sum + present(logprobs[t], "a log-prob") * weight, 0);
   };
   const before = await objective();
-  const pass = model.forwardBackward(form.inputs([datum], [weights]), form.lossFn, form.config);
-  const step = model.optimStep({ learningRate: rate * epsilon, beta1: 0, beta2: 0, epsilon, clipNorm });
-  await pass;
-  await step;
+  await model.forwardBackward(form.inputs([datum], [weights]), form.lossFn, form.config);
+  await model.optimStep({ learningRate: rate * epsilon, beta1: 0, beta2: 0, epsilon, clipNorm });
   return (await objective()) - before;
 }
 

@@ -25,9 +25,9 @@ export class Tally {
     this.#remote.sharedTokens += distinctPrefixes(samples);
   }
 
-  /** Counts one wait for results of training, from `start` of the clock of `performance`. */
-  waitedSince(start: number): void {
-    this.#remote.waits++;
+  /** Counts waits for results of training, from `start` of the clock of `performance`. */
+  waitedSince(start: number, waits = 1): void {
+    this.#remote.waits += waits;
     this.#training.seconds += (performance.now() - start) / 1000;
   }
 
