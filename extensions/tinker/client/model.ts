@@ -16,12 +16,11 @@ export interface CallOptions {
 }
 
 /**
- * A model that trains on a server. Calls take effect in the order in which they are made, without being awaited one by one: submit a
- * pass and the step behind it, then await both results.
+ * A model that trains on a server. Calls are sent in the order in which they are made. Await a pass before its step: SkyRL does not always execute
+ * in the order of arrival.
  * @example
- * const pass = model.forwardBackward([{ tokens: [1, 2], targets: [2, 3], inputs: { weights: [1, 1] } }], "cross_entropy");
- * const step = model.optimStep({ learningRate: 1e-4, beta1: 0.9, beta2: 0.95, epsilon: 1e-8 });
- * const [{ fields }] = await Promise.all([pass, step]);
+ * const { fields } = await model.forwardBackward([{ tokens: [1, 2], targets: [2, 3], inputs: { weights: [1, 1] } }], "cross_entropy");
+ * await model.optimStep({ learningRate: 1e-4, beta1: 0.9, beta2: 0.95, epsilon: 1e-8 });
  * fields.logprobs[0]; // two numbers, from before the step
  */
 export class TinkerModel {
