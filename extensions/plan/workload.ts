@@ -133,10 +133,10 @@ export function serverWaits(work: Workload): number {
   if (work.engine === "local") return 0;
   const reference = work.kl ? 1 : 0;
   // A step is sent when its passes are done. Weights that are known take no forward pass; those of the first turn update are.
-  const before = reference + optimiserSteps(work);
-  if (work.algorithm === "seeupo") return before + 2 * work.turns - (work.kl ? 0 : 1);
-  if (work.miniBatches === 1) return before + (work.kl ? 2 : 1);
-  return before + 1 + 2 * work.miniBatches;
+  const always = reference + optimiserSteps(work);
+  if (work.algorithm === "seeupo") return always + 2 * work.turns - (work.kl ? 0 : 1);
+  if (work.miniBatches === 1) return always + (work.kl ? 2 : 1);
+  return always + 1 + 2 * work.miniBatches;
 }
 
 /** Tokens with sharing for each without. SeeUPO's turn updates share prompts within groups and nothing between turns. */

@@ -59,10 +59,7 @@ function act(shop: Shop, { do: name, ...action }: Action): Message[] {
   return [...messages, { role: "assistant", content: result }];
 }
 
-/**
- * The share of a demonstration's choices that are wrong. Where half of them are, they teach a small model that nothing in a request decides, and it
- * takes one column for all.
- */
+/** The share of a demonstration's choices that are wrong. After demonstrations with half of them wrong, GRPO took one column for every request. */
 const slips = 1 / 3;
 
 /** An action with the choices of a demonstration: which column, which customer, and what to do about a rest. */
