@@ -51,6 +51,28 @@ describe("requests of a model", () => {
     expect(server.applied).toEqual(["forward_backward 1", "optim_step 2", "forward_backward 3"]);
   });
 
+  test("wait, if a step, for the results of the passes before it, and are not sent if one fails", async () => {
+    const { server, model } = await openModel();
+    server.slowPolls = 2;
+    const [pass, scored, step] = [model.forwardBackward([datum], "cross_entropy"), model.forward([datum]), model.optimStep(adam)];
+    await Promise.all([pass, scored]);
+    expect(server.applied).toEqual(["forward_backward 1", "forward_backward 2"]);
+    await step;
+    server.results.forward_backward = () => json({ error: "out of memory", category: "server" });
+    const [failed, held] = [model.forwardBackward([datum], "cross_entropy"), model.optimStep(adam)];
+    const error = await failure(failed);
+    expect(await failure(held)).toMatchObject({ kind: "not-sent", retry: error.retry, cause: error });
+    expect(server.applied).toEqual(["forward_backward 1", "forward_backward 2", "optim_step 3", "forward_backward 4"]);
+  });
+
+  test("wait, if a step, for a pass that is refused before it is sent", async () => {
+    const { server, model } = await openModel();
+    const [refused, step] = [model.forwardBackward([], "cross_entropy"), model.optimStep(adam)];
+    expect(await failure(step)).toMatchObject({ kind: "not-sent", retry: "never", cause: await failure(refused) });
+    await model.optimStep(adam);
+    expect(server.applied).toEqual(["optim_step 1"]);
+  });
+
   test.each(["refuse", "lose-request", "lose-answer", 429, 503] as const)(
     "are applied once, whatever happens first: %s",
     async (fault) => {

@@ -15,12 +15,18 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
+interface Behind {
+  /** What has to be done before the request is sent. */
+  readonly behind?: Promise<unknown>;
+}
+
 /**
- * A model that trains on a server. Calls are sent in the order in which they are made. Await a pass before its step: SkyRL does not always execute
- * in the order of arrival.
+ * A model that trains on a server. Calls take effect in the order in which they are made, without being awaited one by one: submit a
+ * pass and the step behind it, then await both results.
  * @example
- * const { fields } = await model.forwardBackward([{ tokens: [1, 2], targets: [2, 3], inputs: { weights: [1, 1] } }], "cross_entropy");
- * await model.optimStep({ learningRate: 1e-4, beta1: 0.9, beta2: 0.95, epsilon: 1e-8 });
+ * const pass = model.forwardBackward([{ tokens: [1, 2], targets: [2, 3], inputs: { weights: [1, 1] } }], "cross_entropy");
+ * const step = model.optimStep({ learningRate: 1e-4, beta1: 0.9, beta2: 0.95, epsilon: 1e-8 });
+ * const [{ fields }] = await Promise.all([pass, step]);
  * fields.logprobs[0]; // two numbers, from before the step
  */
 export class TinkerModel {
@@ -28,6 +34,8 @@ export class TinkerModel {
   readonly limits: ModelLimits;
   readonly #connection: Connection;
   readonly #sequence: Sequence;
+  /** Passes whose results are not there yet. */
+  readonly #passes = new Set<Promise<unknown>>();
 
   constructor(connection: Connection, id: string, limits: ModelLimits) {
     this.id = id;
@@ -55,7 +63,11 @@ export class TinkerModel {
     return this.#pass(data, lossFn, config, false, options);
   }
 
-  /** One AdamW step down the gradient, which is cleared. @throws TinkerError if the server reports a norm that is not finite */
+  /**
+   * One AdamW step down the gradient, which is cleared. It is sent when the passes before it are done: by its source SkyRL looks for passes first and
+   * then for steps, and can take a step that came between before its passes, without their gradient.
+   * @throws TinkerError if the server reports a norm that is not finite; of the kind "not-sent" if a pass failed
+   */
   optimStep(settings: AdamSettings, options: CallOptions = {}): Promise<OptimStepResult> {
     return handled(
       (async () => {
@@ -68,7 +80,8 @@ export class TinkerModel {
           weight_decay: settings.weightDecay ?? 0,
           grad_clip_norm: settings.clipNorm ?? 0,
         };
-        const answer = await this.#training("optim_step", { adam_params }, options);
+        const behind = handled(Promise.all(this.#passes));
+        const answer = await this.#training("optim_step", { adam_params }, { ...options, behind });
         return stepResult(parseResult("optim_step", answer, optimStepSchema).metrics ?? {});
       })(),
     );
@@ -115,7 +128,7 @@ export class TinkerModel {
     options: CallOptions,
   ): Promise<ForwardBackwardResult> {
     const of = forwardOnly ? "forward" : "forward_backward";
-    return handled(
+    const result = handled(
       (async () => {
         checkData(data, this.limits);
         const results = chunksOf(data, this.#connection.chunks).map(async (chunk) => {
@@ -127,6 +140,10 @@ export class TinkerModel {
         return combine(await Promise.all(results));
       })(),
     );
+    this.#passes.add(result);
+    const done = () => this.#passes.delete(result);
+    result.then(done, done);
+    return result;
   }
 
   /** A call without a key of its own: if its answer is lost, a second attempt is refused as taken, which says that the first arrived. */
@@ -155,7 +172,7 @@ export class TinkerModel {
     return parseResult(path, answer, savedSchema).path;
   }
 
-  #training(path: string, fields: object, options: CallOptions, repeatable = true): Promise<Answer> {
+  #training(path: string, fields: object, options: CallOptions & Behind, repeatable = true): Promise<Answer> {
     const body = (seqId: number) => ({ model_id: this.id, seq_id: seqId, ...fields, type: path });
     return this.#submit(path, path, body, { protobuf: false, repeatable, ...options });
   }
@@ -164,13 +181,14 @@ export class TinkerModel {
     of: string,
     path: string,
     body: (seqId: number) => Uint8Array | object,
-    { protobuf, repeatable, signal }: CallOptions & { readonly protobuf: boolean; readonly repeatable: boolean },
+    { protobuf, repeatable, signal, behind }: CallOptions & Behind & { readonly protobuf: boolean; readonly repeatable: boolean },
   ): Promise<Answer> {
     const { transport, resultTimeoutMs, onQueue } = this.#connection;
-    const requestId = await this.#sequence.submit(of, async (seqId) => {
+    const send = async (seqId: number) => {
       const answer = await transport.send({ path, body: body(seqId), repeatable, signal });
       return acknowledgementSchema.parse(jsonOf(path, answer)).request_id;
-    });
+    };
+    const requestId = await this.#sequence.submit(of, send, behind);
     return retrieve(transport, requestId, {
       of,
       protobuf,

@@ -331,7 +331,6 @@ export class TinkerEngine implements Engine {
       const before = unsent.map((send) => send(model));
       const sent = passes.map(async (pass) => logprobsOf(pass, await pass.send(model)));
       const [rows] = await Promise.all([Promise.all(sent), Promise.all(before)]);
-      // SkyRL looks for passes first, and then for steps: one that is sent before its passes are done can be taken before them, without their gradient.
       return { rows: rows.flat(), ...(await model.optimStep(settings)) };
     });
     for (const pass of passes) this.#tally.sent(pass);
