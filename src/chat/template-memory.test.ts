@@ -1,3 +1,4 @@
+import { Template } from "@huggingface/jinja";
 import { expect, test } from "vitest";
 import { compileTemplate } from "./template.ts";
 
@@ -23,4 +24,11 @@ test("a conversation of a thousand long messages is no such thing", () => {
   const all = "{% set ns = namespace(x='') %}{% for m in messages %}{% set ns.x = ns.x ~ m.content %}{% endfor %}{{ ns.x }}";
   const messages = Array.from({ length: 1000 }, () => ({ role: "user", content: "word ".repeat(200) }) as const);
   expect(compileTemplate(all, {})(messages, [], true)).toHaveLength(1_000_000);
+});
+
+test("who uses the interpreter by himself is not bounded", () => {
+  const long = new Template(
+    "{% set ns = namespace(x=[1]) %}{% for i in range(17) %}{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x | length }}",
+  );
+  expect(long.render({})).toBe("131072");
 });

@@ -9,7 +9,8 @@ const longestText = 2 ** 24;
 /** Characters, and eight for each item of a list, of what one rendering creates. Texts that are joined share their parts, and do not count. */
 const mostCreated = 2 ** 29;
 
-let created = 0;
+/** By the rendering that runs. Others in the process may use the interpreter, too: what they create is theirs. */
+let created: number | undefined;
 
 /**
  * Bounds what a chat template makes while it runs: one that doubles a list sixty times would fill the memory before any time is over. The
@@ -18,7 +19,11 @@ let created = 0;
  */
 export function withinMemory<T>(work: () => T): T {
   created = 0;
-  return work();
+  try {
+    return work();
+  } finally {
+    created = undefined;
+  }
 }
 
 /** The package's own types of it do not resolve. */
@@ -26,16 +31,20 @@ type Evaluate = (this: unknown, statement: { readonly type: string } | undefined
 const evaluate: Evaluate = Interpreter.prototype.evaluate;
 const bounded: Evaluate = function (statement, scope) {
   const result = evaluate.call(this, statement, scope);
-  if (statement !== undefined && creating.includes(statement.type)) count(result.value, statement.type);
+  if (created !== undefined && statement !== undefined && creating.includes(statement.type)) {
+    created += sizeOf(result.value, statement.type);
+    if (created > mostCreated) throw new Error(`it makes more than ${mostCreated} characters`);
+  }
   return result;
 };
 Interpreter.prototype.evaluate = bounded;
 
-function count(value: unknown, by: string): void {
+/** Of what an expression created, in characters. @throws Error if it is too long by itself */
+function sizeOf(value: unknown, by: string): number {
   const isList = Array.isArray(value);
-  if (!isList && typeof value !== "string") return;
+  if (!isList && typeof value !== "string") return 0;
   const [what, most] = isList ? ["a list", longestList] : ["a text", longestText];
   if (value.length > most) throw new Error(`${what} of length ${value.length}, more than ${most}`);
-  if (isList || by !== "BinaryExpression") created += isList ? 8 * value.length : value.length;
-  if (created > mostCreated) throw new Error(`it makes more than ${mostCreated} characters`);
+  if (isList) return 8 * value.length;
+  return by === "BinaryExpression" ? 0 : value.length;
 }
