@@ -9,7 +9,7 @@ const longestText = 2 ** 24;
 /** Characters, and eight for each item of a list, of what one rendering creates. Texts that are joined share their parts, and do not count. */
 const mostCreated = 2 ** 29;
 
-/** By the rendering that runs. Others in the process may use the interpreter, too: what they create is theirs. */
+/** Characters of the rendering that runs. Others in the process may use the interpreter, too: theirs do not count. */
 let created: number | undefined;
 
 /**
@@ -39,7 +39,7 @@ const bounded: Evaluate = function (statement, scope) {
 };
 Interpreter.prototype.evaluate = bounded;
 
-/** Of what an expression created, in characters. @throws Error if it is too long by itself */
+/** Characters that an expression created. @throws Error if it is too long by itself */
 function sizeOf(value: unknown, by: string): number {
   const isList = Array.isArray(value);
   if (!isList && typeof value !== "string") return 0;

@@ -16,7 +16,7 @@ export interface CallOptions {
 }
 
 interface Behind {
-  /** What has to be done before the request is sent. */
+  /** Work that has to be done before the request is sent. */
   readonly behind?: Promise<unknown>;
 }
 
