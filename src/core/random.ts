@@ -46,7 +46,12 @@ export function randomStream(seed: number, ...names: readonly (string | number)[
 /** A 32-bit seed from a seed and names (FNV-1a over their text, then mixed as in MurmurHash3). */
 export function seedOf(seed: number, ...names: readonly (string | number)[]): number {
   let hash = 0x811c9dc5;
-  for (const char of `${seed}/${names.join("/")}`) hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193);
+  const text = `${seed}/${names.join("/")}`;
+  for (let i = 0; i < text.length; i++) {
+    const point = text.codePointAt(i) ?? 0;
+    if (point > 0xffff) i++; // it took two units
+    hash = Math.imul(hash ^ point, 0x01000193);
+  }
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return (hash ^ (hash >>> 16)) | 0;

@@ -106,7 +106,7 @@ export function paraphrasesOf(closing: string): readonly string[] {
 /** True if the words are one of the ways to say what the expert says, up to case, white space and the full stop. */
 export function saysTheSame(words: string, closing: string): boolean {
   const said = plain(words);
-  return paraphrasesOf(closing).some((sentence) => plain(sentence) === said);
+  return said === plain(closing) || paraphrasesOf(closing).some((sentence) => plain(sentence) === said);
 }
 
 const shapes = new Map<string, RegExp>();

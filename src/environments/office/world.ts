@@ -142,10 +142,11 @@ function drawNames(
 ): string[] {
   const distinct = contacts - doubledNames;
   const fitting = (first: string) => surnames.map((surname) => `${first} ${surname}`).filter(fits);
-  const first = random
-    .shuffle(firstNames)
-    .filter((name) => fitting(name).length >= Math.ceil(contacts / distinct))
-    .slice(0, distinct);
+  const first: string[] = [];
+  for (const name of random.shuffle(firstNames)) {
+    if (first.length === distinct) break;
+    if (fitting(name).length >= Math.ceil(contacts / distinct)) first.push(name);
+  }
   const names: string[] = [];
   for (let i = 0; i < contacts; i++) {
     const candidates = fitting(present(first[i % distinct], "a first name")).filter((name) => !names.includes(name));
