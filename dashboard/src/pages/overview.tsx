@@ -2,7 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import { ask, type FindingList, type RunDetail, useAsked } from "../api.ts";
 import { count, number, percent } from "../format.ts";
 import { Problem, Stat } from "../parts/bits.tsx";
-import { Chart, type Series } from "../parts/chart.tsx";
+import { Chart, type Series, Smoothing } from "../parts/chart.tsx";
 import { EvaluationStats, evaluationPoints } from "../parts/evaluations.tsx";
 import { link } from "../router.ts";
 
@@ -205,17 +205,7 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
         <>
           <div class="tools">
             <h2>Curves</h2>
-            <label>
-              Smoothing{" "}
-              <input
-                type="range"
-                min="0"
-                max="0.95"
-                step="0.05"
-                value={smoothing}
-                onInput={(event) => setSmoothing(Number(event.currentTarget.value))}
-              />
-            </label>
+            <Smoothing value={smoothing} onChange={setSmoothing} />
           </div>
           <div class="charts">
             {panels

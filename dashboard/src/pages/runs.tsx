@@ -2,7 +2,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { ask, type RunDetail, type RunList, type RunRow } from "../api.ts";
 import { ago, mean, scoreText } from "../format.ts";
 import { Columns, Empty, Problem, Scroll, StatePill } from "../parts/bits.tsx";
-import { Chart, type Series, Sparkline } from "../parts/chart.tsx";
+import { Chart, type Series, Smoothing, Sparkline } from "../parts/chart.tsx";
 import { link } from "../router.ts";
 import { seriesColours } from "../theme.ts";
 
@@ -159,17 +159,7 @@ function Overlay({ runs }: { readonly runs: readonly RunRow[] }) {
             ))}
           </select>
         </label>
-        <label>
-          Smoothing{" "}
-          <input
-            type="range"
-            min="0"
-            max="0.95"
-            step="0.05"
-            value={smoothing}
-            onInput={(event) => setSmoothing(Number(event.currentTarget.value))}
-          />
-        </label>
+        <Smoothing value={smoothing} onChange={setSmoothing} />
         <label>
           <input type="checkbox" checked={bySeed} onChange={() => setBySeed(!bySeed)} /> Join seeds
         </label>

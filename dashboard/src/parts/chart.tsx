@@ -159,6 +159,23 @@ function describe(title: string, x: readonly number[], series: readonly Series[]
   return `${title} over ${x.length} steps. ${parts.join(". ")}`;
 }
 
+/** The slider of how far curves are smoothed. */
+export function Smoothing({ value, onChange }: { readonly value: number; readonly onChange: (value: number) => void }) {
+  return (
+    <label>
+      Smoothing{" "}
+      <input
+        type="range"
+        min="0"
+        max="0.95"
+        step="0.05"
+        value={value}
+        onInput={(event) => onChange(Number(event.currentTarget.value))}
+      />
+    </label>
+  );
+}
+
 /** A curve without axes, for lists. */
 export function Sparkline({ values }: { readonly values: readonly (number | null)[] }) {
   const known = values.flatMap((value, i) => (value === null ? [] : [{ i, value }]));
