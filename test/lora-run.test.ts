@@ -8,8 +8,9 @@ import { createLocalEngine } from "../src/engines/local/engine.ts";
 import { loadModel, saveModel } from "../src/engines/local/model/model-folder.ts";
 import { layout } from "../src/runs/layout.ts";
 import { readMetrics } from "../src/runs/read.ts";
+import { createRun } from "../src/runs/write.ts";
 import { planRun, runPlan } from "../src/sdk/train.ts";
-import type { UserConfig } from "../src/training/config.ts";
+import { resolveConfig, type UserConfig } from "../src/training/config.ts";
 import { invoke } from "./command-line.ts";
 import { lettersEnvironment } from "./letters.ts";
 import { writeTinyModel } from "./tiny-model.ts";
@@ -94,6 +95,9 @@ test("an adapter's run is exported merged, in the base's own type, and says wher
   await saveModel(base, await loadModel(base), { dtype: "bfloat16" });
   await runPlan(await planRun({ ...configuration(run), model: base, steps: 1, evaluation: { tasks: 0 } }));
   expect((await invoke("export", run, "--to", "hf", "--out", out)).error).toBe("");
+  const stopped = join(folder, "stopped");
+  createRun(stopped, resolveConfig(configuration(stopped)));
+  expect((await invoke("export", stopped, "--to", "peft", "--out", join(folder, "adapter"))).error).toContain("has not finished");
   expect(JSON.parse(readFileSync(join(out, "config.json"), "utf8"))).toMatchObject({ torch_dtype: "bfloat16" });
   const [{ parameters: merged }, { parameters: written }] = [await loadModel(layout.model(run)), await loadModel(out)];
   for (const [name, { data }] of written)

@@ -8,7 +8,7 @@ import { writeOnnxFolder } from "../../engines/local/model/onnx-folder.ts";
 import { dtypes } from "../../engines/local/model/safetensors.ts";
 import { layout } from "../../runs/layout.ts";
 import { readRun } from "../../runs/read.ts";
-import { modelFolder } from "../../sdk/model.ts";
+import { findModel, type ModelChoice, modelFolder } from "../../sdk/model.ts";
 import type { Screen } from "../../terminal/screen.ts";
 import { runOfModel } from "../../training/known-models.ts";
 import { showDownload } from "../download.ts";
@@ -27,9 +27,9 @@ export async function exportModelCommand(model: string, { to, out, type }: Expor
   if (existsSync(out)) throw new ConfigError("--out", out, { expected: "a path where nothing is yet" });
   if (type !== undefined && (target === "peft" || target === "onnx"))
     throw new ConfigError("--type", type, { expected: `none with --to ${target}` });
-  if (target === "peft") exportAdapter(model, out);
+  const choice = { model, environment: { name: "office" } };
+  if (target === "peft") exportAdapter(choice, out);
   else {
-    const choice = { model, environment: { name: "office" } };
     const folder = await showDownload(model, screen, (onDownload) => modelFolder(choice, onDownload));
     const loaded = await loadModel(folder);
     const name = basename(resolve(model));
@@ -44,8 +44,9 @@ export async function exportModelCommand(model: string, { to, out, type }: Expor
 }
 
 /** The adapter that a run trained, as PEFT reads it. */
-function exportAdapter(model: string, out: string): void {
-  const run = runOfModel(model);
+function exportAdapter(choice: ModelChoice, out: string): void {
+  findModel(choice); // what is not there, or has not finished, is said so
+  const run = runOfModel(choice.model);
   const adapter = run === undefined ? undefined : join(layout.model(run), adapterFolder);
   if (adapter === undefined || !existsSync(adapter))
     throw new ConfigError("--to", "peft", {
