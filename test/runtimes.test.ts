@@ -38,9 +38,9 @@ interface Asked {
 }
 let office: Asked;
 
-/** Plays tasks greedily. Their prompts are the questions. */
-async function played(user: UserConfig & { readonly model: string }, out: string, tasks: number): Promise<Asked> {
-  const evaluation = { tasks, k: 1, temperature: 0 };
+/** Plays six tasks greedily. Their prompts are the questions. */
+async function played(user: UserConfig & { readonly model: string }, out: string): Promise<Asked> {
+  const evaluation = { tasks: 6, k: 1, temperature: 0 };
   const { trajectories } = await evaluate({ ...user, evaluation, out: pathTo(out) });
   const tokenizer = loadTokenizer(await modelFolder({ model: user.model, environment: { name: "office" } }));
   const turns = trajectories.flatMap(({ turns }) => turns);
@@ -83,7 +83,7 @@ beforeAll(async () => {
   const rollout = { tasksPerStep: 2, groupSize: 4 };
   const algorithm = { kind: "grpo" } as const;
   const run = await train({ ...user, rollout, algorithm, optimizer: { learningRate: 1e-3 }, steps: 2, out: pathTo("run") });
-  office = await played({ ...user, model: run.folder }, "evaluation", 6);
+  office = await played({ ...user, model: run.folder }, "evaluation");
   await exported(run.folder, ["gguf", "model.gguf", "F32"], ["hf", "hf", "float32"], ["onnx", "onnx"]);
 }, 300_000);
 
@@ -163,11 +163,11 @@ describe.skipIf(smollm2 === undefined)(`SmolLM2-135M-Instruct${noSmollm2}`, () =
     const lora = { rank: 8 };
     const shared = { environment: "calculation", rollout: { maxTokens: 64 } } as const;
     const user = { ...shared, model: smollm2 ?? "", engine: { threads: 1 } } as const;
-    base = await played(user, "base-evaluation", 3);
+    base = await played(user, "base-evaluation");
     const algorithm = { kind: "sft", tokensPerStep: 300 } as const;
     const training = { engine: { threads: 1, lora }, optimizer: { learningRate: 1e-3 }, evaluation: { tasks: 0 }, steps: 4 };
     const run = await train({ ...user, ...training, algorithm, out: pathTo("adapter-run") });
-    adapted = await played({ ...user, model: run.folder }, "adapted-evaluation", 3);
+    adapted = await played({ ...user, model: run.folder }, "adapted-evaluation");
     await exported(user.model, ["gguf", "base.gguf", "F32"], ["hf", "base", "float32"]);
     await exported(run.folder, ["gguf", "adapted.gguf", "F32"], ["hf", "adapted", "float32"], ["peft", "adapter"]);
   }, 540_000);

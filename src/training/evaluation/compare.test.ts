@@ -66,8 +66,8 @@ test(
         }),
       );
     expect(outcomesOf(ofScenarios(random, 0.5))).toMatchObject({ k: 3, tasks: { length: 60 } });
-    expect(called(true, 200)).toBeLessThan(0.08);
-    expect(called(false, 60)).toBeGreaterThan(0.12);
+    expect(called(true, 400)).toBeLessThan(0.065);
+    expect(called(false, 100)).toBeGreaterThan(0.12);
   },
 );
 
