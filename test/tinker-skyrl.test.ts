@@ -155,7 +155,7 @@ test.skipIf(!there).each(parityAlgorithms)(
 
 const restartable = there && start !== undefined;
 test.skipIf(!restartable)(
-  `the engine's process is killed in a step: the run continues on a restarted server, and nothing is applied twice${restartable ? "" : because || " — skipped: RETROGRADE_SKYRL_START names no script"}`,
+  `the engine's process of a real SkyRL server is killed in a step: the run continues on a restarted server, and nothing is applied twice${restartable ? "" : because || " — skipped: RETROGRADE_SKYRL_START names no script"}`,
   patience,
   async () => {
     const expected = await open(known);

@@ -124,7 +124,11 @@ test("findings show repetition, results that are never read, and a phrase in all
     messages: [...trajectoryOf("a").messages.slice(0, 3), { role: "assistant", content: "Done." }],
   }));
   expect(episodeFindings(unread)).toMatchObject([
-    { rule: "unread-results", cause: expect.stringContaining("10 results of find, 10") },
+    {
+      rule: "unread-results",
+      cause: expect.stringContaining("10 results of find, 10"),
+      examples: ["step-1/0/0", "step-1/0/1", "step-1/0/2"],
+    },
   ]);
   const hacked = many(40, (i) => ({ ...says(i % 2 === 0 ? "I am done now" : `number ${i} it is`), reward: (i + 1) % 2 }));
   expect(episodeFindings(hacked)).toMatchObject([{ rule: "one-phrase", cause: expect.stringContaining("“i am done”") }]);
@@ -142,6 +146,7 @@ test("findings show lengths that drift and groups without signal by the index al
   const drifted = indexFindings(steps.map((step) => line(step, 10 * step, () => 1)));
   expect(drifted.map(({ rule }) => rule)).toEqual(["length-drift", "little-signal"]);
   expect(drifted[1].next).toMatch(/too easy/);
+  expect(indexFindings(steps.map((step) => line(step, step < 4 ? 0 : 20, (i) => i % 2)))).toEqual([]); // no length to start from
 });
 
 test("two runs are compared on the tasks that both attempted, by their last evaluations", () => {

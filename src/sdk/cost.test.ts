@@ -20,7 +20,9 @@ test("the cost of a run scales with its steps and evaluations, and measuring it 
   const model = await openModel(folder, config.engine);
   const samples = [{ trajectory: "t", turn: 0, context: [1, 2], action: [3, 4] }];
   const before = await model.engine.logprobs(samples, { temperature: 1 });
+  const started = performance.now();
   const trial = await tryOut(model, lettersEnvironment(), config, 60_000);
+  const seconds = (performance.now() - started) / 1000;
   if (trial === undefined) throw new Error("nothing was measured");
   const { cost, groups } = trial;
   expect(groups.map(({ trajectories }) => trajectories.length)).toEqual([4, 4, 4, 4]);
@@ -28,6 +30,7 @@ test("the cost of a run scales with its steps and evaluations, and measuring it 
   expect(cost.tokensPerEpisode).toBeGreaterThan(1);
   expect(cost.tokensPerEpisode).toBeLessThanOrEqual(12);
   expect(cost.samplingPerStep).toBeGreaterThan(0);
+  expect(cost.samplingPerStep).toBeLessThan(seconds); // it played 16 episodes, as many as a step has
   expect(cost.trainingPerStep).toBeGreaterThan(0);
   expect(cost.evaluation / cost.samplingPerStep).toBeCloseTo((30 * 2) / 16, 9);
   expect(cost.whole).toBeCloseTo(10 * (cost.samplingPerStep + cost.trainingPerStep) + 2 * cost.evaluation, 9);

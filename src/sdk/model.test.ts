@@ -6,6 +6,7 @@ import { startHub } from "../../test/hub-server.ts";
 import { writeTinyModel } from "../../test/tiny-model.ts";
 import { ConfigError, ModelError } from "../core/errors.ts";
 import { resolveConfig } from "../training/config.ts";
+import { requireRoom } from "./engine.ts";
 import * as models from "./model.ts";
 import { openModel, samplingUse, trainingUse } from "./model.ts";
 
@@ -50,6 +51,8 @@ test("an engine elsewhere needs the tokenizer alone, one here the weights too", 
   const engine = resolveConfig({ engine: { kind: "tinker", url: "http://127.0.0.1:1", model: "tiny" } }).engine;
   expect(models.findModel({ ...choice(folder), engine })).toEqual({ folder });
   expect(() => models.findModel({ ...choice(folder), engine: resolveConfig({}).engine })).toThrow("it has no config.json");
+  const empty = mkdtempSync(join(tmpdir(), "retrograde-empty-"));
+  expect(() => models.findModel({ ...choice(empty), engine })).toThrow("it has no tokenizer.json");
 });
 
 test.each(["nowhere", "./no/where", "a/b/c", "a/b@"])("%s is neither a folder nor a name, and the error says both", (model) => {
@@ -101,6 +104,20 @@ test("a model that does not fit the memory is refused before it is loaded", asyn
   vi.stubEnv("RETROGRADE_MEMORY", "0.1");
   await expect(openModel(source, oneThread, { use: { ...use, training: true } })).rejects.toThrow(
     /memory for training .* is "0.10 GiB"; expected about .* GiB/,
+  );
+});
+
+test("where less is allowed than there is, training is planned for what is allowed", async () => {
+  vi.stubEnv("RETROGRADE_MEMORY", "16");
+  const folder = mkdtempSync(join(tmpdir(), "retrograde-shape-"));
+  const sizes = { vocab_size: 49152, hidden_size: 576, intermediate_size: 1536, num_hidden_layers: 30, num_attention_heads: 9 };
+  const more = { num_key_value_heads: 3, max_position_embeddings: 8192, rms_norm_eps: 1e-5, tie_word_embeddings: true };
+  writeFileSync(join(folder, "config.json"), JSON.stringify({ model_type: "llama", eos_token_id: 2, ...sizes, ...more }));
+  const purpose = { use: { training: true, length: 512, concurrency: 8, trajectories: 64 } };
+  // As usual it would take 7.0 GiB, with small passes 2.9.
+  await requireRoom(folder, { ...oneThread, memory: 3 }, purpose);
+  await expect(requireRoom(folder, { ...oneThread, memory: 2.8 }, purpose)).rejects.toThrow(
+    /memory is 2.8; expected at least 2.9 GiB/,
   );
 });
 

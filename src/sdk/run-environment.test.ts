@@ -56,6 +56,8 @@ test("the run of an own environment says that its configuration file is needed",
   const config = resolvePlayed({}, { model: own });
   expect(() => environmentOf(config, {})).toThrow(/expected the environment in which .* was trained.*add --config FILE/);
   expect(environmentOf(config, { environment: shop() }).name).toBe("shop");
+  const wrong = { name: "office", settings: { difficulty: "none" } };
+  expect(() => environmentOf({ ...config, environment: wrong }, {})).toThrow('difficulty is "none"');
   expect(trainedIn(own, "shop")).toBe(true);
   expect(trainedIn(join(own, "model"), "shop")).toBe(true);
   expect(trainedIn(own, "office")).toBe(false);

@@ -71,6 +71,7 @@ test("a reward that is always 0 is named once the first step has none either, an
   expect(rules()).toEqual(["start-at-zero", "equal-rewards", "constant-reward"]);
   expect(readSummary(folder)?.warnings).toEqual({ "start-at-zero": 1, "equal-rewards": 1, "constant-reward": 2 });
   expect(readMetrics(folder)[0].warnings?.[0]).toMatchObject({
+    cause: expect.stringContaining("none of 20 attempts gets a reward"), // 8 sampled, 4 greedy, 8 of the step
     example: "step-1/0/0",
     next: expect.stringMatching("retrograde sft"),
   });

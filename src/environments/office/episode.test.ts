@@ -5,6 +5,7 @@ import { demonstrate } from "./demonstrations.ts";
 import { type OfficeEpisode, startEpisode } from "./episode.ts";
 import type { KindName } from "./kinds.ts";
 import { officeEnvironment } from "./office.ts";
+import { couriers, folders } from "./rules.ts";
 import type { OfficeTask } from "./task.ts";
 
 const settings = { reward: "sparse", prompt: "short" } as const;
@@ -40,6 +41,31 @@ test("asked which of two people that it was shown, the user answers; asked befor
   }
   say(early, task.requests[0].closing);
   expect(early.score()).toMatchObject({ reward: 0, scores: { said: 1, needless: 1 } });
+
+  const sure = startEpisode(task, settings);
+  call(sure, "find_contact", { name: task.requests[0].meant });
+  expect(say(sure, `Which ${first}?`)).toMatchObject({ messages: [{ content: "I do not know." }] });
+});
+
+test("somebody is meant by more than was said where two people have the name, and only there", () => {
+  const office = officeEnvironment({ difficulty: "large", kinds: ["pay"], requests: { min: 1, max: 1 }, faults: 0 });
+  const wanted = Array.from({ length: 200 }, (_, index) => office.task("train", index) as OfficeTask).map((task) => {
+    const [{ text, meant }] = task.requests;
+    const names = task.world.contacts.map(({ name }) => name);
+    const saysWhole = names.some((name) => text.includes(name));
+    const fitting = names.filter((name) => text.includes(name.replace(/ .*/, "")));
+    return { meant: meant !== undefined, doubled: !saysWhole && fitting.length > 1, single: !saysWhole && fitting.length === 1 };
+  });
+  expect(wanted.filter(({ doubled }) => doubled).length).toBeGreaterThan(20);
+  expect(wanted.filter(({ single }) => single).length).toBeGreaterThan(10);
+  expect(wanted.filter(({ meant, doubled }) => meant !== doubled)).toEqual([]);
+});
+
+test("the whole prompt names each folder and courier", () => {
+  const [system] = startEpisode(taskOf(["pay"]), { ...settings, prompt: "full" }).messages;
+  expect(system.content).toContain(`(${folders.join(", ")})`);
+  expect(system.content).toContain(`(${couriers.join(", ")})`);
+  expect(system.content).toContain("never make up an id. If a first name");
 });
 
 test("the same deed by other calls and in other words is as good", () => {
