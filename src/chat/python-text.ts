@@ -1,3 +1,5 @@
+import { countCreated } from "./template-memory.ts";
+
 type Node = Readonly<Record<string, unknown>> & { readonly type: string };
 
 /** A value of the interpreter. Its null has no value either. */
@@ -63,7 +65,7 @@ function isTextFilter({ value }: Node): boolean {
 
 /** The value is given inside of a list: functions of a template get bare values, whose types are lost, but the items of lists keep them. */
 function textOf(value: unknown): Node {
-  return call("python str", { type: "ArrayLiteral", value: [value] });
+  return { ...call("python str", { type: "ArrayLiteral", value: [value] }), counts: true };
 }
 
 function call(name: keyof typeof pythonFunctions, ...args: unknown[]): Node {
@@ -73,7 +75,10 @@ function call(name: keyof typeof pythonFunctions, ...args: unknown[]): Node {
 /** A value as Python's `str` has it. What is undefined is empty, as Jinja prints it. */
 function pythonString(item: RuntimeValue): string {
   if (item.type === "UndefinedValue") return "";
-  return typeof item.value === "string" ? item.value : pythonLiteral(item);
+  if (typeof item.value === "string") return item.value;
+  const text = pythonLiteral(item);
+  countCreated(text.length);
+  return text;
 }
 
 /** A value as Python's `repr` has it. */

@@ -98,6 +98,8 @@ test("the sign-flip test counts signs: all of them", () => {
   const simulated = signFlipTest(irregular, 3);
   expect(simulated.exact).toBe(false);
   expect(simulated.pValue).toBeCloseTo(flips(irregular), 2);
+  // Multiples of one number, of which the exact distribution would have too many states.
+  expect(signFlipTest([1_000_001, 2_000_003, -3_000_017, 4_000_037, 5_000_011, 6_000_001], 3).exact).toBe(false);
 });
 
 // Where improvement turns failures around, fewer pairs differ in the other direction and the test sees more than was promised.
