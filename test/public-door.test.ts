@@ -4,7 +4,15 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { compare, defineEnvironment, evaluate, loadRun, type TrainingEvent, train } from "../entries/index.ts";
+import {
+  compare,
+  defineEnvironment,
+  type EvaluationEvent,
+  evaluate,
+  loadRun,
+  type TrainingEvent,
+  train,
+} from "../entries/index.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
 /** The package as a program uses it: what is trained, loaded, evaluated and compared. */
@@ -38,7 +46,11 @@ test("a model behind an endpoint against a trained one, task by task", { timeout
 
   const trained = await train({ ...small, environment, model, evaluation, out: out("run") });
   const ours = { environment, model: trained.folder, evaluation, rollout: small.rollout, out: out("ours") };
-  const own = await evaluate({ ...ours, engine: { threads: 1 } });
+  const events: EvaluationEvent[] = [];
+  const own = await evaluate({ ...ours, engine: { threads: 1 } }, { onEvent: (event) => events.push(event) });
+  expect(events[0]).toMatchObject({ type: "started", environment: "letters", split: "test", tasks: 6 });
+  const played = events.flatMap((event) => (event.type === "played" ? [[event.done, event.total]] : []));
+  expect(played).toEqual(Array.from({ length: 13 }, (_, done) => [done, 12]));
   const other = await evaluate({ ...ours, model: "m", engine: { kind: "openai", baseUrl }, out: out("theirs") });
   const { comparisons, differs } = compare(own, other);
   const [{ decoding, success }] = comparisons;

@@ -204,6 +204,7 @@ test("a tool that always fails is named with its first answer and the kind of fa
   expect(rulesOf(facts([...many((id) => called(id, "error"), 9), called("e9")]))).toEqual([]);
   // The advice follows the commonest kind: half of the failures are not yet most of them.
   const half = stepWarnings(facts([...many((id) => called(id, "invalid"), 5), ...many((id) => called(id, "error"), 5)]));
+  expect(half[0].cause).toMatch("(5 errors, 0 timeouts, 5 with wrong arguments)");
   expect(half[0].next).toMatch("Run the tool by hand with the example's arguments");
   const most = stepWarnings(facts([...many((id) => called(id, "invalid"), 6), ...many((id) => called(id, "error"), 4)]));
   expect(most[0].next).toMatch("describe these better");
@@ -246,6 +247,11 @@ test("an evaluation after training does not warn of its start", () => {
   const zeros = many((id) => ({ ...called(id), reward: 0 }));
   expect(evaluationWarnings("before", facts(zeros))).toEqual([]);
   expect(evaluationWarnings("after", facts(zeros))).toEqual([]);
+  const solved = facts(many((id) => ({ ...called(id), reward: 1 })));
+  expect(evaluationWarnings("before", solved).map(({ rule }) => rule)).toEqual(["start-at-hundred"]);
+  expect(evaluationWarnings("after", solved)).toEqual([]);
+  const config = resolveConfig(small, { algorithm: "sft" }); // which teaches what cannot be done yet
+  expect(evaluationWarnings("before", { ...solved, config })).toEqual([]);
 });
 
 test("docs/warnings.md explains every warning", () => {
