@@ -101,6 +101,20 @@ export const runCommands: AddCommands = (program, { screen, exit, examples }) =>
       controlCommand(folder, action, value, screen);
     });
 
+  debuggable(runs.command("model"))
+    .summary("write the model of a checkpoint")
+    .description(
+      "Writes the model of one of a run's checkpoints into a folder, also of a run that was stopped. --model takes it.",
+    )
+    .argument("<folder>", "the run's folder")
+    .requiredOption("--out <folder>", "a new folder")
+    .option("--step <n>", "one with a checkpoint (default: the newest)")
+    .addHelpText("after", examples("runs model runs/office-grpo-1 --step 8 --out models/after-8"))
+    .action(async (folder, flags) => {
+      const { checkpointModelCommand } = await import("./commands/run-tools.ts");
+      await checkpointModelCommand(folder, flags, screen);
+    });
+
   debuggable(runs.command("export"))
     .summary("write a run in another format")
     .description(

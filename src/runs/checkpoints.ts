@@ -46,6 +46,16 @@ export function engineStateFolder(folder: string, step: number): string {
   return join(layout.checkpoint(folder, step), "engine");
 }
 
+/** @throws RunError if the checkpoint of a step is not as it was written */
+export function requireWhole(folder: string, step: number): void {
+  const damage = damageOf(layout.checkpoint(folder, step), runChecksum(folder));
+  if (damage === undefined) return;
+  throw new RunError(layout.checkpoint(folder, step), `damaged (${damage})`, {
+    expected: "a checkpoint that is as it was written",
+    hint: `The run keeps those of the steps ${checkpointSteps(folder).join(", ")}.`,
+  });
+}
+
 /**
  * Returns the step of the newest checkpoint that is as it was written. 0 if there is none at all.
  * @param warn is given a sentence about each newer one that is damaged

@@ -87,7 +87,7 @@ export function findModel({ model, environment: { name }, engine }: ModelChoice)
     expected:
       'a folder with config.json, model.safetensors and tokenizer.json, a run\'s folder, a GGUF file, a name on the Hugging Face Hub, "ollama:NAME", "default" or "bundled:NAME"',
     hint: isRun
-      ? "This run has not finished, so it has no model yet: continue it with --resume."
+      ? "This run has not finished, so it has no model yet: continue it with --resume, or write a checkpoint's with `runs model`."
       : existsSync(folder)
         ? `The folder is there, but it has no ${needed}.`
         : `There is no folder ${folder}, and a name on the Hub is owner/name or owner/name@revision.`,

@@ -6,6 +6,7 @@ import { type ExportFormat, exportFormats, exportRun, exportToMlflow } from "../
 import { readIndex } from "../../runs/index-file.ts";
 import { readLive } from "../../runs/live.ts";
 import { readMetrics, readRun } from "../../runs/read.ts";
+import { writeCheckpointModel } from "../../sdk/checkpoint.ts";
 import { bar, percent, plural, points, pText, sparkline, table } from "../../terminal/format.ts";
 import type { Screen } from "../../terminal/screen.ts";
 
@@ -53,6 +54,20 @@ function requestOf(action: string, value: string | undefined): ControlRequest {
   if (parsed.success) return parsed.data;
   if (action === "learning-rate") throw new ConfigError("the learning rate", value, { expected: "a number above 0" });
   throw new ConfigError("the action", action, { expected: ["pause", "resume", "stop", "learning-rate"] });
+}
+
+interface ModelFlags {
+  readonly out: string;
+  readonly step?: string;
+}
+
+/** Writes the model of a run's checkpoint. */
+export async function checkpointModelCommand(folder: string, { out, step }: ModelFlags, screen: Screen): Promise<void> {
+  readRun(folder);
+  if (step !== undefined && !/^[1-9]\d*$/.test(step))
+    throw new ConfigError("--step", step, { expected: "a whole number above 0" });
+  const written = await writeCheckpointModel(folder, out, step === undefined ? undefined : Number(step));
+  screen.line(`Wrote the model after step ${written} to ${out}`);
 }
 
 interface ExportFlags {
