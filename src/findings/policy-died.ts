@@ -20,13 +20,13 @@ export const policyDied: Rule<StepFacts> = ({ record, history, trajectories }) =
     return {
       cause: `The policy died: its reward was up to ${short(best)} and is 0 in every episode of the last ${deadSteps} steps.`,
       example,
-      next: "Continue from an earlier checkpoint with a lower optimizer.learningRate, or with algorithm.klCoef above 0.",
+      next: "Start from an earlier checkpoint (`runs model` writes its model) with a lower optimizer.learningRate, or with algorithm.klCoef above 0.",
     };
   if (all("entropy", (value) => Math.abs(value) < deadEntropy))
     return {
       cause: `The policy died: its entropy is below ${deadEntropy} nats for ${deadSteps} steps, so all rollouts of a task are alike.`,
       example,
-      next: "Lower optimizer.learningRate, raise rollout.temperature or algorithm.entropyCoef, and start from an earlier checkpoint.",
+      next: "Lower optimizer.learningRate, raise rollout.temperature or algorithm.entropyCoef, and start from an earlier checkpoint (`runs model`).",
     };
   const hadSignal = last.every(({ metrics }) => (metrics.groupsWithoutSignal ?? 0) < (metrics.groups ?? 0));
   if (hadSignal && all("gradientNorm", (value) => value < deadGradient))

@@ -234,11 +234,13 @@ test("a policy that learned and died is named by what is gone", () => {
   });
   const dead = (changes: StepRecord["metrics"]) => {
     const last = step({ ...alive.metrics, ...changes });
-    return stepWarnings(facts(many(called), { history: [alive, last, last], record: last })).map(({ cause }) => cause);
+    return stepWarnings(facts(many(called), { history: [alive, last, last], record: last })).map(
+      ({ cause, next }) => `${cause} ${next}`,
+    );
   };
   expect(dead({ rewardMax: 0, reward: 0 })[0]).toMatch("its reward was up to 0.4 and is 0 in every episode of the last 3 steps");
-  expect(dead({ entropy: 1e-7 })[0]).toMatch("its entropy is below");
-  expect(dead({ gradientNorm: 0 })[0]).toMatch("its gradient is 0 for 3 steps although rewards differ");
+  expect(dead({ entropy: 1e-7 })[0]).toMatch("start from an earlier checkpoint (`runs model`)");
+  expect(dead({ gradientNorm: 0 })[0]).toMatch("its gradient is 0 for 3 steps although rewards differ. Look at clipFraction");
   expect(dead({ gradientNorm: 0, groupsWithoutSignal: 2 })).toEqual([]);
   expect(dead({})).toEqual([]);
 });
