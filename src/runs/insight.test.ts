@@ -118,6 +118,8 @@ test("a pattern that backtracks without end is ended and named", () => {
 
 test("findings show repetition, results that are never read, and a phrase in all successes; a healthy step gives none", () => {
   expect(episodeFindings(many(40, (i) => ({ reward: i % 2 })))).toEqual([]);
+  const long = Array.from({ length: 60 }, (_, i) => `word${i}`).join(" ");
+  expect(episodeFindings(many(20, () => says(long)))).toEqual([]);
   const loops = many(20, (i) => says(i < 3 ? "again and again I ".repeat(6) : "fine"));
   expect(episodeFindings(loops)).toMatchObject([{ rule: "repetition", examples: ["step-1/0/0", "step-1/0/1", "step-1/0/2"] }]);
   const unread = many(10, () => ({
