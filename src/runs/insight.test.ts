@@ -145,6 +145,8 @@ test("findings show lengths that drift and groups without signal by the index al
   };
   const steps = Array.from({ length: 12 }, (_, i) => i + 1);
   expect(indexFindings(steps.map((step) => line(step, 20, (i) => i % 2)))).toEqual([]);
+  // One longer step is no drift: three are averaged.
+  expect(indexFindings(steps.map((step) => line(step, step === 12 ? 45 : 20, (i) => i % 2)))).toEqual([]);
   const drifted = indexFindings(steps.map((step) => line(step, 10 * step, () => 1)));
   expect(drifted.map(({ rule }) => rule)).toEqual(["length-drift", "little-signal"]);
   expect(drifted[1].next).toMatch(/too easy/);

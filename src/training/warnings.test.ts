@@ -218,6 +218,9 @@ test("rewards that differ only between tasks give no signal", () => {
   const trained = [group("a", 0), group("b", 1)];
   const all = trained.flatMap(({ trajectories }) => trajectories);
   expect(rulesOf(facts(all, { trained }))).toEqual(["no-signal"]);
+  const config = resolveConfig({ algorithm: "grpo" });
+  const alone = { ...config, rollout: { ...config.rollout, groupSize: 1 } }; // there is nothing to compare
+  expect(rulesOf(facts(all, { trained, config: alone }))).toEqual([]);
   expect(rulesOf(facts(all, { trained: [...trained, { id: "c", trajectories: [called("x0"), called("x1")] }] }))).toEqual([]);
 });
 
