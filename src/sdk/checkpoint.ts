@@ -40,7 +40,7 @@ export async function withWeightsOf<T>(run: string, step: number, work: (engine:
  * @throws RunError if there is no such checkpoint, or it is damaged; ConfigError if there is something at `out`
  */
 export async function writeCheckpointModel(run: string, out: string, step = checkpointSteps(run).at(-1) ?? 0): Promise<number> {
-  if (existsSync(out)) throw new ConfigError("--out", out, { expected: "a path where nothing is yet" });
+  if (existsSync(out)) throw new ConfigError("out", out, { expected: "a path where nothing is yet" });
   if (step === 0)
     throw new RunError(run, "without a checkpoint", {
       expected: "a run that has saved one",
