@@ -21,7 +21,7 @@ import { moreLettersTokenizer } from "./letters.ts";
 import { parityAlgorithms, parityOf } from "./tinker-parity.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
-/** The remote engine on our own server, and on the real one that RETROGRADE_SKYRL_URL names (its model is tiny-qwen3). */
+/** The remote engine on our own server; test/tinker-skyrl.test.ts has it on a real one. */
 let folder: string;
 let server: RunningServer;
 const tokenizer = makeTokenizer(moreLettersTokenizer);
@@ -111,17 +111,6 @@ function bfloat16(value: number): number {
   bits[0] = (bits[0] + 0x8000) & 0xffff0000;
   return new Float32Array(bits.buffer)[0];
 }
-
-const skyrl = process.env.RETROGRADE_SKYRL_URL;
-let found: Findings | undefined;
-const openSkyrl = async () => {
-  const shape = { rank: 4, seed: 1, vocabularySize: 512, maxLength: 2048 };
-  const engine = await createTinkerEngine({ baseUrl: skyrl, model: "tiny-qwen3", ...shape, findings: found });
-  found = engine.findings;
-  return engine;
-};
-if (skyrl === undefined) test.skip("the engine on a real SkyRL server (skipped: RETROGRADE_SKYRL_URL names none)", () => {});
-else engineSuite("The engine on a real SkyRL server", openSkyrl, ["reference", "adam-settings", "exact-state"]);
 
 describe("on our own server", () => {
   test("cross-entropy is the linear form, and samples are the trainer's to the last digit of a float32", async () => {

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { serveModel } from "../extensions/serve/served-model.ts";
 import { createTinkerEngine } from "../extensions/tinker/engine/engine.ts";
 import type { Findings } from "../extensions/tinker/engine/probe.ts";
@@ -12,6 +12,7 @@ import { readMetrics, readTimings } from "../src/runs/read.ts";
 import { planRun, runPlan } from "../src/sdk/train.ts";
 import type { UserConfig } from "../src/training/config.ts";
 import { adamW, distance, plain, samples, someWeights } from "./engine-fixtures.ts";
+import { engineSuite } from "./engine-suite.ts";
 import { lettersEnvironment } from "./letters.ts";
 import { parityAlgorithms, parityOf } from "./tinker-parity.ts";
 
@@ -125,6 +126,15 @@ const open = (findings: Findings | undefined) =>
     },
   });
 
+vi.setConfig({ testTimeout: patience.timeout });
+const openKnown = async () => {
+  const engine = await open(known);
+  known = engine.findings;
+  return engine;
+};
+if (there) engineSuite("The engine on a real SkyRL server", openKnown, ["reference", "adam-settings", "exact-state"]);
+else test.skip(`the engine on a real SkyRL server keeps its promises${because}`, () => {});
+
 test.skipIf(!there)(`the probe finds on a real SkyRL server what the table of servers says${because}`, patience, async () => {
   const engine = await open(undefined);
   known = engine.findings;
@@ -141,8 +151,7 @@ test.skipIf(!there).each(parityAlgorithms)(
   `%s moves a model on a real SkyRL server as it does in process, from the same adapter${because}`,
   patience,
   async (kind, algorithm) => {
-    const engine = await open(known);
-    known = engine.findings;
+    const engine = await openKnown();
     const base = await serveModel("tiny-qwen3", model, 1);
     const { moved, before, after } = await parityOf(algorithm, engine, base, join(out, `parity-${kind}`));
     expect(before).toBeLessThan(1e-4);
@@ -155,7 +164,7 @@ test.skipIf(!there).each(parityAlgorithms)(
 
 const restartable = there && start !== undefined;
 test.skipIf(!restartable)(
-  `the engine's process of a real SkyRL server is killed in a step: the run continues on a restarted server, and nothing is applied twice${restartable ? "" : because || " — skipped: RETROGRADE_SKYRL_START names no script"}`,
+  `the engine's process is killed in a step: the run continues on a restarted server, and nothing is applied twice${restartable ? "" : because || " — skipped: RETROGRADE_SKYRL_START names no script"}`,
   patience,
   async () => {
     const expected = await open(known);
