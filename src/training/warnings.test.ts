@@ -242,6 +242,7 @@ test("a policy that learned and died is named by what is gone", () => {
     );
   };
   expect(dead({ rewardMax: 0, reward: 0 })[0]).toMatch("its reward was up to 0.4 and is 0 in every episode of the last 3 steps");
+  expect(dead({ entropy: 1e-7 })[0]).toMatch("its entropy is below");
   expect(dead({ entropy: 1e-7 })[0]).toMatch("start from an earlier checkpoint (`runs model`)");
   expect(dead({ gradientNorm: 0 })[0]).toMatch("its gradient is 0 for 3 steps although rewards differ. Look at clipFraction");
   expect(dead({ gradientNorm: 0, groupsWithoutSignal: 2 })).toEqual([]);
