@@ -3,7 +3,8 @@ import "../extensions/install.ts";
 export { type ProtocolOptions, researchProtocol } from "../extensions/arpo-protocol/protocol.ts";
 export { type ResearchReward, researchReward } from "../extensions/arpo-protocol/reward.ts";
 export { deepResearchEnvironment } from "../extensions/benchmarks/deep-research.ts";
-export { type CheckOptions, checkEnvironment, type EnvironmentReport } from "../extensions/check/check.ts";
+export { type CheckOptions, checkEnvironment } from "../extensions/check/check.ts";
+export type { EnvironmentReport } from "../extensions/check/report.ts";
 export { orsGroupScores } from "../extensions/remote/ors/ors.ts";
 export {
   type EnvironmentWire,
@@ -67,8 +68,9 @@ export {
   evaluate,
   type PricedJudge,
 } from "../src/sdk/evaluate.ts";
-export { type AgentEndpoint, type AgentEvaluation, evaluateAgent } from "../src/sdk/evaluate-agent.ts";
+export { type AgentEvaluation, evaluateAgent } from "../src/sdk/evaluate-agent.ts";
 export { type LoadedRun, loadRun } from "../src/sdk/load-run.ts";
+export type { AgentEndpoint } from "../src/sdk/served-agent-model.ts";
 export {
   type CodeOptions,
   type PlanOptions,
@@ -89,7 +91,8 @@ export { type AiSdkTool, fromAiSdk } from "../src/tools/ai-sdk.ts";
 export { createPageReader, type FetchSettings, fetchTool, type ReadPage } from "../src/tools/fetch/fetch.ts";
 export { type LimitSettings, withLimits } from "../src/tools/limits.ts";
 export type { McpServer } from "../src/tools/mcp/connection.ts";
-export { connectMcp, type Mcp, type McpSettings } from "../src/tools/mcp/mcp.ts";
+export { connectMcp } from "../src/tools/mcp/mcp.ts";
+export type { Mcp, McpSettings } from "../src/tools/mcp/settings.ts";
 export {
   createPython,
   type Python,
@@ -105,5 +108,6 @@ export { readRecordedSearch, recordedSearch } from "../src/tools/search/recorded
 export { type SearchToolOptions, searchTool } from "../src/tools/search/search.ts";
 export { braveSearch, searxngSearch, serperSearch, tavilySearch } from "../src/tools/search/web.ts";
 export { defineTool, type JsonSchema, type Tool, type ToolContext } from "../src/tools/tool.ts";
-export { defineConfig, type UserConfig } from "../src/training/config.ts";
+export { defineConfig } from "../src/training/config.ts";
 export type { OnEvent, TrainingEvent } from "../src/training/events.ts";
+export type { UserConfig } from "../src/training/user-config.ts";

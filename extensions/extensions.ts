@@ -1,7 +1,8 @@
 import type { Extension } from "../src/extension.ts";
 import { appworldEnvironment } from "./appworld/appworld.ts";
-import { type BenchmarkName, benchmarkEnvironment, benchmarks } from "./benchmarks/benchmarks.ts";
+import { benchmarkEnvironment } from "./benchmarks/benchmarks.ts";
 import { deepResearchEnvironment } from "./benchmarks/deep-research.ts";
+import { type BenchmarkName, benchmarks } from "./benchmarks/table.ts";
 import { bfclEnvironment } from "./bfcl/bfcl.ts";
 import { calculationEnvironment, calculatorEnvironment } from "./demo/environments.ts";
 import { shopEnvironment } from "./demo/shop/shop.ts";

@@ -9,10 +9,11 @@ import type { Environment, Task } from "../src/environments/environment.ts";
 import { oneMessage } from "../src/environments/protocol.ts";
 import { defineReward } from "../src/rewards/reward.ts";
 import { trainedAgent } from "../src/sdk/train-agent.ts";
-import { connectMcp, type Mcp } from "../src/tools/mcp/mcp.ts";
+import { connectMcp } from "../src/tools/mcp/mcp.ts";
+import type { Mcp } from "../src/tools/mcp/settings.ts";
 import type { Tool } from "../src/tools/tool.ts";
-import type { UserConfig } from "../src/training/config.ts";
 import type { TrainingEvent } from "../src/training/events.ts";
+import type { UserConfig } from "../src/training/user-config.ts";
 import { lettersEnvironment } from "./letters.ts";
 
 export type Hanging = "agent" | "program" | "tool" | "reward" | "judge" | "mcp" | "remote" | "exit";

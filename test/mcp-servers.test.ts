@@ -10,7 +10,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import { defineEnvironment } from "../src/environments/define.ts";
 import { callTool } from "../src/rollouts/call-tool.ts";
 import type { McpServer } from "../src/tools/mcp/connection.ts";
-import { connectMcp, type Mcp, type McpSettings } from "../src/tools/mcp/mcp.ts";
+import { connectMcp } from "../src/tools/mcp/mcp.ts";
+import type { Mcp, McpSettings } from "../src/tools/mcp/settings.ts";
 import type { Tool } from "../src/tools/tool.ts";
 
 /** Published MCP servers, as strangers start and ask them. `.ci/mcp-servers` installs them. */

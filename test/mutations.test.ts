@@ -16,7 +16,8 @@ import { reopenRun, requireSameRun } from "../src/runs/write.ts";
 import { openChat } from "../src/sdk/model.ts";
 import { recordedConfig } from "../src/sdk/run-environment.ts";
 import { createScreen } from "../src/terminal/screen.ts";
-import { resolveConfig, type UserConfig } from "../src/training/config.ts";
+import { resolveConfig } from "../src/training/config.ts";
+import type { UserConfig } from "../src/training/user-config.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
 const mutations = 1000;

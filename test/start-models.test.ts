@@ -1,6 +1,7 @@
 import "../extensions/install.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { checkModel, type ModelReport } from "../extensions/check/check.ts";
+import { checkModel } from "../extensions/check/check.ts";
+import type { ModelReport } from "../extensions/check/report.ts";
 import { createEnvironment } from "../src/environments/registry.ts";
 import { type Model, modelFolder, openModel } from "../src/sdk/model.ts";
 import { resolveConfig } from "../src/training/config.ts";

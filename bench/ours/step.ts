@@ -2,7 +2,8 @@
 import { openModel } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config.ts";
 import { rolloutSource } from "../../src/training/rollout-source.ts";
-import { type StepArguments, trainingStep } from "../../src/training/step.ts";
+import { trainingStep } from "../../src/training/step.ts";
+import type { StepArguments } from "../../src/training/step-arguments.ts";
 import { chosenDevice } from "../device.ts";
 import { oneRequestOffice } from "../office.ts";
 import { wordsEnvironment } from "../words.ts";

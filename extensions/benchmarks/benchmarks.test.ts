@@ -3,9 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ConfigError, EnvError } from "../../src/core/errors.ts";
-import { type BenchmarkName, benchmarkEnvironment, benchmarks } from "./benchmarks.ts";
+import { benchmarkEnvironment } from "./benchmarks.ts";
 import { openQuestions } from "./questions.ts";
 import { scorePrediction, scoreReward } from "./score.ts";
+import { type BenchmarkName, benchmarks } from "./table.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "benchmarks-"));
 const line = (value: unknown) => ({ value, where: "predictions.jsonl, line 3" });

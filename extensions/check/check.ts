@@ -12,16 +12,17 @@ import {
 import { rolloutGroups } from "../../src/rollouts/rollout.ts";
 import type { Estimate } from "../../src/statistics/estimate.ts";
 import { meanInterval } from "../../src/statistics/intervals.ts";
-import type { TrainingConfig } from "../../src/training/config.ts";
 import { succeeded } from "../../src/training/rollout-metrics.ts";
+import type { TrainingConfig } from "../../src/training/settings.ts";
 import { evaluationTasks, trainingTasks } from "../../src/training/tasks.ts";
-import { type Copying, measureCopying } from "./copying.ts";
+import { measureCopying } from "./copying.ts";
 import { type LazyReport, searchLazyPolicies, successOf } from "./lazy.ts";
-import { measureOverlap, type Overlap } from "./overlap.ts";
+import { measureOverlap } from "./overlap.ts";
 import { playScript } from "./play.ts";
 import { blindPolicies, type DegeneratePolicy, saying, talkingPolicies, toolOrder } from "./policies.ts";
 import { findUnrepeatable } from "./repeats.ts";
-import { openenvRules, type RuleResult } from "./rules.ts";
+import type { EnvironmentReport, ModelReport } from "./report.ts";
+import { openenvRules } from "./rules.ts";
 
 export interface CheckOptions {
   readonly seed: number;
@@ -34,40 +35,6 @@ export interface CheckOptions {
   readonly model?: { readonly engine: Engine; readonly chat: Chat };
   /** Says what is being measured. */
   readonly onProgress?: (what: string) => void;
-}
-
-/** The facts that `retrograde env check` finds out about an environment. */
-export interface EnvironmentReport {
-  readonly environment: string;
-  /** Number of tasks of each split; null for splits without end. */
-  readonly sizes: Readonly<Record<string, number | null>>;
-  /** The split that policies were measured on. */
-  readonly split: Split;
-  readonly tasks: number;
-  /** Success of the scripted expert. */
-  readonly expert?: Estimate;
-  /** Success of policies that do everything right but for choices which they make without looking. */
-  readonly lazy: Omit<LazyReport, "leftOut">;
-  /** Success of policies that understand nothing. */
-  readonly policies: readonly { readonly name: string; readonly success: Estimate }[];
-  /** OpenEnv's rules for golden solution, floor and canaries, on these numbers. */
-  readonly rules: readonly RuleResult[];
-  readonly overlap: readonly Overlap[];
-  readonly model?: ModelReport;
-  /** Sentences about what is not the same the second time: tasks, or what their episodes answer. Empty if all is. */
-  readonly unrepeatable: readonly string[];
-  /** The checks that could not be made, and why. */
-  readonly unchecked: readonly string[];
-}
-
-export interface ModelReport {
-  readonly greedy: Estimate;
-  readonly sampled: Estimate;
-  readonly attempts: number;
-  /** The share of the groups of a training step whose rewards are not all equal. */
-  readonly signal: Estimate;
-  readonly groupSize: number;
-  readonly copying: readonly Copying[];
 }
 
 /**

@@ -1,18 +1,4 @@
-import type { EnvironmentReport } from "./check.ts";
-
-/**
- * The finding of one rule, in the form of OpenEnv's validation reports (`CheckResult` of openenv/validation/report.py), so that both can be read
- * together.
- */
-export interface RuleResult {
-  readonly check_id: "semantic.oracle_max" | "semantic.floor_gap" | "semantic.canary_floor";
-  readonly status: "pass" | "fail";
-  readonly measured: Readonly<Record<string, number | null>>;
-  readonly evidence: readonly string[];
-  readonly remediation: string | null;
-  /** Not measured here: 0. */
-  readonly duration_s: number;
-}
+import type { EnvironmentReport, RuleResult } from "./report.ts";
 
 /** The smallest distance between the maximum and the floor that OpenEnv's policy allows to declare (severity-v2.json, `min_floor_margin`). */
 const floorMargin = 0.1;

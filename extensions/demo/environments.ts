@@ -6,7 +6,8 @@ import { type DefinedTask, defineEnvironment } from "../../src/environments/defi
 import type { Environment, Expert } from "../../src/environments/environment.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import { drawnTasks, lastNumber } from "./tasks.ts";
-import { calculate, drawProblem, type Operation, operations, type Problem } from "./word-problems.ts";
+import { calculate, drawProblem, type Problem } from "./word-problems.ts";
+import { type Operation, operations } from "./wordings.ts";
 
 const tasks = drawnTasks("word problems", drawProblem);
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { randomStream } from "../../src/core/random.ts";
-import { calculate, drawProblem, operations } from "./word-problems.ts";
-import { wordings } from "./wordings.ts";
+import { calculate, drawProblem } from "./word-problems.ts";
+import { operations, wordings } from "./wordings.ts";
 
 const draw = (words: "seen" | "unseen") => Array.from({ length: 400 }, (_, i) => drawProblem(randomStream(0, "test", i), words));
 

@@ -1,9 +1,6 @@
 import type { Random } from "../../src/core/random.ts";
 import type { Words } from "./tasks.ts";
-import { wordings } from "./wordings.ts";
-
-export const operations = ["+", "-", "*", "/"] as const;
-export type Operation = (typeof operations)[number];
+import { type Operation, operations, wordings } from "./wordings.ts";
 
 /** A word problem of two numbers and one operation. */
 export interface Problem {

@@ -1,5 +1,3 @@
-import type { Operation } from "./word-problems.ts";
-
 interface Wordings {
   /** {a} and {b} are the numbers in the operation's order; {name}, {other} and {thing} are drawn. */
   readonly stories: readonly string[];
@@ -192,3 +190,7 @@ export const wordings: Readonly<Record<Operation, { readonly seen: Wordings; rea
     },
   },
 };
+
+export const operations = ["+", "-", "*", "/"] as const;
+
+export type Operation = (typeof operations)[number];

@@ -6,8 +6,8 @@ import { chanceOf, drawSlips, type SlipChance } from "../../src/environments/hab
 import type { OneMessageProtocol } from "../../src/environments/protocol.ts";
 import { closed, type Ending, type Habit, type Mind, type QueryStyle, queryStyles, type Step } from "./expert.ts";
 import type { KindName } from "./kinds.ts";
-import { environmentOf } from "./knowledge.ts";
 import { completeSettings, type KnowledgeSettings, knowledgeSettingsSchema } from "./settings.ts";
+import { startOf } from "./start.ts";
 import { drawTask, type KnowledgeTask } from "./task.ts";
 
 export type Slip = SlipChance<Habit>;
@@ -43,7 +43,7 @@ export function demonstrate(
   const isCareful = careful?.kinds.includes(task.kind) ?? false;
   const { slips, slipped } = drawSlips<Habit>(random, (habit) => chanceOf(careful && isCareful ? careful.slip : slip, habit));
   const mind: Mind = { slips, queryStyle: () => drawStyle(random, queries) };
-  const { protocol, tools, ...episode } = environmentOf({ ...settings, calculator: "expressions" }).start(task);
+  const { protocol, tools, ...episode } = startOf({ ...settings, calculator: "expressions" })(task);
   const messages = [...episode.messages];
   const stumbles: number[] = [];
   const make = (step: Step) => {

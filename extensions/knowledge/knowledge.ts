@@ -1,18 +1,17 @@
-import { z } from "zod";
 import { EnvError } from "../../src/core/errors.ts";
 import { randomStream } from "../../src/core/random.ts";
 import { parseSettings } from "../../src/core/settings.ts";
 import type { Environment } from "../../src/environments/environment.ts";
-import { defineTool, type Tool } from "../../src/tools/tool.ts";
-import { researchProtocol } from "../arpo-protocol/protocol.ts";
-import { pagesText, pythonTool } from "../arpo-protocol/tools.ts";
 import { behaviours } from "./behaviours.ts";
-import { evaluate } from "./calculator.ts";
-import type { Corpus } from "./corpus.ts";
 import { demonstrate } from "./demonstrations.ts";
-import { episodeOf, type KnowledgeEpisode } from "./episode.ts";
-import { completeSettings, type KnowledgeSettings, knowledgeSettingsSchema } from "./settings.ts";
+import type { KnowledgeEpisode } from "./episode.ts";
+import { completeSettings, knowledgeSettingsSchema } from "./settings.ts";
+import { startOf } from "./start.ts";
 import { challengeKinds, drawTask, type KnowledgeTask } from "./task.ts";
+
+export interface KnowledgeEnvironment extends Environment<KnowledgeTask> {
+  start(task: KnowledgeTask): KnowledgeEpisode;
+}
 
 /**
  * An embedded world of facts, searched and calculated with in ARPO's protocol (arXiv:2507.19849): each task has a small corpus of
@@ -20,21 +19,8 @@ import { challengeKinds, drawTask, type KnowledgeTask } from "./task.ts";
  * @throws ConfigError naming the first setting that is wrong
  */
 export function knowledgeEnvironment(userSettings: unknown = {}): KnowledgeEnvironment {
-  return environmentOf(completeSettings(parseSettings(knowledgeSettingsSchema, userSettings, "environment.settings")));
-}
-
-export interface KnowledgeEnvironment extends Environment<KnowledgeTask> {
-  start(task: KnowledgeTask): KnowledgeEpisode;
-}
-
-export function environmentOf(settings: KnowledgeSettings): KnowledgeEnvironment {
+  const settings = completeSettings(parseSettings(knowledgeSettingsSchema, userSettings, "environment.settings"));
   const hasChallenge = challengeKinds(settings.kinds).length > 0;
-  const protocol = researchProtocol({
-    kind: "training",
-    limits: { calls: settings.calls, search: settings.calls, python: settings.calls },
-    maxResponseTokens: settings.responseTokens,
-  });
-  const python = settings.calculator === "python" ? pythonTool({ limits: {}, python: pythonSettings }) : calculator;
   return {
     name: "knowledge",
     size: (split) => (split === "challenge" && !hasChallenge ? 0 : Number.POSITIVE_INFINITY),
@@ -43,7 +29,7 @@ export function environmentOf(settings: KnowledgeSettings): KnowledgeEnvironment
         throw new EnvError("knowledge split", split, { hint: "It needs a kind of question with two or more hops." });
       return drawTask(settings, split, index);
     },
-    start: (task) => episodeOf(task, [searchTool(task.corpus, settings.pages), python], protocol, settings),
+    start: startOf(settings),
     expert: {
       behaviours: Object.keys(behaviours),
       play(task, lazy = {}) {
@@ -57,25 +43,3 @@ export function environmentOf(settings: KnowledgeSettings): KnowledgeEnvironment
     },
   };
 }
-
-const pythonSettings = { interpreters: 2, timeoutMs: 10_000, memoryMb: 256 };
-
-function searchTool({ index }: Corpus, pages: number): Tool {
-  return defineTool({
-    name: "search",
-    description: "Searches for documents.",
-    parameters: z.object({ query: z.string() }),
-    idempotent: true,
-    replayable: true,
-    execute: ({ query }) => pagesText(index.search(query, pages)),
-  });
-}
-
-const calculator = defineTool({
-  name: "python",
-  description: "Calculates an expression.",
-  parameters: z.object({ code: z.string() }),
-  idempotent: true,
-  replayable: true,
-  execute: ({ code }) => evaluate(code),
-});

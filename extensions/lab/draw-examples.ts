@@ -3,7 +3,7 @@ import type { Random } from "../../src/core/random.ts";
 import { sampledBatch } from "./batch.ts";
 import type { Cell } from "./cell.ts";
 import type { LabRules } from "./config.ts";
-import type { Example } from "./counterexample.ts";
+import type { Example } from "./example.ts";
 import { knownExamples } from "./known-examples.ts";
 import { type Layout, normalise, uniformPolicy } from "./policy.ts";
 import { leavesOf, type Problem } from "./problem.ts";

@@ -1,5 +1,5 @@
 import { type Cell, idOf } from "./cell.ts";
-import type { Worked } from "./counterexample.ts";
+import type { Worked } from "./example.ts";
 import { layoutOf } from "./policy.ts";
 import type { Size } from "./problem.ts";
 

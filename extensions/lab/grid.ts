@@ -1,7 +1,8 @@
 import { ConfigError } from "../../src/core/errors.ts";
 import { allCells, type Cell, idOf, sameAs, singleTurn, voidReason } from "./cell.ts";
 import type { LabSettings } from "./config.ts";
-import { hunt, huntedAs, type Worked } from "./counterexample.ts";
+import { hunt, huntedAs } from "./counterexample.ts";
+import type { Worked } from "./example.ts";
 import { type CaseOf, caseStore, dropTolerance, examine, type Finding, type Reach, sizesOf } from "./experiment.ts";
 import { leavesOf } from "./problem.ts";
 

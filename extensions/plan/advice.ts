@@ -4,7 +4,7 @@ import { estimateMemory, type MemoryUse, totalBytes } from "../../src/engines/lo
 import { parameterCount, parseModelConfig } from "../../src/engines/local/model/model-config.ts";
 import { hubNames, type PublishedName, publishedSizes } from "../../src/engines/local/published-sizes.ts";
 import type { Trial } from "../../src/sdk/cost.ts";
-import type { TrainingConfig } from "../../src/training/config.ts";
+import type { TrainingConfig } from "../../src/training/settings.ts";
 import { type Workload, workloadSchema } from "./workload.ts";
 
 /** The chances of a model to learn by reinforcement, as a trial shows them. */

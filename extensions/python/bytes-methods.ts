@@ -1,5 +1,5 @@
 import { strip } from "./characters.ts";
-import type { Method, Methods } from "./methods.ts";
+import type { Method, Methods } from "./method.ts";
 import { Bytes } from "./objects.ts";
 import { Tuple, typeError, typeName, type Value, valueError } from "./values.ts";
 

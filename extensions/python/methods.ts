@@ -2,12 +2,10 @@ import { bytesMethods } from "./bytes-methods.ts";
 import { isDigit, splitLines, splitWords, strip } from "./characters.ts";
 import { formatValue } from "./format.ts";
 import { attributeError, Builtin, first, Module, only, two } from "./functions.ts";
+import type { Method, Methods } from "./method.ts";
 import { compare, contains, equal, iterate, KeyError, length } from "./operators.ts";
 import { repr, str } from "./text.ts";
 import { Dict, isInt, isNumber, PyError, PyObject, PySet, Tuple, typeError, typeName, type Value, valueError } from "./values.ts";
-
-export type Method<T> = (self: T, positional: readonly Value[], keywords: ReadonlyMap<string, Value>) => Value;
-export type Methods<T> = Readonly<Record<string, Method<T>>>;
 
 const none: ReadonlyMap<string, Value> = new Map();
 

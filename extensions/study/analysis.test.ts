@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { mean } from "../../src/core/mean.ts";
 import { randomStream } from "../../src/core/random.ts";
-import { analyse, areas, firstReached } from "./analysis.ts";
+import { analyse, firstReached } from "./analysis.ts";
+import { areas } from "./area.ts";
 import type { StudyDefinition } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
 import { pageLines, tableLines } from "./page.ts";

@@ -2,6 +2,7 @@ import { mean } from "../../src/core/mean.ts";
 import { present } from "../../src/core/present.ts";
 import { type SeedsByTasks, seedsAndTasksInterval } from "../../src/statistics/clustered.ts";
 import type { Estimate } from "../../src/statistics/estimate.ts";
+import { areas } from "./area.ts";
 import { type Axis, armsOf, partOf, type Study, seedsOf } from "./definition.ts";
 import { type CurvePoint, endsOf, type RunOutcome } from "./outcome.ts";
 import { plannedRuns } from "./plan.ts";
@@ -125,26 +126,6 @@ function spent(points: readonly CurvePoint[]): Record<Axis, number> {
 
 function estimateOf({ measure }: Study, table: SeedsByTasks): Estimate {
   return seedsAndTasksInterval(table, { seed: intervalSeed, ...(measure === "success" ? { range: [0, 1] as const } : {}) });
-}
-
-/**
- * Returns, for each task, the mean height of its curve over an axis: trapezia between evaluations, up to an amount that every run has spent.
- * @param until > 0; the curve is cut there, on a straight line between evaluations
- */
-export function areas(curve: readonly CurvePoint[], axis: Axis, until: number): number[] {
-  const { start } = endsOf(curve);
-  return start.values.map((height, task) => {
-    let [area, from] = [0, start];
-    for (const to of curve.slice(1)) {
-      const width = to[axis] - from[axis];
-      const share = width > 0 ? Math.min(1, Math.max(0, (until - from[axis]) / width)) : 0;
-      const [before, after] = [Number(from.values[task]), Number(to.values[task])];
-      const reached = before + share * (after - before);
-      area += (share * width * (before + reached)) / 2;
-      from = to;
-    }
-    return until > 0 ? area / until : height;
-  });
 }
 
 /** Returns what was spent where a curve first reaches a value, on straight lines between its points. */

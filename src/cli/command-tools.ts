@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Screen } from "../terminal/screen.ts";
-import { resolveConfig, type UserConfig } from "../training/config.ts";
+import { resolveConfig } from "../training/config.ts";
+import type { UserConfig } from "../training/user-config.ts";
 import type { SettingFlag } from "./settings.ts";
 
 /** The parts that every command is given. */

@@ -1,6 +1,7 @@
 import { capabilityRange } from "../sdk/engine.ts";
 import { type Need, unmetNeeds } from "../training/capabilities.ts";
-import { resolveConfig, type UserConfig } from "../training/config.ts";
+import { resolveConfig } from "../training/config.ts";
+import type { UserConfig } from "../training/user-config.ts";
 
 /**
  * A run's settings, each with where it is from, and what its engine cannot honour. Nothing is started or contacted.

@@ -3,7 +3,8 @@ import { reasonOf } from "../core/errors.ts";
 import { HttpError } from "../http/http-error.ts";
 import { noThreads } from "../inference/anthropic-messages.ts";
 import type { Sampling } from "../inference/asked.ts";
-import { type InferenceModel, unknownRoute } from "../inference/server.ts";
+import type { InferenceModel } from "../inference/model.ts";
+import { unknownRoute } from "../inference/server.ts";
 import type { TokenPolicy } from "./environment.ts";
 
 /** Whose settings of sampling hold where an agent's request has its own. */

@@ -5,7 +5,7 @@ import { seedOf } from "../core/random.ts";
 import type { Sampler } from "../engines/engine.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { Sampling } from "./asked.ts";
-import type { ChatModel, InferenceModel } from "./server.ts";
+import type { ChatModel, InferenceModel } from "./model.ts";
 
 /** A sampler as a model of the server. A request without a seed gets one of its own; without a limit it may fill the context. */
 export function engineModel(sampler: Sampler, chat?: Chat): InferenceModel {

@@ -1,49 +1,19 @@
 import { randomUUID } from "node:crypto";
-import type { ConversationReply, ConversationRequest, Delta } from "../chat/conversation.ts";
+import type { Delta } from "../chat/conversation.ts";
 import { jsonOf } from "../core/json.ts";
-import type { TokenId } from "../core/trajectory.ts";
 import { type Access, guard, keyOf, requireKeys } from "../http/access.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type HttpLimits, type HttpRequest, type Reply, type RunningHttp, startHttp } from "../http/server.ts";
 import { anthropicMessages } from "./anthropic-messages.ts";
-import type { Exchange, Replies, Sampling, StreamedAnswer, Wire, WireState } from "./asked.ts";
+import type { Exchange, Replies, StreamedAnswer, Wire, WireState } from "./asked.ts";
 import { chatCompletions } from "./chat-completions.ts";
 import { requireRoom } from "./engine-model.ts";
 import { eventsOf } from "./events.ts";
 import { failureOf } from "./failure.ts";
-import { type Generated, type GenerateRequest, modelCard, readGenerate, writeGenerated } from "./generate.ts";
+import { modelCard, readGenerate, writeGenerated } from "./generate.ts";
 import { geminiCard, geminiError, generateContent } from "./generate-content.ts";
+import type { ChatModel, InferenceModel } from "./model.ts";
 import { responses } from "./responses.ts";
-
-/** A model that answers under its name. */
-export interface InferenceModel {
-  /** Longest sequence, context and action together. */
-  readonly maxLength: number;
-  readonly vocabularySize: number;
-  /** Answers in messages. Without it the model takes token ids alone. */
-  readonly chat?: ChatModel;
-  /** @throws HttpError for a request that cannot be honoured */
-  sample(request: GenerateRequest, signal: AbortSignal): Promise<Generated>;
-}
-
-/** A model in messages. Its methods throw a HttpError or a ModelError for what cannot be honoured. */
-export interface ChatModel {
-  decode(tokens: readonly TokenId[]): string;
-  /** Tokens of a conversation's context. */
-  count(request: ConversationRequest): number;
-  converse(request: ConversationRequest, options: ConverseOptions): Promise<ConversationReply>;
-  /** Called for a request that was refused. */
-  refused?(error: unknown): void;
-}
-
-export interface ConverseOptions {
-  readonly sampling: Sampling;
-  readonly continuesLast?: boolean;
-  /** The index of the answer, where several are asked for. */
-  readonly index: number;
-  /** Aborted when the client is gone. */
-  readonly signal: AbortSignal;
-}
 
 export interface InferenceOptions extends Access {
   /** 0 takes any free one. */

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { ConfigError } from "../core/errors.ts";
-import { resolveConfig, rewardsFromCode, type UserConfig } from "../training/config.ts";
+import { resolveConfig, rewardsFromCode } from "../training/config.ts";
+import type { UserConfig } from "../training/user-config.ts";
 import { createRewards } from "./create.ts";
 import { defineReward } from "./reward.ts";
 

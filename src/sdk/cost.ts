@@ -1,7 +1,7 @@
 import type { Group } from "../core/trajectory.ts";
 import type { Environment } from "../environments/environment.ts";
 import { rolloutGroups } from "../rollouts/rollout.ts";
-import type { TrainingConfig } from "../training/config.ts";
+import type { TrainingConfig } from "../training/settings.ts";
 import { trainingTasks } from "../training/tasks.ts";
 import type { Model } from "./model.ts";
 

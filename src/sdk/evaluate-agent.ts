@@ -4,17 +4,9 @@ import { runProgram } from "../agents/program.ts";
 import { environmentOfAgent } from "../environments/agent.ts";
 import type { TaskRequest } from "../environments/define.ts";
 import { agentModelName } from "../inference/server.ts";
+import type { AgentEndpoint } from "./served-agent-model.ts";
 import { serveToAgents } from "./served-agent-model.ts";
 import { type AgentTraining, functionOf, isProgram } from "./train-agent.ts";
-
-/** An address of the OpenAI interface: `retrograde serve --inference`, another server, or the vendor. */
-export interface AgentEndpoint {
-  /** With `/v1`. */
-  readonly baseUrl: string;
-  readonly apiKey: string;
-  /** The model's name there. */
-  readonly name?: string;
-}
 
 export interface AgentEvaluation<T extends TaskRequest = TaskRequest>
   extends Pick<AgentTraining<T>, "agent" | "reward">,

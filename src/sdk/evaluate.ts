@@ -10,7 +10,6 @@ import type { JudgeSettings } from "../rewards/judge/answers.ts";
 import type { Decoding, EvaluationRecord } from "../runs/records.ts";
 import { lockRun } from "../runs/run-lock.ts";
 import { newRunFolder } from "../runs/write.ts";
-import type { TrainingConfig, UserConfig } from "../training/config.ts";
 import { compareOutcomes, type OutcomeComparison, outcomesOf } from "../training/evaluation/compare.ts";
 import type { Prices } from "../training/evaluation/cost.ts";
 import { requireComparable } from "../training/evaluation/differing.ts";
@@ -29,7 +28,9 @@ import {
   unfinishedEvaluation,
 } from "../training/evaluation/folder.ts";
 import { judgeEvaluation } from "../training/evaluation/judging.ts";
+import type { TrainingConfig } from "../training/settings.ts";
 import { checkSplit, evaluationTasks } from "../training/tasks.ts";
+import type { UserConfig } from "../training/user-config.ts";
 import { findPlayer, type OpenPlayer, type Player } from "./player.ts";
 import { environmentOf, resolvePlayed } from "./run-environment.ts";
 

@@ -20,8 +20,8 @@ import { fetchModel, type HubEvent } from "../hub/model.ts";
 import { formatHubName, type HubName, parseHubName } from "../hub/name.ts";
 import { checksumsName, damageOf } from "../runs/checksums.ts";
 import { layout } from "../runs/layout.ts";
-import type { TrainingConfig } from "../training/config.ts";
 import { bundledModels, bundledPrefix, defaultModels, isBundled } from "../training/known-models.ts";
+import type { TrainingConfig } from "../training/settings.ts";
 import { cacheBytesOf, computesHere, type EnginePurpose, openEngine, refusedEndpoint, requireRoom } from "./engine.ts";
 
 /** The bundled model that an own task is taught with: one that is in the package. */

@@ -6,8 +6,8 @@ import type { HubEvent } from "../hub/model.ts";
 import type { Actor } from "../rollouts/actors/actor.ts";
 import { endpointActor } from "../rollouts/actors/endpoint-actor.ts";
 import { tokenActor } from "../rollouts/actors/token-actor.ts";
-import type { TrainingConfig } from "../training/config.ts";
 import { type ActorIdentity, modelIdentity } from "../training/evaluation/folder.ts";
+import type { TrainingConfig } from "../training/settings.ts";
 import { checkShownTools } from "../training/shown-tools.ts";
 import { modelFolder, openModel, samplingUse } from "./model.ts";
 

@@ -4,7 +4,9 @@ import type { Environment } from "../environments/environment.ts";
 import { createEnvironment } from "../environments/registry.ts";
 import { layout } from "../runs/layout.ts";
 import { readRun } from "../runs/read.ts";
-import { isEnvironment, resolveConfig, type TrainingConfig, type UserConfig } from "../training/config.ts";
+import { isEnvironment, resolveConfig } from "../training/config.ts";
+import type { TrainingConfig } from "../training/settings.ts";
+import type { UserConfig } from "../training/user-config.ts";
 
 /**
  * A model that is a run's folder brings the environment in which the run was trained.

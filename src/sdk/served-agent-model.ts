@@ -3,7 +3,7 @@ import { engineModel } from "../inference/engine-model.ts";
 import { serveInference } from "../inference/server.ts";
 import { resolveConfig } from "../training/config.ts";
 import { refusedEndpoint } from "./engine.ts";
-import type { AgentEndpoint } from "./evaluate-agent.ts";
+
 import { modelFolder, openModel, samplingUse } from "./model.ts";
 
 /**
@@ -25,4 +25,13 @@ export async function serveToAgents(model: string): Promise<AgentEndpoint & { cl
     await opened.engine.dispose();
   };
   return { baseUrl: `${server.baseUrl}/v1`, apiKey, close };
+}
+
+/** An address of the OpenAI interface: `retrograde serve --inference`, another server, or the vendor. */
+export interface AgentEndpoint {
+  /** With `/v1`. */
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  /** The model's name there. */
+  readonly name?: string;
 }

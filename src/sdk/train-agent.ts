@@ -7,8 +7,8 @@ import { ConfigError } from "../core/errors.ts";
 import { type AgentDefinition, type AgentModel, agentEnvironment } from "../environments/agent.ts";
 import type { DefinedTask, TaskRequest } from "../environments/define.ts";
 import type { Environment, Score } from "../environments/environment.ts";
-import type { UserConfig } from "../training/config.ts";
 import { loadModule } from "../training/config-file.ts";
+import type { UserConfig } from "../training/user-config.ts";
 import { type CodeOptions, type TrainedRun, train } from "./train.ts";
 
 /** An agent as a function: a prompt in, its answer out. It may leave the second argument alone. */

@@ -11,9 +11,10 @@ import { layout } from "../runs/layout.ts";
 import { readMetrics, readProgress, readTrajectories } from "../runs/read.ts";
 import { createRun, reopenRun } from "../runs/write.ts";
 import { branchingMetrics, branchShares, checkBranching, toolCallsSpent } from "./branching.ts";
-import { resolveConfig, type UserConfig } from "./config.ts";
+import { resolveConfig } from "./config.ts";
 import type { TrainingEvent } from "./events.ts";
 import { train } from "./trainer.ts";
+import type { UserConfig } from "./user-config.ts";
 
 const small: UserConfig = {
   environment: "looking",

@@ -8,7 +8,7 @@ import { opened } from "../rollouts/answers.ts";
 import { type Forking, forkingOf } from "../rollouts/branching/fork.ts";
 import { firstRolloutsOf } from "../rollouts/branching/settings.ts";
 import type { Metrics } from "../runs/records.ts";
-import type { TrainingConfig } from "./config.ts";
+import type { TrainingConfig } from "./settings.ts";
 import { trainingTasks } from "./tasks.ts";
 
 /**

@@ -3,7 +3,8 @@ import { rolloutAlgorithms } from "../algorithms/settings/config.ts";
 import { ConfigError } from "../core/errors.ts";
 import { type Capability, capabilities } from "../core/policy.ts";
 import { requireCapabilities } from "./capabilities.ts";
-import { resolveConfig, type UserConfig } from "./config.ts";
+import { resolveConfig } from "./config.ts";
+import type { UserConfig } from "./user-config.ts";
 
 const adam = { beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weightDecay: 0 };
 const without =

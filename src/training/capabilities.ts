@@ -3,7 +3,7 @@ import { needs } from "../algorithms/settings/questions.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { Capability } from "../core/policy.ts";
 import { differentAdam, type EngineInfo } from "../engines/engine.ts";
-import type { TrainingConfig } from "./config.ts";
+import type { TrainingConfig } from "./settings.ts";
 
 /** A setting that an engine must have a capability for. */
 export interface Need {

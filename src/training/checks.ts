@@ -7,7 +7,7 @@ import { checkBranching } from "./branching.ts";
 import { requireCapabilities } from "./capabilities.ts";
 import { maxEpisodesOfStep, type TrainingConfig } from "./settings.ts";
 import { checkShownTools } from "./shown-tools.ts";
-import type { StepArguments } from "./step.ts";
+import type { StepArguments } from "./step-arguments.ts";
 import { checkDemonstrations } from "./supervised/lessons.ts";
 import { checkSplits } from "./tasks.ts";
 import { requireTurnRewards } from "./turn-rewards.ts";

@@ -8,7 +8,7 @@ import { ConfigError, RetrogradeError, reasonOf } from "../core/errors.ts";
 import { runtime } from "../core/runtime.ts";
 import { parseSettings } from "../core/settings.ts";
 import { requireFile } from "../files/bounded.ts";
-import type { UserConfig } from "./config.ts";
+import type { UserConfig } from "./user-config.ts";
 
 /** Looked for in the current folder, in this order. */
 const configFileNames = [

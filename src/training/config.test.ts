@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { ConfigError } from "../core/errors.ts";
 import type { Environment } from "../environments/environment.ts";
-import { isEnvironment, resolveConfig, type TrainingConfig, type UserConfig } from "./config.ts";
+import { isEnvironment, resolveConfig } from "./config.ts";
+import type { TrainingConfig } from "./settings.ts";
+import type { UserConfig } from "./user-config.ts";
 
 const own: Environment = {
   name: "own",

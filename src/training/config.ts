@@ -1,30 +1,15 @@
-import type { z } from "zod";
-import { type AlgorithmKind, rolloutAlgorithms } from "../algorithms/settings/config.ts";
+import { rolloutAlgorithms } from "../algorithms/settings/config.ts";
 import { defaultMiniBatches, defaultOptimizer, defaultRollout } from "../algorithms/settings/questions.ts";
 import { ConfigError } from "../core/errors.ts";
 import { findSecret } from "../core/secrets.ts";
 import { parseSettings, requireAll } from "../core/settings.ts";
-import { defaultEngine, type EngineKind, isRounded } from "../engines/settings.ts";
+import { defaultEngine, isRounded } from "../engines/settings.ts";
 import type { Environment } from "../environments/environment.ts";
-import { refuseKeys, type rewardsSchema } from "../rewards/config.ts";
+import { refuseKeys } from "../rewards/config.ts";
 import type { Reward } from "../rewards/reward.ts";
 import { configurationChecks } from "./checks.ts";
 import { settingsSchema, type TrainingConfig } from "./settings.ts";
-
-export type { TrainingConfig };
-
-type Settings = z.input<typeof settingsSchema>;
-
-/** Settings of the local engine, which is the default: its kind can be left out. */
-type LocalShorthand = Omit<Extract<Settings["engine"], { kind: "local" }>, "kind">;
-
-/** The configuration that a user writes: everything is optional, and names mean the defaults of what they name. */
-export interface UserConfig extends Omit<Settings, "environment" | "algorithm" | "rewards" | "engine"> {
-  readonly environment?: string | Settings["environment"] | Environment;
-  readonly engine?: EngineKind | Settings["engine"] | LocalShorthand;
-  readonly algorithm?: AlgorithmKind | Settings["algorithm"];
-  readonly rewards?: readonly (z.input<typeof rewardsSchema>[number] | Reward)[];
-}
+import type { UserConfig } from "./user-config.ts";
 
 /** The algorithms that a run can train by. */
 export { rolloutAlgorithms };

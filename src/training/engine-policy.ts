@@ -1,6 +1,6 @@
 import type { Policy } from "../core/policy.ts";
 import type { Engine, EngineCritic, StepOptions } from "../engines/engine.ts";
-import type { TrainingConfig } from "./config.ts";
+import type { TrainingConfig } from "./settings.ts";
 
 /** The optimiser's settings as an engine takes them, with the learning rate of one step. */
 export function stepOptions(

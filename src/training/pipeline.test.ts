@@ -10,9 +10,10 @@ import type { Environment } from "../environments/environment.ts";
 import { layout } from "../runs/layout.ts";
 import { checkpointSteps, readMetrics, readTimings, readTrajectories } from "../runs/read.ts";
 import { createRun, reopenRun } from "../runs/write.ts";
-import { resolveConfig, type UserConfig } from "./config.ts";
+import { resolveConfig } from "./config.ts";
 import type { TrainingEvent } from "./events.ts";
 import { train } from "./trainer.ts";
+import type { UserConfig } from "./user-config.ts";
 
 const small: UserConfig = {
   environment: "letters",

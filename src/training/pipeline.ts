@@ -6,10 +6,10 @@ import type { FrozenPolicy } from "../engines/engine.ts";
 import type { Progress } from "../runs/records.ts";
 import type { OnEvent, TrainingEvent } from "./events.ts";
 import { withRecordedMasked } from "./masked-tokens.ts";
-import type { RolloutSource, StepRollouts } from "./rollout-source.ts";
 import { type GapLimit, gapLimit, type SamplerGap, sampleOfTurns, samplerGap } from "./sampler-gap.ts";
 import { type Sampled, sampleGroups } from "./sampling.ts";
-import type { StepArguments } from "./step.ts";
+import type { StepArguments } from "./step-arguments.ts";
+import type { RolloutSource, StepRollouts } from "./step-rollouts.ts";
 
 /** A step's rollouts in the making, or made. */
 interface Ahead {

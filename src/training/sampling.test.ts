@@ -7,10 +7,11 @@ import { TableEngine } from "../../test/table-engine.ts";
 import type { Environment } from "../environments/environment.ts";
 import { checkpointSteps, readMetrics, readProgress, readTrajectories } from "../runs/read.ts";
 import { createRun, reopenRun } from "../runs/write.ts";
-import { resolveConfig, type UserConfig } from "./config.ts";
+import { resolveConfig } from "./config.ts";
 import type { TrainingEvent } from "./events.ts";
 import { trainingTasks } from "./tasks.ts";
 import { train } from "./trainer.ts";
+import type { UserConfig } from "./user-config.ts";
 
 const tasksPerStep = 4;
 const small: UserConfig = {

@@ -12,7 +12,7 @@ import { rolloutGroups } from "../rollouts/rollout.ts";
 import type { Metrics } from "../runs/records.ts";
 import { announceEpisodes, announceScores } from "./events.ts";
 import { type Masked, withoutFailures } from "./masking.ts";
-import type { StepArguments } from "./step.ts";
+import type { StepArguments } from "./step-arguments.ts";
 import { trainingTasks } from "./tasks.ts";
 import { settleTurnRewards } from "./turn-rewards.ts";
 

@@ -1,4 +1,4 @@
-import type { TrainingConfig } from "./config.ts";
+import type { TrainingConfig } from "./settings.ts";
 
 /**
  * Learning rate of a step: a linear warm-up, then constant, or falling to 0 after the last step along a line or half a cosine.

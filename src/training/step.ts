@@ -1,40 +1,23 @@
 import { dealtTo } from "../algorithms/settings/questions.ts";
 import { runUpdate } from "../algorithms/update.ts";
-import type { Chat } from "../chat/chat.ts";
 import { EngineError } from "../core/errors.ts";
 import { host } from "../core/host.ts";
 import { randomStream } from "../core/random.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
-import type { Engine, EngineCritic } from "../engines/engine.ts";
-import type { Environment } from "../environments/environment.ts";
-import type { RewardPart } from "../rewards/reward.ts";
+import type { EngineCritic } from "../engines/engine.ts";
 import type { TurnCredit } from "../runs/credits.ts";
 import type { StepRecord, TimingRecord } from "../runs/records.ts";
 import { branchingMetrics } from "./branching.ts";
-import type { TrainingConfig } from "./config.ts";
 import { observeCredits } from "./credit-observer.ts";
 import { enginePolicy, stepOptions } from "./engine-policy.ts";
-import type { OnEvent } from "./events.ts";
 import { interruptible } from "./interruptible.ts";
 import { withoutMaskedTokens } from "./masked-tokens.ts";
 import { remoteTiming } from "./remote-timing.ts";
 import { rolloutMetrics } from "./rollout-metrics.ts";
-import type { StepRollouts } from "./rollout-source.ts";
 import { gapLimit, measureSamplerGap } from "./sampler-gap.ts";
 import { scheduledLearningRate } from "./schedule.ts";
-
-export interface StepArguments {
-  readonly config: TrainingConfig;
-  readonly engine: Engine;
-  readonly chat: Chat;
-  readonly environment: Environment;
-  /** The parts that the reward is made of; the environment's own if left out. */
-  readonly rewards?: readonly RewardPart[];
-  readonly onEvent: OnEvent;
-  readonly signal?: AbortSignal;
-  /** Is given what settles once a pass has ended that an aborted update has left. */
-  readonly onLeft?: (settled: Promise<void>) => void;
-}
+import type { StepArguments } from "./step-arguments.ts";
+import type { StepRollouts } from "./step-rollouts.ts";
 
 export interface StepResult {
   /** Training tasks that were taken: more than `tasksPerStep` where sampling went on. */

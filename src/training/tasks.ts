@@ -4,7 +4,8 @@ import { present } from "../core/present.ts";
 import { randomStream } from "../core/random.ts";
 import { didYouMean } from "../core/settings.ts";
 import { type Environment, type Split, splitsOf, type Task } from "../environments/environment.ts";
-import type { TrainingConfig, UserConfig } from "./config.ts";
+import type { TrainingConfig } from "./settings.ts";
+import type { UserConfig } from "./user-config.ts";
 
 const indexBound = 2 ** 31;
 const trainSplit = "train";

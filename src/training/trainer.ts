@@ -1,14 +1,7 @@
 import { readSummary } from "../runs/read.ts";
 import type { Summary } from "../runs/records.ts";
-import type { OnEvent } from "./events.ts";
-import type { StepArguments } from "./step.ts";
+import type { TrainArguments } from "./training-run.ts";
 import { TrainingRun } from "./training-run.ts";
-
-export interface TrainArguments extends Omit<StepArguments, "onEvent"> {
-  /** From `createRun`, or from `reopenRun`, which takes it back to its newest checkpoint. */
-  readonly folder: string;
-  readonly onEvent?: OnEvent;
-}
 
 /**
  * The outer loop of every algorithm: evaluate, then (sample, update, record) for every step, then evaluate again. Rollouts that are sampled

@@ -10,17 +10,19 @@ import { checkpointSteps, readEvaluations, readMetrics, readProgress } from "../
 import type { EvaluationRecord, Progress, StepRecord, Summary, Warning } from "../runs/records.ts";
 import { finishRun, writeStep } from "../runs/write.ts";
 import { toolCallsSpent } from "./branching.ts";
-import type { TrainingConfig } from "./config.ts";
 import { RunEvaluations } from "./evaluation/run-evaluations.ts";
 import type { OnEvent } from "./events.ts";
 import { firstPrompt } from "./first-prompt.ts";
 import { recordLive } from "./live-recorder.ts";
-import { type RolloutSource, rolloutSource } from "./rollout-source.ts";
+import { rolloutSource } from "./rollout-source.ts";
 import { RunControl } from "./run-control.ts";
+import type { TrainingConfig } from "./settings.ts";
 import { type StepResult, trainingStep } from "./step.ts";
+import type { StepArguments } from "./step-arguments.ts";
+import type { RolloutSource } from "./step-rollouts.ts";
 import { type LessonSource, openLessons } from "./supervised/lessons.ts";
 import { supervisedStep } from "./supervised/step.ts";
-import type { TrainArguments } from "./trainer.ts";
+
 import { announceWarnings, countWarnings, requireNoWarnings } from "./warnings.ts";
 
 /** The start of a run, or its newest checkpoint. */
@@ -258,4 +260,10 @@ function advanced(progress: Progress, { tasks, trajectories, timing }: StepResul
     toolCalls: progress.toolCalls + toolCallsSpent(trajectories),
     sampledTokens: progress.sampledTokens + timing.sampledTokens,
   };
+}
+
+export interface TrainArguments extends Omit<StepArguments, "onEvent"> {
+  /** From `createRun`, or from `reopenRun`, which takes it back to its newest checkpoint. */
+  readonly folder: string;
+  readonly onEvent?: OnEvent;
 }

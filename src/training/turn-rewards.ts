@@ -2,7 +2,7 @@ import { usesTurnRewards } from "../algorithms/settings/questions.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { Environment } from "../environments/environment.ts";
-import type { TrainingConfig } from "./config.ts";
+import type { TrainingConfig } from "./settings.ts";
 
 type Settings = Pick<TrainingConfig, "algorithm" | "rollout">;
 

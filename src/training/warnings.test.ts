@@ -15,9 +15,10 @@ import { checkpointSteps, readEvaluations, readMetrics, readSummary } from "../r
 import type { StepRecord } from "../runs/records.ts";
 import { createRun } from "../runs/write.ts";
 import { defineTool } from "../tools/tool.ts";
-import { resolveConfig, type UserConfig } from "./config.ts";
+import { resolveConfig } from "./config.ts";
 import type { TrainingEvent } from "./events.ts";
 import { train } from "./trainer.ts";
+import type { UserConfig } from "./user-config.ts";
 
 const small: UserConfig = {
   environment: "letters",

@@ -1,28 +1,8 @@
-import type { JudgeFlags } from "../../../src/cli/question-judge.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { didYouMean } from "../../../src/core/settings.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
-import { type BenchmarkName, benchmarks } from "../benchmarks.ts";
-
-export interface FileFlags extends JudgeFlags {
-  /** The folder with the benchmark's data. */
-  readonly data?: string;
-  /** How formulas are compared: "rules" or "symbolic". */
-  readonly math?: string;
-  /** Reads a file of another version too. */
-  readonly anyVersion?: boolean;
-}
-
-export interface DataFlags extends FileFlags {
-  /** Another address with the same files. */
-  readonly from?: string;
-  /** Which of the publications of a benchmark. */
-  readonly source?: string;
-}
-
-/** Reads a file and writes lines of JSON to `output`; what people read goes to `notes`. @returns the exit code */
-export type FileCommand = (file: string, flags: FileFlags, output: Screen, notes: Screen) => Promise<number>;
-export type DataCommand = (flags: DataFlags, output: Screen) => Promise<number>;
+import { type BenchmarkName, benchmarks } from "../table.ts";
+import type { DataCommand, DataFlags, FileCommand, FileFlags } from "./flags.ts";
 
 /** `retrograde replay NAME FILE`: benchmarks whose call sequences can be executed. Loaded when asked for. */
 const replays: Readonly<Record<string, () => Promise<FileCommand>>> = {

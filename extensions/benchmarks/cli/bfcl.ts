@@ -8,7 +8,7 @@ import { readRecords } from "../../bfcl/records.ts";
 import { replayRecord } from "../../bfcl/replay.ts";
 import { categoryScores, Scorer, type Share } from "../../bfcl/score.ts";
 import { taskIndex } from "../../bfcl/tasks.ts";
-import type { DataFlags, FileFlags } from "./benchmarks.ts";
+import type { DataFlags, FileFlags } from "./flags.ts";
 
 /** Executes call sequences and prints each with its results and states, as one line of JSON. */
 export async function replayBfcl(file: string, _flags: FileFlags, output: Screen, notes: Screen): Promise<number> {

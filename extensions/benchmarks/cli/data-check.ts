@@ -2,9 +2,10 @@ import { ConfigError } from "../../../src/core/errors.ts";
 import { didYouMean } from "../../../src/core/settings.ts";
 import { count, percent, plural, table } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
-import { type BenchmarkName, benchmarkFile, benchmarks, defaultBenchmarkFolder, readBenchmark } from "../benchmarks.ts";
+import { benchmarkFile, defaultBenchmarkFolder, readBenchmark } from "../benchmarks.ts";
 import { findLeaks, type LeakReport, type TrainingText } from "../data/leaks.ts";
 import { openQuestions } from "../questions.ts";
+import { type BenchmarkName, benchmarks } from "../table.ts";
 
 export interface DataCheckFlags {
   /** Files of training data. */

@@ -9,13 +9,14 @@ import { meanInterval } from "../../../src/statistics/intervals.ts";
 import { count, interval, plural, table } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { openRecords } from "../../../src/tools/records.ts";
-import { type BenchmarkName, benchmarks, defaultBenchmarkFolder, readBenchmark } from "../benchmarks.ts";
+import { defaultBenchmarkFolder, readBenchmark } from "../benchmarks.ts";
 import { fetchBenchmark } from "../data/fetch.ts";
 import { type SourceName, sourceNames } from "../data/sources.ts";
 import type { Question } from "../questions.ts";
 import { type AnswerVerdict, judgePrediction, scorePrediction, scoreReward, scoreSymbolically } from "../score.ts";
 import { openSymbolicMath, type SymbolicMath } from "../symbolic/symbolic.ts";
-import type { DataCommand, FileCommand, FileFlags } from "./benchmarks.ts";
+import { type BenchmarkName, benchmarks } from "../table.ts";
+import type { DataCommand, FileCommand, FileFlags } from "./flags.ts";
 
 /** Downloads the questions of a benchmark, verified by their checksums. */
 export function downloadQuestions(name: BenchmarkName): DataCommand {

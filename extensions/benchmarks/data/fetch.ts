@@ -9,7 +9,7 @@ import { fetchDataset } from "../../../src/hub/dataset.ts";
 import type { HubEvent } from "../../../src/hub/model.ts";
 import { type HubSettings, hubSettings } from "../../../src/hub/settings.ts";
 import { type FileRecord, openRecords } from "../../../src/tools/records.ts";
-import type { BenchmarkName } from "../benchmarks.ts";
+import type { BenchmarkName } from "../table.ts";
 import type { StoredQuestion } from "./convert.ts";
 import { readCsv } from "./csv.ts";
 import { type ArpoFile, arpoAddress, arpoCommit, type HubData, type SourceName, sources } from "./sources.ts";

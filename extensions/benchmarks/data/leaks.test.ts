@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { type BenchmarkName, benchmarkFile } from "../benchmarks.ts";
+import { benchmarkFile } from "../benchmarks.ts";
 import { openQuestions } from "../questions.ts";
+import type { BenchmarkName } from "../table.ts";
 import { findLeaks } from "./leaks.ts";
 
 const texts = (...all: string[]) => all.map((text, i) => ({ where: `train:${i + 1}`, text }));

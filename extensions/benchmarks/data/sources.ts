@@ -1,4 +1,4 @@
-import type { BenchmarkName } from "../benchmarks.ts";
+import type { BenchmarkName } from "../table.ts";
 import { type ConvertRecord, converters } from "./convert.ts";
 import { selections } from "./selections.ts";
 

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { z } from "zod";
 import { ConfigError, EnvError } from "../../../src/core/errors.ts";
-import type { BenchmarkName } from "../benchmarks.ts";
+import type { BenchmarkName } from "../table.ts";
 import { type Digest, knownFiles, sourceNames, sources } from "./sources.ts";
 
 /** Where a downloaded file of questions is from, as the file beside it says. */

@@ -6,9 +6,11 @@ import { modelFolder, openModel, samplingUse } from "../../../src/sdk/model.ts";
 import { environmentOf } from "../../../src/sdk/run-environment.ts";
 import { count, interval, percent, plural, table } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
-import { resolveConfig, type UserConfig } from "../../../src/training/config.ts";
+import { resolveConfig } from "../../../src/training/config.ts";
 import { loadConfigFile } from "../../../src/training/config-file.ts";
-import { checkEnvironment, type EnvironmentReport } from "../check.ts";
+import type { UserConfig } from "../../../src/training/user-config.ts";
+import { checkEnvironment } from "../check.ts";
+import type { EnvironmentReport } from "../report.ts";
 
 export interface EnvironmentCheckFlags extends SettingValues {
   readonly json?: boolean;

@@ -18,10 +18,12 @@ import { count, duration, interval, plural, table } from "../../../src/terminal/
 import { commandPrefix } from "../../../src/terminal/invocation.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { wrap } from "../../../src/terminal/wrap.ts";
-import { resolveConfig, type TrainingConfig, type UserConfig } from "../../../src/training/config.ts";
+import { resolveConfig } from "../../../src/training/config.ts";
 import { loadConfigFile } from "../../../src/training/config-file.ts";
 import { firstPrompt } from "../../../src/training/first-prompt.ts";
+import type { TrainingConfig } from "../../../src/training/settings.ts";
 import { checkShownTools } from "../../../src/training/shown-tools.ts";
+import type { UserConfig } from "../../../src/training/user-config.ts";
 import { type Chances, chancesOf, type Fitting, fittingModels, workOf } from "../advice.ts";
 import { planStep, type StepTime } from "../estimate.ts";
 import { hardwareOf } from "../hardware.ts";

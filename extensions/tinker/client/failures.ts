@@ -1,6 +1,6 @@
+import type { Answer, Call, Failure } from "./call.ts";
 import { TinkerError, type TinkerErrorDetails, type TinkerErrorKind, type TinkerRetry } from "./errors.ts";
 import type { Credential } from "./key.ts";
-import type { Answer, Call, Failure } from "./transport.ts";
 
 /** From what went wrong in HTTP to the error that a caller sees. */
 

@@ -1,7 +1,8 @@
 import type { z } from "zod";
+import type { Answer } from "./call.ts";
 import { TinkerError, type TinkerRetry } from "./errors.ts";
 import { detailOf } from "./failures.ts";
-import { type Answer, jsonOf, type Transport } from "./transport.ts";
+import { jsonOf, type Transport } from "./transport.ts";
 import { failedSchema, metadataSchema, tryAgainSchema } from "./wire/json.ts";
 
 /** Longest that one poll is held open: proxies close connections that are silent for a minute. */

@@ -1,3 +1,4 @@
+import type { Answer, CallOptions } from "./call.ts";
 import { checkAdam, checkData, checkName, checkPass, type ModelLimits } from "./check.ts";
 import { chunksOf, combine } from "./chunks.ts";
 import type { AdamSettings, Datum, ForwardBackwardResult, OptimStepResult } from "./data.ts";
@@ -6,14 +7,9 @@ import { parseResult, retrieve } from "./future.ts";
 import { TinkerSampler } from "./sampler.ts";
 import { Sequence } from "./sequence.ts";
 import type { Connection } from "./session.ts";
-import { type Answer, jsonOf } from "./transport.ts";
+import { jsonOf } from "./transport.ts";
 import { decodeForwardBackwardResult, encodeForwardBackward } from "./wire/forward-backward.ts";
 import { acknowledgementSchema, optimStepSchema, savedSchema } from "./wire/json.ts";
-
-export interface CallOptions {
-  /** Ends waiting. What the server has accepted it still executes. */
-  readonly signal?: AbortSignal;
-}
 
 interface Behind {
   /** Work that has to be done before the request is sent. */

@@ -1,11 +1,10 @@
 import type { TokenId } from "../../../src/core/trajectory.ts";
+import type { Answer, CallOptions } from "./call.ts";
 import { checkedSamples, checkSample, type ModelLimits } from "./check.ts";
 import type { SampleCall, SampleResult } from "./data.ts";
 import { TinkerError } from "./errors.ts";
 import { parseResult, retrieve } from "./future.ts";
-import type { CallOptions } from "./model.ts";
 import type { Connection } from "./session.ts";
-import type { Answer } from "./transport.ts";
 import { acknowledgementSchema } from "./wire/json.ts";
 import { decodeSamples } from "./wire/samples.ts";
 

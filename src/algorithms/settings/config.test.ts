@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError } from "../../core/errors.ts";
-import type { UserConfig } from "../../training/config.ts";
+import type { UserConfig } from "../../training/user-config.ts";
 import { type Composition, isSeeupo, resolveAlgorithm, rolloutAlgorithms } from "./config.ts";
 import { defaultMiniBatches, needs } from "./questions.ts";
 

@@ -26,10 +26,12 @@ import { count, duration, plural } from "../../terminal/format.ts";
 import { commandPrefix } from "../../terminal/invocation.ts";
 import type { Screen } from "../../terminal/screen.ts";
 import { isWalled, walls } from "../../tools/python/walls.ts";
-import { resolveConfig, type TrainingConfig, type UserConfig } from "../../training/config.ts";
+import { resolveConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import { type FirstPrompt, requireFirstPrompt } from "../../training/first-prompt.ts";
+import type { TrainingConfig } from "../../training/settings.ts";
 import { checkShownTools } from "../../training/shown-tools.ts";
+import type { UserConfig } from "../../training/user-config.ts";
 import { showDownload } from "../download.ts";
 import { doctorFlags, type SettingValues, settingsOf } from "../settings.ts";
 

@@ -6,9 +6,10 @@ import { interruptedExitCode, listenForInterrupt } from "../../terminal/interrup
 import { commandPrefix, quoted, shownPath } from "../../terminal/invocation.ts";
 import { advance, nothingYet, statusLine } from "../../terminal/progress.ts";
 import type { Screen } from "../../terminal/screen.ts";
-import type { TrainingConfig, UserConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import { succeeded } from "../../training/rollout-metrics.ts";
+import type { TrainingConfig } from "../../training/settings.ts";
+import type { UserConfig } from "../../training/user-config.ts";
 import { episodeLines } from "../conversation.ts";
 import { showDownload } from "../download.ts";
 import { costLines, evaluationLines, evaluationNotes, reportPage, tableLines } from "../evaluation-lines.ts";

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { layout } from "../../runs/layout.ts";
 import type { Screen } from "../../terminal/screen.ts";
-import type { UserConfig } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
+import type { UserConfig } from "../../training/user-config.ts";
 import { settingsOf, supervisedFlags } from "../settings.ts";
 import { runTraining, type TrainFlags } from "./train.ts";
 

@@ -11,7 +11,6 @@ import type { Screen } from "../../terminal/screen.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import { type Origin, type ReplayDifference, replayEpisode } from "../../training/replay.ts";
 import { episodeLines } from "../conversation.ts";
-import type { TrajectoryFlags } from "./trajectory.ts";
 
 /** Plays an episode once more in its environment, with the recorded actions. @returns the exit code: 1 if it differs from the record */
 export async function replayCommand(
@@ -63,4 +62,13 @@ function differenceLines(
       ? "at its end"
       : `at turn ${turn + 1}${agree === undefined ? "" : `, after ${agree} tokens of its context`}`;
   return [`The replay differs ${where}.`, `recorded: ${shown(recorded)}`, `replayed: ${shown(replayed)}`];
+}
+
+export interface TrajectoryFlags {
+  readonly json?: boolean;
+  /** Play it once more. */
+  readonly replay?: boolean;
+  /** The step whose weights are asked what they think of it. */
+  readonly since?: string;
+  readonly config?: string;
 }

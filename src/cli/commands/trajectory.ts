@@ -8,15 +8,7 @@ import { readRun } from "../../runs/read.ts";
 import { bar, number, table } from "../../terminal/format.ts";
 import type { Screen } from "../../terminal/screen.ts";
 import { episodeLines } from "../conversation.ts";
-
-export interface TrajectoryFlags {
-  readonly json?: boolean;
-  /** Play it once more. */
-  readonly replay?: boolean;
-  /** The step whose weights are asked what they think of it. */
-  readonly since?: string;
-  readonly config?: string;
-}
+import type { TrajectoryFlags } from "./trajectory-replay.ts";
 
 /** One episode, and what the update did with each of its turns. @returns the exit code */
 export async function trajectoryCommand(folder: string, id: string, flags: TrajectoryFlags, screen: Screen): Promise<number> {

@@ -1,6 +1,5 @@
 import type { Random } from "../../core/random.ts";
 import type { FileType } from "./rules.ts";
-import type { Id } from "./world.ts";
 
 /**
  * An archive of cabinets of which one alone can be opened, each with a shelf of numbered papers in order. Looking is limited. Whoever opens
@@ -50,3 +49,6 @@ export function drawArchive(random: Random, looks: number): Archive {
       .sort((a, b) => a - b);
   return { shelves: { North: shelf(), South: shelf(), East: shelf() }, looksLeft: looks, brought: [] };
 }
+
+/** A letter for the app and two digits, unique in an episode: "c41". */
+export type Id = string;

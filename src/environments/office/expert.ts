@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { ToolCall } from "../../core/messages.ts";
 import { close, type Plan } from "../plan.ts";
+import type { Id } from "./archive.ts";
 import { refusals } from "./tools.ts";
 import { days } from "./vocabulary.ts";
-import type { Id } from "./world.ts";
 
 /**
  * Bad habits of an assistant: each is another choice at one point. The demonstrations fall into most of them more often than not, so that a

@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { present } from "../../core/present.ts";
 import type { Tool } from "../../tools/tool.ts";
+import type { Id } from "./archive.ts";
 import { archiveRefusals, cabinets, places, sides } from "./archive.ts";
 import { couriers, folders } from "./rules.ts";
-import type { CalendarEvent, Id, OfficeFile, World } from "./world.ts";
+import type { CalendarEvent, OfficeFile, World } from "./world.ts";
 
 /** A tool that is still without the world it works on. What `run` returns is as in `Tool.execute`. */
 interface OfficeTool {

@@ -1,11 +1,8 @@
 import { present } from "../../core/present.ts";
 import type { Random } from "../../core/random.ts";
-import type { Archive } from "./archive.ts";
+import type { Archive, Id } from "./archive.ts";
 import { type FileType, fileTypes } from "./rules.ts";
 import { type Day, days, times, type Words } from "./vocabulary.ts";
-
-/** A letter for the app and two digits, unique in an episode: "c41". */
-export type Id = string;
 
 export interface Contact {
   readonly id: Id;

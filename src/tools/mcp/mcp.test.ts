@@ -6,7 +6,8 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { ConfigError, ToolError } from "../../core/errors.ts";
 import { callTool } from "../../rollouts/call-tool.ts";
 import { parametersAsJsonSchema } from "../tool.ts";
-import { connectMcp, type Mcp, type McpSettings } from "./mcp.ts";
+import { connectMcp } from "./mcp.ts";
+import type { Mcp, McpSettings } from "./settings.ts";
 
 const program = join(import.meta.dirname, "../../../test/fixtures/mcp/server.mjs");
 const open: Mcp[] = [];

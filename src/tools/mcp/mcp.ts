@@ -1,28 +1,8 @@
-import { z } from "zod";
 import { withPackage } from "../../core/optional-package.ts";
 import { parseSettings } from "../../core/settings.ts";
-import { longestTimer } from "../../core/timer.ts";
-import type { Tool } from "../tool.ts";
 import type { McpServer } from "./connection.ts";
-
-export const mcpSettings = z.strictObject({
-  /** In messages. The command or address, if left out. */
-  name: z.string().optional(),
-  /** For one call. */
-  timeoutMs: z.number().positive().max(longestTimer).default(30_000),
-  /** For the start of the server and its first answer. */
-  startMs: z.number().positive().max(longestTimer).default(60_000),
-});
-export type McpSettings = z.input<typeof mcpSettings>;
-
-export interface Mcp {
-  /** As the server named and described them when it was connected, without those that it runs as tasks only. */
-  readonly tools: readonly Tool[];
-  /** The server's text on how its tools are used, for the system prompt. */
-  readonly instructions?: string;
-  /** Ends the server, or the session with it. It keeps the program alive until then. */
-  close(): Promise<void>;
-}
+import type { Mcp, McpSettings } from "./settings.ts";
+import { mcpSettings } from "./settings.ts";
 
 /**
  * The tools of an MCP server (modelcontextprotocol.io). A server that dies is started or connected again by the next call; the call

@@ -5,7 +5,7 @@ import { ToolError } from "../../core/errors.ts";
 import { longestTimer } from "../../core/timer.ts";
 import { type Connection, createConnection, type McpServer } from "./connection.ts";
 import { asText } from "./content.ts";
-import type { Mcp, mcpSettings } from "./mcp.ts";
+import type { Mcp, mcpSettings } from "./settings.ts";
 
 /** The tools of an MCP server, as `connectMcp` returns them. */
 export async function servedTools(server: McpServer, settings: z.output<typeof mcpSettings>): Promise<Mcp> {

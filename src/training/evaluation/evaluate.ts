@@ -4,7 +4,7 @@ import type { Environment, Split } from "../../environments/environment.ts";
 import type { Actor } from "../../rollouts/actors/actor.ts";
 import { rolloutGroupsBy } from "../../rollouts/rollout.ts";
 import type { Decoding, EvaluationRecord } from "../../runs/records.ts";
-import type { TrainingConfig } from "../config.ts";
+import type { TrainingConfig } from "../settings.ts";
 import { evaluationTasks } from "../tasks.ts";
 import { summarise } from "./summarise.ts";
 

@@ -9,8 +9,9 @@ import { ConfigError } from "../../core/errors.ts";
 import { mean } from "../../core/mean.ts";
 import { readEvaluations } from "../../runs/read.ts";
 import { createRun } from "../../runs/write.ts";
-import { resolveConfig, type UserConfig } from "../config.ts";
+import { resolveConfig } from "../config.ts";
 import { train } from "../trainer.ts";
+import type { UserConfig } from "../user-config.ts";
 import { seedsAgainst, seedsReport } from "./seeds.ts";
 
 const root = mkdtempSync(join(tmpdir(), "retrograde-seeds-"));

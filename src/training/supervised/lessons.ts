@@ -9,7 +9,6 @@ import { firstPrompt } from "../first-prompt.ts";
 import type { TrainingConfig } from "../settings.ts";
 import { trainingTasks } from "../tasks.ts";
 import { readConversations } from "./conversations.ts";
-import type { Lessons } from "./sft.ts";
 
 /** The arguments that decide the demonstrations of a run. */
 export interface LessonArguments {
@@ -124,3 +123,6 @@ function encoded(
     hint: "Shorten it, or use a model with a longer context.",
   });
 }
+
+/** Demonstrations as training samples. */
+export type Lessons = Iterator<readonly ActionInContext[]> | AsyncIterator<readonly ActionInContext[]>;

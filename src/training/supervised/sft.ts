@@ -2,9 +2,10 @@ import type { UpdateMetrics } from "../../algorithms/metrics.ts";
 import { sftUpdate } from "../../algorithms/sft.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import type { Engine } from "../../engines/engine.ts";
-import type { TrainingConfig } from "../config.ts";
 import { enginePolicy, stepOptions } from "../engine-policy.ts";
 import { scheduledLearningRate } from "../schedule.ts";
+import type { TrainingConfig } from "../settings.ts";
+import type { Lessons } from "./lessons.ts";
 
 export interface SuperviseOptions {
   readonly engine: Engine;
@@ -17,9 +18,6 @@ export interface SuperviseOptions {
   readonly onStep?: (report: SupervisedStep) => void | Promise<void>;
   readonly signal?: AbortSignal;
 }
-
-/** Demonstrations as training samples. */
-export type Lessons = Iterator<readonly ActionInContext[]> | AsyncIterator<readonly ActionInContext[]>;
 
 /**
  * The make-up of a step, and the metrics that its update reports: `loss` is the mean cross-entropy in nats per action token, before

@@ -1,6 +1,6 @@
-import type { Tensor } from "./graph.ts";
 import { type Lowering, misfit, type Operator, sameShape } from "./operator.ts";
 import { product } from "./products.ts";
+import type { Tensor } from "./tensor.ts";
 
 /** Also gives the probabilities [B, H, T, S], which the backward half needs. */
 export const attention: Operator<{ scale: number }> = {

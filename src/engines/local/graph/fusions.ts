@@ -1,5 +1,5 @@
-import type { Dim } from "./graph.ts";
 import type { OnnxNode } from "./operator.ts";
+import type { Dim } from "./tensor.ts";
 
 /** The facts that the passes have to know of a graph beside its nodes. */
 export interface Surroundings {

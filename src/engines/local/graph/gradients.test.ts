@@ -2,9 +2,10 @@ import { describe, expect, test } from "vitest";
 import { EngineError } from "../../../core/errors.ts";
 import { type Random, randomStream } from "../../../core/random.ts";
 import { differentiate, gradientRules } from "./gradients.ts";
-import { type Dim, Graph, type Tensor } from "./graph.ts";
+import { Graph } from "./graph.ts";
 import { Session, type Value } from "./onnx.ts";
 import type { OpName } from "./ops.ts";
+import type { Dim, Tensor } from "./tensor.ts";
 
 /** A function of float32 operands. What cannot be differentiated (ids, masks) are constants or further inputs of the graph. */
 interface Case {

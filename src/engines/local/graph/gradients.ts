@@ -1,6 +1,7 @@
 import { EngineError } from "../../../core/errors.ts";
-import type { Dim, Graph, Node, Tensor } from "./graph.ts";
+import type { Graph, Node } from "./graph.ts";
 import type { OpName } from "./ops.ts";
+import type { Dim, Tensor } from "./tensor.ts";
 
 /**
  * From ∂L/∂outputs to ∂L/∂inputs, as new nodes of the graph. Upstream gradients are undefined where nothing depends on

@@ -16,9 +16,10 @@ import { onDevice } from "../machine/device-memory.ts";
 import { openvino } from "../machine/openvino.ts";
 import { nodeRuntime, type Runtime, type RuntimeSession, type RuntimeTensor } from "../machine/runtime.ts";
 import { fuse } from "./fusions.ts";
-import { type Constant, type DType, Graph, type Node, type Tensor, typeOfArray } from "./graph.ts";
+import { type Constant, Graph, type Node, typeOfArray } from "./graph.ts";
 import type { Lowering, OnnxAttribute, OnnxNode } from "./operator.ts";
 import { ops } from "./ops.ts";
+import type { DType, Tensor } from "./tensor.ts";
 
 /** Field numbers and enum values below are those of onnx.proto (IR version 9, opset 18). */
 const elementTypes = { float32: 1, uint8: 2, int8: 3, int32: 6, int64: 7 } as const satisfies Record<DType, number>;

@@ -1,6 +1,6 @@
 import { ShapeError } from "../../../core/errors.ts";
 import type { Kernel } from "../machine/device.ts";
-import type { Dim, DType, Tensor } from "./graph.ts";
+import type { Dim, DType, Tensor } from "./tensor.ts";
 
 /** One ONNX node. Attributes: integers, lists of integers, and floats (marked, since 1 is both). */
 export interface OnnxNode {

@@ -1,8 +1,8 @@
 import { attention, attentionProbabilities, cachedAttention, causalMask } from "./attention.ts";
-import type { Dim, Tensor } from "./graph.ts";
 import { entropy, logSoftmax, selectLogprobs } from "./logprobs.ts";
 import { type Lowering, misfit, ms, type OnnxAttribute, type Operator } from "./operator.ts";
 import { int4Product, int8Product, matmul, type ProductAttributes } from "./products.ts";
+import type { Dim, Tensor } from "./tensor.ts";
 
 /** The attributes that each operator takes beside its inputs. */
 export interface Attributes {

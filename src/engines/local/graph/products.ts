@@ -1,5 +1,5 @@
-import type { Dim, Tensor } from "./graph.ts";
 import { type Lowering, misfit, ms, type OnnxAttribute, type Operator, sameShape } from "./operator.ts";
+import type { Dim, Tensor } from "./tensor.ts";
 
 export interface ProductAttributes {
   readonly transA: boolean;

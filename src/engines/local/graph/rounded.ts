@@ -1,4 +1,5 @@
-import type { Graph, Node, Tensor } from "./graph.ts";
+import type { Graph, Node } from "./graph.ts";
+import type { Tensor } from "./tensor.ts";
 
 export const scalesOf = (name: string) => `${name}/scales`;
 

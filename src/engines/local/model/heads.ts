@@ -1,7 +1,9 @@
-import type { Graph, Tensor } from "../graph/graph.ts";
+import type { Graph } from "../graph/graph.ts";
+import type { Tensor } from "../graph/tensor.ts";
 import { adapterShapes } from "./lora.ts";
 import { type ModelConfig, parameterShapes } from "./model-config.ts";
-import { normWeight, type Parameters, unembed } from "./transformer.ts";
+import type { Parameters } from "./parameters.ts";
+import { normWeight, unembed } from "./transformer.ts";
 
 /** The end of a model that is trained: what is read off the hidden state before each scored token. */
 export interface Head {

@@ -1,10 +1,11 @@
 import { ConfigError } from "../../../core/errors.ts";
 import { randomStream } from "../../../core/random.ts";
-import { Graph, type Tensor } from "../graph/graph.ts";
+import { Graph } from "../graph/graph.ts";
 import { Session } from "../graph/onnx.ts";
+import type { Tensor } from "../graph/tensor.ts";
 import type { Arrays } from "./arrays.ts";
 import { type Lora, type ModelConfig, parameterShapes } from "./model-config.ts";
-import type { Parameters } from "./transformer.ts";
+import type { Parameters } from "./parameters.ts";
 
 /**
  * LoRA (arXiv:2106.09685, §4.1): the base W [out, in] is frozen, A [r, in] and B [out, r] are trained beside it.

@@ -1,8 +1,9 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ModelError } from "../../../core/errors.ts";
-import { Graph, type Tensor } from "../graph/graph.ts";
+import { Graph } from "../graph/graph.ts";
 import { serialise } from "../graph/onnx.ts";
+import type { Tensor } from "../graph/tensor.ts";
 import { writeAtomically } from "../machine/atomic-file.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { type Model, saveCompanions } from "./model-folder.ts";

@@ -1,5 +1,6 @@
-import type { Graph, Tensor } from "../graph/graph.ts";
+import type { Graph } from "../graph/graph.ts";
 import type { Value } from "../graph/onnx.ts";
+import type { Tensor } from "../graph/tensor.ts";
 import type { LayerType } from "./architectures.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { type Rope, rotaryFrequency } from "./rope.ts";

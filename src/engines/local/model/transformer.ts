@@ -1,11 +1,10 @@
-import type { Graph, Tensor } from "../graph/graph.ts";
+import type { Graph } from "../graph/graph.ts";
+import type { Tensor } from "../graph/tensor.ts";
 import { type LayerType, moduleName } from "./architectures.ts";
 import { addAdapter, configOfLayer } from "./lora.ts";
 import type { ModelConfig } from "./model-config.ts";
+import type { Parameters } from "./parameters.ts";
 import { type Rotate, rotations } from "./rotation.ts";
-
-/** A parameter by its Hugging Face name. */
-export type Parameters = (name: string) => Tensor;
 
 /** Looks parameters, or their arrays, up by name. @throws RangeError for a name that the model does not have */
 export function parametersOf<T>(all: ReadonlyMap<string, T>): (name: string) => T {

@@ -1,7 +1,8 @@
 import { requireExactInt8 } from "../graph/exact-int8.ts";
-import { Graph, type Tensor } from "../graph/graph.ts";
+import { Graph } from "../graph/graph.ts";
 import { type FloatValue, Session, type Value } from "../graph/onnx.ts";
 import { useRoundedProducts } from "../graph/rounded.ts";
+import type { Tensor } from "../graph/tensor.ts";
 import type { SessionOptions } from "../machine/device.ts";
 import { forgetOnDevice } from "../machine/device-memory.ts";
 import type { Arrays } from "../model/arrays.ts";

@@ -1,15 +1,16 @@
 import { attentionGradients, differentiate } from "../graph/gradients.ts";
-import { Graph, type Tensor } from "../graph/graph.ts";
+import { Graph } from "../graph/graph.ts";
+import type { Tensor } from "../graph/tensor.ts";
 import type { LayerType } from "../model/architectures.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
+import type { Parameters } from "../model/parameters.ts";
 import { rotations } from "../model/rotation.ts";
 import {
   afterAttention,
   afterMixing,
   attentionScale,
   gatesAndValues,
-  type Parameters,
   type Projection,
   projections,
 } from "../model/transformer.ts";

@@ -1,6 +1,7 @@
 import { differentiate } from "../graph/gradients.ts";
-import { Graph, type Tensor } from "../graph/graph.ts";
+import { Graph } from "../graph/graph.ts";
 import { type FloatValue, Session, type Value } from "../graph/onnx.ts";
+import type { Tensor } from "../graph/tensor.ts";
 import type { SessionOptions } from "../machine/device.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
