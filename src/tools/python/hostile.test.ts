@@ -27,7 +27,6 @@ async function does(deed: string, { timeoutMs = 2000, memoryBytes = 128 * megaby
   const started = performance.now();
   const answer = await hostile.ask({
     continues: false,
-    replay: [],
     code: `${deed} ${JSON.stringify(where)}`,
     timeoutMs,
     outputBytes: 1000,

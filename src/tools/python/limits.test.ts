@@ -18,7 +18,7 @@ test
   .each(["read", "write", "image", "start", "connect", "listen"])("with limits alone, to %s has no effect", async (deed) => {
   const hostile = await startPython({ memoryBytes: 128 * 2 ** 20, stderr: true }, program);
   const code = `${deed} ${JSON.stringify({ secret, written, port: String(port), free: String(free) })}`;
-  const asked = hostile.ask({ continues: false, replay: [], code, timeoutMs: 2000, outputBytes: 1000 });
+  const asked = hostile.ask({ continues: false, code, timeoutMs: 2000, outputBytes: 1000 });
   const seen = [];
   for (let i = 0; i < 5; i++) seen.push(await listens());
   const answer = await asked;

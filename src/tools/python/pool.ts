@@ -4,8 +4,17 @@ import type { Answer } from "./protocol.ts";
 
 /** Pieces of code that are run one after the other in one namespace. */
 export interface History {
-  readonly cells: string[];
+  readonly cells: Cell[];
 }
+
+/** Code that ended by itself, and the time that it took, by this process's clock. */
+export interface Cell {
+  readonly code: string;
+  readonly ms: number;
+}
+
+/** How a call ended without an answer: its process did, or the cells before it could not be run again in their time. */
+export type Failed = Ending | "lost";
 
 export interface PoolLimits extends ProcessSettings {
   readonly interpreters: number;
@@ -52,14 +61,15 @@ export class Pool {
   /**
    * Runs code after the cells of a history, and adds it to them where it ended by itself. One call at a time for one history.
    * @param history undefined where nothing went before and nothing comes after
+   * @returns "lost" if the history's cells could not be run again; it is empty from then on
    * @throws ToolError where no interpreter starts or the pool was closed, the signal's reason when it is aborted
    */
-  async run(history: History | undefined, code: string, signal?: AbortSignal): Promise<Answer | Ending> {
+  async run(history: History | undefined, code: string, signal?: AbortSignal): Promise<Answer | Failed> {
     const place = await this.#take(history, signal);
     const wasUsed = !place.isUnused;
     const cancel = () => this.#drop(place);
     signal?.addEventListener("abort", cancel, { once: true });
-    let answer: Answer | Ending;
+    let answer: Answer | Failed;
     try {
       answer = await this.#ask(place, history, code, signal);
     } catch (error) {
@@ -161,20 +171,44 @@ export class Pool {
     });
   }
 
-  async #ask(place: Place, history: History | undefined, code: string, signal?: AbortSignal): Promise<Answer | Ending> {
+  async #ask(place: Place, history: History | undefined, code: string, signal?: AbortSignal): Promise<Answer | Failed> {
     const process = await place.process;
-    signal?.throwIfAborted();
+    const check = () => {
+      signal?.throwIfAborted();
+      if (this.#closed) throw closedError();
+    };
+    check();
     const replay = place.isUnused ? (history?.cells ?? []) : [];
     place.isUnused = false;
     const { timeoutMs, outputBytes } = this.#limits;
-    const answer = await process.ask({ continues: history !== undefined, replay, code, timeoutMs, outputBytes });
-    signal?.throwIfAborted();
-    if (this.#closed) throw closedError();
+    const isRestored = await this.#restore(process, replay);
+    check();
+    if (!isRestored) {
+      process.kill();
+      history?.cells.splice(0);
+      return "lost";
+    }
+    const start = performance.now();
+    const answer = await process.ask({ continues: history !== undefined, code, timeoutMs, outputBytes });
+    const ms = performance.now() - start;
+    check();
     if (history === undefined || typeof answer === "string") return answer;
-    if (answer.kind === "" || answer.kind === "error") history.cells.push(code);
+    if (hasEnded(answer)) history.cells.push({ code, ms });
     // Its variables are no longer those of the history.
     else this.#drop(place);
     return answer;
+  }
+
+  /** Takes a new process to where a history continues. All of it has the time of one call, and twice what the cells took at first. */
+  async #restore(process: PythonProcess, cells: readonly Cell[]): Promise<boolean> {
+    const { timeoutMs: own } = this.#limits;
+    const until = performance.now() + own + cells.reduce((sum, { ms }) => sum + 2 * ms, 0);
+    for (const { code, ms } of cells) {
+      const timeoutMs = Math.min(own + ms, until - performance.now());
+      const answer = timeoutMs <= 0 ? "time" : await process.ask({ continues: true, code, timeoutMs, outputBytes: 0 });
+      if (typeof answer === "string" || !hasEnded(answer)) return false;
+    }
+    return true;
   }
 
   #giveBack(place: Place): void {
@@ -183,6 +217,10 @@ export class Pool {
     if (place.history !== undefined) this.prepare();
     this.#waiting.shift()?.();
   }
+}
+
+function hasEnded({ kind }: Answer): boolean {
+  return kind === "" || kind === "error";
 }
 
 function closedError(): ToolError {

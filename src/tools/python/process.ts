@@ -89,7 +89,6 @@ export async function startPython(settings: ProcessSettings, program = join(gues
   const ask = (request: Omit<Request, "id">) =>
     new Promise<Answer | Ending>((resolve) => {
       const id = nextId++;
-      const limitMs = request.timeoutMs * (1 + request.replay.length) + graceMs;
       let done = false;
       const finish = (answer: Answer | Ending) => {
         done = true;
@@ -100,7 +99,7 @@ export async function startPython(settings: ProcessSettings, program = join(gues
         if (!ended) keepAlive(child, false);
         resolve(answer);
       };
-      const timer = setTimeout(() => finish("time"), limitMs);
+      const timer = setTimeout(() => finish("time"), request.timeoutMs + graceMs);
       const look = async () => {
         const bytes = await residentBytes(pid);
         if (done) return;

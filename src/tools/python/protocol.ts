@@ -7,10 +7,7 @@ export interface Request {
   readonly id: number;
   /** Whether later calls continue in the same interpreter. If not, the next one gets a new one. */
   readonly continues: boolean;
-  /** Code that takes a new interpreter to where this call continues. */
-  readonly replay: readonly string[];
   readonly code: string;
-  /** For `code`, and for each replayed piece of it. */
   readonly timeoutMs: number;
   /** Bytes of output that are kept. */
   readonly outputBytes: number;
@@ -24,8 +21,6 @@ export const answerSchema = z.object({
   text: z.string(),
   output: z.string(),
   droppedBytes: z.number().min(0),
-  /** False where the replay ran out of time. */
-  restored: z.boolean(),
 });
 export type Answer = z.infer<typeof answerSchema>;
 

@@ -157,6 +157,37 @@ describe("sessions", () => {
   });
 });
 
+describe("a session that is run again", () => {
+  const swallow = "while True:\n  try:\n    while True: pass\n  except BaseException: pass";
+  const timeoutMs = 1000;
+
+  test("a call after many has the time of one call", async () => {
+    const quick = python({ timeoutMs });
+    await quick.warm();
+    const session = quick.session();
+    for (let i = 0; i < 12; i++) await session.run(`x${i} = ${i}`);
+    const started = performance.now();
+    expect((await session.fork().run(swallow)).error).toMatch(/stopped after 1 s/);
+    // A second each for the cells and the call, with half a second for the kill. It was 13 times that.
+    expect(performance.now() - started).toBeLessThan(8 * timeoutMs);
+  });
+
+  test("cells that take their time when they are run again end the session, not the wait", async () => {
+    const quick = python({ timeoutMs });
+    const session = quick.session();
+    // Cells cannot see that they run again, but for the clock.
+    const until = Math.ceil(Date.now() / 1000) + 3;
+    await session.run("import time\nx = 1");
+    for (let i = 0; i < 12; i++) await session.run(`if time.time() > ${until}:\n  ${swallow.replaceAll("\n", "\n  ")}`);
+    const fork = session.fork();
+    while (Date.now() / 1000 <= until) await new Promise((resolve) => setTimeout(resolve, 100));
+    const started = performance.now();
+    expect((await fork.run("x")).error).toMatch(/^Error: this call was not run.*variables are gone/);
+    expect(performance.now() - started).toBeLessThan(8 * timeoutMs);
+    expect((await fork.run("x")).error).toMatch(/NameError/);
+  });
+});
+
 test("the memory limit is the one that was set", async () => {
   const small = python({ memoryMb: 128 });
   expect((await shared.run("len(bytearray(150 * 10**6))")).output).toBe("150000000\n");

@@ -4,8 +4,7 @@ import { parseSettings } from "../../core/settings.ts";
 import { longestTimer } from "../../core/timer.ts";
 import { cut } from "../cut.ts";
 import { defineTool, type Tool } from "../tool.ts";
-import { type History, Pool } from "./pool.ts";
-import type { Ending } from "./process.ts";
+import { type Cell, type Failed, type History, Pool } from "./pool.ts";
 import type { Answer } from "./protocol.ts";
 import { isWalled, walls } from "./walls.ts";
 
@@ -83,11 +82,11 @@ export function createPython(settings: PythonSettings = {}): Python {
     const answer = await pool.run(history, code, signal);
     const kept = history === undefined || history.cells.length === 0 ? "" : " Variables are as before this call.";
     const limits = { time: `stopped after ${timeoutMs / 1000} s.${kept}`, memory: `more than ${memoryMb} MB of memory.${kept}` };
-    if (typeof answer === "string") return { output: "", error: errorOf(answer, "", { ...limits, crash: crashText + kept }) };
-    const lost = answer.restored ? "" : "[Variables of earlier calls may be missing.]\n";
+    const texts = { ...limits, crash: crashText + kept, lost: lostText };
+    if (typeof answer === "string") return { output: "", error: errorOf(answer, "", texts) };
     return {
-      output: lost + cut(answer.output, maxOutput, answer.droppedBytes),
-      error: errorOf(answer.kind, cut(answer.text, longestError), { ...limits, crash: crashText }),
+      output: cut(answer.output, maxOutput, answer.droppedBytes),
+      error: errorOf(answer.kind, cut(answer.text, longestError), texts),
     };
   };
 
@@ -104,7 +103,7 @@ export function createPython(settings: PythonSettings = {}): Python {
       execute: async ({ code }, { signal }) => asText(await run(code, signal)),
     });
 
-  const sessionAfter = (cells: readonly string[]): PythonSession => {
+  const sessionAfter = (cells: readonly Cell[]): PythonSession => {
     const history: History = { cells: [...cells] };
     pool.prepare();
     let last: Promise<unknown> = Promise.resolve();
@@ -132,6 +131,8 @@ export function createPython(settings: PythonSettings = {}): Python {
 }
 
 const crashText = "the interpreter crashed and was replaced.";
+const lostText =
+  "this call was not run. The session's earlier calls could not be run again in their time, so that its variables are gone. The next call begins a new session.";
 
 function unwalledError(): ToolError {
   const missing = walls().map(({ name, text }) => `${name}: ${text}`);
@@ -141,7 +142,7 @@ function unwalledError(): ToolError {
   });
 }
 
-function errorOf(kind: Answer["kind"] | Ending, text: string, limits: Readonly<Record<Ending, string>>): string | undefined {
+function errorOf(kind: Answer["kind"] | Failed, text: string, limits: Readonly<Record<Failed, string>>): string | undefined {
   switch (kind) {
     case "":
       return undefined;

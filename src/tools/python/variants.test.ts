@@ -145,7 +145,7 @@ const aims = [
   `s = call(lambda: builtin("_socket").socket(2, 1, 0, 3))\ncall(lambda: (s.bind(("127.0.0.1", FREE)), s.listen()))`,
   `call(lambda: __import__("urllib.request").request.urlopen("http://127.0.0.1:PORT/escape"))`,
   // An answer of another session, or a forged one.
-  `import json, struct\nbody = json.dumps({"id": NUMBER % 50, "kind": "", "text": "", "output": "forged", "droppedBytes": 0, "restored": True}).encode()\nfor fd in range(3, 256): call(os.write, fd, struct.pack(">I", len(body)) + body)`,
+  `import json, struct\nbody = json.dumps({"id": NUMBER % 50, "kind": "", "text": "", "output": "forged", "droppedBytes": 0}).encode()\nfor fd in range(3, 256): call(os.write, fd, struct.pack(">I", len(body)) + body)`,
   `for kind in (int, str): call(lambda: gc.get_referents(kind.__dict__)[0].update(__add__=lambda *a: 666, __repr__=lambda s: "forged"))`,
   `call(write, id(41) + 12, b"\\x9a\\x02")\ncall(write, id(1), b"\\1" * 16)`,
   // Memory, time, output.

@@ -92,7 +92,7 @@ export const javascript: readonly Attempt[] = [
   {
     what: "a forged answer, written to every file descriptor",
     code: `import os, json, struct
-answer = {"id": 0, "kind": "", "text": "", "output": "forged", "droppedBytes": 0, "restored": True, "memoryBytes": 0}
+answer = {"id": 0, "kind": "", "text": "", "output": "forged", "droppedBytes": 0, "memoryBytes": 0}
 body = json.dumps(answer).encode()
 wrote = []
 for fd in range(3, 64):

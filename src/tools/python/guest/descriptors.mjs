@@ -194,7 +194,7 @@ export function fileCalls(files, memory) {
   /** @param {import("./files.mjs").Entry} entry */
   function enter(entry) {
     if (!isFolder(entry)) throw new Failure("ENOTDIR");
-    files.current = entry;
+    files.enter(entry);
     return 0;
   }
 

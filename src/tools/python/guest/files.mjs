@@ -51,7 +51,8 @@ export const kinds = { mask: 0o170000, folder: 0o040000, regular: 0o100000, link
  * @property {string} target Of a link.
  * @property {((bytes: Uint8Array) => void) | undefined} device Takes what is written.
  * @property {number} opened How often it is open.
- *
+ * @property {string} name Its name in the folder that it is in.
+ * @property {number} counted The bytes that it takes of its interpreter's memory.
  */
 
 const longestName = 255;
@@ -136,8 +137,8 @@ export class Files {
     const { folder, name, entry: there } = this.walk(path, { from, follow: false });
     if (there !== undefined) throw new Failure("EEXIST");
     if (folder.parent === undefined) throw new Failure("ENOENT");
-    this.#charge(entryBytes + name.length + (properties.target?.length ?? 0));
     const made = Object.assign(this.#entry(mode), properties);
+    this.#count(made, { name });
     this.#link(folder, name, made);
     return made;
   }
@@ -150,7 +151,6 @@ export class Files {
     const entry = folder.entries.get(name);
     if (entry === undefined) return;
     folder.entries.delete(name);
-    this.used -= name.length;
     entry.parent = undefined;
     touch(folder);
     this.freeIfLost(entry);
@@ -172,7 +172,7 @@ export class Files {
       if (to.entry.entries.size > 0) throw new Failure("ENOTEMPTY");
       this.remove(to.folder, to.name);
     }
-    this.#charge(to.name.length - from.name.length);
+    this.#count(entry, { name: to.name });
     from.folder.entries.delete(from.name);
     touch(from.folder);
     this.#link(to.folder, to.name, entry);
@@ -186,7 +186,7 @@ export class Files {
   resize(file, size) {
     if (file.shared !== undefined || size > file.bytes.length) {
       const room = Math.max(size, file.bytes.length + Math.min(file.bytes.length, growth));
-      this.#charge(room - file.bytes.length);
+      this.#count(file, { room });
       const bytes = new Uint8Array(room);
       bytes.set(contents(file).subarray(0, size));
       Object.assign(file, { bytes, shared: undefined });
@@ -195,9 +195,18 @@ export class Files {
     touch(file);
   }
 
-  /** Gives back what an entry costs that nothing can find again. @param {Entry} entry */
+  /** Gives back what an entry costs that nothing can find again, once. @param {Entry} entry */
   freeIfLost(entry) {
-    if (entry.parent === undefined && entry.opened === 0) this.used -= entryBytes + entry.bytes.length + entry.target.length;
+    if (entry.parent !== undefined || entry.opened > 0 || entry === this.current) return;
+    this.used -= entry.counted;
+    entry.counted = 0;
+  }
+
+  /** @param {Entry} folder */
+  enter(folder) {
+    const left = this.current;
+    this.current = folder;
+    this.freeIfLost(left);
   }
 
   /** @param {Entry} folder */
@@ -206,7 +215,7 @@ export class Files {
     for (let at = folder; at !== this.root; ) {
       const { parent } = at;
       if (parent === undefined) throw new Failure("ENOENT");
-      names.unshift([...parent.entries].find(([, child]) => child === at)?.[0]);
+      names.unshift(at.name);
       at = parent;
     }
     return `/${names.join("/")}`;
@@ -219,14 +228,22 @@ export class Files {
    */
   #link(folder, name, entry) {
     folder.entries.set(name, entry);
+    entry.name = name;
     entry.parent = folder;
     touch(folder);
   }
 
-  /** @param {number} bytes */
-  #charge(bytes) {
-    if (this.used + bytes > this.#limit()) throw new Failure("ENOSPC");
-    this.used += bytes;
+  /**
+   * Counts what an entry takes, all of it: a sum of differences could be driven below what is there.
+   * @param {Entry} entry
+   * @param {{ name?: string, room?: number }} next
+   */
+  #count(entry, { name = entry.name, room = entry.bytes.length }) {
+    const counted = entryBytes + name.length + room + entry.target.length;
+    const used = this.used - entry.counted + counted;
+    if (counted > entry.counted && used > this.#limit()) throw new Failure("ENOSPC");
+    this.used = used;
+    entry.counted = counted;
   }
 
   /**
@@ -247,6 +264,8 @@ export class Files {
       target: "",
       device: undefined,
       opened: 0,
+      name: "",
+      counted: 0,
     };
   }
 }

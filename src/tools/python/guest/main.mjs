@@ -56,11 +56,10 @@ function keep(bytes) {
  * @param {import("../protocol.ts").Request} request
  * @returns {import("../protocol.ts").Answer}
  */
-function answer({ id, replay, code, timeoutMs, outputBytes }) {
-  const restored = replay.every((earlier) => runCell(earlier, timeoutMs, 0).kind !== "interrupted");
+function answer({ id, code, timeoutMs, outputBytes }) {
   const { kind, text } = runCell(code, timeoutMs, outputBytes);
   const output = new TextDecoder().decode(Buffer.concat(printed.chunks));
-  return { id, kind, text, output, droppedBytes: printed.total - printed.kept, restored };
+  return { id, kind, text, output, droppedBytes: printed.total - printed.kept };
 }
 
 /** Another interpreter instead of this one, of which nothing remains. */
