@@ -1,6 +1,6 @@
 import type { Provider } from "../src/engines/local/machine/device.ts";
 
-export const benchmarkDevices: readonly Provider[] = ["cpu", "openvino", "webgpu", "cuda"];
+export const benchmarkDevices: readonly Provider[] = ["cpu", "webgpu", "cuda"];
 
 /** Read by peers in Python too (peers/device.py). */
 const variable = "RETROGRADE_BENCH_DEVICE";

@@ -46,6 +46,6 @@ test("a run on the CPU, as by default, needs no words", async () => {
 
 test("a device that there is not is refused before anything starts, with what was probably meant", () => {
   expect(() => resolveConfig({ engine: { device: "webgp" as "webgpu" } })).toThrow(
-    'device is "webgp"; expected "cpu", "webgpu", "cuda", "openvino" or "auto". Did you mean "webgpu"?',
+    'device is "webgp"; expected "cpu", "webgpu", "cuda" or "auto". Did you mean "webgpu"?',
   );
 });

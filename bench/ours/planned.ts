@@ -17,7 +17,7 @@ export async function plannedEngine(
   const config = await readModelConfig(join(options.model, "config.json"));
   const { lora } = options;
   const provider = chosenDevice();
-  const planned = { ...use, lora, openvino: provider === "openvino" };
+  const planned = { ...use, lora };
   const { passBytes, restBytes, weightsAsInputs } = planMemory(config, planned, { available: availableMemory() });
   return createLocalEngine({
     ...{ ...options, provider, restBytes, passBytes: passBytesOn(provider, passBytes) },

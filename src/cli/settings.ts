@@ -34,7 +34,7 @@ const seed = { flag: "--seed <n>", path: "seed", description: "decides all that 
 const device = {
   flag: "--device <name>",
   path: "engine.device",
-  description: "what computes: cpu, webgpu, cuda, openvino, or auto",
+  description: "what computes: cpu, webgpu, cuda, or auto",
 };
 const threads = { flag: "--threads <n>", path: "engine.threads", description: "CPU threads" };
 

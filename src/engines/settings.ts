@@ -25,14 +25,14 @@ const lora = z.strictObject({
   base: z.enum(["float32", "int8", "int4"]).default("float32"),
 });
 
-/** ONNX Runtime, or OpenVINO, on this machine. */
+/** ONNX Runtime on this machine. */
 const local = z.strictObject({
   kind: z.literal("local"),
   /**
-   * The device that computes: the processor, the GPU through WebGPU or CUDA, the processor with training in bfloat16 by OpenVINO, or
+   * The device that computes: the processor, the GPU through WebGPU or CUDA, or
    * the fastest of the first three that works.
    */
-  device: z.enum(["cpu", "webgpu", "cuda", "openvino", "auto"]).default("cpu"),
+  device: z.enum(["cpu", "webgpu", "cuda", "auto"]).default("cpu"),
   /** CPU threads. */
   threads: z.int().min(1).max(1024).default(2),
   /**
@@ -150,12 +150,6 @@ export const localChecks: readonly Check<LocalChoice>[] = [
     setting: "sampling.weights",
     expected: '"int8" where lora.base is "int8" or "int4"',
     hint: 'The frozen layers are held in no other form: set lora.base to "float32" to sample with float32.',
-  },
-  {
-    holds: ({ lora, device }) => !isRounded(lora?.base) || device !== "openvino",
-    setting: "lora.base",
-    expected: '"float32" on openvino',
-    hint: 'Products with a base in fewer bits are computed by ONNX Runtime alone: set device: "cpu".',
   },
   {
     holds: ({ workers = 1, device, lora, otherRuntime = false }) =>

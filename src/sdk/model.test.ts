@@ -132,7 +132,6 @@ test("a run's memory follows from its settings", () => {
     reference: true,
     critic: true,
   });
-  expect(trainingUse(resolveConfig({ engine: { device: "openvino" } })).openvino).toBe(true);
 });
 
 test("weights that were cut off after they were verified are named", async () => {

@@ -183,7 +183,7 @@ export const assumedLength = 512;
 /** Memory that a run of a configuration takes. */
 export function trainingUse({ rollout, engine, algorithm }: TrainingConfig): MemoryUse {
   const needed = needs(algorithm);
-  const { lora, sampling, workers, maxLength, device } = engine.kind === "local" ? engine : {};
+  const { lora, sampling, workers, maxLength } = engine.kind === "local" ? engine : {};
   const length = maxLength ?? Math.max(assumedLength, rollout.maxTokens);
   return {
     training: true,
@@ -191,7 +191,7 @@ export function trainingUse({ rollout, engine, algorithm }: TrainingConfig): Mem
     trajectories: rollout.tasksPerStep * rollout.groupSize,
     concurrency: rollout.concurrency,
     ahead: rollout.ahead,
-    ...{ lora, workers, openvino: device === "openvino" || undefined },
+    ...{ lora, workers },
     weights: sampling?.weights,
     cacheBytes: cacheBytesOf(sampling),
     reference: needed.includes("reference"),

@@ -144,16 +144,12 @@ test("a sampler in 8 bits brings a correction; a base in 8 bits brings the sampl
     expect(config.correction).toMatchObject({ level: "token", beyond: "truncate", high: 2 });
     expect(resolveConfig({ engine, correction: "off" }).correction).toBe("off");
   }
-  expect(resolveConfig({ engine: { device: "openvino" } }).correction).not.toBe("off"); // its trainer computes in bfloat16
   expect(() => resolveConfig({ engine: { lora: { base: "int8" }, sampling: { weights: "float32" } } })).toThrow(
     /engine\.sampling\.weights is "float32"; expected "int8" where lora\.base is .* The frozen layers are held in no other form/,
   );
 });
 
 test("settings of the engine that exclude each other are refused with the rest, before a model is looked for", () => {
-  expect(() => resolveConfig({ engine: { device: "openvino", lora: { base: "int4" } } })).toThrow(
-    'engine.lora.base is "int4"; expected "float32" on openvino. Products with a base in fewer bits are computed by ONNX Runtime alone: set device: "cpu".',
-  );
   for (const engine of [{ device: "webgpu" }, { lora: { base: "int8" } }] as const)
     expect(() => resolveConfig({ engine: { ...engine, workers: 2 } })).toThrow(
       "engine.workers is 2; expected 1. Only sessions of",

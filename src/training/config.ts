@@ -92,12 +92,12 @@ function chosenByAhead(asked: unknown): unknown {
   return isRecord(rollout) && typeof rollout.ahead === "number" && rollout.ahead > 0 ? { correction: {} } : undefined;
 }
 
-/** A sampler in 8 bits, or in float32 beside a trainer in bfloat16, draws from another distribution than the trainer's: what it drew is weighted. */
+/** A sampler in 8 bits draws from another distribution than the trainer's: what it drew is weighted. */
 function chosenByPrecision(asked: unknown): unknown {
-  const { device, sampling, lora } = isRecord(asked) && isRecord(asked.engine) ? asked.engine : {};
+  const { sampling, lora } = isRecord(asked) && isRecord(asked.engine) ? asked.engine : {};
   const samples = isRecord(sampling) ? sampling.weights : undefined;
   const base = isRecord(lora) ? lora.base : undefined;
-  if (samples !== "int8" && device !== "openvino" && !isRounded(base)) return undefined;
+  if (samples !== "int8" && !isRounded(base)) return undefined;
   const engine = isRounded(base) ? { engine: { sampling: { weights: "int8" } } } : {};
   return { ...engine, correction: {} };
 }

@@ -2,7 +2,6 @@ import { EngineError } from "../../core/errors.ts";
 import { Graph } from "./graph/graph.ts";
 import { Session } from "./graph/onnx.ts";
 import type { Provider } from "./machine/device.ts";
-import { type Openvino, openvino } from "./machine/openvino.ts";
 import { measurePeak } from "./peak.ts";
 
 /** The device that a user asks for: a provider, or whichever works here and is fastest. */
@@ -22,7 +21,7 @@ export interface Choice {
 export async function chooseProvider(device: Device, threads: number): Promise<Choice> {
   if (device === "auto") return fastest(threads);
   await tryProvider(device);
-  return { provider: device, description: device === "openvino" ? inPrecision((await openvino()).precision) : device };
+  return { provider: device, description: device };
 }
 
 async function fastest(threads: number): Promise<Choice> {
@@ -39,13 +38,6 @@ async function fastest(threads: number): Promise<Choice> {
   const taken = tried.reduce((best, each) => (each.gflops > best.gflops ? each : best));
   const others = tried.filter((each) => each !== taken).map(({ text }) => text);
   return { provider: taken.provider, description: `${taken.text}, the fastest here (${others.join(", ")})` };
-}
-
-/** Says what OpenVINO computes in, once: where a run opens, and in `doctor`. */
-export function inPrecision(precision: Openvino["precision"]): string {
-  return precision === "bf16"
-    ? "openvino, training in bfloat16"
-    : "openvino in float32: this processor has no units for bfloat16";
 }
 
 /** Runs the smallest graph there. */

@@ -92,7 +92,7 @@ export class LocalEngine implements Engine {
       maxLength: Math.min(maxLength ?? Number.POSITIVE_INFINITY, config.maxPositionEmbeddings),
       // Sessions on WebGPU share one device, which takes one run at a time.
       capabilities: localCapabilities(provider),
-      ...((weights === "int8" || provider === "openvino") && { logprobTolerance: roundedLogprobTolerance }),
+      ...(weights === "int8" && { logprobTolerance: roundedLogprobTolerance }),
     };
     if (workers > 1) this.#workers = new Workers(workers - 1, { config, learned, frozen, recompute, passBytes });
     this.#learnerOptions = {
@@ -103,8 +103,7 @@ export class LocalEngine implements Engine {
     this.#learner = new Learner(config, [logprobHead, entropyHead], learned, { ...this.#learnerOptions, workers: this.#workers });
     const { cacheBytes = defaultCacheBytes, weightsAsInputs, lookup } = sampling;
     this.#samplerOptions = {
-      // OpenVINO prepares each new shape, and a sampler has one for each length; its rounding is no nearer to the trainer's (docs/gpu.md).
-      ...{ threads, provider: provider === "openvino" ? "cpu" : provider, runtime, slots, maxLength: this.info.maxLength },
+      ...{ threads, provider, runtime, slots, maxLength: this.info.maxLength },
       ...{ cacheBytes, decode, weights, weightsAsInputs, lookup, rounded: sampled },
     };
     this.#sampler = new LocalSampler(config, arraysOf(held), 0, this.#samplerOptions);

@@ -71,21 +71,6 @@ test.each(measured)("the estimate for %s is within 15 %% of what was measured", 
   expect(Math.abs(estimate / gib - 1)).toBeLessThan(0.15);
 });
 
-/** MB of processes that trained, without sampling, `--device openvino`; 1 thread of an Intel Xeon with AMX, two updates. */
-const smollm2 = qwen2({ hiddenSize: 576, intermediateSize: 1536, layers: 30, heads: 9, kvHeads: 3, vocabSize: 49_152 });
-const passes = { concurrency: 1, passBytes: 16 * 2 ** 30, weightsAsInputs: true, openvino: true };
-test.each([
-  ["5 M, 3 × 512 tokens", small, { length: 512, trajectories: 3 }, 689],
-  ["27 M, 2 × 512", { ...medium, vocabSize: 4096, kvHeads: 4 }, { length: 512, trajectories: 2 }, 1594],
-  ["SmolLM2-135M, an adapter, 2 × 256", smollm2, { length: 256, trajectories: 2, lora: adapter }, 2925],
-  ["the same, 4 × 256", smollm2, { length: 256, trajectories: 4, lora: adapter }, 4198],
-  ["SmolLM2-135M, 4 × 256", smollm2, { length: 256, trajectories: 4 }, 5952],
-] as const)("with OpenVINO, %s take no more than the estimate", (_, config, use, megabytes) => {
-  const estimate = total(config, { ...training, ...passes, ...use }) / 1e6;
-  expect(megabytes / estimate).toBeLessThan(1.02);
-  expect(megabytes / estimate).toBeGreaterThan(0.85);
-});
-
 test("every circumstance counts, and none below nothing", () => {
   expect(total(large, training)).toBeGreaterThan(total(large, sampling));
   const long = { ...sampling, length: 2048 };

@@ -50,8 +50,6 @@ export interface MemoryUse {
   readonly passBytes?: number;
   /** The bytes that a pass may hold whose session stays open while actions are sampled. Default 320 MiB. */
   readonly restBytes?: number;
-  /** Whether OpenVINO makes the passes. */
-  readonly openvino?: boolean;
 }
 
 export interface MemoryPart {
@@ -81,8 +79,6 @@ const logitCopies = 7;
 const passCopies = 1;
 /** An embedding that is the output's matrix too has two gradients, and their sum; one of them is laid out again. */
 const tiedCopies = 3;
-/** OpenVINO's library, and its copies of the weights: the most of what five models took more in it than in ONNX Runtime (docs/gpu.md). */
-const openvinoBytes = (weights: number) => 80e6 + 1.7 * weights;
 /**
  * The most memory that the local engine takes with a model, by part, before anything is loaded. Either actions are sampled or passes are made:
  * the sampler's session is closed meanwhile, and those of passes layer by layer are closed before the next action. So the parts are those of
@@ -116,7 +112,6 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
     ...(use.critic ? [{ name: "critic", bytes: 4 * learnedBytes }] : []),
     ...frozenPolicies(use.ahead ?? 0, learnedBytes, sampling),
     ...workersParts((use.workers ?? 1) - 1, weights, learnedBytes),
-    ...(use.openvino ? [{ name: "OpenVINO and its copies of the parameters", bytes: openvinoBytes(weights) }] : []),
   ];
   const passes = passesOf(config, { ...use, length }, learnedBytes);
   const passing = [

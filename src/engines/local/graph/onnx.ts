@@ -13,7 +13,6 @@ import {
   type SessionOptions,
 } from "../machine/device.ts";
 import { onDevice } from "../machine/device-memory.ts";
-import { openvino } from "../machine/openvino.ts";
 import { nodeRuntime, type Runtime, type RuntimeSession, type RuntimeTensor } from "../machine/runtime.ts";
 import { fuse } from "./fusions.ts";
 import { type Constant, Graph, type Node, typeOfArray } from "./graph.ts";
@@ -71,7 +70,6 @@ function writeModel(
     else info.uint32(10).string(output.name).ldelim();
   }
   model.ldelim();
-  // Behind the graph: OpenVINO takes a file whose first fields repeat for none of ONNX.
   for (const [domain, version] of [
     ["", 18],
     ["com.microsoft", 1],
@@ -104,7 +102,7 @@ export class Session {
   /** @throws EngineError if there is no such provider here, or it lacks an operator of the graph (the first of which is named) */
   static async open(graph: Graph, options: SessionOptions & OpenOptions): Promise<Session> {
     const { threads, provider = "cpu", keepMemory = true, planMemory = true, fewNodes } = options;
-    const runtime = options.runtime ?? (provider === "openvino" ? (await openvino()).runtime : await nodeRuntime());
+    const runtime = options.runtime ?? (await nodeRuntime());
     try {
       const model = serialise(graph, provider, fewNodes);
       const session = await create(runtime, model, provider, {

@@ -1,10 +1,9 @@
 import { EngineError, reasonOf } from "../../../core/errors.ts";
 import { host } from "../../../core/host.ts";
-import { outdatedOpenvino } from "./openvino.ts";
 import type { Runtime } from "./runtime.ts";
 
-/** A provider that can compute: an execution provider of ONNX Runtime, or OpenVINO instead of it. */
-export type Provider = "cpu" | "webgpu" | "cuda" | "openvino";
+/** An execution provider of ONNX Runtime. */
+export type Provider = "cpu" | "webgpu" | "cuda";
 
 /** Whether a provider computes beside the processor, in memory of its own. */
 export function isGpu(provider: Provider): boolean {
@@ -39,7 +38,6 @@ const lacking: { readonly [P in Provider]: readonly Kernel[] } = {
   cpu: [],
   webgpu: ["FusedMatMul", "LogSoftmax", "ConstantOfShape", "InverseDeviation", "SizeVector"],
   cuda: ["SizeVector"],
-  openvino: [],
 };
 
 export function hasKernel(provider: Provider, kernel: Kernel): boolean {
@@ -84,7 +82,6 @@ export function fallbackError(provider: Provider, operator: string, cause: unkno
 /** Why a provider did not start, and what to install. */
 export function missingProvider(provider: Provider, cause: unknown): EngineError | undefined {
   const message = reasonOf(cause);
-  if (provider === "openvino") return outdatedOpenvino(cause);
   if (provider === "webgpu" && /adapter|webgpu.*(not found|not supported|unsupported)|backend not found/i.test(message)) {
     return new EngineError("WebGPU adapter", undefined, {
       expected: "a graphics driver for Vulkan (Linux), Metal (macOS) or Direct3D 12 (Windows)",
