@@ -5,7 +5,6 @@ import { dashboardCommands } from "./dashboard/cli/commands.ts";
 import { demoCommands } from "./demo/cli/commands.ts";
 import { evalsCommands } from "./evals/cli/commands.ts";
 import { labCommands } from "./lab/cli/commands.ts";
-import { planCommands } from "./plan/cli/commands.ts";
 import { serveCommands } from "./serve/cli/commands.ts";
 import { studyCommands } from "./study/cli/commands.ts";
 
@@ -18,6 +17,5 @@ export const extensionCommands: readonly AddCommands[] = [
   benchmarkCommands,
   evalsCommands,
   labCommands,
-  planCommands,
   studyCommands,
 ];

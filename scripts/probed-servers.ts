@@ -16,7 +16,7 @@ export interface ProbedServer {
   readonly measured: string;
 }
 
-/** The order is that of the table in docs/scale.md. */
+/** The order is that of the table in docs/tinker.md. */
 export const probedServers: readonly ProbedServer[] = [
   {
     name: "retrograde serve --tinker",

@@ -322,25 +322,12 @@ export const parts: readonly Part[] = [
     ],
   },
   {
-    path: "extensions/plan",
-    holds: "estimates of a step on a cluster ([scale.md](scale.md)), and advice from a few episodes",
-    knows: [
-      "src/core",
-      "src/statistics",
-      "src/engines/local",
-      "src/environments",
-      "src/guard",
-      "src/training",
-      "src/sdk",
-      "src/terminal",
-      "src/cli",
-    ],
-  },
-  {
     path: "extensions/check",
-    holds: "what an environment asks for and gives away ([environments/check.md](environments/check.md))",
+    holds:
+      "what can be learned: what an environment asks for and gives away ([environments/check.md](environments/check.md)), and which model can, from a few episodes",
     knows: [
       ...worlds,
+      "src/engines/local",
       "src/statistics",
       "src/chat",
       "src/guard",

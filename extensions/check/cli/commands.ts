@@ -1,7 +1,7 @@
 import { type AddCommands, withSettings } from "../../../src/cli/command-tools.ts";
-import { environmentCheckFlags } from "../../../src/cli/settings.ts";
+import { doctorFlags, environmentCheckFlags } from "../../../src/cli/settings.ts";
 
-/** Adds the commands about environments. */
+/** Adds the commands that say what can be learned: from an environment, and by which model. */
 export const checkCommands: AddCommands = (program, { screen, exit, examples }) => {
   const env = program.command("env").summary("look at an environment").description("Commands about environments.");
   withSettings(env.command("check"), environmentCheckFlags)
@@ -18,5 +18,25 @@ export const checkCommands: AddCommands = (program, { screen, exit, examples }) 
     .action(async (name, flags) => {
       const { environmentCheckCommand } = await import("./env-check.ts");
       exit(await environmentCheckCommand(name, flags, screen));
+    });
+
+  withSettings(program.command("advise [agent...]"), doctorFlags)
+    .summary("which model, and what next")
+    .description(
+      "Plays a few episodes with a model before any training, and says whether it makes tool calls and finds rewards that differ, which\n" +
+        "published models can be trained in the memory and the time there is, and what to do next. Of an agent too, as train-agent takes it.",
+    )
+    .option("--tasks <file>", "of an agent: JSON lines, each with a prompt")
+    .option("--reward <file>", "of an agent: a module whose default export is ({ task, answer }) => number")
+    .option("--memory <GiB>", "that training may take (default: what is available)")
+    .option("--hours <n>", "that the run may take (default: 8)")
+    .option("--json", "print what was found as JSON")
+    .addHelpText(
+      "after",
+      examples("advise --env office", "advise agent.ts --tasks tasks.jsonl --reward reward.ts --model Qwen/Qwen3-0.6B"),
+    )
+    .action(async (agent, flags) => {
+      const { adviseCommand } = await import("./advise.ts");
+      await adviseCommand(agent, flags, screen);
     });
 };

@@ -4,8 +4,6 @@ import { estimateMemory, type MemoryUse, totalBytes } from "../../src/engines/lo
 import { parameterCount, parseModelConfig } from "../../src/engines/local/model/model-config.ts";
 import { hubNames, type PublishedName, publishedSizes } from "../../src/engines/local/published-sizes.ts";
 import type { Trial } from "../../src/sdk/cost.ts";
-import type { TrainingConfig } from "../../src/training/settings.ts";
-import { type Workload, workloadSchema } from "./workload.ts";
 
 /** The chances of a model to learn by reinforcement, as a trial shows them. */
 export interface Chances {
@@ -87,20 +85,12 @@ export function fittingModels(use: MemoryUse, available: number): Fitting[] {
     .sort((a, b) => a.parameters - b.parameters);
 }
 
-/** The mean work of a step, from episodes that were played. */
-export function workOf({ groups, cost }: Trial, { rollout, algorithm }: TrainingConfig): Workload {
-  const trajectories = groups.flatMap(({ trajectories }) => trajectories);
-  const turnsOf = mean(trajectories.map(({ turns }) => turns.length));
-  const turns = Math.max(1, Math.round(turnsOf));
-  const prompt = mean(trajectories.map(({ turns: [first] }) => first?.context.length ?? 1));
-  const whole = mean(trajectories.map(({ turns }) => lengthOf(turns.at(-1))));
-  const action = cost.tokensPerEpisode / turns;
-  return workloadSchema.parse({
-    algorithm: algorithm.kind.startsWith("seeupo") ? "seeupo" : "grpo",
-    ...{ tasks: rollout.tasksPerStep, group: rollout.groupSize, turns, toolSeconds: 0 },
-    ...{ prompt: Math.max(1, Math.round(prompt)), action: Math.max(1, Math.round(action)) },
-    observation: Math.max(0, Math.round((whole - prompt - cost.tokensPerEpisode) / Math.max(1, turns - 1))),
-  });
+/**
+ * Seconds of a step of another model on this machine: those of the model that was played, by the number of parameters. Of an adapter the half of a
+ * backward pass is saved, so a step may take less; a small played model has a larger share of fixed costs, so a large one may too.
+ */
+export function stepSeconds({ cost }: Trial, played: number, parameters: number): number {
+  return ((cost.samplingPerStep + cost.trainingPerStep) * parameters) / played;
 }
 
 function lengthOf(turn: Turn | undefined): number {

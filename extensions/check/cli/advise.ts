@@ -6,7 +6,6 @@ import { availableMemory } from "../../../src/engines/local/machine/memory-avail
 import { gibibytes, parameterText } from "../../../src/engines/local/memory.ts";
 import { parameterCount } from "../../../src/engines/local/model/model-config.ts";
 import { readModelConfig } from "../../../src/engines/local/model/model-folder.ts";
-import { measurePeak } from "../../../src/engines/local/peak.ts";
 import { whileOpen } from "../../../src/environments/lifetime.ts";
 import { guarded } from "../../../src/guard/guarded.ts";
 import { type Trial, tryOut } from "../../../src/sdk/cost.ts";
@@ -24,12 +23,7 @@ import { firstPrompt } from "../../../src/training/first-prompt.ts";
 import type { TrainingConfig } from "../../../src/training/settings.ts";
 import { checkShownTools } from "../../../src/training/shown-tools.ts";
 import type { UserConfig } from "../../../src/training/user-config.ts";
-import { type Chances, chancesOf, type Fitting, fittingModels, workOf } from "../advice.ts";
-import { planStep, type StepTime } from "../estimate.ts";
-import { hardwareOf } from "../hardware.ts";
-import type { Interval } from "../interval.ts";
-import { seconds } from "../lines.ts";
-import { modelShape } from "../model-shape.ts";
+import { type Chances, chancesOf, type Fitting, fittingModels, stepSeconds } from "../advice.ts";
 
 export interface AdviseFlags extends SettingValues {
   readonly tasks?: string;
@@ -41,8 +35,6 @@ export interface AdviseFlags extends SettingValues {
 
 /** How long the trial may take. */
 const trialMs = 300_000;
-/** Beyond what fits here: what a cluster would be rented for. */
-const onCluster = { model: "Qwen/Qwen3-8B", gpus: 8 };
 
 /**
  * Plays a few episodes with a model, and says whether it can learn in them, which published models can be trained here in the time there is, and what to
@@ -56,24 +48,12 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
   const { config, user } = await asked(agent, flags);
   const quiet = flags.json === true;
   const { chances, trial, model, tools } = await tried(config, user, (line) => (quiet ? undefined : screen.line(line)), screen);
-  const work = workOf(trial, config);
-  const here = hardwareOf("cpu", await measurePeak({ threads: config.engine.kind === "local" ? config.engine.threads : 1 }));
-  const run = ({ total }: StepTime) => ({ low: config.steps * total.low, high: config.steps * total.high });
   const fitting = fittingModels({ ...trainingUse(config), length: Math.max(512, chances.longest) }, bytes).map((each) => ({
     ...each,
-    seconds: run(planStep(modelShape(each.name), here, 1, { ...work, engine: "local" }).time),
+    seconds: config.steps * stepSeconds(trial, model.parameters, each.parameters),
   }));
-  const cluster = planStep(modelShape(onCluster.model), hardwareOf("h100", 0), onCluster.gpus, { ...work, rank: 32 }).time;
   if (quiet) {
-    const found = {
-      model,
-      chances,
-      cost: trial.cost,
-      memoryBytes: bytes,
-      seconds: time,
-      fitting,
-      cluster: { ...onCluster, ...run(cluster) },
-    };
+    const found = { model, chances, cost: trial.cost, memoryBytes: bytes, seconds: time, fitting };
     screen.line(JSON.stringify(found, null, 1));
     return;
   }
@@ -83,11 +63,9 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
     "",
     ...fittingLines(fitting, time, { bytes, steps: config.steps }),
     "",
-    `On ${onCluster.gpus} H100 a step of ${onCluster.model} would take ${seconds(cluster.total)}, the run ${between(run(cluster))} (${commandPrefix()} plan; docs/tinker.md).`,
-    "",
     nextOf(
       chances,
-      fitting.findLast((each) => each.seconds.high <= time),
+      fitting.findLast((each) => each.seconds <= time),
       config,
       what,
     ),
@@ -96,11 +74,7 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
 }
 
 /** A fitting model, with the seconds of the whole run. */
-type Timed = Fitting & { readonly seconds: Interval };
-
-function between({ low, high }: Interval): string {
-  return `${duration(low)} to ${duration(high)}`;
-}
+type Timed = Fitting & { readonly seconds: number };
 
 /** @throws ConfigError for what is not a positive number */
 function limitOf(flag: string, value: string | undefined, unit: number): number | undefined {
@@ -187,10 +161,10 @@ function fittingLines(
     parameterText(parameters),
     form,
     gibibytes(bytes),
-    `${between(seconds)}${seconds.low > time ? ", too long" : ""}`,
+    `about ${duration(seconds)}${seconds > time ? ", too long" : ""}`,
   ]);
   return [
-    `Published models that can be trained in ${gibibytes(bytes)}; ${plural(steps, "step")}, without evaluations`,
+    `Published models that can be trained in ${gibibytes(bytes)}; ${plural(steps, "step")} without evaluations, by the episodes above and the models' sizes`,
     ...table([["  model", "size", "what is trained", "memory", "the run"], ...rows]),
   ];
 }

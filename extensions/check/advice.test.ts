@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Group, Trajectory, Turn } from "../../src/core/trajectory.ts";
 import { resolveConfig } from "../../src/training/config.ts";
 import { invoke } from "../../test/command-line.ts";
-import { chancesOf, fittingModels, workOf } from "./advice.ts";
+import { chancesOf, fittingModels, stepSeconds } from "./advice.ts";
 
 const turn = (context: number, action: number, calls = 1, invalid = 0): Turn => ({
   ...{ trajectory: "t", turn: 0, context: Array<number>(context).fill(1), action: Array<number>(action).fill(1) },
@@ -49,14 +49,9 @@ test("more memory fits more models and fuller forms, and none is listed beyond i
   expect(long).not.toContain("HuggingFaceTB/SmolLM2-135M-Instruct");
 });
 
-test("the work of a step is the mean of the episodes, by hand", () => {
-  const groups = [group(episode(0), episode(1, [turn(12, 4), turn(19, 3, 0)]))];
-  const cost = { episodes: 2, tokensPerEpisode: 6, samplingPerStep: 1, trainingPerStep: 1, evaluation: 1, whole: 1 };
-  const config = resolveConfig({ algorithm: "grpo", rollout: { tasksPerStep: 4, groupSize: 2 } });
-  // Contexts of 10 and 12, wholes of 18 and 22, of them 6 sampled: 20 − 11 − 6 between two turns.
-  expect(workOf({ cost, groups }, config)).toMatchObject({
-    ...{ algorithm: "grpo", tasks: 4, group: 2, turns: 2, prompt: 11, action: 3, observation: 3, toolSeconds: 0 },
-  });
+test("a step's time follows the number of parameters", () => {
+  const cost = { episodes: 2, tokensPerEpisode: 6, samplingPerStep: 3, trainingPerStep: 2, evaluation: 1, whole: 1 };
+  expect(stepSeconds({ cost, groups: [] }, 10, 40)).toBe(20);
 });
 
 test("advise plays a model, lists what fits and says what is next", async () => {
@@ -70,9 +65,11 @@ test("advise plays a model, lists what fits and says what is next", async () => 
   const other = await invoke("advise", "--env", "knowledge", "--model", "bundled:office", "--json", ...small);
   const { chances, fitting, memoryBytes } = JSON.parse(other.out);
   expect(chances).toMatchObject({ verdict: "format", successes: 0 });
-  for (const { bytes, seconds } of fitting) {
+  const { cost, model } = JSON.parse(other.out);
+  const steps = resolveConfig({ environment: "knowledge" }).steps;
+  for (const { bytes, seconds, parameters } of fitting) {
     expect(bytes).toBeLessThanOrEqual(memoryBytes);
-    expect(seconds.low).toBeLessThan(seconds.high);
+    expect(seconds).toBeCloseTo((steps * (cost.samplingPerStep + cost.trainingPerStep) * parameters) / model.parameters, 3);
   }
 }, 120_000);
 
