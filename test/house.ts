@@ -27,6 +27,11 @@ export const parts: readonly Part[] = [
     knows: [],
   },
   {
+    path: "src/processes",
+    holds: "programs that are started here, and end with us: all of them, whatever they started",
+    knows: [],
+  },
+  {
     path: "src/statistics",
     holds: "intervals that cover, paired exact tests, seeds and tasks together, corrections ([evaluation.md](evaluation.md))",
     knows: ["src/core"],
@@ -58,7 +63,11 @@ export const parts: readonly Part[] = [
     knows: ["src/core", "src/files", "src/engines/call-order.ts", "src/engines/settings.ts", ...seam],
   },
   { path: "src/actions", holds: "how a text is read as an action: its calls, and where sampling stops", knows: ["src/core"] },
-  { path: "src/tools", holds: "what a model can call ([tools.md](tools.md))", knows: ["src/core", "src/files", "src/http"] },
+  {
+    path: "src/tools",
+    holds: "what a model can call ([tools.md](tools.md))",
+    knows: ["src/core", "src/files", "src/http", "src/processes"],
+  },
   {
     path: "src/chat",
     holds: "tokenizers, chat templates to ids, tool calls from text",
@@ -77,7 +86,7 @@ export const parts: readonly Part[] = [
   {
     path: "src/agents",
     holds: "agents that others wrote, as they are: their model calls, their programs, their tasks ([agents.md](agents.md))",
-    knows: ["src/core", "src/files", "src/statistics", "src/inference", "src/environments"],
+    knows: ["src/core", "src/files", "src/processes", "src/statistics", "src/inference", "src/environments"],
   },
   {
     path: "src/environments/office",
@@ -227,7 +236,7 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/appworld",
     holds: "AppWorld's own servers, supervised ([environments/appworld.md](environments/appworld.md))",
-    knows: [...worlds, "src/actions", "src/http"],
+    knows: [...worlds, "src/actions", "src/http", "src/processes"],
   },
   {
     path: "extensions/remote/shared",

@@ -35,6 +35,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   "html-to-text": ["src/tools"],
   "ipaddr.js": ["src/tools"],
   "@modelcontextprotocol/client": ["src/tools"],
+  "cross-spawn": ["src/processes"],
   commander: ["src/cli", "extensions/lab", "extensions/study"],
   jiti: ["src/training"],
   picocolors: ["src/terminal"],

@@ -1,8 +1,8 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EnvError } from "../../src/core/errors.ts";
+import { type Group, startGroup } from "../../src/processes/group.ts";
 import { OtherServer, WorldClient } from "./client.ts";
 
 /**
@@ -37,34 +37,21 @@ export interface ProcessOptions {
   readonly timeoutMs: number;
 }
 
-const running = new Set<ChildProcess>();
-let watching = false;
-
-/** However this process ends, its servers end with it. */
-function keep(child: ChildProcess): void {
-  if (!watching)
-    process.on("exit", () => {
-      for (const each of running) each.kill("SIGKILL");
-    });
-  watching = true;
-  running.add(child);
-}
-
 /** A server process of one world. */
 export class WorldProcess {
   readonly client: WorldClient;
-  readonly #child: ChildProcess;
+  readonly #group: Group;
   readonly #ended: Promise<void>;
   /** Distinguishes this server from another one at the same port, whose world would be shared silently. */
   readonly #token: string;
   #log = "";
   #exit: string | undefined;
 
-  private constructor(child: ChildProcess, token: string, url: string, timeoutMs: number) {
-    this.#child = child;
+  private constructor(group: Group, token: string, url: string, timeoutMs: number) {
+    const { child } = group;
+    this.#group = group;
     this.#token = token;
     this.client = new WorldClient(url, timeoutMs);
-    keep(child);
     for (const stream of [child.stdout, child.stderr])
       stream?.setEncoding("utf8").on("data", (text: string) => {
         this.#log = (this.#log + text).slice(-tailCharacters);
@@ -72,7 +59,6 @@ export class WorldProcess {
     this.#ended = new Promise((resolve) => {
       const end = (how: string) => {
         this.#exit = how;
-        running.delete(child);
         resolve();
       };
       child.once("error", (error) => end(error.message));
@@ -89,16 +75,15 @@ export class WorldProcess {
     const chosen = port ?? (await freePort());
     const token = randomUUID();
     const { PATH, HOME, LANG, LC_ALL, APPWORLD_CACHE, SYSTEMROOT, TMPDIR } = process.env;
-    const child = spawn(python, ["-u", "-c", serverProgram, String(chosen), token], {
+    // Ctrl-C ends the episodes first; what is left is stopped here.
+    const group = startGroup(python, ["-u", "-c", serverProgram, String(chosen), token], {
       cwd: root,
       // Cells are written by a model: keys and tokens of this process are not theirs.
       env: withoutUndefined({ PATH, HOME, LANG, LC_ALL, APPWORLD_CACHE, SYSTEMROOT, TMPDIR, APPWORLD_ROOT: root }),
       stdio: ["pipe", "pipe", "pipe"],
-      // Ctrl-C ends the episodes first; what is left is stopped here.
-      detached: true,
     });
-    child.stdin?.on("error", () => {}); // the process may be gone already
-    const server = new WorldProcess(child, token, `http://127.0.0.1:${chosen}`, timeoutMs);
+    group.child.stdin?.on("error", () => {}); // the process may be gone already
+    const server = new WorldProcess(group, token, `http://127.0.0.1:${chosen}`, timeoutMs);
     try {
       await server.#ready(startTimeoutMs, signal);
       return server;
@@ -122,15 +107,7 @@ export class WorldProcess {
 
   async stop(): Promise<void> {
     if (!this.alive) return;
-    this.#child.kill("SIGTERM");
-    const patience = new AbortController();
-    const gone = await Promise.race([
-      this.#ended.then(() => true),
-      sleep(stopMs, false, { signal: patience.signal }).catch(() => true),
-    ]);
-    patience.abort();
-    if (gone) return;
-    this.#child.kill("SIGKILL");
+    await this.#group.end(stopMs);
     await this.#ended;
   }
 

@@ -1,6 +1,7 @@
-import { spawn } from "node:child_process";
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { EnvError, reasonOf } from "../core/errors.ts";
 import type { AgentModel } from "../environments/agent.ts";
+import { startGroup } from "../processes/group.ts";
 
 /** An agent that is a program of its own, in any language. */
 export interface AgentProgram {
@@ -13,7 +14,11 @@ export interface AgentProgram {
 
 const most = { answer: 2 ** 20, errors: 4096 };
 
-/** Runs the program on a task. @returns its output, trimmed. @throws EnvError with the end of its error output if it fails */
+/**
+ * Runs the program on a task. It ends with the episode, and whatever it started ends with it.
+ * @returns its output, trimmed
+ * @throws EnvError with the end of its error output if it fails
+ */
 export function runProgram(
   { command }: AgentProgram,
   task: object,
@@ -21,7 +26,11 @@ export function runProgram(
 ): Promise<string> {
   return new Promise((resolve, reject) => {
     const [file = "", ...args] = command;
-    const program = spawn(file, args, { env: { ...process.env, ...env }, signal, killSignal: "SIGKILL" });
+    const group = startGroup(file, args, { env: { ...process.env, ...env } });
+    const program = group.child as ChildProcessWithoutNullStreams;
+    const stop = () => void group.end();
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
     let answer = "";
     let errors = "";
     const failed = (what: string, cause?: unknown) =>
@@ -30,13 +39,14 @@ export function runProgram(
       );
     program.stdout.setEncoding("utf8").on("data", (part: string) => {
       answer += part;
-      if (answer.length > most.answer) program.kill("SIGKILL");
+      if (answer.length > most.answer) group.kill();
     });
     program.stderr.setEncoding("utf8").on("data", (part: string) => {
       errors = (errors + part).slice(-most.errors);
     });
     program.on("error", (error) => failed(reasonOf(error), error));
     program.on("close", (code, killed) => {
+      signal.removeEventListener("abort", stop);
       if (answer.length > most.answer) failed(`an answer of more than ${most.answer} characters`);
       else if (code === 0) resolve(answer.trim());
       else failed(code === null ? `ended by ${killed}` : `exit code ${code}`);

@@ -1,6 +1,17 @@
-import { SSEClientTransport, STDIO_DEFAULT_MAX_BUFFER_SIZE, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  ReadBuffer,
+  SSEClientTransport,
+  STDIO_DEFAULT_MAX_BUFFER_SIZE,
+  StreamableHTTPClientTransport,
+  serializeMessage,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio";
 import { fetchFromOrigin } from "../../core/same-origin.ts";
+import { type Group, startGroup } from "../../processes/group.ts";
 import { withoutCredentials } from "../credentials.ts";
 
 /** A server that is started here and spoken to by its standard streams. */
@@ -19,15 +30,75 @@ export interface RemoteServer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Pipes to a server's process, which is started by it. */
-export function pipesTo(
-  { command, args = [], env = {}, cwd }: StartedServer,
-  onStderr: (text: string) => void,
-): StdioClientTransport {
-  const environment = { ...getDefaultEnvironment(), ...env };
-  const transport = new StdioClientTransport({ command, args: [...args], env: environment, cwd, stderr: "pipe" });
-  transport.stderr?.on("data", (chunk: Buffer) => onStderr(chunk.toString("utf8")));
+/** The time that a server has to end by itself once its input ends, and again after SIGTERM. */
+const patienceMs = 2000;
+
+/** Pipes to a server's process, which is started by it. The SDK's own ends the process alone, and not what `npx` or a shell started for it. */
+export function pipesTo({ command, args = [], env = {}, cwd }: StartedServer, onStderr: (text: string) => void): Transport {
+  let group: Group | undefined;
+  const transport: Transport = {
+    start: () =>
+      new Promise((resolve, reject) => {
+        const started = startGroup(command, args, { env: { ...getDefaultEnvironment(), ...env }, cwd, stdio: "pipe" });
+        group = started;
+        const { child } = started;
+        const fail = (error: Error) => transport.onerror?.(error);
+        const received = new ReadBuffer();
+        child.on("error", (error) => {
+          reject(error);
+          fail(error);
+        });
+        child.on("spawn", resolve);
+        child.on("close", () => transport.onclose?.());
+        for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", fail);
+        child.stderr?.on("data", (chunk: Buffer) => onStderr(chunk.toString("utf8")));
+        child.stdout?.on("data", (chunk: Buffer) => {
+          try {
+            received.append(chunk);
+          } catch (error) {
+            fail(error as Error);
+            void transport.close();
+          }
+          readAll(received, transport);
+        });
+      }),
+    send: (message) =>
+      new Promise((resolve, reject) => {
+        const input = group?.child.stdin;
+        if (!input?.writable) return reject(new Error("the server has ended"));
+        input.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()));
+      }),
+    close: async () => {
+      if (group === undefined) return;
+      const { child } = group;
+      child.stdin?.end();
+      if (isRunning(child)) {
+        const timer = new AbortController();
+        const { signal } = timer;
+        await Promise.race([once(child, "exit", { signal }), sleep(patienceMs, undefined, { signal })]).catch(() => {});
+        timer.abort();
+      }
+      await group.end(patienceMs);
+    },
+  };
   return transport;
+}
+
+function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode === null && signalCode === null;
+}
+
+/** Passes on the messages that are whole. Lines that are none are errors, or skipped if they are no JSON. */
+function readAll(received: ReadBuffer, transport: Transport): void {
+  for (;;) {
+    try {
+      const message = received.readMessage();
+      if (message === null) return;
+      transport.onmessage?.(message);
+    } catch (error) {
+      transport.onerror?.(error as Error);
+    }
+  }
 }
 
 /** @param onFlood called when a message is larger than any that is read */

@@ -1,0 +1,94 @@
+import { type ChildProcess, type SpawnOptions, spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import spawn from "cross-spawn";
+import { watchOver } from "./survivor.ts";
+
+/** A program that was started here, and every process that it started. */
+export interface Group {
+  readonly child: ChildProcess;
+  /** Asks all of it to end by SIGTERM, and ends what is left after `patienceMs` by SIGKILL. */
+  end(patienceMs?: number): Promise<void>;
+  /** Ends all of it by SIGKILL. */
+  kill(): void;
+}
+
+const patienceMs = 1000;
+const lookMs = 20;
+
+/** Groups that may have a living process. */
+const open = new Set<Group>();
+let isWatching = false;
+
+/**
+ * Starts a program as the leader of a process group. What it leaves behind ends with it, and all of it with this process: by an exit, by a signal,
+ * and on POSIX also by SIGKILL. On Windows, where a program may be a `.cmd` script, its tree is ended by `taskkill`.
+ * A program that does not start gives `child` an "error", as Node's `spawn` does.
+ */
+export function startGroup(command: string, args: readonly string[], options: SpawnOptions = {}): Group {
+  if (!isWatching)
+    process.on("exit", () => {
+      for (const group of open) group.kill();
+    });
+  isWatching = true;
+  const isWindows = process.platform === "win32";
+  const child = spawn(command, args, { ...options, detached: !isWindows, windowsHide: true });
+  const { pid } = child;
+  if (pid === undefined) return { child, end: async () => {}, kill: () => {} };
+  /** Processes in groups of their own, which are found while their parents live. */
+  const strays = new Set<number>();
+
+  const signal = (name: NodeJS.Signals) => {
+    if (isWindows) {
+      spawnSync("taskkill", ["/pid", String(pid), "/T", "/F"], { stdio: "ignore", windowsHide: true });
+      return;
+    }
+    for (const each of descendants(pid)) strays.add(each);
+    send(-pid, name);
+    for (const each of strays) send(each, name);
+  };
+  const leave = () => {
+    if (open.delete(group)) forget();
+  };
+  const group: Group = {
+    child,
+    end: async (patience = patienceMs) => {
+      if (!open.has(group)) return;
+      signal("SIGTERM");
+      const until = performance.now() + patience;
+      while (isAlive() && performance.now() < until) await sleep(lookMs);
+      if (isAlive()) group.kill();
+      leave();
+    },
+    kill: () => {
+      if (open.has(group)) signal("SIGKILL");
+    },
+  };
+  const isAlive = () => send(-pid, 0) || [...strays].some((each) => send(each, 0));
+  const forget = isWindows ? () => {} : watchOver(pid);
+  open.add(group);
+  child.once("exit", () => void group.end());
+  return group;
+}
+
+/** @returns whether there is such a process or group */
+function send(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch {
+    return false;
+  }
+}
+
+/** Returns the processes below one, which only Linux lists. */
+function descendants(pid: number): number[] {
+  if (process.platform !== "linux") return [];
+  try {
+    const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+      readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").split(" ").filter(Boolean).map(Number),
+    );
+    return children.flatMap((child) => [child, ...descendants(child)]);
+  } catch {
+    return [];
+  }
+}
