@@ -1,5 +1,6 @@
 import {
   closeSync,
+  constants,
   existsSync,
   fsyncSync,
   openSync,
@@ -13,16 +14,19 @@ import {
 import { open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { makeFolder } from "./folder.ts";
+import { NotAFile, openRegular } from "./regular.ts";
 
 /**
  * Files that are whole or absent: written under another name, flushed, renamed. A kill at any moment leaves the old file
- * or the new one; what fails is removed. Names that start with "." are unfinished and never read. All throw the system's errors.
+ * or the new one; what fails is removed. Names that start with "." are unfinished and never read. Whatever has such a name is removed first: a link
+ * would lead the writing elsewhere. All throw the system's errors.
  */
 export function writeFileAtomic(path: string, data: string | Uint8Array): void {
   const unfinished = unfinishedName(path);
   try {
     makeFolder(dirname(path));
-    writeFlushed(unfinished, "w", data);
+    rmSync(unfinished, { recursive: true, force: true });
+    writeFlushed(openSync(unfinished, "wx"), data);
     renameSync(unfinished, path);
     flushFolder(dirname(path));
   } catch (error) {
@@ -39,7 +43,8 @@ export async function writeChunksAtomic(path: string, chunks: Iterable<Uint8Arra
   const unfinished = unfinishedName(path);
   try {
     makeFolder(dirname(path));
-    const file = await open(unfinished, "w");
+    await rm(unfinished, { recursive: true, force: true });
+    const file = await open(unfinished, "wx");
     try {
       for (const chunk of chunks) await file.writeFile(chunk);
       await file.sync();
@@ -71,13 +76,13 @@ export async function writeFolderAtomic(path: string, fill: (folder: string) => 
   }
 }
 
-/** Adds a line to a file, whole or not at all. Only a kill can leave half a line at the end, which readers leave out. */
+/** Adds a line to a file that is no link, whole or not at all. Only a kill can leave half a line at the end, which readers leave out. */
 export function appendLine(path: string, line: string): void {
-  const size = existsSync(path) ? statSync(path).size : 0;
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   try {
-    writeFlushed(path, "a", `${line}\n`);
+    writeFlushed(openRegular(path, { flags: appending, links: "refuse" }).handle, `${line}\n`);
   } catch (error) {
-    if (existsSync(path) && statSync(path).size > size) truncateSync(path, size);
+    if (!(error instanceof NotAFile) && existsSync(path) && statSync(path).size > size) truncateSync(path, size);
     throw error;
   }
 }
@@ -87,8 +92,9 @@ export function isUnfinished(name: string): boolean {
   return name.startsWith(".") && name.endsWith(".unfinished");
 }
 
-function writeFlushed(path: string, flag: "w" | "a", data: string | Uint8Array): void {
-  const file = openSync(path, flag);
+const appending = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT;
+
+function writeFlushed(file: number, data: string | Uint8Array): void {
   try {
     const bytes = typeof data === "string" ? Buffer.from(data) : data;
     for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);

@@ -1,5 +1,6 @@
-import { createReadStream, readFileSync, statSync } from "node:fs";
+import { closeSync, createReadStream, readFileSync, statSync } from "node:fs";
 import { createGunzip, gunzipSync } from "node:zlib";
+import { openRegular, type RegularOptions, requireRegular } from "./regular.ts";
 
 /**
  * Files that others name or make. A pipe or a device may never end, a giant file may take all memory, and a few kilobytes of gzip may be
@@ -15,15 +16,17 @@ const longestLine = 64 * 2 ** 20;
 
 /** Refuses what is no regular file, or is too large. @param maxBytes Default: any size */
 export function requireFile(path: string, maxBytes = Number.POSITIVE_INFINITY): void {
-  const found = statSync(path);
-  if (!found.isFile()) throw new Error(`${path} is a ${kindOf(found)}, not a file`);
-  if (found.size > maxBytes) throw new Error(`${path} has ${found.size} bytes, more than the ${maxBytes} that are read`);
+  requireRegular(path, statSync(path), maxBytes);
 }
 
-/** Reads a file of at most `maxBytes`. */
-export function readBounded(path: string, maxBytes: number): Buffer {
-  requireFile(path, maxBytes);
-  return readFileSync(path);
+/** Reads a regular file of at most `maxBytes`. */
+export function readBounded(path: string, maxBytes: number, links: RegularOptions["links"] = "follow"): Buffer {
+  const { handle } = openRegular(path, { maxBytes, links });
+  try {
+    return readFileSync(handle);
+  } finally {
+    closeSync(handle);
+  }
 }
 
 /** Unpacks gzip, to at most a hundred times its size or 64 MiB. */
@@ -83,10 +86,4 @@ function allowed(packedBytes: number): number {
 
 function tooLarge(most: number): Error {
   return new Error(`it unpacks to more than ${most} bytes, as no text of its size does`);
-}
-
-function kindOf(found: ReturnType<typeof statSync> & object): string {
-  if (found.isDirectory()) return "folder";
-  if (found.isFIFO()) return "pipe";
-  return found.isSocket() ? "socket" : "device";
 }

@@ -3,6 +3,7 @@ import { linkSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } f
 import { hostname } from "node:os";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { readBounded } from "./bounded.ts";
 import { makeFolder } from "./folder.ts";
 
 /** The process that has a lock. */
@@ -18,6 +19,8 @@ export interface Lock {
 /** The holder touches the file at this rate. On another machine this is the only sign that it lives. */
 const heartbeatMs = 5000;
 const silenceMs = 5 * 60_000;
+/** Bytes of a lock, at most. */
+const longestLock = 2 ** 12;
 const pollMs = 100;
 
 /**
@@ -117,7 +120,7 @@ function held(file: string, text: string): Lock {
 
 function read(file: string): Found | undefined {
   try {
-    const text = readFileSync(file, "utf8");
+    const text = readBounded(file, longestLock, "refuse").toString("utf8");
     const [pid, host = "", started] = text.split(" ");
     const silentMs = Date.now() - statSync(file).mtimeMs;
     return { text, pid: Number(pid), host, started: started === "-" ? undefined : started, silentMs };

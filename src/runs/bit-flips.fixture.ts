@@ -2,29 +2,8 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { RetrogradeError } from "../core/errors.ts";
 import { randomStream } from "../core/random.ts";
-import { newestWhole } from "./checkpoints.ts";
-import { readControl } from "./control.ts";
-import { readCredits } from "./credits.ts";
-import { readIndex } from "./index-file.ts";
 import { layout } from "./layout.ts";
-import { readMessages } from "./live.ts";
-import { readEvaluations, readMetrics, readRun, readSummary, readTimings, readTrajectories } from "./read.ts";
-
-/** Everything that is read of a run, as one text. The damage of a newest checkpoint is a warning. */
-async function contentOf(folder: string): Promise<string> {
-  const warnings: string[] = [];
-  const checkpoint = newestWhole(folder, (message) => warnings.push(message));
-  if (warnings.length > 0) throw new WarnedError();
-  const metrics = readMetrics(folder);
-  const steps = metrics.map(({ step }) => step);
-  return JSON.stringify([
-    [checkpoint, readRun(folder), metrics, readTimings(folder), readEvaluations(folder), readSummary(folder)],
-    [readIndex(folder), readControl(folder), readMessages(folder), steps.map((step) => readTrajectories(folder, step))],
-    await Promise.all(steps.map((step) => readCredits(folder, step))),
-  ]);
-}
-
-class WarnedError extends Error {}
+import { contentOf, WarnedError } from "./whole-run.fixture.ts";
 
 /**
  * Flips bits over the files of a run, one at a time.

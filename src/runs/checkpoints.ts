@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { RunError } from "../core/errors.ts";
 import { damageOf, writeChecksums } from "./checksums.ts";
-import { writeFolderAtomic, writeRecord } from "./files.ts";
+import { largestRecord, readRunFile, writeFolderAtomic, writeRecord } from "./files.ts";
 import { layout } from "./layout.ts";
 import { checkpointSteps } from "./read.ts";
 import type { Progress } from "./records.ts";
@@ -81,5 +81,5 @@ export function newestWhole(folder: string, warn: (message: string) => void): nu
 
 /** CRC-32 of the run.json that checkpoints belong to. Undefined where there is none. */
 function runChecksum(folder: string): number | undefined {
-  return existsSync(layout.run(folder)) ? crc32(readFileSync(layout.run(folder))) : undefined;
+  return existsSync(layout.run(folder)) ? crc32(readRunFile(layout.run(folder), largestRecord)) : undefined;
 }

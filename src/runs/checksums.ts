@@ -1,8 +1,9 @@
-import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
+import { closeSync, lstatSync, readdirSync, readSync } from "node:fs";
 import { join, relative } from "node:path";
 import { crc32 } from "node:zlib";
 import { z } from "zod";
-import { writeFileAtomic } from "./files.ts";
+import { openRegular } from "../files/regular.ts";
+import { largestRecord, readRunFile, writeFileAtomic } from "./files.ts";
 import { schemaVersion, versionSchema } from "./schema.ts";
 
 /**
@@ -32,15 +33,19 @@ export function writeChecksums(folder: string, run?: number): void {
 export function damageOf(folder: string, run?: number): string | undefined {
   let expected: Checksums;
   try {
-    expected = checksumsSchema.parse(JSON.parse(readFileSync(join(folder, checksumsName), "utf8")));
+    expected = checksumsSchema.parse(JSON.parse(readRunFile(join(folder, checksumsName), largestRecord).toString("utf8")));
   } catch {
     return `${checksumsName} is unreadable`;
   }
+  // Of a file of another size nothing is read: it could be of any.
+  for (const [name, { bytes }] of Object.entries(expected.files)) {
+    const size = lstatSync(join(folder, name), { throwIfNoEntry: false })?.size ?? bytes;
+    if (size !== bytes) return `${name} has ${size} bytes of ${bytes}`;
+  }
   const found = checksumsOf(folder);
-  for (const [name, { bytes, crc32: sum }] of Object.entries(expected.files)) {
+  for (const [name, { crc32: sum }] of Object.entries(expected.files)) {
     const now = found[name];
     if (now === undefined) return `${name} is missing`;
-    if (now.bytes !== bytes) return `${name} has ${now.bytes} bytes of ${bytes}`;
     if (now.crc32 !== sum) return `${name} has another checksum than when it was written`;
   }
   return expected.run !== run ? "it was written under another run.json" : undefined;
@@ -57,7 +62,7 @@ function checksumsOf(folder: string): Checksums["files"] {
 }
 
 function checksumOf(path: string): Checksums["files"][string] {
-  const file = openSync(path, "r");
+  const { handle: file } = openRegular(path, { links: "refuse" });
   try {
     const chunk = Buffer.allocUnsafe(4 * 2 ** 20);
     let [bytes, sum] = [0, 0];

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { RunError, reasonOf } from "../core/errors.ts";
-import { appendRecord, writeFileAtomic } from "./files.ts";
+import { appendRecord, largestRecord, readRunFile, requireOwnFolder, writeFileAtomic } from "./files.ts";
 import { layout } from "./layout.ts";
 import { finishedNames, readLines, readSummary, recordOf } from "./read.ts";
 import { schemaVersion, versionSchema } from "./schema.ts";
@@ -37,6 +37,7 @@ export type ControlRecord = z.infer<typeof controlRecordSchema>;
 export function requestControl(folder: string, request: ControlRequest): void {
   if (readSummary(folder) !== undefined)
     throw new RunError(folder, "finished", { expected: "a run that is being trained", hint: "Start a new run to change it." });
+  requireOwnFolder(layout.requests(folder));
   const name = `${new Date().toISOString().replaceAll(/[:.]/g, "-")}-${randomUUID().slice(0, 8)}.json`;
   writeFileAtomic(join(layout.requests(folder), name), `${sealed(JSON.stringify({ schema: schemaVersion, request }))}\n`);
 }
@@ -52,7 +53,7 @@ export function takeRequests(folder: string, step: number, refused: (problem: st
     const path = join(layout.requests(folder), name);
     const request = readRequest(path, refused);
     if (request !== undefined) recordControl(folder, step, request);
-    rmSync(path, { force: true });
+    rmSync(path, { recursive: true, force: true });
     return request === undefined ? [] : [request];
   });
 }
@@ -79,7 +80,7 @@ export function learningRateAt(records: readonly ControlRecord[], step: number):
 function readRequest(path: string, refused: (problem: string) => void): ControlRequest | undefined {
   if (!existsSync(path)) return undefined;
   try {
-    return recordOf(path, readFileSync(path, "utf8"), z.object({ request: controlRequestSchema })).request;
+    return recordOf(path, readRunFile(path, largestRecord).toString("utf8"), z.object({ request: controlRequestSchema })).request;
   } catch (error) {
     refused(`${path} is no request and was removed: ${reasonOf(error)}`);
     return undefined;

@@ -1,10 +1,10 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { crc32 } from "node:zlib";
 import { parquetMetadata, parquetReadObjects } from "hyparquet";
 import { parquetWriteBuffer } from "hyparquet-writer";
 import { z } from "zod";
 import { RunError } from "../core/errors.ts";
-import { writeFileLater } from "./files.ts";
+import { readRunFile, writeFileLater } from "./files.ts";
 import { layout } from "./layout.ts";
 import { damaged } from "./read.ts";
 import { requireKnownVersion, schemaVersion } from "./schema.ts";
@@ -147,6 +147,9 @@ const tokenRowSchema = z.object({
   logprob_end: z.number().or(z.nan()),
   ratio: z.number().or(z.nan()),
 });
+/** The largest buffer that a file is read into. */
+const largestTable = 2 ** 31 - 1;
+
 const turnRowSchema = z.object({
   optimiser_step: z.number(),
   trajectory: z.string(),
@@ -197,8 +200,8 @@ export async function readCredits(folder: string, step: number): Promise<Recorde
 
 async function readRows(path: string): Promise<Record<string, unknown>[]> {
   try {
-    const bytes = readFileSync(path);
-    const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
+    const bytes = readRunFile(path, largestTable);
+    const file = new Uint8Array(bytes).buffer;
     const metadata = parquetMetadata(file);
     const entry = (name: string) => metadata.key_value_metadata?.find(({ key }) => key === name)?.value;
     const checksum = entry("retrograde.crc32");

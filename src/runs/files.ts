@@ -1,8 +1,35 @@
-import { RunError } from "../core/errors.ts";
+import { lstatSync } from "node:fs";
+import { RunError, reasonOf } from "../core/errors.ts";
 import * as atomic from "../files/atomic.ts";
+import { readBounded } from "../files/bounded.ts";
+import { NotAFile } from "../files/regular.ts";
 import { sealed } from "./seal.ts";
 
 /** Files of a run: as files/atomic.ts writes them, with errors in a reader's words. */
+
+/** The largest texts that Node holds have about this many bytes. */
+const largestFile = 2 ** 29;
+/** The largest record of one object. */
+export const largestRecord = 64 * 2 ** 20;
+
+/**
+ * Reads a file of a run, whoever made the run: a regular file, no link, of bounded size.
+ * @throws RunError that says what it is instead
+ */
+export function readRunFile(path: string, maxBytes = largestFile): Buffer {
+  try {
+    return readBounded(path, maxBytes, "refuse");
+  } catch (cause) {
+    throw new RunError(path, `unreadable (${reasonOf(cause)})`, { expected: "a file, as a run has it there", cause });
+  }
+}
+
+/** A link instead of a run's folder would lead what is written, and removed, elsewhere. @throws RunError */
+export function requireOwnFolder(path: string): void {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found !== undefined && !found.isDirectory())
+    throw systemError(path, new NotAFile(`${path} is a ${found.isSymbolicLink() ? "link" : "file"}, not a folder`));
+}
 
 /** @throws RunError if the disk is full or the folder cannot be written */
 export function writeFileAtomic(path: string, data: string | Uint8Array): void {
@@ -49,6 +76,12 @@ export function appendRecord(path: string, record: object): void {
 /** Returns errors of the file system in a reader's words; others, such as an engine's, as they are. */
 export function systemError(path: string, error: unknown): unknown {
   const code = systemCode(error);
+  if (error instanceof NotAFile)
+    return new RunError(path, `not written (${error.message})`, {
+      expected: "files and folders of a run, and no links",
+      hint: "Whoever made the run could lead a link anywhere. Remove it, or copy what it leads to.",
+      cause: error,
+    });
   if (code === "ENOSPC" || code === "EDQUOT")
     return new RunError(path, "not written", {
       expected: "space on the disk",

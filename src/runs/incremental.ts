@@ -1,6 +1,10 @@
-import { closeSync, existsSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, existsSync, readSync } from "node:fs";
 import type { z } from "zod";
+import { openRegular } from "../files/regular.ts";
 import { damaged, recordOf } from "./read.ts";
+
+/** Bytes that are read at a time. The index has lines of many megabytes. */
+const longestLine = 2 ** 28;
 
 /**
  * Reads a file of JSON lines that grows: every call parses only what was added. A last line without its end is left for the next call. A
@@ -27,15 +31,25 @@ export class GrowingFile<Schema extends z.ZodType> {
       this.#restart(0);
       return this.#lines;
     }
-    const file = openSync(this.#path, "r");
+    const { handle, found } = this.#open();
     try {
-      const { size, ino } = fstatSync(file);
-      if (size < this.#read || ino !== this.#inode) this.#restart(ino);
-      if (size > this.#read) this.#parse(read(file, this.#read, size));
+      if (found.size < this.#read || found.ino !== this.#inode) this.#restart(found.ino);
+      for (let from = -1; from !== this.#read && found.size > this.#read; ) {
+        from = this.#read;
+        this.#parse(read(handle, from, Math.min(found.size, from + longestLine)));
+      }
     } finally {
-      closeSync(file);
+      closeSync(handle);
     }
     return this.#lines;
+  }
+
+  #open(): ReturnType<typeof openRegular> {
+    try {
+      return openRegular(this.#path, { links: "refuse" });
+    } catch (cause) {
+      throw damaged(this.#path, cause);
+    }
   }
 
   #restart(inode: number): void {
@@ -46,6 +60,7 @@ export class GrowingFile<Schema extends z.ZodType> {
 
   #parse(added: Buffer): void {
     const end = added.lastIndexOf(10) + 1;
+    if (end === 0 && added.length === longestLine) throw damaged(this.#path, `a line has more than ${longestLine} bytes`);
     try {
       for (let from = 0; from < end; ) {
         const to = added.indexOf(10, from);

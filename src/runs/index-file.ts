@@ -1,8 +1,8 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { type StopReason, stopReasons, succeeded, type Trajectory } from "../core/trajectory.ts";
 import { gunzipBounded } from "../files/bounded.ts";
+import { readRunFile } from "./files.ts";
 import { layout } from "./layout.ts";
 import { damaged, finishedNames, readLines } from "./read.ts";
 import { type Decoding, decodings, evaluationMoments } from "./records.ts";
@@ -141,10 +141,10 @@ export function trajectoryFiles(folder: string): Pick<IndexLine, "file" | "sourc
 function indexedNow(folder: string, of: Pick<IndexLine, "file" | "source" | "split" | "decoding" | "step">): IndexLine {
   const path = join(folder, of.file);
   try {
-    const text = gunzipBounded(readFileSync(path));
+    const text = gunzipBounded(readRunFile(path));
     const offsets = [0];
     for (let at = text.indexOf(10); at >= 0; at = text.indexOf(10, at + 1)) offsets.push(at + 1);
-    return indexLine(of, decodeTrajectories(readFileSync(path)), offsets);
+    return indexLine(of, decodeTrajectories(readRunFile(path)), offsets);
   } catch (cause) {
     throw damaged(path, cause);
   }
@@ -181,7 +181,7 @@ export class TrajectoryReader {
     if (known !== undefined) return known;
     const path = join(this.#folder, file);
     try {
-      const text = gunzipBounded(readFileSync(path));
+      const text = gunzipBounded(readRunFile(path));
       this.#texts.set(file, text);
       const oldest = this.#texts.keys().next().value;
       if (this.#texts.size > this.#kept && oldest !== undefined) this.#texts.delete(oldest);

@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { withoutSecrets } from "../core/secrets.ts";
-import { appendRecord } from "./files.ts";
+import { appendRecord, largestRecord, readRunFile } from "./files.ts";
 import { layout } from "./layout.ts";
 import { readLines } from "./read.ts";
 import { schemaVersion, versionSchema } from "./schema.ts";
@@ -45,7 +45,8 @@ export function writeLive(folder: string, live: Omit<Live, "schema" | "pid" | "h
   const unfinished = join(dirname(path), ".live.json.unfinished");
   const content: Live = { schema: schemaVersion, pid: process.pid, host: hostname(), ...live, at: new Date().toISOString() };
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(unfinished, `${JSON.stringify(content)}\n`);
+  rmSync(unfinished, { recursive: true, force: true });
+  writeFileSync(unfinished, `${JSON.stringify(content)}\n`, { flag: "wx" });
   renameSync(unfinished, path);
 }
 
@@ -61,7 +62,7 @@ export function readLive(folder: string): Live | undefined {
   const path = layout.live(folder);
   if (!existsSync(path)) return undefined;
   try {
-    const live = liveSchema.parse(JSON.parse(readFileSync(path, "utf8")));
+    const live = liveSchema.parse(JSON.parse(readRunFile(path, largestRecord).toString("utf8")));
     const alive = live.host === hostname() ? isAlive(live.pid) : Date.now() - Date.parse(live.at) < 60_000;
     return alive ? live : undefined;
   } catch {

@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { RunError, reasonOf } from "../core/errors.ts";
 import type { Trajectory } from "../core/trajectory.ts";
+import { largestRecord, readRunFile } from "./files.ts";
 import { type EvaluationKey, layout, stepOf } from "./layout.ts";
 import {
   decodings,
@@ -107,13 +108,16 @@ export function readProgress(folder: string, step: number): Progress {
   return readJson(join(layout.checkpoint(folder, step), "trainer.json"), progressSchema);
 }
 
-/** Names in a folder but for unfinished ones. */
+/** Names in a folder but for unfinished ones. @throws RunError if it is none */
 export function finishedNames(folder: string): string[] {
-  return existsSync(folder)
-    ? readdirSync(folder)
-        .filter((name) => !name.startsWith("."))
-        .sort()
-    : [];
+  if (!existsSync(folder)) return [];
+  try {
+    return readdirSync(folder)
+      .filter((name) => !name.startsWith("."))
+      .sort();
+  } catch (cause) {
+    throw damaged(folder, cause);
+  }
 }
 
 function stepsIn(folder: string): number[] {
@@ -125,7 +129,7 @@ function stepsIn(folder: string): number[] {
 function readTrajectoryFile(path: string): Trajectory[] {
   if (!existsSync(path)) throw new RunError(path, "missing", { expected: "a file of trajectories" });
   try {
-    return decodeTrajectories(readFileSync(path));
+    return decodeTrajectories(readRunFile(path));
   } catch (cause) {
     throw damaged(path, cause);
   }
@@ -134,7 +138,7 @@ function readTrajectoryFile(path: string): Trajectory[] {
 /** Reads a whole file of JSON. @throws RunError naming a damaged file */
 export function readJson<Schema extends z.ZodType>(path: string, schema: Schema): z.output<Schema> {
   try {
-    return recordOf(path, readFileSync(path, "utf8"), schema);
+    return recordOf(path, readRunFile(path, largestRecord).toString("utf8"), schema);
   } catch (cause) {
     throw damaged(path, cause);
   }
@@ -151,10 +155,10 @@ export function readLines<Schema extends z.ZodType>(
   checksum: (line: number) => number | undefined = () => undefined,
 ): z.output<Schema>[] {
   if (!existsSync(path)) return [];
-  const lines = readFileSync(path, "utf8").split("\n");
-  const rest = lines.pop() ?? "";
-  if (lostItsEnd(rest)) throw damaged(path, "its last line lost its end");
   try {
+    const lines = readRunFile(path).toString("utf8").split("\n");
+    const rest = lines.pop() ?? "";
+    if (lostItsEnd(rest)) throw new Error("its last line lost its end");
     return lines.map((line, at) => recordOf(path, line, schema, checksum(at)));
   } catch (cause) {
     throw damaged(path, cause);

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { z } from "zod";
 import type { TrajectoryId } from "../core/trajectory.ts";
-import { writeFileAtomic } from "./files.ts";
+import { requireOwnFolder, writeFileAtomic } from "./files.ts";
 import { layout } from "./layout.ts";
 import { finishedNames, readJson } from "./read.ts";
 import { schemaVersion, versionSchema } from "./schema.ts";
@@ -26,6 +26,7 @@ export interface RescoredLogprobs {
 /** Keeps what was computed of an episode beside the run, for the dashboard. */
 export function writeRescored(folder: string, trajectory: TrajectoryId, { since, logprobs }: RescoredLogprobs): void {
   const path = layout.rescored(folder, since, trajectory);
+  for (const own of [layout.rescoredFolder(folder), dirname(path)]) requireOwnFolder(own);
   mkdirSync(dirname(path), { recursive: true });
   writeFileAtomic(path, `${sealed(JSON.stringify({ schema: schemaVersion, trajectory, logprobs }))}\n`);
 }

@@ -1,20 +1,9 @@
 import { execFileSync } from "node:child_process";
-import {
-  appendFileSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statfsSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parquetReadObjects } from "hyparquet";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { RunError } from "../core/errors.ts";
 import { learningRateAt, readControl, recordControl, requestControl, takeRequests } from "./control.ts";
 import { CreditWriter, encodeCredits, readCredits, type TurnCredit } from "./credits.ts";
@@ -28,6 +17,18 @@ import { type EvaluationRecord, stepRecordSchema } from "./records.ts";
 import { sealed } from "./seal.ts";
 import { addStep, newRun, trajectoryOf } from "./store.fixture.ts";
 import { createRun, reopenRun, writeEvaluation } from "./write.ts";
+
+/** Whether the disk is full, as every write on the thread pool finds it. */
+const disk = vi.hoisted(() => ({ full: false }));
+vi.mock("node:fs/promises", async (original) => {
+  const fs = await original<typeof import("node:fs/promises")>();
+  const open = async (...args: Parameters<typeof fs.open>) => {
+    const file = await fs.open(...args);
+    if (disk.full) file.writeFile = () => Promise.reject(Object.assign(new Error("no space left on device"), { code: "ENOSPC" }));
+    return file;
+  };
+  return { ...fs, open };
+});
 
 function twoSteps(): string {
   const folder = newRun();
@@ -176,15 +177,15 @@ test("credits of a half-written or foreign file are a RunError that names it", a
   await expect(readCredits(folder, 1)).rejects.toThrow(RunError);
 });
 
-// Linux has a device on which every write finds the disk full.
-test.runIf(existsSync("/dev/full"))("credits that find the disk full end the next write, and leave nothing behind", async () => {
+test("credits that find the disk full end the next write, and leave nothing behind", async () => {
   const folder = newRun();
   const writer = new CreditWriter(folder);
   writer.write(1, credits);
   await writer.flush();
-  symlinkSync("/dev/full", join(layout.creditFolder(folder), ".step-000002-tokens.parquet.unfinished"));
+  disk.full = true;
   writer.write(2, credits);
   await expect(writer.flush()).rejects.toThrow("The disk is full.");
+  disk.full = false;
   expect(() => writer.write(3, credits)).toThrow(RunError);
   expect(readdirSync(layout.creditFolder(folder)).sort()).toEqual(["step-000001-tokens.parquet", "step-000001-turns.parquet"]);
 });

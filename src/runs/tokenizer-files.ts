@@ -1,7 +1,8 @@
-import { cpSync, existsSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { readBounded } from "../files/bounded.ts";
 import { checksumsName, damageOf, writeChecksums } from "./checksums.ts";
-import { writeFolderAtomic } from "./files.ts";
+import { largestRecord, writeFileAtomic, writeFolderAtomic } from "./files.ts";
 import { layout } from "./layout.ts";
 import { damaged } from "./read.ts";
 
@@ -15,7 +16,10 @@ const names = [
 export async function keepTokenizer(folder: string, modelFolder: string): Promise<void> {
   if (existsSync(layout.tokenizer(folder))) return;
   await writeFolderAtomic(layout.tokenizer(folder), async (into) => {
-    for (const name of names) if (existsSync(join(modelFolder, name))) cpSync(join(modelFolder, name), join(into, name));
+    for (const name of names) {
+      const from = join(modelFolder, name); // in a cache of the Hub a link
+      if (existsSync(from)) writeFileAtomic(join(into, name), readBounded(from, largestRecord));
+    }
     writeChecksums(into);
   });
 }

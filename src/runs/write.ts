@@ -10,7 +10,16 @@ import { packageFolder } from "../files/package-folder.ts";
 import { newestWhole } from "./checkpoints.ts";
 import { writeChecksums } from "./checksums.ts";
 import { readControl } from "./control.ts";
-import { appendLine, appendRecord, systemError, writeFileAtomic, writeFolderAtomic, writeRecord } from "./files.ts";
+import {
+  appendLine,
+  appendRecord,
+  readRunFile,
+  requireOwnFolder,
+  systemError,
+  writeFileAtomic,
+  writeFolderAtomic,
+  writeRecord,
+} from "./files.ts";
 import { type IndexLine, indexLine, readIndexLines } from "./index-file.ts";
 import { layout, stepOf } from "./layout.ts";
 import { readMessages } from "./live.ts";
@@ -97,6 +106,13 @@ export function reopenRun(
   warn: (message: string) => void = () => {},
 ): number {
   requireSameRun(folder, config, recorded);
+  const parents = [
+    layout.trajectoryFolder(folder),
+    layout.evaluationFolder(folder),
+    layout.creditFolder(folder),
+    layout.checkpointFolder(folder),
+  ];
+  for (const parent of [...parents, layout.requests(folder), join(folder, "judge")]) requireOwnFolder(parent);
   const step = newestWhole(folder, warn);
   const ofSteps = (record: { readonly step: number }) => record.step <= step;
   const [metrics, timings] = [readMetrics(folder), readTimings(folder)];
@@ -112,13 +128,7 @@ export function reopenRun(
   // Of these nothing is computed again, but the next line must not continue half of one.
   keepLines(layout.control(folder), readControl(folder), () => true);
   keepLines(layout.messages(folder), readMessages(folder), () => true);
-  for (const parent of [
-    layout.trajectoryFolder(folder),
-    layout.evaluationFolder(folder),
-    layout.creditFolder(folder),
-    layout.checkpointFolder(folder),
-    folder,
-  ])
+  for (const parent of [...parents, folder])
     if (existsSync(parent))
       for (const name of readdirSync(parent))
         if ((stepOf(name) ?? 0) > step || isUnfinished(name)) rmSync(join(parent, name), { recursive: true, force: true });
@@ -224,7 +234,7 @@ function firstDifference(recorded: unknown, wanted: unknown, path: readonly stri
 /** Writes those lines of a file again that are kept, byte for byte. @param records of all its lines, in order */
 function keepLines<Record>(path: string, records: readonly Record[], keep: (record: Record) => boolean): void {
   if (!existsSync(path)) return;
-  const lines = readFileSync(path, "utf8").split("\n");
+  const lines = readRunFile(path).toString("utf8").split("\n");
   writeFileAtomic(path, records.map((record, at) => (keep(record) ? `${lines[at]}\n` : "")).join(""));
 }
 

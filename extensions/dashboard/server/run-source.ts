@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { loadTokenizer } from "../../../src/chat/tokenizer-folder.ts";
 import { reasonOf } from "../../../src/core/errors.ts";
@@ -182,7 +182,7 @@ export class RunSources {
 
   #open(id: string): RunSource {
     const folder = this.#folder(id);
-    const changed = statSync(layout.run(folder)).mtimeMs;
+    const changed = lstatSync(layout.run(folder)).mtimeMs;
     const known = this.#known.get(id);
     if (known?.changed === changed) return known.source;
     const source = new RunSource(id, folder);

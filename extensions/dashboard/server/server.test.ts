@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { basename, dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -6,7 +6,9 @@ import { readControl, takeRequests } from "../../../src/runs/control.ts";
 import { CreditWriter } from "../../../src/runs/credits.ts";
 import { layout } from "../../../src/runs/layout.ts";
 import { writeRescored } from "../../../src/runs/rescored.ts";
+import { filesOf, kinds, withSpecial } from "../../../src/runs/special-files.fixture.ts";
 import { addStep, newRun, trajectoryOf } from "../../../src/runs/store.fixture.ts";
+import { wholeRun } from "../../../src/runs/whole-run.fixture.ts";
 import { createRun } from "../../../src/runs/write.ts";
 import { type Dashboard, startDashboard } from "./server.ts";
 import { TokenTexts } from "./token-texts.ts";
@@ -221,3 +223,39 @@ test("a character of several tokens is given to the first; bytes that are no cha
   expect(texts.of([4, 1, 2, 3, 4])).toEqual(["a", "€", "", "", "a"]);
   expect(texts.of([1, 4])).toEqual(["\ufffd", "a"]);
 });
+
+test.skipIf(process.platform === "win32")(
+  "a file of a run that is a device, a pipe, a folder or a link harms no other run",
+  async () => {
+    const bad = await wholeRun();
+    const good = newRun("good");
+    addStep(good, 1, [trajectoryOf("step-1/0/0")]);
+    renameSync(good, join(dirname(bad), "good"));
+    const own = await startDashboard({ runs: dirname(bad), port: 0 });
+    const to = Number(new URL(own.url).port);
+    try {
+      const files = filesOf(bad).filter((file) => !file.startsWith("checkpoints") && !file.startsWith("model"));
+      for (const file of files)
+        for (const kind of kinds)
+          await withSpecial(join(bad, file), kind, async () => {
+            const { status, json } = await ask("/api/runs", { to });
+            const { runs, broken } = json as unknown as { runs: { id: string }[]; broken: { id: string }[] };
+            expect([status, runs.length + broken.length], `${file} as a ${kind}`).toEqual([200, 2]);
+            expect(runs.map(({ id }) => id)).toContain("good");
+            if (/^(run|metrics|summary)\./.test(file))
+              expect(
+                broken.map(({ id }) => id),
+                `${file} as a ${kind}`,
+              ).toEqual(["run"]);
+            for (const path of ["", "/trajectories", "/findings", "/phrases"])
+              expect((await ask(`/api/run${path}?run=run&step=1`, { to })).status, `${file} as a ${kind}: ${path}`).toBeLessThan(
+                500,
+              );
+            expect((await ask("/api/run?run=good", { to })).status).toBe(200);
+          });
+    } finally {
+      await own.close();
+    }
+  },
+  60_000,
+);

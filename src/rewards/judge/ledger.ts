@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { z } from "zod";
-import { appendLine, appendRecord } from "../../runs/files.ts";
+import { appendLine, appendRecord, readRunFile } from "../../runs/files.ts";
 import { unsealed } from "../../runs/seal.ts";
 
 /** The cost of questions. Tokens as the server counted them; a quarter of the characters where it does not say. */
@@ -70,7 +70,7 @@ export class Ledger {
   #read(): Map<string, LedgerEntry> {
     if (this.#answers !== undefined) return this.#answers;
     const answers = new Map<string, LedgerEntry>();
-    const text = existsSync(this.#path) ? readFileSync(this.#path, "utf8") : "";
+    const text = existsSync(this.#path) ? readRunFile(this.#path).toString("utf8") : "";
     // Half a line is what a kill leaves; it must not run into the next one.
     if (text !== "" && !text.endsWith("\n")) appendLine(this.#path, "");
     for (const line of text.split("\n")) {

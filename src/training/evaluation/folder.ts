@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import { createReadStream, existsSync, readdirSync, readFileSync } from "node:fs";
+import { createReadStream, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { RunError } from "../../core/errors.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import type { Task } from "../../environments/environment.ts";
-import { appendLine, writeFileAtomic, writeRecord } from "../../runs/files.ts";
+import { appendLine, largestRecord, readRunFile, writeFileAtomic, writeRecord } from "../../runs/files.ts";
 import { damaged, finishedNames } from "../../runs/read.ts";
 import { type Decoding, decodings, type EvaluationRecord, evaluationRecordSchema } from "../../runs/records.ts";
 import { schemaVersion, versionSchema } from "../../runs/schema.ts";
@@ -148,11 +148,11 @@ export function readAsked(folder: string): Asked {
 export function playedIn(folder: string, decoding: Decoding): Map<string, Trajectory> {
   const path = files.episodes(folder, decoding);
   if (!existsSync(path)) return new Map();
-  const text = readFileSync(path, "utf8");
-  const whole = text.slice(0, text.lastIndexOf("\n") + 1);
-  // The next line must not continue half of one.
-  if (whole !== text) writeFileAtomic(path, whole);
   try {
+    const text = readRunFile(path).toString("utf8");
+    const whole = text.slice(0, text.lastIndexOf("\n") + 1);
+    // The next line must not continue half of one.
+    if (whole !== text) writeFileAtomic(path, whole);
     const lines = whole.split("\n").slice(0, -1);
     return new Map(lines.map(decodeTrajectory).map((trajectory) => [trajectory.id, trajectory]));
   } catch (cause) {
@@ -211,7 +211,7 @@ export function decodingsOf(folder: string): Decoding[] {
 
 function read<Schema extends z.ZodType>(path: string, schema: Schema): z.output<Schema> {
   try {
-    return schema.parse(unsealed(readFileSync(path, "utf8")));
+    return schema.parse(unsealed(readRunFile(path, largestRecord).toString("utf8")));
   } catch (cause) {
     throw damaged(path, cause);
   }

@@ -1,4 +1,4 @@
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { ConfigError, ModelError } from "../../../core/errors.ts";
@@ -7,7 +7,7 @@ import { writeAtomically } from "../machine/atomic-file.ts";
 import type { Arrays } from "./arrays.ts";
 import { adapterShapes, type LoraSettings, lastPart, linearModules, resolveLora } from "./lora.ts";
 import type { Lora, ModelConfig } from "./model-config.ts";
-import { readSafetensors, type Tensor, writeSafetensors } from "./safetensors.ts";
+import { readSafetensors, readSmall, type Tensor, writeSafetensors } from "./safetensors.ts";
 
 /** Where an adapter lies in the folder of the model that it makes. */
 export const adapterFolder = "adapter";
@@ -101,9 +101,7 @@ export async function readAdapter(folder: string, config: ModelConfig): Promise<
 /** Reads the settings of an adapter for a model. @throws ModelError if the file is missing, malformed, or asks for something that the engine does not compute */
 export async function readAdapterSettings(folder: string, config: ModelConfig): Promise<Lora> {
   const file = join(folder, configName);
-  const text = await readFile(file, "utf8").catch((cause: unknown) => {
-    throw new ModelError(file, "not readable", { expected: `a folder with ${configName} and ${weightsName}`, cause });
-  });
+  const text = readSmall(file, `a folder with ${configName} and ${weightsName}`);
   const settings = parseJson(
     text,
     configSchema,

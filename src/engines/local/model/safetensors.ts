@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
-import { type FileHandle, open, readFile } from "node:fs/promises";
+import { type FileHandle, open } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { z } from "zod";
 import { ModelError, reasonOf } from "../../../core/errors.ts";
-import { requireFile } from "../../../files/bounded.ts";
+import { readBounded, requireFile } from "../../../files/bounded.ts";
 import { writeAtomically } from "../machine/atomic-file.ts";
 import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./float-formats.ts";
 
@@ -67,6 +67,18 @@ export async function readSafetensors(file: string, take?: TakeTensor): Promise<
   }
 }
 
+/** The largest index of published shards has 15 MB. */
+const largestIndex = 64 * 2 ** 20;
+
+/** Reads a text beside weights. @throws ModelError if it is no regular file */
+export function readSmall(file: string, expected: string): string {
+  try {
+    return readBounded(file, largestIndex).toString("utf8");
+  } catch (cause) {
+    throw new ModelError(file, `not readable (${reasonOf(cause)})`, { expected, cause });
+  }
+}
+
 async function opened(file: string): Promise<FileHandle> {
   try {
     requireFile(file);
@@ -84,7 +96,7 @@ async function opened(file: string): Promise<FileHandle> {
 export async function readWeights(folder: string, take?: TakeTensor): Promise<Map<string, Tensor>> {
   const indexFile = join(folder, "model.safetensors.index.json");
   const single = join(folder, "model.safetensors");
-  const index = existsSync(single) ? undefined : await readFile(indexFile, "utf8").catch(() => undefined);
+  const index = existsSync(single) || !existsSync(indexFile) ? undefined : readSmall(indexFile, "the names of its shards");
   if (index === undefined) return readSafetensors(single, take);
 
   const parsed = indexSchema.safeParse(parseJson(index, indexFile));

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { ModelError } from "../../../../core/errors.ts";
 import { writeFolderAtomic } from "../../../../files/atomic.ts";
+import { readBounded } from "../../../../files/bounded.ts";
 import { configOf } from "./config.ts";
 import { ggufParts, readGguf } from "./file.ts";
 import { tokenizerOf } from "./tokenizer.ts";
@@ -50,7 +51,7 @@ export async function ggufFolder(file: string, cache: string = defaultCache()): 
 export function ggufWeights(folder: string): readonly string[] | undefined {
   const file = join(folder, referenceName);
   if (!existsSync(file)) return undefined;
-  return referenceSchema.parse(JSON.parse(readFileSync(file, "utf8"))).parts;
+  return referenceSchema.parse(JSON.parse(readBounded(file, 2 ** 20).toString("utf8"))).parts;
 }
 
 function identity(parts: readonly string[]): string {

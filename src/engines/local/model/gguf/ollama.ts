@@ -1,8 +1,9 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { ModelError } from "../../../../core/errors.ts";
+import { readBounded } from "../../../../files/bounded.ts";
 
 const manifestSchema = z.object({
   layers: z.array(z.object({ mediaType: z.string(), digest: z.string().regex(/^sha256:[0-9a-f]{64}$/) })),
@@ -38,7 +39,7 @@ export function ollamaFile(name: string, folders: readonly string[] = stores()):
 function modelLayerOf(manifest: string): string {
   const hint = "Pull the model again.";
   try {
-    const { layers } = manifestSchema.parse(JSON.parse(readFileSync(manifest, "utf8")));
+    const { layers } = manifestSchema.parse(JSON.parse(readBounded(manifest, 2 ** 20).toString("utf8")));
     const weights = layers.filter(({ mediaType }) => mediaType === modelLayer);
     if (weights.length === 1) return weights[0].digest;
     throw new ModelError(`layers of ${manifest}`, weights.length, { expected: "one with a model", hint });

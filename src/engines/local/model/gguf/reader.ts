@@ -1,5 +1,6 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { ModelError } from "../../../../core/errors.ts";
+import { closeSync, fstatSync, readSync } from "node:fs";
+import { ModelError, reasonOf } from "../../../../core/errors.ts";
+import { openRegular } from "../../../../files/regular.ts";
 
 /** A value of the metadata. Integers beyond 2^53 are bigints. */
 export type GgufValue = number | bigint | boolean | string | readonly GgufValue[];
@@ -29,9 +30,9 @@ export class HeaderReader {
   constructor(file: string) {
     this.file = file;
     try {
-      this.#handle = openSync(file, "r");
+      this.#handle = openRegular(file).handle;
     } catch (cause) {
-      throw new ModelError(file, "not readable", { expected: "a GGUF file", cause });
+      throw new ModelError(file, `not readable (${reasonOf(cause)})`, { expected: "a GGUF file", cause });
     }
     this.size = fstatSync(this.#handle).size;
   }
