@@ -9,6 +9,7 @@ import {
   splitsOf,
   type Task,
 } from "../../src/environments/environment.ts";
+import { whileEpisode } from "../../src/environments/lifetime.ts";
 import { rolloutGroups } from "../../src/rollouts/rollout.ts";
 import type { Estimate } from "../../src/statistics/estimate.ts";
 import { meanInterval } from "../../src/statistics/intervals.ts";
@@ -84,7 +85,7 @@ export async function checkEnvironment(environment: Environment, options: CheckO
   let lazy: LazyReport = { choices: [], combined: [], leftOut: [] };
   const training = has("train") ? await trainingTasks(environment, 0, searchTasks, seed) : [];
   if (training[0] !== undefined) {
-    const first = await environment.start(training[0], 0);
+    const first = await whileEpisode(environment, training[0], 0, (episode) => episode);
     if (expert !== undefined) {
       const searched = await trainingTasks(environment, 0, constantTasks, seed);
       lazy = await searchLazyPolicies(environment, first.tools, { searched, measured: tasks }, limits, share);
@@ -105,7 +106,6 @@ export async function checkEnvironment(environment: Environment, options: CheckO
         });
     }
     const tools = first.protocol === undefined ? first.tools.map(({ name }) => name) : [];
-    await first.close?.();
     let orders: string[][] = [[]];
     let bestOrder: { policy: DegeneratePolicy; success: number } | undefined;
     for (let length = 1; length <= 3 && tools.length > 0; length++) {
@@ -198,9 +198,8 @@ export async function checkModel(
   const groups = await groupsOf(source, "check-signal", rollout.groupSize, rollout.temperature);
   const hasSignal = groups.map(({ trajectories }) => Number(new Set(trajectories.map(({ reward }) => reward)).size > 1));
   onProgress("copying");
-  const episode = tasks[0] && (await environment.start(tasks[0], 0));
+  const episode = tasks[0] && (await whileEpisode(environment, tasks[0], 0, (started) => started));
   const performances = played.slice(0, 100).map((performance) => ({ ...performance, tools: episode?.tools ?? [] }));
   const copying = await measureCopying(engine, chat, performances);
-  await episode?.close?.();
   return { greedy, sampled, attempts, signal: meanInterval(hasSignal, { seed }), groupSize: rollout.groupSize, copying };
 }

@@ -1,4 +1,5 @@
 import { type Environment, type Split, splitsOf } from "../../src/environments/environment.ts";
+import { whileEpisode } from "../../src/environments/lifetime.ts";
 import { evaluationTasks, trainingTasks } from "../../src/training/tasks.ts";
 
 /** How much of what users say in a split is said in training too. */
@@ -22,7 +23,7 @@ export async function measureOverlap(
 ): Promise<Overlap[]> {
   const trained = new Set<string>();
   const textsOf = async (task: Parameters<Environment["start"]>[0]): Promise<string[]> => {
-    const messages = environment.expert?.play(task).messages ?? (await environment.start(task, 0)).messages;
+    const { messages } = environment.expert?.play(task) ?? (await whileEpisode(environment, task, 0, (episode) => episode));
     return messages.flatMap(({ role, content }) => (role === "user" ? [content] : []));
   };
   const size = Math.min(counts.train, await environment.size("train"));

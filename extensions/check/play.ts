@@ -2,6 +2,7 @@ import type { ForeignLimits } from "../../src/core/foreign.ts";
 import type { AssistantMessage, Message, ToolMessage } from "../../src/core/messages.ts";
 import { boundedEpisode } from "../../src/environments/bounded.ts";
 import type { Environment, Episode, Score, Task } from "../../src/environments/environment.ts";
+import { whileEpisode } from "../../src/environments/lifetime.ts";
 import { callTool } from "../../src/rollouts/call-tool.ts";
 import type { Tool } from "../../src/tools/tool.ts";
 
@@ -40,8 +41,8 @@ export async function playThrough<T extends Task>(
   script: Script,
   limits: ForeignLimits,
 ): Promise<{ readonly score: Score; readonly conversation: readonly Message[] }> {
-  const episode = boundedEpisode(await environment.start(task, 0), limits);
-  try {
+  return whileEpisode(environment, task, 0, async (started) => {
+    const episode = boundedEpisode(started, limits);
     const conversation = [...episode.messages];
     for (let turn = 0; turn < maxTurns; turn++) {
       const { message, answers, done } = await act(episode, conversation, script({ conversation, tools: episode.tools }));
@@ -49,9 +50,7 @@ export async function playThrough<T extends Task>(
       if (done) return { score: await episode.score(conversation), conversation };
     }
     return { score: { reward: 0 }, conversation };
-  } finally {
-    await episode.close?.();
-  }
+  });
 }
 
 interface Acted {

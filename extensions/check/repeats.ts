@@ -1,5 +1,6 @@
 import type { ForeignLimits } from "../../src/core/foreign.ts";
 import type { Environment, Split, Task } from "../../src/environments/environment.ts";
+import { whileEpisode } from "../../src/environments/lifetime.ts";
 import { playThrough } from "./play.ts";
 import { toolOrder } from "./policies.ts";
 
@@ -40,9 +41,8 @@ export async function findUnrepeatable(environment: Environment, split: Split, l
 
 /** An episode in which every tool is called once, and its score at the end. */
 async function transcript(environment: Environment, task: Task, limits: ForeignLimits): Promise<unknown[]> {
-  const episode = await environment.start(task, 0);
-  const tools = episode.protocol === undefined ? episode.tools.map(({ name }) => name) : [];
-  await episode.close?.();
+  const { protocol, tools: shown } = await whileEpisode(environment, task, 0, (episode) => episode);
+  const tools = protocol === undefined ? shown.map(({ name }) => name) : [];
   const { conversation, score } = await playThrough(environment, task, toolOrder(tools).script(task.id, []), limits);
   return [...conversation, score];
 }

@@ -3,7 +3,7 @@ import type { Environment, Episode } from "./environment.ts";
 
 /** For the start and the end of an environment, which may download its data or end a server. */
 const openMs = 600_000;
-const closeMs = 30_000;
+export const closeMs = 30_000;
 
 /**
  * The same environment, each of whose answers is awaited no longer than the limits say. Episodes that rollouts play have their own limits
@@ -21,6 +21,15 @@ export function boundedEnvironment<E extends Pick<Environment, "name" | "open" |
   });
 }
 
+/** Closes an episode that starts after nobody waits for it any more, or that cannot be played. */
+export function closeUnplayed(started: unknown): void {
+  const close = async () => {
+    const episode = (await started) as Partial<Episode> | undefined;
+    await episode?.close?.();
+  };
+  close().catch(() => {}); // why it was not played is reported already
+}
+
 /** The same episode, each of whose answers is awaited no longer than the limits say. */
 export function boundedEpisode(episode: Episode, limits: ForeignLimits): Episode {
   return bounded(episode, "the environment", {
@@ -36,8 +45,20 @@ function bounded<T extends object>(object: T, what: string, limits: Readonly<Rec
       const value: unknown = Reflect.get(target, name, target);
       const limit = typeof name === "string" && Object.hasOwn(limits, name) ? limits[name] : undefined;
       if (typeof value !== "function" || limit === undefined) return value;
-      return (...args: unknown[]) =>
-        callForeign(`${String(name)}() of ${what}`, () => Reflect.apply(value, target, args) as unknown, limit);
+      return (...args: unknown[]) => {
+        let given: unknown;
+        const call = () => {
+          given = Reflect.apply(value, target, args);
+          return given;
+        };
+        const answer = callForeign(`${String(name)}() of ${what}`, call, limit);
+        return name === "start"
+          ? answer.catch((error: unknown) => {
+              closeUnplayed(given);
+              throw error;
+            })
+          : answer;
+      };
     },
   });
 }

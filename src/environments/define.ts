@@ -3,6 +3,7 @@ import { ConfigError, EnvError } from "../core/errors.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import { type Random, randomStream } from "../core/random.ts";
 import { didYouMean } from "../core/settings.ts";
+import { closeUnplayed } from "./bounded.ts";
 import { type Environment, type Episode, type Reply, type Score, type Split, splits, type Task } from "./environment.ts";
 import { responseOf } from "./protocol.ts";
 
@@ -84,7 +85,12 @@ export function defineEnvironment<T extends TaskRequest>(definition: Environment
     ...(turnRewards === undefined ? {} : { turnRewards }),
     start: async ({ request }, seed) => {
       const started = await definition.start(request, randomStream(seed, "episode"));
-      return episodeOf(openingOf(system, request), requireEpisode(started));
+      try {
+        return episodeOf(openingOf(system, request), requireEpisode(started));
+      } catch (error) {
+        closeUnplayed(started);
+        throw error;
+      }
     },
     ...(definition.demonstrate === undefined
       ? {}

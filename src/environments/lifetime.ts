@@ -1,7 +1,7 @@
 import { ConfigError, EnvError } from "../core/errors.ts";
-import type { ForeignLimits } from "../core/foreign.ts";
-import { boundedEnvironment } from "./bounded.ts";
-import type { Environment } from "./environment.ts";
+import { callForeign, type ForeignLimits } from "../core/foreign.ts";
+import { boundedEnvironment, closeMs } from "./bounded.ts";
+import type { Environment, Episode, Task } from "./environment.ts";
 
 /**
  * Works with an environment that is open, and closes it however the work ends.
@@ -34,5 +34,29 @@ export async function whileOpen<T, E extends Pick<Environment, "name" | "open" |
     throw error;
   }
   await step("close");
+  return result;
+}
+
+/**
+ * Works with an episode of a task, and closes it however the work ends. Whoever looks at an episode outside of a rollout does so here: a server
+ * of the environment's holds a session, or a process, until then.
+ * @throws what `start` and the work throw; else what `close` throws
+ */
+export async function whileEpisode<T, K extends Task>(
+  environment: Pick<Environment<K>, "start">,
+  task: K,
+  seed: number,
+  work: (episode: Episode) => T | Promise<T>,
+): Promise<T> {
+  const episode = await environment.start(task, seed);
+  const close = () => callForeign("close() of the environment", () => episode.close?.(), { timeoutMs: closeMs });
+  let result: T;
+  try {
+    result = await work(episode);
+  } catch (error) {
+    await close().catch(() => {}); // the first failure is the one to report
+    throw error;
+  }
+  await close();
   return result;
 }

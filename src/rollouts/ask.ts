@@ -6,8 +6,9 @@ import { callForeign } from "../core/foreign.ts";
 import type { Message } from "../core/messages.ts";
 import { seedOf } from "../core/random.ts";
 import { type BehaviourCount, toolFailureKinds } from "../core/trajectory.ts";
+import { closeUnplayed } from "../environments/bounded.ts";
 import type { Environment, Episode, Score, Task } from "../environments/environment.ts";
-import { parametersAsJsonSchema } from "../tools/tool.ts";
+import { parametersAsJsonSchema, type Tool } from "../tools/tool.ts";
 import type { RolloutOptions } from "./options.ts";
 
 /** Returns the environment's answer, checked: it is other people's code, often without types. @throws EpisodeStop */
@@ -108,17 +109,30 @@ export async function startEpisode<T extends Task>(
   task: T,
   options: RolloutOptions,
 ): Promise<Episode> {
-  const start = () => environment.start(task, seedOf(options.seed, "episode", options.draws?.group ?? options.group));
-  const episode = checked("start", episodeSchema, await ask("start", z.unknown(), start, options));
-  for (const tool of episode.tools.filter(({ parameters }) => parameters instanceof z.ZodType && !known.has(parameters))) {
-    try {
-      parametersAsJsonSchema(tool);
-      known.add(tool.parameters);
-    } catch (error) {
-      throw new EpisodeStop("environment-error", `start: ${reasonOf(error)}`);
-    }
+  let given: Episode | Promise<Episode> | undefined;
+  const start = () => {
+    given = environment.start(task, seedOf(options.seed, "episode", options.draws?.group ?? options.group));
+    return given;
+  };
+  try {
+    const episode = checked("start", episodeSchema, await ask("start", z.unknown(), start, options));
+    for (const tool of episode.tools) requireReadable(tool);
+    return episode;
+  } catch (error) {
+    closeUnplayed(given);
+    throw error;
   }
-  return episode;
+}
+
+/** @throws EpisodeStop for a tool whose parameters JSON cannot meet */
+function requireReadable(tool: Tool): void {
+  if (!(tool.parameters instanceof z.ZodType) || known.has(tool.parameters)) return;
+  try {
+    parametersAsJsonSchema(tool);
+    known.add(tool.parameters);
+  } catch (error) {
+    throw new EpisodeStop("environment-error", `start: ${reasonOf(error)}`);
+  }
 }
 
 type CheckedScore = Omit<Required<Score>, "behaviours"> & { readonly behaviours?: Record<string, BehaviourCount> };

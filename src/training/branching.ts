@@ -4,6 +4,7 @@ import { mean } from "../core/mean.ts";
 import { present } from "../core/present.ts";
 import type { Group, Trajectory, Turn } from "../core/trajectory.ts";
 import type { Environment } from "../environments/environment.ts";
+import { whileEpisode } from "../environments/lifetime.ts";
 import { opened } from "../rollouts/answers.ts";
 import { type Forking, forkingOf } from "../rollouts/branching/fork.ts";
 import { firstRolloutsOf } from "../rollouts/branching/settings.ts";
@@ -30,10 +31,7 @@ export async function checkBranching(
 
 async function firstForking(environment: Environment, task: Awaited<ReturnType<Environment["task"]>>): Promise<Forking> {
   try {
-    const episode = await environment.start(task, 0);
-    const forking = forkingOf(environment, opened(episode));
-    await episode.close?.();
-    return forking;
+    return await whileEpisode(environment, task, 0, (episode) => forkingOf(environment, opened(episode)));
   } catch (cause) {
     throw new EnvError(`an episode of "${environment.name}"`, cause, { expected: "one that can be started and closed", cause });
   }

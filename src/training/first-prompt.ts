@@ -2,6 +2,7 @@ import type { Chat } from "../chat/chat.ts";
 import { callForeign } from "../core/foreign.ts";
 import type { Message } from "../core/messages.ts";
 import { type Environment, splitWithTasks } from "../environments/environment.ts";
+import { whileEpisode } from "../environments/lifetime.ts";
 import type { TextProtocol } from "../environments/protocol.ts";
 import type { Tool } from "../tools/tool.ts";
 
@@ -21,10 +22,10 @@ export async function requireFirstPrompt(environment: Environment, timeoutMs = 1
   const look = async () => {
     const split = await splitWithTasks(environment);
     if (split === undefined) return undefined;
-    const episode = await environment.start(await environment.task(split, 0), 0);
-    const { messages, tools, protocol } = episode;
-    await episode.close?.();
-    return { messages, tools, ...(protocol === undefined ? {} : { protocol }) };
+    return whileEpisode(environment, await environment.task(split, 0), 0, ({ messages, tools, protocol }) => ({
+      ...{ messages, tools },
+      ...(protocol === undefined ? {} : { protocol }),
+    }));
   };
   return callForeign(`start() of "${environment.name}"`, look, { timeoutMs });
 }

@@ -256,6 +256,10 @@ test("a server that is dead, full, silent, talkative or wrong is a named fault",
   }
   behaviour = "full";
   expect(await problem(start())).toBe("capacity");
+  // A hint names what is not set already.
+  await expect(start()).rejects.toThrow("Set environment.settings.concurrency to 2,");
+  await expect(start({ concurrency: 8 })).rejects.toThrow("Set environment.settings.concurrency to 2,");
+  await expect(start({ concurrency: 2 })).rejects.toThrow("concurrency is 2, which fits: other clients have the places");
   behaviour = "silent";
   const cancelled = await start();
   const stop = new AbortController();

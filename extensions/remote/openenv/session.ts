@@ -4,7 +4,7 @@ import { DeadlineError, withinTime } from "../../../src/core/deadline.ts";
 import { withPackage } from "../../../src/core/optional-package.ts";
 import { hidden, noJson } from "../shared/http.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
-import type { Access } from "../shared/settings.ts";
+import { type Access, capacityHint } from "../shared/settings.ts";
 import { type Answer, answerSchema, type Observation } from "./wire.ts";
 
 export interface SessionOptions extends Access {
@@ -100,7 +100,7 @@ export class OpenenvSession {
     if (code === "CAPACITY_REACHED")
       throw new RemoteEnvError("capacity", `sessions of ${this.#host}`, `${most ?? "as many as it allows"} are open`, {
         expected: "a free session",
-        hint: `Set environment.settings.concurrency to ${most ?? "less"}, or start the server with more (max_concurrent_envs).`,
+        hint: capacityHint(this.#options, most ?? undefined),
       });
     throw new RefusedStep(
       code,

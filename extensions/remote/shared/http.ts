@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { exchange, LateError, WireError } from "./exchange.ts";
 import { RemoteEnvError } from "./problem.ts";
-import type { Access } from "./settings.ts";
+import { type Access, capacityHint } from "./settings.ts";
 
 export interface HttpOptions extends Access {
   readonly base: string;
@@ -27,7 +27,6 @@ export interface HttpAnswer {
 
 const hints = {
   expired: "The session is gone, or the address is not that of such a server.",
-  capacity: "Let the server have more sessions, or play fewer at a time: environment.settings.concurrency.",
   refused: "The server's own log says more.",
 } as const;
 
@@ -131,7 +130,11 @@ export class HttpClient {
   refusal(what: string, { status, text }: Pick<HttpAnswer, "status" | "text">): RemoteEnvError {
     const problem = status === 404 || status === 410 ? "expired" : status === 429 || status === 503 ? "capacity" : "refused";
     const hint =
-      status === 401 || status === 403 ? "Name the variable of its key: environment.settings.keyVariable." : hints[problem];
+      status === 401 || status === 403
+        ? "Name the variable of its key: environment.settings.keyVariable."
+        : problem === "capacity"
+          ? capacityHint(this.#options)
+          : hints[problem];
     return new RemoteEnvError(problem, what, `${status} ${this.#shown(text.slice(0, 300))}`, { expected: "status 2xx", hint });
   }
 

@@ -46,16 +46,36 @@ export interface Access {
   readonly headers: Readonly<Record<string, string>>;
   /** Left out of every error, and of what the server repeats of them. */
   readonly secrets: readonly string[];
+  /** Most sessions of this process at a time, where it is set. */
+  readonly concurrency?: number;
+}
+
+/**
+ * The remedy where a server has no place for another session.
+ * @param most sessions that the server allows, if it says so
+ */
+export function capacityHint({ concurrency }: Pick<Access, "concurrency">, most?: number): string {
+  if (concurrency === undefined || (most !== undefined && concurrency > most))
+    return `Set environment.settings.concurrency to ${most ?? "less than rollout.concurrency"}, or let the server have more sessions.`;
+  if (most === undefined)
+    return `Set environment.settings.concurrency to less than ${concurrency}, or let the server have more sessions.`;
+  return `environment.settings.concurrency is ${concurrency}, which fits: other clients have the places, or sessions that nobody ended. Start the server again, or with more sessions.`;
 }
 
 /** @param header those that carry the key. @throws ConfigError if the key's variable is named and empty */
 export function accessOf(
-  settings: Pick<RemoteSettings, "timeoutMs" | "maxAnswer" | "keyVariable">,
+  settings: Pick<RemoteSettings, "timeoutMs" | "maxAnswer" | "keyVariable" | "concurrency">,
   header = (key: string): Readonly<Record<string, string>> => ({ authorization: `Bearer ${key}` }),
 ): Access {
   const key = keyOf(settings);
   const limits = { timeoutMs: settings.timeoutMs, maxBytes: settings.maxAnswer * 2 ** 20 };
-  return { ...limits, headers: key === undefined ? {} : header(key), secrets: key === undefined ? [] : [key] };
+  const { concurrency } = settings;
+  return {
+    ...limits,
+    headers: key === undefined ? {} : header(key),
+    secrets: key === undefined ? [] : [key],
+    ...(concurrency === undefined ? {} : { concurrency }),
+  };
 }
 
 /** The server's key. @throws ConfigError if the variable is named and empty */

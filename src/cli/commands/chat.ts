@@ -1,8 +1,8 @@
 import { createInterface } from "node:readline";
 import type { Message } from "../../core/messages.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
-import type { Environment, Episode, Task } from "../../environments/environment.ts";
-import { whileOpen } from "../../environments/lifetime.ts";
+import type { Environment, Task } from "../../environments/environment.ts";
+import { whileEpisode, whileOpen } from "../../environments/lifetime.ts";
 import { guarded } from "../../guard/guarded.ts";
 import { rollout } from "../../rollouts/rollout.ts";
 import { modelFolder, openModel, samplingUse } from "../../sdk/model.ts";
@@ -163,10 +163,9 @@ function personAt(input: NodeJS.ReadableStream, screen: Screen, onCancel: () => 
 const taskCommand = "/task";
 
 async function look(environment: Environment, task: Task): Promise<{ opening: string[]; inOneText: boolean }> {
-  const episode = await startOf(environment, task);
+  const episode = await whileEpisode(environment, task, 0, (started) => started);
   const inOneText = episode.protocol?.continuation.kind === "one-message";
   const example = userText(episode.messages);
-  await episode.close?.();
   const opening = [
     ...(episode.tools.length === 0 ? [] : [`Tools: ${episode.tools.map(({ name }) => name).join(", ")}`]),
     ...(example === undefined ? [] : [`Somebody in this world might ask: ${example}`]),
@@ -178,14 +177,8 @@ async function look(environment: Environment, task: Task): Promise<{ opening: st
   return { opening, inOneText };
 }
 
-async function startOf(environment: Environment, task: Task): Promise<Episode> {
-  return environment.start(task, 0);
-}
-
-async function questionOf(environment: Environment, task: Task): Promise<string | undefined> {
-  const episode = await startOf(environment, task);
-  await episode.close?.();
-  return userText(episode.messages);
+function questionOf(environment: Environment, task: Task): Promise<string | undefined> {
+  return whileEpisode(environment, task, 0, ({ messages }) => userText(messages));
 }
 
 function userText(messages: readonly Message[]): string | undefined {

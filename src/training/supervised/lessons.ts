@@ -4,6 +4,7 @@ import { present } from "../../core/present.ts";
 import { randomStream } from "../../core/random.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import type { Environment } from "../../environments/environment.ts";
+import { whileEpisode } from "../../environments/lifetime.ts";
 import { encodeDemonstration } from "../../rollouts/demonstration.ts";
 import { firstPrompt } from "../first-prompt.ts";
 import type { TrainingConfig } from "../settings.ts";
@@ -88,20 +89,13 @@ async function demonstrated(args: LessonArguments, position: number, seed: numbe
   // A seed of its own: with one for all, an expert that draws would make the same choice in every demonstration.
   const episodeSeed = randomStream(seed, "demonstration", position).integer(2 ** 31 - 1);
   try {
-    const { tools, protocol } = await started(environment, task, episodeSeed);
+    const { tools, protocol } = await whileEpisode(environment, task, episodeSeed, (episode) => episode);
     const messages = (await environment.demonstrate?.(task, episodeSeed)) ?? environment.expert?.play(task).messages ?? [];
     return encoded(args, `the demonstration of task ${task.id}`, messages, tools, protocol);
   } catch (cause) {
     if (cause instanceof ConfigError) throw cause;
     throw new EnvError(`the demonstration of task ${task.id}`, cause, { expected: "a finished conversation", cause });
   }
-}
-
-async function started(environment: Environment, task: Awaited<ReturnType<Environment["task"]>>, seed: number) {
-  const episode = await environment.start(task, seed);
-  const { tools, protocol } = episode;
-  await episode.close?.();
-  return { tools, protocol };
 }
 
 function encoded(
