@@ -95,7 +95,7 @@ test.each(Object.entries(commands))("%s closes every episode that it starts", { 
   expect(seen.closed).toBe(seen.started);
 });
 
-test("an episode that comes too late, or is none, is closed all the same", async () => {
+test("an episode that comes too late, or is none, is closed too", async () => {
   const late: Environment = {
     name: "late",
     size: () => 1,
