@@ -4,16 +4,20 @@ import type { Duplex } from "node:stream";
 import { ConfigError, reasonOf } from "../core/errors.ts";
 import { readBody } from "./body.ts";
 import { HttpError } from "./http-error.ts";
+import { Places } from "./places.ts";
 
 /** Limits that every server of the package has. */
 export interface HttpLimits {
-  /** Open connections. Further ones are closed at once. */
+  /** Open connections. A further one gets the place of one without a request in work, and is closed at once if there is none. */
   readonly connections: number;
   /** Time in which a request must have arrived, in milliseconds. */
   readonly requestMs: number;
   /** Largest body of a request, in bytes. */
   readonly maxBytes: number;
 }
+
+/** Time in which the head of a request must have arrived, and between two looks at it. */
+const [headMs, lookMs] = [10_000, 1000];
 
 export const httpDefaults = {
   connections: 1024,
@@ -83,15 +87,18 @@ type Target = Pick<HttpRequest, "path" | "parts" | "query">;
  */
 export async function startHttp(service: HttpService): Promise<RunningHttp> {
   const { host, port, limits = {}, keepAliveMs, upgrade } = service;
-  const server = createServer((request, response) => void answer(service, request, response));
-  server.maxConnections = limits.connections ?? httpDefaults.connections;
-  server.requestTimeout = limits.requestMs ?? httpDefaults.requestMs;
+  const { connections = httpDefaults.connections, requestMs: requestTimeout = httpDefaults.requestMs } = limits;
+  const timeouts = { requestTimeout, headersTimeout: Math.min(headMs, requestTimeout), connectionsCheckingInterval: lookMs };
+  const server = createServer(timeouts, (request, response) => void answer(service, places, request, response));
+  const places = new Places(server, connections);
   if (keepAliveMs !== undefined) server.keepAliveTimeout = keepAliveMs;
   if (upgrade !== undefined)
     server.on("upgrade", (request, socket, head) => {
       socket.on("error", () => socket.destroy());
       try {
         service.guard(request);
+        places.letIn(request);
+        places.begin(request);
         upgrade(request, targetOf(request), socket, head);
       } catch (error) {
         const { status } = (service.problem ?? problemOf)(error, pathOf(request));
@@ -109,18 +116,26 @@ export async function startHttp(service: HttpService): Promise<RunningHttp> {
   };
 }
 
-async function answer(service: HttpService, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answer(service: HttpService, places: Places, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { limits = {}, headers: always, log, problem = problemOf } = service;
   const start = performance.now();
   const gone = new AbortController();
   const method = request.method ?? "GET";
+  let end = () => {};
   response.on("close", () => {
     gone.abort();
+    end();
     log?.({ method, path: pathOf(request), status: response.statusCode, ms: performance.now() - start });
   });
   response.on("error", () => {}); // the client is gone
   try {
     service.guard(request);
+    places.letIn(request);
+    const begin = () => {
+      end = places.begin(request);
+    };
+    if (hasBody(request)) request.once("end", begin);
+    else begin();
     const body = () => readBody(request, limits.maxBytes ?? httpDefaults.maxBytes);
     const { url = "/", headers } = request;
     const asked = { method, url, ...targetOf(request), headers, signal: gone.signal, body };
@@ -154,6 +169,11 @@ function problemOf(error: unknown): { readonly status: number; readonly json: ob
   return error instanceof HttpError
     ? { status: error.status, json: { detail: error.message } }
     : { status: 500, json: { detail: reasonOf(error) } };
+}
+
+/** A body that is still to come takes a place from nobody. */
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
 function pathOf({ url = "/" }: Pick<IncomingMessage, "url">): string {

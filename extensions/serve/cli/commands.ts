@@ -33,7 +33,7 @@ export const serveCommands: AddCommands = (program, { screen, exit, examples }) 
     .option("--max-queue <n>", "requests that may wait; beyond them clients are asked to come back (default: 1024)")
     .option("--max-results <MiB>", "results that wait to be fetched; beyond it the oldest go (default: 512)")
     .option("--max-body <MiB>", "size of one request (default: 64, an environment's 16)")
-    .option("--max-connections <n>", "open connections; further ones are closed at once (default: 1024)")
+    .option("--max-connections <n>", "open connections; three quarters of them for one address (default: 1024)")
     .option("--request-timeout <s>", "time in which a request must have arrived whole (default: 300)")
     .option("--max-sessions <n>", "sessions at a time (default: 1024, an environment's 256)")
     .option(
