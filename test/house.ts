@@ -60,7 +60,7 @@ export const parts: readonly Part[] = [
     path: "src/engines/local",
     holds:
       "the engine on this machine: tensor graph, differentiation, ONNX Runtime, sampler, AdamW, model folders ([engine.md](engine.md))",
-    knows: ["src/core", "src/files", "src/engines/call-order.ts", "src/engines/settings.ts", ...seam],
+    knows: ["src/core", "src/files", "src/processes", "src/engines/call-order.ts", "src/engines/settings.ts", ...seam],
   },
   { path: "src/actions", holds: "how a text is read as an action: its calls, and where sampling stops", knows: ["src/core"] },
   {
@@ -76,7 +76,7 @@ export const parts: readonly Part[] = [
   {
     path: "src/inference",
     holds: "models behind HTTP, in token ids and in messages",
-    knows: ["src/core", "src/chat", "src/tools", "src/http", ...seam],
+    knows: ["src/core", "src/processes", "src/chat", "src/tools", "src/http", ...seam],
   },
   {
     path: "src/environments",

@@ -68,7 +68,7 @@ test("connections that have shown a key keep their places, and so do requests in
   const server = await serve(16, () => new Promise((resolve) => answers.push(() => resolve({ done: true }))));
   const working = [await open(server, request("key")), await open(server, request("key"))];
   await vi.waitFor(() => expect(answers).toHaveLength(2));
-  const silent = [];
+  const silent: Awaited<ReturnType<typeof open>>[] = [];
   for (let i = 0; i < 40; i++) silent.push(await open(server));
   await vi.waitFor(() => expect(silent.filter(({ isClosed }) => !isClosed)).toHaveLength(10));
   expect(silent.slice(-10).every(({ isClosed }) => !isClosed)).toBe(true);
@@ -79,7 +79,7 @@ test("connections that have shown a key keep their places, and so do requests in
 
 test("one address has three quarters of the places, even with requests in work", async () => {
   const server = await serve(8, () => new Promise(() => {}));
-  const all = [];
+  const all: Awaited<ReturnType<typeof open>>[] = [];
   for (let i = 0; i < 8; i++) {
     all.push(await open(server, request("key")));
     await new Promise((resolve) => setTimeout(resolve, 20));

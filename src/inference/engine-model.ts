@@ -6,14 +6,18 @@ import type { Sampler } from "../engines/engine.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { Sampling } from "./asked.ts";
 import type { ChatModel, InferenceModel } from "./model.ts";
+import { type Prompt, Prompts } from "./prompts.ts";
 
-/** A sampler as a model of the server. A request without a seed gets one of its own; without a limit it may fill the context. */
-export function engineModel(sampler: Sampler, chat?: Chat): InferenceModel {
+/**
+ * A sampler as a model of the server. A request without a seed gets one of its own; without a limit it may fill the context.
+ * @param folder of the model, for prompts of clients that are not known
+ */
+export function engineModel(sampler: Sampler, chat?: Chat, folder?: string): InferenceModel {
   const { maxLength, vocabularySize } = sampler.info;
   return {
     maxLength,
     vocabularySize,
-    ...(chat === undefined ? {} : { chat: chatModel(sampler, chat) }),
+    ...(chat === undefined ? {} : { chat: chatModel(sampler, chat, folder) }),
     sample: ({ context, maxTokens, stopTokens, stopStrings, temperature, topP, topK, seed }, signal) =>
       sampler.sample({
         context,
@@ -26,22 +30,26 @@ export function engineModel(sampler: Sampler, chat?: Chat): InferenceModel {
   };
 }
 
-function chatModel(sampler: Sampler, chat: Chat): ChatModel {
+function chatModel(sampler: Sampler, chat: Chat, folder: string | undefined): ChatModel {
   const { maxLength, capabilities } = sampler.info;
   const canMask = capabilities.includes("masked-sampling");
-  const contextOf = (request: Parameters<ChatModel["count"]>[0]) => {
-    if (shownTools(request).length > 0) chat.calls();
-    return chat.open(request.messages, shownTools(request));
-  };
+  const prompts = new Prompts(chat, maxLength, folder);
+  /** Several answers to one request have one prompt. */
+  const made = new WeakMap<object, Promise<Prompt>>();
   return {
     decode: (tokens) => chat.tokenizer.decode(tokens),
-    count: (request) => contextOf(request).ids.length,
+    count: async (request, signal) => (await prompts.open(request.messages, shownTools(request), "", signal)).context.ids.length,
     converse: async (request, { sampling, continuesLast, index, signal }) => {
       requireNone(sampling);
       const last = request.messages.at(-1);
       const continued = continuesLast === true && last?.role === "assistant" ? last.content : undefined;
-      const context = contextOf(continued === undefined ? request : { ...request, messages: request.messages.slice(0, -1) });
-      const ids = [...context.ids, ...(continued === undefined ? [] : chat.tokenizer.encode(continued))];
+      const messages = continued === undefined ? request.messages : request.messages.slice(0, -1);
+      const open = () => prompts.open(messages, shownTools(request), continued ?? "", signal);
+      const making = made.get(request.messages) ?? open();
+      made.set(request.messages, making);
+      const prompt = await making;
+      const { context } = prompt;
+      const ids = [...context.ids, ...prompt.continued];
       requireRoom(ids.length, maxLength);
       const plan = await planReply(chat, request, context, canMask);
       const { stopTokens, stopStrings, mask, onToken, read, close } = plan;

@@ -17,7 +17,7 @@ export interface InferenceModel {
 export interface ChatModel {
   decode(tokens: readonly TokenId[]): string;
   /** Tokens of a conversation's context. */
-  count(request: ConversationRequest): number;
+  count(request: ConversationRequest, signal: AbortSignal): number | Promise<number>;
   converse(request: ConversationRequest, options: ConverseOptions): Promise<ConversationReply>;
   /** Called for a request that was refused. */
   refused?(error: unknown): void;

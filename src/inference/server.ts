@@ -108,7 +108,7 @@ async function converse(request: HttpRequest, { wire, options, kept }: Conversin
   const state: WireState = { id: randomUUID().replaceAll("-", ""), created, query, decode: chat.decode, kept: own };
   const exchange = wire.read(bytes, state);
   const { asked } = exchange;
-  if (wire.count !== undefined) return { json: wire.count(chat.count(asked.conversation)) };
+  if (wire.count !== undefined) return { json: wire.count(await chat.count(asked.conversation, request.signal)) };
   if (!asked.stream) return { json: exchange.answer(await replies(chat, exchange, request.signal)) };
   return eventsOf(
     async (send) => {

@@ -98,7 +98,7 @@ export async function startInference(flags: unknown, screen: Screen): Promise<Ru
   );
   const server = await serveInference({
     ...{ host, port, keys: [...key, ...ownKeys()], limits: httpLimits(limits) },
-    models: new Map(opened.map(([name, engine, folder]) => [name, engineModel(engine, chatOf(folder))])),
+    models: new Map(opened.map(([name, engine, folder]) => [name, engineModel(engine, chatOf(folder), folder)])),
     ...(verbose
       ? {
           log: (entry: { path: string; status: number; ms: number }) =>

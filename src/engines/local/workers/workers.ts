@@ -1,5 +1,6 @@
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { EngineError } from "../../../core/errors.ts";
+import { startThread } from "../../../processes/thread.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import type { Pass } from "../training/passes.ts";
@@ -72,11 +73,8 @@ class Thread {
   #gradient: ArrayBuffer | undefined;
 
   constructor(settings: WorkerSettings) {
-    const source = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";
-    const module = new URL(source, import.meta.url).href;
     this.#layout = settings.learned;
-    this.#worker = new Worker(new URL("../machine/thread.mjs", import.meta.url), { workerData: { module, settings } });
-    this.#worker.unref(); // a worker that waits keeps no program from its end
+    this.#worker = startThread(import.meta.url, "worker", settings);
     this.#worker.on("message", (answer: Answer) => this.#answered(answer));
     this.#worker.on("error", (cause) => this.#fail(cause));
     this.#worker.on("exit", (code) => this.#fail(new Error(`exit code ${code}`)));
