@@ -8,6 +8,7 @@ import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
 import { evalCommand } from "../src/cli/commands/eval.ts";
 import type { RunningInference } from "../src/inference/server.ts";
 import { createScreen } from "../src/terminal/screen.ts";
+import { checkJson } from "../src/tools/check-json.ts";
 
 const folder = fileURLToPath(new URL("../models/office", import.meta.url));
 const silent = createScreen({ write: () => true });
@@ -18,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 interface Answer {
-  readonly choices: readonly { readonly message: { readonly content: string } }[];
+  readonly choices: readonly { readonly finish_reason: string; readonly message: { readonly content: string } }[];
   readonly usage: { readonly prompt_tokens: number };
 }
 
@@ -50,6 +51,38 @@ test("a model measured through our own server is the model measured here, call f
   expect(there.usage.completionTokens).toBe(here.sampledTokens);
   expect(here.toolCalls).toBeGreaterThan(5);
 }, 120_000);
+
+const shape = (properties: object) => ({
+  type: "object",
+  properties,
+  required: Object.keys(properties),
+  additionalProperties: false,
+});
+const schemas = {
+  text: shape({ when: { type: "string", maxLength: 20 } }),
+  values: shape({ title: { type: "string", maxLength: 20 }, day: { enum: ["Monday", "Friday"] } }),
+  number: shape({ n: { type: "number", exclusiveMinimum: -1e300 } }),
+  list: shape({ xs: { type: "array", items: { type: "string", maxLength: 8 }, maxItems: 3, uniqueItems: true } }),
+};
+
+// Sampled alone, so that the later ones are drafted from the earlier.
+test.each(Object.entries(schemas))("answers of the schema %s have it, masked and drafted", async (_, schema) => {
+  for (let seed = 1; seed <= 8; seed++) {
+    const response_format = { type: "json_schema", json_schema: { name: "answer", schema } };
+    const { status, json } = await ask({ response_format, seed, max_tokens: 120 });
+    expect(status, JSON.stringify(json)).toBe(200);
+    const [choice] = json.choices;
+    if (choice?.finish_reason === "length") continue;
+    expect(checkJson(schema, JSON.parse(choice?.message.content ?? "")), choice?.message.content).toEqual({ success: true });
+  }
+});
+
+test("json_object with a schema has it, and a field that nothing reads is refused", async () => {
+  const schema = shape({ day: { enum: ["Monday", "Friday"] } });
+  const { json } = await ask({ response_format: { type: "json_object", schema }, max_tokens: 40 });
+  expect(JSON.parse(json.choices[0]?.message.content ?? "")).toEqual({ day: expect.stringMatching(/^(Monday|Friday)$/) });
+  expect(await ask({ response_format: { type: "json_object", shema: schema } })).toMatchObject({ status: 400 });
+});
 
 test("answers end as the protocol says: length, a stop string that is left out, a message that continues", async () => {
   const { json } = await ask({});

@@ -34,6 +34,8 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   "hyparquet-compressors": ["src/tools"],
   "html-to-text": ["src/tools"],
   "ipaddr.js": ["src/tools"],
+  ajv: ["src/tools"],
+  "ajv-formats": ["src/tools"],
   "@modelcontextprotocol/client": ["src/tools"],
   "cross-spawn": ["src/processes"],
   commander: ["src/cli", "extensions/lab", "extensions/study"],

@@ -1,12 +1,12 @@
-import { ModelError } from "../core/errors.ts";
+import { ModelError, reasonOf } from "../core/errors.ts";
 import { jsonOf } from "../core/json.ts";
 import type { AssistantMessage, ToolCall } from "../core/messages.ts";
-import { checkJson } from "../tools/check-json.ts";
+import { checkJson, uncheckable } from "../tools/check-json.ts";
 import { parametersAsJsonSchema } from "../tools/tool.ts";
 import type { Formed } from "./grammar.ts";
 
 /**
- * Whether a message has the form of its request, for engines that do not sample under a grammar.
+ * Whether a message has the form of its request, where no grammar holds all of it.
  * @throws ModelError for a schema that cannot be checked
  */
 export function hasForm({ tools = [], toolChoice, parallelCalls, strictTools = [], form }: Formed, message: AssistantMessage) {
@@ -26,9 +26,15 @@ export function hasForm({ tools = [], toolChoice, parallelCalls, strictTools = [
 }
 
 function isOfSchema(schema: Readonly<Record<string, unknown>>, value: unknown): boolean {
-  const checked = checkJson(schema, value);
+  let checked: ReturnType<typeof checkJson>;
+  try {
+    checked = checkJson(schema, value);
+  } catch (cause) {
+    throw new ModelError("schema", "a pattern", { expected: "one that can be checked", hint: reasonOf(cause), cause });
+  }
   if (checked !== undefined) return checked.success;
   throw new ModelError("schema", JSON.stringify(schema).slice(0, 200), {
-    expected: "one that can be checked: this engine does not sample under a grammar",
+    expected: "one that can be checked",
+    hint: uncheckable(schema),
   });
 }

@@ -1,9 +1,13 @@
-import type { CompiledGrammar, GrammarCompiler } from "@mlc-ai/web-xgrammar";
+import type { CompiledGrammar, GrammarCompiler, GrammarMatcher } from "@mlc-ai/web-xgrammar";
 import type { CallFormat } from "../actions/formats/format.ts";
 import { ModelError, reasonOf } from "../core/errors.ts";
 import type { TokenId } from "../core/trajectory.ts";
-import { parametersAsJsonSchema, type Tool } from "../tools/tool.ts";
+import { uncheckable } from "../tools/check-json.ts";
+import { beyondBounds } from "../tools/schema-bounds.ts";
+import { type JsonSchema, parametersAsJsonSchema, type Tool } from "../tools/tool.ts";
 import type { ConversationRequest } from "./conversation.ts";
+import { heldSchema } from "./grammar-schema.ts";
+import type { Keywords } from "./schema-merge.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
 /** The form that an action has to have, of the parts of a request that decide it. */
@@ -11,9 +15,13 @@ export type Formed = Pick<ConversationRequest, "tools" | "toolChoice" | "paralle
 
 /** A mask over tokens that follows what is drawn. */
 export interface GrammarMask {
+  /** The keywords of schemas that no grammar holds: what is drawn has to be checked by them. Empty where the mask is enough. */
+  readonly loose: readonly string[];
   next(): Int32Array;
   allows(token: TokenId): boolean;
   accept(token: TokenId): void;
+  /** Goes back to where an action begins. */
+  restart(): void;
   /** Gives its memory back. */
   close(): void;
 }
@@ -48,24 +56,16 @@ export class Grammars {
    * @throws ModelError for a schema that has no grammar, and where the model writes the arguments of calls in another way than JSON
    */
   async mask(formed: Formed): Promise<GrammarMask | undefined> {
-    const grammars = await Promise.all(this.#grammars(formed));
+    const loose = new Set<string>();
+    const grammars = await Promise.all(this.#grammars(formed, loose));
     if (grammars.length === 0) return undefined;
     const { GrammarMatcher } = await library();
     const all = await Promise.all(grammars.map((grammar) => GrammarMatcher.createGrammarMatcher(grammar)));
     /** Those of the forms that the action may still have. */
     let open = all;
-    let bits: Int32Array | undefined;
-    // The library gives a mask by a promise. It is there long before the model's next distribution.
-    const look = () =>
-      Promise.all(open.map((matcher) => matcher.getNextTokenBitmask())).then((masks) => {
-        bits = masks.reduce((a, b) => a.map((word, i) => word | (b[i] ?? 0)));
-      });
-    await look();
     return {
-      next: () => {
-        if (bits === undefined) throw new ModelError("grammar", "no mask", { expected: "one before each token" });
-        return bits;
-      },
+      loose: [...loose],
+      next: () => open.map((matcher) => bitmaskOf(matcher)).reduce((a, b) => a.map((word, i) => word | (b[i] ?? 0))),
       // The masks of web-xgrammar 0.1.27 leave out some tokens that its matcher accepts: `"arguments":` where a token `":` is before it.
       allows: (token) =>
         !this.#control.has(token) &&
@@ -75,10 +75,12 @@ export class Grammars {
           return accepted;
         }),
       accept: (token) => {
-        bits = undefined;
         open = open.filter((matcher) => matcher.acceptToken(token));
         if (open.length === 0) throw new ModelError("grammar", token, { expected: "a token that its mask allows" });
-        if (!open.every((matcher) => matcher.isTerminated())) void look();
+      },
+      restart: () => {
+        for (const matcher of all) matcher.reset();
+        open = all;
       },
       close: () => {
         for (const matcher of all) matcher.dispose();
@@ -87,26 +89,33 @@ export class Grammars {
   }
 
   /** The grammars of which an action has one; none if any action will do. */
-  #grammars({ tools = [], toolChoice = "auto", parallelCalls = true, strictTools = [], form }: Formed) {
+  #grammars({ tools = [], toolChoice = "auto", parallelCalls = true, strictTools = [], form }: Formed, loose: Set<string>) {
+    const hold = (schema: JsonSchema | Keywords) => {
+      const problem = uncheckable(schema);
+      if (problem !== undefined) throw schemaError(schema, problem);
+      const held = heldSchema(schema);
+      for (const keyword of held.loose) loose.add(keyword);
+      return held.schema;
+    };
+    const call = (tool: Tool, strict: boolean) => this.#call(tool.name, strict ? hold(parametersAsJsonSchema(tool)) : anyObject);
     const forced = typeof toolChoice === "object" ? toolChoice.tool : undefined;
     const named = tools.filter(({ name }) => forced === undefined || name === forced);
     if (tools.length > 0 && (forced !== undefined || toolChoice === "required")) {
-      const elements = named.map((tool) => this.#call(tool, true));
+      const elements = named.map((tool) => call(tool, true));
       return [this.#kept({ type: "or", elements })];
     }
-    const text = form === undefined ? [] : [this.#kept(form === "json" ? { schema: { type: "object" } } : form)];
+    const text = form === undefined ? [] : [this.#kept({ schema: form === "json" ? anyObject : hold(form.schema) })];
     if (tools.length === 0 || toolChoice === "none") return text;
     if (text.length === 0 && parallelCalls && strictTools.length === 0) return [];
-    const tags = tools.map((tool) => this.#call(tool, strictTools.includes(tool.name)));
+    const tags = tools.map((tool) => call(tool, strictTools.includes(tool.name)));
     const triggers = [openingOf(this.#requiredFormat())];
     // A text of a form has no calls in it, so calls are what is said in its place.
     const calls = { type: "triggered_tags", triggers, tags, at_least_one: text.length > 0, stop_after_first: !parallelCalls };
     return [...text, this.#kept(calls)];
   }
 
-  #call(tool: Tool, strict: boolean): { readonly [part: string]: unknown } {
-    const { begin, end } = frameOf(this.#requiredFormat(), tool.name);
-    const schema = strict ? parametersAsJsonSchema(tool) : { type: "object" };
+  #call(name: string, schema: Keywords): { readonly [part: string]: unknown } {
+    const { begin, end } = frameOf(this.#requiredFormat(), name);
     return { type: "tag", begin, content: { type: "json_schema", json_schema: schema }, end };
   }
 
@@ -128,11 +137,11 @@ export class Grammars {
         return await compiler.compileJSONSchema(JSON.stringify(form.schema), true, undefined, undefined, true, mostWhiteSpace);
       return await compiler.compileStructuralTag({ type: "structural_tag", format: form });
     } catch (cause) {
-      throw new ModelError("schema", JSON.stringify(form).slice(0, 200), {
-        expected: "one that has a grammar",
-        hint: reasonOf(cause),
-        cause,
-      });
+      // The library ends itself where it meets an error.
+      this.#compiler = undefined;
+      this.#compiled.clear();
+      (await import("./xgrammar.ts")).renewXgrammar();
+      throw schemaError(form, reasonOf(cause), cause);
     }
   }
 
@@ -158,6 +167,36 @@ export class Grammars {
     if (this.#format !== undefined) return this.#format;
     throw new ModelError("tool calls", "none", { expected: "a chat template with a known format of calls" });
   }
+}
+
+const anyObject = { type: "object" } as const;
+
+function schemaError(schema: object, problem: string, cause?: unknown): ModelError {
+  const options = { expected: "one that has a grammar and can be checked", hint: problem, cause };
+  return new ModelError("schema", beyondBounds(schema) ?? JSON.stringify(schema).slice(0, 200), options);
+}
+
+/** The insides of a matcher of web-xgrammar 0.1.27, the version that package.json has. */
+interface RawMatcher {
+  readonly handle: { GetNextTokenBitmask(tokens: number): RawVector };
+  readonly vocab_size: number;
+}
+interface RawVector {
+  size(): number;
+  get(index: number): number;
+  delete(): void;
+}
+
+/**
+ * The tokens that a grammar allows next. The library gives them by a promise, in `getNextTokenBitmask`; a sampler that draws several tokens of a
+ * draft from one step cannot wait for one.
+ */
+function bitmaskOf(matcher: GrammarMatcher): Int32Array {
+  const { handle, vocab_size } = matcher as unknown as RawMatcher;
+  const words = handle.GetNextTokenBitmask(vocab_size);
+  const bits = Int32Array.from({ length: words.size() }, (_, i) => words.get(i));
+  words.delete();
+  return bits;
 }
 
 /** Loaded with the first grammar: it is a megabyte, and needs Node. */

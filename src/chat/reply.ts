@@ -16,7 +16,7 @@ export interface ReplyPlan {
   readonly stopTokens: readonly TokenId[];
   readonly stopStrings: readonly string[];
   readonly mask?: GrammarMask;
-  /** Whether an action has the form that was asked for, where the engine cannot sample under a mask. */
+  /** Whether an action has the form that was asked for, where the engine cannot sample under a mask that holds all of it. */
   readonly fits?: (action: SampledTokens) => boolean;
   readonly onToken?: (drawn: DrawnToken) => void;
   /** Reads an action as the message that the program gets, and gives the rest of its deltas. */
@@ -52,6 +52,7 @@ export async function planReply(
   const tools = shownTools(request);
   if (tools.length > 0) chat.calls();
   const mask = canMask ? await chat.grammars.mask({ ...request, tools }) : undefined;
+  const isHeld = canMask && (mask === undefined || mask.loose.length === 0);
   // An action that a limit cut off has no form, under a mask neither.
   const fits = (action: SampledTokens) =>
     action.finish === "length" || hasForm({ ...request, tools }, readReply(chat, action, request).message);
@@ -69,9 +70,9 @@ export async function planReply(
     stopTokens: chat.tokenizer.stopTokens,
     stopStrings: [...(tools.length === 0 ? [] : (chat.stopStrings ?? [])), ...own],
     ...(mask === undefined ? {} : { mask }),
-    ...(canMask ? {} : { fits }),
+    ...(isHeld ? {} : { fits }),
     // An action that may be drawn once more is not shown before it is whole.
-    ...(deltas === undefined || !canMask ? {} : { onToken: (drawn) => deltas.push(drawn) }),
+    ...(deltas === undefined || !isHeld ? {} : { onToken: (drawn) => deltas.push(drawn) }),
     read: (action) => {
       const read = readReply(chat, action, request);
       if (deltas === undefined) return read;
@@ -87,23 +88,28 @@ export async function planReply(
 const mostDraws = 8;
 
 /**
- * Samples a reply. Without masks an action that misses its form is drawn once more: from the distribution of actions that have it.
+ * Samples a reply. An action that misses its form is drawn once more: from the distribution of actions that have it.
  * @param sample draws an action; the attempt, from 0, is part of its seed
  * @throws ModelError if no draw has the form
  */
 export async function drawReply<A extends SampledTokens>(
-  { fits }: Pick<ReplyPlan, "fits">,
+  { fits, mask }: Pick<ReplyPlan, "fits" | "mask">,
   temperature: number,
   sample: (attempt: number) => Promise<A>,
 ): Promise<A> {
   const draws = fits === undefined || temperature === 0 ? 1 : mostDraws;
   for (let attempt = 0; attempt < draws; attempt++) {
+    if (attempt > 0) mask?.restart();
     const action = await sample(attempt);
     if (fits?.(action) ?? true) return action;
   }
+  const without =
+    mask === undefined
+      ? "This engine has no sampling under a grammar"
+      : `No grammar holds ${mask.loose.join(", ")} of the schema`;
   throw new ModelError("the form of an answer", `missed in ${draws} ${draws === 1 ? "draw" : "draws"}`, {
     expected: "the schema, the call or the JSON that was asked for",
-    hint: "This engine has no sampling under a grammar: the model has to know the form. Teach it by demonstrations, or train on the local engine.",
+    hint: `${without}: the model has to know the form. Teach it by demonstrations, or ask for a form that a grammar holds on the local engine.`,
   });
 }
 

@@ -209,6 +209,14 @@ test("a missing or broken file is named, with what to do", () => {
   expect(() => loadTokenizer(folder)).toThrow(/tokenizer_config\.json is .*chat_template/);
 });
 
+test('a plain word "</s>" of the vocabulary ends no turn', () => {
+  const { model } = tokenizerJson;
+  const plain = { ...tokenizerJson, model: { ...model, vocab: { ...model.vocab, "</s>": 400 } } };
+  expect(makeTokenizer({ tokenizer: plain, config: {} }).stopTokens).not.toContain(400);
+  const control = { ...tokenizerJson, added_tokens: [...added_tokens, { ...added_tokens[0], id: 400, content: "</s>" }] };
+  expect(makeTokenizer({ tokenizer: control, config: {} }).stopTokens).toContain(400);
+});
+
 test("a tokenizer without any token that ends a turn is refused", () => {
   write({ "tokenizer.json": { ...tokenizerJson, added_tokens: [] } });
   expect(() => loadTokenizer(folder)).toThrow(/end-of-turn token is missing.*eos_token/);

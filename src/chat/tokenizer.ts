@@ -124,9 +124,10 @@ export function makeTokenizer(files: TokenizerFiles, origin = "tokenizer"): Toke
       return token ? [[name, token]] : [];
     }),
   );
-  const named = [namedTokens.eos_token, ...customaryEnds].flatMap((token) =>
-    token === undefined ? [] : (known.get(token) ?? []),
-  );
+  // In Qwen's vocabulary "</s>" is a plain word, with which HTML ends a line through a text.
+  const added = new Set(definition.added_tokens.map(({ content }) => content));
+  const ends = customaryEnds.filter((token) => added.has(token));
+  const named = [namedTokens.eos_token, ...ends].flatMap((token) => (token === undefined ? [] : (known.get(token) ?? [])));
   const stopTokens = [...new Set([...named, ...(files.endIds ?? [])])].filter((id) => texts.has(id));
   if (stopTokens.length === 0) {
     throw new ModelError(`${origin}: end-of-turn token`, undefined, {

@@ -17,3 +17,8 @@ export function xgrammar(): XGrammar {
   loaded = script.exports as XGrammar;
   return loaded;
 }
+
+/** Has the library loaded once more. After an error of its own its memory is in no known state. */
+export function renewXgrammar(): void {
+  loaded = undefined;
+}

@@ -17,6 +17,8 @@ export interface Host {
   interruptAfter<T>(milliseconds: number, work: () => T): T;
   /** Resident memory of the process. NaN where that is not known. */
   residentBytes(): number;
+  /** Says something on the error output, as Node does of what is deprecated. */
+  warn(message: string): void;
 }
 
 const interruptible = Symbol.for("retrograde.interruptible");
@@ -63,4 +65,5 @@ export const host: Host = {
     return result.value;
   },
   residentBytes: () => node?.memoryUsage.rss() ?? Number.NaN,
+  warn: (message) => (node === undefined ? console.warn(message) : node.emitWarning(message, "RetrogradeWarning")),
 };

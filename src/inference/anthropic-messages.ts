@@ -65,7 +65,7 @@ const fields = {
     .nullish(),
   output_config: z
     .looseObject({
-      format: z.looseObject({ type: z.literal("json_schema"), schema: z.record(z.string(), z.unknown()) }).nullish(),
+      format: z.strictObject({ type: z.literal("json_schema"), schema: z.record(z.string(), z.unknown()) }).nullish(),
       effort: z.string().nullish(),
     })
     .nullish(),

@@ -116,6 +116,13 @@ export const parametersSchema = z
   .nullish()
   .transform((schema) => ({ type: "object", properties: {}, ...schema }) as JsonSchema);
 
+/** The fields of a form that decide nothing here: its schema holds, with `strict` and without. */
+export const namedForm = {
+  name: z.string().nullish(),
+  description: z.string().nullish(),
+  strict: z.boolean().nullish(),
+} as const;
+
 /** A tool that is shown and never run here. */
 export function shownTool(name: string, description: string, parameters: JsonSchema): Tool {
   return { name, description, parameters, execute: () => "" };

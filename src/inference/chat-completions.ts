@@ -11,6 +11,7 @@ import {
   callId,
   drawnTokens,
   type Exchange,
+  namedForm,
   othersOf,
   parametersSchema,
   type Replies,
@@ -67,11 +68,12 @@ const fields = {
   parallel_tool_calls: z.boolean().nullish(),
   response_format: z
     .discriminatedUnion("type", [
-      z.looseObject({ type: z.literal("text") }),
-      z.looseObject({ type: z.literal("json_object") }),
-      z.looseObject({
+      z.strictObject({ type: z.literal("text") }),
+      // The schema beside it is llama.cpp's and Together's.
+      z.strictObject({ type: z.literal("json_object"), schema: z.record(z.string(), z.unknown()).nullish() }),
+      z.strictObject({
         type: z.literal("json_schema"),
-        json_schema: z.looseObject({ schema: z.record(z.string(), z.unknown()) }),
+        json_schema: z.strictObject({ ...namedForm, schema: z.record(z.string(), z.unknown()) }),
       }),
     ])
     .nullish(),
@@ -142,7 +144,9 @@ function askedOf(body: ChatBody): Asked {
       toolChoice: choice,
       parallelCalls: body.parallel_tool_calls ?? true,
       strictTools,
-      ...(response_format?.type === "json_object" ? { form: "json" } : {}),
+      ...(response_format?.type === "json_object"
+        ? { form: response_format.schema ? { schema: response_format.schema } : "json" }
+        : {}),
       ...(response_format?.type === "json_schema" ? { form: { schema: response_format.json_schema.schema } } : {}),
       maxTokens: max_completion_tokens ?? max_tokens ?? undefined,
       stopStrings: typeof stop === "string" ? [stop] : (stop ?? []),

@@ -10,6 +10,7 @@ import {
   callId,
   drawnTokens,
   type Exchange,
+  namedForm,
   othersOf,
   parametersSchema,
   type Replies,
@@ -67,9 +68,9 @@ const fields = {
     .looseObject({
       format: z
         .discriminatedUnion("type", [
-          z.looseObject({ type: z.literal("text") }),
-          z.looseObject({ type: z.literal("json_object") }),
-          z.looseObject({ type: z.literal("json_schema"), schema: z.record(z.string(), z.unknown()) }),
+          z.strictObject({ type: z.literal("text") }),
+          z.strictObject({ type: z.literal("json_object") }),
+          z.strictObject({ type: z.literal("json_schema"), ...namedForm, schema: z.record(z.string(), z.unknown()) }),
         ])
         .nullish(),
       verbosity: z.string().nullish(),

@@ -162,7 +162,7 @@ test("a pattern of a JSON schema that backtracks without end is stopped, and the
   expect(await call(`${"a".repeat(60)}b`)).toEqual({
     valid: true,
     failure: "error",
-    content: "Error: the arguments could not be checked: a pattern of the schema has no end within 1000 ms",
+    content: "Error: the value could not be checked: a pattern of the schema has no end within 1000 ms",
   });
   expect(await call("aaa")).toMatchObject({ content: "found" });
   expect(await call("b")).toMatchObject({ valid: false, failure: "invalid" });

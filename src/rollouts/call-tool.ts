@@ -2,9 +2,10 @@ import { z } from "zod";
 import { DeadlineError } from "../core/deadline.ts";
 import { reasonOf } from "../core/errors.ts";
 import { callForeign } from "../core/foreign.ts";
+import { host } from "../core/host.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { ToolFailure } from "../core/trajectory.ts";
-import { checkJson } from "../tools/check-json.ts";
+import { checkJson, uncheckable } from "../tools/check-json.ts";
 import { cut } from "../tools/cut.ts";
 import { resultText } from "../tools/result-text.ts";
 import { requireJsonSchema, type Tool } from "../tools/tool.ts";
@@ -45,7 +46,7 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, signal?: 
       return {
         valid: false,
         failure: "invalid",
-        content: `Error: wrong arguments for ${tool.name}. ${describeIssues(args.error)}`,
+        content: `Error: wrong arguments for ${tool.name}. ${args.problems.map((problem) => `${problem}.`).join(" ")}`,
       };
     const execute = (toolSignal: AbortSignal) => tool.execute(args.data, { signal: toolSignal });
     const result = await callForeign(`tool "${tool.name}"`, execute, limits);
@@ -65,18 +66,26 @@ function readable(text: string): string {
   return text.replace(/[^\P{Cc}\t\n\r]|\p{Cs}/gu, "\ufffd");
 }
 
-type Checked = z.ZodSafeParseResult<Record<string, unknown>>;
+type Arguments =
+  | { readonly success: true; readonly data: Record<string, unknown> }
+  | { readonly success: false; readonly problems: readonly string[] };
 
-/** A schema beyond what zod can convert checks nothing: its tool has to judge for itself. */
+/** A schema that cannot be checked leaves the judgement to its tool. */
 const anything = z.record(z.string(), z.unknown());
+const unchecked = new Set<string>();
 
-function checkArguments({ name, parameters }: Tool, given: unknown): Checked | Promise<Checked> {
-  if (parameters instanceof z.ZodType) return parameters.safeParseAsync(given);
-  return (checkJson(requireJsonSchema({ name, parameters }), given) as Checked | undefined) ?? anything.safeParse(given);
+async function checkArguments({ name, parameters }: Tool, given: unknown): Promise<Arguments> {
+  if (!(parameters instanceof z.ZodType)) {
+    const checked = checkJson(requireJsonSchema({ name, parameters }), given);
+    if (checked?.success === false) return checked;
+    const problem = checked === undefined ? `Arguments of ${name} are not checked: ${uncheckable(parameters)}` : undefined;
+    if (problem !== undefined && !unchecked.has(problem)) host.warn(problem);
+    if (problem !== undefined) unchecked.add(problem);
+  }
+  const parsed = await (parameters instanceof z.ZodType ? parameters : anything).safeParseAsync(given);
+  return parsed.success ? parsed : { success: false, problems: parsed.error.issues.map(problemOf) };
 }
 
-function describeIssues(error: z.ZodError): string {
-  return error.issues
-    .map(({ path, message }) => (path.length === 0 ? `${message}.` : `${path.join(".")}: ${message}.`))
-    .join(" ");
+function problemOf({ path, message }: z.core.$ZodIssue): string {
+  return path.length === 0 ? message : `${path.join(".")}: ${message}`;
 }

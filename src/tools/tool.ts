@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ConfigError } from "../core/errors.ts";
+import { beyondBounds } from "./schema-bounds.ts";
 
 /** Something that a model can call. `Arguments` is what the schema gives after validation. */
 export interface Tool<Arguments = Record<string, unknown>> {
@@ -49,12 +50,19 @@ export function defineTool<Schema extends z.ZodType<Record<string, unknown>>>(
 }
 
 /**
- * Refuses the schema of another library, such as zod 3: it would be shown to the model by its insides, and check nothing.
- * @throws ConfigError naming the tool and the library
+ * Refuses the schema of another library, such as zod 3: it would be shown to the model by its insides, and check nothing. A JSON schema has bounds.
+ * @throws ConfigError naming the tool, and the library or the bound
  */
 export function requireJsonSchema({ name, parameters }: { readonly name: string; readonly parameters: unknown }): JsonSchema {
   const library = libraryOf(parameters);
   const isObject = typeof parameters === "object" && parameters !== null;
+  const beyond = isObject && library === undefined ? beyondBounds(parameters) : undefined;
+  if (beyond !== undefined) {
+    throw new ConfigError(`${name}.parameters`, `a schema ${beyond}`, {
+      expected: "a smaller schema",
+      hint: "Move what is nested into a text with JSON, or leave the tool out.",
+    });
+  }
   if (isObject && library === undefined && !("parse" in parameters)) return parameters as JsonSchema;
   throw new ConfigError(`${name}.parameters`, library === undefined ? parameters : `a schema of ${library}`, {
     expected: 'a schema of zod 4, or a JSON schema with type "object"',

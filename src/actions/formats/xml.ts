@@ -15,11 +15,7 @@ type TypeValue = (tool: string, argument: string, value: string) => string;
 
 /** Types values by their schema. @param untyped what a value is whose schema has no type */
 function typedBy(schemaOf: SchemaOf | undefined, untyped: "text" | "json"): TypeValue {
-  return (tool, argument, value) => {
-    const properties = schemaOf?.(tool)?.properties;
-    const isRecord = typeof properties === "object" && properties !== null;
-    return typedJson(value, isRecord ? (properties as Record<string, unknown>)[argument] : undefined, untyped);
-  };
+  return (tool, argument, value) => typedJson(value, schemaOf?.(tool), argument, untyped);
 }
 
 function callOfPairs(name: string, pairs: Pairs, typed: TypeValue, example: string): ToolCall | UnreadableCall {

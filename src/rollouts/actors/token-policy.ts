@@ -90,7 +90,7 @@ export function tokenPolicy(
       const index = asked++;
       const next = { context: context.ids.slice(), maxTokens: most, stopTokens, stopStrings };
       const more = { ...sampling, ...(topLogprobs === undefined ? {} : { topLogprobs }) };
-      const action = await drawReply({ fits }, temperature, (attempt) => {
+      const action = await drawReply({ fits, mask: sampling.mask }, temperature, (attempt) => {
         redrawn += Number(attempt > 0);
         return act(next, [index, attempt], more);
       });
@@ -107,7 +107,7 @@ export function tokenPolicy(
   const settings = { maxLength, vocabularySize, maxTokens, temperature, topP, topK, canMask, signal };
   const captured = () => {
     const { counts, ...rest } = histories.captured();
-    return { ...rest, counts: canMask ? counts : { ...counts, redrawn } };
+    return { ...rest, counts: canMask && redrawn === 0 ? counts : { ...counts, redrawn } };
   };
   return { ...settings, decode, count, sample, converse, captured };
 }

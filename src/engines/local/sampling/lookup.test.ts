@@ -75,6 +75,29 @@ describe("a row that is sampled alone", async () => {
     expect(drafted.runs).toBeLessThan(0.7 * plain.runs);
   });
 
+  test("is masked token by token within a draft", async () => {
+    const { actions: free } = await sampled(false, [{ temperature: 0 }]);
+    const likely = new Set(free[0]?.tokens.slice(0, 3));
+    /** After each token another one: it repeats, so it is drafted, and one token late it would allow none of a draft. */
+    const allowed = [...likely, 11, 12, 13, 14];
+    const mask = () => {
+      let at = 0;
+      const one = () => allowed[at % allowed.length] ?? 0;
+      const next = () =>
+        Int32Array.from({ length: Math.ceil(model.config.vocabSize / 32) }, (_, i) => (i === one() >> 5 ? 1 << (one() & 31) : 0));
+      return {
+        next,
+        allows: (token: TokenId) => token === one(),
+        accept: (token: TokenId) => void (at += Number(token === one())),
+      };
+    };
+    const requests = () => [{ temperature: 0, mask: mask() }, { mask: mask() }];
+    const [plain, drafted] = [await sampled(false, requests()), await sampled(true, requests())];
+    const expected = Array.from({ length: 96 }, (_, i) => allowed[i % allowed.length]);
+    for (const { actions } of [plain, drafted]) expect(actions.map(({ tokens }) => tokens)).toEqual([expected, expected]);
+    expect(drafted.runs).toBeLessThan(0.7 * plain.runs);
+  });
+
   test("ends within a draft at its stop token, and at its limit, and continues from what was drawn", async () => {
     const whole = (await sampled(false, [{ temperature: 0 }])).actions[0].tokens;
     const stop = whole[50];
