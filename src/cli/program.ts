@@ -7,6 +7,7 @@ import { createScreen, type TextStream } from "../terminal/screen.ts";
 import type { AddCommands, CommandTools } from "./command-tools.ts";
 import { errorText } from "./error-text.ts";
 import { doctorCommands, modelCommands } from "./model-commands.ts";
+import { requireHonoured } from "./modes.ts";
 import { runCommands } from "./run-commands.ts";
 import { trainingCommands } from "./training-commands.ts";
 
@@ -70,7 +71,10 @@ function retrograde(
 
   const tools: CommandTools = { screen, errorScreen: createScreen(errors), exit, examples };
   for (const add of [...coreCommands, ...extensions.commands]) add(program, tools);
-  program.hook("preAction", () => extensions.prepare());
+  program.hook("preAction", (_, command) => {
+    requireHonoured(command);
+    return extensions.prepare();
+  });
   program.addHelpText("after", examples("train", "chat", "train --help"));
   return program;
 }

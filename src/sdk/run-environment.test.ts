@@ -32,11 +32,24 @@ const knowledge = runIn({
 });
 
 test("a run's model is measured where it was trained, with its settings, unless a flag changes one", () => {
-  const played = resolvePlayed({ environment: "office", steps: 7 }, { model: knowledge });
+  const played = resolvePlayed({ steps: 7 }, { model: knowledge });
   expect(played.environment).toEqual({ name: "knowledge", settings: { difficulty: "small" } });
   expect(played.rollout.maxTokens).toBe(128);
   expect(played.steps).toBe(7);
   expect(resolvePlayed({}, { model: knowledge, rollout: { maxTokens: 64 } }).rollout.maxTokens).toBe(64);
+});
+
+test("the configuration that is asked for is the one that is measured: the run's settings are below it, and another world is refused", () => {
+  const user = { environment: "office", rollout: { maxTurns: 3 } };
+  expect(() => resolvePlayed(user, { model: knowledge })).toThrow(
+    /environment.name is "office"; expected "knowledge".*--env knowledge/,
+  );
+  const named = resolvePlayed(user, { model: knowledge, environment: { name: "knowledge" } });
+  expect(named.environment).toEqual({ name: "knowledge", settings: { difficulty: "small" } });
+  expect(named.rollout).toMatchObject({ maxTokens: 128, maxTurns: 3 });
+  const harder = { name: "knowledge", settings: { difficulty: "large" } };
+  expect(resolvePlayed({ environment: harder }, { model: knowledge }).environment).toEqual(harder);
+  expect(resolvePlayed({ environment: "knowledge" }, { model: knowledge }).environment.settings).toEqual({ difficulty: "small" });
 });
 
 test("another environment than the run's is an error that says what to do", () => {

@@ -24,16 +24,23 @@ export function withRunEnvironment(user: UserConfig, flags: UserConfig = {}): Us
 
 /**
  * The configuration under which a model is measured or talked to. A run's model is played as it was trained: in its environment, with its
- * rollout settings; flags go above these.
- * @throws ConfigError if a flag names another environment than the run's
+ * rollout settings and its use of the chat template; what the configuration says goes above these, and flags above both.
+ * @throws ConfigError if the configuration, or else a flag, names another environment than the run's
  */
 export function resolvePlayed(user: UserConfig, flags: UserConfig): TrainingConfig {
   const run = runOf(user, flags);
   if (run === undefined) return resolveConfig(user, flags);
-  const { environment, rollout } = recordedConfig(run);
-  const asked = nameOf(flags);
+  const { environment, rollout, chat } = recordedConfig(run);
+  const asked = nameOf(flags) ?? nameOf(user);
   if (asked !== undefined && asked !== environment.name) throw otherEnvironment(run, environment.name, asked);
-  return resolveConfig({ ...user, environment, rollout }, flags);
+  const own = typeof user.environment === "object" && nameOf(user) === environment.name;
+  const played = {
+    ...(chat === undefined ? {} : { chat }),
+    ...user,
+    environment: own ? user.environment : environment,
+    rollout: { ...rollout, ...user.rollout },
+  };
+  return resolveConfig(played, flags);
 }
 
 /** The user's own environment, unless another one is named. @throws ConfigError if there is none of that name */
@@ -71,6 +78,6 @@ function nameOf({ environment }: UserConfig): string | undefined {
 function otherEnvironment(run: string, trained: string, asked: string): ConfigError {
   return new ConfigError("environment.name", asked, {
     expected: `"${trained}", in which ${run} was trained`,
-    hint: `Leave it out, or use the weights elsewhere by their own folder: --model ${layout.model(run)}.`,
+    hint: `Leave it out, name the run's with --env ${trained}, or use the weights elsewhere by their own folder: --model ${layout.model(run)}.`,
   });
 }

@@ -15,5 +15,14 @@ export async function trainAgentCommand(agent: readonly string[], flags: TrainFl
   if (tasks === undefined) throw new ConfigError("--tasks", "none", { expected: "a file of JSON lines, each with a prompt" });
   const environment = trainedAgent({ agent: agentOf(agent), tasks, reward: await rewardOf(reward) });
   const user = await loadConfigFile(flags.config);
+  if (user.environment !== undefined) {
+    const named = typeof user.environment === "string" ? user.environment : user.environment.name;
+    if (flags.config !== undefined)
+      throw new ConfigError(`environment of ${flags.config}`, named, {
+        expected: "none: the agent is the environment",
+        hint: "Take it out of the file, or train in that environment: `retrograde train`.",
+      });
+    screen.line(`The configuration's environment "${named}" is left out: the agent is the environment.`);
+  }
   return runTraining({ ...user, environment }, settingsOf(agentFlags, flags), { ...flags, agent }, screen);
 }
