@@ -73,19 +73,25 @@ test("an agent object of the AI SDK is measured as it is; another object is no a
   );
 });
 
-test("an attempt that throws, hangs or has no number as its reward counts as a failure with its reason", async () => {
+test("an agent that throws or hangs fails by itself; a reward that is no number leaves no score", async () => {
   const faulty = async (prompt: string) => {
     if (prompt.includes("0")) throw new Error("broken");
     return prompt.includes("1") ? new Promise(() => {}) : "fine";
   };
   const nan = ({ task }: AgentEnd<Asked>) => (task.number === 2 ? Number.NaN : 1);
-  const { tasks: measured } = await evaluateAgent({ agent: faulty, tasks: tasks.slice(0, 4), reward: nan, timeoutMs: 100 });
-  expect(measured.map(({ rewards, errors }) => [rewards[0], errors[0]])).toEqual([
-    [0, "broken"],
-    [0, "no answer within 100 ms"],
-    [0, "the reward is NaN; expected a finite number"],
-    [1, undefined],
+  const { tasks: measured, ...summary } = await evaluateAgent({
+    agent: faulty,
+    tasks: tasks.slice(0, 4),
+    reward: nan,
+    timeoutMs: 100,
+  });
+  expect(measured.map(({ rewards, errors, failures }) => [rewards[0], failures[0], errors[0]])).toEqual([
+    [0, "broken", undefined],
+    [0, "no answer within 100 ms", undefined],
+    [undefined, undefined, "reward: the reward is NaN; expected a finite number"],
+    [1, undefined, undefined],
   ]);
+  expect(summary).toMatchObject({ attempts: 4, errors: 1, success: { mean: 1 / 3 } });
   await expect(evaluateAgent({ agent: faulty, tasks: [], reward })).rejects.toThrow("at least one value");
 });
 

@@ -141,7 +141,7 @@ process.stdin.on("data", (part) => (text += part)).on("end", async () => {
   process.env.FAILS = "1";
   const broken = await trained({ agent: { command: [process.execPath, file] }, tasks: { train: tasks.slice(1, 3), test: [] } });
   delete process.env.FAILS;
-  expect(broken.metrics).toMatchObject({ "stop/environment-error": 3 });
+  expect(broken.metrics).toMatchObject({ "stop/agent-error": 3 });
   expect(broken.trajectories.find(({ error }) => error !== undefined)?.error).toMatch(/exit code 1.*my agent is broken/s);
 }, 180_000);
 

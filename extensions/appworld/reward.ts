@@ -1,4 +1,5 @@
 import type { Message } from "../../src/core/messages.ts";
+import { reachesOne } from "../../src/core/outcome.ts";
 import type { Score } from "../../src/environments/environment.ts";
 import type { Verdict } from "./client.ts";
 import type { AppworldSettings } from "./settings.ts";
@@ -22,7 +23,7 @@ function rewardOf(kind: AppworldSettings["reward"], success: number, tests: numb
     case "seeupo": {
       const written = conversation.flatMap((message) => (message.role === "assistant" ? [message.content] : []));
       if (written.some(isDegenerate)) return -1;
-      return tests >= 1 ? 1 + 0.5 * tests : 0.5 * tests;
+      return reachesOne(tests) ? 1 + 0.5 * tests : 0.5 * tests;
     }
     default:
       return kind satisfies never;

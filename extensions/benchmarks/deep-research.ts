@@ -1,5 +1,6 @@
 import { EnvError } from "../../src/core/errors.ts";
 import type { Message } from "../../src/core/messages.ts";
+import { reachesOne } from "../../src/core/outcome.ts";
 import { parseSettings } from "../../src/core/settings.ts";
 import {
   type CustomarySplit,
@@ -189,7 +190,7 @@ async function scoreOf(
   return {
     reward,
     scores: {
-      success: settings.protocol === "evaluation" ? right : Number(quality === 1),
+      success: settings.protocol === "evaluation" ? right : Number(reachesOne(quality)),
       format: Number(reward >= 0),
       bothTools: Number(verdict === "correct_multi_tool"),
       ...metrics,

@@ -1,5 +1,6 @@
 import { mean } from "../../src/core/mean.ts";
-import { type Group, succeeded, type Turn } from "../../src/core/trajectory.ts";
+import { isScored, succeeded } from "../../src/core/outcome.ts";
+import type { Group, Turn } from "../../src/core/trajectory.ts";
 import { estimateMemory, type MemoryUse, totalBytes } from "../../src/engines/local/memory.ts";
 import { parameterCount, parseModelConfig } from "../../src/engines/local/model/model-config.ts";
 import { hubNames, type PublishedName, publishedSizes } from "../../src/engines/local/published-sizes.ts";
@@ -31,7 +32,7 @@ export function chancesOf(groups: readonly Group[], hasTools: boolean): Chances 
     total(turns.map(({ toolCalls }) => toolCalls)),
     total(turns.map(({ invalidToolCalls }) => invalidToolCalls)),
   ];
-  const rewards = groups.map(({ trajectories }) => trajectories.map(({ reward }) => reward));
+  const rewards = groups.map(({ trajectories }) => trajectories.filter(isScored).map(({ reward }) => reward));
   const chances = {
     episodes: trajectories.length,
     failures: [...new Set(trajectories.flatMap(({ error }) => error ?? []))],

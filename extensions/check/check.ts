@@ -1,5 +1,6 @@
 import type { Chat } from "../../src/chat/chat.ts";
 import { mean } from "../../src/core/mean.ts";
+import { succeeded } from "../../src/core/outcome.ts";
 import type { Engine } from "../../src/engines/engine.ts";
 import {
   type Environment,
@@ -13,7 +14,6 @@ import { whileEpisode } from "../../src/environments/lifetime.ts";
 import { rolloutGroups } from "../../src/rollouts/rollout.ts";
 import type { Estimate } from "../../src/statistics/estimate.ts";
 import { meanInterval } from "../../src/statistics/intervals.ts";
-import { succeeded } from "../../src/training/rollout-metrics.ts";
 import type { TrainingConfig } from "../../src/training/settings.ts";
 import { evaluationTasks, trainingTasks } from "../../src/training/tasks.ts";
 import { measureCopying } from "./copying.ts";

@@ -2,6 +2,7 @@ import { reasonOf } from "../../src/core/errors.ts";
 import type { ForeignLimits } from "../../src/core/foreign.ts";
 import { mean } from "../../src/core/mean.ts";
 import type { AssistantMessage, Message, ToolCall } from "../../src/core/messages.ts";
+import { reachesOne } from "../../src/core/outcome.ts";
 import type { Environment, Lazy, Performance, Task } from "../../src/environments/environment.ts";
 import type { Estimate } from "../../src/statistics/estimate.ts";
 import { parametersAsJsonSchema, type Tool } from "../../src/tools/tool.ts";
@@ -48,7 +49,7 @@ interface Tasks {
 
 /** The success of a performance: 1 or 0. */
 export function successOf({ reward, scores }: Performance["score"]): number {
-  return (scores?.success ?? reward) >= 1 ? 1 : 0;
+  return Number(reachesOne(scores?.success ?? reward));
 }
 
 /**

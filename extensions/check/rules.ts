@@ -1,3 +1,4 @@
+import { reachesOne } from "../../src/core/outcome.ts";
 import type { EnvironmentReport, RuleResult } from "./report.ts";
 
 /** The smallest distance between the maximum and the floor that OpenEnv's policy allows to declare (severity-v2.json, `min_floor_margin`). */
@@ -25,7 +26,7 @@ export function openenvRules({ expert, policies }: Pick<EnvironmentReport, "expe
   return [
     result(
       "semantic.oracle_max",
-      expert?.mean === 1,
+      expert !== undefined && reachesOne(expert.mean),
       { oracle_reward: expert?.mean ?? null, maximum: 1 },
       [expert === undefined ? "there is no expert" : `the expert earns ${expert.mean}`],
       expert === undefined

@@ -3,7 +3,7 @@ import { present } from "../../src/core/present.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { readEpisodes, readEvaluations, readMetrics, readTimings } from "../../src/runs/read.ts";
 import type { EvaluationRecord } from "../../src/runs/records.ts";
-import { outcomesOf } from "../../src/training/evaluation/compare.ts";
+import { outcomesOf, requireScored } from "../../src/training/evaluation/compare.ts";
 import type { Axis, RunKey, Study } from "./definition.ts";
 
 /** Values of tasks, in the order of the tasks: the mean over the attempts at each. */
@@ -115,7 +115,7 @@ function total(counts: readonly (number | null | undefined)[]): number {
   return counts.reduce<number>((sum, count) => sum + (count ?? 0), 0);
 }
 
-/** The mean of each task's attempts, tasks in the order in which they were played, to four digits. */
+/** The mean of each task's attempts, tasks in the order in which they were played, to four digits. @throws MeasurementError as `requireScored` */
 function taskValues(episodes: readonly Trajectory[], measure: Study["measure"]): number[] {
-  return outcomesOf(episodes)[measure].map((value) => Math.round(value * 1e4) / 1e4);
+  return requireScored(outcomesOf(episodes))[measure].map((value) => Math.round(value * 1e4) / 1e4);
 }

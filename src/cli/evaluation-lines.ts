@@ -25,10 +25,15 @@ export function evaluationLines(record: EvaluationRecord, paint: Paint): string[
     ...[...metricRows(record), ...judgedRows(record)].map(([measured, text]) => `${"".padEnd(13)}${measured.padEnd(8)} ${text}`),
     ...judgedNotes(record).map((text) => `${"".padEnd(13)}${text}`),
     `${"".padEnd(13)}${meanTurns.toFixed(1)} turns on average, ${plural(toolCalls, "tool call")}, ${count(sampledTokens)} tokens`,
+    ...(record.errors === undefined ? [] : [`${"".padEnd(13)}${uncounted(record.errors, record)}`]),
     `${"".padEnd(13)}ended: ${Object.entries(stopReasons)
       .map(([reason, n]) => `${reason} ${count(n)}`)
       .join(", ")}`,
   ];
+}
+
+function uncounted(errors: number, { tasks, k }: Pick<EvaluationRecord, "tasks" | "k">): string {
+  return `${count(errors)} of ${plural(tasks * k, "attempt")} ended by an error: they have no score and are in no mean`;
 }
 
 /** Returns the sentences without which an evaluation's numbers mislead. */
@@ -92,16 +97,16 @@ function judgedRows({ judged }: EvaluationRecord): [string, string][] {
 }
 
 /** How a judge came to its shares, and what it could not decide. */
-function judgedNotes({ judged, tasks, k }: EvaluationRecord): string[] {
+function judgedNotes({ judged }: EvaluationRecord): string[] {
   if (judged === undefined) return [];
   const { model, byRules, empty, correct, incorrect, unjudged } = judged;
-  const all = tasks * k;
+  const [right, all] = [byRules + correct, byRules + empty + correct + incorrect + unjudged.length];
   return [
     `judge ${model}: ${count(byRules)} answers right by rules, ${count(empty)} empty, ${count(correct)} correct, ${count(incorrect)} incorrect`,
     ...(unjudged.length === 0
       ? []
       : [
-          `${plural(unjudged.length, "answer")} without a verdict, counted as wrong: the share is between ${percent(judged.mean)} and ${percent(judged.mean + unjudged.length / all)}. ` +
+          `${plural(unjudged.length, "answer")} without a verdict, not counted: with them the share is between ${percent(right / all)} and ${percent((right + unjudged.length) / all)}. ` +
             `${unjudged.slice(0, 5).join(", ")}${unjudged.length > 5 ? ", …" : ""}; --resume asks again`,
         ]),
   ];
@@ -212,6 +217,9 @@ export function reportPage(
     `${plural(asked.tasks, `${asked.split} task`)}, seed ${asked.seed}, retrograde ${asked.version}, ${duration(seconds)}. Intervals are of 95 %, over tasks.`,
     "",
     ...markdown([["decoding", "measure", "value"], ...summary]),
+    ...evaluations.flatMap((record) =>
+      record.errors === undefined ? [] : ["", `${title(record)}: ${uncounted(record.errors, record)}.`],
+    ),
     ...[...notes, ...evaluations.flatMap(judgedNotes)].flatMap((line) => ["", line]),
     "",
     "## Cost",

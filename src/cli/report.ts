@@ -28,6 +28,8 @@ export interface EvaluatedChange {
   /** The difference of success. */
   readonly difference?: Difference;
   readonly rewardDifference?: Difference;
+  /** Why there is no difference. */
+  readonly withheld?: string;
 }
 
 /** The part of an episode that the last screen shows; `runs show` has the rest. */
@@ -84,7 +86,7 @@ function changeLines(changes: EvaluatedSplit, paint: Paint, width: number): stri
 
 /** Before, after and the change of one way of decoding. */
 function decodingLines(
-  { before, after, difference, rewardDifference }: EvaluatedChange,
+  { before, after, difference, rewardDifference, withheld }: EvaluatedChange,
   success: boolean,
   paint: Paint,
   width: number,
@@ -95,11 +97,14 @@ function decodingLines(
     `${colour(bar(record.mean, Math.max(10, Math.min(30, width - 46))))} ${interval(record)}`;
   const rewardDiffers = [before, after].some(({ mean, reward }) => Math.abs(mean - reward.mean) > 1e-9);
   const [rewardBefore, rewardAfter] = [rewardText(before.reward), rewardText(after.reward)];
-  if (!success) return [row("before", rewardBefore), row("after", rewardAfter), ...differenceRows(rewardDifference, row, false)];
+  const verdict = withheld === undefined ? [] : [row("change", withheld)];
+  if (!success)
+    return [row("before", rewardBefore), row("after", rewardAfter), ...differenceRows(rewardDifference, row, false), ...verdict];
   return [
     row("before", share(before, paint.yellow)),
     row("after", share(after, paint.green)),
     ...differenceRows(difference, row, true),
+    ...verdict,
     ...(rewardDiffers ? [row("reward", `${rewardBefore} before`), row("", `${rewardAfter} after`)] : []),
   ];
 }

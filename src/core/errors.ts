@@ -40,6 +40,8 @@ export class EngineError extends RetrogradeError {}
 export class ToolError extends RetrogradeError {}
 /** An environment: its tasks, episodes and scores. */
 export class EnvError extends RetrogradeError {}
+/** A measurement that has no result, since attempts ended by errors. */
+export class MeasurementError extends RetrogradeError {}
 /** A run folder: what a run writes and reads back. */
 export class RunError extends RetrogradeError {}
 

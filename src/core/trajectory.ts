@@ -96,6 +96,7 @@ export const stopReasons = [
   "environment-timeout", // the environment did not answer in time
   "invalid-reward", // the reward was not a finite number
   "actor-error", // the server that acts refused the conversation
+  "agent-error", // the agent raised an error of its own
   "cancelled", // the run was interrupted
 ] as const;
 export type StopReason = (typeof stopReasons)[number];
@@ -144,11 +145,6 @@ export interface Trajectory {
 /** Tokens of an action, as they were sampled here or as a server counted them. 0 where a server did not. */
 export function sampledTokens({ action, usage }: Pick<Turn, "action" | "usage">): number {
   return usage?.completionTokens ?? action.length;
-}
-
-/** True if an episode succeeded by the environment's own word: a score named "success", else its own reward of at least 1, not a composed one. */
-export function succeeded({ scores, reward }: Pick<Trajectory, "scores" | "reward">): boolean {
-  return (scores.success ?? scores["reward:environment"] ?? reward) >= 1;
 }
 
 /** The rollouts of one task. */

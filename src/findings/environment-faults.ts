@@ -1,4 +1,5 @@
-import { EnvError } from "../core/errors.ts";
+import { EnvError, MeasurementError } from "../core/errors.ts";
+import { isScored } from "../core/outcome.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
 import { failed } from "../rewards/compose.ts";
 import type { EpisodeFacts, Rule } from "./rule.ts";
@@ -19,14 +20,28 @@ export const environmentFaults: Rule<EpisodeFacts> = ({ trajectories, config }) 
 };
 
 /**
- * Ends a run whose environment does not work at all.
+ * Ends a run of whose episodes none could be played to its end, agents that always fail included.
  * @param where the step or the evaluation, for the message
- * @throws EnvError with the first message if every episode failed by the environment's fault
+ * @throws EnvError with the first message if every episode failed by the environment's fault; MeasurementError if it was the model's server
  */
 export function requireWorkingEnvironment(groups: readonly Group[], name: string, where: string): void {
+  refuseIfAll(failed, groups, name, where);
+}
+
+/** Ends an evaluation of whose episodes none has a score. @throws as `requireWorkingEnvironment` */
+export function requireMeasured(groups: readonly Group[], name: string, where: string): void {
+  refuseIfAll((episode) => !isScored(episode), groups, name, where);
+}
+
+function refuseIfAll(broken: (episode: Trajectory) => boolean, groups: readonly Group[], name: string, where: string): void {
   const episodes = groups.flatMap(({ trajectories }) => trajectories);
   const [first] = episodes;
-  if (first === undefined || !episodes.every(failed)) return;
+  if (first === undefined || !episodes.every(broken)) return;
+  if (first.stopReason === "actor-error")
+    throw new MeasurementError(`the model's server in all ${episodes.length} episodes of ${where}`, faultOf(first), {
+      expected: "at least one episode that no error ends",
+      hint: "Nothing was measured. Check the server and engine.request, then evaluate again.",
+    });
   throw new EnvError(`the environment "${name}" in all ${episodes.length} episodes of ${where}`, faultOf(first), {
     expected: "at least one episode that it does not break",
     hint: `Repair the environment or its reward. The first episode is ${first.id}.`,

@@ -1,5 +1,6 @@
 import { mean } from "../core/mean.ts";
-import { succeeded, type Trajectory } from "../core/trajectory.ts";
+import { succeeded } from "../core/outcome.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 import { filterIndex } from "../runs/filter.ts";
 import type { IndexLine } from "../runs/index-file.ts";
 import { writtenBy } from "../runs/tags.ts";

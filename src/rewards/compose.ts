@@ -1,4 +1,5 @@
-import type { Group, StopReason, Trajectory } from "../core/trajectory.ts";
+import { isScored, unscoredEnds } from "../core/outcome.ts";
+import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { Task } from "../environments/environment.ts";
 import type { Metrics } from "../runs/records.ts";
 import { environmentName } from "./config.ts";
@@ -78,17 +79,9 @@ export async function applyRewards(
   return { groups: rewarded, scored, metrics: { ...metrics, ...meanReward(scored) } };
 }
 
-const failures: readonly StopReason[] = [
-  "environment-error",
-  "environment-timeout",
-  "invalid-reward",
-  "actor-error",
-  "cancelled",
-];
-
 /** Whether an episode came to an end that nobody meant: it has no result that could be judged. */
 export function failed({ stopReason, error }: Trajectory): boolean {
-  return error !== undefined || failures.includes(stopReason);
+  return error !== undefined || unscoredEnds.has(stopReason);
 }
 
 /** Puts a part's numbers beside those of the parts before it; who was not shown to the part has 0. */
@@ -130,6 +123,6 @@ function asScores(raw: ReadonlyMap<string, number> = new Map()): Record<string, 
 
 /** The mean of what is learnt from: the zeros of groups that were left out would pull it down. */
 function meanReward(groups: readonly Group[]): Metrics {
-  const rewards = groups.flatMap(({ trajectories }) => trajectories.map(({ reward }) => reward));
+  const rewards = groups.flatMap(({ trajectories }) => trajectories.filter(isScored).map(({ reward }) => reward));
   return rewards.length === 0 ? {} : { reward: rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length };
 }

@@ -69,7 +69,7 @@ export async function playedBySelf<T extends Task>(
     if (signal?.aborted) return failed("cancelled");
     // A sampler that breaks ends the run, whatever the program made of it.
     if (broken !== undefined) throw broken;
-    if (error instanceof EpisodeStop) return failed(error.reason, error.message);
+    if (error instanceof EpisodeStop) return failed(limit?.reason ?? error.reason, error.message);
     if (error instanceof DeadlineError)
       return failed(
         "environment-timeout",

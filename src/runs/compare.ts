@@ -1,5 +1,7 @@
 import { RunError } from "../core/errors.ts";
 import { mean } from "../core/mean.ts";
+import { type AttemptCount, unscoredEnds, verdictWithheld } from "../core/outcome.ts";
+import { present } from "../core/present.ts";
 import { comparePaired, type PairedComparison } from "../statistics/paired.ts";
 import { entryAt } from "./filter.ts";
 import type { IndexLine } from "./index-file.ts";
@@ -39,7 +41,8 @@ export interface ComparedRun {
 
 /**
  * Compares two runs task by task: their last evaluations of every split and decoding that both have.
- * @throws RunError if the runs are of different worlds, the same name means tasks of other kinds in them, or two tasks have one id
+ * @throws RunError if the runs are of different worlds, the same name means tasks of other kinds in them, two tasks have one id, or too many
+ * attempts ended by an error
  */
 export function compareRuns(
   { record: recordA, index: a }: ComparedRun,
@@ -75,6 +78,12 @@ function lastEvaluation(lines: readonly IndexLine[], split: string, decoding: De
 }
 
 function compared(split: string, decoding: Decoding, a: IndexLine, b: IndexLine): Comparison[] {
+  const withheld = verdictWithheld([countOf(a), countOf(b)], ["the first run", "the second"]);
+  if (withheld !== undefined)
+    throw new RunError(`the evaluations on ${split}`, withheld, {
+      expected: "errors in at most a tenth of the attempts",
+      hint: "An attempt that an error ended has no score. Evaluate both models again, by `retrograde eval --compare`.",
+    });
   const [ofA, ofB] = [byTask(a), byTask(b)];
   const pairs = [...ofA].flatMap(([task, one]) => {
     const other = ofB.get(task);
@@ -99,10 +108,17 @@ function compared(split: string, decoding: Decoding, a: IndexLine, b: IndexLine)
   ];
 }
 
+function countOf(line: IndexLine): AttemptCount {
+  const errors = line.stop.filter((stop) => unscoredEnds.has(present(line.stops[stop], "an end")));
+  return { attempts: line.id.length, errors: errors.length };
+}
+
+/** The attempts with a score. */
 function byTask(line: IndexLine): Map<string, { success: number; kind: string; example: string }> {
   const sums = new Map<string, { sum: number; count: number; kind: string; example: string; group: string }>();
   for (let at = 0; at < line.id.length; at++) {
-    const { task, kind, group, id, success } = entryAt({ line, at });
+    const { task, kind, group, id, success, stop } = entryAt({ line, at });
+    if (unscoredEnds.has(stop)) continue;
     const known = sums.get(task) ?? { sum: 0, count: 0, kind, example: id, group };
     if (known.group !== group)
       throw new RunError("the id of two tasks of an evaluation", task, {

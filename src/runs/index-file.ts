@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { z } from "zod";
-import { type StopReason, stopReasons, succeeded, type Trajectory } from "../core/trajectory.ts";
+import { succeeded } from "../core/outcome.ts";
+import { type StopReason, stopReasons, type Trajectory } from "../core/trajectory.ts";
 import { gunzipBounded } from "../files/bounded.ts";
 import { readRunFile } from "./files.ts";
 import { layout } from "./layout.ts";

@@ -93,7 +93,7 @@ export const evaluationMoments = ["before", "during", "after"] as const;
 /** One file of `evaluations/`. */
 /**
  * The verdicts of a judge on the answers of an evaluation. `mean`, `low` and `high` are the share of right answers: by rules, or by the judge. Answers
- * without a verdict count as wrong there, and are named.
+ * without a verdict are not counted there, and are named.
  */
 const judgedSchema = estimateSchema.extend({
   model: z.string(),
@@ -118,10 +118,12 @@ export const evaluationRecordSchema = estimateSchema.extend({
   split: z.string(),
   tasks: z.int(),
   k: z.int(),
+  /** Attempts that ended by an error of a server, the engine or the environment: they have no score and are in no mean. Absent if there are none. */
+  errors: z.int().optional(),
   /** Greedy is temperature 0, with one attempt at each task. */
   decoding: z.enum(decodings).default("sampled"),
   temperature: z.number(),
-  /** "reward" where there are rewards above 0 and no success to report, "nothing" where no reward is above 0. */
+  /** "reward" where rewards differ or are above 0 and there is no success to report, "nothing" where all are one number of 0 or less. */
   measure: z.enum(["success", "reward", "nothing"]).default("success"),
   /** `mean`, `low` and `high` are avg@k of success; these are pass@j for j = 1, 2, 4, … up to k: that any of j attempts succeeds. */
   passAt: z.array(estimateSchema.extend({ k: z.int() })),
@@ -205,6 +207,8 @@ const differencesSchema = z.object({
   sampled: differenceSchema.optional(),
   greedy: differenceSchema.optional(),
   reward: z.object({ sampled: differenceSchema.optional(), greedy: differenceSchema.optional() }).optional(),
+  /** Why there is no difference, by decoding: too many attempts without a score, or other tasks. */
+  withheld: z.object({ sampled: z.string().optional(), greedy: z.string().optional() }).optional(),
 });
 export type Differences = z.infer<typeof differencesSchema>;
 

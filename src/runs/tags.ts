@@ -2,7 +2,8 @@ import { createContext, Script } from "node:vm";
 import { z } from "zod";
 import { RunError } from "../core/errors.ts";
 import { escaped } from "../core/escaped.ts";
-import { succeeded, type Trajectory } from "../core/trajectory.ts";
+import { succeeded } from "../core/outcome.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 
 /** A pattern that an episode may show, by name. */
 export const tagSchema = z.discriminatedUnion("kind", [

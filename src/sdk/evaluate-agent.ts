@@ -1,6 +1,12 @@
+import { isServiceError } from "../agents/blame.ts";
 import { type Interception, interceptModels } from "../agents/intercept.ts";
 import { type MeasuredAgent, type MeasureOptions, measure } from "../agents/measure.ts";
 import { runProgram } from "../agents/program.ts";
+import { openRelay } from "../agents/relay.ts";
+import { withinTime } from "../core/deadline.ts";
+import { ConfigError, reasonOf } from "../core/errors.ts";
+import { type Outcome, reachesOne } from "../core/outcome.ts";
+import { didYouMean } from "../core/settings.ts";
 import { environmentOfAgent } from "../environments/agent.ts";
 import type { TaskRequest } from "../environments/define.ts";
 import { agentModelName } from "../inference/server.ts";
@@ -25,9 +31,12 @@ export interface AgentEvaluation<T extends TaskRequest = TaskRequest>
  * const agent = async (prompt: string) => `Ask me another time: ${prompt}`;
  * const reward = ({ task, answer }: AgentEnd<(typeof tasks)[number]>) => (String(answer).includes(task.time) ? 1 : 0);
  * const { success, allSucceed } = await evaluateAgent({ agent, tasks, reward, k: 5 });
- * @throws ConfigError for a module that is no agent; RangeError without tasks. What an attempt throws is its error, with the reward 0
+ * @throws ConfigError for a module that is no agent, or a setting that there is not; RangeError without tasks; MeasurementError where every attempt
+ * ended by an error of a server, the network or the reward. Such attempts have no score; what an agent throws by itself is its failure, with the
+ * reward 0
  */
 export async function evaluateAgent<T extends TaskRequest>(evaluation: AgentEvaluation<T>): Promise<MeasuredAgent<T>> {
+  refuseUnknown(evaluation);
   const { model, ...rest } = evaluation;
   if (model === undefined) return measured(rest);
   const served = await serveToAgents(model);
@@ -38,28 +47,65 @@ export async function evaluateAgent<T extends TaskRequest>(evaluation: AgentEval
   }
 }
 
+const settings = Object.keys({
+  ...{ agent: true, reward: true, tasks: true, endpoint: true, model: true },
+  ...{ k: true, concurrency: true, timeoutMs: true },
+} satisfies Record<keyof AgentEvaluation, true>);
+
+/** @throws ConfigError naming the first setting that nothing reads */
+function refuseUnknown(evaluation: object): void {
+  const unknown = Object.keys(evaluation).find((key) => !settings.includes(key));
+  if (unknown === undefined) return;
+  throw new ConfigError(`a setting of evaluateAgent`, unknown, { expected: settings, hint: didYouMean(unknown, settings) });
+}
+
 async function measured<T extends TaskRequest>(evaluation: Omit<AgentEvaluation<T>, "model">): Promise<MeasuredAgent<T>> {
-  const { agent, reward, tasks, endpoint, ...options } = evaluation;
-  const interception: Interception | undefined =
-    endpoint === undefined || isProgram(agent) ? undefined : interceptModels(endpoint.baseUrl, endpoint.name);
+  const { agent, reward, tasks, endpoint, timeoutMs = 120_000, ...options } = evaluation;
+  const relay = endpoint === undefined ? undefined : await openRelay(endpoint);
+  const name = endpoint?.name ?? agentModelName;
+  let interception: Interception | undefined;
   try {
+    if (relay !== undefined && !isProgram(agent)) interception = interceptModels(relay.baseUrl, name);
     const run = isProgram(agent) ? agent : await functionOf<T>(agent);
-    const answerOf = async (task: T, signal: AbortSignal): Promise<unknown> => {
-      const { baseUrl = "", apiKey = "", name = agentModelName } = endpoint ?? {};
-      const env = endpoint === undefined ? {} : environmentOfAgent(baseUrl, apiKey, name);
+    const answerOf = async (task: T, apiKey: string, signal: AbortSignal): Promise<unknown> => {
+      const baseUrl = relay?.baseUrl ?? "";
+      const env = relay === undefined ? {} : environmentOfAgent(baseUrl, apiKey, name);
       if (typeof run !== "function") return runProgram(run, task, { env, signal });
       const call = async () => run(task.prompt, { baseUrl, apiKey, name, env, signal, task });
       return interception === undefined ? call() : interception.during(apiKey, call);
     };
-    return await measure(
-      tasks,
-      async (task, signal) => {
-        const score = await reward({ task, answer: await answerOf(task, signal) });
-        return typeof score === "number" ? score : score.reward;
-      },
-      options,
-    );
+    const attempt = async (task: T): Promise<Outcome> => {
+      const way = relay?.open();
+      let answer: unknown;
+      try {
+        answer = await withinTime((signal) => answerOf(task, way?.apiKey ?? "", signal), timeoutMs);
+        // An answer that the agent made up for a server that gave none is no answer.
+        const fault = way?.fault();
+        if (fault !== undefined) return { kind: "error", error: fault };
+      } catch (error) {
+        const fault = way?.fault() ?? (isServiceError(error) ? reasonOf(error) : undefined);
+        if (fault !== undefined) return { kind: "error", error: fault };
+        return { kind: "score", reward: 0, success: false, failure: reasonOf(error) };
+      } finally {
+        way?.end();
+      }
+      return scoreOf(() => reward({ task, answer }), timeoutMs);
+    };
+    return await measure(tasks, attempt, { ...options, scoredBy: String(reward) });
   } finally {
     interception?.end();
+    await relay?.close();
+  }
+}
+
+/** Scores an attempt. An error of the reward is no score. */
+async function scoreOf(score: () => ReturnType<AgentTraining["reward"]>, timeoutMs: number): Promise<Outcome> {
+  try {
+    const given = await withinTime(async () => score(), timeoutMs);
+    const reward = typeof given === "number" ? given : given.reward;
+    if (!Number.isFinite(reward)) throw new RangeError(`the reward is ${reward}; expected a finite number`);
+    return { kind: "score", reward, success: reachesOne(reward) };
+  } catch (error) {
+    return { kind: "error", error: `reward: ${reasonOf(error)}` };
   }
 }

@@ -23,8 +23,8 @@ import {
   finishEvaluation,
   keepEpisode,
   openEvaluation,
-  playedIn,
   readAsked,
+  scoredIn,
   unfinishedEvaluation,
 } from "../training/evaluation/folder.ts";
 import { judgeEvaluation } from "../training/evaluation/judging.ts";
@@ -169,7 +169,7 @@ async function playOne(
   tasks: readonly Task[],
   { decoding, temperature, k }: { readonly decoding: Decoding; readonly temperature: number; readonly k: number },
 ): Promise<{ readonly record: EvaluationRecord; readonly trajectories: readonly Trajectory[] }> {
-  const played = playedIn(folder, decoding);
+  const played = scoredIn(folder, decoding);
   const total = tasks.length * k - played.size;
   let [done, tokens] = [0, 0];
   onEvent({ type: "played", done, total, tokens });
@@ -182,6 +182,9 @@ async function playOne(
       tokens += trajectory.turns.reduce((sum, turn) => sum + sampledTokens(turn), 0);
       onEvent({ type: "played", done: ++done, total, tokens });
     },
+  }).catch((error: unknown) => {
+    requireGoingOn(folder, asked, signal);
+    throw error;
   });
   requireGoingOn(folder, asked, signal);
   if (judge === undefined) return result;

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { ownErrorsNamed } from "../agents/blame.ts";
 import { type Interception, interceptModels } from "../agents/intercept.ts";
 import { agentOfObject } from "../agents/objects.ts";
 import { type AgentProgram, runProgram } from "../agents/program.ts";
@@ -57,6 +58,11 @@ export interface AgentTraining<T extends TaskRequest = TaskRequest> extends Omit
  * @throws as `train`; ConfigError for an agent, tasks or a reward that cannot be used
  */
 export function trainAgent<T extends TaskRequest>(training: AgentTraining<T>, options: CodeOptions = {}): Promise<TrainedRun> {
+  if ("environment" in training)
+    throw new ConfigError("environment", training.environment, {
+      expected: "none: the agent is the environment",
+      hint: "Use `train` for an environment of your own.",
+    });
   const {
     agent: _,
     tasks: __,
@@ -93,8 +99,10 @@ export function trainedAgent<T extends TaskRequest>(training: AgentTraining<T>):
       interception = undefined;
     },
     run: async (task, model) => {
-      if (isProgram(agent)) return reward({ task, answer: await runProgram(agent, task, model) });
-      const answer = await interception?.during(model.apiKey, async () => loaded?.(task.prompt, { ...model, task }));
+      const call = async () => loaded?.(task.prompt, { ...model, task });
+      const answer = await ownErrorsNamed<unknown>(async () =>
+        isProgram(agent) ? runProgram(agent, task, model) : interception?.during(model.apiKey, call),
+      );
       return reward({ task, answer });
     },
   });

@@ -25,6 +25,18 @@ export interface PairedOptions extends Pick<IntervalOptions, "seed" | "level"> {
   readonly step?: number;
 }
 
+/** Returns the values of both sides where both have one: what has no score is no pair. */
+export function scoredPairs(
+  first: readonly (number | undefined)[],
+  second: readonly (number | undefined)[],
+): [first: number[], second: number[]] {
+  const pairs = first.flatMap((value, i) => {
+    const other = second[i];
+    return value === undefined || other === undefined ? [] : [[value, other] as const];
+  });
+  return [pairs.map(([value]) => value), pairs.map(([, value]) => value)];
+}
+
 /**
  * Compares two measurements of the same tasks, task by task.
  * @param first, second one value a task, in the same order

@@ -214,7 +214,8 @@ export function evaluationLine(record: EvaluationRecord): string {
   const measured = measures(record).map(({ name, text }, i) =>
     i === 0 ? `${name} ${moments[when]}: ${text}` : `${name} ${text}`,
   );
-  return `${measured.join(", ")}  (${plural(tasks, `${split} task`)}, ${decodingText(record)})`;
+  const errors = record.errors === undefined ? "" : `; ${plural(record.errors, "attempt")} ended by an error, not counted`;
+  return `${measured.join(", ")}  (${plural(tasks, `${split} task`)}, ${decodingText(record)}${errors})`;
 }
 
 /** "greedy", or "4 attempts each". */

@@ -1,27 +1,27 @@
 import { ownTurns } from "../algorithms/advantages/tree.ts";
 import { mean } from "../core/mean.ts";
-import { type Group, stopReasons, succeeded, type Trajectory, type Turn } from "../core/trajectory.ts";
+import { isScored, succeeded } from "../core/outcome.ts";
+import { type Group, type StopReason, stopReasons, type Trajectory, type Turn } from "../core/trajectory.ts";
 import type { Metrics } from "../runs/records.ts";
 import { toolCallsSpent } from "./branching.ts";
 
-export { succeeded };
-
 /**
- * Computes what a step's rollouts show. Means are over episodes, `entropy` (nats) over action tokens; the rest are counts, to which
- * turns that the branches of a tree share contribute once.
+ * Computes what a step's rollouts show. Means are over episodes, those of rewards and scores over episodes that have one, `entropy` (nats) over
+ * action tokens; the rest are counts, to which turns that the branches of a tree share contribute once.
  * @param weightVersion that of the engine: turns of another are stale
  */
 export function rolloutMetrics(groups: readonly Group[], weightVersion: number): Metrics {
   const trajectories = groups.flatMap((group) => group.trajectories);
+  const scored = trajectories.filter(isScored);
   const turns = trajectories.flatMap(ownTurns);
   const count = <T>(items: readonly T[], is: (item: T) => boolean) => items.filter(is).length;
   const total = <T>(items: readonly T[], of: (item: T) => number) => items.reduce((sum, item) => sum + of(item), 0);
   const average = (values: readonly number[]) => (values.length === 0 ? null : mean(values));
   return {
-    reward: average(trajectories.map(({ reward }) => reward)),
-    rewardMin: extreme(trajectories, Math.min),
-    rewardMax: extreme(trajectories, Math.max),
-    success: average(trajectories.map((trajectory) => Number(succeeded(trajectory)))),
+    reward: average(scored.map(({ reward }) => reward)),
+    rewardMin: extreme(scored, Math.min),
+    rewardMax: extreme(scored, Math.max),
+    success: average(scored.map((trajectory) => Number(succeeded(trajectory)))),
     episodes: trajectories.length,
     turns: average(trajectories.map((trajectory) => trajectory.turns.length)),
     actionTokens: average(trajectories.map((trajectory) => total(trajectory.turns, ({ action }) => action.length))),
@@ -33,13 +33,20 @@ export function rolloutMetrics(groups: readonly Group[], weightVersion: number):
     historyRewrites: count(turns, ({ rewritten }) => rewritten),
     weightVersion,
     staleTurns: count(turns, (turn) => turn.weightVersion !== weightVersion),
-    ...Object.fromEntries(stopReasons.map((reason) => [`stop/${reason}`, count(trajectories, (t) => t.stopReason === reason)])),
-    ...scoreMeans(trajectories),
+    ...endCounts(trajectories),
+    ...scoreMeans(scored),
   };
 }
 
 function extreme(trajectories: readonly Trajectory[], of: (...values: number[]) => number): number | null {
   return trajectories.length === 0 ? null : of(...trajectories.map(({ reward }) => reward));
+}
+
+/** Episodes by their ends. Only other people's agents have errors of their own: the count is there where it is not 0. */
+function endCounts(trajectories: readonly Trajectory[]): Metrics {
+  const count = (reason: StopReason) => trajectories.filter(({ stopReason }) => stopReason === reason).length;
+  const shown = stopReasons.filter((reason) => reason !== "agent-error" || count(reason) > 0);
+  return Object.fromEntries(shown.map((reason) => [`stop/${reason}`, count(reason)]));
 }
 
 /** Calls that raised an error, and calls without an answer in time: all of them, and those of each tool that has any. */

@@ -1,6 +1,7 @@
 import { groupsWithoutSignal } from "../algorithms/advantages/group-relative.ts";
 import { maxBatchesOf } from "../algorithms/settings/questions.ts";
 import { mean } from "../core/mean.ts";
+import { isScored } from "../core/outcome.ts";
 import { present } from "../core/present.ts";
 import { seedOf } from "../core/random.ts";
 import type { Group } from "../core/trajectory.ts";
@@ -129,6 +130,6 @@ function rewardMetrics(batches: readonly Batch[]): Metrics {
   for (const { metrics } of batches)
     for (const [name, value] of Object.entries(metrics)) summed[name] = (summed[name] ?? 0) + (value ?? 0);
   if (!("reward" in summed)) return summed;
-  const scored = batches.flatMap((batch) => batch.scored.flatMap(({ trajectories }) => trajectories));
-  return { ...summed, reward: mean(scored.map(({ reward }) => reward)) };
+  const scored = batches.flatMap((batch) => batch.scored.flatMap(({ trajectories }) => trajectories.filter(isScored)));
+  return { ...summed, reward: scored.length === 0 ? null : mean(scored.map(({ reward }) => reward)) };
 }

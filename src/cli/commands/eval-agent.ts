@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { compareAgents, type MeasuredAgent } from "../../agents/measure.ts";
 import { readTasks, splitTasks } from "../../agents/tasks.ts";
 import { ConfigError } from "../../core/errors.ts";
+import { errorsLine, verdictWithheld } from "../../core/outcome.ts";
 import { type AgentEvaluation, evaluateAgent } from "../../sdk/evaluate-agent.ts";
 import { agentOf, rewardOf } from "../../sdk/train-agent.ts";
 import { count, detectable, interval, percent, plural, points, pText } from "../../terminal/format.ts";
@@ -36,20 +37,31 @@ export async function evalAgentCommand(agent: string, flags: EvalFlags, output: 
     measured.push(each);
   }
   const [a, b] = measured;
-  const difference = a === undefined || b === undefined ? undefined : compareAgents(a, b);
+  const withheld = verdictWithheld(measured, ["A", "B"]);
+  const difference = a === undefined || b === undefined || withheld !== undefined ? undefined : compareAgents(a, b);
+  if (b !== undefined && withheld !== undefined) screen.line(`B − A: ${withheld}`);
   if (difference !== undefined) {
     const { better, worse, tasks: paired, smallest, pValue } = difference;
     screen.line("B − A, on the same tasks");
     screen.line(`   reward ${points(difference.difference)}, ${pText(pValue)}`);
     screen.line(`   ${plural(better, "task")} better, ${count(worse)} worse of ${count(paired)}; ${detectable(smallest, true)}`);
+    const errors = errorsLine(measured, ["A", "B"]);
+    if (errors !== undefined) screen.line(`   ${errors}`);
   }
-  const record = { agent, split, models, measured, ...(difference === undefined ? {} : { difference }) };
+  const record = {
+    agent,
+    split,
+    models,
+    measured,
+    ...(difference === undefined ? {} : { difference }),
+    ...(b === undefined ? {} : { withheld }),
+  };
   if (json === true) output.line(JSON.stringify(record, null, 2));
   if (typeof out === "string") {
     mkdirSync(out, { recursive: true });
     writeFileSync(join(out, "agent.json"), `${JSON.stringify(record, null, 2)}\n`);
   }
-  return 0;
+  return b !== undefined && withheld !== undefined ? 1 : 0;
 }
 
 /** The model of `--model` and `--endpoint`, as `--compare` writes one. */
@@ -66,11 +78,19 @@ function modelOf(model: string, env: Readonly<Record<string, string | undefined>
   return { endpoint: { baseUrl, name, apiKey: env.OPENAI_API_KEY ?? "none" } };
 }
 
-function linesOf({ k, reward, success, allSucceed, tasks }: MeasuredAgent<object>): string[] {
-  const errors = tasks.flatMap((task) => task.errors.filter((error) => error !== undefined));
+function linesOf({ k, attempts, reward, success, allSucceed, tasks }: MeasuredAgent<object>): string[] {
+  const all = (what: "errors" | "failures") => tasks.flatMap((task) => task[what].filter((each) => each !== undefined));
+  const [errors, failures] = [all("errors"), all("failures")];
   return [
     `success ${interval(success)}, reward ${rewardText(reward)}`,
-    ...(k > 1 ? [`all ${k} attempts at a task succeed: ${percent(allSucceed)} (pass^${k})`] : []),
-    ...(errors.length === 0 ? [] : [`${plural(errors.length, "attempt")} failed, the first: ${errors[0]}`]),
+    ...(k > 1 && allSucceed !== undefined ? [`all ${k} attempts at a task succeed: ${percent(allSucceed)} (pass^${k})`] : []),
+    ...(failures.length === 0
+      ? []
+      : [`${plural(failures.length, "attempt")} failed by an error of the agent (reward 0), the first: ${failures[0]}`]),
+    ...(errors.length === 0
+      ? []
+      : [
+          `${count(errors.length)} of ${plural(attempts, "attempt")} ended by an error and are not counted, the first: ${errors[0]}`,
+        ]),
   ];
 }

@@ -1,5 +1,7 @@
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { ConfigError } from "../../core/errors.ts";
+import { errorsLine } from "../../core/outcome.ts";
 import { layout } from "../../runs/layout.ts";
 import { readRun } from "../../runs/read.ts";
 import { compare } from "../../sdk/evaluate.ts";
@@ -13,7 +15,7 @@ import { type Asked, type EvaluationReport, isEvaluation, readAsked, readReport 
 import { measureOf } from "../../training/evaluation/run-evaluations.ts";
 import type { UserConfig } from "../../training/user-config.ts";
 import { evaluationLines } from "../evaluation-lines.ts";
-import { evaluationFlags, settingsOf } from "../settings.ts";
+import { evaluationFlags, optionName, settingsOf } from "../settings.ts";
 import { type EvalFlags, measure } from "./eval.ts";
 
 interface Side {
@@ -46,20 +48,23 @@ export async function compareCommand(
       hint: "Name a model instead of the evaluation, so that it is measured in the other world.",
     });
   const world = named === undefined ? (first ?? second) : undefined;
+  if (names.every((name) => isEvaluation(name))) refuseSettings(flags);
   const sides: Side[] = [];
-  for (const name of names) {
-    const side = await sideOf(name, flags, world === undefined ? user : { ...user, environment: world }, screen);
+  for (const [i, name] of names.entries()) {
+    const out = typeof flags.out === "string" ? join(flags.out, "ab"[i] ?? "") : undefined;
+    const side = await sideOf(name, { ...flags, out }, world === undefined ? user : { ...user, environment: world }, screen);
     if (side === undefined) return interruptedExitCode;
     sides.push(side);
   }
   const [a, b] = sides;
   if (a === undefined || b === undefined) throw new RangeError(`${sides.length} evaluations; two are compared`);
   const { differs, comparisons: compared } = compare(a.folder, b.folder);
+  const exitCode = compared.some(({ withheld }) => withheld !== undefined) ? 1 : 0;
   const measured = measureOf(sides.flatMap(({ report }) => report.evaluations));
   if (flags.json === true) {
-    const difference = Object.fromEntries(compared.map(({ decoding, success, reward }) => [decoding, { success, reward }]));
+    const difference = Object.fromEntries(compared.map(({ decoding, ...each }) => [decoding, each]));
     output.line(JSON.stringify({ a: a.report, b: b.report, measure: measured, differs, difference }, null, 2));
-    return 0;
+    return exitCode;
   }
   for (const [letter, { report, folder }] of [["A", a] as const, ["B", b] as const]) {
     screen.line(screen.paint.bold(`${letter}  ${report.asked.model} (${folder})`));
@@ -71,7 +76,18 @@ export async function compareCommand(
   if (a.asked.weights !== undefined && a.asked.weights === b.asked.weights)
     screen.line(screen.paint.yellow("Both have the same weights."));
   if (differs.length > 0) screen.line(screen.paint.yellow(`They differ in ${differs.join("; ")}`));
-  return 0;
+  return exitCode;
+}
+
+/** Settings of a measurement, where nothing is measured. @throws ConfigError naming the first */
+function refuseSettings(flags: EvalFlags): void {
+  const names = ["set", ...evaluationFlags.map(({ flag }) => optionName(flag)).filter((name) => name !== "env")];
+  const stray = names.find((name) => flags[name] !== undefined);
+  if (stray === undefined) return;
+  throw new ConfigError(`--${stray}`, flags[stray], {
+    expected: "not to be given with two evaluations, which are measured already",
+    hint: "Name the models to measure them with other settings.",
+  });
 }
 
 /** The environment that a run or an evaluation was made in; undefined for a model. */
@@ -96,16 +112,21 @@ async function sideOf(name: string, flags: EvalFlags, user: UserConfig, screen: 
       hint: `Finish it with --resume --out ${name}.`,
     });
   }
-  const config = resolvePlayed(user, { ...settingsOf(evaluationFlags, flags), model: name, out: undefined });
-  const measured = await measure({ ...config, out: undefined }, user, false, screen);
+  // The configuration's folder is that of a run.
+  const config = resolvePlayed({ ...user, out: undefined }, { ...settingsOf(evaluationFlags, flags), model: name });
+  const measured = await measure(config, user, false, screen);
   return measured === undefined ? undefined : { folder: measured.folder, asked: measured.report.asked, report: measured.report };
 }
 
-function comparisonLines(name: string, { success, reward }: OutcomeComparison, hasSuccess: boolean): string[] {
-  const { pValue, exact, better, worse, smallest, tasks, difference } = hasSuccess ? success : reward;
+function comparisonLines(name: string, { counts, withheld, ...compared }: OutcomeComparison, hasSuccess: boolean): string[] {
+  const paired = hasSuccess ? compared.success : compared.reward;
+  if (paired === undefined) return [`${name.padEnd(10)}${withheld}`];
+  const { pValue, exact, better, worse, smallest, tasks, difference } = paired;
+  const errors = errorsLine(counts, ["A", "B"]);
   const text = hasSuccess ? points(difference) : rewardText(difference);
   return [
     `${name.padEnd(10)}${text}, ${pText(pValue)} (${exact ? "exact" : "simulated"})`,
     `${"".padEnd(10)}${plural(better, "task")} better, ${count(worse)} worse of ${count(tasks)}; ${detectable(smallest, hasSuccess)}`,
+    ...(errors === undefined ? [] : [`${"".padEnd(10)}${errors}`]),
   ];
 }

@@ -1,4 +1,5 @@
 import { CompletionError } from "../../completions/errors.ts";
+import { isScored, succeeded } from "../../core/outcome.ts";
 import { type Evaluated, type EvaluationEvent, evaluateConfig, type PricedJudge } from "../../sdk/evaluate.ts";
 import { resolvePlayed } from "../../sdk/run-environment.ts";
 import { plural } from "../../terminal/format.ts";
@@ -7,7 +8,6 @@ import { commandPrefix, quoted, shownPath } from "../../terminal/invocation.ts";
 import { advance, nothingYet, statusLine } from "../../terminal/progress.ts";
 import type { Screen } from "../../terminal/screen.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
-import { succeeded } from "../../training/rollout-metrics.ts";
 import type { TrainingConfig } from "../../training/settings.ts";
 import type { UserConfig } from "../../training/user-config.ts";
 import { episodeLines } from "../conversation.ts";
@@ -133,10 +133,10 @@ function showEvaluation({ folder, report, trajectories }: Evaluated, screen: Scr
   const [first] = refused;
   if (first !== undefined)
     screen.line(
-      paint.yellow(`The server refused ${plural(refused.length, "conversation")}, counted as failures: ${first.error}`),
+      paint.yellow(`The server refused ${plural(refused.length, "conversation")}, which have no score: ${first.error}`),
     );
   for (const note of evaluationNotes(trajectories)) screen.line(paint.yellow(note));
-  const failed = trajectories.find((trajectory) => !succeeded(trajectory));
+  const failed = trajectories.find((trajectory) => isScored(trajectory) && !succeeded(trajectory));
   if (failed !== undefined && report.evaluations.some(({ measure }) => measure !== "reward")) {
     screen.line();
     screen.line(paint.bold("An episode that it fails"));

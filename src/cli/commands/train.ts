@@ -1,4 +1,5 @@
 import { ConfigError } from "../../core/errors.ts";
+import { isScored, succeeded } from "../../core/outcome.ts";
 import { splitsOf } from "../../environments/environment.ts";
 import { readEpisodes, readEvaluations } from "../../runs/read.ts";
 import type { EvaluationRecord, Summary } from "../../runs/records.ts";
@@ -12,7 +13,6 @@ import type { Screen } from "../../terminal/screen.ts";
 import { wrap } from "../../terminal/wrap.ts";
 import { loadConfigFile, loadConfigNotes } from "../../training/config-file.ts";
 import type { TrainingEvent } from "../../training/events.ts";
-import { succeeded } from "../../training/rollout-metrics.ts";
 import type { UserConfig } from "../../training/user-config.ts";
 import { startDashboardBeside } from "../dashboard-process.ts";
 import { showDownload } from "../download.ts";
@@ -120,7 +120,7 @@ async function reportOf(plan: RunPlan, summary: Summary, flags: TrainFlags): Pro
     evaluations,
     solved: episodes.filter(succeeded).sort(byLength).at(-1),
     failed: episodes
-      .filter((episode) => !succeeded(episode))
+      .filter((episode) => isScored(episode) && !succeeded(episode))
       .sort(byLength)
       .at(0),
   };
@@ -135,7 +135,8 @@ function evaluatedSplits(folder: string, summary: Summary): EvaluatedSplit[] {
     const before = all.find((record) => record.when === "before" && record.split === split && record.decoding === decoding);
     const differences = split === summary.after?.split ? summary.difference : summary.challenge?.difference;
     const found = { difference: differences?.[decoding], rewardDifference: differences?.reward?.[decoding] };
-    return before === undefined ? [] : [{ before, after, ...found }];
+    const withheld = differences?.withheld?.[decoding];
+    return before === undefined ? [] : [{ before, after, ...found, ...(withheld === undefined ? {} : { withheld }) }];
   };
   return splits
     .toSorted((a, b) => Number(a === "challenge") - Number(b === "challenge"))

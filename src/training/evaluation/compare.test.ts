@@ -22,10 +22,10 @@ test("two evaluations of the same tasks: the difference of each task, and McNema
   const [first, second] = [outcomesOf(solved((i) => i < 5)), outcomesOf(solved((i) => i > 1 && i < 15))];
   const { success } = compareOutcomes(first, second, 1);
   expect(success).toMatchObject({ tasks: 20, better: 10, worse: 2, exact: true });
-  expect(success.difference.mean).toBeCloseTo(0.4, 12);
+  expect(success?.difference.mean).toBeCloseTo(0.4, 12);
   // R: binom.test(2, 12)$p.value
-  expect(success.pValue).toBeCloseTo(0.03857421875, 12);
-  expect(success.difference.low).toBeGreaterThan(0);
+  expect(success?.pValue).toBeCloseTo(0.03857421875, 12);
+  expect(success?.difference.low).toBeGreaterThan(0);
 });
 
 test("attempts count by their share, rewards as they are", () => {
@@ -33,10 +33,10 @@ test("attempts count by their share, rewards as they are", () => {
     { a: [1, 0, 0, 0.5], b: [0.5, 0.5, 0.5, 0.5] },
     { a: [1, 1, 0, 0], b: [1, 0.5, 0.5, 0.5] },
   ].map((rewards) => outcomesOf(episodes(rewards)));
-  expect(first).toEqual({ tasks: ["a", "b"], success: [0.25, 0], reward: [0.375, 0.5], k: 4 });
+  expect(first).toEqual({ tasks: ["a", "b"], success: [0.25, 0], reward: [0.375, 0.5], k: 4, attempts: 8, errors: 0 });
   const { success, reward } = compareOutcomes(first, second, 1);
-  expect(success.difference.mean).toBe(0.25);
-  expect(reward.difference.mean).toBeCloseTo(0.125, 12);
+  expect(success?.difference.mean).toBe(0.25);
+  expect(reward?.difference.mean).toBeCloseTo(0.125, 12);
 });
 
 /** Seconds on an idle machine, minutes on one whose cores are all taken. */
@@ -62,7 +62,7 @@ test(
           const [a, b] = [ofScenarios(random, 0.5), ofScenarios(random, 0.5)].map((all) =>
             outcomesOf(withScenarios ? all : all.map(({ scenario: _, ...episode }) => episode)),
           );
-          return Number(compareOutcomes(a, b, 1).success.pValue < 0.05);
+          return Number((compareOutcomes(a, b, 1).success?.pValue ?? 1) < 0.05);
         }),
       );
     expect(outcomesOf(ofScenarios(random, 0.5))).toMatchObject({ k: 3, tasks: { length: 60 } });
@@ -115,4 +115,41 @@ test("several seeds: the mean over seeds and tasks, and the difference paired by
   // R 4.5: 0.55 ± qt(.975, 2) * sqrt(v) of the two-way table, as in src/statistics/statistics.test.ts
   expect(difference.success.low).toBeCloseTo(0.1113248384, 8);
   expect(difference.success.high).toBeCloseTo(0.9886751616, 8);
+});
+
+const unscored = (all: readonly Trajectory[], of: (i: number) => boolean) =>
+  all.map((episode, i) => (of(i) ? { ...episode, reward: 0, stopReason: "actor-error" as const, error: "503" } : episode));
+
+test("errors are no pairs: two equal models of which one's server failed do not differ", () => {
+  const same = solved((i) => i < 15);
+  const [calm, busy] = [outcomesOf(same), outcomesOf(unscored(same, (i) => i < 2))];
+  const { counts, success, reward, withheld } = compareOutcomes(calm, busy, 1);
+  expect(counts).toEqual([
+    { attempts: 20, errors: 0 },
+    { attempts: 20, errors: 2 },
+  ]);
+  expect(success).toMatchObject({ tasks: 18, worse: 0, better: 0, difference: { mean: 0 } });
+  expect(reward).toMatchObject({ tasks: 18, worse: 0 });
+  expect(withheld).toBeUndefined();
+});
+
+test("above a tenth of errors on either side there is no verdict", () => {
+  const same = solved((i) => i < 15);
+  const [calm, busy] = [outcomesOf(same), outcomesOf(unscored(same, (i) => i % 2 === 0))];
+  for (const [first, second] of [
+    [calm, busy],
+    [busy, calm],
+  ] as const) {
+    const compared = compareOutcomes(first, second, 1, ["A", "B"]);
+    expect(compared.withheld).toMatch(/^no verdict: 10 of 20 attempts of [AB] ended by an error/);
+    expect(compared.success).toBeUndefined();
+  }
+  expect(() => acrossSeeds([calm, busy], 1)).toThrow(/no verdict: 10 of 20/);
+});
+
+test("a task without a score leaves a gap in no table over seeds: it is refused", () => {
+  const same = solved((i) => i < 15);
+  expect(() => differenceAcrossSeeds([outcomesOf(same)], [outcomesOf(unscored(same, (i) => i === 3))], 1)).toThrow(
+    /no score in task test\/3/,
+  );
 });

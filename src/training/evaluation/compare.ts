@@ -1,17 +1,18 @@
-import { ConfigError } from "../../core/errors.ts";
+import { ConfigError, MeasurementError } from "../../core/errors.ts";
 import { mean } from "../../core/mean.ts";
+import { type AttemptCount, outcomeOf, verdictWithheld } from "../../core/outcome.ts";
 import { present } from "../../core/present.ts";
-import { succeeded, type Trajectory } from "../../core/trajectory.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
 import { pairedBySeed, type SeedsByTasks, seedsAndTasksInterval } from "../../statistics/clustered.ts";
 import type { Estimate } from "../../statistics/estimate.ts";
-import { comparePaired, type PairedComparison } from "../../statistics/paired.ts";
+import { comparePaired, type PairedComparison, scoredPairs } from "../../statistics/paired.ts";
 
 /** The outcomes that an evaluation found for each task, in the order of the tasks; for each scenario, where tasks belong to some. */
-export interface TaskOutcomes {
+export interface TaskOutcomes extends AttemptCount {
   readonly tasks: readonly string[];
-  /** Share of the attempts that succeeded. */
-  readonly success: readonly number[];
-  readonly reward: readonly number[];
+  /** Share of the attempts that succeeded. Undefined where no attempt has a score. */
+  readonly success: readonly (number | undefined)[];
+  readonly reward: readonly (number | undefined)[];
   /** Attempts at each task, or at all tasks of a scenario. */
   readonly k: number;
 }
@@ -39,22 +40,32 @@ export function outcomesOf(trajectories: readonly Trajectory[]): TaskOutcomes {
     byUnit.set(unit, [...(byUnit.get(unit) ?? []), ...own]);
   }
   const attempts = [...byUnit.values()];
+  const scored = attempts.map((own) => own.map(outcomeOf).flatMap((outcome) => (outcome.kind === "score" ? [outcome] : [])));
+  const meanOf = (values: readonly number[]) => (values.length === 0 ? undefined : mean(values));
   return {
     tasks: [...byUnit.keys()],
-    success: attempts.map((own) => mean(own.map((trajectory) => Number(succeeded(trajectory))))),
-    reward: attempts.map((own) => mean(own.map(({ reward }) => reward))),
+    success: scored.map((own) => meanOf(own.map(({ success }) => Number(success)))),
+    reward: scored.map((own) => meanOf(own.map(({ reward }) => reward))),
     k: Math.max(0, ...attempts.map((own) => own.length)),
+    attempts: trajectories.length,
+    errors: trajectories.length - scored.flat().length,
   };
 }
 
+/** The comparison of two evaluations. Attempts that ended by an error are no pairs. */
 export interface OutcomeComparison {
-  readonly success: PairedComparison;
-  readonly reward: PairedComparison;
+  /** Attempts of both sides, and how many of them have no score. */
+  readonly counts: readonly [AttemptCount, AttemptCount];
+  /** Absent where there is no verdict. */
+  readonly success?: PairedComparison;
+  readonly reward?: PairedComparison;
+  /** Why there is none. */
+  readonly withheld?: string;
 }
 
 /**
  * Compares two evaluations of the same tasks.
- * @param names of the two, for the error
+ * @param names of the two, for people
  * @throws ConfigError if their tasks differ
  */
 export function compareOutcomes(
@@ -64,9 +75,14 @@ export function compareOutcomes(
   names: readonly [string, string] = ["the first evaluation", "the second"],
 ): OutcomeComparison {
   requireSameTasks(first, second, names);
+  const counts = [first, second].map(({ attempts, errors }) => ({ attempts, errors })) as [AttemptCount, AttemptCount];
+  const withheld = verdictWithheld(counts, names);
+  if (withheld !== undefined) return { counts, withheld };
+  const step = 1 / Math.max(first.k, second.k);
   return {
-    success: comparePaired(first.success, second.success, { seed, range: [0, 1], step: 1 / Math.max(first.k, second.k) }),
-    reward: comparePaired(first.reward, second.reward, { seed }),
+    counts,
+    success: comparePaired(...scoredPairs(first.success, second.success), { seed, range: [0, 1], step }),
+    reward: comparePaired(...scoredPairs(first.reward, second.reward), { seed }),
   };
 }
 
@@ -103,9 +119,26 @@ export function differenceAcrossSeeds(
   return ofTable(pairedBySeed(tableOf(first), tableOf(second)), seed, [-1, 1]);
 }
 
+/** @throws MeasurementError as `requireScored` */
 function tableOf(runs: readonly TaskOutcomes[]): SeedsByTasks {
   for (const run of runs) requireSameTasks(present(runs[0], "a run"), run, ["the first run", "another"]);
-  return runs.map(({ success }) => success);
+  return runs.map((run) => requireScored(run).success);
+}
+
+/**
+ * Returns the values of every task, for tables that have no gaps.
+ * @throws MeasurementError where a task has no attempt with a score, or too many attempts have none
+ */
+export function requireScored(outcomes: TaskOutcomes): Readonly<Record<"success" | "reward", readonly number[]>> {
+  const { tasks, success, reward } = outcomes;
+  const at = success.indexOf(undefined);
+  const withheld = verdictWithheld([outcomes], ["an evaluation"]);
+  const numbers = (values: TaskOutcomes["success"]) => values.filter((value) => value !== undefined);
+  if (at === -1 && withheld === undefined) return { success: numbers(success), reward: numbers(reward) };
+  throw new MeasurementError("an evaluation", withheld ?? `no score in task ${tasks[at]}`, {
+    expected: "a score for each task, and errors in at most a tenth of the attempts",
+    hint: "Repair what raises the errors (runs show has them), and evaluate again.",
+  });
 }
 
 function ofTable(table: SeedsByTasks, seed: number, range: readonly [number, number]): AcrossSeeds {

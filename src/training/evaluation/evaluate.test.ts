@@ -94,7 +94,8 @@ test("pass^k is the share of tasks that all attempts solve; parts have the inter
 test.each([
   [[0.3, 0.6], "reward"],
   [[0.3, 1], "success"],
-  [[0, -1], "nothing"],
+  [[0, -1], "reward"],
+  [[-1, -1], "nothing"],
 ] as const)("rewards %j let an evaluation measure %s", (rewards, measure) => {
   expect(measureOf(rewards.map((reward) => attempt("a", reward)))).toBe(measure);
 });
@@ -144,4 +145,58 @@ test("an evaluation changes no weights and comes out the same when repeated", as
     new Set(first.trajectories.map((trajectory) => JSON.stringify(trajectory.turns.map(({ action }) => action)))).size,
   ).toBeGreaterThan(5);
   expect(engine.weightVersion).toBe(0);
+});
+
+const broken = (id: string): Trajectory => ({ ...attempt(id, 0), stopReason: "environment-error", error: "score: no database" });
+
+test("an attempt that an error ended is in no mean, no pass@k and no breakdown, and is counted", () => {
+  const [a, b, c] = groups;
+  const some: Group[] = [
+    { id: "a", trajectories: [...(a?.trajectories ?? []).slice(0, 1), broken("a2")] },
+    b as Group,
+    { id: "c", trajectories: [broken("c1"), broken("c2")] },
+  ];
+  const summary = summarise(tasks, some, 1);
+  expect(summary).toMatchObject({ tasks: 3, k: 2, errors: 3, stopReasons: { "environment-error": 3 } });
+  expect(summary.mean).toBe(0.5); // a: 1 of 1, b: 0 of 2
+  expect(summary.reward.mean).toBeCloseTo((1 + 0.25) / 2, 12);
+  expect(summary.passAt.map(({ k, mean }) => [k, mean])).toEqual([
+    [1, 0.5],
+    [2, 0], // b alone has two attempts
+  ]);
+  expect(summary.byKind.map(({ name, attempts }) => [name, attempts])).toEqual([
+    ["move", 2],
+    ["pay", 3],
+  ]);
+  expect(summarise(tasks, groups, 1)).not.toHaveProperty("errors");
+  expect(c?.trajectories).toHaveLength(2);
+});
+
+test("an attempt at a scenario has a score where all of its tasks have one", () => {
+  const scenario = (id: string, first: Trajectory, second: Trajectory) => ({ id, trajectories: [first, second] });
+  const two = ["a", "b"].map((id) => ({ id, scenario: "s" }));
+  const { scenarios } = summarise(
+    two,
+    [scenario("a", attempt("a1", 1), attempt("a2", 1)), scenario("b", attempt("b1", 1), broken("b2"))],
+    1,
+  );
+  expect(scenarios).toMatchObject({ mean: 1, count: 1, all: 1 });
+});
+
+test("rewards below 0 are rewards: what differs is measured", () => {
+  expect(measureOf([attempt("a1", -1), attempt("a2", 0)])).toBe("reward");
+  expect(measureOf([attempt("a1", -1), attempt("a2", -0.2)])).toBe("reward");
+  expect(measureOf([attempt("a1", -1), attempt("a2", -1)])).toBe("nothing");
+  expect(measureOf([attempt("a1", -1), attempt("a2", 0.7 + 0.2 + 0.1)])).toBe("success");
+});
+
+test("an evaluation whose every episode an error ended gives no number", async () => {
+  const environment = lettersEnvironment();
+  const failing = { ...environment, start: async () => Promise.reject(new Error("the database is gone")) };
+  const options = {
+    ...{ when: "after" as const, step: 0, split: "test", tasks: 2, k: 2, temperature: 1, seed: 1 },
+    rollout: resolveConfig({ rollout: { maxTokens: 4 } }).rollout,
+  };
+  const actor = tokenActor(new TableEngine(lettersVocabulary), lettersChat());
+  await expect(evaluate(actor, failing, options)).rejects.toThrow(/all 4 episodes of the evaluation.*the database is gone/);
 });

@@ -1,6 +1,7 @@
 import { seedOf } from "../../core/random.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import type { Environment, Split } from "../../environments/environment.ts";
+import { requireMeasured } from "../../findings/environment-faults.ts";
 import type { Actor } from "../../rollouts/actors/actor.ts";
 import { rolloutGroupsBy } from "../../rollouts/rollout.ts";
 import type { Decoding, EvaluationRecord } from "../../runs/records.ts";
@@ -21,6 +22,8 @@ export interface EvaluationOptions {
   readonly rollout: TrainingConfig["rollout"];
   readonly seed: number;
   readonly signal?: AbortSignal;
+  /** Names the evaluation in errors. Default "the evaluation". */
+  readonly where?: string;
   /** Episodes that were played earlier, by their ids: they are not played again. */
   readonly played?: ReadonlyMap<string, Trajectory>;
   /** Called as each episode ends; not for those that were played earlier. */
@@ -35,11 +38,25 @@ export interface Evaluation {
 /**
  * Attempts each of the first tasks of a split k times. Every evaluation of a split with one seed, of whatever model and at whatever step, draws the
  * same random numbers for the same attempt, so that two of them can be compared task by task.
+ * @throws EnvError or MeasurementError where every attempt ended by an error; the signal's reason if it was aborted
  */
 export async function evaluate(
   actor: Actor,
   environment: Environment,
-  { when, step, split, tasks: wanted, k, temperature, rollout, seed, signal, played, onTrajectory }: EvaluationOptions,
+  {
+    when,
+    step,
+    split,
+    tasks: wanted,
+    k,
+    temperature,
+    rollout,
+    seed,
+    signal,
+    where = "the evaluation",
+    played,
+    onTrajectory,
+  }: EvaluationOptions,
 ): Promise<Evaluation> {
   const tasks = await evaluationTasks(environment, split, wanted, rollout.episodeTimeoutMs);
   const decoding: Decoding = temperature === 0 ? "greedy" : "sampled";
@@ -54,6 +71,8 @@ export async function evaluate(
     played,
     onTrajectory,
   });
+  signal?.throwIfAborted();
+  requireMeasured(groups, environment.name, where);
   const trajectories = groups.flatMap((group) => group.trajectories);
   return {
     record: { when, step, split, decoding, temperature, ...summarise(tasks, groups, seed, environment.metrics) },

@@ -21,6 +21,7 @@ import {
   openEvaluation,
   playedIn,
   readReport,
+  scoredIn,
 } from "./folder.ts";
 
 const root = mkdtempSync(join(tmpdir(), "evaluation-"));
@@ -65,6 +66,20 @@ test("an evaluation that was killed continues, and ends as one that was not", as
   const page = readFileSync(join(folder, "report.md"), "utf8");
   expect(page).toContain("# letters in letters");
   expect(page).toMatch(/\| sampled × 3 \| pass\^3 \| /);
+});
+
+test("an attempt that an error ended is played once more, and its new end counts", async () => {
+  const { trajectories } = await play(false);
+  openEvaluation(folder, asked, false);
+  const broken = trajectories.map((trajectory, i) =>
+    i === 2 ? { ...trajectory, reward: 0, stopReason: "actor-error" as const } : trajectory,
+  );
+  for (const trajectory of broken) keepEpisode(folder, "sampled", trajectory);
+  const [known, again] = [scoredIn(folder, "sampled"), trajectories[2] as Trajectory];
+  expect(known.size).toBe(14);
+  expect(known.has(again.id)).toBe(false);
+  keepEpisode(folder, "sampled", again);
+  expect(episodesOf(folder, "sampled").map(stored)).toEqual(trajectories.map(stored));
 });
 
 test("an evaluation is not written over, nor continued as another", () => {

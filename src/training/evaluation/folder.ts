@@ -3,6 +3,7 @@ import { createReadStream, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { RunError } from "../../core/errors.ts";
+import { isScored } from "../../core/outcome.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import type { Task } from "../../environments/environment.ts";
 import { appendLine, largestRecord, readRunFile, writeFileAtomic, writeRecord } from "../../runs/files.ts";
@@ -158,6 +159,11 @@ export function playedIn(folder: string, decoding: Decoding): Map<string, Trajec
   } catch (cause) {
     throw damaged(path, cause);
   }
+}
+
+/** The episodes that are not played again: an error of a server or the environment is no result. */
+export function scoredIn(folder: string, decoding: Decoding): Map<string, Trajectory> {
+  return new Map([...playedIn(folder, decoding)].filter(([, trajectory]) => isScored(trajectory)));
 }
 
 /** Writes an episode that has ended; one that was cancelled is played again. */

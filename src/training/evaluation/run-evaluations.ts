@@ -12,7 +12,7 @@ import type { PairedComparison } from "../../statistics/paired.ts";
 import { announceEpisodes, type OnEvent } from "../events.ts";
 import type { TrainingConfig } from "../settings.ts";
 import { announceWarnings, requireNoWarnings } from "../warnings.ts";
-import { compareOutcomes, outcomesOf } from "./compare.ts";
+import { compareOutcomes, type OutcomeComparison, outcomesOf } from "./compare.ts";
 import { type DecodingPlan, decodingPlans, evaluate } from "./evaluate.ts";
 
 export interface RunEvaluationsArguments {
@@ -97,13 +97,12 @@ export class RunEvaluations {
     const { rollout, seed, limits } = config;
     const where = whereOf(when);
     const onTrajectory = announceEpisodes(onEvent, "evaluate", step, Math.min(tasks, await environment.size(split)) * k);
-    const options = { when, step, split, tasks, k, temperature, rollout, seed, signal, onTrajectory };
+    const options = { when, step, split, tasks, k, temperature, rollout, seed, signal, where, onTrajectory };
     const { record: measured, trajectories } = await evaluate(tokenActor(engine, chat), environment, options);
-    signal?.throwIfAborted();
-    requireWorkingEnvironment([{ id: split, trajectories }], environment.name, where);
     // What is learned from is sampled: a greedy policy that always fails is no fault of the set-up.
     const warnings =
       decoding === "greedy" && config.evaluation.temperature > 0 ? [] : evaluationWarnings(when, { trajectories, tools, config });
+    requireWorkingEnvironment([{ id: split, trajectories }], environment.name, where);
     const record = { ...measured, ...(warnings.length === 0 ? {} : { warnings }) };
     writeEvaluation(folder, record, trajectories);
     onEvent({ type: "evaluated", record });
@@ -144,13 +143,22 @@ function differencesOf(
     const early = before.find(({ decoding, split }) => decoding === late.decoding && split === late.split);
     if (early === undefined) return [];
     const of = (record: EvaluationRecord) => outcomesOf(readEpisodes(folder, record));
-    return [{ decoding: late.decoding, ...compareOutcomes(of(early), of(late), seed) }];
+    return [{ decoding: late.decoding, ...compareOutcomes(of(early), of(late), seed, ["the start", "the end"]) }];
   });
-  const of = (what: "success" | "reward") =>
-    Object.fromEntries(compared.map((comparison) => [comparison.decoding, differenceOf(comparison[what])])) as Partial<
-      Record<Decoding, Difference>
-    >;
-  return { ...of("success"), reward: of("reward") };
+  const byDecoding = <T>(of: (comparison: OutcomeComparison) => T | undefined) =>
+    Object.fromEntries(
+      compared.flatMap((comparison) => {
+        const value = of(comparison);
+        return value === undefined ? [] : [[comparison.decoding, value]];
+      }),
+    ) as Partial<Record<Decoding, T>>;
+  const differences = (what: "success" | "reward") => byDecoding(({ [what]: paired }) => paired && differenceOf(paired));
+  const withheld = byDecoding((comparison) => comparison.withheld);
+  return {
+    ...differences("success"),
+    reward: differences("reward"),
+    ...(Object.keys(withheld).length === 0 ? {} : { withheld }),
+  };
 }
 
 function differenceOf({ difference, pValue, exact, better, worse, smallest }: PairedComparison): Difference {

@@ -1,6 +1,7 @@
 import { mean } from "../../core/mean.ts";
+import { type Outcome, outcomeOf, succeeded } from "../../core/outcome.ts";
 import { present } from "../../core/present.ts";
-import { type Group, sampledTokens, succeeded, type Trajectory, type Turn } from "../../core/trajectory.ts";
+import { type Group, sampledTokens, type Trajectory, type Turn } from "../../core/trajectory.ts";
 import type { Task } from "../../environments/environment.ts";
 import type { Behaviour, Breakdown, EvaluationRecord } from "../../runs/records.ts";
 import { passAtK, passHatK } from "../../statistics/attempts.ts";
@@ -11,9 +12,10 @@ type Summarised = Omit<EvaluationRecord, "when" | "step" | "split" | "decoding" 
 
 /**
  * Summarises the attempts of an evaluation. The unit of every interval is the task, since attempts at one task resemble each other; where tasks belong to
- * scenarios, it is the scenario.
+ * scenarios, it is the scenario. Attempts that ended by an error have no score: they are in no mean, and are counted in `errors`.
  * @param groups one for each task, in the order of the tasks, each with the same number k of attempts
  * @param metrics names of the sub-scores whose means are reported
+ * @throws RangeError where no attempt has a score
  */
 export function summarise(
   tasks: readonly Task[],
@@ -22,34 +24,42 @@ export function summarise(
   metrics: readonly string[] = [],
 ): Summarised {
   const attempts: Attempt[] = tasks.flatMap((task, i) =>
-    (groups[i]?.trajectories ?? []).map((trajectory) => ({ trajectory, task })),
+    (groups[i]?.trajectories ?? []).map((trajectory) => ({ trajectory, task, outcome: outcomeOf(trajectory) })),
   );
   const trajectories = attempts.map(({ trajectory }) => trajectory);
+  const scored = attempts.filter(({ outcome }) => outcome.kind === "score");
   const k = attemptsOf(groups);
-  const successes = groups.map((group) => group.trajectories.filter(succeeded).length);
-  const units = tasks.map(({ scenario }, i) => scenario ?? `task ${i}`);
-  const estimate = (values: readonly number[], range = rangeOf(values)) =>
-    clusteredInterval(
-      values.map((value, i) => ({ unit: present(units[i], "the task of a value"), value })),
-      { seed, range },
-    );
-  const share = (values: readonly number[]) => estimate(values, [0, 1]);
+  const perTask = tasks.flatMap(({ scenario }, i) => {
+    const own = scored.filter(({ task }) => task === tasks[i]);
+    const unit = scenario ?? `task ${i}`;
+    return own.length === 0 ? [] : [{ unit, own, n: own.length, c: own.filter(isSuccess).length }];
+  });
+  type OfTask = (typeof perTask)[number];
+  const estimate = (of: (task: OfTask) => number, range?: readonly [number, number], from: readonly OfTask[] = perTask) => {
+    const values = from.map((task) => ({ unit: task.unit, value: of(task) }));
+    return clusteredInterval(values, { seed, range: range ?? rangeOf(values.map(({ value }) => value)) });
+  };
   const ofAttempts = (chance: (n: number, c: number, k: number) => number) =>
-    powersOfTwo(k).map((j) => ({ k: j, ...share(successes.map((c) => chance(k, c, j))) }));
+    powersOfTwo(k).flatMap((j) => {
+      const enough = perTask.filter(({ n }) => n >= j);
+      return enough.length === 0 ? [] : [{ k: j, ...estimate(({ n, c }) => chance(n, c, j), [0, 1], enough) }];
+    });
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
+  const errors = attempts.length - scored.length;
   return {
-    ...share(successes.map((c) => c / k)),
-    measure: measureOf(trajectories),
+    ...estimate(({ n, c }) => c / n, [0, 1]),
+    measure: measureOf(scored.map(({ trajectory }) => trajectory)),
     tasks: tasks.length,
     k,
+    ...(errors === 0 ? {} : { errors }),
     passAt: ofAttempts(passAtK),
     passAll: ofAttempts(passHatK),
-    reward: estimate(groups.map((group) => mean(group.trajectories.map(({ reward }) => reward)))),
+    reward: estimate(({ own }) => mean(own.map(({ trajectory }) => trajectory.reward))),
     ...(metrics.length > 0 && {
-      metrics: metrics.map((name) => {
-        const values = groups.map(({ trajectories: own }) => mean(own.map(({ scores }) => scores[name] ?? 0)));
-        return { name, ...estimate(values) };
-      }),
+      metrics: metrics.map((name) => ({
+        name,
+        ...estimate(({ own }) => mean(own.map(({ trajectory }) => trajectory.scores[name] ?? 0))),
+      })),
     }),
     meanTurns: mean(trajectories.map((trajectory) => trajectory.turns.length)),
     toolCalls: turns.reduce((sum, turn) => sum + turn.toolCalls, 0),
@@ -58,15 +68,15 @@ export function summarise(
     stopReasons: Object.fromEntries(
       [...groupBy(attempts, ({ trajectory }) => trajectory.stopReason)].map(([reason, members]) => [reason, members.length]),
     ),
-    byKind: breakdown(attempts.flatMap(kindParts), seed),
+    byKind: breakdown(scored.flatMap(kindParts), seed),
     behaviours: behavioursOf(trajectories),
     ...scenariosOf(tasks, groups, seed),
     byRequests: breakdown(
-      attempts.map((attempt) => part(attempt, String(attempt.task.requestCount ?? kindsOf(attempt.task).length))),
+      scored.map((attempt) => part(attempt, String(attempt.task.requestCount ?? kindsOf(attempt.task).length))),
       seed,
     ),
     byTurns: breakdown(
-      attempts.map((attempt) => part(attempt, String(attempt.trajectory.turns.length))),
+      scored.map((attempt) => part(attempt, String(attempt.trajectory.turns.length))),
       seed,
     ),
   };
@@ -92,16 +102,20 @@ function attemptsOf(groups: readonly Group[]): number {
   return present(groups[0], "a task").trajectories.length;
 }
 
-/** The unit is the scenario. Attempt j at one of its tasks belongs with attempt j at the others. */
+/** The unit is the scenario. Attempt j at one of its tasks belongs with attempt j at the others; where one of them has no score, none of them has. */
 function scenariosOf(tasks: readonly Task[], groups: readonly Group[], seed: number): Pick<Summarised, "scenarios"> {
   const named = tasks.flatMap(({ scenario }, i) =>
-    scenario === undefined ? [] : [{ scenario, solved: (groups[i]?.trajectories ?? []).map(succeeded) }],
+    scenario === undefined ? [] : [{ scenario, outcomes: (groups[i]?.trajectories ?? []).map(outcomeOf) }],
   );
-  if (named.length === 0) return {};
   const k = attemptsOf(groups);
-  const solved = [...groupBy(named, ({ scenario }) => scenario).values()].map((own) =>
-    Array.from({ length: k }, (_, j) => own.every(({ solved }) => solved[j] === true)),
-  );
+  const solved = [...groupBy(named, ({ scenario }) => scenario).values()]
+    .map((own) =>
+      Array.from({ length: k }, (_, j) => own.map(({ outcomes }) => outcomes[j]))
+        .filter((attempt) => attempt.every((outcome) => outcome?.kind === "score"))
+        .map((attempt) => attempt.every((outcome) => outcome?.kind === "score" && outcome.success)),
+    )
+    .filter((attempts) => attempts.length > 0);
+  if (solved.length === 0) return {};
   return {
     scenarios: {
       ...meanInterval(
@@ -118,15 +132,20 @@ function scenariosOf(tasks: readonly Task[], groups: readonly Group[], seed: num
 interface Attempt {
   readonly trajectory: Trajectory;
   readonly task: Task;
+  readonly outcome: Outcome;
+}
+
+function isSuccess({ outcome }: Attempt): boolean {
+  return outcome.kind === "score" && outcome.success;
 }
 
 /**
- * Returns what the environment lets an evaluation measure: success where it scores success or an attempt reached the reward 1; the reward alone where there
- * are rewards above 0 and none reaches it; nothing yet where all rewards are 0 or less.
+ * Returns what the environment lets an evaluation measure: success where it scores success or an attempt reached the reward 1; the reward alone where
+ * rewards differ, or are above 0, and none reaches it; nothing yet where all are one number of 0 or less.
  */
 export function measureOf(trajectories: readonly Trajectory[]): EvaluationRecord["measure"] {
   if (trajectories.some((trajectory) => trajectory.scores.success !== undefined || succeeded(trajectory))) return "success";
-  return trajectories.some(({ reward }) => reward > 0) ? "reward" : "nothing";
+  return trajectories.some(({ reward }) => reward > 0 || reward !== trajectories[0]?.reward) ? "reward" : "nothing";
 }
 
 interface Part {
@@ -136,8 +155,8 @@ interface Part {
 }
 
 /** An attempt as a part of a breakdown, with the episode's success. */
-function part({ task, trajectory }: Attempt, name: string): Part {
-  return { name, unit: task.scenario ?? task.id, value: Number(succeeded(trajectory)) };
+function part(attempt: Attempt, name: string): Part {
+  return { name, unit: attempt.task.scenario ?? attempt.task.id, value: Number(isSuccess(attempt)) };
 }
 
 /** An attempt for each kind of its task's requests. What the environment scores as `kind.NAME` is the kind's own success. */
