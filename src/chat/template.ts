@@ -29,7 +29,10 @@ export interface TemplateOptions {
   readonly quote?: (text: string) => string;
 }
 
-type DescribeOptions = Pick<TemplateOptions, "format"> & Required<Pick<TemplateOptions, "style" | "quote">>;
+interface DescribeOptions extends Pick<TemplateOptions, "format">, Required<Pick<TemplateOptions, "style" | "quote">> {
+  /** True for ids that the template takes. */
+  readonly isId: (id: string) => boolean;
+}
 
 /**
  * @param namedTokens what the template may refer to, such as `bos_token`
@@ -45,6 +48,9 @@ export function compileTemplate(
     return new Template(withGenerationTags(source.replaceAll("\r\n", "\n")));
   });
   const isLoop = isPlainLoop(template.parsed.body);
+  // Mistral's templates refuse other ids than those of nine letters and digits.
+  const isNine = /length != 9\b/.test(source);
+  const isId = (id: string) => !isNine || /^[A-Za-z0-9]{9}$/.test(id);
   printAsPython(template.parsed);
   renameRange(template.parsed);
   loopAsPython(template.parsed);
@@ -64,7 +70,7 @@ export function compileTemplate(
             ...namedTokens,
             ...variables,
             ...pythonFunctions,
-            messages: describeMessages(messages, { style, format, quote }),
+            messages: describeMessages(messages, { style, format, quote, isId }),
             // As transformers names them where there are none.
             tools: tools.length === 0 ? null : toolsForTemplate(tools),
             add_generation_prompt: awaitsAssistant,
@@ -145,11 +151,12 @@ function someNode(value: unknown, holds: (node: Readonly<Record<string, unknown>
 }
 
 /**
- * Messages in the form that the templates of the Hugging Face hub expect. Calls without an id get one of their turn and position, nine
- * letters and digits, as Mistral's templates demand.
+ * Messages in the form that the templates of the Hugging Face hub expect. Calls without an id that the template takes get one of their turn and
+ * position, nine letters and digits, as Mistral's templates demand; so do their answers.
  */
 function describeMessages(messages: readonly Message[], options: DescribeOptions): object[] {
-  const { quote } = options;
+  const { quote, isId } = options;
+  const made = new Map<string, string>();
   let turn = -1;
   let position = 0;
   let unanswered: string[] = [];
@@ -158,7 +165,11 @@ function describeMessages(messages: readonly Message[], options: DescribeOptions
     if (message.role === "assistant") {
       turn++;
       position = message.toolCalls?.length ?? 0;
-      unanswered = (message.toolCalls ?? []).map(({ id }, i) => id ?? idOf(i));
+      unanswered = (message.toolCalls ?? []).map(({ id }, i) => {
+        if (id === undefined || isId(id)) return id ?? idOf(i);
+        made.set(id, idOf(i));
+        return idOf(i);
+      });
       return describeAnswer(message, unanswered, options);
     }
     if (message.role === "system") return { ...message }; // the environment's own words
@@ -166,7 +177,8 @@ function describeMessages(messages: readonly Message[], options: DescribeOptions
     const { role, name, content, callId } = message;
     // An unreadable call has no place among the calls of its message.
     const answered = name === unreadableName ? undefined : unanswered.shift();
-    return { role, name, content: quote(content), tool_call_id: callId ?? answered ?? idOf(position++) };
+    const given = callId === undefined ? undefined : (made.get(callId) ?? (isId(callId) ? callId : undefined));
+    return { role, name, content: quote(content), tool_call_id: given ?? answered ?? idOf(position++) };
   });
 }
 

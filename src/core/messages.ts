@@ -19,6 +19,8 @@ export interface AssistantMessage {
   readonly content: string;
   readonly reasoning?: string;
   readonly toolCalls?: readonly ToolCall[];
+  /** False in a demonstration that shows the message and does not teach it. Default true. */
+  readonly learned?: false;
 }
 
 /** A tool's answer. */

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import type { z } from "zod";
+import { nearestIssue } from "../core/door.ts";
 import { jsonOf } from "../core/json.ts";
 import { HttpError } from "./http-error.ts";
 
@@ -33,16 +34,6 @@ export function parseBody<T>(body: Buffer, schema: z.ZodType<T>): T {
   if (value === undefined) throw new HttpError(422, "body of the request", "malformed", { expected: "JSON" });
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const { message, path } = nearest(parsed.error.issues);
+  const { message, path } = nearestIssue(parsed.error.issues);
   throw new HttpError(422, path.length === 0 ? "body of the request" : path.join("."), "not accepted", { expected: message });
-}
-
-/** The deepest issue: where a value has one of several forms, that of the form which it nearly has. */
-function nearest(issues: readonly z.core.$ZodIssue[]): Pick<z.core.$ZodIssue, "message" | "path"> {
-  const reached = issues.map((issue) => {
-    if (issue.code !== "invalid_union" || issue.errors.length === 0) return issue;
-    const { message, path } = nearest(issue.errors.flat());
-    return { message, path: [...issue.path, ...path] };
-  });
-  return reached.reduce((a, b) => (b.path.length > a.path.length ? b : a), reached[0] ?? { message: "other JSON", path: [] });
 }

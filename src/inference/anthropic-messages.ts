@@ -1,6 +1,8 @@
 import { z } from "zod";
 import type { ConversationReply } from "../chat/conversation.ts";
+import { door } from "../core/door.ts";
 import type { Message } from "../core/messages.ts";
+import { failedResult } from "../core/tool-results.ts";
 import { parseBody } from "../http/body.ts";
 import { HttpError } from "../http/http-error.ts";
 import {
@@ -9,8 +11,8 @@ import {
   callId,
   type Exchange,
   type Failure,
-  othersOf,
   parametersSchema,
+  requestDoor,
   requireTool,
   type SendEvent,
   type StreamedAnswer,
@@ -28,47 +30,71 @@ export const anthropicMessages: Wire = { read, error: anthropicError };
 export const noThreads = "thread_unsupported_request";
 const noThreadsDetails = { error_code: noThreads, unsupported: ["thread"] };
 
-const content = textContent("text");
+const ofText = ["cache_control", "citations"];
+const content = textContent(["text"], ofText);
 const block = z.discriminatedUnion(
   "type",
   [
-    z.looseObject({ type: z.literal("text"), text: z.string() }),
-    z.looseObject({ type: z.literal("thinking"), thinking: z.string() }),
-    z.looseObject({ type: z.literal("redacted_thinking") }),
-    z.looseObject({ type: z.literal("tool_use"), id: z.string(), name: z.string().min(1), input: z.unknown() }),
-    z.looseObject({ type: z.literal("tool_result"), tool_use_id: z.string(), content: content.nullish() }),
+    door("a block of text", { type: z.literal("text"), text: z.string() }, { ignores: ofText }),
+    door("a block of thinking", { type: z.literal("thinking"), thinking: z.string() }, { ignores: ["signature"] }),
+    door("a block of thinking that nobody else can read", { type: z.literal("redacted_thinking") }, { ignores: ["data"] }),
+    door(
+      "a block with a call",
+      { type: z.literal("tool_use"), id: z.string(), name: z.string().min(1), input: z.unknown() },
+      { ignores: ["cache_control"], neutral: { caller: { type: "direct" } } },
+    ),
+    door(
+      "a block with a call's result",
+      {
+        type: z.literal("tool_result"),
+        tool_use_id: z.string(),
+        content: content.nullish(),
+        is_error: z.boolean().nullish(),
+      },
+      { ignores: ["cache_control"] },
+    ),
   ],
   { error: "text, thinking, tool_use or tool_result: this endpoint has no others" },
 );
 const blocks = z.union([z.string().transform((text) => [{ type: "text" as const, text }]), z.array(block)]);
 const fields = {
   model: z.string(),
-  messages: z.array(z.looseObject({ role: z.enum(["user", "assistant", "system"]), content: blocks })).min(1),
+  messages: z.array(door("a message of Anthropic's", { role: z.enum(["user", "assistant", "system"]), content: blocks })).min(1),
   system: content.nullish(),
   tools: z
     .array(
-      z.looseObject({
-        type: z.literal("custom", "custom: other tools run on the vendor's servers").nullish(),
-        name: z.string().min(1),
-        description: z.string().nullish(),
-        input_schema: parametersSchema,
-        strict: z.boolean().nullish(),
-      }),
+      door(
+        "a tool of Anthropic's",
+        {
+          type: z.literal("custom", "custom: other tools run on the vendor's servers").nullish(),
+          name: z.string().min(1),
+          description: z.string().nullish(),
+          input_schema: parametersSchema,
+          strict: z.boolean().nullish(),
+        },
+        {
+          ignores: ["cache_control", "eager_input_streaming"],
+          neutral: { defer_loading: false, allowed_callers: ["direct"], input_examples: [] },
+        },
+      ),
     )
     .nullish(),
   tool_choice: z
     .discriminatedUnion("type", [
-      z.looseObject({ type: z.enum(["auto", "any"]), disable_parallel_tool_use: z.boolean().nullish() }),
-      z.looseObject({ type: z.literal("none") }),
-      z.looseObject({ type: z.literal("tool"), name: z.string(), disable_parallel_tool_use: z.boolean().nullish() }),
+      door("a choice of tools", { type: z.enum(["auto", "any"]), disable_parallel_tool_use: z.boolean().nullish() }),
+      door("the choice of no tool", { type: z.literal("none") }),
+      door("the choice of a tool", {
+        ...{ type: z.literal("tool"), name: z.string() },
+        disable_parallel_tool_use: z.boolean().nullish(),
+      }),
     ])
     .nullish(),
-  output_config: z
-    .looseObject({
-      format: z.strictObject({ type: z.literal("json_schema"), schema: z.record(z.string(), z.unknown()) }).nullish(),
-      effort: z.string().nullish(),
-    })
-    .nullish(),
+  output_config: door("the output of Anthropic's messages", {
+    format: door("a schema's form of Anthropic's", {
+      ...{ type: z.literal("json_schema"), schema: z.record(z.string(), z.unknown()) },
+    }).nullish(),
+    effort: z.string().nullish(),
+  }).nullish(),
   max_tokens: z.int().min(1).optional(),
   stop_sequences: z.array(z.string().min(1)).nullish(),
   temperature: z.number().min(0).nullish(),
@@ -76,14 +102,14 @@ const fields = {
   top_k: z.int().min(0).nullish(),
   stream: z.boolean().nullish(),
 } as const;
-const messagesSchema = z.looseObject(fields);
-type MessagesBody = z.output<typeof messagesSchema>;
-
-const neutral = { thinking: { type: "disabled" } };
-const harmless = ["cache_control", "inference_geo", "context_management"];
+const messagesDoor = requestDoor("a request of Anthropic's messages", fields, {
+  harmless: ["cache_control", "inference_geo", "context_management"],
+  neutral: { thinking: { type: "disabled" } },
+});
+type MessagesBody = z.output<typeof messagesDoor.schema>;
 
 function read(bytes: Buffer, state: WireState): Exchange {
-  const body = parseBody(bytes, messagesSchema);
+  const body = parseBody(bytes, messagesDoor.schema);
   if (body.thread)
     throw new HttpError(400, "thread", body.thread, {
       expected: "none: requests here have whole conversations",
@@ -98,7 +124,7 @@ function read(bytes: Buffer, state: WireState): Exchange {
 
 function askedOf(body: MessagesBody): Asked {
   const { system, tool_choice: choice, output_config: output, temperature, top_p, top_k } = body;
-  const others = othersOf(body, { read: Object.keys(fields), harmless, neutral });
+  const others = messagesDoor.others(body);
   const tools = (body.tools ?? []).map((tool) => shownTool(tool.name, tool.description ?? "", tool.input_schema));
   const single = choice !== null && choice !== undefined && "disable_parallel_tool_use" in choice;
   return {
@@ -136,7 +162,7 @@ function messagesOf({ messages }: MessagesBody): Message[] {
     if (role === "system") return [{ role, content: textsOf.join("\n") }];
     if (role === "user") {
       const answers = given.flatMap((each) =>
-        each.type === "tool_result" ? [names.answer(each.tool_use_id, each.content ?? "", "messages.tool_use_id")] : [],
+        each.type === "tool_result" ? [names.answer(each.tool_use_id, resultOf(each), "messages.tool_use_id")] : [],
       );
       return [...answers, ...(textsOf.length === 0 ? [] : [{ role: "user", content: textsOf.join("\n") } as const])];
     }
@@ -152,6 +178,10 @@ function messagesOf({ messages }: MessagesBody): Message[] {
       },
     ];
   });
+}
+
+function resultOf({ content: text, is_error }: { content?: string | null; is_error?: boolean | null }): string {
+  return is_error ? failedResult(text ?? "") : (text ?? "");
 }
 
 function frameOf({ model }: MessagesBody, { id }: WireState, reply: ConversationReply | undefined): object {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { readArguments } from "../chat/call-deltas.ts";
 import type { ConversationReply, ConversationRequest, Delta } from "../chat/conversation.ts";
+import { door, enlist } from "../core/door.ts";
 import type { Message, ToolCall } from "../core/messages.ts";
 import type { DrawnToken, TokenId } from "../core/trajectory.ts";
 import { HttpError } from "../http/http-error.ts";
@@ -86,12 +87,12 @@ export interface Failure {
   readonly code: string | null;
 }
 
-/** Plain text, or parts of text. */
-export const textContent = (...types: readonly string[]) =>
+/** Plain text, or parts of text. @param ignores fields of a part that change nothing */
+export const textContent = (types: readonly string[], ignores: readonly string[] = []) =>
   z.union([
     z.string(),
     z
-      .array(z.looseObject({ type: z.enum(types, { error: "only text" }), text: z.string() }))
+      .array(door("a part of a request's text", { type: z.enum(types, { error: "only text" }), text: z.string() }, { ignores }))
       .transform((parts) => parts.map(({ text }) => text).join("")),
   ]);
 
@@ -116,13 +117,6 @@ export const parametersSchema = z
   .nullish()
   .transform((schema) => ({ type: "object", properties: {}, ...schema }) as JsonSchema);
 
-/** The fields of a form that decide nothing here: its schema holds, with `strict` and without. */
-export const namedForm = {
-  name: z.string().nullish(),
-  description: z.string().nullish(),
-  strict: z.boolean().nullish(),
-} as const;
-
 /** A tool that is shown and never run here. */
 export function shownTool(name: string, description: string, parameters: JsonSchema): Tool {
   return { name, description, parameters, execute: () => "" };
@@ -146,36 +140,52 @@ const filed = [
   "prompt_cache_retention",
 ];
 
-/**
- * Sorts the fields that a vendor's schema does not name: those that decide nothing, those of sampling, and unknown ones.
- * @param neutral values of settings with which they change nothing
- * @returns the settings of sampling that are not there
- * @throws HttpError (400) naming a field that nothing here reads
- */
-export function othersOf(
-  body: Readonly<Record<string, unknown>>,
-  { read, harmless = [], neutral }: FieldsOfRequest,
-): Readonly<Record<string, unknown>> {
-  const others: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(body)) {
-    if (value === undefined || value === null || read.includes(name) || filed.includes(name) || harmless.includes(name)) continue;
-    if (!(name in neutral))
-      throw new HttpError(400, name, value, {
-        expected: "a field that this endpoint has",
-        hint: "Leave it out of the request.",
-        code: "unknown_parameter",
-      });
-    if (JSON.stringify(neutral[name]) !== JSON.stringify(value)) others[name] = value;
-  }
-  return others;
-}
-
-export interface FieldsOfRequest {
-  /** The fields that the vendor's schema names. */
-  readonly read: readonly string[];
+export interface RequestDetails {
   readonly harmless?: readonly string[];
   /** Settings of sampling that are not there, each with the value that has no effect. */
   readonly neutral: Readonly<Record<string, unknown>>;
+}
+
+/** A vendor's request, or a part of it, that may have settings of sampling which are not there. */
+export interface RequestDoor<Shape extends z.ZodRawShape> {
+  readonly schema: z.ZodObject<Shape, z.core.$loose>;
+  /**
+   * The settings of sampling that are not there: what becomes of them is for the model to say.
+   * @throws HttpError (400) naming a field that nothing here reads
+   */
+  others(body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
+}
+
+export function requestDoor<Shape extends z.ZodRawShape>(
+  name: string,
+  shape: Shape,
+  { harmless = [], neutral }: RequestDetails,
+): RequestDoor<Shape> {
+  const uses = Object.keys(shape);
+  const ignores = [...filed, ...harmless];
+  const others = (body: Readonly<Record<string, unknown>>) => {
+    const found: Record<string, unknown> = {};
+    for (const [field, value] of Object.entries(body)) {
+      if (value === undefined || value === null || uses.includes(field) || ignores.includes(field)) continue;
+      if (!(field in neutral))
+        throw new HttpError(400, field, value, {
+          expected: "a field that this endpoint has",
+          hint: "Leave it out of the request.",
+          code: "unknown_parameter",
+        });
+      if (JSON.stringify(neutral[field]) !== JSON.stringify(value)) found[field] = value;
+    }
+    return found;
+  };
+  const refuses = (field: string, value: unknown) => {
+    try {
+      return field in others({ [field]: value });
+    } catch {
+      return true;
+    }
+  };
+  enlist({ name, uses, ignores, neutral, refuses });
+  return { schema: z.looseObject(shape), others };
 }
 
 /** Where an answer's text met one of the stop strings that it asked for; undefined if it ended otherwise. */

@@ -1,5 +1,8 @@
 import { z } from "zod";
+import { readArguments } from "../chat/call-deltas.ts";
 import type { ConversationReply, Delta } from "../chat/conversation.ts";
+import { CalledTools, messageOfWire, messageSchema } from "../chat/openai-messages.ts";
+import { door } from "../core/door.ts";
 import type { Message } from "../core/messages.ts";
 import type { DrawnToken } from "../core/trajectory.ts";
 import { parseBody } from "../http/body.ts";
@@ -7,19 +10,16 @@ import { HttpError } from "../http/http-error.ts";
 import {
   type Asked,
   argumentsText,
-  CallNames,
   callId,
   drawnTokens,
   type Exchange,
-  namedForm,
-  othersOf,
   parametersSchema,
   type Replies,
+  requestDoor,
   requireTool,
   type SendEvent,
   type StreamedAnswer,
   shownTool,
-  textContent,
   tokenLogprobs,
   type Wire,
   type WireState,
@@ -32,53 +32,49 @@ import { openAiError } from "./openai-error.ts";
  */
 export const chatCompletions: Wire = { read, error: openAiError };
 
-const content = textContent("text", "refusal");
-const messageSchema = z.discriminatedUnion("role", [
-  z.looseObject({ role: z.enum(["system", "developer"]), content }),
-  z.looseObject({ role: z.literal("user"), content }),
-  z.looseObject({
-    role: z.literal("assistant"),
-    content: content.nullish(),
-    reasoning_content: z.string().nullish(),
-    tool_calls: z
-      .array(z.looseObject({ id: z.string(), function: z.looseObject({ name: z.string().min(1), arguments: z.string() }) }))
-      .nullish(),
-  }),
-  z.looseObject({ role: z.literal("tool"), tool_call_id: z.string(), content }),
-]);
-const toolSchema = z.looseObject({
-  type: z.literal("function", "function: other tools run on the vendor's servers"),
-  function: z.looseObject({
-    name: z.string().min(1),
-    description: z.string().nullish(),
-    parameters: parametersSchema,
-    strict: z.boolean().nullish(),
-  }),
+const functionSchema = door("a function of a request", {
+  name: z.string().min(1),
+  description: z.string().nullish(),
+  parameters: parametersSchema,
+  strict: z.boolean().nullish(),
 });
+const toolSchema = door(
+  "a tool of a request",
+  { type: z.literal("function", "function: other tools run on the vendor's servers"), function: functionSchema },
+  { ignores: ["cache_control"] },
+);
+const namedSchema = door("a chosen function", { name: z.string() });
 const fields = {
   model: z.string(),
-  messages: z.array(messageSchema).min(1),
+  messages: z.array(messageSchema({})).min(1),
   tools: z.array(toolSchema).nullish(),
+  // The names that both had before June 2023, and some servers and clients still use.
+  ...{ functions: z.array(functionSchema).nullish(), function_call: z.union([z.enum(["auto", "none"]), namedSchema]).nullish() },
   tool_choice: z
-    .union([
-      z.enum(["auto", "none", "required"]),
-      z.looseObject({ type: z.literal("function"), function: z.looseObject({ name: z.string() }) }),
-    ])
+    .union([z.enum(["auto", "none", "required"]), door("a chosen tool", { type: z.literal("function"), function: namedSchema })])
     .nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   response_format: z
     .discriminatedUnion("type", [
-      z.strictObject({ type: z.literal("text") }),
+      door("the form of text", { type: z.literal("text") }),
       // The schema beside it is llama.cpp's and Together's.
-      z.strictObject({ type: z.literal("json_object"), schema: z.record(z.string(), z.unknown()).nullish() }),
-      z.strictObject({
+      door("the form of JSON", { type: z.literal("json_object"), schema: z.record(z.string(), z.unknown()).nullish() }),
+      door("the form of a schema", {
         type: z.literal("json_schema"),
-        json_schema: z.strictObject({ ...namedForm, schema: z.record(z.string(), z.unknown()) }),
+        json_schema: door(
+          "a schema's form",
+          { schema: z.record(z.string(), z.unknown()) },
+          { ignores: ["name", "description", "strict"] },
+        ),
       }),
     ])
     .nullish(),
   stream: z.boolean().nullish(),
-  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  stream_options: door(
+    "options of a stream",
+    { include_usage: z.boolean().nullish() },
+    { ignores: ["include_obfuscation"] },
+  ).nullish(),
   n: z.int().min(1).max(32).nullish(),
   logprobs: z.boolean().nullish(),
   top_logprobs: z.int().min(0).max(20).nullish(),
@@ -92,17 +88,16 @@ const fields = {
   continue_final_message: z.boolean().nullish(),
   return_token_ids: z.boolean().nullish(),
 } as const;
-const chatSchema = z.looseObject(fields);
-type ChatBody = z.output<typeof chatSchema>;
-
 /** Settings of sampling that are not there, with the values that have no effect. */
 const neutral = {
   ...{ presence_penalty: 0, frequency_penalty: 0, repetition_penalty: 1, min_p: 0, logit_bias: {} },
   ...{ reasoning_effort: "medium", verbosity: "medium", modalities: ["text"] },
 };
+const chatDoor = requestDoor("a request of chat completions", fields, { harmless: ["prediction"], neutral });
+type ChatBody = z.output<typeof chatDoor.schema>;
 
 function read(bytes: Buffer, state: WireState): Exchange {
-  const body = parseBody(bytes, chatSchema);
+  const body = parseBody(bytes, chatDoor.schema);
   const asked = askedOf(body);
   const card = { id: `chatcmpl-${state.id}`, created: state.created, model: body.model };
   return {
@@ -112,7 +107,7 @@ function read(bytes: Buffer, state: WireState): Exchange {
       object: "chat.completion",
       choices: replies.map((reply, index) => ({
         index,
-        message: messageOf(reply, `${state.id}${index}`),
+        message: messageOf(reply, `${state.id}${index}`, isOld(body)),
         ...endOf(reply, body, state),
       })),
       usage: usageOf(replies),
@@ -123,14 +118,18 @@ function read(bytes: Buffer, state: WireState): Exchange {
 }
 
 function askedOf(body: ChatBody): Asked {
-  const { max_tokens, max_completion_tokens, temperature, top_p, top_k, seed, stop, tool_choice, response_format } = body;
-  const others = othersOf(body, { read: Object.keys(fields), harmless: ["prediction"], neutral });
-  const tools = (body.tools ?? []).map(({ function: f }) => shownTool(f.name, f.description ?? "", f.parameters));
-  const strictTools = (body.tools ?? []).flatMap(({ function: f }) => (f.strict ? [f.name] : []));
+  const { max_tokens, max_completion_tokens, temperature, top_p, top_k, seed, stop, response_format } = body;
+  const others = chatDoor.others(body);
+  if (body.functions && body.tools) throw new HttpError(400, "functions", "some", { expected: "none beside tools" });
+  const shown = body.functions ?? (body.tools ?? []).map((tool) => tool.function);
+  const tools = shown.map((f) => shownTool(f.name, f.description ?? "", f.parameters));
+  const strictTools = shown.flatMap((f) => (f.strict ? [f.name] : []));
+  const { tool_choice: chosen, function_call: called } = body;
+  const name = typeof chosen === "object" ? chosen?.function.name : typeof called === "object" ? called?.name : undefined;
   const choice =
-    typeof tool_choice === "object" && tool_choice !== null
-      ? requireTool(tool_choice.function.name, tools, "tool_choice")
-      : (tool_choice ?? "auto");
+    name === undefined
+      ? ((chosen ?? called ?? "auto") as "auto" | "none" | "required")
+      : requireTool(name, tools, chosen ? "tool_choice" : "function_call");
   if (choice === "required" && tools.length === 0)
     throw new HttpError(400, "tool_choice", choice, { expected: "tools beside it" });
   return {
@@ -142,7 +141,7 @@ function askedOf(body: ChatBody): Asked {
       messages: messagesOf(body),
       tools,
       toolChoice: choice,
-      parallelCalls: body.parallel_tool_calls ?? true,
+      parallelCalls: isOld(body) ? false : (body.parallel_tool_calls ?? true),
       strictTools,
       ...(response_format?.type === "json_object"
         ? { form: response_format.schema ? { schema: response_format.schema } : "json" }
@@ -163,23 +162,21 @@ function askedOf(body: ChatBody): Asked {
   };
 }
 
+/** True for a request in the names before "tools", which has one call at most, under an older name. */
+function isOld({ functions }: Pick<ChatBody, "functions">): boolean {
+  return functions !== undefined && functions !== null;
+}
+
 function messagesOf({ messages }: ChatBody): Message[] {
-  const names = new CallNames();
-  return messages.map((message): Message => {
-    if (message.role === "user") return { role: "user", content: message.content };
-    if (message.role === "tool") return names.answer(message.tool_call_id, message.content, "tool_call_id");
-    if (message.role !== "assistant") return { role: "system", content: message.content };
-    const toolCalls = (message.tool_calls ?? []).map(({ id, function: f }) => names.call(id, f.name, f.arguments));
-    return {
-      role: "assistant",
-      content: message.content ?? "",
-      ...(message.reasoning_content ? { reasoning: message.reasoning_content } : {}),
-      ...(toolCalls.length === 0 ? {} : { toolCalls }),
-    };
+  const called = new CalledTools();
+  return messages.map((message, i): Message => {
+    const fail = (field: string, value: unknown, expected: string) =>
+      new HttpError(400, `messages.${i}.${field}`, value, { expected });
+    return messageOfWire(message, called, readArguments, fail);
   });
 }
 
-function messageOf(reply: ConversationReply, id: string): object {
+function messageOf(reply: ConversationReply, id: string, old: boolean): object {
   const { content: text, reasoning, toolCalls = [] } = reply.message;
   return {
     role: "assistant",
@@ -188,12 +185,14 @@ function messageOf(reply: ConversationReply, id: string): object {
     ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
     ...(toolCalls.length === 0
       ? {}
-      : {
-          tool_calls: toolCalls.map((call, i) => ({
-            ...{ id: callId(id, i), type: "function" },
-            function: { name: call.name, arguments: argumentsText(call) },
-          })),
-        }),
+      : old
+        ? { function_call: toolCalls.map((call) => ({ name: call.name, arguments: argumentsText(call) }))[0] }
+        : {
+            tool_calls: toolCalls.map((call, i) => ({
+              ...{ id: callId(id, i), type: "function" },
+              function: { name: call.name, arguments: argumentsText(call) },
+            })),
+          }),
   };
 }
 
@@ -201,7 +200,8 @@ function messageOf(reply: ConversationReply, id: string): object {
 function endOf(reply: ConversationReply, body: ChatBody, state: WireState, from = 0): object {
   const { message, finish } = reply;
   return {
-    finish_reason: (message.toolCalls ?? []).length > 0 && finish === "stop" ? "tool_calls" : finish,
+    finish_reason:
+      (message.toolCalls ?? []).length > 0 && finish === "stop" ? (isOld(body) ? "function_call" : "tool_calls") : finish,
     ...tokensOf(drawnTokens(reply).slice(from), body, state),
   };
 }
@@ -229,7 +229,10 @@ function streamed(send: SendEvent, card: object, body: ChatBody, state: WireStat
   };
   return {
     delta: (index, delta) => {
-      chunk(index, deltaOf(delta, `${state.id}${index}`), { finish_reason: null, ...tokensOf(delta.tokens, body, state) });
+      chunk(index, deltaOf(delta, `${state.id}${index}`, isOld(body)), {
+        finish_reason: null,
+        ...tokensOf(delta.tokens, body, state),
+      });
       sent[index] = (sent[index] ?? 0) + delta.tokens.length;
     },
     end: (replies) => {
@@ -241,7 +244,7 @@ function streamed(send: SendEvent, card: object, body: ChatBody, state: WireStat
   };
 }
 
-function deltaOf(delta: Delta, id: string): object {
+function deltaOf(delta: Delta, id: string, old: boolean): object {
   switch (delta.kind) {
     case "text":
       return { content: delta.text };
@@ -249,9 +252,12 @@ function deltaOf(delta: Delta, id: string): object {
       return { reasoning_content: delta.text };
     case "call": {
       const { index, name } = delta;
+      if (old) return { function_call: { name, arguments: "" } };
       return { tool_calls: [{ index, id: callId(id, index), type: "function", function: { name, arguments: "" } }] };
     }
     case "arguments":
-      return { tool_calls: [{ index: delta.index, function: { arguments: delta.text } }] };
+      return old
+        ? { function_call: { arguments: delta.text } }
+        : { tool_calls: [{ index: delta.index, function: { arguments: delta.text } }] };
   }
 }

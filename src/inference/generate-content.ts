@@ -12,9 +12,9 @@ import {
   drawnTokens,
   type Exchange,
   type Failure,
-  othersOf,
   parametersSchema,
   type Replies,
+  requestDoor,
   requireTool,
   type SendEvent,
   type StreamedAnswer,
@@ -86,6 +86,9 @@ const configFields = {
   logprobs: z.int().min(0).max(20).nullish(),
   thinkingConfig: geminiMessage(z.looseObject({ includeThoughts: z.boolean().nullish() })).nullish(),
 } as const;
+const configDoor = requestDoor("the generationConfig of Gemini", configFields, {
+  neutral: { presencePenalty: 0, frequencyPenalty: 0, responseModalities: ["TEXT"] },
+});
 const callingConfig = only({
   mode: z.enum(["MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED"]).nullish(),
   allowedFunctionNames: z.array(z.string()).nullish(),
@@ -102,16 +105,14 @@ const fields = {
     )
     .nullish(),
   toolConfig: only({ functionCallingConfig: callingConfig.nullish() }).nullish(),
-  generationConfig: geminiMessage(z.looseObject(configFields)).nullish(),
+  generationConfig: geminiMessage(configDoor.schema).nullish(),
   safetySettings: z.array(z.looseObject({ threshold: z.string().nullish() })).nullish(),
 } as const;
-const contentSchema = geminiMessage(z.looseObject(fields));
+const contentDoor = requestDoor("a request of Gemini", fields, { harmless: ["model", "labels", "serviceTier"], neutral: {} });
+const contentSchema = geminiMessage(contentDoor.schema);
 type ContentBody = z.output<typeof contentSchema>;
 type Config = NonNullable<ContentBody["generationConfig"]>;
 type Part = z.output<typeof part>;
-
-/** Settings of sampling that are not there, with the values that have no effect. */
-const neutral = { presencePenalty: 0, frequencyPenalty: 0, responseModalities: ["TEXT"] };
 
 function read(bytes: Buffer, state: WireState, { model, stream }: Pick<Asked, "model" | "stream">): Exchange {
   const alt = state.query.get("alt");
@@ -134,8 +135,7 @@ function read(bytes: Buffer, state: WireState, { model, stream }: Pick<Asked, "m
 }
 
 function askedOf(body: ContentBody, config: Config): Omit<Asked, "model" | "stream"> {
-  const harmless = ["model", "labels", "serviceTier"];
-  const unknown = othersOf(body, { read: Object.keys(fields), harmless, neutral: {} });
+  const unknown = contentDoor.others(body);
   const { includeThoughts: _, ...thinking } = config.thinkingConfig ?? {};
   const isFiltered = (body.safetySettings ?? []).some(({ threshold }) => !/^(?:BLOCK_NONE|OFF)$/.test(threshold ?? ""));
   const declared = (body.tools ?? []).flatMap(({ functionDeclarations }) => functionDeclarations ?? []);
@@ -165,7 +165,7 @@ function askedOf(body: ContentBody, config: Config): Omit<Asked, "model" | "stre
       seed: config.seed ?? undefined,
       others: {
         ...unknown,
-        ...othersOf(config, { read: Object.keys(configFields), neutral }),
+        ...configDoor.others(config),
         ...(Object.keys(thinking).length === 0 ? {} : { thinkingConfig: thinking }),
         ...(isFiltered ? { safetySettings: body.safetySettings } : {}),
       },

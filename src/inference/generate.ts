@@ -1,8 +1,7 @@
 import { z } from "zod";
+import { door } from "../core/door.ts";
 import type { TokenId } from "../core/trajectory.ts";
-
 import { parseBody } from "../http/body.ts";
-import { HttpError } from "../http/http-error.ts";
 
 /**
  * `POST /inference/v1/generate`: token ids in, token ids and log-probs out, as vLLM answers and verifiers' training client asks.
@@ -11,39 +10,36 @@ import { HttpError } from "../http/http-error.ts";
 
 const tokens = z.array(z.int().min(0));
 
-const samplingSchema = z.looseObject({
-  max_tokens: z.int().min(1).nullish(),
-  min_tokens: z.literal(0).nullish(),
-  stop_token_ids: tokens.nullish(),
-  stop: z.union([z.string().min(1), z.array(z.string().min(1))]).nullish(),
-  temperature: z.number().min(0).nullish(),
-  top_p: z.number().gt(0).max(1).nullish(),
-  top_k: z.int().min(-1).nullish(),
-  seed: z.int().nullish(),
-  n: z.literal(1).nullish(),
-  logprobs: z.literal([0, 1]).nullish(),
-  ignore_eos: z.literal(false).nullish(),
-});
+const samplingSchema = door(
+  "the sampling of token ids",
+  {
+    max_tokens: z.int().min(1).nullish(),
+    min_tokens: z.literal(0).nullish(),
+    stop_token_ids: tokens.nullish(),
+    stop: z.union([z.string().min(1), z.array(z.string().min(1))]).nullish(),
+    temperature: z.number().min(0).nullish(),
+    top_p: z.number().gt(0).max(1).nullish(),
+    top_k: z.int().min(-1).nullish(),
+    seed: z.int().nullish(),
+    n: z.literal(1).nullish(),
+    logprobs: z.literal([0, 1]).nullish(),
+    ignore_eos: z.literal(false).nullish(),
+  },
+  {
+    // How ids are shown as text, which they are not here.
+    ignores: ["skip_special_tokens", "spaces_between_special_tokens", "detokenize", "include_stop_str_in_output", "output_kind"],
+    neutral: {
+      ...{ min_p: 0, presence_penalty: 0, frequency_penalty: 0, repetition_penalty: 1, logit_bias: {}, bad_words: [] },
+      ...{ allowed_token_ids: [], skip_reading_prefix_cache: false },
+    },
+  },
+);
 
-const generateSchema = z.looseObject({
-  model: z.string(),
-  token_ids: tokens.min(1),
-  sampling_params: samplingSchema.default({}),
-  features: z.null().optional(),
-});
-
-/** Settings of sampling that would change what is drawn and that no engine here has: refused, unless they have no effect. */
-const withoutEffect: Readonly<Record<string, unknown>> = {
-  min_p: 0,
-  presence_penalty: 0,
-  frequency_penalty: 0,
-  repetition_penalty: 1,
-  logit_bias: null,
-  allowed_token_ids: null,
-  bad_words: null,
-  guided_json: null,
-  structured_outputs: null,
-};
+const generateSchema = door(
+  "a request in token ids",
+  { model: z.string(), token_ids: tokens.min(1), sampling_params: samplingSchema.default({}) },
+  { ignores: ["cache_salt", "priority", "request_id"], neutral: { stream: false } },
+);
 
 export interface GenerateRequest {
   readonly model: string;
@@ -67,11 +63,6 @@ export interface Generated {
 /** @throws HttpError (422) for requests of another form, and settings that could not be honoured */
 export function readGenerate(body: Buffer): GenerateRequest {
   const { model, token_ids: context, sampling_params: asked } = parseBody(body, generateSchema);
-  for (const [name, harmless] of Object.entries(withoutEffect)) {
-    const value = asked[name];
-    if (value !== undefined && value !== null && value !== harmless && !(Array.isArray(value) && value.length === 0))
-      throw new HttpError(422, `sampling_params.${name}`, value, { expected: "none: this engine does not have it" });
-  }
   const { max_tokens, stop_token_ids, stop, temperature, top_p, top_k, seed } = asked;
   return {
     model,

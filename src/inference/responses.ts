@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ConversationReply } from "../chat/conversation.ts";
+import { door } from "../core/door.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import { parseBody } from "../http/body.ts";
 import { HttpError } from "../http/http-error.ts";
@@ -10,15 +11,13 @@ import {
   callId,
   drawnTokens,
   type Exchange,
-  namedForm,
-  othersOf,
   parametersSchema,
   type Replies,
+  requestDoor,
   requireTool,
   type SendEvent,
   type StreamedAnswer,
   shownTool,
-  textContent,
   tokenLogprobs,
   type Wire,
   type WireState,
@@ -28,20 +27,48 @@ import { openAiError } from "./openai-error.ts";
 /** `POST /v1/responses` of the OpenAI interface: items in, items out. Answers are kept for `previous_response_id` and for references to items. */
 export const responses: Wire = { read, error: openAiError };
 
-const content = textContent("input_text", "output_text", "text", "refusal");
+const partSchema = z.discriminatedUnion(
+  "type",
+  [
+    door("a part of an item", { type: z.enum(["input_text", "output_text", "text"]), text: z.string() }, { ignores: ofParts() }),
+    door("a part with a refusal", { type: z.literal("refusal"), refusal: z.string() }),
+  ],
+  { error: "only text" },
+);
+function ofParts(): string[] {
+  return ["annotations", "logprobs"];
+}
+const content = z.union([
+  z.string(),
+  z.array(partSchema).transform((parts) => parts.map((part) => ("text" in part ? part.text : part.refusal)).join("")),
+]);
+const ofItems = { ignores: ["id", "status", "created_by"] };
+const textsSchema = z
+  .array(door("a part of reasoning", { type: z.string().nullish(), text: z.string() }))
+  .nullish()
+  .transform((parts) => (parts ?? []).map(({ text }) => text).join(""));
 const itemSchema = z.union([
-  z.looseObject({ type: z.literal("function_call"), call_id: z.string(), name: z.string().min(1), arguments: z.string() }),
-  z.looseObject({ type: z.literal("function_call_output"), call_id: z.string(), output: content }),
-  z.looseObject({
-    type: z.literal("reasoning"),
-    content: z.array(z.looseObject({ text: z.string() })).nullish(),
-  }),
-  z.looseObject({ type: z.literal("item_reference"), id: z.string() }),
-  z.looseObject({
-    type: z.literal("message").optional(),
-    role: z.enum(["system", "developer", "user", "assistant"]),
-    content,
-  }),
+  door(
+    "an item with a call",
+    { type: z.literal("function_call"), call_id: z.string(), name: z.string().min(1), arguments: z.string() },
+    ofItems,
+  ),
+  door(
+    "an item with a call's output",
+    { type: z.literal("function_call_output"), call_id: z.string(), output: content },
+    ofItems,
+  ),
+  door(
+    "an item with reasoning",
+    { type: z.literal("reasoning"), content: textsSchema, summary: textsSchema },
+    { ignores: [...ofItems.ignores, "encrypted_content"] },
+  ),
+  door("a reference to an item", { type: z.literal("item_reference"), id: z.string() }),
+  door(
+    "an item with a message",
+    { type: z.literal("message").optional(), role: z.enum(["system", "developer", "user", "assistant"]), content },
+    ofItems,
+  ),
 ]);
 type Item = z.output<typeof itemSchema>;
 const fields = {
@@ -51,7 +78,7 @@ const fields = {
   previous_response_id: z.string().nullish(),
   tools: z
     .array(
-      z.looseObject({
+      door("a tool of a request of responses", {
         type: z.literal("function", "function: other tools run on the vendor's servers"),
         name: z.string().min(1),
         description: z.string().nullish(),
@@ -61,21 +88,26 @@ const fields = {
     )
     .nullish(),
   tool_choice: z
-    .union([z.enum(["auto", "none", "required"]), z.looseObject({ type: z.literal("function"), name: z.string() })])
+    .union([
+      z.enum(["auto", "none", "required"]),
+      door("a chosen tool of responses", { type: z.literal("function"), name: z.string() }),
+    ])
     .nullish(),
   parallel_tool_calls: z.boolean().nullish(),
-  text: z
-    .looseObject({
-      format: z
-        .discriminatedUnion("type", [
-          z.strictObject({ type: z.literal("text") }),
-          z.strictObject({ type: z.literal("json_object") }),
-          z.strictObject({ type: z.literal("json_schema"), ...namedForm, schema: z.record(z.string(), z.unknown()) }),
-        ])
-        .nullish(),
-      verbosity: z.string().nullish(),
-    })
-    .nullish(),
+  text: door("the text of responses", {
+    format: z
+      .discriminatedUnion("type", [
+        door("the form of text", { type: z.literal("text") }),
+        door("the form of JSON", { type: z.literal("json_object") }),
+        door(
+          "a schema's form of responses",
+          { type: z.literal("json_schema"), schema: z.record(z.string(), z.unknown()) },
+          { ignores: ["name", "description", "strict"] },
+        ),
+      ])
+      .nullish(),
+    verbosity: z.string().nullish(),
+  }).nullish(),
   include: z.array(z.string()).nullish(),
   top_logprobs: z.int().min(0).max(20).nullish(),
   stream: z.boolean().nullish(),
@@ -84,15 +116,14 @@ const fields = {
   top_p: z.number().gt(0).max(1).nullish(),
   store: z.boolean().nullish(),
 } as const;
-const responsesSchema = z.looseObject(fields);
-type ResponsesBody = z.output<typeof responsesSchema>;
-
 const neutral = { reasoning: {}, truncation: "disabled", background: false, max_tool_calls: null };
+const responsesDoor = requestDoor("a request of responses", fields, { harmless: ["stream_options"], neutral });
+type ResponsesBody = z.output<typeof responsesDoor.schema>;
 /** Things that a client may ask to be included: what is not there is left out, as for a model without it. */
 const included = ["reasoning.encrypted_content", "message.output_text.logprobs"];
 
 function read(bytes: Buffer, state: WireState): Exchange {
-  const body = parseBody(bytes, responsesSchema);
+  const body = parseBody(bytes, responsesDoor.schema);
   const messages = [...earlier(body, state), ...messagesOf(body.input, state)];
   const asked = askedOf(body, messages);
   const whole = ([reply]: Replies, items: readonly OutputItem[] = itemsOf(reply, body, state)) => {
@@ -104,7 +135,7 @@ function read(bytes: Buffer, state: WireState): Exchange {
 
 function askedOf(body: ResponsesBody, messages: readonly Message[]): Asked {
   const { instructions, tool_choice, text, max_output_tokens, temperature, top_p } = body;
-  const others = othersOf(body, { read: Object.keys(fields), harmless: ["stream_options"], neutral });
+  const others = responsesDoor.others(body);
   const strange = (body.include ?? []).find((name) => !included.includes(name));
   if (strange !== undefined) throw new HttpError(400, "include", strange, { expected: included });
   const tools = (body.tools ?? []).map((tool) => shownTool(tool.name, tool.description ?? "", tool.parameters));
@@ -188,7 +219,7 @@ function messagesOf(items: readonly Item[], { kept }: WireState): Message[] {
     const item = given.type === "item_reference" ? referred(given.id, kept) : given;
     if (item.type === "reasoning") {
       close();
-      speak().reasoning = (item.content ?? []).map(({ text }) => text).join("");
+      speak().reasoning = item.content || item.summary;
     } else if (item.type === "function_call") {
       speak().calls.push(names.call(item.call_id, item.name, item.arguments));
     } else if (item.type === "function_call_output") {

@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { Delta } from "../chat/conversation.ts";
 import { jsonOf } from "../core/json.ts";
+import { inCallOrder } from "../core/tool-results.ts";
 import { type Access, guard, keyOf, requireKeys } from "../http/access.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type HttpLimits, type HttpRequest, type Reply, type RunningHttp, startHttp } from "../http/server.ts";
 import { anthropicMessages } from "./anthropic-messages.ts";
-import type { Exchange, Replies, StreamedAnswer, Wire, WireState } from "./asked.ts";
+import type { Asked, Replies, StreamedAnswer, Wire, WireState } from "./asked.ts";
 import { chatCompletions } from "./chat-completions.ts";
 import { requireRoom } from "./engine-model.ts";
 import { eventsOf } from "./events.ts";
@@ -107,13 +108,14 @@ async function converse(request: HttpRequest, { wire, options, kept }: Conversin
   const { query } = request;
   const state: WireState = { id: randomUUID().replaceAll("-", ""), created, query, decode: chat.decode, kept: own };
   const exchange = wire.read(bytes, state);
-  const { asked } = exchange;
+  const { conversation } = exchange.asked;
+  const asked = { ...exchange.asked, conversation: { ...conversation, messages: inCallOrder(conversation.messages) } };
   if (wire.count !== undefined) return { json: wire.count(await chat.count(asked.conversation, request.signal)) };
-  if (!asked.stream) return { json: exchange.answer(await replies(chat, exchange, request.signal)) };
+  if (!asked.stream) return { json: exchange.answer(await replies(chat, asked, request.signal)) };
   return eventsOf(
     async (send) => {
       const stream = exchange.stream(send);
-      stream.end(await replies(chat, exchange, request.signal, stream.delta));
+      stream.end(await replies(chat, asked, request.signal, stream.delta));
     },
     (error, send) => {
       chat.refused?.(error);
@@ -122,7 +124,7 @@ async function converse(request: HttpRequest, { wire, options, kept }: Conversin
   );
 }
 
-function replies(chat: ChatModel, { asked }: Exchange, signal: AbortSignal, delta?: StreamedAnswer["delta"]): Promise<Replies> {
+function replies(chat: ChatModel, asked: Asked, signal: AbortSignal, delta?: StreamedAnswer["delta"]): Promise<Replies> {
   const { conversation, sampling, continuesLast, count } = asked;
   const converse = (index: number) => {
     const onDelta = delta && ((part: Delta) => delta(index, part));

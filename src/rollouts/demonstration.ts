@@ -6,7 +6,7 @@ import type { Tool } from "../tools/tool.ts";
 import { dialogueOf } from "./dialogue.ts";
 
 /**
- * A finished conversation as training samples, one for each assistant message: the ids that a rollout would have
+ * A finished conversation as training samples, one for each assistant message that is to be learned: the ids that a rollout would have
  * recorded, had the model written exactly what the template makes of the messages; or, where tools are called in text, exactly these
  * texts, and an end of turn after the last one.
  * @param protocol of the episode, where it has one
@@ -26,7 +26,7 @@ export function encodeDemonstration(
   for (const [turn, { message, answers }] of exchanges.entries()) {
     const isLast = turn + 1 === exchanges.length;
     const action = dialogue.actionFor(context, message, isLast);
-    samples.push({ trajectory, turn, context: context.ids, action });
+    if (message.learned !== false) samples.push({ trajectory, turn, context: context.ids, action });
     if (!isLast) context = dialogue.extend(context, action, message, answers, tools);
   }
   return samples;

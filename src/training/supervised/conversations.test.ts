@@ -41,8 +41,13 @@ test("conversations in the OpenAI format are read: calls, results by id, parts, 
   expect(read.messages).toEqual([
     { role: "system", content: "be brief" },
     { role: "user", content: "Where is Tea?" },
-    { role: "assistant", content: "", reasoning: "look it up", toolCalls: [{ name: "find", arguments: { name: "Tea" } }] },
-    { role: "tool", name: "find", content: "aisle 7" },
+    {
+      role: "assistant",
+      content: "",
+      reasoning: "look it up",
+      toolCalls: [{ id: "c1", name: "find", arguments: { name: "Tea" } }],
+    },
+    { role: "tool", name: "find", callId: "c1", content: "aisle 7" },
     { role: "assistant", content: "7" },
   ]);
   expect(read.tools?.map(({ name, parameters }) => [name, parameters])).toEqual([["find", { type: "object", properties: {} }]]);
@@ -81,4 +86,148 @@ test.each([
 
 test("a file that is missing is named", () => {
   expect(() => readConversations(join(folder, "none.jsonl"))).toThrow("expected a JSONL file of conversations");
+});
+
+const wrong = { role: "assistant", content: "8" };
+const again = { role: "user", content: "Sure?" };
+
+test.each([
+  ["OpenAI's and Mistral's weight", { messages: [question, { ...wrong, weight: 0 }, again, { ...answer, weight: 1 }] }],
+  ["Axolotl's train", { messages: [question, { ...wrong, train: false }, again, { ...answer, train: true }] }],
+  ["Axolotl's training", { messages: [question, { ...wrong, training: false }, again, answer] }],
+  ["ms-swift's loss", { messages: [question, { ...wrong, loss: false }, again, { ...answer, loss: true }] }],
+  [
+    "verl's loss_mask",
+    { messages: [{ ...question, loss_mask: 0 }, { ...wrong, loss_mask: 0 }, again, { ...answer, loss_mask: 1 }] },
+  ],
+  ["verl's trainable", { messages: [question, { ...wrong, trainable: false }, again, answer] }],
+  ["LLaMA-Factory's loss_mask of the row", { messages: [question, wrong, again, answer], loss_mask: [1, 0, 1, 1] }],
+  [
+    "weight in ShareGPT",
+    {
+      conversations: [
+        { from: "human", value: "Where is Tea?" },
+        { from: "gpt", value: "8", weight: 0 },
+        { from: "human", value: "Sure?" },
+        { from: "gpt", value: "7" },
+      ],
+    },
+  ],
+  [
+    "loss_mask of a ShareGPT row",
+    {
+      conversations: [
+        { from: "human", value: "Where is Tea?" },
+        { from: "gpt", value: "8" },
+        { from: "human", value: "Sure?" },
+        { from: "gpt", value: "7" },
+      ],
+      loss_mask: [1, 0, 1, 1],
+    },
+  ],
+])("a message that is not to be learned is shown and not learned: %s", (_, row) => {
+  const [{ messages }] = readConversations(file(row));
+  expect(messages).toEqual([question, { ...wrong, learned: false }, again, answer]);
+});
+
+test.each([
+  ["a weight between", { ...answer, weight: 0.5 }, "messages.1.weight"],
+  ["a user's words to be learned", { ...question, weight: 1 }, "the user's, to be learned"],
+  ["flags that disagree", { ...answer, weight: 0, train: true }, "learned and not"],
+  ["nothing that is learned", { ...answer, weight: 0 }, "without a message to learn from"],
+  ["train_detail", { ...answer, train_detail: [{ begin_offset: 0, end_offset: 1, train: false }] }, "messages.1.train_detail"],
+  ["a prefix", { ...answer, prefix: true }, "messages.1.prefix"],
+  ["an audio", { ...answer, audio: { id: "a" } }, "messages.1.audio"],
+  ["a misspelt field", { role: "assistant", contnet: "7" }, "messages.1.contnet"],
+  ["nothing", { role: "assistant" }, "there is nothing in this message"],
+  ["an empty text", { role: "assistant", content: " " }, "there is nothing in this message"],
+  ["empty parts", { role: "assistant", content: [] }, "there is nothing in this message"],
+  ["a part of an image", { role: "assistant", content: [{ type: "image_url", image_url: {} }] }, "only text"],
+  ["a part with more", { role: "assistant", content: [{ type: "text", text: "7", learn: false }] }, "content.0.learn"],
+  ["two reasonings", { ...answer, reasoning: "a", thinking: "b" }, "another one under another name"],
+  [
+    "two ways of calling",
+    { role: "assistant", tool_calls: [call("{}")], function_call: { name: "find", arguments: "{}" } },
+    "function_call",
+  ],
+  ["a call of another type", { role: "assistant", tool_calls: [{ id: "1", type: "custom", custom: {} }] }, "tool_calls.0"],
+  ["a call with more", { role: "assistant", tool_calls: [{ ...call("{}"), confirmed: false }] }, "tool_calls.0.confirmed"],
+])("%s is refused by its field", (_, message, named) => {
+  const first = message.role === "user" ? [answer] : [question];
+  expect(() => readConversations(file({ messages: [...first, message, ...(message.role === "user" ? [answer] : [])] }))).toThrow(
+    named,
+  );
+});
+
+test.each([
+  ["reasoning", { reasoning: "Look." }],
+  ["reasoning_content", { reasoning_content: "Look." }],
+  ["thinking", { thinking: "Look." }],
+  [
+    "two of one text, as OpenRouter has them",
+    { reasoning: "Look.", reasoning_details: [{ type: "reasoning.text", text: "Look.", format: "x", index: 0 }] },
+  ],
+  [
+    "reasoning_details alone",
+    {
+      reasoning_details: [
+        { type: "reasoning.text", text: "Lo" },
+        { type: "reasoning.summary", summary: "ok." },
+      ],
+    },
+  ],
+])("reasoning is read under its other names: %s", (_, given) => {
+  const [{ messages }] = readConversations(file({ messages: [question, { ...answer, ...given }] }));
+  expect(messages.at(-1)).toEqual({ ...answer, reasoning: "Look." });
+});
+
+test("function_call and functions are a call and tools; a refusal is what was said", () => {
+  const made = { role: "assistant", content: null, function_call: { name: "find", arguments: '{"name":"Tea"}' } };
+  const found = { role: "function", name: "find", content: "aisle 7" };
+  const functions = [{ name: "find", description: "Finds.", parameters: { type: "object", properties: {} } }];
+  const [{ messages, tools }] = readConversations(
+    file({ messages: [question, made, found, { role: "assistant", content: null, refusal: "No." }], functions }),
+  );
+  expect(messages.slice(1)).toEqual([
+    { role: "assistant", content: "", toolCalls: [{ name: "find", arguments: { name: "Tea" } }] },
+    { role: "tool", name: "find", content: "aisle 7" },
+    { role: "assistant", content: "No." },
+  ]);
+  expect(tools?.map(({ name }) => name)).toEqual(["find"]);
+});
+
+test("results of parallel calls are in the calls' order, a failed one says so, and large integers keep their digits", () => {
+  const two = [call('{"n":12345678901234567890}'), { ...call('{"n":2}'), id: "c2" }];
+  const results = [
+    { role: "tool", tool_call_id: "c2", content: "no such row", is_error: true },
+    { role: "tool", tool_call_id: "c1", content: "one" },
+  ];
+  const [{ messages }] = readConversations(
+    file({ messages: [question, { role: "assistant", tool_calls: two }, ...results, answer] }),
+  );
+  expect(messages.slice(2, 4)).toEqual([
+    { role: "tool", name: "find", callId: "c1", content: "one" },
+    { role: "tool", name: "find", callId: "c2", content: "Error: no such row" },
+  ]);
+  expect(messages[1]).toMatchObject({ toolCalls: [{ argumentsText: '{"n":12345678901234567890}' }, { arguments: { n: 2 } }] });
+});
+
+test("ATIF's steps that were copied, or that no model made, are shown and not learned; an observation without an agent is refused", () => {
+  const agent = { name: "a", version: "1" };
+  const step = (source: string, message: string, more: object = {}) => ({ step_id: 1, source, message, ...more });
+  const steps = [
+    step("user", "Hi"),
+    step("agent", "copied", { is_copied_context: true, metrics: { prompt_tokens: 1 } }),
+    step("user", "And?"),
+    step("agent", "dispatched", { llm_call_count: 0 }),
+    step("user", "So?"),
+    step("agent", "said", { llm_call_count: 1, timestamp: "2026-01-01" }),
+  ];
+  const read = (more: object[]) => readConversations(file({ schema_version: "ATIF-v1.7", agent, steps: [...steps, ...more] }));
+  expect(
+    read([])[0].messages.map((message) => (message.role === "assistant" ? (message.learned ?? true) : message.content)),
+  ).toEqual([...["Hi", false, "And?", false, "So?", true]]);
+  expect(() => read([step("system", "", { observation: { results: [{ content: "compacted" }] } })])).toThrow(
+    "steps.6.observation",
+  );
 });

@@ -1,12 +1,14 @@
 import { z } from "zod";
+import { CalledTools, exactArguments, messageOfWire, messageSchema } from "../../chat/openai-messages.ts";
+import { door, nearestIssue } from "../../core/door.ts";
 import { ConfigError, reasonOf } from "../../core/errors.ts";
 import { parseJson } from "../../core/json.ts";
-import type { Message } from "../../core/messages.ts";
-import { present } from "../../core/present.ts";
+import type { Message, ToolCall } from "../../core/messages.ts";
+import { inCallOrder } from "../../core/tool-results.ts";
 import { readBounded, utf8Of } from "../../files/bounded.ts";
 import type { JsonSchema, Tool } from "../../tools/tool.ts";
 import { atifSchema } from "./atif.ts";
-import { chatRow } from "./dataset-rows.ts";
+import { chatRow, harmlessOfRows } from "./dataset-rows.ts";
 import { trainingTraceSchema } from "./training-trace.ts";
 
 /** A conversation to learn from. */
@@ -19,40 +21,38 @@ export interface Conversation {
 /** JavaScript has no longer texts. */
 const largestFile = 512 * 2 ** 20;
 
-const callSchema = z.looseObject({
-  id: z.string().optional(),
-  function: z.looseObject({ name: z.string().min(1), arguments: z.union([z.string(), z.record(z.string(), z.unknown())]) }),
-});
-/** A text, or parts of which each is a text, as the OpenAI format has them. */
-const contentSchema = z
-  .union([z.string(), z.array(z.looseObject({ type: z.literal("text"), text: z.string() })), z.null()])
-  .transform((content) =>
-    content === null ? "" : typeof content === "string" ? content : content.map(({ text }) => text).join(""),
-  );
-const messageSchema = z.discriminatedUnion("role", [
-  z.looseObject({ role: z.enum(["system", "developer"]), content: contentSchema }),
-  z.looseObject({ role: z.literal("user"), content: contentSchema }),
-  z.looseObject({
-    role: z.literal("assistant"),
-    content: contentSchema.prefault(null),
-    reasoning_content: z.string().nullish(),
-    tool_calls: z.array(callSchema).nullish(),
-  }),
-  z.looseObject({
-    role: z.literal("tool"),
-    content: contentSchema,
-    name: z.string().optional(),
-    tool_call_id: z.string().optional(),
-  }),
+/** Whether a message is learned, under the names that trainers give it. */
+const flag = z.union([z.boolean(), z.literal([0, 1])], { error: "0, 1, false or true: nothing is learned by a part" }).nullish();
+const flags = { weight: flag, train: flag, training: flag, trainable: flag, loss: flag, loss_mask: flag };
+
+const toolFields = {
+  name: z.string().min(1),
+  description: z.string().nullish(),
+  parameters: z
+    .looseObject({ type: z.literal("object") })
+    .nullish()
+    .transform((schema) => (schema ?? { type: "object", properties: {} }) as JsonSchema),
+};
+// "strict" is how calls are drawn, which nothing does here.
+const shown = { ignores: ["strict"] };
+const toolSchema = z.union([
+  door("a tool", { type: z.literal("function").nullish(), function: door("a tool's function", toolFields, shown) }),
+  door("a tool without a wrapper", { type: z.literal("function").nullish(), ...toolFields }, shown).transform((tool) => ({
+    type: tool.type,
+    function: tool,
+  })),
 ]);
-const toolSchema = z.looseObject({
-  function: z.looseObject({
-    name: z.string().min(1),
-    description: z.string().default(""),
-    parameters: z.looseObject({ type: z.literal("object") }).default({ type: "object", properties: {} }),
-  }),
-});
-const lineSchema = z.looseObject({ messages: z.array(messageSchema).min(1), tools: z.array(toolSchema).optional() });
+const lineSchema = door(
+  "a conversation",
+  {
+    messages: z.array(messageSchema(flags)).min(1),
+    tools: z.array(toolSchema).nullish(),
+    functions: z.array(toolSchema).nullish(),
+    system: z.string().nullish(),
+    loss_mask: z.array(flag).nullish(),
+  },
+  harmlessOfRows,
+);
 
 /**
  * Reads conversations in the OpenAI chat format, one JSON object a line, or a list of them in JSON: `messages` with their tool calls, and `tools` if
@@ -92,32 +92,46 @@ function parsed<Schema extends z.ZodType>(text: string, where: string, schema: S
 }
 
 function readRow(json: unknown, where: string): Conversation[] {
-  const isTrace = z.looseObject({ schema_version: z.number(), turns: z.unknown() }).safeParse(json).success;
-  if (isTrace)
+  const { schema_version: version } = (json ?? {}) as { readonly schema_version?: unknown };
+  if (typeof version === "number")
     return understood(trainingTraceSchema, json, where, "OpenEnv's TrainingTrace, with the messages of each turn").map((each) =>
       readConversation(each, where),
     );
-  const atif = atifSchema.safeParse(json);
-  return [readConversation(atif.success ? atif.data : chatRow(json, where), where)];
+  const isAtif = typeof version === "string" && version.startsWith("ATIF-v");
+  return [readConversation(isAtif ? understood(atifSchema, json, where, "Harbor's ATIF") : chatRow(json, where), where)];
 }
 
 function understood<T>(schema: z.ZodType<T>, json: unknown, where: string, expected: string): T {
   const parsed = schema.safeParse(json);
   if (parsed.success) return parsed.data;
-  const { path, message } = present(parsed.error.issues[0], "what is wrong");
+  const { path, message } = nearestIssue(parsed.error.issues);
   throw new ConfigError(`${where}: ${path.join(".") || "the line"}`, message, { expected, hint: example });
 }
 
 function readConversation(json: unknown, where: string): Conversation {
-  const { messages, tools } = understood(lineSchema, json, where, "the OpenAI chat format");
-  const calls = new Map<string, string>();
-  const read = messages.map((message, i) => asMessage(message, calls, `${where}: messages.${i}`));
+  const line = understood(lineSchema, json, where, "the OpenAI chat format");
+  const { messages, system, loss_mask: mask } = line;
+  if (mask && mask.length !== messages.length)
+    throw new ConfigError(`${where}: loss_mask`, mask, { expected: `${messages.length} values, one a message` });
+  if (system && messages[0]?.role === "system")
+    throw new ConfigError(`${where}: system`, system, { expected: "none beside a system message" });
+  if (line.tools?.length && line.functions?.length)
+    throw new ConfigError(`${where}: functions`, line.functions.length, { expected: "none beside tools" });
+  const called = new CalledTools();
+  const read = messages.map((message, i) => {
+    const place = `${where}: messages.${i}`;
+    const isLearned = learned(message, mask?.[i] ?? undefined, place);
+    const said = asMessage(message, called, place);
+    return said.role === "assistant" && !isLearned ? { ...said, learned: false as const } : said;
+  });
   if (read.at(-1)?.role !== "assistant")
     throw new ConfigError(`${where}: the last message`, read.at(-1)?.role, {
       expected: '"assistant"',
       hint: "A conversation teaches what the assistant says: end it with the answer.",
     });
-  const offered = tools?.map(asTool);
+  if (read.every((message) => message.role !== "assistant" || message.learned === false))
+    throw new ConfigError(where, "without a message to learn from", { expected: "an assistant's message that is learned" });
+  const offered = (line.tools ?? line.functions)?.map((tool) => asTool(tool.function));
   const unknown = read
     .flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []))
     .find(({ name }) => offered !== undefined && !offered.some((tool) => tool.name === name));
@@ -125,50 +139,45 @@ function readConversation(json: unknown, where: string): Conversation {
     throw new ConfigError(`${where}: a call of ${unknown.name}`, "no tool of this line", {
       expected: offered?.map(({ name }) => name),
     });
-  return { messages: read, ...(offered === undefined ? {} : { tools: offered }) };
+  const whole = [...(system ? [{ role: "system", content: system } as const] : []), ...read];
+  return { messages: inCallOrder(whole), ...(offered === undefined ? {} : { tools: offered }) };
 }
 
-/** @param calls names by id of the calls so far */
-function asMessage(message: z.output<typeof messageSchema>, calls: Map<string, string>, where: string): Message {
-  switch (message.role) {
-    case "system":
-    case "developer":
-      return { role: "system", content: message.content };
-    case "user":
-      return { role: "user", content: message.content };
-    case "tool": {
-      const name = message.name ?? calls.get(message.tool_call_id ?? "");
-      if (name !== undefined) return { role: "tool", name, content: message.content };
-      throw new ConfigError(`${where}.tool_call_id`, message.tool_call_id, { expected: "the id of a call before it, or a name" });
-    }
-    case "assistant": {
-      const toolCalls = (message.tool_calls ?? []).map(({ id, function: { name, arguments: args } }) => {
-        if (id !== undefined) calls.set(id, name);
-        return { name, arguments: typeof args === "string" ? argumentsOf(args, `${where}: arguments of ${name}`) : args };
-      });
-      return {
-        role: "assistant",
-        content: message.content,
-        ...(message.reasoning_content ? { reasoning: message.reasoning_content } : {}),
-        ...(toolCalls.length === 0 ? {} : { toolCalls }),
-      };
-    }
-    default:
-      return message satisfies never;
-  }
+type LineMessage = z.output<typeof lineSchema>["messages"][number];
+
+/** @param masked the line's own flag for the message */
+function learned(message: LineMessage, masked: boolean | 0 | 1 | undefined, where: string): boolean {
+  const given = Object.keys(flags).flatMap((name) => {
+    const value = message[name as keyof typeof flags];
+    return value === undefined || value === null ? [] : [Boolean(value)];
+  });
+  const all = [...given, ...(masked === undefined ? [] : [Boolean(masked)])];
+  if (new Set(all).size > 1) throw new ConfigError(where, "learned and not", { expected: "flags that agree" });
+  if (message.role !== "assistant" && given.includes(true))
+    throw new ConfigError(where, `the ${message.role}'s, to be learned`, { expected: "an assistant's: others are only shown" });
+  return message.role === "assistant" && all[0] !== false;
 }
 
-function argumentsOf(text: string, where: string): Record<string, unknown> {
+function asMessage(message: LineMessage, called: CalledTools, where: string): Message {
+  const fail = (field: string, value: unknown, expected: string) => new ConfigError(`${where}.${field}`, value, { expected });
+  const said = messageOfWire(message, called, (text, tool) => argumentsOf(text, `${where}: arguments of ${tool}`), fail);
+  const isEmpty = said.role === "assistant" && `${said.content}${said.reasoning ?? ""}`.trim() === "";
+  if (isEmpty && said.toolCalls === undefined)
+    throw fail("content", said.content, "a text, reasoning or calls: there is nothing in this message");
+  return said;
+}
+
+function argumentsOf(text: string, where: string): Pick<ToolCall, "arguments" | "argumentsText"> {
   try {
-    return z.record(z.string(), z.unknown()).parse(JSON.parse(text === "" ? "{}" : text));
+    return exactArguments(text);
   } catch (cause) {
     throw new ConfigError(where, text, { expected: "a JSON object", cause });
   }
 }
 
-function asTool({ function: { name, description, parameters } }: z.output<typeof toolSchema>): Tool {
+function asTool({ name, description, parameters }: z.output<z.ZodObject<typeof toolFields>>): Tool {
   const execute = () => {
     throw new TypeError(`${name} is part of a recorded conversation: it cannot be called`);
   };
-  return { name, description, parameters: parameters as JsonSchema, execute };
+  return { name, description: description ?? "", parameters, execute };
 }

@@ -91,10 +91,45 @@ test.each([
   ["tools that are no list", { conversations: [{ from: "human", value: "" }], tools: "{}" }, "item 2: tools"],
   ["another role", { conversations: [{ from: "bot", value: "" }] }, "item 2: messages.0.role"],
   ["no object", 3, "item 2: the line"],
+  ["a weight of the row", { messages: said, weight: 0.5 }, "item 2: weight"],
+  ["a split", { messages: said, split: "test" }, "item 2: split"],
+  ["another first question", { messages: said, prompt: "Bye" }, "item 2: prompt"],
+  [
+    "variables of the template",
+    { messages: said, chat_template_kwargs: { enable_thinking: false } },
+    "item 2: chat_template_kwargs",
+  ],
+  ["documents", { prompt: "Hi", completion: "Hello", documents: [{ text: "a" }] }, "item 2: documents"],
+  ["a system message in a prompt's row", { prompt: "Hi", completion: "Hello", system: "Be brief." }, "item 2: system"],
+  ["a second system message", { messages: [{ role: "system", content: "a" }, ...said], system: "b" }, "item 2: system"],
+  ["a mask of another length", { messages: said, loss_mask: [1] }, "item 2: loss_mask"],
+  ["a turn with more", { conversations: [{ from: "gpt", value: "a", emotion: "glad" }] }, "item 2: conversations.0.emotion"],
+  ["a column of Alpaca's that is not known", { instruction: "Hi", output: "Hello", rationale: "b" }, "item 2: rationale"],
 ])("%s is refused by its place", (_, row, message) => {
   expect(() => read([{ messages: said }, row])).toThrow(message);
 });
 
 test("an empty list of images, and an answer that was liked, are no reason to refuse", () => {
   expect(read([{ messages: said, images: [], label: true, rejected: undefined }])).toHaveLength(1);
+});
+
+test("a system column, tools as JSON, columns of provenance and nulls of a table are taken", () => {
+  const tools = JSON.stringify([{ name: "price", description: "Tells.", parameters: { type: "object", properties: {} } }]);
+  const nulls = { tool_calls: null, reasoning: null, weight: null, anything: null };
+  const row = {
+    messages: said.map((each) => ({ ...each, ...nulls })),
+    system: "Be brief.",
+    tools,
+    prompt: "Hi",
+    prompt_id: "a",
+    source: "b",
+    rejected_reason: null,
+  };
+  const [{ messages, tools: offered }] = read([row]);
+  expect(messages).toEqual([{ role: "system", content: "Be brief." }, ...said]);
+  expect(offered?.map(({ name }) => name)).toEqual(["price"]);
+});
+
+test("messages under ShareGPT's name are messages", () => {
+  expect(read([{ conversations: said }])).toEqual([{ messages: said }]);
 });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type DoorDetails, door, nearestIssue } from "../../core/door.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { parseJson } from "../../core/json.ts";
 
@@ -9,25 +10,114 @@ const roles: Readonly<Record<string, string>> = {
   chatgpt: "assistant",
   model: "assistant",
   observation: "tool",
+  function_response: "tool",
 };
 const calls = "function_call";
 
+/** Columns that say where a row is from and how it was chosen. */
+export const harmlessOfRows: DoorDetails = {
+  ignores: [
+    ...[
+      "id",
+      "_id",
+      "uid",
+      "uuid",
+      "idx",
+      "index",
+      "hash",
+      "row_id",
+      "item_id",
+      "sample_id",
+      "example_id",
+      "question_id",
+      "data_id",
+    ],
+    ...["conversation_id", "chat_id", "session_id", "prompt_id", "trace_id", "task_id", "instance_id", "dataset_id", "doc_id"],
+    ...[
+      "source",
+      "data_source",
+      "source_dataset",
+      "origin",
+      "dataset",
+      "dataset_name",
+      "url",
+      "license",
+      "meta",
+      "metadata",
+      "extra",
+    ],
+    ...[
+      "info",
+      "extra_info",
+      "category",
+      "categories",
+      "subcategory",
+      "topic",
+      "domain",
+      "task",
+      "task_type",
+      "type",
+      "kind",
+      "tags",
+    ],
+    ...[
+      "language",
+      "lang",
+      "difficulty",
+      "created",
+      "created_at",
+      "timestamp",
+      "date",
+      "author",
+      "annotator",
+      "title",
+      "version",
+    ],
+    ...["model", "model_name", "generator", "num_turns", "n_turns", "num_tokens", "token_count", "tokens", "length", "usage"],
+    ...["__index_level_0__"],
+  ],
+  neutral: {
+    images: [],
+    videos: [],
+    audios: [],
+    documents: [],
+    label: true,
+    parallel_tool_calls: true,
+    chat_template_kwargs: {},
+  },
+};
 const toolsSchema = z.union([z.string(), z.array(z.unknown())]).nullish();
-const shareGptSchema = z.looseObject({
-  conversations: z.array(z.looseObject({ from: z.string(), value: z.string() })).min(1),
-  system: z.string().nullish(),
-  tools: toolsSchema,
-});
-const alpacaSchema = z.looseObject({
-  instruction: z.string(),
-  input: z.string().nullish(),
-  output: z.string(),
-  system: z.string().nullish(),
-  history: z.array(z.tuple([z.string(), z.string()])).nullish(),
-});
+const maskSchema = z.array(z.unknown()).nullish();
+const flag = z.unknown().optional();
+/** Flags of a message that readers of the OpenAI format check. */
+const flags = { weight: flag, train: flag, training: flag, trainable: flag, loss: flag, loss_mask: flag };
+const shareGptSchema = door(
+  "a row of ShareGPT",
+  {
+    conversations: z.array(door("a turn of ShareGPT", { from: z.string(), value: z.string(), ...flags })).min(1),
+    ...{ system: z.string().nullish(), tools: toolsSchema, loss_mask: maskSchema },
+  },
+  harmlessOfRows,
+);
+const alpacaSchema = door(
+  "a row of Alpaca",
+  {
+    instruction: z.string(),
+    input: z.string().nullish(),
+    output: z.string(),
+    system: z.string().nullish(),
+    history: z.array(z.tuple([z.string(), z.string()])).nullish(),
+  },
+  // Alpaca's own "text" is the row as its template shows it.
+  { ...harmlessOfRows, ignores: [...(harmlessOfRows.ignores ?? []), "text"] },
+);
 const sideSchema = z.union([z.string(), z.array(z.unknown())]);
-const completionSchema = z.looseObject({ prompt: sideSchema, completion: sideSchema, tools: toolsSchema });
-const callSchema = z.looseObject({ name: z.string(), arguments: z.unknown() });
+const completionSchema = door(
+  "a row with a prompt and a completion",
+  { prompt: sideSchema, completion: sideSchema, tools: toolsSchema },
+  harmlessOfRows,
+);
+const callSchema = door("a call of ShareGPT", { name: z.string(), arguments: z.unknown() });
 const madeSchema = z.union([z.array(callSchema).min(1), callSchema.transform((call) => [call])]);
 
 /** Rows that are no demonstrations. To learn them would teach something else, and nothing would say so. */
@@ -45,7 +135,10 @@ const others = [
     hint: "Models here read text alone.",
   },
   {
-    schema: z.looseObject({ text: z.string(), messages: z.undefined().optional(), prompt: z.undefined().optional() }),
+    schema: z.looseObject({
+      text: z.string(),
+      ...{ messages: z.undefined().optional(), prompt: z.undefined().optional(), instruction: z.undefined().optional() },
+    }),
     what: "a text alone",
     hint: "sft learns what the assistant says in a conversation: give it messages.",
   },
@@ -53,26 +146,30 @@ const others = [
 
 /**
  * A row of a dataset as a line of the OpenAI chat format: ShareGPT's `conversations`, with LLaMA-Factory's calls and results; Alpaca's instruction,
- * input and output; TRL's prompt and completion. Any other is returned as it is.
- * @throws ConfigError for a row that is no demonstration, and for calls and tools that are no JSON
+ * input and output; TRL's prompt and completion. Any other is returned as it is, with tools that are JSON as a list.
+ * @throws ConfigError for a row that is no demonstration, one with a field that is not known, and calls and tools that are no JSON
  */
 export function chatRow(row: unknown, where: string): unknown {
   for (const { schema, what, hint } of others)
     if (schema.safeParse(row).success) throw new ConfigError(where, what, { expected: "a demonstration", hint });
-  const shareGpt = shareGptSchema.safeParse(row).data;
-  if (shareGpt !== undefined) {
-    const { conversations, system, tools } = shareGpt;
-    return { messages: [...instructed(system), ...saidIn(conversations, where)], tools: toolsOf(tools, where) };
+  if (typeof row !== "object" || row === null) return row;
+  if ("messages" in row) return listed(withoutPrompt(row as Row), where);
+  if ("conversations" in row) {
+    const { conversations: said, ...rest } = row as Row & { readonly conversations: unknown };
+    // Some write messages under ShareGPT's name.
+    if (Array.isArray(said) && said.every((message) => typeof message === "object" && message !== null && "role" in message))
+      return listed({ ...rest, messages: said }, where);
+    const { conversations, system, tools, loss_mask } = read(shareGptSchema, row, where);
+    const messages = saidIn(conversations, where);
+    return { messages, system, tools: toolsOf(tools, where), ...(loss_mask ? { loss_mask } : {}) };
   }
-  const alpaca = alpacaSchema.safeParse(row).data;
-  if (alpaca !== undefined) {
-    const { instruction, input, output, system, history } = alpaca;
+  if ("instruction" in row) {
+    const { instruction, input, output, system, history } = read(alpacaSchema, row, where);
     const turns = [...(history ?? []), [input ? `${instruction}\n${input}` : instruction, output] as const];
-    return { messages: [...instructed(system), ...turns.flatMap(([asked, said]) => [user(asked), assistant(said)])] };
+    return { messages: turns.flatMap(([asked, said]) => [user(asked), assistant(said)]), system };
   }
-  const completion = completionSchema.safeParse(row).data;
-  if (completion === undefined) return row;
-  const { prompt, completion: said, tools } = completion;
+  if (!("completion" in row)) return row;
+  const { prompt, completion: said, tools } = read(completionSchema, row, where);
   const messages = [
     ...(typeof prompt === "string" ? [user(prompt)] : prompt),
     ...(typeof said === "string" ? [assistant(said)] : said),
@@ -80,14 +177,35 @@ export function chatRow(row: unknown, where: string): unknown {
   return { messages, tools: toolsOf(tools, where) };
 }
 
+type Row = Readonly<Record<string, unknown>>;
+
+function read<Schema extends z.ZodType>(schema: Schema, row: unknown, where: string): z.output<Schema> {
+  const parsed = schema.safeParse(row);
+  if (parsed.success) return parsed.data;
+  const { path, message } = nearestIssue(parsed.error.issues);
+  throw new ConfigError(`${where}: ${path.join(".")}`, message, {
+    expected: "a row of a known form",
+    hint: "Leave the column out if it says nothing.",
+  });
+}
+
+function listed(row: Row, where: string): Row {
+  return typeof row.tools === "string" ? { ...row, tools: toolsOf(row.tools, where) } : row;
+}
+
+/** Some data sets have the first question in a column of its own, too. */
+function withoutPrompt({ prompt, ...row }: Row): Row {
+  const [first] = (Array.isArray(row.messages) ? row.messages : []).filter((message) => message?.role === "user");
+  return prompt === undefined || first?.content === prompt ? row : { ...row, prompt };
+}
+
 const user = (content: string) => ({ role: "user", content });
 const assistant = (content: string) => ({ role: "assistant", content });
-const instructed = (system: string | null | undefined) => (system ? [{ role: "system", content: system }] : []);
 
 /** Results belong to the calls before them, in their order. */
 function saidIn(conversations: z.output<typeof shareGptSchema>["conversations"], where: string): unknown[] {
   let open: string[] = [];
-  return conversations.map(({ from, value }, i) => {
+  return conversations.map(({ from, value, ...given }, i) => {
     if (from === calls) {
       const made = parseJson(value, madeSchema, (_, cause) => {
         const expected = "a call's name and arguments";
@@ -95,19 +213,23 @@ function saidIn(conversations: z.output<typeof shareGptSchema>["conversations"],
       });
       open = made.map(({ name }) => name);
       return {
-        role: "assistant",
+        ...{ role: "assistant", ...flagsOf(given) },
         tool_calls: made.map(({ name, arguments: args }) => ({ function: { name, arguments: args } })),
       };
     }
     const role = roles[from] ?? from;
-    return role === "tool" ? { role, name: open.length > 1 ? open.shift() : open[0], content: value } : { role, content: value };
+    const said = { role, content: value, ...flagsOf(given) };
+    return role === "tool" ? { ...said, name: open.length > 1 ? open.shift() : open[0] } : said;
   });
 }
 
-/** In JSON, or as they are; a tool without a wrapper is wrapped. */
+function flagsOf(given: Row): Row {
+  return Object.fromEntries(Object.entries(given).filter(([name]) => name in flags));
+}
+
+/** In JSON, or as they are. */
 function toolsOf(tools: z.output<typeof toolsSchema>, where: string): unknown[] | undefined {
   const fail = (expected: string, cause: unknown) => new ConfigError(`${where}: tools`, tools, { expected, cause });
-  const listed = typeof tools === "string" ? parseJson(tools || "[]", z.array(z.unknown()), fail) : (tools ?? []);
-  if (listed.length === 0) return undefined;
-  return listed.map((tool) => (z.looseObject({ function: z.unknown() }).safeParse(tool).success ? tool : { function: tool }));
+  const all = typeof tools === "string" ? parseJson(tools || "[]", z.array(z.unknown()), fail) : (tools ?? []);
+  return all.length === 0 ? undefined : all;
 }
