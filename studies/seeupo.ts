@@ -14,8 +14,8 @@ const gridOf = (steps: keyof typeof grids) => {
 
 const seeds = Array.from({ length: 15 }, (_, i) => i + 1);
 
-/** The paper's turn updates; β is 0 in all arms but one. */
-const plain = { kind: "seeupo", klCoef: 0 } as const;
+/** The turn updates of the published code; β is 0 in all arms but one. */
+const plain = { kind: "seeupo-code", klCoef: 0 } as const;
 
 /** Our form, of which the first runs were. */
 const scaled = { kind: "seeupo-scaled" } as const;
@@ -198,9 +198,9 @@ export default {
         [
           "seeupo-batch-clip",
           "SeeUPO, clipped against the start of the batch (ours)",
-          { algorithm: { ...plain, ratioTo: "batch" } },
+          { algorithm: { ...plain, ratioTo: "iteration" } },
         ],
-        ["seeupo-beta", "SeeUPO, β 0.002", { algorithm: { kind: "seeupo" } }],
+        ["seeupo-beta", "SeeUPO, β 0.002", { algorithm: { kind: "seeupo-code" } }],
         ["seeupo-beta2", "SeeUPO, β₂ 0.999", { algorithm: plain, optimizer: { beta2: 0.999 } }],
         ["seeupo-merged", "SeeUPO, updates of fewer than eight rows joined", { algorithm: { ...plain, minimumRows: 8 } }],
         ["seeupo-skip", "SeeUPO, updates without a positive row left out", { algorithm: { ...plain, skipNegative: true } }],

@@ -23,7 +23,7 @@ const nameOf = ({ model, environment, algorithm, rollout }: TrainingConfig): str
   const size = /(qwen[\d.]+|llama)-([\d.]+-)?\d+b/i.exec(model)?.[0].toLowerCase().replace("llama-", "llama");
   const world =
     environment.name === "deep-research" ? (rollout.maxTokens === 4096 ? "reasoning" : "deep-search") : environment.name;
-  return `${size}-${world}-${algorithm.kind}.ts`;
+  return `${size}-${world}-${algorithm.kind.replace("-code", "")}.ts`;
 };
 
 test.each(files)("%s parses, and no setting of it that the paper's code has is without a source", async (file) => {
@@ -69,10 +69,10 @@ test("the numbers that set the runs apart are the launch files'", async () => {
 });
 
 test.each(["bfcl", "appworld"])(
-  "`seeupo` without settings is the launch file's of %s, but for what its one step does not see, rate and schedule",
+  "`seeupo-code` without settings is the launch file's of %s, but for what its one step does not see, rate and schedule",
   async (world) => {
     const paper = resolveConfig(await loadConfigFile(`qwen3-14b-${world}-seeupo.ts`, folder));
-    const plain = resolveConfig({ algorithm: "seeupo" });
+    const plain = resolveConfig({ algorithm: "seeupo-code" });
     // At the one step of a turn update every ratio is 1, whatever its level, and no dual clip binds.
     expect({ ...plain.algorithm, level: "token", dualClip: 3 }).toEqual(paper.algorithm);
     expect({ ...plain.optimizer, learningRate: 1e-6, schedule: "constant" }).toEqual(paper.optimizer);

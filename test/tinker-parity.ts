@@ -71,6 +71,8 @@ async function sampledBy(engine: Engine): Promise<Group[]> {
 /** ARPO in one mini-batch: not every server adds up gradients. */
 export const parityAlgorithms: readonly (readonly [string, object])[] = [
   ["grpo", { kind: "grpo" }],
+  ["seeupo", { kind: "seeupo" }],
+  ["seeupo-code", { kind: "seeupo-code" }],
   ["seeupo-scaled", { kind: "seeupo-scaled", minimumRows: 1 }],
   ["arpo", { kind: "arpo", miniBatches: 1 }],
   ["sft", { kind: "sft" }],

@@ -63,7 +63,8 @@ export const updateMetrics = {
   visitScaleMin: { fold: "min", meaning: "SeeUPO: smallest factor that a turn update put on the learning rate." },
   turnRatioMean: {
     fold: "mean",
-    meaning: "SeeUPO: mean of r, new/old of a turn after its turn update, before clipping. Mean over the turn updates.",
+    meaning:
+      "SeeUPO: mean of the r that multiply M: a turn's probability after its turn update, over that before it or before the iteration. Not yet clipped.",
   },
   turnRatioMin: { fold: "min", meaning: "SeeUPO: smallest r." },
   turnRatioMax: { fold: "max", meaning: "SeeUPO: largest r." },

@@ -27,6 +27,7 @@ export async function runUpdate(
 ): Promise<UpdateMetrics> {
   switch (config.kind) {
     case "seeupo":
+    case "seeupo-code":
     case "seeupo-scaled":
       return (await seeupoUpdate(policy, groups, config, random, correction)).metrics;
     case "sft":

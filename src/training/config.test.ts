@@ -35,17 +35,18 @@ test("an empty configuration is the default run", () => {
   expect(config.evaluation.during.split).toBe("validation");
 });
 
-test("seeupo is the paper's, optimiser included; the default run's form has the product's optimiser", () => {
+test("seeupo-code is the published code's, optimiser included; the other forms have the product's optimiser", () => {
   const parts = ({ algorithm, optimizer: { beta2, weightDecay, learningRate } }: TrainingConfig) =>
     "klCoef" in algorithm && { klCoef: algorithm.klCoef, beta2, weightDecay, learningRate };
-  expect(parts(resolveConfig({ algorithm: "seeupo" }))).toEqual({
+  expect(parts(resolveConfig({ algorithm: "seeupo-code" }))).toEqual({
     klCoef: 0.002,
     beta2: 0.999,
     weightDecay: 0.01,
     learningRate: 1e-4,
   });
-  expect(parts(resolveConfig())).toEqual({ klCoef: 0, beta2: 0.95, weightDecay: 0, learningRate: 1e-4 });
-  const own = resolveConfig({ algorithm: "seeupo", optimizer: { beta2: 0.9 } }).optimizer;
+  for (const own of [{}, { algorithm: "seeupo" as const }])
+    expect(parts(resolveConfig(own))).toEqual({ klCoef: 0, beta2: 0.95, weightDecay: 0, learningRate: 1e-4 });
+  const own = resolveConfig({ algorithm: "seeupo-code", optimizer: { beta2: 0.9 } }).optimizer;
   expect(own).toMatchObject({ beta2: 0.9, weightDecay: 0.01 });
 });
 

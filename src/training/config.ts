@@ -1,4 +1,4 @@
-import { rolloutAlgorithms } from "../algorithms/settings/config.ts";
+import { isSeeupo, rolloutAlgorithms } from "../algorithms/settings/config.ts";
 import { defaultMiniBatches, defaultOptimizer, defaultRollout } from "../algorithms/settings/questions.ts";
 import { ConfigError } from "../core/errors.ts";
 import { findSecret } from "../core/secrets.ts";
@@ -82,8 +82,7 @@ function chosenByAlgorithm(asked: unknown): unknown {
 function chosenByWorld(asked: unknown): unknown {
   const { environment, algorithm } = isRecord(asked) ? asked : {};
   const isOffice = isRecord(environment) && environment.name === "office";
-  const isSeeupo = isRecord(algorithm) && (algorithm.kind === "seeupo" || algorithm.kind === "seeupo-scaled");
-  return isOffice && isSeeupo ? { optimizer: { learningRate: 1e-4 } } : undefined;
+  return isOffice && isRecord(algorithm) && isSeeupo(algorithm) ? { optimizer: { learningRate: 1e-4 } } : undefined;
 }
 
 /** Stale rollouts are corrected unless that is switched off. */

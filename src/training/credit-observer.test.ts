@@ -48,9 +48,9 @@ test("in grpo the reason is the group-relative advantage, and a token's weight i
 });
 
 test.each(["fused", "textbook"])(
-  "in the %s form of seeupo the record explains itself: w = M·Â over rows and tokens, M from r",
+  "in the %s form of seeupo-code the record explains itself: w = M·Â over rows and tokens, M from r",
   async (form) => {
-    const settings = { kind: "seeupo", form, klCoef: 0, minimumRows: 1, visitScale: "plain", advantageBound: 100 };
+    const settings = { kind: "seeupo-code", form, klCoef: 0, advantageBound: 100 };
     const { credits } = await updated(settings, true);
     const clip = (ratio: number) => clamp(ratio, 0.8, 1.2);
     const carried = new Map<string, number>();

@@ -71,8 +71,9 @@ function remote(inner: TablePolicy): { readonly policy: Policy; waits(): number 
 test.each([
   ["grpo", { kind: "grpo" }, 1],
   ["grpo with KL", { kind: "grpo", klCoef: 0.1 }, 3],
-  ["seeupo", { kind: "seeupo", klCoef: 0 }, 3],
-  ["seeupo with KL", { kind: "seeupo", klCoef: 0.1 }, 5],
+  ["seeupo-code", { kind: "seeupo-code", klCoef: 0 }, 3],
+  ["seeupo-code with KL", { kind: "seeupo-code", klCoef: 0.1 }, 5],
+  ["seeupo", { kind: "seeupo" }, 5],
 ] as const)(
   "%s: passes and steps together give the numbers, the credits and the gap of passes and steps apart",
   async (_, kind, waits) => {
@@ -101,6 +102,25 @@ test.each([{ kind: "grpo" }, { kind: "grpo", klCoef: 0.1 }])("%j: a gap in a gro
   const lied = [groups[0], { ...groups[1], trajectories: [{ ...groups[1].trajectories[0], turns: lie }] }];
   const { policy } = measureSamplerGap(remote(new TablePolicy(table, 0.5)).policy, lied, { nats: 0.02 });
   await expect(runUpdate(policy, lied, resolveAlgorithm(kind), randomStream(1))).rejects.toThrow(/log-prob gap is 1\./);
+});
+
+test("seeupo's look at the start compares every trajectory that is trained, before anything moves", async () => {
+  const groups = await sampled();
+  const [group] = groups;
+  for (const liar of group.trajectories.map(({ id }) => id)) {
+    const trajectories = group.trajectories.map((trajectory) => {
+      const turns = trajectory.turns.map((one) => ({
+        ...one,
+        samplerLogprobs: one.samplerLogprobs.map((logprob) => logprob - 1),
+      }));
+      return trajectory.id === liar ? { ...trajectory, turns } : trajectory;
+    });
+    const lied = [{ ...group, trajectories }, ...groups.slice(1)];
+    const inner = new TablePolicy(table, 0.5);
+    const { policy } = measureSamplerGap(remote(inner).policy, lied, { nats: 0.02 });
+    await expect(runUpdate(policy, lied, resolveAlgorithm("seeupo"), randomStream(1)), liar).rejects.toThrow(/log-prob gap is 1/);
+    expect(inner.steps, liar).toEqual([]);
+  }
 });
 
 test.each([

@@ -6,8 +6,8 @@ import { updateMetrics } from "../../src/algorithms/metrics.ts";
 import { algorithmConfigSchema } from "../../src/algorithms/settings/config.ts";
 import { anyAdvantage, anyUpdate } from "../../src/algorithms/settings/parts.ts";
 
-/** Both forms of SeeUPO have one page. */
-const pageNameOf = (kind: string) => (kind === "seeupo-scaled" ? "seeupo" : kind);
+/** All forms of SeeUPO have one page. */
+const pageNameOf = (kind: string) => (kind.startsWith("seeupo") ? "seeupo" : kind);
 
 function pageOf(algorithm: string): string {
   return readFileSync(join(import.meta.dirname, "../../docs/algorithms", `${algorithm}.md`), "utf8");

@@ -39,9 +39,7 @@ describe("whole SeeUPO updates", () => {
   for (const { id, params, inputs, outputs } of goldenCases<Params, Inputs, Outputs>("seeupo")) {
     const config = (form: SeeupoConfig["form"]) =>
       resolveAlgorithm({
-        kind: "seeupo",
-        visitScale: "plain",
-        minimumRows: 1,
+        kind: "seeupo-code",
         form,
         order: params.order === "random" ? params.updateOrder : params.order,
         level: params.loss === "gspo" ? "turn" : "token",
@@ -111,7 +109,7 @@ describe("whole SeeUPO updates", () => {
   async function expectPadded(params: Params, inputs: Inputs, outputs: Outputs, groups: Group[], config: SeeupoConfig) {
     const policy = new TablePolicy(inputs.table, params.learningRate);
     const advantages = seeupoAdvantages(groups, config);
-    const carried = new CarriedRatios(config.carryClip);
+    const carried = new CarriedRatios(config);
     const trajectories = groups.flatMap((group) => group.trajectories);
     for (const [s, turn] of params.updateOrder.entries()) {
       const samples = trajectories.map(({ turns }) => turns[Math.min(turn, turns.length - 1)]);
@@ -144,3 +142,47 @@ describe("whole SeeUPO updates", () => {
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
+
+describe("the paper's form and the code's, from a program of their own", () => {
+  type Form = Pick<SeeupoConfig, "ratioTo" | "carryRatioTo" | "carryRatio" | "clip" | "epochs">;
+  interface Params extends Form {
+    readonly order: number[];
+    readonly carryClip: SeeupoConfig["clip"] | null;
+    readonly bound: number | null;
+    readonly kl: number;
+    readonly rate: number;
+  }
+  interface Inputs {
+    readonly table: Matrix;
+    readonly groups: { id: string; reward: number; turns: { context: number; action: number[] }[] }[][];
+  }
+  interface Outputs {
+    readonly table: Matrix;
+    readonly losses: number[];
+    readonly clipFraction: number;
+    readonly carried: Record<string, number>;
+    /** Smallest and largest M that multiplied an advantage. */
+    readonly read: [number, number];
+  }
+  for (const { id, params, inputs, outputs } of goldenCases<Params, Inputs, Outputs>("seeupo-forms"))
+    test.each(["textbook", "fused"] as const)(`${id}, %s`, async (form) => {
+      const { carryClip, bound, kl, rate, ...same } = params;
+      const own = { form, klCoef: kl, carryClip: carryClip ?? "off", advantageBound: bound ?? "off" };
+      const config = resolveAlgorithm({ kind: "seeupo", ...same, ...own }) as SeeupoConfig;
+      const groups = inputs.groups.map((trajectories, g) =>
+        groupOf(
+          `group-${g}`,
+          trajectories.map((t) => ({ ...t, turns: t.turns.map(({ context, action }) => ({ context: [context], action })) })),
+        ),
+      );
+      const policy = new TablePolicy(inputs.table, rate);
+      const { metrics, carriedRatios } = await seeupoUpdate(policy, groups, config, randomStream(1));
+      expectClose(policy.table, outputs.table);
+      expectClose((metrics.loss ?? Number.NaN) * outputs.losses.length, sum(outputs.losses));
+      expectClose(metrics.clipFraction, outputs.clipFraction);
+      expectClose([metrics.carriedMin, metrics.carriedMax], outputs.read);
+      if (form === "fused") return; // It takes only the r that are read.
+      for (const [trajectory, carried] of Object.entries(outputs.carried))
+        expectClose(carriedRatios.get(trajectory) ?? 1, carried);
+    });
+});

@@ -32,7 +32,7 @@ describe("carried ratios", () => {
     test(id, () => {
       const clip = { low: params.clipLow, high: params.clipHigh };
       const [old, now] = [unpadded(inputs.oldLogprobs, inputs.mask), unpadded(inputs.newLogprobs, inputs.mask)];
-      const ratios = now.map((row, b) => turnRatio(row, old[b]));
+      const ratios = now.map((row, b) => turnRatio(row, old[b], { carryRatio: "geometric", carryClip: clip }));
       expectClose(
         ratios.map((ratio) => clipRatio(ratio, clip)),
         outputs.stepRatio,
@@ -371,7 +371,7 @@ test("every stored case is read", () => {
     "kl-in-reward",
     "value-loss",
   ];
-  const counts = [...names, "entropy", "arpo-entropy", "seeupo"].map((name) => goldenCases(name).length);
-  expect(counts).toEqual([99, 12, 30, 111, 33, 30, 6, 6, 3, 3, 36]);
-  expect(sum(counts)).toBe(369);
+  const counts = [...names, "entropy", "arpo-entropy", "seeupo", "seeupo-forms"].map((name) => goldenCases(name).length);
+  expect(counts).toEqual([99, 12, 30, 111, 33, 30, 6, 6, 3, 3, 36, 69]);
+  expect(sum(counts)).toBe(438);
 });

@@ -92,7 +92,7 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
     },
     {
       title: "M, SeeUPO's carried ratio",
-      hint: "Smallest and largest M that multiplied an advantage",
+      hint: "Smallest and largest M / Â: what multiplied an advantage",
       series: band("carriedMin", "carriedMax", undefined, "M", "s2"),
     },
     {
@@ -102,7 +102,7 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
     },
     {
       title: "Turn ratio r",
-      hint: "New over old of a turn after its update, before clipping",
+      hint: "What multiplies M, not yet clipped",
       series: band("turnRatioMin", "turnRatioMax", "turnRatioMean", "r", "s7"),
     },
     {

@@ -152,7 +152,7 @@ function algorithmTable(algorithm: Algorithm, { AW, at, C, because }: Citations)
   const dual = C("actor/actor.yaml:66");
   if (algorithm === "seeupo")
     return {
-      "algorithm.kind": ["seeupo", AW(62)],
+      "algorithm.kind": ["seeupo-code", AW(62)],
       "algorithm.order": ["reverse", AW(59)],
       "algorithm.normalisation": ["batch", AW(68)],
       "algorithm.advantageBound": [3, `ba_ray_trainer.py:465-472${because}`],

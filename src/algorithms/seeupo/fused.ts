@@ -4,6 +4,7 @@ import { checkedLogprobs } from "../step/minimise.ts";
 import {
   carriedAdvantages,
   carry,
+  carryBase,
   reasonsOf,
   recordFactors,
   step,
@@ -15,7 +16,7 @@ import {
 } from "./turn-update.ts";
 import type { TurnUpdate } from "./turn-updates.ts";
 
-/** Turns of the turn update before whose r a later turn update reads, with log π_old. */
+/** Turns of the turn update before whose r a later turn update reads, with the log-probs that r is taken to. */
 interface Looked {
   readonly samples: readonly ActionInContext[];
   readonly oldLogprobs: Logprobs;
@@ -24,12 +25,12 @@ interface Looked {
 /**
  * The numbers of the textbook form from fewer passes. A turn update's first step runs under π_old, where the ratio is 1 and the surrogate's weights
  * are M·Â whatever the log-probs are: the backward pass gives log π_old, and a forward pass is needed only for log π_new of the turn update before,
- * over the turns whose M is read again. With KL, or a ratio to the policy before the batch, the weights need the turn update's own log-probs: then
- * one forward half reads both.
+ * over the turns whose M is read again. With KL, or where the loss's ratio is taken to the policy of the iteration's start, the weights need the
+ * turn update's own log-probs: then one forward half reads both.
  */
 export async function fused(update: Update): Promise<void> {
-  const { config, turnUpdates, advantages, batchLogprobs, refLogprobs } = update;
-  const startsAtRatioOne = batchLogprobs === undefined && refLogprobs === undefined;
+  const { config, turnUpdates, advantages, refLogprobs } = update;
+  const startsAtRatioOne = config.ratioTo === "turn" && refLogprobs === undefined;
   const lastUpdateOf = new Map(turnUpdates.flatMap(({ samples }, v) => samples.map(({ trajectory }) => [trajectory, v])));
   let previous: Looked = { samples: [], oldLogprobs: [] };
 
@@ -41,7 +42,7 @@ export async function fused(update: Update): Promise<void> {
       config.advantageFactor && advantages.matters(trajectory) && lastUpdateOf.get(trajectory) !== v;
     previous = {
       samples: samples.filter(readLater),
-      oldLogprobs: start.oldLogprobs.filter((_, i) => readLater(samples[i])),
+      oldLogprobs: carryBase(update, samples, start.oldLogprobs).filter((_, i) => readLater(samples[i])),
     };
   }
 }

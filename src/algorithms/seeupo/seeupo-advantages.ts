@@ -22,21 +22,25 @@ export function turnAdvantages(groups: readonly Group[], config: SeeupoConfig): 
 }
 
 /**
- * Group-relative, normalised, limited.
+ * Group-relative, normalised, limited where a bound is set.
  * @example
  * const config = resolveAlgorithm("seeupo");
  * if (config.kind === "seeupo") seeupoAdvantages(groups, config).get("step-1/0/3");
  */
 export function seeupoAdvantages(groups: readonly Group[], config: SeeupoConfig): Advantages {
-  const { normalisation, singletonGroups, advantageBound } = config;
+  const { normalisation, singletonGroups } = config;
   const relative = groupRelativeAdvantages(groups, {
     std: normalisation === "group" ? "group" : "none",
     singletonGroups,
   });
   return clippedAdvantages(
     normalisation === "batch" ? batchNormalised(relative, singletonGroups === "zero") : relative,
-    advantageBound,
+    boundOf(config),
   );
+}
+
+function boundOf({ advantageBound }: SeeupoConfig): number {
+  return advantageBound === "off" ? Infinity : advantageBound;
 }
 
 /**
@@ -45,12 +49,13 @@ export function seeupoAdvantages(groups: readonly Group[], config: SeeupoConfig)
  * would had each leaf played it. What normalises is taken from the leaves, so that without branches nothing changes.
  */
 function treeTurnAdvantages(groups: readonly Group[], config: SeeupoConfig): ReadonlyMap<TrajectoryId, readonly number[]> {
-  const { normalisation, singletonGroups, advantageBound } = config;
+  const { normalisation, singletonGroups } = config;
+  const bound = boundOf(config);
   const ofBatch = normalisation === "batch" ? batchScale(groups, config) : { shift: 0, divisor: 1 };
   const perTurn = groups.flatMap((group) => {
     const returns = group.trajectories.map(({ reward }) => reward);
     const divisor = normalisation === "group" ? standardDeviation(returns) + 1e-6 : ofBatch.divisor;
-    const normalised = (advantage: number) => clamp((advantage - ofBatch.shift) / divisor, -advantageBound, advantageBound);
+    const normalised = (advantage: number) => clamp((advantage - ofBatch.shift) / divisor, -bound, bound);
     return [...treeAdvantages([group], { singletonGroups })].map(([id, values]) => [id, values.map(normalised)] as const);
   });
   return alongPaths(groups, new Map(perTurn));

@@ -11,11 +11,8 @@ import { resolveAlgorithm, type SeeupoConfig } from "../settings/config.ts";
 import { minimise } from "../step/minimise.ts";
 import { seeupoAdvantages, seeupoUpdate } from "./seeupo.ts";
 
-/** Every turn by itself, at the full learning rate. */
-const asPublished = { visitScale: "plain", minimumRows: 1 };
-
 function configWith(settings: Record<string, unknown> = {}): SeeupoConfig {
-  return resolveAlgorithm({ kind: "seeupo", ...asPublished, ...settings }) as SeeupoConfig;
+  return resolveAlgorithm({ kind: "seeupo-code", ...settings }) as SeeupoConfig;
 }
 
 async function updated({ table, groups }: World, settings: Record<string, unknown>, learningRate = 3) {
@@ -37,7 +34,10 @@ describe("the fused form", () => {
     klCoef: fc.constantFrom(0, 0.1),
     epochs: fc.constantFrom(1, 2, 3),
     minimumRows: fc.constantFrom(1, 3),
-    ratioTo: fc.constantFrom("update", "batch"),
+    ratioTo: fc.constantFrom("turn", "iteration"),
+    carryRatioTo: fc.constantFrom("turn", "iteration"),
+    carryRatio: fc.constantFrom("geometric", "product"),
+    carryClip: fc.constantFrom("off", { low: 0.2, high: 0.2 }),
     skipNegative: fc.boolean(),
     visitScale: fc.constantFrom("plain", "rows"),
     singletonGroups: fc.constantFrom("zero", "raw"),
@@ -47,8 +47,8 @@ describe("the fused form", () => {
   test("moves the policy exactly as the textbook form does", async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(), settings, async (seed, chosen) => {
-        const textbook = await updated(randomWorld(seed), { ...chosen, form: "textbook" });
-        const fused = await updated(randomWorld(seed), { ...chosen, form: "fused" });
+        const textbook = await updated(randomWorld(seed), { ...chosen, form: "textbook" }, 1);
+        const fused = await updated(randomWorld(seed), { ...chosen, form: "fused" }, 1);
         expect(fused.policy.table).toEqual(textbook.policy.table);
         expect(fused.policy.steps).toEqual(textbook.policy.steps);
         // The textbook form also takes the ratios that nothing reads.
@@ -78,8 +78,14 @@ describe("the fused form", () => {
     expect(withoutFactor.passes).toEqual({ logprobs: 0, reference: 0, forwardBackward: 0, knownWeights: 11 });
     // With KL the weights need the turn update's own log-probs: one pass reads them and looks back.
     const { policy: withReference } = await updated(world, { klCoef: 0.002 });
-    const reference = rows.reduce((sum, n) => sum + n, 0);
-    expect(withReference.passes).toEqual({ logprobs: 0, reference, forwardBackward: 2 + 4 + 2 + 5 + 4, knownWeights: 0 });
+    const all = rows.reduce((sum, n) => sum + n, 0);
+    expect(withReference.passes).toEqual({ logprobs: 0, reference: all, forwardBackward: 2 + 4 + 2 + 5 + 4, knownWeights: 0 });
+    // The paper's: the same passes, and one over all turns at the start.
+    const { policy: paper } = await updated(world, { kind: "seeupo" });
+    expect(paper.passes).toEqual({ logprobs: all, reference: 0, forwardBackward: 2 + 4 + 2 + 5 + 4, knownWeights: 0 });
+    // Only M is taken to the start: weights are known as in the code's.
+    const { policy: onlyCarry } = await updated(world, { klCoef: 0, carryRatioTo: "iteration" });
+    expect(onlyCarry.passes).toEqual({ logprobs: all + 2 + 4, reference: 0, forwardBackward: 0, knownWeights: all });
   });
 });
 
@@ -209,9 +215,9 @@ describe("a SeeUPO update", () => {
     expect(metrics).toMatchObject({ turnUpdates: 2, rowsPerUpdateMin: 5, rowsPerUpdateMax: 6 });
   });
 
-  test("with the ratio to the policy before the batch, stops pushing what the batch has already moved out of the clip", async () => {
+  test("with the ratio to the iteration's start, stops pushing what the iteration has already moved out of the clip", async () => {
     const bound = { klCoef: 0, clip: { low: 0.01, high: 0.01 }, advantageFactor: false };
-    const { policy, metrics } = await updated(world, { ...bound, ratioTo: "batch" });
+    const { policy, metrics } = await updated(world, { ...bound, ratioTo: "iteration" });
     expect((await updated(world, bound)).metrics).toMatchObject({ clipFraction: 0, optimiserSteps: 3 });
     expect(metrics.clipFraction).toBeGreaterThan(0);
     // The first turn update is at ratio 1 in both: nothing has moved yet.
@@ -247,10 +253,14 @@ const settingsThatMatter: readonly [name: keyof SeeupoConfig, one: unknown, othe
     ["normalisation", "batch", "none"],
     ["normalisation", "group", "none"],
     ["advantageBound", 3, 0.5],
+    ["advantageBound", "off", 0.5],
     ["singletonGroups", "zero", "raw"],
     ["advantageFactor", true, false],
     ["clip", { low: 0.2, high: 0.2 }, { low: 0.01, high: 0.01 }, { epochs: 3 }],
     ["carryClip", { low: 0.2, high: 0.2 }, { low: 0.01, high: 0.01 }],
+    ["carryClip", { low: 0.2, high: 0.2 }, "off"],
+    ["carryRatio", "geometric", "product", { carryClip: "off" }],
+    ["carryRatioTo", "turn", "iteration", { carryClip: "off" }],
     ["level", "turn", "token", { epochs: 3 }],
     ["dualClip", undefined, 1.01, { epochs: 3, level: "token", normalisation: "none", clip: { low: 1, high: 0 } }],
     ["klCoef", 0, 0.1],
@@ -259,7 +269,7 @@ const settingsThatMatter: readonly [name: keyof SeeupoConfig, one: unknown, othe
     ["epochs", 1, 2],
     ["visitScale", "plain", "rows"],
     ["minimumRows", 1, 3],
-    ["ratioTo", "update", "batch"],
+    ["ratioTo", "turn", "iteration"],
     ["skipNegative", false, true, { normalisation: "none" }],
   ];
 
@@ -333,4 +343,47 @@ describe("what is broken is named", () => {
     await expect(update((rows) => rows.slice(1))).rejects.toThrow(ShapeError);
     await expect(update((rows) => rows.map((row) => row.slice(1)))).rejects.toThrow(/turn 2 of trajectory a-0/);
   });
+
+  const paper = (settings: object = {}) => resolveAlgorithm({ kind: "seeupo", ...settings }) as SeeupoConfig;
+
+  test.each([
+    ["no log-probs of the start", (rows: Logprobs) => rows.slice(1), ShapeError, /rows of log-probs/],
+    [
+      "one that is not finite",
+      (rows: Logprobs) => rows.map((row) => row.map(() => Number.NaN)),
+      EngineError,
+      /log-prob of token 0/,
+    ],
+  ])("%s: no step is made", async (_, broken, kind, message) => {
+    const policy = Object.assign(new TablePolicy(world.table, 1), {
+      logprobs: async (samples: Parameters<TablePolicy["logprobs"]>[0]) =>
+        broken(await new TablePolicy(world.table, 1).logprobs(samples)),
+    });
+    const update = seeupoUpdate(policy, world.groups, paper(), randomStream(1));
+    await expect(update).rejects.toThrow(kind);
+    await expect(update).rejects.toThrow(message);
+    expect(policy.steps).toEqual([]);
+  });
+
+  test.each(["fused", "textbook"])(
+    "an M beyond all numbers, %s: named with its trajectory before a step reads it",
+    async (form) => {
+      const groups = [
+        groupOf("a", [
+          { reward: 1, turns: [turn(0, [1]), turn(1, Array<number>(600).fill(2))] },
+          { reward: 0, turns: [turn(0, [2]), turn(2, [3])] },
+        ]),
+      ];
+      const policy = new TablePolicy([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], 50); // biome-ignore format: a table
+      const update = seeupoUpdate(policy, groups, paper({ form, carryRatio: "product" }), randomStream(1));
+      await expect(update).rejects.toThrow(EngineError);
+      await expect(update).rejects.toThrow(
+        /^M of trajectory a-0 after the update of turn 1 is Infinity; expected a finite number\..*carryClip/,
+      );
+      expect(policy.steps).toHaveLength(1);
+      expect(
+        (await seeupoUpdate(new TablePolicy(policy.table, 1), groups, paper({ form }), randomStream(1))).metrics.turnUpdates,
+      ).toBe(2);
+    },
+  );
 });

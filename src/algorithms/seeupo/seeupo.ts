@@ -4,12 +4,13 @@ import type { ActionInContext, Group, TrajectoryId } from "../../core/trajectory
 import { groupsWithoutSignal } from "../advantages/group-relative.ts";
 import { MetricTally, type UpdateMetrics } from "../metrics.ts";
 import type { SeeupoConfig } from "../settings/config.ts";
+import { looksAtStart } from "../settings/questions.ts";
 import { type Correction, importanceOf } from "../step/correction.ts";
 import { checkedLogprobs, fixedLogprobs } from "../step/minimise.ts";
 import { CarriedRatios } from "./carried-ratios.ts";
 import { fused } from "./fused.ts";
 import { turnAdvantages } from "./seeupo-advantages.ts";
-import { carriedAdvantages, carry, recordFactors, steps, type Update } from "./turn-update.ts";
+import { carriedAdvantages, carry, carryBase, recordFactors, steps, type Update } from "./turn-update.ts";
 import { type TurnUpdate, turnOrder, turnUpdatesOf, updatedEpisodes } from "./turn-updates.ts";
 
 export { seeupoAdvantages } from "./seeupo-advantages.ts";
@@ -21,25 +22,29 @@ export interface SeeupoResult {
 }
 
 /**
- * One SeeUPO update (arXiv:2602.06554): turns are updated last to first, each against the policy that the updates of the later turns left
- * behind. Turn t of every trajectory is one virtual agent.
+ * One iteration of SeeUPO (arXiv:2602.06554, Algorithm 1, "SeeUPPO-GRAE"): turns are updated last to first, each after the updates of the later
+ * turns. Turn t of every trajectory is one virtual agent; all share θ. θ_k sampled the batch.
  *
- *   for t = T … 1:   A*_i = M_i · Â_i                       Â_i: return minus the group's mean, normalised, within ±3
- *                    one step on the clipped surrogate of turn t with advantages A*_i, + β·KL to the reference
- *                    r_i = clip( exp( mean_j( log π_new − log π_old ) ) )     over the tokens j of turn t
- *                    M_i ← clip( M_i · r_i )                M_i = 1 at first; only trajectories that have a turn t
+ *   Ã = (Â − μ_B) / σ_B,  M_{T+1} = Ã                          Â: return minus its group's mean; μ, σ of the batch              (5, 7, 9)
+ *   for t = T … 1, over the trajectories that have a turn t:
+ *       one step on  mean min( r_t·M_{t+1}, clip(r_t, 1 ± ε)·M_{t+1} )                                                          (6)
+ *           r_t = exp( mean_j( log π_θ − log π_θk ) )          over the tokens j of turn t, as GSPO has it
+ *       M_t = π_θ^t / π_θk · M_{t+1}                           θ^t: after this step; not clipped                                (8)
  *
- * It is one clipped update where every trajectory has a single turn. `seeupo` is the paper's; `seeupo-scaled` is ours: the learning rate
- * of a turn update is scaled by the share of the batch that reaches its turn, and turns that fewer than 8 trajectories reach are updated with
- * the next in order. Both differ from the published code in:
+ * It is one clipped update where every trajectory has a single turn. `seeupo` is the paper's. `seeupo-code` is what its authors published as
+ * code: both ratios to the policy as the turn update finds it, r and M within [0.8, 1.2], Ã within ±3, + 0.002·KL. `seeupo-scaled` is ours, from
+ * the code's: the learning rate of a turn update is scaled by the share of the batch that reaches its turn, and turns that fewer than 8
+ * trajectories reach are updated with the next in order. M is kept here without its Ã, which multiplies it where it is read. All three differ from
+ * the published code in:
  * - `singletonGroups` "zero": a group of one has advantage 0. Published code: its bare return.
  * - M is keyed by trajectory. Published code: by row, and rows are reordered between turns.
- * - A trajectory without turn t takes no part in its update. Published code: its last turn does, with weight 0 but with its KL term and its r.
+ * - A trajectory without turn t takes no part in its update, as in the paper (a no-op). Published code: its last turn does, with weight 0 but with
+ *   its KL term and its r.
  * - `form` "fused": the same numbers from fewer passes.
  *
  * @param random draws the order "random"
  * @param correction weights the rollouts by π/μ at the start of the update, the same for all turns: M has what the updates themselves change
- * @throws EnvError for a return that is not finite, EngineError for a log-prob or loss that is not
+ * @throws EnvError for a return that is not finite, EngineError for a log-prob, an M or a loss that is not
  * @example
  * const config = resolveAlgorithm("seeupo");
  * if (config.kind === "seeupo") {
@@ -67,9 +72,11 @@ export async function seeupoUpdate(
   const update: Update = {
     ...{ policy, config, turnUpdates, advantages, tally },
     batchSize: groups.reduce((sum, { trajectories }) => sum + trajectories.length, 0),
-    carried: new CarriedRatios(config.carryClip),
+    carried: new CarriedRatios(config),
     importance: importance?.weights,
-    batchLogprobs: config.ratioTo === "batch" ? fixedLogprobs(samples, await policy.logprobs(samples)) : undefined,
+    iterationLogprobs: looksAtStart(config)
+      ? (importance?.proxLogprobs ?? fixedLogprobs(samples, await policy.logprobs(samples)))
+      : undefined,
     refLogprobs: config.klCoef > 0 ? fixedLogprobs(samples, await policy.referenceLogprobs(samples)) : undefined,
   };
   await (config.form === "textbook" ? textbook : fused)(update);
@@ -81,10 +88,12 @@ async function textbook(update: Update): Promise<void> {
   const { policy, config, turnUpdates, carried } = update;
   for (const turnUpdate of turnUpdates) {
     const { samples } = turnUpdate;
-    const oldLogprobs = checkedLogprobs(samples, await policy.logprobs(samples)); // π_old: already moved by the later turns
+    const oldLogprobs = checkedLogprobs(samples, await policy.logprobs(samples)); // already moved by the later turns
     recordFactors(update, samples);
     const start = { oldLogprobs, advantages: carriedAdvantages(update, carried, samples) };
     await steps(update, turnUpdate, start, config.epochs);
-    if (config.advantageFactor) carry(update, samples, oldLogprobs, checkedLogprobs(samples, await policy.logprobs(samples)));
+    if (!config.advantageFactor) continue;
+    const base = carryBase(update, samples, oldLogprobs);
+    carry(update, samples, base, checkedLogprobs(samples, await policy.logprobs(samples)));
   }
 }

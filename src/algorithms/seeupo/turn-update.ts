@@ -25,8 +25,8 @@ export interface Update {
   readonly carried: CarriedRatios;
   /** Weights of the tokens; all 1 if undefined. */
   readonly importance: FixedRows | undefined;
-  /** log π before the batch, where the loss's ratio is taken to it. */
-  readonly batchLogprobs: FixedRows | undefined;
+  /** log π_θk: of the policy at the iteration's start, where a ratio is taken to it. */
+  readonly iterationLogprobs: FixedRows | undefined;
   readonly refLogprobs: FixedRows | undefined;
   readonly tally: MetricTally;
 }
@@ -50,15 +50,26 @@ export function carriedAdvantages(
   });
 }
 
+/** log-probs of the turns under one of the two policies that a ratio can be taken to. */
+function under(to: "iteration" | "turn", { iterationLogprobs }: Update, samples: readonly ActionInContext[], atTurn: Logprobs) {
+  return to === "iteration" && iterationLogprobs !== undefined ? iterationLogprobs(samples) : atTurn;
+}
+
+/** The log-probs that r of M is taken to. @param atTurn those that the turn update began with */
+export function carryBase(update: Update, samples: readonly ActionInContext[], atTurn: Logprobs): Logprobs {
+  return under(update.config.carryRatioTo, update, samples, atTurn);
+}
+
 /** Mean over the turns of the token mean of the clipped surrogate, + β·KL. */
 export function turnUpdateLoss(
-  { config, importance, batchLogprobs, refLogprobs }: Update,
+  update: Update,
   turnUpdate: TurnUpdate,
   logprobs: Logprobs,
   { advantages, ...start }: UpdateStart,
 ): LossAndWeights {
+  const { config, importance, refLogprobs } = update;
   const { samples } = turnUpdate;
-  const oldLogprobs = batchLogprobs?.(samples) ?? start.oldLogprobs;
+  const oldLogprobs = under(config.ratioTo, update, samples, start.oldLogprobs);
   const tokenScales = scalesOf(turnUpdate);
   const advantagePerToken = samples.map(({ action }, i) => action.map(() => advantages[i]));
   const uncorrected = ppu(
@@ -107,7 +118,7 @@ export async function steps(update: Update, turnUpdate: TurnUpdate, start: Updat
     });
 }
 
-/** M ← clip(M · clip(r)). */
+/** M ← M · r, or clip(M · clip(r)). */
 export function carry(
   { carried, tally }: Update,
   samples: readonly ActionInContext[],

@@ -9,20 +9,22 @@ test("a name means its defaults, which are those of the papers", () => {
     kind: "seeupo",
     order: "reverse",
     normalisation: "batch",
-    advantageBound: 3,
+    advantageBound: "off",
     advantageFactor: true,
     clip: { low: 0.2, high: 0.2 },
-    carryClip: { low: 0.2, high: 0.2 },
+    carryClip: "off",
     level: "turn",
-    klCoef: 0.002,
+    klCoef: 0,
     klEstimator: "k3",
     epochs: 1,
     visitScale: "plain",
     minimumRows: 1,
-    ...{ ratioTo: "update", skipNegative: false },
+    ...{ ratioTo: "iteration", carryRatioTo: "iteration", carryRatio: "geometric", skipNegative: false },
   });
+  const clipped = { advantageBound: 3, carryClip: { low: 0.2, high: 0.2 }, ratioTo: "turn", carryRatioTo: "turn", klCoef: 0.002 };
+  expect(resolveAlgorithm("seeupo-code")).toEqual({ ...resolveAlgorithm("seeupo"), kind: "seeupo-code", ...clipped });
   const scaled = { kind: "seeupo-scaled", klCoef: 0, visitScale: "rows", minimumRows: 8 };
-  expect(resolveAlgorithm("seeupo-scaled")).toEqual({ ...resolveAlgorithm("seeupo"), ...scaled });
+  expect(resolveAlgorithm("seeupo-scaled")).toEqual({ ...resolveAlgorithm("seeupo-code"), ...scaled });
   expect(resolveAlgorithm("sft")).toEqual({ kind: "sft", tokensPerStep: 2000 });
   expect(resolveAlgorithm({ kind: "grpo", update: { clip: { high: 0.28 } } })).toMatchObject({
     update: { clip: { low: 0.2, high: 0.28 } },
@@ -84,7 +86,8 @@ test("custom takes any advantage with any update, both given in full", () => {
 
 test("what an algorithm needs of an engine", () => {
   expect(needs(resolveAlgorithm("seeupo-scaled"))).toEqual([]);
-  expect(needs(resolveAlgorithm("seeupo"))).toEqual(["reference"]);
+  expect(needs(resolveAlgorithm("seeupo"))).toEqual([]);
+  expect(needs(resolveAlgorithm("seeupo-code"))).toEqual(["reference"]);
   expect(needs(resolveAlgorithm({ kind: "grpo", klCoef: 0.1 }))).toEqual(["reference"]);
   expect(needs(resolveAlgorithm("sft"))).toEqual([]);
   expect(needs(resolveAlgorithm("grpo"))).toEqual([]);
@@ -116,7 +119,7 @@ test("impossible mixtures do not type-check", () => {
 });
 
 const kinds =
-  '"seeupo", "seeupo-scaled", "ppo", "grpo", "dr-grpo", "dapo", "rloo", "reinforce++", "reinforce++-baseline", "gspo", "cispo", "gigpo", "arpo", "custom" or "sft"';
+  '"seeupo", "seeupo-code", "seeupo-scaled", "ppo", "grpo", "dr-grpo", "dapo", "rloo", "reinforce++", "reinforce++-baseline", "gspo", "cispo", "gigpo", "arpo", "custom" or "sft"';
 
 describe("a setting that cannot be is named, with what can", () => {
   test.each([
@@ -128,6 +131,7 @@ describe("a setting that cannot be is named, with what can", () => {
     [{ kind: "seeupo", order: [2, -1] }, "algorithm.order.1", "expected at least 0."],
     [{ kind: "seeupo", order: [2, 2] }, "algorithm.order", "expected turns that differ from each other."],
     [{ kind: "seeupo", clip: { low: 2 } }, "algorithm.clip.low", "expected at most 1."],
+    [{ kind: "seeupo", ratioTo: "batch" }, "algorithm.ratioTo", 'expected "iteration" or "turn".'],
     [{ kind: "seeupo", klCoef: -1 }, "algorithm.klCoef", "expected at least 0."],
     [{ kind: "seeupo", dualClip: 1 }, "algorithm.dualClip", "expected more than 1."],
     [{ kind: "seeupo", divideByStd: true }, "algorithm.divideByStd", "expected no setting of this name"],

@@ -1,5 +1,5 @@
 import type { Capability } from "../../core/policy.ts";
-import { type AlgorithmConfig, isSeeupo } from "./config.ts";
+import { type AlgorithmConfig, isSeeupo, type SeeupoConfig } from "./config.ts";
 import { presets } from "./presets.ts";
 
 /**
@@ -29,6 +29,11 @@ export function needs(config: AlgorithmConfig): readonly Capability[] {
   return needed;
 }
 
+/** True if a ratio of SeeUPO's is taken to the policy of the iteration's start: a forward pass over the batch before anything moves. */
+export function looksAtStart({ ratioTo, carryRatioTo, advantageFactor }: SeeupoConfig): boolean {
+  return ratioTo === "iteration" || (advantageFactor && carryRatioTo === "iteration");
+}
+
 /** Optimiser steps an epoch that the groups of a batch are dealt out to. */
 export function miniBatchesOf(config: AlgorithmConfig): number {
   return "miniBatches" in config ? config.miniBatches : 1;
@@ -45,9 +50,9 @@ export function defaultRollout(kind: unknown): { groupSize?: number; branching?:
   return kind === "arpo" ? { groupSize: 16, branching: {} } : {};
 }
 
-/** The optimiser that an algorithm of this kind has unless the user says otherwise: SeeUPO's launch files leave it to verl's and torch's defaults. */
+/** The optimiser that an algorithm of this kind has unless the user says otherwise: the launch files of SeeUPO's code leave it to verl's and torch's defaults. */
 export function defaultOptimizer(kind: unknown): { beta2?: number; weightDecay?: number } {
-  return kind === "seeupo" ? { beta2: 0.999, weightDecay: 0.01 } : {};
+  return kind === "seeupo-code" ? { beta2: 0.999, weightDecay: 0.01 } : {};
 }
 
 /** Most batches that a step may sample until enough groups differ; 1 where an algorithm does not sample dynamically. */
