@@ -4,7 +4,6 @@ import type { ActionInContext, Group, TrajectoryId } from "../../core/trajectory
 import { groupsWithoutSignal } from "../advantages/group-relative.ts";
 import { MetricTally, type UpdateMetrics } from "../metrics.ts";
 import type { SeeupoConfig } from "../settings/config.ts";
-import { looksAtStart } from "../settings/questions.ts";
 import { type Correction, importanceOf } from "../step/correction.ts";
 import { checkedLogprobs, fixedLogprobs } from "../step/minimise.ts";
 import { CarriedRatios } from "./carried-ratios.ts";
@@ -81,6 +80,11 @@ export async function seeupoUpdate(
   };
   await (config.form === "textbook" ? textbook : fused)(update);
   return { metrics: tally.result(), carriedRatios: update.carried.all() };
+}
+
+/** True if a ratio is taken to the policy of the iteration's start: a forward pass over the batch before anything moves. */
+function looksAtStart({ ratioTo, carryRatioTo, advantageFactor }: SeeupoConfig): boolean {
+  return ratioTo === "iteration" || (advantageFactor && carryRatioTo === "iteration");
 }
 
 /** Every log-prob from a pass of its own, as the paper has it. */

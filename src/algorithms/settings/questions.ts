@@ -1,5 +1,5 @@
 import type { Capability } from "../../core/policy.ts";
-import { type AlgorithmConfig, isSeeupo, type SeeupoConfig } from "./config.ts";
+import { type AlgorithmConfig, isSeeupo } from "./config.ts";
 import { presets } from "./presets.ts";
 
 /**
@@ -27,11 +27,6 @@ export function needs(config: AlgorithmConfig): readonly Capability[] {
   if (config.advantage.kind === "gae") needed.push("critic");
   if (config.entropyCoef > 0) needed.push("entropy-gradient");
   return needed;
-}
-
-/** True if a ratio of SeeUPO's is taken to the policy of the iteration's start: a forward pass over the batch before anything moves. */
-export function looksAtStart({ ratioTo, carryRatioTo, advantageFactor }: SeeupoConfig): boolean {
-  return ratioTo === "iteration" || (advantageFactor && carryRatioTo === "iteration");
 }
 
 /** Optimiser steps an epoch that the groups of a batch are dealt out to. */
