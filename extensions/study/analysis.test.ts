@@ -122,6 +122,24 @@ test("of a question's tests each is looked at only if those before it held", () 
   expect([second.pValue, third.pValue, fourth.pValue]).toEqual([0, 1, undefined]);
 });
 
+test("two primaries are both tested, each at half of the level; what follows is looked at only if both held", () => {
+  const sampled: Asked = { title: "sampled", more: ["near", "b", 1e-4], less: ["near", "a", 1e-4], test: "different" };
+  const contrasts: Asked[] = [{ ...sampled, title: "greedy", outcome: "greedy" }, sampled, { ...sampled, title: "third" }];
+  const seeds = [1, 2, 3, 4, 5];
+  const asked = smallStudy({ seeds, questions: { q: { title: "", ask: "", answer: "", seeds: 5, primaries: 2, contrasts } } });
+  const shifted = (greedy: number) =>
+    outcomes(0.25, seeds).map((run) => ({
+      ...run,
+      final: { ...run.final, ...(run.arm === "b" && run.final.greedy ? { greedy: run.final.greedy.map(() => greedy) } : {}) },
+    }));
+  const at = (greedy: number) => answers(asked, shifted(greedy))[0].contrasts;
+  expect(at(0.9).map(({ role }) => role)).toEqual(["primary", "primary", "in sequence"]);
+  expect(at(0.9)[0].difference?.mean).toBeCloseTo(0.5, 12);
+  expect(at(0.4).map(({ role }) => role)).toEqual(["primary", "primary", "not looked at"]);
+  expect(at(0.4)[1].pValue).toBeLessThan(0.025);
+  expect(at(0.4)[0].values).toEqual([expect.closeTo(0.4, 12), expect.closeTo(0.4, 12)]);
+});
+
 test("an interaction is the difference of two differences, on the seeds that all four cells have", () => {
   const minus: Asked["minus"] = { more: ["near", "b", 1e-3], less: ["near", "a", 1e-3] };
   const contrasts: Asked[] = [{ title: "", more: ["near", "b", 1e-4], less: ["near", "a", 1e-4], minus, test: "different" }];

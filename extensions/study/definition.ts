@@ -49,8 +49,8 @@ const cell = z.tuple([name, name, z.union([z.number().positive(), z.literal("bes
 /** Two cells whose runs are paired by seed and task. */
 const contrast = z.strictObject({
   title: z.string(),
-  /** The outcome of a run that is compared: success at the end, the height of its curve over episodes or over tool calls, or whether it fell. */
-  outcome: z.enum(["sampled", "area", "areaOverCalls", "fell"]).default("sampled"),
+  /** The outcome of a run that is compared: success at the end, of sampled or greedy attempts, the height of its curve over episodes or over tool calls, or whether it fell. */
+  outcome: z.enum(["sampled", "greedy", "area", "areaOverCalls", "fell"]).default("sampled"),
   more: cell,
   less: cell,
   /** An interaction: how much more − less is above this other difference. */
@@ -71,11 +71,10 @@ const question = z.strictObject({
   answer: z.string(),
   /** Reported seeds that each of its cells needs. */
   seeds: z.int().min(2),
-  /** The first is the primary. Others with a test are looked at in turn, each only if those before it held; the rest describe. */
-  contrasts: z
-    .array(contrast)
-    .min(1)
-    .refine(([primary]) => primary?.test !== undefined, { path: [0, "test"], message: "the test of the primary" }),
+  /** The first contrasts that are its primaries: two share the level, each at half of it. */
+  primaries: z.int().min(1).max(2).default(1),
+  /** Those after the primaries that have a test are looked at in turn, each only if all before it held; the rest describe. */
+  contrasts: z.array(contrast).min(1),
 });
 
 /** Sums that a curve can be drawn over: what training had spent when it was evaluated. */
@@ -122,13 +121,16 @@ const studySchema = z
     const wrong = (path: (string | number)[], message: string) => context.addIssue({ code: "custom", path, message });
     const shared = study.seeds.filter((seed) => study.tuningSeeds.includes(seed));
     if (shared.length > 0) wrong(["tuningSeeds"], `none of the reported seeds (${shared.join(", ")} is both)`);
-    for (const [id, { contrasts }] of Object.entries(study.questions))
+    for (const [id, { contrasts, primaries }] of Object.entries(study.questions)) {
+      for (let i = 0; i < primaries; i++)
+        if (contrasts[i]?.test === undefined) wrong(["questions", id, "contrasts", i, "test"], "the test of the primary");
       for (const [i, contrast] of contrasts.entries())
         for (const [world, arm] of cellsOf(contrast)) {
           const at = ["questions", id, "contrasts", i];
           if (!(world in study.worlds)) wrong([...at, world], "the name of a world");
           if (!(arm in study.arms)) wrong([...at, arm], "the name of an arm");
         }
+    }
     for (const [id, { worlds = [] }] of Object.entries(study.arms))
       for (const [i, known] of worlds.entries())
         if (!(known in study.worlds)) wrong(["arms", id, "worlds", i], "the name of a world");

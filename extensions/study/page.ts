@@ -234,6 +234,7 @@ function contrastCells(contrast: ContrastResult): string[] {
 
 const outcomeWords = {
   sampled: "",
+  greedy: " (greedy)",
   area: " (area over episodes)",
   areaOverCalls: " (area over tool calls)",
   fell: " (runs that fell)",
@@ -251,7 +252,7 @@ function explanations({ measure }: Study): string[] {
   const value = measure === "success" ? "success, in per cent" : "reward × 100";
   return [
     `Values are ${value}; brackets are 95 % intervals over seeds and tasks together (crossed, two-way variance; never narrower than over tasks alone).`,
-    "Each question has one primary. It is tested first, with five seeds at least; the rows “in sequence” are tested in turn, each only if those before it held (p < 0.05), and are “not looked at” otherwise; the other rows describe. Rows are paired by seed and task; the variance over seeds and that over tasks have each its own t. " +
+    "A question's primary is tested first, with five seeds at least (two primaries: both, each at p < 0.025); the rows “in sequence” are tested in turn, each only if those before it held (p < 0.05), and are “not looked at” otherwise; the other rows describe. Rows are paired by seed and task; the variance over seeds and that over tasks have each its own t. " +
       "“Tuning” marks rows of tuning seeds, on validation tasks. Relative is first over second, less one.",
     `A run *fell* if a point of its held-out curve is more than ${points(fallOf)} points below an earlier one, and by more than chance (sign-flip test over the tasks, p < ${fallLevel}).`,
     "*Area* is the mean height of the held-out curve up to what every run has spent.",

@@ -39,17 +39,19 @@ export interface QuestionResult {
 
 /**
  * Computes the contrasts of every question. Gate-keeping: the primary is tested first, and each other contrast with a test only if all before it
- * held, so that all verdicts of a question together are false in at most 5 % and none needs a correction (Maurer et al., 1995).
+ * held, so that all verdicts of a question together are false in at most 5 % and none needs a correction (Maurer et al., 1995). Two primaries are
+ * both tested, each at half of the level (Bonferroni).
  */
 export function answers(study: Study, outcomes: readonly RunOutcome[]): QuestionResult[] {
-  return Object.entries(study.questions).map(([question, { contrasts }]) => {
+  return Object.entries(study.questions).map(([question, { contrasts, primaries }]) => {
     let isOpen = true;
     const results = contrasts.map((contrast, i): ContrastResult => {
       const { pValue, ...result } = contrastResult(study, contrast, outcomes);
       if (contrast.test === undefined) return { ...result, role: "descriptive" };
-      if (!isOpen) return { ...result, role: "not looked at" };
-      isOpen = pValue !== undefined && pValue < level;
-      return { ...result, role: i === 0 ? "primary" : "in sequence", pValue };
+      const isPrimary = i < primaries;
+      if (!isPrimary && !isOpen) return { ...result, role: "not looked at" };
+      isOpen &&= pValue !== undefined && pValue < (isPrimary ? level / primaries : level);
+      return { ...result, role: isPrimary ? "primary" : "in sequence", pValue };
     });
     return { question, contrasts: results };
   });
@@ -60,8 +62,8 @@ export function answers(study: Study, outcomes: readonly RunOutcome[]): Question
  * @param seeds the first reported seeds alone. Default: as many as the plan asks for
  */
 export function runsOf(study: Study, question: string, seeds?: number): RunKey[] {
-  const { contrasts, seeds: planned } = partOf(study, "questions", question);
-  const keys = [contrasts.slice(0, 1), contrasts.slice(1)].flatMap((part) =>
+  const { contrasts, primaries, seeds: planned } = partOf(study, "questions", question);
+  const keys = [contrasts.slice(0, primaries), contrasts.slice(primaries)].flatMap((part) =>
     study.seeds.flatMap((seed, i) =>
       part
         .filter((contrast) => i < (seeds ?? contrast.seeds ?? planned))
@@ -74,7 +76,9 @@ export function runsOf(study: Study, question: string, seeds?: number): RunKey[]
 
 function contrastResult(study: Study, contrast: Contrast, outcomes: readonly RunOutcome[]): Omit<ContrastResult, "role"> {
   const { outcome, test } = contrast;
-  const usable = outcomes.filter(({ ended }) => outcome === "fell" || !ended);
+  const usable = outcomes.filter(
+    ({ ended, final }) => outcome === "fell" || (!ended && (outcome !== "greedy" || final.greedy !== undefined)),
+  );
   const cells = cellsOf(contrast).map((cell) => runsAt(study, cell, usable));
   const shared = (isTuning: boolean) =>
     (cells[0]?.runs ?? [])
@@ -127,6 +131,7 @@ function runsAt(study: Study, [world, arm, asked]: Cell, outcomes: readonly RunO
 
 function valuesOf(contrast: Contrast, run: RunOutcome, until: number): readonly number[] {
   if (contrast.outcome === "fell") return [Number(fell(run))];
+  if (contrast.outcome === "greedy") return present(run.final.greedy, "greedy attempts");
   return contrast.outcome === "sampled" ? run.final.sampled : areas(run.curve, axisOf(contrast), until);
 }
 
