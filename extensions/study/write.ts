@@ -35,11 +35,13 @@ export function writeStudy(study: Study, folder: string, command: string): strin
         { path: join(figureFolder, `${world.world}-rates.svg`), content: ratesSvg(study, world) },
       ],
     }));
-  const questionFigures = answered.map(({ question, contrasts }) => ({
-    question,
-    path: join(figureFolder, `${question}.svg`),
-    content: questionSvg(partOf(study, "questions", question).title, contrasts),
-  }));
+  const questionFigures = answered
+    .filter(({ contrasts }) => contrasts.some(({ seeds }) => seeds.length > 0))
+    .map(({ question, contrasts }) => ({
+      question,
+      path: join(figureFolder, `${question}.svg`),
+      content: questionSvg(partOf(study, "questions", question).title, contrasts),
+    }));
   const tables = join(figureFolder, "tables.md");
   const fromPage = (path: string) => relative(dirname(page), path).replaceAll("\\", "/");
   const lines = pageLines({
