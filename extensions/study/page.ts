@@ -207,7 +207,7 @@ function questionLines(study: Study, answers: readonly QuestionResult[], figures
         ...run.map((contrast) => [contrast.role === "primary" ? "**primary**" : contrast.role, ...contrastCells(contrast)]),
       ]),
       "",
-      ...(notRun.length === 0 ? [] : [`**Planned, not run.** ${notRun.join("; ")}.`, ""]),
+      ...(notRun.length === 0 ? [] : ["**Planned, not run:**", "", ...notRun.map((title) => `- ${title}`), ""]),
       ...(missing === undefined ? [] : [`**Not there yet.** ${missing}`, ""]),
     ];
   });
