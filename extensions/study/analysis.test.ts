@@ -235,6 +235,6 @@ test("the page begins with the questions: primary, descriptive rows, and what is
     ...{ study, worlds: [], answers: answers(study, withoutFalls), results: ".", tables: "tables.md" },
     ...{ figures: new Map(), command: "x" },
   }).join("\n");
-  expect(planned).toContain("**Planned, not run.** falls (runs that fell).");
+  expect(planned).toContain("**Planned, not run:**\n\n- falls (runs that fell)");
   expect(planned).not.toContain("| falls");
 });
