@@ -7,16 +7,17 @@
 import { writeFileSync } from "node:fs";
 import { z } from "zod";
 import { bfclEnvironment } from "../extensions/bfcl/bfcl.ts";
-import { readCall } from "../extensions/bfcl/right-calls.ts";
-import { jsonText } from "../extensions/python/text.ts";
+import { openEvaluator, pythonOf } from "../extensions/bfcl/evaluator/evaluator.ts";
 import type { ToolCall } from "../src/core/messages.ts";
 import { parametersAsJsonSchema, type Tool } from "../src/tools/tool.ts";
 
 const signal = new AbortController().signal;
 const parametersSchema = z.object({ properties: z.record(z.string(), z.unknown()).default({}) });
+const callSchema = z.strictObject({ name: z.string(), arguments: z.string() });
 const done = { role: "assistant", content: "Done." } as const;
 
 const [out = "", data] = process.argv.slice(2);
+const evaluator = openEvaluator(pythonOf(undefined));
 const environment = bfclEnvironment(data === undefined ? {} : { data });
 const size = await environment.size("train");
 const lines: string[] = [];
@@ -26,7 +27,7 @@ for (let i = 0; i < size; i++) {
   const messages: object[] = [...episode.messages];
   for (const texts of task.groundTruth) {
     for (const text of texts) {
-      const call = callOf(text, episode.tools);
+      const call = await callOf(text, episode.tools);
       const answer = await episode.call?.(call, { signal });
       await episode.afterTools?.([], { ...done, toolCalls: [call] });
       const [id, content] = [`call_${messages.length}`, typeof answer === "string" ? answer : (answer?.content ?? "")];
@@ -37,19 +38,20 @@ for (let i = 0; i < size; i++) {
     messages.push(done, ...(reply.done ? [] : (reply.messages ?? [])));
   }
   const { scores } = await episode.score([]);
+  await episode.close?.();
   if (scores?.success === 1) lines.push(JSON.stringify({ messages, tools: episode.tools.map(toolOf) }));
 }
+await Promise.all([evaluator.close(), environment.close?.()]);
 writeFileSync(out, `${lines.join("\n")}\n`);
 console.log(`${lines.length} of ${size} published answers pass`);
 
 /** @returns the call of a published text, whose positional arguments get the names of the tool's parameters */
-function callOf(text: string, tools: readonly Tool[]): ToolCall & { readonly argumentsText: string } {
-  const call = readCall(text, (name) => {
-    const tool = tools.find((each) => each.name === name);
-    return tool === undefined ? [] : Object.keys(parametersSchema.parse(parametersAsJsonSchema(tool)).properties);
-  });
-  const argumentsText = jsonText(call.arguments);
-  return { name: call.name, arguments: JSON.parse(argumentsText), argumentsText };
+async function callOf(text: string, tools: readonly Tool[]): Promise<ToolCall & { readonly argumentsText: string }> {
+  const parameters = Object.fromEntries(
+    tools.map((tool) => [tool.name, Object.keys(parametersSchema.parse(parametersAsJsonSchema(tool)).properties)]),
+  );
+  const { name, arguments: argumentsText } = callSchema.parse(await evaluator.judge({ op: "read", text, parameters }));
+  return { name, arguments: JSON.parse(argumentsText), argumentsText };
 }
 
 function toolOf(tool: Tool): object {

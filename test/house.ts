@@ -198,19 +198,14 @@ export const parts: readonly Part[] = [
   },
   { path: "extensions/arpo-protocol", holds: "ARPO's protocol, tools and reward", knows: [...worlds, "src/actions"] },
   {
-    path: "extensions/python",
-    holds: "Python's expressions: read, evaluated and written as CPython does",
-    knows: ["src/core"],
-  },
-  {
     path: "extensions/knowledge",
     holds: "questions to search and calculate for ([environments/knowledge.md](environments/knowledge.md))",
-    knows: [...worlds, "extensions/arpo-protocol", "extensions/python"],
+    knows: [...worlds, "extensions/arpo-protocol"],
   },
   {
     path: "extensions/bfcl",
     holds: "BFCL v4 multi-turn ([environments/bfcl.md](environments/bfcl.md))",
-    knows: [...worlds, "src/files", "extensions/python"],
+    knows: [...worlds, "src/files"],
   },
   {
     path: "extensions/harbor",

@@ -3,6 +3,7 @@ import { parseSettings } from "../../src/core/settings.ts";
 import type { Environment } from "../../src/environments/environment.ts";
 import { type FunctionDocument, readDocuments } from "./documents.ts";
 import { startEpisode } from "./episode.ts";
+import { openEvaluator, pythonOf } from "./evaluator/evaluator.ts";
 import { defaultFolder } from "./files.ts";
 import { bfclSettingsSchema } from "./settings.ts";
 import { type BfclTask, type Category, categories, readTasks } from "./tasks.ts";
@@ -23,6 +24,7 @@ export function bfclEnvironment(userSettings: unknown = {}): Environment<BfclTas
   const settings = parseSettings(bfclSettingsSchema, userSettings, "environment.settings");
   const folder = settings.data ?? defaultFolder();
   const tasks = new Map<Category, readonly BfclTask[]>();
+  const evaluator = openEvaluator(pythonOf(settings.python));
   let documents: ReadonlyMap<string, readonly FunctionDocument[]> | undefined;
   const tasksOf = (category: Category): readonly BfclTask[] => {
     let list = tasks.get(category);
@@ -45,11 +47,12 @@ export function bfclEnvironment(userSettings: unknown = {}): Environment<BfclTas
       if (task === undefined) throw new EnvError(`task ${index} of bfcl split`, split, { expected: names });
       return task;
     },
-    start: (task) => startEpisode(task, documentsOf(), settings),
+    start: (task) => startEpisode({ task, documents: documentsOf(), settings, evaluator }),
     open() {
       tasksOf("base");
       documentsOf();
     },
+    close: () => evaluator.close(),
     replayable: true,
   };
 }

@@ -1,16 +1,30 @@
+import { isRecord } from "../../src/core/record.ts";
 import type { JsonSchema, Tool } from "../../src/tools/tool.ts";
-import { jsonText, str } from "../python/text.ts";
-import { Dict, type Value } from "../python/values.ts";
-import { moduleOfClass } from "./backends/backend.ts";
 import { readVerified } from "./files.ts";
 import { type BfclTask, recordsOf } from "./tasks.ts";
+
+type Schema = Readonly<Record<string, unknown>>;
 
 /** The document of one function, as published. */
 export interface FunctionDocument {
   readonly name: string;
   readonly description: string;
-  readonly parameters: Dict;
+  readonly parameters: Schema;
 }
+
+/** The file of each class's documents. */
+const moduleOfClass: Readonly<Record<string, string>> = {
+  GorillaFileSystem: "gorilla_file_system",
+  MathAPI: "math_api",
+  MessageAPI: "message_api",
+  TwitterAPI: "posting_api",
+  TicketAPI: "ticket_api",
+  TradingBot: "trading_bot",
+  TravelAPI: "travel_booking",
+  VehicleControlAPI: "vehicle_control",
+};
+
+export const classes = Object.keys(moduleOfClass);
 
 /** Reads the documents of every class from a folder. */
 export function readDocuments(folder: string): ReadonlyMap<string, readonly FunctionDocument[]> {
@@ -20,7 +34,7 @@ export function readDocuments(folder: string): ReadonlyMap<string, readonly Func
       const documents = recordsOf(readVerified(folder, path), path).map((record) => ({
         name: record.text("name"),
         description: record.text("description"),
-        parameters: record.dict("parameters"),
+        parameters: record.object("parameters"),
       }));
       return [name, documents];
     }),
@@ -60,26 +74,21 @@ const jsonTypes: Readonly<Record<string, string>> = {
 };
 
 /** A document's parameters as a JSON schema. */
-export function parameterSchema(parameters: Dict): JsonSchema {
-  return JSON.parse(jsonText(schemaOf(parameters))) as JsonSchema;
+export function parameterSchema(schema: Schema): Schema {
+  const { type, description, properties, items } = schema;
+  return {
+    ...schema,
+    ...(typeof type === "string" && { type: jsonTypes[type] ?? "string" }),
+    ...(type === "float" && description !== undefined && { description: `${description} This is a float type value.` }),
+    ...(isRecord(properties) && {
+      properties: Object.fromEntries(Object.entries(properties).map(([name, inner]) => [name, inside(inner)])),
+    }),
+    ...(items !== undefined && { items: inside(items) }),
+  };
 }
 
-function schemaOf(schema: Dict): Dict {
-  const out = schema.copy();
-  const type = schema.get("type");
-  if (typeof type === "string") out.set("type", jsonTypes[type] ?? "string");
-  const description = schema.get("description");
-  if (type === "float" && description !== undefined) out.set("description", `${str(description)} This is a float type value.`);
-  const properties = schema.get("properties");
-  if (properties instanceof Dict)
-    out.set("properties", Dict.from(properties.pairs().map(([name, inner]) => [name, inside(inner)])));
-  const items = schema.get("items");
-  if (items !== undefined) out.set("items", inside(items));
-  return out;
-}
-
-function inside(schema: Value): Value {
-  return schema instanceof Dict ? schemaOf(schema) : schema;
+function inside(schema: unknown): unknown {
+  return isRecord(schema) ? parameterSchema(schema) : schema;
 }
 
 /** A tool as the model sees it. The episode answers its calls itself. */
@@ -87,7 +96,7 @@ export function toolOf({ name, description, parameters }: FunctionDocument): Too
   return {
     name,
     description,
-    parameters: parameterSchema(parameters),
+    parameters: parameterSchema(parameters) as JsonSchema, // every document is an object's
     replayable: true,
     execute: () => "",
   };
@@ -95,7 +104,14 @@ export function toolOf({ name, description, parameters }: FunctionDocument): Too
 
 /** The documents as JSON text for a prompt. */
 export function documentsText(documents: readonly FunctionDocument[]): string {
-  return jsonText(
-    documents.map(({ name, description, parameters }) => Dict.of({ name, description, parameters: schemaOf(parameters) })),
+  return JSON.stringify(
+    documents.map(({ name, description, parameters }) => ({ name, description, parameters: parameterSchema(parameters) })),
+  );
+}
+
+/** Names of each function's parameters in their order. */
+export function parametersOf(documents: readonly FunctionDocument[]): Readonly<Record<string, readonly string[]>> {
+  return Object.fromEntries(
+    documents.map(({ name, parameters: { properties } }) => [name, isRecord(properties) ? Object.keys(properties) : []]),
   );
 }

@@ -1,43 +1,46 @@
 import { ConfigError, EnvError } from "../../src/core/errors.ts";
+import { isRecord } from "../../src/core/record.ts";
 import { linesOf } from "../../src/files/bounded.ts";
-import { JsonSyntaxError, parseJson } from "../python/json.ts";
-import { repr } from "../python/text.ts";
-import { Dict, type Value } from "../python/values.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
 
 /** An object of a JSONL file, which reads its fields with errors that name the line. */
 export class JsonRecord {
-  readonly value: Dict;
+  readonly value: Fields;
+  /** As it was written: Python reads it once more, since 5 and 5.0 are two things there. */
+  readonly line: string;
   private readonly where: string;
 
-  constructor(value: Dict, where: string) {
+  constructor(value: Fields, line: string, where: string) {
     this.value = value;
+    this.line = line;
     this.where = where;
   }
 
   /** @throws EnvError naming line, field, value and what was expected */
-  wrong(field: string, value: Value | undefined, expected: string, hint?: string): EnvError {
-    const shown = value === undefined ? undefined : shortened(typeof value === "string" ? value : repr(value));
+  wrong(field: string, value: unknown, expected: string, hint?: string): EnvError {
+    const shown = value === undefined ? undefined : shortened(typeof value === "string" ? value : JSON.stringify(value));
     return new EnvError(`${this.where}: ${field}`, shown, { expected, hint });
   }
 
   text(field: string): string {
-    const value = this.value.get(field);
+    const value = this.value[field];
     if (typeof value !== "string") throw this.wrong(field, value, "a text");
     return value;
   }
 
   optionalText(field: string): string | undefined {
-    return this.value.has(field) ? this.text(field) : undefined;
+    return Object.hasOwn(this.value, field) ? this.text(field) : undefined;
   }
 
-  dict(field: string): Dict {
-    const value = this.value.get(field);
-    if (!(value instanceof Dict)) throw this.wrong(field, value, "an object");
+  object(field: string): Fields {
+    const value = this.value[field];
+    if (!isRecord(value)) throw this.wrong(field, value, "an object");
     return value;
   }
 
-  list(field: string): readonly Value[] {
-    const value = this.value.get(field);
+  list(field: string): readonly unknown[] {
+    const value = this.value[field];
     if (!Array.isArray(value)) throw this.wrong(field, value, "a list");
     return value;
   }
@@ -72,13 +75,12 @@ export async function* readRecords(file: string): AsyncGenerator<JsonRecord> {
 }
 
 export function parseRecord(line: string, where: string): JsonRecord {
-  let value: Value;
+  let value: unknown;
   try {
-    value = parseJson(line);
+    value = JSON.parse(line);
   } catch (cause) {
-    if (!(cause instanceof JsonSyntaxError)) throw cause;
-    throw new EnvError(where, shortened(line), { expected: "one JSON object", hint: `The reader ${cause.message}.`, cause });
+    throw new EnvError(where, shortened(line), { expected: "one JSON object", cause });
   }
-  if (!(value instanceof Dict)) throw new EnvError(where, shortened(line), { expected: "one JSON object" });
-  return new JsonRecord(value, where);
+  if (!isRecord(value)) throw new EnvError(where, shortened(line), { expected: "one JSON object" });
+  return new JsonRecord(value, line, where);
 }

@@ -1,9 +1,9 @@
 import { EnvError } from "../../src/core/errors.ts";
-import type { Value } from "../python/values.ts";
-import { checkTask, type ModelTurns, type Verdict } from "./checker.ts";
+import type { Evaluator } from "./evaluator/evaluator.ts";
 import type { JsonRecord } from "./records.ts";
 import { type BfclTask, type Category, categories } from "./tasks.ts";
 import { unpassable } from "./unpassable.ts";
+import { checkTask, type ModelTurns, type Verdict } from "./verdict.ts";
 
 export interface ScoredRecord {
   readonly id: string;
@@ -16,9 +16,11 @@ export interface ScoredRecord {
 export class Scorer {
   readonly scored: ScoredRecord[] = [];
   private readonly seen = new Set<string>();
+  private readonly evaluator: Evaluator;
   private readonly taskOf: (id: string) => BfclTask;
 
-  constructor(taskOf: (id: string) => BfclTask) {
+  constructor(evaluator: Evaluator, taskOf: (id: string) => BfclTask) {
+    this.evaluator = evaluator;
     this.taskOf = taskOf;
   }
 
@@ -26,14 +28,14 @@ export class Scorer {
    * The checker's verdict on a prediction: `task_id` (or `id`), and `model_turns`, turns of steps of call texts.
    * @throws EnvError naming line and field; for an unknown task or an id that was there before
    */
-  score(record: JsonRecord): ScoredRecord {
+  async score(record: JsonRecord): Promise<ScoredRecord> {
     const taskId = record.optionalText("task_id") ?? record.text("id");
     const id = record.optionalText("id") ?? taskId;
     if (this.seen.has(id)) throw record.wrong("id", id, "an id that no earlier line has", "Each prediction is scored once.");
     this.seen.add(id);
     const task = this.taskAt(record, taskId);
     const kind = record.optionalText("kind");
-    const verdict = checkTask(task, readTurns(record));
+    const { verdict } = await checkTask(this.evaluator, task, readTurns(record));
     const scored = { id, ...(kind === undefined ? {} : { kind }), task_id: taskId, verdict };
     this.scored.push(scored);
     return scored;
@@ -51,7 +53,7 @@ export class Scorer {
 
 /** Turns of steps. Undefined if there is no list of turns, which the checker calls an inference error. */
 function readTurns(record: JsonRecord): ModelTurns | undefined {
-  const turns = record.value.get("model_turns");
+  const turns = record.value.model_turns;
   if (turns === undefined) throw record.wrong("model_turns", undefined, "a list of turns, each a list of steps of call texts");
   if (!Array.isArray(turns)) return undefined;
   return turns.map((turn, i) => {
@@ -60,7 +62,7 @@ function readTurns(record: JsonRecord): ModelTurns | undefined {
   });
 }
 
-function readStep(record: JsonRecord, step: Value, where: string): string | string[] {
+function readStep(record: JsonRecord, step: unknown, where: string): string | string[] {
   if (typeof step === "string") return step;
   if (!Array.isArray(step)) throw record.wrong(where, step, "a list of call texts, or a text for an answer without calls");
   return step.map((call, k) => {

@@ -1,21 +1,24 @@
 import { EnvError } from "../../src/core/errors.ts";
+import { isRecord } from "../../src/core/record.ts";
 import { didYouMean } from "../../src/core/settings.ts";
-import type { Dict, Value } from "../python/values.ts";
-import type { CheckedTask } from "./checker.ts";
 import { readVerified } from "./files.ts";
 import { type JsonRecord, parseRecord } from "./records.ts";
-import { isLongContext } from "./replay.ts";
 
 export const categories = ["base", "miss_func", "miss_param", "long_context"] as const;
 export type Category = (typeof categories)[number];
 
 /** A task of a multi-turn category, with its published answer. */
-export interface BfclTask extends CheckedTask {
+export interface BfclTask {
   /** Unique: the task's id. */
   readonly id: string;
   /** The category, and for a task that cannot be passed a word of it. */
   readonly kind: string;
   readonly category: Category;
+  readonly involvedClasses: readonly string[];
+  /** The task's line, from which the official classes take their states. */
+  readonly record: string;
+  /** The published calls of each turn. */
+  readonly groundTruth: readonly (readonly string[])[];
   readonly requestCount: number;
   /** The user's message of each turn. Undefined at the turn at which held-out functions appear. */
   readonly userTurns: readonly (string | undefined)[];
@@ -54,25 +57,23 @@ export function readTask(record: JsonRecord, answer: JsonRecord, category: Categ
     return calls as string[];
   });
   const userTurns = record.list("question").map((turn) => userText(turn));
-  const missed = record.value.has("missed_function") ? record.dict("missed_function").pairs() : [];
+  const missed = Object.hasOwn(record.value, "missed_function") ? Object.entries(record.object("missed_function")) : [];
   return {
     id,
-    taskId: id,
     kind: category,
     category,
     requestCount: userTurns.length,
     userTurns,
     involvedClasses: record.texts("involved_classes"),
-    initialConfig: record.dict("initial_config"),
-    longContext: isLongContext(id),
+    record: record.line,
     missedFunctions: new Map(missed.map(([turn, names]) => [Number(turn), names as string[]])),
     groundTruth,
   };
 }
 
-function userText(turn: Value): string | undefined {
-  const [message] = turn as Dict[];
-  return message === undefined ? undefined : String(message.get("content"));
+function userText(turn: unknown): string | undefined {
+  const [message]: unknown[] = Array.isArray(turn) ? turn : [];
+  return isRecord(message) ? String(message.content) : undefined;
 }
 
 /** Tasks by id, each category read when first asked for. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ConfigError } from "../../src/core/errors.ts";
+import { isRecord } from "../../src/core/record.ts";
 import { parseSettings } from "../../src/core/settings.ts";
 import { addEnvironments, type CreateEnvironment } from "../../src/environments/registry.ts";
 import { resolveConfig } from "../../src/training/config.ts";
@@ -238,8 +239,4 @@ function merged(below: unknown, above: unknown): unknown {
   if (!isRecord(below) || !isRecord(above)) return above ?? below;
   const keys = new Set([...Object.keys(below), ...Object.keys(above)]);
   return Object.fromEntries([...keys].map((key) => [key, merged(below[key], above[key])]));
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,7 @@
 import { isSeeupo, rolloutAlgorithms } from "../algorithms/settings/config.ts";
 import { defaultMiniBatches, defaultOptimizer, defaultRollout } from "../algorithms/settings/questions.ts";
 import { ConfigError } from "../core/errors.ts";
+import { isRecord } from "../core/record.ts";
 import { findSecret } from "../core/secrets.ts";
 import { parseSettings, requireAll } from "../core/settings.ts";
 import { defaultEngine, isRounded } from "../engines/settings.ts";
@@ -149,8 +150,4 @@ function merge(below: unknown, above: unknown): unknown {
   return Object.fromEntries(
     [...keys].map((key) => [key, merge(below[key], above[key])]).filter(([, value]) => value !== undefined),
   );
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

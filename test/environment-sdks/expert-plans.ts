@@ -1,11 +1,9 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parameterSchema, readDocuments } from "../../extensions/bfcl/documents.ts";
+import { parametersOf, readDocuments } from "../../extensions/bfcl/documents.ts";
+import { openEvaluator, pythonOf } from "../../extensions/bfcl/evaluator/evaluator.ts";
 import { type BfclTask, categories } from "../../extensions/bfcl/tasks.ts";
-import { evaluate } from "../../extensions/python/evaluate.ts";
-import { parseExpression } from "../../extensions/python/syntax.ts";
-import { jsonText } from "../../extensions/python/text.ts";
 import { messageToolBeside } from "../../extensions/remote/server/hosted.ts";
 import type { Environment } from "../../src/environments/environment.ts";
 
@@ -34,28 +32,25 @@ function written(lines: readonly string[]): string {
 
 /** BFCL's published answers as plans: the calls of each turn, and a message that ends it. @param data the folder of its package */
 export async function answerPlans(environment: Environment, data: string, tasks: number): Promise<string> {
-  const parameters = new Map(
-    [...readDocuments(data).values()]
-      .flat()
-      .map(({ name, parameters: schema }) => [name, Object.keys(parameterSchema(schema).properties ?? {})]),
-  );
-  const actionOf = (text: string): ExpertPlan["actions"][number] => {
-    const node = parseExpression(text);
-    if (node.type !== "call" || node.called.type !== "name") throw new Error(`no call: ${text}`);
-    const { name } = node.called;
-    const named = node.keywords.map((keyword) => [keyword.name ?? "", keyword.value] as const);
-    const placed = node.positional.map((value, i) => [parameters.get(name)?.[i] ?? "", value] as const);
-    const given = [...placed, ...named].map(([key, value]) => [key, JSON.parse(jsonText(evaluate(value, () => undefined)))]);
-    return { tool: name, arguments: Object.fromEntries(given) };
+  const parameters = parametersOf([...readDocuments(data).values()].flat());
+  const evaluator = openEvaluator(pythonOf(undefined));
+  const actionOf = async (text: string): Promise<ExpertPlan["actions"][number]> => {
+    const call = (await evaluator.judge({ op: "read", text, parameters })) as { name: string; arguments: string };
+    return { tool: call.name, arguments: JSON.parse(call.arguments) };
   };
   const tool = messageToolBeside([]);
   const lines: string[] = [];
   for (const split of categories)
     for (let index = 0; index < tasks; index++) {
       const { groundTruth } = (await environment.task(split, index)) as BfclTask;
-      const actions = groundTruth.flatMap((calls) => [...calls.map(actionOf), { tool, arguments: { content: "Done." } }]);
+      const actions: ExpertPlan["actions"][number][] = [];
+      for (const calls of groundTruth) {
+        for (const call of calls) actions.push(await actionOf(call));
+        actions.push({ tool, arguments: { content: "Done." } });
+      }
       lines.push(JSON.stringify({ split, index, actions, reward: 1 } satisfies ExpertPlan));
     }
+  await evaluator.close();
   return written(lines);
 }
 

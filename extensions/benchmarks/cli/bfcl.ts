@@ -3,6 +3,7 @@ import { count, percent, plural, table } from "../../../src/terminal/format.ts";
 import { quoted } from "../../../src/terminal/invocation.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { downloadData } from "../../bfcl/download.ts";
+import { type Evaluator, openEvaluator, pythonOf } from "../../bfcl/evaluator/evaluator.ts";
 import { defaultFolder, publicSource } from "../../bfcl/files.ts";
 import { readRecords } from "../../bfcl/records.ts";
 import { replayRecord } from "../../bfcl/replay.ts";
@@ -13,10 +14,12 @@ import type { DataFlags, FileFlags } from "./flags.ts";
 /** Executes call sequences and prints each with its results and states, as one line of JSON. */
 export async function replayBfcl(file: string, _flags: FileFlags, output: Screen, notes: Screen): Promise<number> {
   let sequences = 0;
-  for await (const record of readRecords(file)) {
-    output.line(replayRecord(record));
-    sequences++;
-  }
+  await withEvaluator(async (evaluator) => {
+    for await (const record of readRecords(file)) {
+      output.line(await replayRecord(evaluator, record));
+      sequences++;
+    }
+  });
   if (sequences === 0) throw emptyFile(file);
   notes.line(`Replayed ${plural(sequences, "call sequence")}.`);
   return 0;
@@ -24,8 +27,11 @@ export async function replayBfcl(file: string, _flags: FileFlags, output: Screen
 
 /** Prints the checker's verdict on each prediction as one line of JSON, then two scores for each category. */
 export async function scoreBfcl(file: string, { data }: FileFlags, output: Screen, notes: Screen): Promise<number> {
-  const scorer = new Scorer(taskIndex(data ?? defaultFolder()));
-  for await (const record of readRecords(file)) output.line(JSON.stringify(scorer.score(record)));
+  const scorer = await withEvaluator(async (evaluator) => {
+    const scorer = new Scorer(evaluator, taskIndex(data ?? defaultFolder()));
+    for await (const record of readRecords(file)) output.line(JSON.stringify(await scorer.score(record)));
+    return scorer;
+  });
   if (scorer.scored.length === 0) throw emptyFile(file);
   const scores = categoryScores(scorer.scored);
   const share = ({ passed, total }: Share) =>
@@ -36,6 +42,15 @@ export async function scoreBfcl(file: string, { data }: FileFlags, output: Scree
     "Scores of BFCL v4's multi-turn categories. They are no BFCL v4 score: that one includes memory, web search and single-turn tasks.",
   );
   return 0;
+}
+
+async function withEvaluator<T>(work: (evaluator: Evaluator) => Promise<T>): Promise<T> {
+  const evaluator = openEvaluator(pythonOf(undefined));
+  try {
+    return await work(evaluator);
+  } finally {
+    await evaluator.close();
+  }
 }
 
 function emptyFile(file: string): EnvError {
