@@ -33,7 +33,7 @@ export function evaluate(code: string): string {
 function tokensOf(expression: string): string[] {
   if (expression.length > longest) throw syntaxError(`an expression has at most ${longest} characters`);
   if (expression === "") throw syntaxError("there is nothing to calculate");
-  return [...expression.matchAll(token)].map(([, known, unknown]) => {
+  return [...expression.matchAll(token)].map(([, known = "", unknown]) => {
     if (unknown !== undefined)
       throw syntaxError(`cannot calculate ${JSON.stringify(unknown)}: write numbers, + - * / // % and ( )`);
     return known;

@@ -3,7 +3,7 @@ export function pythonFloat(value: number): string {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
   const sign = value < 0 || Object.is(value, -0) ? "-" : "";
-  const [mantissa, exponentText] = Math.abs(value).toExponential().split("e");
+  const [mantissa = "", exponentText] = Math.abs(value).toExponential().split("e");
   const [digits, exponent] = [mantissa.replace(".", ""), Number(exponentText)];
   if (value !== 0 && (exponent < -4 || exponent >= 16))
     return `${sign}${mantissa}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
