@@ -1,3 +1,4 @@
+import { optionsDoor } from "../../src/core/door.ts";
 import { mean } from "../../src/core/mean.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
 import type { AgentFunction } from "../../src/sdk/train-agent.ts";
@@ -32,6 +33,7 @@ interface EvaliteCase<Input> {
  * await trainAgent({ ...(await fromEvalite(options)), model: "Qwen/Qwen3-0.6B" }); // evalite("sums", options) in sums.eval.ts
  */
 export async function fromEvalite<Input, Output>(options: EvaliteOptions<Input, Output>): Promise<Evals<EvalTask<Input>>> {
+  checkEvalite({ ...options });
   const { data, task, scorers = [] } = options;
   const cases = typeof data === "function" ? await data() : data;
   const run = scorers.map((each) => (typeof each === "function" ? each : each.scorer));
@@ -63,7 +65,9 @@ export interface MastraEvals<Input> {
  * const data = [{ input: "2 + 2?", groundTruth: "4" }];
  * await trainAgent({ ...fromMastra({ data, scorers: [exact], target: async (prompt) => prompt }), model: "Qwen/Qwen3-0.6B" });
  */
-export function fromMastra<Input>({ data, scorers, target }: MastraEvals<Input>): Evals<EvalTask<Input>> {
+export function fromMastra<Input>(evals: MastraEvals<Input>): Evals<EvalTask<Input>> {
+  checkMastra({ ...evals });
+  const { data, scorers, target } = evals;
   const run = scorers.map((scorer) => (asked: object) => scorer.run(asked as never));
   return {
     tasks: data.map(({ input, groundTruth }) => taskOf(input, groundTruth)),
@@ -71,6 +75,14 @@ export function fromMastra<Input>({ data, scorers, target }: MastraEvals<Input>)
     reward: ({ task: { input, expected }, answer }) => scored(run, { input, output: textOf(answer), groundTruth: expected }),
   };
 }
+
+// "columns" of evalite are what its page shows.
+const checkEvalite = optionsDoor<EvaliteOptions<unknown, unknown> & { columns?: unknown }>("fromEvalite", {
+  ...{ data: true, task: true, scorers: true, columns: true },
+});
+const checkMastra = optionsDoor<MastraEvals<unknown> & { concurrency?: unknown }>("fromMastra", {
+  ...{ data: true, scorers: true, target: true, concurrency: true },
+});
 
 function taskOf<Input>(input: Input, expected: unknown): EvalTask<Input> {
   return { prompt: typeof input === "string" ? input : JSON.stringify(input), input, expected };

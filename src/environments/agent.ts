@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { ConversationReply, ConversationRequest } from "../chat/conversation.ts";
+import { optionsDoor } from "../core/door.ts";
 import { EnvError } from "../core/errors.ts";
 import type { Message } from "../core/messages.ts";
 import type { InferenceModel } from "../inference/model.ts";
@@ -46,6 +47,10 @@ export interface AgentModel {
   converse(request: ConversationRequest): Promise<ConversationReply>;
 }
 
+const checkDefinition = optionsDoor<AgentDefinition<TaskRequest>>("agentEnvironment", {
+  ...{ name: true, tasks: true, concurrency: true, sampling: true, auxiliary: true, open: true, close: true, run: true },
+});
+
 /**
  * Makes an environment of an agent that calls the model by an interface of OpenAI, Anthropic or Google, in any framework or none. Every answer
  * that it gets is a turn and is trained, in the tokens that were sampled. Its conversations may extend each other, fork, be compacted, or belong
@@ -63,6 +68,7 @@ export interface AgentModel {
  * });
  */
 export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinition<T>): Environment<DefinedTask<T>> {
+  checkDefinition({ ...definition });
   const { name, concurrency, sampling = "override", auxiliary = "leave" } = definition;
   const byKey = new Map<string, InferenceModel>();
   let server: RunningInference | undefined;

@@ -1,3 +1,4 @@
+import { enlist } from "../core/door.ts";
 import { firstDuplicate } from "../core/duplicate.ts";
 import { ConfigError, EnvError } from "../core/errors.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
@@ -183,6 +184,9 @@ const episodeKeys = Object.keys({
   ...{ tools: true, protocol: true, limits: true, call: true, afterTools: true },
   ...{ close: true, reply: true, reward: true, clone: true },
 } satisfies Record<keyof DefinedEpisode, true>);
+
+for (const [name, uses] of Object.entries({ defineEnvironment: definitionKeys, "what start() returns": episodeKeys }))
+  enlist({ ...{ name, uses, ignores: [], neutral: {} }, refuses: (field) => !uses.includes(field) });
 
 /**
  * Plain JavaScript lets through what nothing reads, and a reward in the wrong place is a reward of 0. An instance of a class may have state of its own.

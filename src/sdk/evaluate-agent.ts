@@ -4,9 +4,9 @@ import { type MeasuredAgent, type MeasureOptions, measure } from "../agents/meas
 import { runProgram } from "../agents/program.ts";
 import { openRelay } from "../agents/relay.ts";
 import { withinTime } from "../core/deadline.ts";
-import { ConfigError, reasonOf } from "../core/errors.ts";
+import { optionsDoor } from "../core/door.ts";
+import { reasonOf } from "../core/errors.ts";
 import { type Outcome, reachesOne } from "../core/outcome.ts";
-import { didYouMean } from "../core/settings.ts";
 import { environmentOfAgent } from "../environments/agent.ts";
 import type { TaskRequest } from "../environments/define.ts";
 import { agentModelName } from "../inference/server.ts";
@@ -36,7 +36,7 @@ export interface AgentEvaluation<T extends TaskRequest = TaskRequest>
  * reward 0
  */
 export async function evaluateAgent<T extends TaskRequest>(evaluation: AgentEvaluation<T>): Promise<MeasuredAgent<T>> {
-  refuseUnknown(evaluation);
+  refuseUnknown({ ...evaluation });
   const { model, ...rest } = evaluation;
   if (model === undefined) return measured(rest);
   const served = await serveToAgents(model);
@@ -47,17 +47,10 @@ export async function evaluateAgent<T extends TaskRequest>(evaluation: AgentEval
   }
 }
 
-const settings = Object.keys({
+const refuseUnknown = optionsDoor<AgentEvaluation>("evaluateAgent", {
   ...{ agent: true, reward: true, tasks: true, endpoint: true, model: true },
   ...{ k: true, concurrency: true, timeoutMs: true },
-} satisfies Record<keyof AgentEvaluation, true>);
-
-/** @throws ConfigError naming the first setting that nothing reads */
-function refuseUnknown(evaluation: object): void {
-  const unknown = Object.keys(evaluation).find((key) => !settings.includes(key));
-  if (unknown === undefined) return;
-  throw new ConfigError(`a setting of evaluateAgent`, unknown, { expected: settings, hint: didYouMean(unknown, settings) });
-}
+});
 
 async function measured<T extends TaskRequest>(evaluation: Omit<AgentEvaluation<T>, "model">): Promise<MeasuredAgent<T>> {
   const { agent, reward, tasks, endpoint, timeoutMs = 120_000, ...options } = evaluation;

@@ -1,5 +1,6 @@
 import { rmSync } from "node:fs";
 import { resolve } from "node:path";
+import { optionsDoor } from "../core/door.ts";
 import { ConfigError, RunError } from "../core/errors.ts";
 import { sampledTokens, type Trajectory } from "../core/trajectory.ts";
 import type { Environment, Task } from "../environments/environment.ts";
@@ -76,6 +77,10 @@ export interface Evaluated {
   readonly trajectories: readonly Trajectory[];
 }
 
+const checkOptions = optionsDoor<EvaluateOptions>("evaluate", {
+  ...{ resume: true, judge: true, signal: true, onEvent: true, download: true, page: true },
+});
+
 /**
  * Evaluates a model on tasks of a split, greedily and sampled. Every episode is written as it ends. The model is one of this machine or, with
  * `engine: { kind: "openai" }`, one behind a chat endpoint.
@@ -85,6 +90,7 @@ export interface Evaluated {
  * const { report } = await evaluate({ environment: "office", model: "runs/office-seeupo-1", evaluation: { tasks: 64 } });
  */
 export async function evaluate(user: UserConfig = {}, options: EvaluateOptions = {}): Promise<Evaluated> {
+  checkOptions({ ...options });
   return evaluateConfig(resolvePlayed(user, {}), user, options);
 }
 

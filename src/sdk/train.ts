@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { optionsDoor } from "../core/door.ts";
 import { RunError } from "../core/errors.ts";
 import type { Environment } from "../environments/environment.ts";
 import { whileOpen } from "../environments/lifetime.ts";
@@ -170,6 +171,11 @@ export interface TrainedRun {
   readonly summary: Summary;
 }
 
+const checkOptions = optionsDoor<CodeOptions>("train", {
+  ...{ flags: true, resume: true, replay: true, onDownload: true, onEvent: true, signal: true },
+  ...{ print: true, interruptible: true },
+});
+
 /**
  * Trains from a configuration, all in one. With `print` it prints its progress, and Ctrl-C keeps the finished steps; `resume: true` continues.
  * @example
@@ -177,6 +183,7 @@ export interface TrainedRun {
  * @throws ConfigError, ModelError, RunError, EngineError, EnvError; RunError when interrupted
  */
 export async function train(user: UserConfig = {}, options: CodeOptions = {}): Promise<TrainedRun> {
+  checkOptions({ ...options });
   const { print = false, interruptible = print, onEvent } = options;
   const plan = await planRun(user, options);
   const screen = createScreen(print ? process.stdout : { write: () => true });

@@ -1,5 +1,7 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { jsonSchema, tool } from "ai";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { z } from "zod";
 import { ConfigError } from "../core/errors.ts";
 import { callTool } from "../rollouts/call-tool.ts";
@@ -98,4 +100,61 @@ test("tools that cannot be called here are refused before a run", () => {
   expect(() => fromAiSdk({ t: tool({ inputSchema: z.object({ on: z.date() }), execute: () => 1 }) })).toThrow(
     /t\.parameters is .*expected one that JSON can meet, .*Date cannot be represented/,
   );
+});
+
+test("toModelOutput is called as the tool's version calls it", async () => {
+  const result = { article: "tea", pieces: 7 };
+  const made = (given: unknown) => ({ type: "text" as const, value: JSON.stringify(given) });
+  const stock = { inputSchema: z.object({}), execute: () => result, toModelOutput: made };
+  const text = async (version?: 5 | 6 | 7) => {
+    const [ours] = fromAiSdk({ stock }, version === undefined ? {} : { version });
+    return JSON.parse(String(await ours.execute({}, { signal: new AbortController().signal })));
+  };
+  expect(await text(5)).toEqual(result);
+  const later = { toolCallId: "stock-0", input: {}, output: result };
+  expect(await text(6)).toEqual(later);
+  expect(await text(7)).toEqual(later);
+  // The one that is installed here.
+  expect(await text()).toEqual(later);
+});
+
+test("a tool with toModelOutput is refused where no version is known", () => {
+  const cwd = vi.spyOn(process, "cwd").mockReturnValue(join(tmpdir(), "nowhere"));
+  try {
+    const inputSchema = z.object({});
+    expect(() => fromAiSdk({ t: { inputSchema, execute: () => 1, toModelOutput: () => 1 } })).toThrow(
+      /t\.toModelOutput is "of an unknown/,
+    );
+    expect(fromAiSdk({ t: { inputSchema, execute: () => 1 } })).toHaveLength(1);
+  } finally {
+    cwd.mockRestore();
+  }
+});
+
+test.each([
+  ["the schema's name in version 4", { parameters: z.object({}) }, "t.parameters"],
+  ["the output's name in version 4", { experimental_toToolResultContent: () => [] }, "t.experimental_toToolResultContent"],
+  ["a tool of a provider", { type: "provider", id: "openai.web_search", args: {} }, "t."],
+  ["a description of the context (7)", { description: () => "at run time" }, "t.description"],
+  ["a context (7)", { contextSchema: z.object({}) }, "t.contextSchema"],
+  ["a tool that is loaded later (7)", { deferLoading: true }, "t.deferLoading"],
+  ["examples that a provider shows (6)", { inputExamples: [{ input: {} }] }, "t.inputExamples"],
+])("%s is refused by name", (_, more, named) => {
+  const tool = { inputSchema: z.object({}), execute: () => 1, ...more } as Parameters<typeof fromAiSdk>[0][string];
+  expect(() => fromAiSdk({ t: tool })).toThrow(named);
+  expect(() => fromAiSdk({ t: { inputSchema: z.object({}), execute: () => 1 } }, { verison: 6 } as object)).toThrow(
+    "fromAiSdk: verison",
+  );
+});
+
+test("callbacks of a user interface and settings of sampling are no reason to refuse", () => {
+  const tool = {
+    inputSchema: z.object({}),
+    execute: () => 1,
+    onInputAvailable: () => {},
+    strict: true,
+    title: "T",
+    type: "dynamic",
+  };
+  expect(fromAiSdk({ t: tool })).toHaveLength(1);
 });

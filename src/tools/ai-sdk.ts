@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { door, nearestIssue, optionsDoor } from "../core/door.ts";
 import { ConfigError, ToolError } from "../core/errors.ts";
 import { type JsonSchema, libraryOf, parametersAsJsonSchema, type Tool, type ToolContext } from "./tool.ts";
 
@@ -15,10 +16,35 @@ export interface AiSdkTool {
   readonly needsApproval?: unknown;
 }
 
+export interface AiSdkOptions {
+  /** The AI SDK's major version, of which tools with `toModelOutput` are. Default: that of the package `ai` that is installed in this folder. */
+  readonly version?: 5 | 6 | 7;
+}
+
+const checkOptions = optionsDoor<AiSdkOptions>("fromAiSdk", { version: true });
+const toolDoor = door(
+  "a tool of the AI SDK",
+  {
+    // A function of the context in version 7, which is not there.
+    description: z.string("a text").optional(),
+    inputSchema: z.unknown(),
+    ...{ execute: z.unknown().optional(), toModelOutput: z.unknown().optional(), needsApproval: z.unknown().optional() },
+    type: z.enum(["function", "dynamic"], 'none, "function" or "dynamic": other tools run on a provider\'s servers').optional(),
+  },
+  {
+    // What a user interface sees, and how a call is sampled.
+    ignores: [
+      ...["onInputStart", "onInputDelta", "onInputAvailable", "outputSchema", "providerOptions", "providerMetadata", "title"],
+      ...["metadata", "strict"],
+    ],
+    neutral: { deferLoading: false, inputExamples: [] },
+  },
+);
+
 /**
  * The tools of an agent of the AI SDK, as they are: names, descriptions, schemas, and what `toModelOutput` makes of a result. Of a tool
  * that yields, the last value counts. `messages` is empty in a call's options.
- * @throws ConfigError for a tool without `execute`, one that asks a person for approval, and a schema that cannot be shown
+ * @throws ConfigError for a tool without `execute`, one that asks a person for approval or needs what is not there, and a schema that cannot be shown
  * @example
  * const weather = {
  *   description: "Weather of a city",
@@ -27,9 +53,11 @@ export interface AiSdkTool {
  * };
  * const tools = fromAiSdk({ weather });
  */
-export function fromAiSdk(tools: Readonly<Record<string, AiSdkTool>>): Tool[] {
+export function fromAiSdk(tools: Readonly<Record<string, AiSdkTool>>, options: AiSdkOptions = {}): Tool[] {
+  checkOptions({ ...options });
   return Object.entries(tools).map(([name, tool]) => {
     const { description = "", execute, toModelOutput } = tool;
+    requireUsable(name, tool);
     if (execute === undefined) {
       throw new ConfigError(`${name}.execute`, undefined, {
         expected: "a function",
@@ -43,6 +71,8 @@ export function fromAiSdk(tools: Readonly<Record<string, AiSdkTool>>): Tool[] {
       });
     }
     const { parameters, validate } = schemaOf(name, tool.inputSchema);
+    // Version 5 gives the function the result itself, later ones an object with it.
+    const isOld = toModelOutput !== undefined && (options.version ?? installedMajor(name)) === 5;
     let calls = 0;
     return {
       name,
@@ -52,9 +82,38 @@ export function fromAiSdk(tools: Readonly<Record<string, AiSdkTool>>): Tool[] {
         const input = await validate(args);
         const toolCallId = `${name}-${calls++}`;
         const output = await lastOf(await execute(input, { toolCallId, messages: [], abortSignal: signal }));
-        return toModelOutput === undefined ? output : shown(await toModelOutput({ toolCallId, input, output }));
+        if (toModelOutput === undefined) return output;
+        return shown(await toModelOutput(isOld ? output : { toolCallId, input, output }));
       },
     };
+  });
+}
+
+function requireUsable(name: string, tool: object): void {
+  const parsed = toolDoor.safeParse({ ...tool });
+  if (parsed.success) return;
+  const { path, message } = nearestIssue(parsed.error.issues);
+  const value: unknown = Reflect.get(tool, path[0] ?? "");
+  throw new ConfigError([name, ...path].join("."), typeof value === "function" ? "a function" : value, { expected: message });
+}
+
+const packageSchema = z.looseObject({ version: z.string() });
+
+/** The major version of the AI SDK beside the program. @throws ConfigError without one, or one that is not known */
+function installedMajor(name: string): number {
+  const { createRequire } = globalThis.process?.getBuiltinModule?.("node:module") ?? {};
+  let found: string | undefined;
+  try {
+    const from = createRequire?.(`${process.cwd()}/here.js`);
+    found = packageSchema.parse(from?.("ai/package.json")).version;
+  } catch {
+    // It is named below.
+  }
+  const major = Number(found?.split(".")[0]);
+  if (major >= 5 && major <= 7) return major;
+  throw new ConfigError(`${name}.toModelOutput`, found === undefined ? "of an unknown version" : `of version ${found}`, {
+    expected: "the package ai of version 5, 6 or 7 in this folder: what it is called with differs",
+    hint: "Name the version that the tool is of: fromAiSdk(tools, { version: 6 }).",
   });
 }
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { complete, type EndpointSettings } from "../../../src/completions/client.ts";
+import { door } from "../../../src/core/door.ts";
 import { EnvError } from "../../../src/core/errors.ts";
 import { jsonOf } from "../../../src/core/json.ts";
 import { createPython, type Python } from "../../../src/tools/python/python.ts";
@@ -8,33 +9,52 @@ import { similarities } from "./similarity.ts";
 import { render, type Seen } from "./template.ts";
 
 const text = z.string();
-const stringCheck = z.object({
-  ...{ type: z.literal("string_check"), input: text, reference: text },
-  operation: z.enum(["eq", "ne", "like", "ilike"]),
-});
-const textSimilarity = z.object({
-  ...{ type: z.literal("text_similarity"), input: text, reference: text },
-  evaluation_metric: z.enum(Object.keys(similarities), {
-    error: `one of ${Object.keys(similarities).join(", ")}; meteor needs WordNet, and cosine an embedding model: neither is here`,
-  }),
-});
-const scoreModel = z.object({
-  ...{ type: z.literal("score_model"), model: text },
-  input: z.array(z.object({ role: text, content: text })),
-  range: z.tuple([z.number(), z.number()]).default([0, 1]),
-  sampling_params: z.record(z.string(), z.unknown()).default({}),
-});
-const python = z.object({ type: z.literal("python"), source: text });
+/** A threshold says which answers pass, and is no part of the reward. */
+const named = { ignores: ["name", "pass_threshold"] };
+const stringCheck = door(
+  "a grader by equality",
+  { type: z.literal("string_check"), input: text, reference: text, operation: z.enum(["eq", "ne", "like", "ilike"]) },
+  named,
+);
+const textSimilarity = door(
+  "a grader by similarity",
+  {
+    ...{ type: z.literal("text_similarity"), input: text, reference: text },
+    evaluation_metric: z.enum(Object.keys(similarities), {
+      error: `one of ${Object.keys(similarities).join(", ")}; meteor needs WordNet, and cosine an embedding model: neither is here`,
+    }),
+  },
+  named,
+);
+const scoreModel = door(
+  "a grader by a model",
+  {
+    ...{ type: z.literal("score_model"), model: text },
+    input: z.array(door("a message of a grader", { role: text, content: text }, { neutral: { type: "message" } })),
+    range: z.tuple([z.number(), z.number()]).default([0, 1]),
+    sampling_params: z.record(z.string(), z.unknown()).default({}),
+  },
+  named,
+);
+const python = door(
+  "a grader in Python",
+  { type: z.literal("python"), source: text },
+  { ignores: [...named.ignores, "image_tag"] },
+);
 const single = z.discriminatedUnion("type", [stringCheck, textSimilarity, scoreModel, python]);
-const multi = z.object({
-  ...{ type: z.literal("multi"), calculate_output: text },
-  graders: z.union([
-    z.record(z.string(), single),
-    z
-      .array(z.intersection(single, z.object({ name: text })))
-      .transform((list) => Object.fromEntries(list.map((each) => [each.name, each]))),
-  ]),
-});
+const multi = door(
+  "a grader of several",
+  {
+    ...{ type: z.literal("multi"), calculate_output: text },
+    graders: z.union([
+      z.record(z.string(), single),
+      z
+        .array(z.intersection(single, z.looseObject({ name: text })))
+        .transform((list) => Object.fromEntries(list.map((each) => [each.name, each]))),
+    ]),
+  },
+  named,
+);
 
 /** A grader of OpenAI's reinforcement fine-tuning. Source: platform.openai.com/docs/guides/graders, as of November 2026. */
 export const graderSchema = z.discriminatedUnion("type", [...single.options, multi]);

@@ -1,24 +1,36 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
+import { door, nearestIssue, optionsDoor } from "../../../src/core/door.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
-import { jsonOf, parseJson } from "../../../src/core/json.ts";
+import { jsonOf } from "../../../src/core/json.ts";
 import { requireFile } from "../../../src/files/bounded.ts";
 import { answerTo, type Evals, textOf } from "../evals.ts";
 import { type GraderSettings, grade, graderSchema } from "./graders.ts";
 
-const jobSchema = z.object({
-  method: z.object({
-    type: z.literal("reinforcement"),
-    reinforcement: z.object({
-      grader: graderSchema,
-      response_format: z.unknown().optional(),
-      hyperparameters: z.record(z.string(), z.unknown()).optional(),
+const jobSchema = door(
+  "a job of OpenAI's",
+  {
+    method: door("the method of a job", {
+      type: z.literal("reinforcement"),
+      reinforcement: door("reinforcement fine-tuning", {
+        grader: graderSchema,
+        response_format: z.unknown().optional(),
+        hyperparameters: z.record(z.string(), z.unknown()).optional(),
+      }),
     }),
-  }),
-});
+  },
+  { ignores: ["model", "training_file", "validation_file", "suffix", "seed", "metadata", "integrations"] },
+);
+/** The grader reads fields of any name; those by which a request is made are the model's. */
 const rowSchema = z.looseObject({
   messages: z.array(z.looseObject({ role: z.string(), content: z.string() })).min(1),
   tools: z.array(z.unknown()).optional(),
+  ...Object.fromEntries(
+    ["functions", "function_call", "tool_choice", "response_format", "parallel_tool_calls"].map((field) => [
+      field,
+      z.null(`none: ${field} of a row is not asked with here`).optional(),
+    ]),
+  ),
 });
 
 /** A row of the data: messages, and the fields that the grader reads. */
@@ -32,6 +44,8 @@ export function readJob(job: string): z.output<typeof jobSchema>["method"]["rein
   return read(job, text(job), jobSchema).method.reinforcement;
 }
 
+const checkSettings = optionsDoor<GraderSettings>("openAiRft", { endpoint: true, model: true });
+
 const largestFile = 256 * 2 ** 20;
 
 /**
@@ -43,6 +57,7 @@ const largestFile = 256 * 2 ** 20;
  * await trainAgent({ ...openAiRft("job.json", "train.jsonl"), model: "Qwen/Qwen3-0.6B" });
  */
 export function openAiRft(job: string, data: string, settings: GraderSettings = {}): Evals<RftTask> {
+  checkSettings({ ...settings });
   const { grader, response_format } = readJob(job);
   const rows = text(data)
     .split("\n")
@@ -79,5 +94,8 @@ function text(file: string): string {
 }
 
 function read<T>(where: string, json: string, schema: z.ZodType<T>): T {
-  return parseJson(json, schema, (expected, cause) => new ConfigError(where, json.slice(0, 80), { expected, cause }));
+  const parsed = schema.safeParse(jsonOf(json));
+  if (parsed.success) return parsed.data;
+  const { path, message } = nearestIssue(parsed.error.issues);
+  throw new ConfigError(`${where}: ${path.join(".") || "JSON"}`, message, { expected: "a job or a row of OpenAI's" });
 }
