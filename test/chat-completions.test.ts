@@ -61,7 +61,8 @@ const shape = (properties: object) => ({
 const schemas = {
   text: shape({ when: { type: "string", maxLength: 20 } }),
   values: shape({ title: { type: "string", maxLength: 20 }, day: { enum: ["Monday", "Friday"] } }),
-  number: shape({ n: { type: "number", exclusiveMinimum: -1e300 } }),
+  number: shape({ n: { type: "number" } }),
+  bounded: shape({ n: { type: "number", exclusiveMinimum: -1e300 } }),
   list: shape({ xs: { type: "array", items: { type: "string", maxLength: 8 }, maxItems: 3, uniqueItems: true } }),
 };
 

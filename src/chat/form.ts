@@ -25,6 +25,20 @@ export function hasForm({ tools = [], toolChoice, parallelCalls, strictTools = [
   return value !== undefined && isOfSchema(form === "json" ? { type: "object" } : form.schema, value);
 }
 
+/** Whether a JSON text has no number beyond the doubles, such as 1e999, which grammars of numbers allow. True for a text that is cut off. */
+export function isFiniteJson(text: string): boolean {
+  let finite = true;
+  try {
+    JSON.parse(text, (_, value) => {
+      if (typeof value === "number" && !Number.isFinite(value)) finite = false;
+      return value;
+    });
+  } catch {
+    return true;
+  }
+  return finite;
+}
+
 function isOfSchema(schema: Readonly<Record<string, unknown>>, value: unknown): boolean {
   let checked: ReturnType<typeof checkJson>;
   try {

@@ -8,7 +8,7 @@ import { callSyntax } from "./call-deltas.ts";
 import type { Chat, ChatContext } from "./chat.ts";
 import type { ConversationReply, ConversationRequest } from "./conversation.ts";
 import { Deltas } from "./deltas.ts";
-import { hasForm } from "./form.ts";
+import { hasForm, isFiniteJson } from "./form.ts";
 import { type GrammarMask, openingOf } from "./grammar.ts";
 
 /** How the next message of a conversation is sampled and read. */
@@ -54,8 +54,11 @@ export async function planReply(
   const mask = canMask ? await chat.grammars.mask({ ...request, tools }) : undefined;
   const isHeld = canMask && (mask === undefined || mask.loose.length === 0);
   // An action that a limit cut off has no form, under a mask neither.
-  const fits = (action: SampledTokens) =>
-    action.finish === "length" || hasForm({ ...request, tools }, readReply(chat, action, request).message);
+  const fits = (action: SampledTokens) => {
+    if (action.finish === "length") return true;
+    const { message } = readReply(chat, action, request);
+    return isHeld ? isFiniteJson(message.content) : hasForm({ ...request, tools }, message);
+  };
   const deltas =
     onDelta &&
     new Deltas({
@@ -70,7 +73,7 @@ export async function planReply(
     stopTokens: chat.tokenizer.stopTokens,
     stopStrings: [...(tools.length === 0 ? [] : (chat.stopStrings ?? [])), ...own],
     ...(mask === undefined ? {} : { mask }),
-    ...(isHeld ? {} : { fits }),
+    ...(isHeld && (request.form === undefined || deltas !== undefined) ? {} : { fits }),
     // An action that may be drawn once more is not shown before it is whole.
     ...(deltas === undefined || !isHeld ? {} : { onToken: (drawn) => deltas.push(drawn) }),
     read: (action) => {
@@ -106,7 +109,7 @@ export async function drawReply<A extends SampledTokens>(
   const without =
     mask === undefined
       ? "This engine has no sampling under a grammar"
-      : `No grammar holds ${mask.loose.join(", ")} of the schema`;
+      : `No grammar holds ${mask.loose.join(", ") || "the size of a number"}`;
   throw new ModelError("the form of an answer", `missed in ${draws} ${draws === 1 ? "draw" : "draws"}`, {
     expected: "the schema, the call or the JSON that was asked for",
     hint: `${without}: the model has to know the form. Teach it by demonstrations, or ask for a form that a grammar holds on the local engine.`,
