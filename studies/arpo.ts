@@ -1,4 +1,5 @@
 import type { StudyDefinition } from "../extensions/study/definition.ts";
+import { corridorEnvironment } from "./arpo/corridor.ts";
 
 /** M, the leaves of a task in full. */
 const leaves = 16;
@@ -21,6 +22,7 @@ const knowledge = {
 
 /** Worlds of the arms that have not run in the present knowledge world. */
 const earlier = ["knowledge", "w1"];
+const beforeCorridor = ["now", ...earlier];
 
 /** A difference in the world that the study began in, each arm at its best rate. */
 function then(title: string, more: string, less: string): StudyDefinition["questions"][string]["contrasts"][number] {
@@ -38,6 +40,7 @@ export default {
     "“No rule” branches at every tool result with probability one half, whatever the entropy: the published rule with entropy weight 0.",
   ],
   page: "docs/studies/arpo.md",
+  environments: { corridor: corridorEnvironment },
   worlds: {
     now: {
       title: "The knowledge world",
@@ -71,6 +74,25 @@ export default {
       secondsPerRun: 900,
       seeds: [1, 2, 3, 4, 5],
     },
+    corridor: {
+      title: "The corridor",
+      about:
+        "Eight calls, six of which the model knows for sure and two of which it has to find out (`studies/arpo/corridor.ts`): a tree that branches at those two makes 48 calls for sixteen leaves, and sixteen rollouts make 128. A transformer of 20,000 parameters, whose most probable doors there are wrong.",
+      config: {
+        model: "studies/arpo/corridor",
+        environment: "corridor",
+        rollout: { tasksPerStep: 8, groupSize: leaves, maxTokens: 2, maxTurns: 8 },
+        steps: 60,
+        optimizer: { schedule: "constant" },
+        engine: { threads: 1 },
+        evaluation: { tasks: 128, k: 1, greedy: false, during: { every: 6, tasks: 128 } },
+        record: { credits: false, after: 0 },
+        checkpoint: { every: 30, keep: 1 },
+      },
+      secondsPerRun: 15,
+      seeds: [1, 2, 3, 4, 5],
+      rates: [1e-3],
+    },
   },
   arms: {
     arpo: { title: "ARPO, published rule", config: { algorithm: arpo, rollout: { branching: { rule: { kind: "reference" } } } } },
@@ -82,19 +104,37 @@ export default {
     "arpo-random": {
       title: "ARPO, no rule",
       config: { algorithm: arpo, rollout: { branching: { rule: { kind: "reference", weight: 0 } } } },
+      worlds: beforeCorridor,
     },
     "arpo-entropy": {
       title: "ARPO where entropy decides (ours)",
       config: { algorithm: arpo, rollout: { branching: { rule: { kind: "reference", weight: 20 } } } },
       worlds: ["now", "w1"],
     },
+    "arpo-unsure": {
+      title: "ARPO, branches where it is unsure (ours)",
+      config: {
+        algorithm: arpo,
+        rollout: { branching: { firstRollouts: 4, entropy: "exact", rule: { kind: "reference", weight: 8, threshold: 0 } } },
+      },
+      worlds: ["corridor"],
+    },
     "arpo-8": {
       title: "ARPO, 8 mini-batches",
       config: { algorithm: { kind: "arpo", miniBatches: 8 }, rollout: { branching: { rule: { kind: "reference" } } } },
       worlds: earlier,
     },
-    grpo: { title: "GRPO, all leaves", config: { algorithm: grpo }, worlds: earlier },
-    "grpo-half": { title: "GRPO, half of the leaves", config: { algorithm: grpo, rollout: { groupSize: leaves / 2 } } },
+    grpo: { title: "GRPO, all leaves", config: { algorithm: grpo }, worlds: [...earlier, "corridor"] },
+    "grpo-half": {
+      title: "GRPO, half of the leaves",
+      config: { algorithm: grpo, rollout: { groupSize: leaves / 2 } },
+      worlds: beforeCorridor,
+    },
+    "grpo-six": {
+      title: "GRPO, six of sixteen leaves: as many calls as a tree of the corridor",
+      config: { algorithm: grpo, rollout: { groupSize: 6 } },
+      worlds: ["corridor"],
+    },
     "grpo-calls": {
       title: "GRPO, twelve of sixteen leaves: as many calls as ARPO",
       config: { algorithm: grpo, rollout: { groupSize: (leaves * 3) / 4 } },
@@ -192,6 +232,38 @@ export default {
           outcome: "areaOverCalls",
           more: ["now", "arpo-entropy", 2e-4],
           less: ["now", "grpo-calls", 2e-4],
+        },
+      ],
+    },
+    half: {
+      title: "4. Where half of the calls can be saved, is a tree better at equal calls?",
+      seeds: 5,
+      answer: "Not known: no run is done.",
+      ask: "In the corridor a tree that branches where its model is unsure makes 48 calls for sixteen leaves, and six plain rollouts make 48 too. Fixed before the runs; a pilot with another seed (999) gave time, rate and calls. Primary: the area under the curve over tool calls, ARPO that branches where it is unsure − GRPO with six of sixteen leaves, five seeds, at the rate of the pilot, 1e-3. The published rule, which spends its leaves at the first results whatever the entropy, describes.",
+      contrasts: [
+        {
+          title: "ARPO where it is unsure − GRPO with six of sixteen leaves (area over tool calls)",
+          outcome: "areaOverCalls",
+          more: ["corridor", "arpo-unsure", 1e-3],
+          less: ["corridor", "grpo-six", 1e-3],
+          test: "different",
+        },
+        {
+          title: "the same at the end",
+          more: ["corridor", "arpo-unsure", 1e-3],
+          less: ["corridor", "grpo-six", 1e-3],
+        },
+        {
+          title: "ARPO, published rule − GRPO with six of sixteen leaves (area over tool calls)",
+          outcome: "areaOverCalls",
+          more: ["corridor", "arpo", 1e-3],
+          less: ["corridor", "grpo-six", 1e-3],
+        },
+        {
+          title: "ARPO where it is unsure − GRPO with all leaves, at equal steps",
+          outcome: "area",
+          more: ["corridor", "arpo-unsure", 1e-3],
+          less: ["corridor", "grpo", 1e-3],
         },
       ],
     },
