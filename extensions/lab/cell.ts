@@ -6,9 +6,18 @@ export const advantageKinds = ["gae", "grae", "grae-std"] as const;
 export const updateKinds = ["reinforce", "ppu"] as const;
 export const levels = ["token", "sequence", "turn"] as const;
 export const orders = ["joint", "reverse", "sequential", "random"] as const;
-export const carries = ["off", "exact", "clipped"] as const;
-/** The best response to E[M·A], the maximum of the clipped objective, or gradient steps on it. */
-export const optimisers = ["respond", "maximise", "steps"] as const;
+/** `exact` and `clipped` carry π_new/π_old of each turn's update. `paper`: the loss and M take their ratio to the policy that sampled (eq. 6 and 8). */
+export const carries = ["off", "exact", "clipped", "paper"] as const;
+/**
+ * The instances of HAML's update (mirror learning, Kuba et al., 2022): argmax over a neighbourhood operator of E[M·A] less a drift functional, at
+ * the histories of the sampling distribution, which is that of the batch.
+ * - respond: no drift, all policies: the best response
+ * - maximise: the drift of PPO's clip, all policies
+ * - kl: the drift KL(π ‖ π_old) / η, all policies
+ * - trust: no drift, the neighbourhood KL(π ‖ π_old) ≤ δ, as TRPO has it
+ * - steps: gradient steps on the clipped objective, which is no exact argmax
+ */
+export const optimisers = ["respond", "maximise", "kl", "trust", "steps"] as const;
 export const knowledge = ["exact", "groups"] as const;
 
 /** One combination of the grid. */
@@ -84,7 +93,7 @@ function misspelt(id: string): string | undefined {
 }
 
 /** Why a combination means nothing, or undefined where it means something. */
-export function voidReason({ update, level, order, carry, optimise }: Cell): string | undefined {
+export function voidReason({ advantage, update, level, order, carry, optimise, knows }: Cell): string | undefined {
   if (order === "joint" && carry !== "off")
     return "M carries what the turns updated before have moved, and a joint update changes all turns at once";
   if (update === "reinforce" && optimise !== "steps")
@@ -93,6 +102,9 @@ export function voidReason({ update, level, order, carry, optimise }: Cell): str
     return "the ratio of a whole trajectory has no parts to update one by one: with an update for each turn it is the turn's ratio (level turn)";
   if (level === "sequence" && optimise === "respond")
     return "E[ρA] of whole trajectories is J itself, so its best response is J*";
+  if (carry === "paper" && level !== "turn") return "equations 6 and 8 have the ratio of a turn";
+  if ((optimise === "kl" || optimise === "trust") && (level !== "turn" || advantage !== "grae" || knows === "groups"))
+    return "HAML's other operators are run in its own form: turns, exact advantages R − J";
   return undefined;
 }
 
@@ -106,6 +118,11 @@ export function sameAs(cell: Cell): { readonly cell: Cell; readonly why: string 
       why: "REINFORCE has no ratio, and one advantage for the whole trajectory makes its three levels one",
     };
   }
+  if (cell.carry === "paper" && cell.sees !== "shared")
+    return {
+      cell: { ...cell, carry: "exact" },
+      why: "with a policy for each turn no other update moves it: before its own it is the one that sampled, and eq. 6 and 8 are the exact M",
+    };
   if (cell.sees === "history" && cell.carry === "off" && cell.order !== "joint")
     return {
       cell: { ...cell, order: "joint" },

@@ -8,6 +8,10 @@ export const labRulesSchema = z.strictObject({
   carryClip: z.number().gt(0).lt(1).default(0.2),
   /** G, members of a sampled group. */
   groupSize: z.int().min(2).max(64).default(4),
+  /** η of the KL drift, over the largest mean of M·A in the simplex. */
+  eta: z.number().gt(0).default(1),
+  /** δ of the trust region, in nats. */
+  delta: z.number().gt(0).default(0.02),
   /** Gradient steps of a turn update, on the same batch. */
   steps: z.int().min(1).max(100).default(4),
   /** The size of one gradient step on the logits. */

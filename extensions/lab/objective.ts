@@ -12,7 +12,7 @@ export interface TurnUpdate {
   /** count × units. */
   readonly advantages: Float64Array;
   readonly carried: Float64Array;
-  /** The policy at the start of the turn update. */
+  /** The policy that ratios are taken to: as the turn update finds it, or the one that sampled. */
   readonly old: Policy;
 }
 

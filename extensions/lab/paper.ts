@@ -66,6 +66,7 @@ export const paperTable: readonly PaperRow[] = [
     multi: true,
     cells: [
       { advantage: "grae", update: "ppu", level: "turn", order: "reverse", carry: "exact" },
+      { advantage: "grae", update: "ppu", level: "turn", order: "reverse", carry: "paper" },
       { advantage: "grae", update: "ppu", level: "turn", order: "reverse", carry: "clipped" },
     ],
   },

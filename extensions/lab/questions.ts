@@ -38,6 +38,7 @@ const asked = { advantage: "grae", update: "ppu", level: "turn", knows: "exact" 
 const columns = orders.flatMap((order) =>
   carries
     .map((carry) => ({ order, carry }))
+    .filter((column) => column.carry !== "paper") // its cells but those of one shared table are the exact M's: `paperTable` has them
     .filter((column) => voidReason({ ...asked, ...column, sees: "index", optimise: "respond" }) === undefined),
 );
 

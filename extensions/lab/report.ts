@@ -37,7 +37,13 @@ export const legend = [
 
 type Column = Pick<Cell, "sees" | "optimise" | "knows">;
 
-const words: Readonly<Record<Cell["optimise"], string>> = { respond: "respond", maximise: "max", steps: "steps" };
+const words: Readonly<Record<Cell["optimise"], string>> = {
+  respond: "respond",
+  maximise: "max",
+  kl: "kl",
+  trust: "trust",
+  steps: "steps",
+};
 const headOf = ({ sees, optimise, knows }: Column) => [sees, words[optimise], knows];
 
 /** The grid: a row for each algorithm, a column for each circumstance with this knowledge. Three lines of heading. */

@@ -3,10 +3,16 @@ import type { Random } from "../../src/core/random.ts";
 import { advantagesOf, type Batch, unitsOf } from "./batch.ts";
 import type { Cell } from "./cell.ts";
 import type { LabRules } from "./config.ts";
-import { maximiseClipped } from "./maximise.ts";
+import { type ClippedSimplex, maximiseClipped } from "./maximise.ts";
+import { withDrift, withinRegion } from "./mirror.ts";
 import { objective, type TurnUpdate, unitRanges } from "./objective.ts";
 import { actionProbabilities, type Layout, leafProbabilities, normalise, type Policy, setActionProbabilities } from "./policy.ts";
 import { answersOf, type Problem } from "./problem.ts";
+
+/** A turn update, and the policy that it finds: the paper's ratios are taken to an earlier one. */
+interface Move extends TurnUpdate {
+  readonly now: Policy;
+}
 
 /** The turns that one update changes together, in their order. */
 export function turnUpdatesOf(order: Cell["order"], turns: number, random: Random): number[][] {
@@ -27,7 +33,7 @@ export function turnUpdatesOf(order: Cell["order"], turns: number, random: Rando
 
 /**
  * One update of a cell. The batch and its advantages are those of the policy at the start, for all turns, as one batch of rollouts is; the
- * old policy of a ratio is the policy as the turn update finds it; M is 1 for every trajectory at the start and carries the ratios of the turns updated before.
+ * old policy of a ratio is the policy as the turn update finds it, or with the paper's M the one that sampled; M is 1 for every trajectory at the start and carries the ratios of the turns updated before.
  */
 export function update(
   cell: Cell,
@@ -43,7 +49,7 @@ export function update(
   let now = policy;
   for (const turns of turnUpdates) {
     const ranges = unitRanges(cell.level, layout, turns);
-    const turnUpdate = { turns, ranges, batch, advantages, carried, old: now };
+    const turnUpdate = { turns, ranges, batch, advantages, carried, old: cell.carry === "paper" ? policy : now, now };
     const next = optimised(cell, layout, turnUpdate, rules);
     if (cell.carry !== "off") carry(cell.carry, layout, turnUpdate, next, rules);
     now = next;
@@ -51,16 +57,24 @@ export function update(
   return now;
 }
 
-function optimised(cell: Cell, layout: Layout, turnUpdate: TurnUpdate, rules: LabRules): Policy {
+function optimised(cell: Cell, layout: Layout, turnUpdate: Move, rules: LabRules): Policy {
   const { clip, floor } = rules;
   switch (cell.optimise) {
     case "respond":
       // Without a clip the objective is linear in ρ.
-      return maximised(cell, layout, turnUpdate, { low: 1, high: Infinity, floor });
+      return maximised(cell, layout, turnUpdate, (simplex) =>
+        maximiseClipped(simplex, { low: 1, high: Infinity, floor: floor / simplex.old.length }),
+      );
     case "maximise":
       return isProduct(cell, layout)
         ? climbedToRest(cell, layout, turnUpdate, rules)
-        : maximised(cell, layout, turnUpdate, { low: clip, high: clip, floor });
+        : maximised(cell, layout, turnUpdate, (simplex) =>
+            maximiseClipped(simplex, { low: clip, high: clip, floor: floor / simplex.old.length }),
+          );
+    case "kl":
+      return maximised(cell, layout, turnUpdate, (simplex) => withDrift(simplex, rules.eta));
+    case "trust":
+      return maximised(cell, layout, turnUpdate, (simplex) => withinRegion(simplex, rules.delta));
     case "steps":
       return climbed(cell, layout, turnUpdate, rules);
     default:
@@ -73,8 +87,14 @@ export function isProduct({ level, sees }: Pick<Cell, "level" | "sees">, { size 
   return level === "sequence" && size.turns > 1 && (sees !== "history" || answersOf(size) > 1);
 }
 
-/** M ← M · π_new(a_t)/π_old(a_t), exactly or as SeeUPO clips it. */
-function carry(how: "exact" | "clipped", layout: Layout, turnUpdate: TurnUpdate, next: Policy, { carryClip }: LabRules): void {
+/** M ← M · π_new(a_t)/π_old(a_t), exactly or as SeeUPO's code clips it. */
+function carry(
+  how: "exact" | "clipped" | "paper",
+  layout: Layout,
+  turnUpdate: TurnUpdate,
+  next: Policy,
+  { carryClip }: LabRules,
+): void {
   const { turns, batch, carried, old } = turnUpdate;
   const range = { low: carryClip, high: carryClip };
   const { decisions, leaves, cellOf } = layout;
@@ -85,13 +105,13 @@ function carry(how: "exact" | "clipped", layout: Layout, turnUpdate: TurnUpdate,
         const at = cellOf[(batch.contexts[i] * leaves + batch.leaves[i]) * decisions + k];
         ratio *= old[at] === 0 ? 1 : next[at] / old[at];
       }
-      carried[i] = how === "exact" ? carried[i] * ratio : carriedRatio(carried[i], ratio ** (1 / (to - from)), range);
+      carried[i] = how !== "clipped" ? carried[i] * ratio : carriedRatio(carried[i], ratio ** (1 / (to - from)), range);
     }
 }
 
 /** Gradient steps on the logits. */
-function climbed(cell: Cell, layout: Layout, turnUpdate: TurnUpdate, rules: LabRules): Policy {
-  const policy = turnUpdate.old.slice();
+function climbed(cell: Cell, layout: Layout, turnUpdate: Move, rules: LabRules): Policy {
+  const policy = turnUpdate.now.slice();
   const gradient = new Float64Array(policy.length);
   for (let step = 0; step < rules.steps; step++) {
     objective(cell, layout, policy, turnUpdate, rules, gradient);
@@ -134,16 +154,10 @@ function climbedToRest(cell: Cell, layout: Layout, turnUpdate: TurnUpdate, rules
   return policy;
 }
 
-interface ClipOptions {
-  readonly low: number;
-  readonly high: number;
-  readonly floor: number;
-}
-
-/** The policy that maximises the clipped objective of the updated turns, simplex by simplex. */
-function maximised(cell: Cell, layout: Layout, turnUpdate: TurnUpdate, { low, high, floor }: ClipOptions): Policy {
-  const { ranges, batch, advantages, carried, old } = turnUpdate;
-  const policy = old.slice();
+/** The policy that maximises an objective of the updated turns, simplex by simplex. */
+function maximised(cell: Cell, layout: Layout, turnUpdate: Move, maximum: (simplex: ClippedSimplex) => Float64Array): Policy {
+  const { ranges, batch, advantages, carried, old, now } = turnUpdate;
+  const policy = now.slice();
   const { level } = cell;
   // With one turn a trajectory is its action, also where contexts share a table.
   const trajectories = level === "sequence" && layout.size.turns > 1;
@@ -175,7 +189,6 @@ function maximised(cell: Cell, layout: Layout, turnUpdate: TurnUpdate, { low, hi
       else loss[simplex * width + choice] += signed;
       touched[simplex] = 1;
     }
-  const options = { low, high, floor: floor / width };
   const spare = { gain: new Float64Array(width), loss: new Float64Array(width), old: new Float64Array(width) };
   const leafProbability = trajectories ? leafProbabilities(layout, old) : undefined;
   for (let s = 0; s < simplices; s++) {
@@ -191,7 +204,7 @@ function maximised(cell: Cell, layout: Layout, turnUpdate: TurnUpdate, { low, hi
         : level === "token"
           ? part(old, spare.old)
           : actionProbabilities(layout, old, s);
-    const after = maximiseClipped({ gain: part(gain, spare.gain), loss: part(loss, spare.loss), old: before }, options);
+    const after = maximum({ gain: part(gain, spare.gain), loss: part(loss, spare.loss), old: before });
     if (leafProbability !== undefined) setTrajectories(layout, policy, s, after);
     else if (level === "token") policy.set(after, s * width);
     else setActionProbabilities(layout, policy, s, after);

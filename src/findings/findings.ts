@@ -1,4 +1,5 @@
 import type { EvaluationRecord, Warning } from "../runs/records.ts";
+import { echoTrap } from "./echo-trap.ts";
 import { environmentFaults } from "./environment-faults.ts";
 import { failingTool, lostResults, noToolCalls, oneBadEnd } from "./episode-rules.ts";
 import { policyDied } from "./policy-died.ts";
@@ -22,6 +23,7 @@ const stepRules = {
   "constant-reward": constantReward,
   "equal-rewards": equalRewards,
   "no-signal": noSignal,
+  "echo-trap": echoTrap,
   "policy-died": policyDied,
 } as const satisfies Record<string, Rule<StepFacts>>;
 

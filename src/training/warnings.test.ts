@@ -250,6 +250,24 @@ test("a policy that learned and died is named by what is gone", () => {
   expect(dead({})).toEqual([]);
 });
 
+test("an echo trap is named by its three signs together, and by none alone", () => {
+  const step = (metrics: StepRecord["metrics"]): StepRecord => ({ step: 1, metrics });
+  const usual = { reward: 0.4, rewardMax: 1, entropy: 0.3, gradientNorm: 1, groups: 10, groupsWithoutSignal: 2 };
+  const trapped = { entropy: 0.1, gradientNorm: 5, groupsWithoutSignal: 7 };
+  const named = (changes: StepRecord["metrics"], before = 8) => {
+    const last = step({ ...usual, ...changes });
+    const history = [...new Array<StepRecord>(before).fill(step(usual)), last, last];
+    return stepWarnings(facts(many(called), { history, record: last })).filter(({ rule }) => rule === "echo-trap");
+  };
+  expect(named(trapped)[0]?.cause).toBe(
+    "An echo trap (RAGEN): in the last 3 steps rewards differ in 30 % of the groups (before 80 %), entropy is 0.1 nats (0.3), and the gradient's norm reached 5 times its median.",
+  );
+  for (const sign of ["entropy", "gradientNorm", "groupsWithoutSignal"] as const)
+    expect(named({ ...trapped, [sign]: usual[sign] })).toEqual([]);
+  expect(named({ ...trapped, reward: 0.9 })).toEqual([]); // solved
+  expect(named(trapped, 7)).toEqual([]);
+});
+
 test("an evaluation after training does not warn of its start", () => {
   const zeros = many((id) => ({ ...called(id), reward: 0 }));
   expect(evaluationWarnings("before", facts(zeros))).toEqual([]);

@@ -24,6 +24,8 @@ export const labCommands: AddCommands = (program, { screen, errorScreen, example
     .option("--updates <n>", "updates of each problem (default: 60)")
     .option("--group-size <n>", "members of a sampled group (default: 4)")
     .option("--clip <x>", "the clip range is [1 − x, 1 + x] (default: 0.2)")
+    .option("--eta <x>", "weight of E[M·A] against the KL drift (default: 1)")
+    .option("--delta <x>", "the trust region: most nats of KL (default: 0.02)")
     .option("--carry-clip <x>", "the clipped M is held in [1 − x, 1 + x] (default: 0.2)")
     .option("--steps <n>", "gradient steps of a turn update (default: 4)")
     .option("--step-size <x>", "of one gradient step (default: 0.5)")

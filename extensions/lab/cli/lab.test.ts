@@ -36,7 +36,10 @@ test("one cell is printed with what a person can check", async () => {
 });
 
 const mistakes: readonly (readonly [string, string])[] = [
-  ["--cell grae.ppu.turn.reverse.m-exact.history.maximize.exact", 'Part 7, "maximize", can be respond, maximise, steps.'],
+  [
+    "--cell grae.ppu.turn.reverse.m-exact.history.maximize.exact",
+    'Part 7, "maximize", can be respond, maximise, kl, trust, steps.',
+  ],
   ["--cell seeupo", "It has 1 of 8 parts."],
   ["--problems none", 'problems is "none"; expected a number'],
   ["--problems 0", "problems is 0; expected at least 1"],

@@ -69,6 +69,8 @@ export function labSettingsOf(flags: LabFlags): LabSettings {
       steps: one("steps"),
       stepSize: one("stepSize"),
       ratio: flags.ratio,
+      eta: one("eta"),
+      delta: one("delta"),
       floor: one("floor"),
     }),
   };
