@@ -72,7 +72,7 @@ async function sampledBy(engine: Engine): Promise<Group[]> {
 export const parityAlgorithms: readonly (readonly [string, object])[] = [
   ["grpo", { kind: "grpo" }],
   ["seeupo", { kind: "seeupo" }],
-  ["seeupo-code", { kind: "seeupo-code" }],
+  ["seeupo-code", { kind: "seeupo-code", klCoef: 0 }],
   ["seeupo-scaled", { kind: "seeupo-scaled", minimumRows: 1 }],
   ["arpo", { kind: "arpo", miniBatches: 1 }],
   ["sft", { kind: "sft" }],
