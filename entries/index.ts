@@ -87,6 +87,7 @@ export {
   type AgentTraining,
   trainAgent,
 } from "../src/sdk/train-agent.ts";
+export { trustRun, UntrustedError } from "../src/sdk/trust.ts";
 export { type AiSdkTool, fromAiSdk } from "../src/tools/ai-sdk.ts";
 export { createPageReader, type FetchSettings, fetchTool, type ReadPage } from "../src/tools/fetch/fetch.ts";
 export { type LimitSettings, withLimits } from "../src/tools/limits.ts";

@@ -1,29 +1,43 @@
 import type { Extension } from "../src/extension.ts";
 import { appworldEnvironment } from "./appworld/appworld.ts";
-import { benchmarkEnvironment } from "./benchmarks/benchmarks.ts";
+import { appworldSettingsSchema } from "./appworld/settings.ts";
+import { benchmarkEnvironment, benchmarkSettingsSchema } from "./benchmarks/benchmarks.ts";
 import { deepResearchEnvironment } from "./benchmarks/deep-research.ts";
+import { deepResearchSettingsSchema } from "./benchmarks/settings.ts";
 import { type BenchmarkName, benchmarks } from "./benchmarks/table.ts";
 import { bfclEnvironment } from "./bfcl/bfcl.ts";
+import { bfclSettingsSchema } from "./bfcl/settings.ts";
 import { calculationEnvironment, calculatorEnvironment } from "./demo/environments.ts";
 import { shopEnvironment } from "./demo/shop/shop.ts";
-import { harborEnvironment } from "./harbor/harbor.ts";
+import { harborEnvironment, harborSettingsSchema } from "./harbor/harbor.ts";
 import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
+import { knowledgeSettingsSchema } from "./knowledge/settings.ts";
 import { remoteEnvironments } from "./remote/remote.ts";
 import { tinkerEngine } from "./tinker/engine/open.ts";
 
+/** Nothing of ours is around it: AppWorld's server guards what the code may import, and is no sandbox. */
+const appworldAct = { kind: "runs", what: "the model's Python code in AppWorld's server, which is no sandbox" } as const;
+
 /** The extensions of this package: what each brings to a configuration. */
 export const extensions: readonly Extension[] = [
-  { environments: { knowledge: knowledgeEnvironment } },
-  { environments: { bfcl: bfclEnvironment } },
-  { environments: { appworld: appworldEnvironment } },
-  { environments: { "deep-research": (settings) => deepResearchEnvironment(settings) } },
+  { environments: { knowledge: { create: knowledgeEnvironment, settings: knowledgeSettingsSchema } } },
+  { environments: { bfcl: { create: bfclEnvironment, settings: bfclSettingsSchema } } },
+  { environments: { appworld: { create: appworldEnvironment, settings: appworldSettingsSchema, acts: [appworldAct] } } },
+  {
+    environments: {
+      "deep-research": { create: (settings) => deepResearchEnvironment(settings), settings: deepResearchSettingsSchema },
+    },
+  },
   {
     environments: Object.fromEntries(
-      (Object.keys(benchmarks) as BenchmarkName[]).map((name) => [name, (settings) => benchmarkEnvironment(name, settings)]),
+      (Object.keys(benchmarks) as BenchmarkName[]).map((name) => [
+        name,
+        { create: (settings: unknown) => benchmarkEnvironment(name, settings), settings: benchmarkSettingsSchema },
+      ]),
     ),
   },
   { environments: { calculation: calculationEnvironment, calculator: calculatorEnvironment, shop: shopEnvironment } },
-  { environments: { harbor: harborEnvironment } },
+  { environments: { harbor: { create: harborEnvironment, settings: harborSettingsSchema } } },
   { wires: remoteEnvironments },
   { engine: tinkerEngine },
 ];

@@ -1,11 +1,11 @@
-import { addEnvironments, type CreateEnvironment, type CreateRemoteEnvironment } from "./environments/registry.ts";
+import { addEnvironments, type CreateEnvironment, type NamedEnvironment, type Wire } from "./environments/registry.ts";
 import { addEngine, type RemoteEngine } from "./sdk/engine.ts";
 
 /** A part that the core does not know: it brings what a configuration can name. Its commands are listed in extensions/commands.ts. */
 export interface Extension {
-  readonly environments?: Readonly<Record<string, CreateEnvironment>>;
+  readonly environments?: Readonly<Record<string, CreateEnvironment | NamedEnvironment>>;
   /** Environments on other servers, by the prefix of their names (`PREFIX:ADDRESS`). */
-  readonly wires?: Readonly<Record<string, CreateRemoteEnvironment>>;
+  readonly wires?: Readonly<Record<string, Wire>>;
   /** The engine of the kind "tinker". */
   readonly engine?: RemoteEngine;
 }

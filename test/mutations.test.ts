@@ -14,7 +14,7 @@ import { listRuns, readEvaluations, readMetrics, readSummary, readTrajectories }
 import { addStep, newRun, trajectoryOf } from "../src/runs/store.fixture.ts";
 import { reopenRun, requireSameRun } from "../src/runs/write.ts";
 import { openChat } from "../src/sdk/model.ts";
-import { recordedConfig } from "../src/sdk/run-environment.ts";
+import { wholeConfig } from "../src/sdk/run-environment.ts";
 import { createScreen } from "../src/terminal/screen.ts";
 import { resolveConfig } from "../src/training/config.ts";
 import type { UserConfig } from "../src/training/user-config.ts";
@@ -176,13 +176,13 @@ test("1,000 mutated run folders: shown and listed, or refused by an error that n
       () => showRunCommand(folder, {}, screen),
       () => showRunCommand(folder, { trajectory: "step-3/0/1" }, screen),
       () => new RunSources(root).list().sources.map(runDetail),
-      () => recordedConfig(folder),
+      () => wholeConfig(folder),
     ])
       wrong.push(...(await untyped(read, String(read))));
     if (uses++ % 10 === 0) {
       const reopen = () => {
-        requireSameRun(folder, recordedConfig(folder), recordedConfig(folder));
-        reopenRun(folder, recordedConfig(folder), recordedConfig(folder));
+        requireSameRun(folder, wholeConfig(folder), wholeConfig(folder));
+        reopenRun(folder, wholeConfig(folder), wholeConfig(folder));
       };
       wrong.push(...(await untyped(reopen, "resume")));
     }

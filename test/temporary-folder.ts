@@ -7,9 +7,13 @@ export function setup(): () => void {
   const outside = process.env.TMPDIR;
   const folder = mkdtempSync(join(tmpdir(), "retrograde-tests-"));
   process.env.TMPDIR = folder;
+  const config = process.env.XDG_CONFIG_HOME;
+  process.env.XDG_CONFIG_HOME = join(folder, "config"); // the key by which own runs are known is not the user's
   return () => {
     if (outside === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = outside;
+    if (config === undefined) delete process.env.XDG_CONFIG_HOME;
+    else process.env.XDG_CONFIG_HOME = config;
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   };
 }

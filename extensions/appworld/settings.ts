@@ -1,18 +1,19 @@
 import { z } from "zod";
+import { acts } from "../../src/core/acts.ts";
 import { longestTimer } from "../../src/core/timer.ts";
 
 const rewardKinds = ["dense", "sparse", "seeupo"] as const;
 
 export const appworldSettingsSchema = z.strictObject({
   /** A Python that has the package `appworld`. Default: the one in ~/.cache/retrograde/appworld if it is there, else python3. */
-  python: z.string().min(1).optional(),
+  python: acts.program(z.string().min(1)).optional(),
   /** The folder that contains AppWorld's `data`. Default: the environment variable APPWORLD_ROOT, else ~/.cache/retrograde/appworld-root. */
-  root: z.string().min(1).optional(),
+  root: acts.reads(z.string().min(1)).optional(),
   /** Server processes, which is the number of episodes at a time: a process has one world. Each takes about 300 MB. */
   servers: z.int().min(1).default(4),
   /** Servers that are running already, instead of own ones: addresses of `appworld serve environment`. They are not restarted. */
   urls: z
-    .array(z.url({ protocol: /^https?$/ }))
+    .array(acts.address(z.url({ protocol: /^https?$/ })))
     .min(1)
     .optional(),
   /** Port of the first own server; the others have the next ones. Free ports if left out. */

@@ -2,6 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
+import { acts } from "../../src/core/acts.ts";
 import { ConfigError } from "../../src/core/errors.ts";
 import { parseSettings } from "../../src/core/settings.ts";
 import type { Environment } from "../../src/environments/environment.ts";
@@ -57,9 +58,9 @@ export async function readBenchmark(
   return (await openQuestions(file, setting).read()).slice(0, mostQuestions);
 }
 
-const settingsSchema = deepResearchSettingsSchema.omit({ data: true, protocol: true }).extend({
+export const benchmarkSettingsSchema = deepResearchSettingsSchema.omit({ data: true, protocol: true }).extend({
   /** The folder with the benchmarks' files, or the file. */
-  data: z.string().min(1).optional(),
+  data: acts.reads(z.string().min(1)).optional(),
   /** Reads a file of another version than the known ones, too. */
   anyVersion: z.boolean().default(false),
   protocol: z.enum(["training", "evaluation"]).default("evaluation"),
@@ -81,7 +82,7 @@ export function benchmarkEnvironment(name: BenchmarkName, userSettings: unknown)
     anyVersion,
     prompt = promptOf(name),
     ...settings
-  } = parseSettings(settingsSchema, userSettings, "environment.settings");
+  } = parseSettings(benchmarkSettingsSchema, userSettings, "environment.settings");
   const { ability } = benchmarks[name];
   const test = benchmarkFile(name, data, "environment.settings.data");
   if (!anyVersion) verifyQuestions(name, test);

@@ -1,16 +1,19 @@
 import { z } from "zod";
+import { acts } from "../../src/core/acts.ts";
 import { longestTimer } from "../../src/core/timer.ts";
 import { promptKinds } from "../arpo-protocol/prompt.ts";
 
-const files = z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).optional();
+const file = acts.reads(z.string().min(1));
+const files = z.union([file, z.array(file).min(1)]).optional();
 const count = z.int().min(1).optional();
 
 const webSettings = {
   /** The environment variable that holds the service's key. */
-  keyEnv: z.string().min(1),
+  keyEnv: acts.variable(z.string().min(1)),
   /** Keeps answers for other runs. */
-  folder: z.string().min(1).optional(),
+  folder: acts.writes(z.string().min(1)).optional(),
 };
+const service = <Name extends string>(name: Name) => acts.address(z.literal(name));
 
 export const deepResearchSettingsSchema = z.strictObject({
   /** Files of questions and answers, of each split. Questions of other splits are left out of `train`. */
@@ -18,11 +21,11 @@ export const deepResearchSettingsSchema = z.strictObject({
   /** The collection that is searched. */
   search: z
     .discriminatedUnion("kind", [
-      z.strictObject({ kind: z.literal("local"), path: z.string().min(1) }),
-      z.strictObject({ kind: z.literal("brave"), ...webSettings, keyEnv: webSettings.keyEnv.default("BRAVE_API_KEY") }),
-      z.strictObject({ kind: z.literal("serper"), ...webSettings, keyEnv: webSettings.keyEnv.default("SERPER_API_KEY") }),
-      z.strictObject({ kind: z.literal("tavily"), ...webSettings, keyEnv: webSettings.keyEnv.default("TAVILY_API_KEY") }),
-      z.strictObject({ kind: z.literal("searxng"), url: z.url(), folder: webSettings.folder }),
+      z.strictObject({ kind: z.literal("local"), path: file }),
+      z.strictObject({ kind: service("brave"), ...webSettings, keyEnv: webSettings.keyEnv.default("BRAVE_API_KEY") }),
+      z.strictObject({ kind: service("serper"), ...webSettings, keyEnv: webSettings.keyEnv.default("SERPER_API_KEY") }),
+      z.strictObject({ kind: service("tavily"), ...webSettings, keyEnv: webSettings.keyEnv.default("TAVILY_API_KEY") }),
+      z.strictObject({ kind: z.literal("searxng"), url: acts.address(z.url()), folder: webSettings.folder }),
     ])
     .optional(),
   /** The deep-search variant: pages of the results are read and condensed by a second model. */
@@ -30,10 +33,10 @@ export const deepResearchSettingsSchema = z.strictObject({
     .strictObject({
       summariser: z.strictObject({
         /** The address of a server of the chat-completions protocol. */
-        baseUrl: z.url(),
+        baseUrl: acts.address(z.url()),
         model: z.string().min(1),
         /** The environment variable that holds the server's key. */
-        keyEnv: z.string().min(1).optional(),
+        keyEnv: acts.variable(z.string().min(1)).optional(),
         temperature: z.number().min(0).default(0.6),
         maxTokens: z.int().min(1).default(4096),
         /** Further fields of its requests. null leaves one out. */
@@ -44,11 +47,13 @@ export const deepResearchSettingsSchema = z.strictObject({
       /** Characters of a page to either side of the sentence that is nearest to the snippet. */
       around: z.int().min(1).default(3000),
       /** Lets pages of this machine's own servers be read. */
-      allowLoopback: z.boolean().default(false),
+      allowLoopback: acts
+        .by(z.boolean(), (allowed) => (allowed ? [{ kind: "connects", what: "servers of this machine" }] : []))
+        .default(false),
     })
     .optional(),
   /** A file of recorded searches, asked first. Without `search` there are no results for others. */
-  recorded: z.string().min(1).optional(),
+  recorded: file.optional(),
   /** The protocol of ARPO's rollouts in training, or of its evaluation. */
   protocol: z.enum(["training", "evaluation"]).default("training"),
   limits: z

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { z } from "zod";
+import { acts } from "../../src/core/acts.ts";
 import { ConfigError, EnvError } from "../../src/core/errors.ts";
 import { parseSettings } from "../../src/core/settings.ts";
 import { longestTimer } from "../../src/core/timer.ts";
@@ -9,16 +10,16 @@ import { cut } from "../../src/tools/cut.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import { filesOf, type HarborTask, readTasks } from "./task.ts";
 
-const settingsSchema = z.strictObject({
+export const harborSettingsSchema = z.strictObject({
   /** A folder of Harbor tasks, or one task's, for each split. */
-  tasks: z.record(z.string(), z.string().min(1)),
+  tasks: z.record(z.string(), acts.reads(z.string().min(1))),
   /** Longest run of one command, and of the tests, in milliseconds. */
   timeoutMs: z.int().min(1).max(longestTimer).default(60_000),
   /** Characters of a command's output that the model reads. */
   maxOutput: z.int().min(1).default(20_000),
   system: z.string().optional(),
 });
-type Settings = z.output<typeof settingsSchema>;
+type Settings = z.output<typeof harborSettingsSchema>;
 
 /**
  * Harbor tasks that need no image, in this process: the model acts by commands of a simulated shell with files in memory (the npm package
@@ -26,7 +27,7 @@ type Settings = z.output<typeof settingsSchema>;
  * @throws ConfigError for wrong settings, and for a task that needs an image
  */
 export function harborEnvironment(userSettings: unknown): Environment<HarborTask> {
-  const settings = parseSettings(settingsSchema, userSettings, "environment.settings");
+  const settings = parseSettings(harborSettingsSchema, userSettings, "environment.settings");
   const tasks = new Map(
     Object.entries(settings.tasks).map(([split, folder]) => [split, readTasks(folder, `environment.settings.tasks.${split}`)]),
   );

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { trustRun } from "../sdk/trust.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { resolveConfig } from "../training/config.ts";
 import type { UserConfig } from "../training/user-config.ts";
@@ -26,7 +27,7 @@ export function withSettings(command: Command, flags: readonly SettingFlag[], al
       .reduce<unknown>((parent, key) => (parent as Record<string, unknown> | undefined)?.[key], defaults);
     command.option(flag, value === undefined || value === false ? description : `${description} (default: ${String(value)})`);
   }
-  return runningPython(debuggable(command))
+  return trusting(runningPython(debuggable(command)))
     .option("--config <file>", "settings (default: retrograde.config.ts, if it is there)")
     .option("--set <path=value>", "any other setting, by its path; may be repeated", repeated);
 }
@@ -34,6 +35,15 @@ export function withSettings(command: Command, flags: readonly SettingFlag[], al
 /** Adds the option that every command has. */
 export function debuggable(command: Command): Command {
   return command.option("--debug", "show where an error comes from");
+}
+
+/** Adds the option of commands that obey the settings of a record. */
+export function trusting(command: Command): Command {
+  return command
+    .option("--trust", "let a run, evaluation or model from elsewhere start programs, connect and send keys as its settings say")
+    .hook("preAction", (_, action) => {
+      if (action.opts().trust === true) trustRun();
+    });
 }
 
 /** Adds the option of commands that may run Python code of a model. The tool reads it from the environment. */

@@ -1,8 +1,10 @@
+import { createInterface } from "node:readline/promises";
 import { Command, CommanderError } from "commander";
 import { ConfigError } from "../core/errors.ts";
 import { packageVersion } from "../runs/write.ts";
+import { trustRun, UntrustedError } from "../sdk/trust.ts";
 import { commandPrefix } from "../terminal/invocation.ts";
-import { printableLine } from "../terminal/printable.ts";
+import { printable, printableLine } from "../terminal/printable.ts";
 import { createScreen, type TextStream } from "../terminal/screen.ts";
 import type { AddCommands, CommandTools } from "./command-tools.ts";
 import { errorText } from "./error-text.ts";
@@ -39,9 +41,23 @@ export async function main(
   } catch (error) {
     // Commander has printed its own message already.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof UntrustedError && (await allowed(error, errors))) {
+      trustRun(error.folder);
+      return main(args, output, errors, extensions);
+    }
     errors.write(errorText(error, args.includes("--debug")));
     return error instanceof ConfigError ? 2 : 1;
   }
+}
+
+/** Asks a person in a terminal whether a record from elsewhere may act. Nobody is asked where there is none: then it may not. */
+async function allowed({ folder, doing }: UntrustedError, errors: TextStream): Promise<boolean> {
+  if (errors.isTTY !== true || process.stdin.isTTY !== true) return false;
+  errors.write(printable(`${folder} was not made on this machine by you. It ${doing}.\n`));
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await lines.question("Allow it this once? [y/N] ");
+  lines.close();
+  return /^y(es)?$/i.test(answer.trim());
 }
 
 /** In the order of the help. */

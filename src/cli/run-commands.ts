@@ -1,5 +1,5 @@
 import { runsFolder } from "../runs/layout.ts";
-import { type AddCommands, debuggable } from "./command-tools.ts";
+import { type AddCommands, debuggable, trusting } from "./command-tools.ts";
 
 /** Adds the commands that read runs, or steer one. */
 export const runCommands: AddCommands = (program, { screen, exit, examples }) => {
@@ -62,7 +62,7 @@ export const runCommands: AddCommands = (program, { screen, exit, examples }) =>
       runsSeedsCommand(folders, flags, screen);
     });
 
-  debuggable(program.command("trajectory"))
+  trusting(debuggable(program.command("trajectory")))
     .summary("read one episode, and what the update did with it")
     .description(
       "Shows an episode as a conversation, and for each of its turns the weight, advantage, M and ratio of the update.",
@@ -101,7 +101,7 @@ export const runCommands: AddCommands = (program, { screen, exit, examples }) =>
       controlCommand(folder, action, value, screen);
     });
 
-  debuggable(runs.command("model"))
+  trusting(debuggable(runs.command("model")))
     .summary("write the model of a checkpoint")
     .description(
       "Writes the model of one of a run's checkpoints into a folder, also of a run that was stopped. --model takes it.",
@@ -137,7 +137,7 @@ export const runCommands: AddCommands = (program, { screen, exit, examples }) =>
       await exportCommand(folder, flags, screen);
     });
 
-  debuggable(program.command("export"))
+  trusting(debuggable(program.command("export")))
     .summary("write a model for other programs")
     .description(
       "Writes a model, or the one that a run trained: as a GGUF file (llama.cpp, Ollama, LM Studio), a Hugging Face folder with a model card\n" +

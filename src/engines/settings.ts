@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { acts } from "../core/acts.ts";
 import type { Check } from "../core/settings.ts";
 import { longestTimer } from "../core/timer.ts";
 
@@ -17,7 +18,7 @@ const lora = z.strictObject({
   /** How many layers have an adapter, counted from the last: fewer need less time and memory. Default: all. */
   layers: z.int().min(1).optional(),
   /** A folder in PEFT format: the adapter to continue training. Default: a new adapter. */
-  from: z.string().min(1).optional(),
+  from: acts.reads(z.string().min(1)).optional(),
   /**
    * The precision that the matrices of the frozen layers are held in. 8 bits take a quarter of the memory, 4 a sixth, and the sampler
    * then computes with them too.
@@ -63,7 +64,7 @@ const local = z.strictObject({
 const tinker = z.strictObject({
   kind: z.literal("tinker"),
   /** Without /api/v1. */
-  url: z.url({ protocol: /^https?$/ }),
+  url: acts.address(z.url({ protocol: /^https?$/ }), () => "TINKER_API_KEY"),
   /** Name of the base model there. Its tokenizer is read from the setting `model`. */
   model: z.string().min(1),
   /** The rank of the LoRA adapter. 0 trains the model itself, where a server can. */
@@ -89,16 +90,17 @@ const price = z.number().min(0);
 const openai = z.strictObject({
   kind: z.literal("openai"),
   /** Up to, and without, /chat/completions: such as "http://localhost:8000/v1". */
-  baseUrl: z.url({ protocol: /^https?$/, error: "an http or https URL" }),
+  baseUrl: acts.address(z.url({ protocol: /^https?$/, error: "an http or https URL" }), (url) =>
+    new URL(url).host === "api.openai.com" ? "OPENAI_API_KEY" : undefined,
+  ),
   /** Name of the model there. The setting `model` if left out. */
   model: z.string().min(1).optional(),
   /**
    * The environment variable that holds the API key; null sends none. If left out, OPENAI_API_KEY for api.openai.com and none for others. The key
    * itself is never written anywhere.
    */
-  apiKeyEnv: z
-    .string()
-    .regex(/^[A-Z_][A-Z0-9_]*$/, "the name of an environment variable, in capitals")
+  apiKeyEnv: acts
+    .variable(z.string().regex(/^[A-Z_][A-Z0-9_]*$/, "the name of an environment variable, in capitals"))
     .nullable()
     .optional(),
   /** The timeout of one answer. */

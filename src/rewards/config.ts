@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { acts } from "../core/acts.ts";
 import { ConfigError } from "../core/errors.ts";
 import { longestTimer } from "../core/timer.ts";
 
@@ -75,11 +76,10 @@ const judge = z.strictObject({
   ...common,
   model: z.string().min(1),
   /** The address of a server that speaks the chat-completions protocol, such as "https://api.openai.com/v1". */
-  baseUrl: z.url({ protocol: /^https?$/, error: "an http or https URL" }),
+  baseUrl: acts.address(z.url({ protocol: /^https?$/, error: "an http or https URL" })),
   /** The environment variable that holds the API key; null for a server that wants none. The key itself is never written anywhere. */
-  apiKeyEnv: z
-    .string()
-    .regex(variableName, "the name of an environment variable, in capitals")
+  apiKeyEnv: acts
+    .variable(z.string().regex(variableName, "the name of an environment variable, in capitals"))
     .nullable()
     .default("OPENAI_API_KEY"),
   /** The text that says what makes an attempt better than another. */
@@ -100,7 +100,7 @@ const judge = z.strictObject({
   /** Where a group gets no usable answer: stop the run, or leave the group out of the update. */
   onFailure: z.enum(["error", "skip-group"]).default("error"),
   /** A folder of answers that several runs share. The run's own answers are kept in its own folder anyway. */
-  cache: z.string().min(1).optional(),
+  cache: acts.writes(z.string().min(1)).optional(),
 });
 
 /** A reward from code, as a configuration records it: `defineReward` has the rest. */

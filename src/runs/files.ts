@@ -2,8 +2,9 @@ import { lstatSync } from "node:fs";
 import { RunError, reasonOf } from "../core/errors.ts";
 import * as atomic from "../files/atomic.ts";
 import { readBounded } from "../files/bounded.ts";
+import { isSignedHere, signatureOf } from "../files/own-key.ts";
 import { NotAFile } from "../files/regular.ts";
-import { sealed } from "./seal.ts";
+import { sealed, unsealed } from "./seal.ts";
 
 /** Files of a run: as files/atomic.ts writes them, with errors in a reader's words. */
 
@@ -66,6 +67,17 @@ export function appendLine(path: string, line: string): void {
 /** Writes a record as a whole file, with its checksum. @throws RunError as `writeFileAtomic` */
 export function writeRecord(path: string, record: object): void {
   writeFileAtomic(path, `${sealed(JSON.stringify(record, null, 2))}\n`);
+}
+
+/** Writes a record by which this machine knows that it made it: its settings may act (sdk/trust.ts). @throws RunError as `writeFileAtomic` */
+export function writeOwnRecord(path: string, record: object): void {
+  writeRecord(path, { ...record, origin: signatureOf(path, record) });
+}
+
+/** True if this user wrote a record, on this machine. */
+export function isOwnRecord(path: string): boolean {
+  const { crc32: _, ...record } = unsealed(readRunFile(path, largestRecord).toString("utf8")) as Record<string, unknown>;
+  return isSignedHere(path, record);
 }
 
 /** Adds a record to a file of lines, with its checksum. @throws RunError as `writeFileAtomic` */

@@ -16,6 +16,8 @@ export const runRecordSchema = z.object({
   device: z.string().optional(),
   /** ISO 8601. */
   created: z.string(),
+  /** A signature of the rest, by which the machine that made the run knows it. */
+  origin: z.string().optional(),
 });
 export type RunRecord = z.infer<typeof runRecordSchema>;
 

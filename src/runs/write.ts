@@ -18,6 +18,7 @@ import {
   systemError,
   writeFileAtomic,
   writeFolderAtomic,
+  writeOwnRecord,
   writeRecord,
 } from "./files.ts";
 import { type IndexLine, indexLine, readIndexLines } from "./index-file.ts";
@@ -72,7 +73,7 @@ export function createRun(
     device,
     created: new Date().toISOString(),
   };
-  writeRecord(layout.run(folder), record);
+  writeOwnRecord(layout.run(folder), record);
 }
 
 /**

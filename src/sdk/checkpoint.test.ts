@@ -6,7 +6,7 @@ import { invoke } from "../../test/command-line.ts";
 import { writeTinyModel } from "../../test/tiny-model.ts";
 import { defineEnvironment } from "../environments/define.ts";
 import { modelFolder, openModel, samplingUse } from "./model.ts";
-import { recordedConfig } from "./run-environment.ts";
+import { wholeConfig } from "./run-environment.ts";
 import { train } from "./train.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "retrograde-checkpoint-"));
@@ -59,7 +59,7 @@ test.each([
   expect(filesOf(first)).not.toEqual(filesOf(newest));
 
   // It opens as any other model does.
-  const config = { ...recordedConfig(stopped), model: newest };
+  const config = { ...wholeConfig(stopped), model: newest };
   const { engine } = await openModel(await modelFolder(config), config.engine, { use: samplingUse(config), seed: 1 });
   await engine.dispose();
 

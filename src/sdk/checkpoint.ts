@@ -5,6 +5,7 @@ import { engineStateFolder, requireWhole } from "../runs/checkpoints.ts";
 import { writeChecksums } from "../runs/checksums.ts";
 import { writeFolderAtomic } from "../runs/files.ts";
 import { checkpointSteps } from "../runs/read.ts";
+import { recordedEnvironment } from "../training/known-models.ts";
 import { modelFolder, openModel, samplingUse } from "./model.ts";
 import { recordedConfig } from "./run-environment.ts";
 
@@ -22,7 +23,8 @@ export async function withWeightsOf<T>(run: string, step: number, work: (engine:
       hint: "checkpoint.keep sets how many checkpoints a run keeps, checkpoint.every how far they are apart.",
     });
   if (step > 0) requireWhole(run, step);
-  const config = recordedConfig(run);
+  const parts = ["model", "engine", "rollout", "algorithm", "seed"] as const;
+  const config = { ...recordedConfig(run, parts), environment: recordedEnvironment(run) };
   const use = samplingUse(config);
   const { engine } = await openModel(await modelFolder(config, undefined, use), config.engine, { use, seed: config.seed });
   try {

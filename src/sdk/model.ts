@@ -10,8 +10,9 @@ import { ConfigError, ModelError } from "../core/errors.ts";
 import type { Engine } from "../engines/engine.ts";
 import { availableMemory } from "../engines/local/machine/memory-available.ts";
 import { type MemoryUse, requireMemory } from "../engines/local/memory.ts";
+import { namedBase } from "../engines/local/model/adapted.ts";
 import { ggufParts } from "../engines/local/model/gguf/file.ts";
-import { ggufFolder } from "../engines/local/model/gguf/folder.ts";
+import { ggufFolder, namedParts } from "../engines/local/model/gguf/folder.ts";
 import { ollamaFile } from "../engines/local/model/gguf/ollama.ts";
 import { readModelConfig } from "../engines/local/model/model-folder.ts";
 import type { EngineConfig } from "../engines/settings.ts";
@@ -23,6 +24,7 @@ import { layout } from "../runs/layout.ts";
 import { bundledModels, bundledPrefix, defaultModels, isBundled } from "../training/known-models.ts";
 import type { TrainingConfig } from "../training/settings.ts";
 import { cacheBytesOf, computesHere, type EnginePurpose, openEngine, refusedEndpoint, requireRoom } from "./engine.ts";
+import { requireTrusted } from "./trust.ts";
 
 /** The bundled model that an own task is taught with: one that is in the package. */
 const modelToTeach = "office-classic";
@@ -122,9 +124,17 @@ export async function modelFolder(choice: ModelChoice, onDownload?: (event: HubE
   return fetchModel(source.hub, { onEvent: onDownload, ...(weights ? { inspect } : { weights }) });
 }
 
-/** @throws ModelError if a model that a run trained is not as it was written */
+/**
+ * @throws ModelError if a model that a run trained is not as it was written
+ * @throws UntrustedError if the folder is from elsewhere and takes weights from other places of this machine
+ */
 function asWritten(folder: string): string {
   const damage = existsSync(join(folder, checksumsName)) ? damageOf(folder) : undefined;
+  const base = namedBase(folder);
+  const parts = namedParts(folder);
+  const elsewhere = [...(base === undefined ? [] : [base.model]), ...(parts?.parts ?? [])];
+  const isOwn = () => base?.isOwn !== false && parts?.isOwn !== false;
+  requireTrusted(folder, isOwn, [elsewhere.map((what) => ({ kind: "reads", what }))]);
   if (damage === undefined) return folder;
   throw new ModelError(folder, `damaged (${damage})`, {
     expected: "a model as its run wrote it",
@@ -180,8 +190,11 @@ export async function openModel(
 /** Nobody knows in advance how long episodes get: what is shorter than this is not worth training on. */
 export const assumedLength = 512;
 
+/** The settings that decide how much memory a run takes. */
+type UsedMemory = Pick<TrainingConfig, "rollout" | "engine" | "algorithm">;
+
 /** Memory that a run of a configuration takes. */
-export function trainingUse({ rollout, engine, algorithm }: TrainingConfig): MemoryUse {
+export function trainingUse({ rollout, engine, algorithm }: UsedMemory): MemoryUse {
   const needed = needs(algorithm);
   const { lora, sampling, workers, maxLength } = engine.kind === "local" ? engine : {};
   const length = maxLength ?? Math.max(assumedLength, rollout.maxTokens);
@@ -200,6 +213,6 @@ export function trainingUse({ rollout, engine, algorithm }: TrainingConfig): Mem
 }
 
 /** The same of sampling without training. */
-export function samplingUse(config: TrainingConfig): MemoryUse {
+export function samplingUse(config: UsedMemory): MemoryUse {
   return { ...trainingUse(config), training: false };
 }

@@ -1,12 +1,17 @@
 import { existsSync } from "node:fs";
+import { type Act, actsOf } from "../core/acts.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { Environment } from "../environments/environment.ts";
-import { createEnvironment } from "../environments/registry.ts";
+import { createEnvironment, environmentActs } from "../environments/registry.ts";
+import { isOwnRecord } from "../runs/files.ts";
 import { layout } from "../runs/layout.ts";
 import { readRun } from "../runs/read.ts";
 import { isEnvironment, resolveConfig } from "../training/config.ts";
-import type { TrainingConfig } from "../training/settings.ts";
+import { isEvaluation, isOwnEvaluation, readAsked } from "../training/evaluation/folder.ts";
+import { recordedEnvironment } from "../training/known-models.ts";
+import { settingsSchema, type TrainingConfig } from "../training/settings.ts";
 import type { UserConfig } from "../training/user-config.ts";
+import { requireTrusted } from "./trust.ts";
 
 /**
  * A model that is a run's folder brings the environment in which the run was trained.
@@ -16,10 +21,10 @@ import type { UserConfig } from "../training/user-config.ts";
 export function withRunEnvironment(user: UserConfig, flags: UserConfig = {}): UserConfig {
   const run = runOf(user, flags);
   if (run === undefined) return user;
-  const { environment } = recordedConfig(run);
+  const trained = recordedEnvironment(run).name;
   for (const asked of [nameOf(flags), nameOf(user)])
-    if (asked !== undefined && asked !== environment.name) throw otherEnvironment(run, environment.name, asked);
-  return user.environment === undefined ? { ...user, environment } : user;
+    if (asked !== undefined && asked !== trained) throw otherEnvironment(run, trained, asked);
+  return user.environment === undefined ? { ...user, environment: recordedConfig(run, ["environment"]).environment } : user;
 }
 
 /**
@@ -30,14 +35,15 @@ export function withRunEnvironment(user: UserConfig, flags: UserConfig = {}): Us
 export function resolvePlayed(user: UserConfig, flags: UserConfig): TrainingConfig {
   const run = runOf(user, flags);
   if (run === undefined) return resolveConfig(user, flags);
-  const { environment, rollout, chat } = recordedConfig(run);
+  const trained = recordedEnvironment(run).name;
   const asked = nameOf(flags) ?? nameOf(user);
-  if (asked !== undefined && asked !== environment.name) throw otherEnvironment(run, environment.name, asked);
-  const own = typeof user.environment === "object" && nameOf(user) === environment.name;
+  if (asked !== undefined && asked !== trained) throw otherEnvironment(run, trained, asked);
+  const { rollout, chat } = recordedConfig(run, ["rollout", "chat"]);
+  const own = typeof user.environment === "object" && nameOf(user) === trained;
   const played = {
     ...(chat === undefined ? {} : { chat }),
     ...user,
-    environment: own ? user.environment : environment,
+    environment: own ? user.environment : recordedConfig(run, ["environment"]).environment,
     rollout: { ...rollout, ...user.rollout },
   };
   return resolveConfig(played, flags);
@@ -66,9 +72,46 @@ function runOf(user: UserConfig, flags: UserConfig): string | undefined {
   return model !== undefined && existsSync(layout.run(model)) ? model : undefined;
 }
 
-/** The configuration that a run recorded, with settings that were added or moved since filled in. */
-export function recordedConfig(folder: string): TrainingConfig {
-  return resolveConfig(readRun(folder).config as UserConfig);
+type Part = keyof TrainingConfig;
+
+/**
+ * The configuration that a run recorded, with settings that were added or moved since filled in. The run may be someone else's: what its
+ * settings would do on this machine is asked about.
+ * @param parts those that are used. The folder of the run is where it is, whatever was recorded
+ * @throws UntrustedError if the run is from elsewhere and one of these parts acts
+ */
+export function recordedConfig<Used extends Part>(folder: string, parts: readonly Used[]): Pick<TrainingConfig, Used> {
+  const config = resolveConfig({ ...(readRun(folder).config as UserConfig), out: undefined });
+  requireTrustedRun(folder, config, parts);
+  return config;
+}
+
+/** All parts of it, as a run that is continued or repeated takes them. */
+export function wholeConfig(folder: string, flags: UserConfig = {}): TrainingConfig {
+  const recorded = recordedConfig(folder, Object.keys(settingsSchema.shape) as Part[]);
+  return resolveConfig(recorded, flags);
+}
+
+/** @throws UntrustedError as `recordedConfig` */
+function requireTrustedRun(folder: string, config: TrainingConfig, parts: readonly Part[]): void {
+  const acts = parts.map((part) => partActs(config, part));
+  requireTrusted(folder, () => isOwnRecord(layout.run(folder)), acts);
+}
+
+/**
+ * The environment of a run or an evaluation, for another model to play in.
+ * @throws UntrustedError if the record is from elsewhere and its environment acts
+ */
+export function requireTrustedWorld(folder: string): void {
+  const { environment, isOwn } = isEvaluation(folder)
+    ? { environment: readAsked(folder).environment, isOwn: () => isOwnEvaluation(folder) }
+    : { environment: recordedEnvironment(folder), isOwn: () => isOwnRecord(layout.run(folder)) };
+  requireTrusted(folder, isOwn, [environmentActs(environment.name, environment.settings)]);
+}
+
+function partActs(config: TrainingConfig, part: Part): Act[] {
+  const { name, settings } = config.environment;
+  return part === "environment" ? environmentActs(name, settings) : actsOf(settingsSchema.shape[part], config[part]);
 }
 
 function nameOf({ environment }: UserConfig): string | undefined {

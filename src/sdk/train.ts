@@ -10,7 +10,7 @@ import type { RewardPart } from "../rewards/reward.ts";
 import { type ControlRecord, readControl, recordControl } from "../runs/control.ts";
 import { layout, runsFolder } from "../runs/layout.ts";
 import { appendMessage } from "../runs/live.ts";
-import { listRuns, readRun, readSummary } from "../runs/read.ts";
+import { listRuns, readSummary } from "../runs/read.ts";
 import type { Summary } from "../runs/records.ts";
 import { lockRun } from "../runs/run-lock.ts";
 import { keepTokenizer } from "../runs/tokenizer-files.ts";
@@ -29,7 +29,7 @@ import { train as trainWith } from "../training/trainer.ts";
 import type { UserConfig } from "../training/user-config.ts";
 import { capabilityRange } from "./engine.ts";
 import { findModel, type Model, modelFolder, openModel, trainingUse } from "./model.ts";
-import { environmentOf, recordedConfig, withRunEnvironment } from "./run-environment.ts";
+import { environmentOf, wholeConfig, withRunEnvironment } from "./run-environment.ts";
 
 export interface PlanOptions {
   /** Settings above those of the configuration. */
@@ -68,7 +68,7 @@ export async function planRun(user: UserConfig = {}, options: PlanOptions = {}):
   const { flags = {}, resume = false, replay, onDownload } = options;
   if (resume) {
     const folder = resolve(flags.out ?? user.out ?? newestUnfinished());
-    const recorded = recordedConfig(folder);
+    const recorded = wholeConfig(folder);
     const config = resolveConfig(recorded, flags);
     requireSameRun(folder, config, recorded);
     const plan = {
@@ -81,7 +81,7 @@ export async function planRun(user: UserConfig = {}, options: PlanOptions = {}):
     return { ...plan, modelFolder: await modelFolder(config, onDownload, trainingUse(config)) };
   }
   const asked = () => resolveConfig(withRunEnvironment(user, flags), flags);
-  const plan = await planned(replay === undefined ? asked() : replayedConfig(replay, flags), [user, flags]);
+  const plan = await planned(replay === undefined ? asked() : wholeConfig(replay, flags), [user, flags]);
   const { algorithm, out } = plan.config;
   if (out !== undefined) requireFree(out);
   const replayed = replay === undefined ? [] : readControl(replay).filter(({ request }) => request.action === "learning-rate");
@@ -138,7 +138,7 @@ async function trainOpened(
   try {
     return await whileOpen(world, { timeoutMs: config.rollout.episodeTimeoutMs, signal }, async (environment) => {
       const notices = await checkOpened(config, { engine, chat, environment }); // before there is a folder
-      if (resume) reopenRun(folder, config, recordedConfig(folder), (message) => warnOfRun(folder, message, onEvent));
+      if (resume) reopenRun(folder, config, wholeConfig(folder), (message) => warnOfRun(folder, message, onEvent));
       else createRun(folder, config, device);
       for (const message of warnings) warnOfRun(folder, message, onEvent);
       await keepTokenizer(folder, modelFolder);
@@ -259,12 +259,6 @@ function rewardsOf(config: TrainingConfig, user: UserConfig, folder: string): Re
   const timeoutMs = config.rollout.episodeTimeoutMs;
   const surroundings = { code, limits: config.limits, timeoutMs, folder, env: process.env };
   return createRewards(config.rewards ?? [], surroundings);
-}
-
-/** The recorded configuration without its folder. */
-function replayedConfig(folder: string, flags: UserConfig): TrainingConfig {
-  const { out: _, ...recorded } = readRun(folder).config;
-  return resolveConfig(recorded as UserConfig, flags);
 }
 
 function isFinished(folder: string): boolean {

@@ -40,8 +40,8 @@ export function trainedIn(model: string, environment: string): boolean {
   return run !== undefined && recordedEnvironment(run).name === environment;
 }
 
-/** The environment of a run. */
-function recordedEnvironment(run: string): { readonly name: string; readonly settings: unknown } {
+/** The environment of a run, by its record: for comparing names. Its settings may act (sdk/trust.ts). */
+export function recordedEnvironment(run: string): { readonly name: string; readonly settings: unknown } {
   const { environment } = readRun(run).config as { environment?: { name?: unknown; settings?: unknown } };
   return { name: String(environment?.name), settings: environment?.settings ?? {} };
 }

@@ -51,7 +51,7 @@ export async function replayEpisode(
 }
 
 export interface ReplayArguments {
-  readonly config: TrainingConfig;
+  readonly config: Pick<TrainingConfig, "rollout" | "seed">;
   readonly chat: Chat;
   readonly environment: Environment;
   readonly steps: readonly StepRecord[];
@@ -61,7 +61,7 @@ export interface ReplayArguments {
 async function beginningOf(
   { id, group, task: wanted }: Trajectory,
   origin: Origin,
-  config: TrainingConfig,
+  config: ReplayArguments["config"],
   environment: Environment,
   steps: readonly StepRecord[],
 ): Promise<{ readonly task: Task; readonly seed: number; readonly group: string }> {

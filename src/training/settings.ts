@@ -2,10 +2,12 @@ import { z } from "zod";
 import { algorithmConfigSchema } from "../algorithms/settings/config.ts";
 import { correctionSchema } from "../algorithms/step/correction.ts";
 import { chatSettingsSchema } from "../chat/settings.ts";
+import { acts } from "../core/acts.ts";
 import { longestTimer } from "../core/timer.ts";
 import { defaultEngine, engineSchema } from "../engines/settings.ts";
 import { rewardsSchema } from "../rewards/config.ts";
 import { branchingSchema } from "../rollouts/branching/settings.ts";
+import { isBundled } from "./known-models.ts";
 
 /** Names of splits become names of files. */
 const splitName = z.string().regex(/^\w[\w.-]*$/, "a name of letters, digits, _, - and .");
@@ -26,7 +28,7 @@ export const settingsSchema = z.strictObject({
     settings: z.record(z.string(), z.unknown()).default({}),
   }),
   /** A Hugging Face-format folder, a run's folder, a name on the Hugging Face Hub, "bundled:NAME", or "default": the environment's own. */
-  model: z.string().min(1).default("default"),
+  model: acts.by(z.string().min(1), (what) => (isBundled(what) ? [] : [{ kind: "model", what }])).default("default"),
   /** How the model's chat template is used. */
   chat: chatSettingsSchema.optional(),
   algorithm: algorithmConfigSchema,
@@ -155,7 +157,7 @@ export const settingsSchema = z.strictObject({
     })
     .prefault({}),
   /** The run's folder. A new one under runs/ if left out. */
-  out: z.string().min(1).optional(),
+  out: acts.writes(z.string().min(1)).optional(),
 });
 
 export type TrainingConfig = z.output<typeof settingsSchema>;

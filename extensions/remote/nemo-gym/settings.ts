@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { acts } from "../../../src/core/acts.ts";
 import { remoteSettingsShape } from "../shared/settings.ts";
 
 const { executionErrors: _, ...shared } = remoteSettingsShape;
@@ -7,7 +8,7 @@ const { executionErrors: _, ...shared } = remoteSettingsShape;
 export const nemoGymSettingsSchema = z.strictObject({
   ...shared,
   /** Files of rows in JSONL, one for each split, as the resource server's `data` folder has them. */
-  tasks: z.record(z.string(), z.string().min(1)),
+  tasks: z.record(z.string(), acts.reads(z.string().min(1))),
 });
 
 export type NemoGymSettings = z.output<typeof nemoGymSettingsSchema>;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { acts } from "../../../src/core/acts.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { longestTimer } from "../../../src/core/timer.ts";
 
@@ -13,7 +14,7 @@ export const remoteSettingsShape = {
   /** Most sessions at a time. Default `rollout.concurrency`, and less where the server refuses more. */
   concurrency: z.int().min(1).optional(),
   /** Name of the environment variable that holds the server's key. The key itself is never recorded. */
-  keyVariable: z.string().min(1).optional(),
+  keyVariable: acts.variable(z.string().min(1)).optional(),
   /** System message before the environment's own prompt. */
   system: z.string().optional(),
   /**

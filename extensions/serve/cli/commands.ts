@@ -1,8 +1,8 @@
-import { type AddCommands, debuggable, repeated, runningPython } from "../../../src/cli/command-tools.ts";
+import { type AddCommands, debuggable, repeated, runningPython, trusting } from "../../../src/cli/command-tools.ts";
 
 /** Adds the command that serves engines and environments. */
 export const serveCommands: AddCommands = (program, { screen, exit, examples }) => {
-  runningPython(debuggable(program.command("serve")))
+  trusting(runningPython(debuggable(program.command("serve"))))
     .summary("serve the engine of this machine, or an environment, to other programs")
     .description(
       "With --tinker: the Tinker interface, so that programs of its Python SDK train and sample here (docs/tinker.md).\n" +

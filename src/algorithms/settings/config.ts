@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { acts } from "../../core/acts.ts";
 import { parseSettings } from "../../core/settings.ts";
 import type { Aggregation } from "../objectives/aggregation.ts";
 import { type KlEstimator, klEstimators } from "../objectives/kl.ts";
@@ -91,7 +92,7 @@ const seeupoScaled = seeupoCode.extend({
 const sft = z.strictObject({
   kind: z.literal("sft"),
   /** A JSONL file of conversations. Default: demonstrations by the environment's expert. */
-  data: z.string().min(1).optional(),
+  data: acts.reads(z.string().min(1)).optional(),
   /** Whole demonstrations fill a step up to this number of tokens. 2,000 suits models of a few million parameters on a laptop. */
   tokensPerStep: z.int().min(1).default(2000),
 });

@@ -5,7 +5,7 @@ import { errorsLine } from "../../core/outcome.ts";
 import { layout } from "../../runs/layout.ts";
 import { readRun } from "../../runs/read.ts";
 import { compare } from "../../sdk/evaluate.ts";
-import { resolvePlayed } from "../../sdk/run-environment.ts";
+import { requireTrustedWorld, resolvePlayed } from "../../sdk/run-environment.ts";
 import { count, detectable, plural, points, pText } from "../../terminal/format.ts";
 import { interruptedExitCode } from "../../terminal/interrupt.ts";
 import { rewardText } from "../../terminal/progress.ts";
@@ -49,6 +49,8 @@ export async function compareCommand(
     });
   const world = named === undefined ? (first ?? second) : undefined;
   if (names.every((name) => isEvaluation(name))) refuseSettings(flags);
+  const source = names.find((name) => worldOf(name) !== undefined);
+  if (world !== undefined && source !== undefined && !names.every(isEvaluation)) requireTrustedWorld(source);
   const sides: Side[] = [];
   for (const [i, name] of names.entries()) {
     const out = typeof flags.out === "string" ? join(flags.out, "ab"[i] ?? "") : undefined;

@@ -20,7 +20,7 @@ export async function replayCommand(
   { config: file }: TrajectoryFlags,
   screen: Screen,
 ): Promise<number> {
-  const config = recordedConfig(folder);
+  const config = { model: folder, ...recordedConfig(folder, ["environment", "rollout", "chat", "seed"]) };
   const tokenizer = tokenizerFolder(folder);
   if (tokenizer === undefined)
     throw new RunError(folder, "without a tokenizer", {

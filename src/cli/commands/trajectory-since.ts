@@ -21,7 +21,7 @@ export async function sinceCommand(
   const since = Number(asked);
   if (!Number.isInteger(since) || since < 0)
     throw new RunError("--since", asked, { expected: "a step with a checkpoint, or 0 for the model that the run started from" });
-  const { rollout, evaluation } = recordedConfig(folder);
+  const { rollout, evaluation } = recordedConfig(folder, ["rollout", "evaluation"]);
   const temperature = source === "train" ? rollout.temperature : evaluation.temperature;
   if (episode.group.includes("-greedy/"))
     throw new RunError("the episode", episode.id, {

@@ -6,7 +6,15 @@ import { RunError } from "../../core/errors.ts";
 import { isScored } from "../../core/outcome.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import type { Task } from "../../environments/environment.ts";
-import { appendLine, largestRecord, readRunFile, writeFileAtomic, writeRecord } from "../../runs/files.ts";
+import {
+  appendLine,
+  isOwnRecord,
+  largestRecord,
+  readRunFile,
+  writeFileAtomic,
+  writeOwnRecord,
+  writeRecord,
+} from "../../runs/files.ts";
 import { damaged, finishedNames } from "../../runs/read.ts";
 import { type Decoding, decodings, type EvaluationRecord, evaluationRecordSchema } from "../../runs/records.ts";
 import { schemaVersion, versionSchema } from "../../runs/schema.ts";
@@ -117,7 +125,7 @@ export function openEvaluation(folder: string, asked: Asked, resume: boolean): b
   const path = files.asked(folder);
   if (!existsSync(path)) {
     requireEmpty(folder);
-    writeRecord(path, asked);
+    writeOwnRecord(path, asked);
     return true;
   }
   if (!resume)
@@ -139,6 +147,11 @@ export function openEvaluation(folder: string, asked: Asked, resume: boolean): b
 /** True for a folder that an evaluation was written into. */
 export function isEvaluation(folder: string): boolean {
   return existsSync(files.asked(folder));
+}
+
+/** True if the evaluation was begun on this machine, by this user. */
+export function isOwnEvaluation(folder: string): boolean {
+  return isOwnRecord(files.asked(folder));
 }
 
 export function readAsked(folder: string): Asked {

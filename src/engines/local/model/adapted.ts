@@ -2,13 +2,14 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { ModelError } from "../../../core/errors.ts";
-import { readBounded } from "../../../files/bounded.ts";
+import { parseJson } from "../../../core/json.ts";
+import { isSignedHere, signatureOf } from "../../../files/own-key.ts";
 import { writeAtomically } from "../machine/atomic-file.ts";
 import { adapterFolder, readAdapter, readAdapterSettings } from "./adapter-folder.ts";
 import { openMerger } from "./lora.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { type BasePrecision, dequantise, type RoundedMatrix, roundLayers } from "./rounded.ts";
-import type { TakeTensor, Tensor } from "./safetensors.ts";
+import { readSmall, type TakeTensor, type Tensor } from "./safetensors.ts";
 
 /** Beside `config.json`, the tokenizer and `adapter/`: the model that the adapter was trained on, instead of `model.safetensors`. */
 const baseName = "base.json";
@@ -16,22 +17,34 @@ const baseSchema = z.strictObject({
   model: z.string().min(1),
   /** The precision that its layers were held in. */
   precision: z.enum(["float32", "int8", "int4"]),
+  origin: z.string().optional(),
 });
 
 /** Writes what an adapter was trained on. @param model the folder of the base */
 export async function writeBase(folder: string, model: string, precision: BasePrecision): Promise<void> {
   const base: z.output<typeof baseSchema> = { model, precision };
-  await writeAtomically(join(folder, baseName), [Buffer.from(`${JSON.stringify(base, null, 2)}\n`)]);
+  const signed = { ...base, origin: signatureOf(baseName, base) };
+  await writeAtomically(join(folder, baseName), [Buffer.from(`${JSON.stringify(signed, null, 2)}\n`)]);
 }
 
-/** The base that an adapter's folder names. Undefined for other folders. @throws ModelError if the base is gone */
-export function baseOf(folder: string): z.output<typeof baseSchema> | undefined {
+/** The base that an adapter's folder names, and whether this machine wrote the name. Undefined for other folders. @throws ModelError if it is malformed */
+export function namedBase(folder: string): (z.output<typeof baseSchema> & { readonly isOwn: boolean }) | undefined {
   const file = join(folder, baseName);
   if (!existsSync(file)) return undefined;
-  const parsed = baseSchema.safeParse(JSON.parse(readBounded(file, 2 ** 16).toString("utf8")));
-  if (!parsed.success) throw new ModelError(file, "malformed", { expected: z.prettifyError(parsed.error) });
-  if (existsSync(join(parsed.data.model, "config.json"))) return parsed.data;
-  throw new ModelError(`the base of ${folder}`, parsed.data.model, {
+  const content = parseJson(
+    readSmall(file, "the name of a model"),
+    baseSchema,
+    (expected) => new ModelError(file, "malformed", { expected }),
+  );
+  return { ...content, isOwn: isSignedHere(baseName, content) };
+}
+
+/** As `namedBase`. @throws ModelError if the base is gone */
+export function baseOf(folder: string): z.output<typeof baseSchema> | undefined {
+  const file = join(folder, baseName);
+  const base = namedBase(folder);
+  if (base === undefined || existsSync(join(base.model, "config.json"))) return base;
+  throw new ModelError(`the base of ${folder}`, base.model, {
     expected: "the model that the adapter was trained on",
     hint: `Put it back, or write its new place into ${file}. \`retrograde export\` writes a model that needs no base.`,
   });

@@ -4,8 +4,10 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { ModelError } from "../../../../core/errors.ts";
+import { parseJson } from "../../../../core/json.ts";
 import { writeFolderAtomic } from "../../../../files/atomic.ts";
-import { readBounded } from "../../../../files/bounded.ts";
+import { isSignedHere, signatureOf } from "../../../../files/own-key.ts";
+import { readSmall } from "../safetensors.ts";
 import { configOf } from "./config.ts";
 import { ggufParts, readGguf } from "./file.ts";
 import { tokenizerOf } from "./tokenizer.ts";
@@ -13,7 +15,7 @@ import { frequenciesName, readTensor } from "./weights.ts";
 
 /** Beside `config.json` and the tokenizer: where the weights lie, instead of `model.safetensors`. */
 const referenceName = "gguf.json";
-const referenceSchema = z.object({ parts: z.array(z.string()).min(1) });
+const referenceSchema = z.object({ parts: z.array(z.string()).min(1), origin: z.string().optional() });
 
 /** Folders of an older layout are not found again. */
 const layoutVersion = 2;
@@ -40,7 +42,7 @@ export async function ggufFolder(file: string, cache: string = defaultCache()): 
       "generation_config.json": { bos_token_id: config.bos_token_id, eos_token_id: config.eos_token_id },
       "tokenizer.json": tokenizer,
       "tokenizer_config.json": tokenizerConfig,
-      [referenceName]: { parts },
+      [referenceName]: { parts, origin: signatureOf(referenceName, { parts }) },
     };
     for (const [name, value] of Object.entries(files)) writeFileSync(join(into, name), `${JSON.stringify(value)}\n`);
   });
@@ -49,9 +51,19 @@ export async function ggufFolder(file: string, cache: string = defaultCache()): 
 
 /** The GGUF files that a folder's weights lie in. Undefined if it has none. @throws ModelError if they are gone or have changed */
 export function ggufWeights(folder: string): readonly string[] | undefined {
+  return namedParts(folder)?.parts;
+}
+
+/** The same, and whether this machine wrote the names. @throws ModelError if the file of names is malformed */
+export function namedParts(folder: string): { readonly parts: readonly string[]; readonly isOwn: boolean } | undefined {
   const file = join(folder, referenceName);
   if (!existsSync(file)) return undefined;
-  return referenceSchema.parse(JSON.parse(readBounded(file, 2 ** 20).toString("utf8"))).parts;
+  const content = parseJson(
+    readSmall(file, "the names of GGUF files"),
+    referenceSchema,
+    (expected) => new ModelError(file, "malformed", { expected }),
+  );
+  return { parts: content.parts, isOwn: isSignedHere(referenceName, content) };
 }
 
 function identity(parts: readonly string[]): string {
