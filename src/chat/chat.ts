@@ -10,7 +10,7 @@ import { findCallFormat, likelyFormat, requireFormat, settledFormat, showsTools 
 import { controlTokens } from "./control-tokens.ts";
 import { Grammars } from "./grammar.ts";
 import type { ChatSettings } from "./settings.ts";
-import { type CallStyle, compileTemplate, type Render } from "./template.ts";
+import { type CallStyle, compileTemplate, type Render, templateMs, withinTemplateTime } from "./template.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 import { trainedFormat, withToolsInSystem } from "./tools-in-system.ts";
 
@@ -85,6 +85,17 @@ export interface Chat {
  * makeChat(loadTokenizer(folder)).open([{ role: "user", content: "Hello" }], []).ids;
  */
 export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettings> = {}): Chat {
+  const { opening } = templateMs;
+  const time = { all: opening, left: opening };
+  const chat = withinTemplateTime(time, () => chatOf(plainTokenizer, settings));
+  if (time.left > 0) return chat;
+  throw new ModelError("chat template", `no end within ${opening} ms`, {
+    expected: "one that renders a few messages in milliseconds, as those of published models do",
+    hint: "The template does not end, or the machine has no time for it.",
+  });
+}
+
+function chatOf(plainTokenizer: Tokenizer, settings: Partial<ChatSettings>): Chat {
   const { chatTemplate, namedTokens } = plainTokenizer;
   if (chatTemplate === undefined) {
     throw new ModelError("chat template", undefined, {
@@ -146,6 +157,24 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
   const isEnded = (action: readonly TokenId[]): boolean => tokenizer.stopTokens.includes(action.at(-1) ?? -1);
   const actionText = (action: readonly TokenId[]): string => tokenizer.decode(isEnded(action) ? action.slice(0, -1) : action);
 
+  /** The rest of the time that a conversation's renderings have, by its ids. */
+  const timeLeft = new WeakMap<Context, number>();
+  const timeOf = (context: ChatContext | undefined) => {
+    const { conversation: all } = templateMs;
+    return { all, left: (context && timeLeft.get(context.ids)) ?? all };
+  };
+  /** Makes the context behind another one, or the first of a conversation. One whose time is over has none for another try. */
+  const after = (before: ChatContext | undefined, work: () => ChatContext): ChatContext => {
+    const time = timeOf(before);
+    try {
+      const made = withinTemplateTime(time, work);
+      timeLeft.set(made.ids, time.left);
+      return made;
+    } finally {
+      if (before !== undefined && time.left <= 0) timeLeft.set(before.ids, time.left);
+    }
+  };
+
   return {
     tokenizer,
     toolsIn,
@@ -156,47 +185,52 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
     // Without a known format there are no tools; what looks like a call of the most common one is still none of the answer.
     read: (text, conversation, schemaOf) => (format ?? hermes).read(text, conversation, schemaOf),
     actionText,
-    open: (conversation, tools) => {
-      const messages = visibleMessages(conversation);
-      const text = render(messages, tools, true);
-      return { tools, ids: Context.of(control.encode(text), messages), text, rewritten: false };
-    },
-    extend: (before, action, said, answers, tools = before.tools) => {
-      const context = { ...before, tools };
-      const message = thinking === "template" ? said : withoutReasoning(said);
-      const messages = visibleMessages([...context.ids.conversation(), message, ...answers]);
-      const text = render(messages, tools, true);
-      const dropped = thinking === "drop" && said.reasoning !== undefined;
-      const end = dropped ? undefined : actionEnd(context, actionText(action), message, text);
-      if (end === undefined) {
-        const ids = context.ids.extend(action, [message]).branch(control.encode(text), messages);
-        return { ...context, ids, text, rewritten: true };
-      }
-      // An action that was cut off gets its end of turn here, as part of what follows it.
-      const follow = text.slice(isEnded(action) ? end + stopAt(text, end).length : end);
-      const ids = context.ids.extend(action, [message]).extend(control.encode(follow), answers);
-      return { ...context, ids, text, rewritten: false };
-    },
-    resume: (context, action, text, message, answers) => ({
-      ...context,
-      ids: context.ids.extend(action, [message]).extend(control.encode(control.quoteSpecial(text)), answers),
-      text: context.text + tokenizer.decode(action) + text,
-      rewritten: false,
-    }),
-    retract: (context, action, message) => {
-      const textOf = (count: number) => tokenizer.decode(action.slice(0, count));
-      let kept = action.length;
-      while (!message.content.startsWith(textOf(kept))) kept--;
-      const added = tokenizer.encode(message.content.slice(textOf(kept).length));
-      return {
+    open: (conversation, tools) =>
+      after(undefined, () => {
+        const messages = visibleMessages(conversation);
+        const text = render(messages, tools, true);
+        return { tools, ids: Context.of(control.encode(text), messages), text, rewritten: false };
+      }),
+    extend: (before, action, said, answers, tools = before.tools) =>
+      after(before, () => {
+        const context = { ...before, tools };
+        const message = thinking === "template" ? said : withoutReasoning(said);
+        const messages = visibleMessages([...context.ids.conversation(), message, ...answers]);
+        const text = render(messages, tools, true);
+        const dropped = thinking === "drop" && said.reasoning !== undefined;
+        const end = dropped ? undefined : actionEnd(context, actionText(action), message, text);
+        if (end === undefined) {
+          const ids = context.ids.extend(action, [message]).branch(control.encode(text), messages);
+          return { ...context, ids, text, rewritten: true };
+        }
+        // An action that was cut off gets its end of turn here, as part of what follows it.
+        const follow = text.slice(isEnded(action) ? end + stopAt(text, end).length : end);
+        const ids = context.ids.extend(action, [message]).extend(control.encode(follow), answers);
+        return { ...context, ids, text, rewritten: false };
+      }),
+    resume: (context, action, text, message, answers) =>
+      after(context, () => ({
         ...context,
-        ids: context.ids.extend([...action.slice(0, kept), ...added], [message]),
-        text: context.text + message.content,
-        rewritten: kept < action.length || added.length > 0,
-      };
-    },
+        ids: context.ids.extend(action, [message]).extend(control.encode(control.quoteSpecial(text)), answers),
+        text: context.text + tokenizer.decode(action) + text,
+        rewritten: false,
+      })),
+    retract: (context, action, message) =>
+      after(context, () => {
+        const textOf = (count: number) => tokenizer.decode(action.slice(0, count));
+        let kept = action.length;
+        while (!message.content.startsWith(textOf(kept))) kept--;
+        const added = tokenizer.encode(message.content.slice(textOf(kept).length));
+        return {
+          ...context,
+          ids: context.ids.extend([...action.slice(0, kept), ...added], [message]),
+          text: context.text + message.content,
+          rewritten: kept < action.length || added.length > 0,
+        };
+      }),
     action: (context, message) => {
-      const text = render([...context.ids.conversation(), message], context.tools, false);
+      const renderAll = () => render([...context.ids.conversation(), message], context.tools, false);
+      const text = withinTemplateTime(timeOf(context), renderAll);
       const start = context.text.length;
       const end = turnEnd(text, start, message);
       if (!text.startsWith(context.text) || stopAt(text, end) === "") {

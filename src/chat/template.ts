@@ -2,7 +2,7 @@ import { Template } from "@huggingface/jinja";
 import type { CallFormat } from "../actions/formats/format.ts";
 import { jsonText, markedArguments, unmarked } from "../actions/json.ts";
 import { ModelError, reasonOf } from "../core/errors.ts";
-import { host } from "../core/host.ts";
+import { host, TimeLimitError } from "../core/host.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import { parametersAsJsonSchema, type Tool } from "../tools/tool.ts";
 import { loopAsPython, withGenerationTags } from "./python-jinja.ts";
@@ -219,8 +219,30 @@ function quotedStrings(value: unknown, quote: (text: string) => string): unknown
 /** Templates of published models have up to 20,000 characters, and take milliseconds. */
 const longestTemplate = 2 ** 20;
 const longestRange = 100_000;
-/** A template that does not end. One of published models took 4 s for 500 turns; a machine that is busy with others takes ten times as long. */
-const limitMs = 60_000;
+/**
+ * The time of all renderings together, in milliseconds: of those that open a model, and of those of one conversation. Of published models one took
+ * 4 s for 500 turns; a machine that is busy with others takes ten times as long.
+ */
+export const templateMs = { opening: 10_000, conversation: 60_000 } as const;
+
+/** A time, and what is left of it. */
+export interface TemplateTime {
+  readonly all: number;
+  left: number;
+}
+
+let budget: TemplateTime = { all: templateMs.conversation, left: templateMs.conversation };
+
+/** Runs work whose renderings take their time of this one. */
+export function withinTemplateTime<T>(time: TemplateTime, work: () => T): T {
+  const before = budget;
+  budget = time;
+  try {
+    return work();
+  } finally {
+    budget = before;
+  }
+}
 
 /** Jinja's own `range` makes a list of any length at once, which would fill the memory before any time is over. */
 function boundedRange(start: number, stop?: unknown, step?: unknown): number[] {
@@ -242,12 +264,16 @@ function renameRange(node: unknown): void {
 }
 
 function refusals<T>(what: string, run: () => T): T {
+  const [own, start] = [budget, performance.now()];
   try {
-    return host.interruptAfter(limitMs, run);
-  } catch (cause) {
+    return host.interruptAfter(Math.max(1, Math.ceil(own.left)), run);
+  } catch (error) {
+    const cause = error instanceof TimeLimitError ? new TimeLimitError(own.all) : error;
     throw new ModelError(what, reasonOf(cause), {
       hint: "Compare the messages with the roles and the order that the model's chat template accepts.",
       cause,
     });
+  } finally {
+    own.left -= performance.now() - start;
   }
 }

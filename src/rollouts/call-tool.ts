@@ -51,17 +51,17 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, signal?: 
     const execute = (toolSignal: AbortSignal) => tool.execute(args.data, { signal: toolSignal });
     const result = await callForeign(`tool "${tool.name}"`, execute, limits);
     const { text, lost } = resultText(result);
-    const content = cut(readable(text), tool.maxOutput ?? defaultMaxOutput);
+    const content = readable(cut(text, tool.maxOutput ?? defaultMaxOutput));
     return { valid: true, content, ...(lost === undefined ? {} : { failure: "lost", lost }) };
   } catch (error) {
     if (signal?.aborted) throw error;
     const problem = error instanceof DeadlineError ? `${tool.name} gave ${error.message}` : reasonOf(error);
     const failure = error instanceof DeadlineError ? "timeout" : "error";
-    return { valid: true, failure, content: cut(readable(`Error: ${problem}`), tool.maxOutput ?? defaultMaxOutput) };
+    return { valid: true, failure, content: readable(cut(`Error: ${problem}`, tool.maxOutput ?? defaultMaxOutput)) };
   }
 }
 
-/** Without control characters and halves of surrogate pairs, which have no place in a prompt and may be no text at all. */
+/** A text of the same length without control characters and halves of surrogate pairs, which have no place in a prompt and may be no text at all. */
 function readable(text: string): string {
   return text.replace(/[^\P{Cc}\t\n\r]|\p{Cs}/gu, "\ufffd");
 }

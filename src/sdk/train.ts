@@ -124,6 +124,10 @@ export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions =
       const model = await open(modelFolder, config.engine, use, config.chat);
       return trainOpened(plan, model, { onEvent, signal: either });
     });
+  } catch (error) {
+    // Before the trainer began, which has its own error for it.
+    if (signal?.aborted === true && error === signal.reason) throw new InterruptedError(folder, error);
+    throw error;
   } finally {
     lock.release();
     removeIfEmpty(folder);
@@ -163,6 +167,13 @@ export interface CodeOptions extends PlanOptions, TrainOptions {
   readonly print?: boolean;
   /** Whether Ctrl-C and SIGTERM end the run cleanly, if no `signal` does. Default: as `print`. */
   readonly interruptible?: boolean;
+}
+
+/** A run was interrupted before its first step: while its model, environment or rewards were opened. */
+export class InterruptedError extends RunError {
+  constructor(folder: string, cause: unknown) {
+    super(folder, "interrupted", { hint: "It had not begun, and nothing in its folder was changed.", cause });
+  }
 }
 
 export interface TrainedRun {

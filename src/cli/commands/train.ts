@@ -1,9 +1,11 @@
+import { existsSync } from "node:fs";
 import { ConfigError } from "../../core/errors.ts";
 import { isScored, succeeded } from "../../core/outcome.ts";
 import { splitsOf } from "../../environments/environment.ts";
+import { layout } from "../../runs/layout.ts";
 import { readEpisodes, readEvaluations } from "../../runs/read.ts";
 import type { EvaluationRecord, Summary } from "../../runs/records.ts";
-import { episodesPerStep, openingLine, planRun, type RunPlan, runPlan } from "../../sdk/train.ts";
+import { episodesPerStep, InterruptedError, openingLine, planRun, type RunPlan, runPlan } from "../../sdk/train.ts";
 import { showProgress } from "../../terminal/display.ts";
 import { plural } from "../../terminal/format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../../terminal/interrupt.ts";
@@ -92,8 +94,8 @@ export async function runTraining(user: UserConfig, settings: UserConfig, flags:
     return 0;
   } catch (error) {
     display.stop();
-    const kept = display.interruptedAt();
-    if (kept === undefined) throw error;
+    if (error instanceof InterruptedError) screen.line(notBegun);
+    else if (display.interruptedAt() === undefined) throw error;
     return interruptedExitCode;
   } finally {
     endDashboard();
@@ -101,7 +103,10 @@ export async function runTraining(user: UserConfig, settings: UserConfig, flags:
   }
 }
 
+const notBegun = "Interrupted before the run began: nothing was changed.";
+
 function interruptedLines(folder: string, steps: number, flags: TrainFlags): string[] {
+  if (!existsSync(layout.run(folder))) return [notBegun];
   return [
     `Interrupted. ${plural(steps, "finished step")} kept in ${shownPath(folder)}`,
     `Continue: ${trainingCommand(`--resume --out ${quoted(shownPath(folder))}`, flags)}`,
