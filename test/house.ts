@@ -86,7 +86,7 @@ export const parts: readonly Part[] = [
   {
     path: "src/agents",
     holds: "agents that others wrote, as they are: their model calls, their programs, their tasks ([agents.md](agents.md))",
-    knows: ["src/core", "src/files", "src/processes", "src/statistics", "src/inference", "src/environments"],
+    knows: ["src/core", "src/files", "src/processes", "src/statistics", "src/http", "src/inference", "src/environments"],
   },
   {
     path: "src/environments/office",

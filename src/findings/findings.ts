@@ -6,11 +6,13 @@ import { policyDied } from "./policy-died.ts";
 import { refusedRequests } from "./refused-requests.ts";
 import { constantReward, equalRewards, noSignal, startAtHundred, startAtZero } from "./reward-rules.ts";
 import type { EpisodeFacts, Rule, StepFacts } from "./rule.ts";
+import { unevenRequests } from "./uneven-requests.ts";
 
 /** Looked at after every step and every evaluation. */
 const episodeRules = {
   "environment-faults": environmentFaults,
   "refused-requests": refusedRequests,
+  "uneven-requests": unevenRequests,
   "no-tool-calls": noToolCalls,
   "one-bad-end": oneBadEnd,
   "failing-tool": failingTool,

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Duplex } from "node:stream";
+import type { Duplex, Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { ConfigError, reasonOf } from "../core/errors.ts";
 import { readBody } from "./body.ts";
 import { HttpError } from "./http-error.ts";
@@ -49,6 +50,8 @@ export type Reply = { readonly headers?: Headers } & (
   | { readonly bytes: Uint8Array; readonly type: string }
   | { readonly location: string }
   | { readonly status: 204 }
+  /** The answer of another server, as it comes. */
+  | { readonly status: number; readonly stream: Readable }
   /** Server-sent events, as `write` is given their text. The stream ends with the promise. */
   | { readonly events: (write: (text: string) => void) => Promise<void> }
 );
@@ -61,6 +64,8 @@ export interface HttpService {
   readonly limits?: Partial<HttpLimits>;
   /** How long a connection without a request is kept, in milliseconds. Default Node's. */
   readonly keepAliveMs?: number;
+  /** True for a server that does not keep the process alive. */
+  readonly background?: boolean;
   /** Headers of every answer. */
   readonly headers?: Headers;
   /** @throws HttpError for a request that may not be made. It holds for upgrades too. */
@@ -86,7 +91,7 @@ type Target = Pick<HttpRequest, "path" | "parts" | "query">;
  * @throws ConfigError if the port is taken
  */
 export async function startHttp(service: HttpService): Promise<RunningHttp> {
-  const { host, port, limits = {}, keepAliveMs, upgrade } = service;
+  const { host, port, limits = {}, keepAliveMs, background = false, upgrade } = service;
   const { connections = httpDefaults.connections, requestMs: requestTimeout = httpDefaults.requestMs } = limits;
   const timeouts = { requestTimeout, headersTimeout: Math.min(headMs, requestTimeout), connectionsCheckingInterval: lookMs };
   const server = createServer(timeouts, (request, response) => void answer(service, places, request, response));
@@ -106,7 +111,9 @@ export async function startHttp(service: HttpService): Promise<RunningHttp> {
         socket.end(head, () => socket.destroy());
       }
     });
+  if (background) server.on("connection", (socket) => socket.unref());
   const baseUrl = await listen(server, host, port);
+  if (background) server.unref();
   return {
     baseUrl,
     close: async () => {
@@ -161,7 +168,8 @@ async function send(response: ServerResponse, reply: Reply, always: Headers = {}
     begin(200, { "content-type": "text/event-stream", "cache-control": "no-cache", "x-accel-buffering": "no" });
     await reply.events((text) => void response.write(text));
     response.end();
-  } else begin(reply.status).end();
+  } else if ("stream" in reply) await pipeline(reply.stream, begin(reply.status));
+  else begin(reply.status).end();
 }
 
 /** An error as Tinker's servers write it. What is no refusal is the server's own fault. */

@@ -74,13 +74,16 @@ export async function serveInference(options: InferenceOptions): Promise<Running
         throw error;
       }
     },
-    problem: (error, path) => {
-      const failure = failureOf(error);
-      const route = routeOf(path);
-      const write = wireOf(route)?.error ?? (beta.test(route) ? geminiError : chatCompletions.error);
-      return { status: failure.status, json: write(failure) };
-    },
+    problem: inferenceProblem,
   });
+}
+
+/** An error as clients of the interface at a path read it. */
+export function inferenceProblem(error: unknown, path: string): { readonly status: number; readonly json: object } {
+  const failure = failureOf(error);
+  const route = routeOf(path);
+  const write = wireOf(route)?.error ?? (beta.test(route) ? geminiError : chatCompletions.error);
+  return { status: failure.status, json: write(failure) };
 }
 
 /** Clients that build addresses from an address without /v1 ask without it. */

@@ -1,5 +1,5 @@
 import { isServiceError } from "../agents/blame.ts";
-import { type Interception, interceptModels } from "../agents/intercept.ts";
+import { type Interception, interceptModels, type OwnAccess, withOwnModels } from "../agents/intercept.ts";
 import { type MeasuredAgent, type MeasureOptions, measure } from "../agents/measure.ts";
 import { runProgram } from "../agents/program.ts";
 import { openRelay } from "../agents/relay.ts";
@@ -54,18 +54,20 @@ const refuseUnknown = optionsDoor<AgentEvaluation>("evaluateAgent", {
 
 async function measured<T extends TaskRequest>(evaluation: Omit<AgentEvaluation<T>, "model">): Promise<MeasuredAgent<T>> {
   const { agent, reward, tasks, endpoint, timeoutMs = 120_000, ...options } = evaluation;
+  const release = endpoint === undefined ? withOwnModels() : undefined;
   const relay = endpoint === undefined ? undefined : await openRelay(endpoint);
   const name = endpoint?.name ?? agentModelName;
   let interception: Interception | undefined;
   try {
-    if (relay !== undefined && !isProgram(agent)) interception = interceptModels(relay.baseUrl, name);
+    if (relay !== undefined && !isProgram(agent)) interception = await interceptModels();
     const run = isProgram(agent) ? agent : await functionOf<T>(agent);
     const answerOf = async (task: T, apiKey: string, signal: AbortSignal): Promise<unknown> => {
       const baseUrl = relay?.baseUrl ?? "";
       const env = relay === undefined ? {} : environmentOfAgent(baseUrl, apiKey, name);
       if (typeof run !== "function") return runProgram(run, task, { env, signal });
-      const call = async () => run(task.prompt, { baseUrl, apiKey, name, env, signal, task });
-      return interception === undefined ? call() : interception.during(apiKey, call);
+      const call = async (own: OwnAccess) => run(task.prompt, { ...own, name, signal, task });
+      if (interception === undefined) return call({ baseUrl, apiKey, env });
+      return interception.during({ prompt: task.prompt, target: { baseUrl, apiKey, name }, signal }, call);
     };
     const attempt = async (task: T): Promise<Outcome> => {
       const way = relay?.open();
@@ -86,8 +88,9 @@ async function measured<T extends TaskRequest>(evaluation: Omit<AgentEvaluation<
     };
     return await measure(tasks, attempt, { ...options, scoredBy: String(reward) });
   } finally {
-    interception?.end();
+    await interception?.end();
     await relay?.close();
+    release?.();
   }
 }
 

@@ -89,20 +89,23 @@ export function trainedAgent<T extends TaskRequest>(training: AgentTraining<T>):
     ...(sampling === undefined ? {} : { sampling }),
     ...(auxiliary === undefined ? {} : { auxiliary }),
     ...(concurrency === undefined ? {} : { concurrency }),
-    open: async ({ baseUrl }) => {
+    open: async () => {
       if (isProgram(agent)) return;
-      interception = interceptModels(baseUrl);
+      interception = await interceptModels();
       loaded = await functionOf<T>(agent);
     },
-    close: () => {
-      interception?.end();
+    close: async () => {
+      await interception?.end();
       interception = undefined;
     },
     run: async (task, model) => {
-      const call = async () => loaded?.(task.prompt, { ...model, task });
-      const answer = await ownErrorsNamed<unknown>(async () =>
-        isProgram(agent) ? runProgram(agent, task, model) : interception?.during(model.apiKey, call),
-      );
+      const { baseUrl, apiKey, name, signal } = model;
+      const episode = { prompt: task.prompt, target: { baseUrl, apiKey, name }, signal, mustAsk: true };
+      const answer: unknown = isProgram(agent)
+        ? await ownErrorsNamed(() => runProgram(agent, task, model))
+        : await interception?.during(episode, (own) =>
+            ownErrorsNamed(async () => loaded?.(task.prompt, { ...model, ...own, task })),
+          );
       return reward({ task, answer });
     },
   });

@@ -185,6 +185,18 @@ test("tools that nobody calls are named, and not where there are none", () => {
   expect(rulesOf(facts([...silent, called("c")]))).toEqual([]);
 });
 
+test("an agent with most requests of its group is named where another has none, and not where all ask", () => {
+  const asked = (counts: readonly number[]) =>
+    facts(counts.map((count, i) => ({ ...called(`e${i}`), group: "one", scores: { "agent.requests": count } })));
+  expect(rulesOf(asked([8, 2, 1, 0]))).toEqual(["uneven-requests"]);
+  expect(rulesOf(asked([8, 2, 1, 1]))).toEqual([]);
+  expect(rulesOf(asked([3, 3, 3, 0]))).toEqual([]);
+  expect(stepWarnings(asked([8, 2, 1, 0]))[0]).toMatchObject({
+    cause: "One of the 4 agents of a task made 8 of their 11 requests, and 1 made none.",
+    example: "e0",
+  });
+});
+
 test("nine episodes of ten that end at one limit are named with the limit that they reach", () => {
   const cut = (id: string) =>
     episode(id, Number(id === "e1"), { stopReason: "max-tokens", turns: [turn({ truncated: true, toolCalls: 1 })] });
