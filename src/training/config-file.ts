@@ -1,7 +1,7 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { basename, extname, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { basename, dirname, extname, join, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { createJiti, type Jiti, type JitiOptions } from "jiti";
 import { z } from "zod";
 import { ConfigError, RetrogradeError, reasonOf } from "../core/errors.ts";
@@ -68,13 +68,15 @@ const largestModule = 64 * 2 ** 20;
  * @throws ConfigError where it does not load
  */
 export async function loadModule(file: string, defaultExport = true): Promise<unknown> {
-  const load = (alias: Record<string, string>) =>
-    loaderFor(file, { tryNative: runtime().name !== "node", alias: { "retrograde-rl": self, ...alias } }).import(
-      file,
-      defaultExport ? { default: true } : {},
-    );
+  const isNode = runtime().name === "node";
   try {
     requireFile(file, largestModule); // a pipe would be read for ever
+    const virtualModules = isNode ? await ownEntries(file) : undefined;
+    const load = (alias: Record<string, string>) =>
+      loaderFor(file, { tryNative: !isNode, virtualModules, alias: { "retrograde-rl": self, ...alias } }).import(
+        file,
+        defaultExport ? { default: true } : {},
+      );
     return await load({}).catch((cause: unknown) => {
       if (missingPackage(cause) !== "zod") throw cause;
       return load({ zod });
@@ -86,6 +88,24 @@ export async function loadModule(file: string, defaultExport = true): Promise<un
     const hint = `Where ${basename(file)} is: npm install ${name}`;
     throw new ConfigError(`the package "${name}" of ${file}`, "not installed", { expected: "it beside the file", hint, cause });
   }
+}
+
+/**
+ * This package's entries that a file imports, and the main one for what it imports in turn: as they run, and not a second time through the loader. A
+ * copy has errors and state of its own, and its modules are not all there while another import of them waits.
+ */
+async function ownEntries(file: string): Promise<Record<string, unknown>> {
+  const text = readFileSync(file, "utf8");
+  const named = text.matchAll(/["']retrograde-rl\/(algorithms|engine|evals|lab)["']/g);
+  const entry = (name: string) => import(pathToFileURL(join(dirname(self), `${name}${extname(self)}`)).href) as Promise<unknown>;
+  // Sources that are not compiled take seconds to load: only for a file that names them.
+  const main = extname(self) === ".js" || text.includes("retrograde-rl") ? ["index"] : [];
+  const modules = await Promise.all(
+    [...main, ...new Set([...named].map(([, name = ""]) => name))].map(
+      async (name) => [name === "index" ? "retrograde-rl" : `retrograde-rl/${name}`, await entry(name)] as const,
+    ),
+  );
+  return Object.fromEntries(modules);
 }
 
 /** A tsconfig.json may extend what is not installed. Then it has no aliases to follow, and a file that needs none loads. */

@@ -205,6 +205,27 @@ test("the WebSocket's messages are those of OpenEnv's own server, field by field
   expect(await health.json()).toEqual({ status: "healthy" });
 });
 
+test("a split without an end lists a finite number of tasks, which are those that are counted", async () => {
+  const endless = defineEnvironment({
+    name: "endless",
+    tasks: (random) => ({ prompt: String(random.integer(10)) }),
+    start: () => ({ tools: [], reward: () => 1 }),
+  });
+  server = await serveEnvironment({ environment: endless, as: "ors", port: 0 });
+  const post = async (path: string, body: object) => {
+    const response = await fetch(`${server?.baseUrl}/endless/${path}`, { method: "POST", body: JSON.stringify(body) });
+    return (await response.json()) as { readonly num_tasks: number; readonly tasks: readonly unknown[]; readonly task: object };
+  };
+  const { num_tasks: counted } = await post("num_tasks", { split: "train" });
+  expect(counted).toBe(10_000);
+  expect((await post("tasks", { split: "train" })).tasks).toHaveLength(counted);
+  expect((await post("task_range", { split: "train", start: -2 })).tasks).toEqual([
+    { id: "train/9998", split: "train", index: 9998 },
+    { id: "train/9999", split: "train", index: 9999 },
+  ]);
+  expect((await post("task", { split: "train", index: 123_456 })).task).toMatchObject({ index: 123_456 });
+});
+
 test("ORS's documents are those of its own server, and an answer can be asked for again", async () => {
   await serve("ors");
   const base = server?.baseUrl ?? "";

@@ -4,7 +4,7 @@ import { parseBody } from "../../../src/http/body.ts";
 import { HttpError } from "../../../src/http/http-error.ts";
 import type { HttpRequest, Reply } from "../../../src/http/server.ts";
 
-/** Most tasks that one answer lists: an environment that makes its tasks up has no end of them. */
+/** Most tasks that one answer lists, and the tasks that clients see of a split without an end: they list all before they play one. */
 const mostListed = 10_000;
 
 const splitSchema = z.object({ split: z.string() });
@@ -44,12 +44,11 @@ export async function taskRoute(
   if (route === "num_tasks") {
     const { split } = parseBody(await body(), splitSchema);
     const size = await sizeOf(environment, split);
-    // JSON has no infinity; the largest index that all clients can hold is the end.
-    return { json: { num_tasks: Number.isFinite(size) ? size : 2 ** 31 - 1 } };
+    return { json: { num_tasks: listedOf(size) } };
   }
   if (route === "tasks") {
     const { split } = parseBody(await body(), splitSchema);
-    const size = await sizeOf(environment, split);
+    const size = listedOf(await sizeOf(environment, split));
     if (size > mostListed)
       throw new HttpError(400, `tasks of "${split}"`, size, {
         expected: `at most ${mostListed} to list them`,
@@ -65,13 +64,18 @@ export async function taskRoute(
   }
   if (route !== "task_range") return undefined;
   const { split, start, stop } = parseBody(await body(), rangeSchema);
-  const size = await sizeOf(environment, split);
+  const size = listedOf(await sizeOf(environment, split));
   // As Python slices: negative places count from the end, and what is outside is left out.
   const at = (place: number) => Math.min(place < 0 ? Math.max(size + place, 0) : place, size);
   const [from, to] = [at(start ?? 0), at(stop ?? size)];
   if (to - from > mostListed) throw new HttpError(400, "task_range", to - from, { expected: `at most ${mostListed} tasks` });
   const tasks = Array.from({ length: Math.max(0, to - from) }, (_, i) => placeOf(split, from + i));
   return { json: { tasks, env_name: name } };
+}
+
+/** The tasks of a split that are listed. Later ones of a split without an end can be asked for by their index. */
+function listedOf(size: number): number {
+  return Number.isFinite(size) ? size : mostListed;
 }
 
 async function sizeOf(environment: Environment, split: Split): Promise<number> {
