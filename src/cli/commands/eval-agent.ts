@@ -9,7 +9,7 @@ import { agentOf, rewardOf } from "../../sdk/train-agent.ts";
 import { count, detectable, interval, percent, plural, points, pText } from "../../terminal/format.ts";
 import { rewardText } from "../../terminal/progress.ts";
 import type { Screen } from "../../terminal/screen.ts";
-import type { EvalFlags } from "./eval.ts";
+import type { EvalFlags } from "./eval-flags.ts";
 
 /**
  * Measures an agent on the tasks of a file: with a model of this machine, one of an endpoint, or its own. With `--compare` with two of them,

@@ -15,8 +15,9 @@ import { type Asked, type EvaluationReport, isEvaluation, readAsked, readReport 
 import { measureOf } from "../../training/evaluation/run-evaluations.ts";
 import type { UserConfig } from "../../training/user-config.ts";
 import { evaluationLines } from "../evaluation-lines.ts";
+import { measure } from "../measure.ts";
 import { evaluationFlags, optionName, settingsOf } from "../settings.ts";
-import { type EvalFlags, measure } from "./eval.ts";
+import type { EvalFlags } from "./eval-flags.ts";
 
 interface Side {
   readonly folder: string;

@@ -1,0 +1,11 @@
+import type { JudgeFlags } from "../question-judge.ts";
+import type { SettingValues } from "../settings.ts";
+
+export interface EvalFlags extends SettingValues, JudgeFlags {
+  readonly resume?: boolean;
+  readonly json?: boolean;
+  /** Two models, or folders of evaluations. */
+  readonly compare?: readonly string[];
+  readonly agent?: string;
+  readonly reward?: string;
+}
