@@ -149,6 +149,7 @@ export const parts: readonly Part[] = [
     holds: "from a configuration to parts: environment, model, engine, run folder, then the trainer",
     knows: [
       "src/core",
+      "src/files",
       "src/algorithms",
       "src/hub",
       "src/engines/settings.ts",

@@ -18,7 +18,7 @@ const [testShare, leastToSplit] = [0.2, 5];
 
 /**
  * Splits tasks into those that are trained and a fifth that is measured: by their texts alone, so that a longer list keeps what it had where it
- * was. Fewer than five tasks are trained and measured alike.
+ * was. Tasks of one prompt are on one side: else what is measured was trained. Fewer than five tasks are trained and measured alike.
  * @throws ConfigError for an empty list and for equal tasks
  */
 export function splitTasks<T extends TaskRequest>(tasks: readonly T[]): SplitTasks<T> {
@@ -28,10 +28,12 @@ export function splitTasks<T extends TaskRequest>(tasks: readonly T[]): SplitTas
   if (twice !== undefined)
     throw new ConfigError("tasks", twice, { expected: "each task once: it could be trained and measured" });
   if (tasks.length < leastToSplit) return { train: tasks, test: tasks };
-  const ranked = texts.map((text, i) => ({ i, rank: createHash("sha256").update(text).digest("hex") }));
-  const order = ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1)).map(({ i }) => i);
-  const kept = new Set(order.slice(0, Math.max(1, Math.round(testShare * tasks.length))));
-  return { train: tasks.filter((_, i) => !kept.has(i)), test: tasks.filter((_, i) => kept.has(i)) };
+  const rankOf = (text: string) => createHash("sha256").update(text).digest("hex");
+  const ranked = texts.map((text, i) => ({ i, prompt: tasks[i]?.prompt, rank: rankOf(text) }));
+  const prompts = ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1)).map(({ prompt }) => prompt);
+  const kept = new Set<string | undefined>();
+  for (const [i, prompt] of prompts.entries()) if (i < Math.max(1, Math.round(testShare * tasks.length))) kept.add(prompt);
+  return { train: tasks.filter(({ prompt }) => !kept.has(prompt)), test: tasks.filter(({ prompt }) => kept.has(prompt)) };
 }
 
 const taskSchema = z.looseObject({ prompt: z.string(), kind: z.string().optional() });

@@ -17,14 +17,22 @@ export interface Mode {
 const ofModels = ["config", "set", "env", "data", "endpoint", "device", "threads"];
 const ofServers = ["inference", "host", "port", "key", "maxBody", "maxConnections", "requestTimeout", "verbose"];
 
+const resumed: readonly Mode[] = [{ with: ["resume"], ignores: [] }];
+const withoutResume: readonly Mode[] = [
+  { with: ["open"], ignores: ["dashboard", "allowChanged"] },
+  { with: [], ignores: ["allowChanged"] },
+];
+
 /** Options in camel case; of each command the first mode that fits holds. A command that is not here honours all of its options. */
 export const modes: Readonly<Record<string, readonly Mode[]>> = {
   train: [
-    { with: ["dryRun"], ignores: ["open", "dashboard"] },
+    { with: ["dryRun"], ignores: ["open", "dashboard", "allowChanged"] },
+    { with: ["resume", "open"], ignores: ["replay", "dashboard"] },
     { with: ["resume"], ignores: ["replay"] },
-    { with: ["open"], ignores: ["dashboard"] },
+    ...withoutResume,
   ],
-  "train-agent": [{ with: ["open"], ignores: ["dashboard"] }],
+  "train-agent": [{ with: ["resume", "open"], ignores: ["dashboard"] }, ...resumed, ...withoutResume],
+  sft: [...resumed, { with: [], ignores: ["allowChanged"] }],
   eval: [
     { with: ["agent", "compare"], honours: ["reward", "tasks", "split", "k", "out", "json"] },
     { with: ["agent"], honours: ["reward", "tasks", "split", "k", "out", "json", "model", "endpoint"] },

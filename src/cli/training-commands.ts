@@ -20,6 +20,7 @@ export const trainingCommands: AddCommands = (program, { screen, exit, examples 
         "Without options: the default model in the office world, by SeeUPO. Settings come from retrograde.config.ts, then from flags.",
     )
     .option("--resume", "continue the run in --out, or else the newest one that has not finished")
+    .option("--allow-changed", "with --resume: continue over tasks, data or code that have changed since the run began")
     .option(
       "--replay <folder>",
       "a new run under that run's configuration, with the changes that were made to it while it went on",
@@ -51,6 +52,7 @@ export const trainingCommands: AddCommands = (program, { screen, exit, examples 
     .option("--tasks <file>", "JSON lines, each an object with a prompt and what the reward needs")
     .option("--reward <file>", "a module whose default export is ({ task, answer }) => number")
     .option("--resume", "continue the run in --out, or else the newest one that has not finished")
+    .option("--allow-changed", "with --resume: continue over tasks, data or code that have changed since the run began")
     .option("--no-dashboard", "do not start the dashboard beside it")
     .option("--open", "open the dashboard in the browser")
     .addHelpText(
@@ -72,6 +74,7 @@ export const trainingCommands: AddCommands = (program, { screen, exit, examples 
         "Conversations come from a JSONL file in the OpenAI chat format, or from the environment's expert.",
     )
     .option("--resume", "continue the run in --out, or else the newest one that has not finished")
+    .option("--allow-changed", "with --resume: continue over tasks, data or code that have changed since the run began")
     .option("--no-dashboard", "show no dashboard beside the run")
     .addHelpText(
       "after",

@@ -14,6 +14,8 @@ export const runRecordSchema = z.object({
   node: z.string(),
   /** The device that computed: where the configuration says "auto", the one that it took and what else it tried. */
   device: z.string().optional(),
+  /** SHA-256 of what else decides the run, by name: its tasks, conversations, and code that is in files. */
+  madeOf: z.record(z.string(), z.string()).optional(),
   /** ISO 8601. */
   created: z.string(),
   /** A signature of the rest, by which the machine that made the run knows it. */
@@ -157,6 +159,8 @@ export const evaluationRecordSchema = estimateSchema.extend({
   byTurns: z.array(breakdownSchema),
   /** Absent if there are none. */
   warnings: z.array(warningSchema).optional(),
+  /** SHA-256 of its tasks and of the code that scores them. Two evaluations of others are no pairs. */
+  madeOf: z.string().optional(),
 });
 export type EvaluationRecord = z.infer<typeof evaluationRecordSchema>;
 

@@ -56,12 +56,14 @@ export function requireEmpty(folder: string): void {
 /**
  * Starts a run's folder.
  * @param device what computes, for people
+ * @param madeOf digests of what decides the run beside its configuration
  * @throws RunError where it is taken
  */
 export function createRun(
   folder: string,
   config: Readonly<Record<string, unknown>> & { readonly seed: number },
   device?: string,
+  madeOf?: Readonly<Record<string, string>>,
 ): void {
   requireFree(folder);
   const record: RunRecord = {
@@ -71,6 +73,7 @@ export function createRun(
     version: packageVersion(),
     node: runtime().version,
     device,
+    ...(madeOf === undefined ? {} : { madeOf: { ...madeOf } }),
     created: new Date().toISOString(),
   };
   writeOwnRecord(layout.run(folder), record);
@@ -90,6 +93,24 @@ export function requireSameRun(
   throw new RunError(`${difference.path} of the run in ${folder}`, difference.recorded, {
     expected: `${JSON.stringify(difference.wanted) ?? "nothing"}, as this configuration says`,
     hint: "A run continues only under its own configuration. Resume without other settings, or start a new run with --out.",
+  });
+}
+
+/**
+ * Checks that a run continues over what it began with.
+ * @returns a warning where something has changed and `allowed` says to go on
+ * @throws RunError where something has changed
+ */
+export function requireSameParts(folder: string, madeOf: Readonly<Record<string, string>>, allowed: boolean): string | undefined {
+  const before = readRun(folder).madeOf;
+  if (before === undefined) return undefined;
+  const names = [...new Set([...Object.keys(before), ...Object.keys(madeOf)])].filter((name) => before[name] !== madeOf[name]);
+  if (names.length === 0) return undefined;
+  const what = `${names.join(", ")} ${names.length === 1 ? "has" : "have"} changed since the run began`;
+  if (allowed) return `${what}: evaluations before and after that are not compared`;
+  throw new RunError(folder, what, {
+    expected: "the tasks, data and code that it began with",
+    hint: "Put them back, start a new run with --out, or continue knowingly with --allow-changed (allowChanged in code).",
   });
 }
 

@@ -5,12 +5,14 @@ import { ConfigError, RunError } from "../core/errors.ts";
 import { sampledTokens, type Trajectory } from "../core/trajectory.ts";
 import type { Environment, Task } from "../environments/environment.ts";
 import { whileOpen } from "../environments/lifetime.ts";
+import { codeDigests } from "../files/code-digests.ts";
 import { guarded } from "../guard/guarded.ts";
 import type { HubEvent } from "../hub/model.ts";
 import type { JudgeSettings } from "../rewards/judge/answers.ts";
 import type { Decoding, EvaluationRecord } from "../runs/records.ts";
 import { lockRun } from "../runs/run-lock.ts";
 import { newRunFolder } from "../runs/write.ts";
+import { filesOf } from "../training/config-file.ts";
 import { compareOutcomes, type OutcomeComparison, outcomesOf } from "../training/evaluation/compare.ts";
 import type { Prices } from "../training/evaluation/cost.ts";
 import { requireComparable } from "../training/evaluation/differing.ts";
@@ -119,7 +121,7 @@ export async function evaluateConfig(
   };
   return guarded(guards, (signal) =>
     whileOpen(environment, { timeoutMs: guards.limitMs, signal }, (opened) =>
-      evaluateInto({ config, environment: opened, player, options, signal, onEvent }),
+      evaluateInto({ config, environment: opened, source: environment, player, options, signal, onEvent }),
     ),
   );
 }
@@ -127,6 +129,8 @@ export async function evaluateConfig(
 interface Opened {
   readonly config: TrainingConfig;
   readonly environment: Environment;
+  /** The environment as the configuration gave it. */
+  readonly source: Environment;
   readonly player: Player;
   readonly options: EvaluateOptions;
   /** Aborted by the caller, or by a failure of other people's code. */
@@ -140,7 +144,7 @@ async function evaluateInto(opened: Opened): Promise<Evaluated> {
   const started = performance.now();
   const { split, tasks: wanted, k } = config.evaluation;
   const tasks = await evaluationTasks(environment, split, wanted);
-  const asked = askedOf(config, player.identity, tasks);
+  const asked = askedOf(config, player.identity, tasks, codeDigests(filesOf(opened.source)));
   const folder = resolve(folderOf(config, asked.model, options.resume === true));
   const lock = lockRun(folder);
   let open: OpenPlayer | undefined;

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { ownErrorsNamed } from "../agents/blame.ts";
 import { type Interception, interceptModels } from "../agents/intercept.ts";
@@ -8,7 +9,7 @@ import { ConfigError } from "../core/errors.ts";
 import { type AgentDefinition, type AgentModel, agentEnvironment } from "../environments/agent.ts";
 import type { DefinedTask, TaskRequest } from "../environments/define.ts";
 import type { Environment, Score } from "../environments/environment.ts";
-import { loadModule } from "../training/config-file.ts";
+import { filesOf, loadModule, rememberFiles } from "../training/config-file.ts";
 import type { UserConfig } from "../training/user-config.ts";
 import { type CodeOptions, type TrainedRun, train } from "./train.ts";
 
@@ -83,7 +84,7 @@ export function trainedAgent<T extends TaskRequest>(training: AgentTraining<T>):
   const tasks = tasksOf(training.tasks);
   let interception: Interception | undefined;
   let loaded: AgentFunction<T> | undefined;
-  return agentEnvironment<T>({
+  const environment = agentEnvironment<T>({
     name,
     tasks: { ...tasks },
     ...(sampling === undefined ? {} : { sampling }),
@@ -109,6 +110,9 @@ export function trainedAgent<T extends TaskRequest>(training: AgentTraining<T>):
       return reward({ task, answer });
     },
   });
+  const files = typeof agent === "string" ? [resolve(agent)] : isProgram(agent) ? agent.command : filesOf(agent);
+  rememberFiles(environment, [...files.filter((file) => existsSync(file)), ...filesOf(reward)]);
+  return environment;
 }
 
 function tasksOf<T extends TaskRequest>(tasks: AgentTraining<T>["tasks"]): SplitTasks<T> {

@@ -14,7 +14,15 @@ import { listRuns, readSummary } from "../runs/read.ts";
 import type { Summary } from "../runs/records.ts";
 import { lockRun } from "../runs/run-lock.ts";
 import { keepTokenizer } from "../runs/tokenizer-files.ts";
-import { createRun, newRunFolder, removeIfEmpty, reopenRun, requireFree, requireSameRun } from "../runs/write.ts";
+import {
+  createRun,
+  newRunFolder,
+  removeIfEmpty,
+  reopenRun,
+  requireFree,
+  requireSameParts,
+  requireSameRun,
+} from "../runs/write.ts";
 import { showProgress } from "../terminal/display.ts";
 import { listenForInterrupt } from "../terminal/interrupt.ts";
 import { shownPath } from "../terminal/invocation.ts";
@@ -28,6 +36,7 @@ import { withOnlySplit } from "../training/tasks.ts";
 import { train as trainWith } from "../training/trainer.ts";
 import type { UserConfig } from "../training/user-config.ts";
 import { capabilityRange } from "./engine.ts";
+import { codeAndData, type MadeOf, tasksOf } from "./made-of.ts";
 import { findModel, type Model, modelFolder, openModel, trainingUse } from "./model.ts";
 import { environmentOf, wholeConfig, withRunEnvironment } from "./run-environment.ts";
 
@@ -38,6 +47,8 @@ export interface PlanOptions {
   readonly resume?: boolean;
   /** Start a new run under the configuration of the run in this folder, with the changes that were made to it while it went on. */
   readonly replay?: string;
+  /** Continue also over tasks, data or code that have changed since the run began. Default false. */
+  readonly allowChanged?: boolean;
   /** Where the model is downloaded: how far that is. */
   readonly onDownload?: (event: HubEvent) => void;
 }
@@ -52,6 +63,9 @@ export interface RunPlan {
   readonly folder: string;
   readonly modelFolder: string;
   readonly resume: boolean;
+  readonly allowChanged: boolean;
+  /** Digests of code and conversations. */
+  readonly madeOf: MadeOf;
   /** Warnings about the configuration, shown when the run begins. */
   readonly warnings: readonly string[];
   /** Changes of the learning rate that a replayed run repeats, at the same steps. */
@@ -65,7 +79,7 @@ export interface RunPlan {
  * @throws RunError if the run's folder does not fit: taken by another run or by other files, or nothing to resume
  */
 export async function planRun(user: UserConfig = {}, options: PlanOptions = {}): Promise<RunPlan> {
-  const { flags = {}, resume = false, replay, onDownload } = options;
+  const { flags = {}, resume = false, replay, allowChanged = false, onDownload } = options;
   if (resume) {
     const folder = resolve(flags.out ?? user.out ?? newestUnfinished());
     const recorded = wholeConfig(folder);
@@ -73,6 +87,7 @@ export async function planRun(user: UserConfig = {}, options: PlanOptions = {}):
     requireSameRun(folder, config, recorded);
     const plan = {
       ...(await planned(config, [user, flags])),
+      allowChanged,
       rewards: rewardsOf(config, user, folder),
       folder,
       resume,
@@ -89,7 +104,7 @@ export async function planRun(user: UserConfig = {}, options: PlanOptions = {}):
   try {
     const rewards = rewardsOf(plan.config, user, folder);
     const found = await modelFolder(plan.config, onDownload, trainingUse(plan.config));
-    return { ...plan, rewards, folder, resume, replayed, modelFolder: found };
+    return { ...plan, allowChanged, rewards, folder, resume, replayed, modelFolder: found };
   } catch (error) {
     if (out === undefined) removeIfEmpty(folder);
     throw error;
@@ -135,21 +150,24 @@ export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions =
 }
 
 async function trainOpened(
-  { config, environment: world, rewards, folder, modelFolder, resume, warnings, replayed }: RunPlan,
+  { config, environment: world, rewards, folder, modelFolder, resume, allowChanged, madeOf: own, warnings, replayed }: RunPlan,
   { engine, chat, device }: Model,
   { onEvent, signal }: TrainOptions,
 ): Promise<Summary> {
   try {
     return await whileOpen(world, { timeoutMs: config.rollout.episodeTimeoutMs, signal }, async (environment) => {
       const notices = await checkOpened(config, { engine, chat, environment }); // before there is a folder
+      const tasks = await tasksOf(config, environment);
+      const madeOf = { ...own, ...tasks.madeOf };
+      const changed = resume ? requireSameParts(folder, madeOf, allowChanged) : undefined;
       if (resume) reopenRun(folder, config, wholeConfig(folder), (message) => warnOfRun(folder, message, onEvent));
-      else createRun(folder, config, device);
-      for (const message of warnings) warnOfRun(folder, message, onEvent);
+      else createRun(folder, config, device, madeOf);
+      for (const message of [...warnings, changed, tasks.shared]) if (message !== undefined) warnOfRun(folder, message, onEvent);
       await keepTokenizer(folder, modelFolder);
       for (const { step, request } of resume ? [] : replayed) recordControl(folder, step, request);
       if (device !== "cpu") onEvent?.({ type: "notice", message: `Computing on ${device}` });
       for (const message of notices) onEvent?.({ type: "notice", message });
-      return trainWith({ config, engine, chat, environment, rewards, folder, onEvent, signal });
+      return trainWith({ config, engine, chat, environment, rewards, folder, madeOf, onEvent, signal });
     });
   } finally {
     await engine.dispose();
@@ -183,7 +201,7 @@ export interface TrainedRun {
 }
 
 const checkOptions = optionsDoor<CodeOptions>("train", {
-  ...{ flags: true, resume: true, replay: true, onDownload: true, onEvent: true, signal: true },
+  ...{ flags: true, resume: true, replay: true, allowChanged: true, onDownload: true, onEvent: true, signal: true },
   ...{ print: true, interruptible: true },
 });
 
@@ -251,7 +269,7 @@ export function episodesPerStep({ algorithm, rollout }: TrainingConfig): number 
 async function planned(
   resolved: TrainingConfig,
   asked: readonly [UserConfig, UserConfig],
-): Promise<Pick<RunPlan, "config" | "environment" | "warnings">> {
+): Promise<Pick<RunPlan, "config" | "environment" | "warnings" | "madeOf">> {
   const environment = environmentOf(resolved, asked[0]);
   const { config, warnings } = withOnlySplit(resolved, environment, asked);
   await checkEnvironment(config, environment);
@@ -261,7 +279,7 @@ async function planned(
     capabilities: capabilityRange(config.engine).possible,
   });
   findModel(config);
-  return { config, environment, warnings };
+  return { config, environment, warnings, madeOf: await codeAndData(config, environment, asked[0]) };
 }
 
 /** @throws ConfigError where a judge's key or a reward from code is missing */

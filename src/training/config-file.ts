@@ -35,7 +35,22 @@ export async function loadConfigFile(path?: string, folder = process.cwd()): Pro
       expected: "a default export that is a configuration",
       hint: "Write `export default defineConfig({ … })`.",
     });
+  const { environment, rewards = [] } = exported as UserConfig;
+  for (const part of [environment, ...(Array.isArray(rewards) ? rewards : [])]) rememberFiles(part, [file]);
   return exported;
+}
+
+/** The files of values that modules gave: what decides a run is in its record. */
+const origins = new WeakMap<object, readonly string[]>();
+
+/** Keeps the files that a value is made of. */
+export function rememberFiles(value: unknown, files: readonly string[]): void {
+  if ((typeof value === "object" || typeof value === "function") && value !== null && files.length > 0) origins.set(value, files);
+}
+
+/** Returns the files that a value is made of, as far as they are known. */
+export function filesOf(value: unknown): readonly string[] {
+  return (typeof value === "object" || typeof value === "function") && value !== null ? (origins.get(value) ?? []) : [];
 }
 
 const notesSchema = z.object({
@@ -77,10 +92,12 @@ export async function loadModule(file: string, defaultExport = true): Promise<un
         file,
         defaultExport ? { default: true } : {},
       );
-    return await load({}).catch((cause: unknown) => {
+    const loaded = await load({}).catch((cause: unknown) => {
       if (missingPackage(cause) !== "zod") throw cause;
       return load({ zod });
     });
+    rememberFiles(loaded, [file]);
+    return loaded;
   } catch (cause) {
     if (cause instanceof RetrogradeError) throw cause; // of one of our functions that the module calls: it says what is wrong
     const name = missingPackage(cause);

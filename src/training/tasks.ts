@@ -103,7 +103,7 @@ export async function checkSplit(environment: Environment, setting: string, spli
 }
 
 /** @throws EnvError if there is no answer in time, or an error */
-async function sizeOf(environment: Environment, split: Split, timeoutMs = answerMs): Promise<number> {
+export async function sizeOf(environment: Environment, split: Split, timeoutMs = answerMs): Promise<number> {
   try {
     return await callForeign(`size() of "${environment.name}"`, () => environment.size(split), { timeoutMs });
   } catch (cause) {
@@ -112,7 +112,12 @@ async function sizeOf(environment: Environment, split: Split, timeoutMs = answer
 }
 
 /** @throws EnvError also where two tasks have one id: comparisons pair outcomes by it, and would take the two for one */
-async function tasksAt(environment: Environment, split: Split, indices: readonly number[], timeoutMs: number): Promise<Task[]> {
+export async function tasksAt(
+  environment: Environment,
+  split: Split,
+  indices: readonly number[],
+  timeoutMs: number,
+): Promise<Task[]> {
   const tasks = await Promise.all(
     indices.map(async (index) => {
       const what = `task ${index} of the ${split} split of "${environment.name}"`;

@@ -57,7 +57,7 @@ export class TrainingRun {
   #before: readonly EvaluationRecord[] = [];
 
   private constructor(args: TrainArguments, { progress, critic, tools }: Opened) {
-    const { folder, config, engine, chat, environment, signal, onEvent: listener } = args;
+    const { folder, config, engine, chat, environment, madeOf, signal, onEvent: listener } = args;
     this.#args = args;
     this.#resumed = progress;
     this.#progress = progress;
@@ -70,7 +70,17 @@ export class TrainingRun {
     };
     this.#control = new RunControl(folder, this.#onEvent, signal);
     this.#credits = new CreditWriter(folder);
-    this.#evaluations = new RunEvaluations({ folder, config, engine, chat, environment, tools, onEvent: this.#onEvent, signal });
+    this.#evaluations = new RunEvaluations({
+      folder,
+      config,
+      engine,
+      chat,
+      environment,
+      tools,
+      madeOf,
+      onEvent: this.#onEvent,
+      signal,
+    });
     this.#versions = this.#currentVersions();
     this.#history = readMetrics(folder).slice(-rememberedSteps);
   }
@@ -265,5 +275,7 @@ function advanced(progress: Progress, { tasks, trajectories, timing }: StepResul
 export interface TrainArguments extends Omit<StepArguments, "onEvent"> {
   /** From `createRun`, or from `reopenRun`, which takes it back to its newest checkpoint. */
   readonly folder: string;
+  /** Digests of what decides the run beside its configuration. */
+  readonly madeOf?: Readonly<Record<string, string>>;
   readonly onEvent?: OnEvent;
 }

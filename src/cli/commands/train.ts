@@ -25,6 +25,7 @@ import { optionName, type SettingValues, settingsOf, trainFlags } from "../setti
 export interface TrainFlags extends SettingValues {
   readonly resume?: boolean;
   readonly replay?: string;
+  readonly allowChanged?: boolean;
   /** False with --no-dashboard. */
   readonly dashboard?: boolean;
   readonly open?: boolean;
@@ -57,7 +58,7 @@ export async function trainCommand(flags: TrainFlags, screen: Screen): Promise<n
  */
 export async function runTraining(user: UserConfig, settings: UserConfig, flags: TrainFlags, screen: Screen): Promise<number> {
   const plan = await showDownload(settings.model ?? user.model ?? "the model", screen, (onDownload) =>
-    planRun(user, { flags: settings, resume: flags.resume, replay: flags.replay, onDownload }),
+    planRun(user, { flags: settings, resume: flags.resume, replay: flags.replay, allowChanged: flags.allowChanged, onDownload }),
   );
   for (const line of [...wrap(openingLine(plan), screen.width), `Run: ${shownPath(plan.folder)}`]) screen.line(line);
 

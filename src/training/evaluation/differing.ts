@@ -27,6 +27,7 @@ export function requireComparable(a: Asked, b: Asked): string[] {
     ["temperature", a.temperature, b.temperature],
     ["seed (attempts draw other random numbers)", a.seed, b.seed],
     ["rollout limits", JSON.stringify(a.rollout), JSON.stringify(b.rollout)],
+    ["code of the environment (SHA-256)", JSON.stringify(a.code), JSON.stringify(b.code)],
     ["chat endpoint", JSON.stringify(a.endpoint), JSON.stringify(b.endpoint)],
   ];
   return [

@@ -46,6 +46,8 @@ const askedSchema = z.object({
   environment: z.object({ name: z.string(), settings: z.record(z.string(), z.unknown()) }),
   /** SHA-256 of the tasks: the same name and settings may mean other tasks in another version. */
   world: z.string(),
+  /** SHA-256 of the environment's code that is in files, and of the files that it imports. Absent if there is none. */
+  code: z.record(z.string(), z.string()).optional(),
   split: z.string(),
   tasks: z.int(),
   k: z.int(),
@@ -81,7 +83,12 @@ const files = {
 } as const;
 
 /** Gathers what decides an evaluation's result. */
-export function askedOf(config: TrainingConfig, actor: ActorIdentity, tasks: readonly Task[]): Asked {
+export function askedOf(
+  config: TrainingConfig,
+  actor: ActorIdentity,
+  tasks: readonly Task[],
+  code: Readonly<Record<string, string>> = {},
+): Asked {
   const { environment, evaluation, rollout, seed } = config;
   const { maxTurns, maxTokens, topP, topK } = rollout;
   return {
@@ -89,6 +96,7 @@ export function askedOf(config: TrainingConfig, actor: ActorIdentity, tasks: rea
     ...actor,
     environment,
     world: createHash("sha256").update(JSON.stringify(tasks, plain)).digest("hex"),
+    ...(Object.keys(code).length === 0 ? {} : { code: { ...code } }),
     ...{ split: evaluation.split, tasks: tasks.length, k: evaluation.k, temperature: evaluation.temperature },
     greedy: evaluation.greedy,
     rollout: { maxTurns, maxTokens, topP, topK },

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Chat } from "../../chat/chat.ts";
 import { present } from "../../core/present.ts";
 import type { Engine } from "../../engines/engine.ts";
@@ -23,6 +24,8 @@ export interface RunEvaluationsArguments {
   readonly environment: Environment;
   /** Names of the tools of the environment's first episode. */
   readonly tools: readonly string[];
+  /** Digests of what decides the run beside its configuration. */
+  readonly madeOf?: Readonly<Record<string, string>>;
   readonly onEvent: OnEvent;
   readonly signal?: AbortSignal;
 }
@@ -103,7 +106,8 @@ export class RunEvaluations {
     const warnings =
       decoding === "greedy" && config.evaluation.temperature > 0 ? [] : evaluationWarnings(when, { trajectories, tools, config });
     requireWorkingEnvironment([{ id: split, trajectories }], environment.name, where);
-    const record = { ...measured, ...(warnings.length === 0 ? {} : { warnings }) };
+    const madeOf = digestFor(split, this.#args.madeOf);
+    const record = { ...measured, ...(madeOf === undefined ? {} : { madeOf }), ...(warnings.length === 0 ? {} : { warnings }) };
     writeEvaluation(folder, record, trajectories);
     onEvent({ type: "evaluated", record });
     announceWarnings(warnings, [], where, onEvent);
@@ -132,6 +136,15 @@ function whereOf(when: EvaluationTime): string {
   return `evaluation ${when} training`;
 }
 
+/** A digest of the code of a run and of the tasks of a split. */
+function digestFor(split: Split, madeOf: RunEvaluationsArguments["madeOf"]): string | undefined {
+  if (madeOf === undefined) return undefined;
+  const named = Object.entries(madeOf).filter(([name]) => name.startsWith("code ") || name.endsWith(` ${split} tasks`));
+  return createHash("sha256")
+    .update(JSON.stringify(named.sort(([a], [b]) => (a < b ? -1 : 1))))
+    .digest("hex");
+}
+
 /** Returns the differences of two moments, from their episodes, for each way of decoding that both have. */
 function differencesOf(
   folder: string,
@@ -139,13 +152,17 @@ function differencesOf(
   after: readonly EvaluationRecord[],
   seed: number,
 ): Differences {
-  const compared = after.flatMap((late) => {
+  const compared = after.flatMap((late): (Omit<OutcomeComparison, "counts"> & { readonly decoding: Decoding })[] => {
     const early = before.find(({ decoding, split }) => decoding === late.decoding && split === late.split);
     if (early === undefined) return [];
+    if (early.madeOf !== undefined && late.madeOf !== undefined && early.madeOf !== late.madeOf) {
+      const withheld = "no verdict: tasks, or the code that scores them, have changed between the two evaluations";
+      return [{ decoding: late.decoding, withheld }];
+    }
     const of = (record: EvaluationRecord) => outcomesOf(readEpisodes(folder, record));
     return [{ decoding: late.decoding, ...compareOutcomes(of(early), of(late), seed, ["the start", "the end"]) }];
   });
-  const byDecoding = <T>(of: (comparison: OutcomeComparison) => T | undefined) =>
+  const byDecoding = <T>(of: (comparison: (typeof compared)[number]) => T | undefined) =>
     Object.fromEntries(
       compared.flatMap((comparison) => {
         const value = of(comparison);
