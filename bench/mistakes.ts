@@ -72,7 +72,7 @@ function page(): string {
   });
   const intro = [
     `What is printed for ${rows.length} mistakes of newcomers, in an environment of one tool and two training steps. Long messages are cut here.`,
-    "`npx jiti bench/mistakes.ts` makes each of them, runs `retrograde train --config …`, and writes this page.",
+    "`npx jiti bench/mistakes.ts` makes each of them, runs `retrograde-rl train --config …`, and writes this page.",
   ];
   const head = ["# Mistakes, and what is said of them", "", ...intro, "", "| mistake | printed | exit code |", "|---|---|---|"];
   return [...head, ...rows, ""].join("\n");

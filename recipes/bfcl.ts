@@ -1,5 +1,5 @@
 /**
- * Plays the published answers of BFCL's split `train` and writes those that pass as conversations for `retrograde sft`:
+ * Plays the published answers of BFCL's split `train` and writes those that pass as conversations for `retrograde-rl sft`:
  * docs/environments/bfcl.md.
  *
  *     npx jiti recipes/bfcl.ts answers.jsonl [FOLDER]

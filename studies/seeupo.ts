@@ -135,7 +135,7 @@ export default {
       rates: [1e-4, 3e-4, 1e-3, 3e-3],
       ...(existsSync(calculatorModel)
         ? {}
-        : { pending: "its start model is not made (npx retrograde demo smollm2 --task calculator)." }),
+        : { pending: "its start model is not made (npx retrograde-rl demo smollm2 --task calculator)." }),
     },
   },
   arms: {

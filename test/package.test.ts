@@ -48,7 +48,7 @@ test("the tarball holds the program, the default model and the pages, and none o
   ];
   expect(wanted.filter((path) => !paths.includes(path))).toEqual([]);
   expect(paths.filter((path) => path.startsWith("scripts/"))).toEqual(["scripts/slim.mjs"]);
-  // The test of the task that `retrograde init` writes is a template, not one of ours.
+  // The test of the task that `retrograde-rl init` writes is a template, not one of ours.
   const own = paths.filter((path) => !path.startsWith("templates/"));
   expect(own.filter((path) => /^(src|extensions|entries|test|bench|recipes|runs)\/|\.test\.|tsbuildinfo/.test(path))).toEqual([]);
 });

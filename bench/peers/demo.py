@@ -1,7 +1,7 @@
 """
-The second half of `retrograde demo smollm2` by TRL's GRPOTrainer: the same start, tasks, reward, batches, adapter and rate.
+The second half of `retrograde-rl demo smollm2` by TRL's GRPOTrainer: the same start, tasks, reward, batches, adapter and rate.
 
-  retrograde export FOLDER/form --to hf --out start      the start: the model of the demonstration's first half
+  retrograde-rl export FOLDER/form --to hf --out start      the start: the model of the demonstration's first half
   npx jiti bench/demo-tasks.ts > tasks.json
   python bench/peers/demo.py start tasks.json THREADS STEPS
 """

@@ -169,7 +169,7 @@ test("servers see no keys of this process, and none is left after close", async 
 
 test("what is missing is said before an episode begins", async () => {
   await expect(opened({ python: brokenPython() }).open?.()).rejects.toThrow(
-    /exit code 1: ModuleNotFoundError: No module named 'appworld'.*retrograde doctor --env appworld/,
+    /exit code 1: ModuleNotFoundError: No module named 'appworld'.*retrograde-rl doctor --env appworld/,
   );
   await expect(opened({ python: "/nowhere/python" }).open?.()).rejects.toThrow(/ENOENT/);
   const empty = mkdtempSync(join(tmpdir(), "appworld-empty-"));

@@ -93,7 +93,7 @@ export class AppworldData {
     if (missing === undefined) return;
     throw new ConfigError("environment.settings.root", this.root, {
       expected: `a folder with data/${missing}, as AppWorld's download makes it`,
-      hint: `Get the data: ${setupCommands(this.root).data}. \`retrograde doctor --env appworld\` says what else is missing.`,
+      hint: `Get the data: ${setupCommands(this.root).data}. \`retrograde-rl doctor --env appworld\` says what else is missing.`,
     });
   }
 

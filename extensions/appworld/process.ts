@@ -118,7 +118,7 @@ export class WorldProcess {
       if (!this.alive || performance.now() > until)
         throw new EnvError("an AppWorld server", this.reason() || `silent for ${timeoutMs} ms`, {
           expected: "one that answers",
-          hint: "`retrograde doctor --env appworld` says what is missing.",
+          hint: "`retrograde-rl doctor --env appworld` says what is missing.",
         });
       try {
         return await this.client.requireToken(this.#token, 2000);

@@ -31,7 +31,7 @@ test("a benchmark is an environment of its name, with its file's questions as te
 test("a benchmark without its file says which file is looked for", () => {
   const settings = { data: folder, search: { kind: "searxng", url: "http://localhost:1" } };
   expect(() => benchmarkEnvironment("hle", settings)).toThrow(ConfigError);
-  expect(() => benchmarkEnvironment("hle", settings)).toThrow(/hle-top500\.jsonl.*retrograde data hle/);
+  expect(() => benchmarkEnvironment("hle", settings)).toThrow(/hle-top500\.jsonl.*retrograde-rl data hle/);
 });
 
 test("a prediction is scored by the metric of its benchmark, with its own gold or that of the file", () => {

@@ -35,7 +35,7 @@ export function benchmarkFile(name: BenchmarkName, data: string, setting: string
   throw new ConfigError(setting, data, {
     expected: `a folder with ${files.join(", ")}, or the file itself`,
     hint:
-      `The questions are not part of this package: \`retrograde data ${name}\` downloads them from ARPO's repository or the benchmark's own data set` +
+      `The questions are not part of this package: \`retrograde-rl data ${name}\` downloads them from ARPO's repository or the benchmark's own data set` +
       `${name === "math" ? "; math500 is a subset of MATH" : ""}.`,
   });
 }

@@ -30,13 +30,13 @@ export const checksums: Readonly<Record<string, string>> = {
   "possible_answer/BFCL_v4_multi_turn_miss_param.json": "59c442901779e2c31c33abcd566d032e03736e5ad8069de2fe05489873046ecf",
 };
 
-/** The folder to which `retrograde data bfcl` downloads, and from which tasks are read if no other is named. */
+/** The folder to which `retrograde-rl data bfcl` downloads, and from which tasks are read if no other is named. */
 export function defaultFolder(env: NodeJS.ProcessEnv = process.env): string {
   return join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "retrograde", `bfcl-${revision.slice(0, 12)}`);
 }
 
 const getIt =
-  "`retrograde data bfcl` downloads the right files. A folder that has them is named by --set environment.settings.data=FOLDER, and for `score` by --data FOLDER.";
+  "`retrograde-rl data bfcl` downloads the right files. A folder that has them is named by --set environment.settings.data=FOLDER, and for `score` by --data FOLDER.";
 
 /** @throws ConfigError if a file is missing, EnvError if its checksum shows another version */
 export function readVerified(folder: string, name: string): string {

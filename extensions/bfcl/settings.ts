@@ -2,7 +2,7 @@ import { z } from "zod";
 import { acts } from "../../src/core/acts.ts";
 
 export const bfclSettingsSchema = z.strictObject({
-  /** The folder with the tasks. Default: the folder that `retrograde data bfcl` downloads to. */
+  /** The folder with the tasks. Default: the folder that `retrograde-rl data bfcl` downloads to. */
   data: acts.reads(z.string().min(1)).optional(),
   /** A Python 3.11 with the official evaluator, bfcl-eval. Default: the variable RETROGRADE_BFCL_PYTHON, else python3. */
   python: acts.program(z.string().min(1)).optional(),

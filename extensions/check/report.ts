@@ -3,7 +3,7 @@ import type { Estimate } from "../../src/statistics/estimate.ts";
 import type { Copying } from "./copying.ts";
 import type { LazyReport } from "./lazy.ts";
 import type { Overlap } from "./overlap.ts";
-/** The facts that `retrograde env check` finds out about an environment. */
+/** The facts that `retrograde-rl env check` finds out about an environment. */
 export interface EnvironmentReport {
   readonly environment: string;
   /** Number of tasks of each split; null for splits without end. */

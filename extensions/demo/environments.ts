@@ -66,7 +66,7 @@ function calledFor(problem: Problem): Record<string, true> {
 
 const lastText = (conversation: readonly Message[]) => conversation.at(-1)?.content ?? "";
 
-/** Word problems whose answer is the calculation, such as "12 + 7". `retrograde demo smollm2` trains in it. */
+/** Word problems whose answer is the calculation, such as "12 + 7". `retrograde-rl demo smollm2` trains in it. */
 export function calculationEnvironment(): Environment<DefinedTask<Problem>> {
   const act = ({ numbers: [a, b], operation }: Choice): Message[] => [{ role: "assistant", content: `${a} ${operation} ${b}` }];
   const rewardOf = ({ answer }: Problem, conversation: readonly Message[]) =>

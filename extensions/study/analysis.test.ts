@@ -194,7 +194,7 @@ test("what is missing is said: planned runs, rates, arms, and runs at a rate tha
     results: "small",
     tables: "tables.md",
     figures: new Map(),
-    command: "retrograde study small",
+    command: "retrograde-rl study small",
   }).join("\n");
   expect(page).toContain("3 of 14 planned runs are done: 2 of 8 that choose rates, 1 of 6 that are reported.");
   expect(page).toContain("Not tried at any arm: the learning rates 0.001.");

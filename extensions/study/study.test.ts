@@ -46,7 +46,7 @@ test("a run is trained, kept as one line, and continued where it was interrupted
   expect(existsSync(trainingFolder(study, key))).toBe(false);
   expect(readFileSync(studyLayout.outcomes("results")).length).toBeLessThan(2_000);
 
-  const paths = writeStudy(study, "results", "retrograde study small");
+  const paths = writeStudy(study, "results", "retrograde-rl study small");
   expect(paths.every((path) => existsSync(path))).toBe(true);
   const [header, row] = readFileSync(studyLayout.table("results"), "utf8").split("\n");
   const cells = Object.fromEntries(header.split(",").map((name, i) => [name, row.split(",")[i]]));

@@ -49,7 +49,7 @@ const mistakes: readonly (readonly [string, string, number])[] = [
     2,
   ],
   ["runs show", "missing required argument 'folder'", 2],
-  ["runs show nowhere", "`retrograde runs` lists the runs that are there.", 1],
+  ["runs show nowhere", "`retrograde-rl runs` lists the runs that are there.", 1],
 ];
 
 test.each(mistakes)("retrograde %s", async (line, message, exitCode) => {

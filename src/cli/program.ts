@@ -71,7 +71,7 @@ function retrograde(
   exit: (code: number) => void,
 ): Command {
   const screen = createScreen(output);
-  const program = new Command("retrograde")
+  const program = new Command("retrograde-rl")
     .description("Trains tool-using language-model agents by reinforcement learning, on this machine.")
     .version(packageVersion())
     .exitOverride()

@@ -74,8 +74,8 @@ test("the last screen: before and after, by requests, episodes, where the run is
       },
       failed: undefined,
       next: [
-        ["retrograde runs show runs/office-seeupo-1", "every step"],
-        ["retrograde train", "again"],
+        ["retrograde-rl runs show runs/office-seeupo-1", "every step"],
+        ["retrograde-rl train", "again"],
       ],
     },
     plain,
@@ -106,8 +106,8 @@ test("the last screen: before and after, by requests, episodes, where the run is
     "runs/office-seeupo-1",
     "",
     "Next",
-    "  retrograde runs show runs/office-seeupo-1   every step",
-    "  retrograde train                            again",
+    "  retrograde-rl runs show runs/office-seeupo-1   every step",
+    "  retrograde-rl train                            again",
   ]);
 });
 

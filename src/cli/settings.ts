@@ -58,7 +58,7 @@ export const trainFlags: readonly SettingFlag[] = [
   { flag: "--out <folder>", path: "out", description: "folder of the run; if left out, a new one under runs/" },
 ];
 
-/** The flags of `retrograde train-agent`, whose environment is the agent. */
+/** The flags of `retrograde-rl train-agent`, whose environment is the agent. */
 export const agentFlags = trainFlags.filter((each) => each !== environment);
 
 export const supervisedFlags: readonly SettingFlag[] = [
@@ -91,7 +91,7 @@ export const evaluationFlags: readonly SettingFlag[] = [
   { flag: "--out <folder>", path: "out", description: "folder of the evaluation; if left out, a new one under evaluations/" },
 ];
 
-/** The flags of `retrograde serve --env`. */
+/** The flags of `retrograde-rl serve --env`. */
 export const serveEnvironmentFlags: readonly SettingFlag[] = [environment, seed];
 
 export const chatFlags: readonly SettingFlag[] = [

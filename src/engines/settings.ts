@@ -60,7 +60,7 @@ const local = z.strictObject({
     .optional(),
 });
 
-/** A Tinker server: the hosted service, SkyRL, TuFT, or `retrograde serve --tinker`. Its key is in TINKER_API_KEY. */
+/** A Tinker server: the hosted service, SkyRL, TuFT, or `retrograde-rl serve --tinker`. Its key is in TINKER_API_KEY. */
 const tinker = z.strictObject({
   kind: z.literal("tinker"),
   /** Without /api/v1. */

@@ -66,7 +66,7 @@ export interface Environment<T extends Task = Task> {
    * Not needed where episodes have `clone`.
    */
   readonly replayable?: boolean;
-  /** A script that solves the tasks: `retrograde env check` measures with it. */
+  /** A script that solves the tasks: `retrograde-rl env check` measures with it. */
   readonly expert?: Expert<T>;
   /** Names of sub-scores whose means an evaluation reports with intervals, beside success. */
   readonly metrics?: readonly string[];
@@ -85,7 +85,7 @@ export interface Environment<T extends Task = Task> {
   open?(): void | Promise<void>;
   /** Called once at the end, after the last episode is closed, also after a failure. */
   close?(): void | Promise<void>;
-  /** Returns its needs of this machine and whether they are met, for `retrograde doctor`. Called without `open`. */
+  /** Returns its needs of this machine and whether they are met, for `retrograde-rl doctor`. Called without `open`. */
   diagnose?(): Promise<readonly Diagnosis[]>;
 }
 

@@ -10,7 +10,7 @@ export const noToolCalls: Rule<EpisodeFacts> = ({ trajectories, tools }) => {
     example: trajectories[0].id,
     next:
       "Read the example: the model must see the tools and write calls in its template's format. Describe them in the system message, " +
-      "use a model that was trained to call tools, or show it how by `retrograde sft`.",
+      "use a model that was trained to call tools, or show it how by `retrograde-rl sft`.",
   };
 };
 

@@ -13,7 +13,7 @@ const slowestBytesPerSecond = 100_000;
 
 /**
  * Puts a folder's files into a model repository of the Hub, as one commit; a repository that is not there is made, private unless said otherwise.
- * @param folder as `retrograde export` writes it
+ * @param folder as `retrograde-rl export` writes it
  * @param name `owner/name`
  * @returns the repository's page
  * @throws ConfigError for a folder, a name or a token that is none; ModelError if the Hub cannot be reached or refuses
@@ -64,7 +64,7 @@ function filesOf(folder: string): string[] {
   }
   throw new ConfigError("folder", folder, {
     expected: "the folder of a model (config.json), or one with a GGUF file",
-    hint: "`retrograde export RUN --to hf --out FOLDER` writes one.",
+    hint: "`retrograde-rl export RUN --to hf --out FOLDER` writes one.",
   });
 }
 

@@ -82,7 +82,7 @@ function compared(split: string, decoding: Decoding, a: IndexLine, b: IndexLine)
   if (withheld !== undefined)
     throw new RunError(`the evaluations on ${split}`, withheld, {
       expected: "errors in at most a tenth of the attempts",
-      hint: "An attempt that an error ended has no score. Evaluate both models again, by `retrograde eval --compare`.",
+      hint: "An attempt that an error ended has no score. Evaluate both models again, by `retrograde-rl eval --compare`.",
     });
   const [ofA, ofB] = [byTask(a), byTask(b)];
   const pairs = [...ofA].flatMap(([task, one]) => {
@@ -90,7 +90,7 @@ function compared(split: string, decoding: Decoding, a: IndexLine, b: IndexLine)
     if (other !== undefined && other.kind !== one.kind)
       throw new RunError(`the kind of task ${task} in the second run`, other.kind, {
         expected: `that of the first, "${one.kind}"`,
-        hint: "The world has changed between the two runs: evaluate both models with one version, by `retrograde eval --compare`.",
+        hint: "The world has changed between the two runs: evaluate both models with one version, by `retrograde-rl eval --compare`.",
       });
     return other === undefined
       ? []

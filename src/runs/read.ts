@@ -49,7 +49,7 @@ export function readRun(folder: string): RunRecord {
   if (!existsSync(layout.run(folder)))
     throw new RunError(folder, "no run", {
       expected: "a folder with a run.json",
-      hint: "`retrograde runs` lists the runs that are there.",
+      hint: "`retrograde-rl runs` lists the runs that are there.",
     });
   return readJson(layout.run(folder), runRecordSchema);
 }

@@ -93,7 +93,7 @@ export function openEngine(config: EngineConfig, model: ModelParts, purpose: Eng
 export function refusedEndpoint(): ConfigError {
   return new ConfigError("engine.kind", "openai", {
     expected: ["local", "tinker"],
-    hint: "A chat endpoint gives messages and no tokens: `retrograde eval` measures it, and nothing trains it. To train elsewhere use a Tinker server.",
+    hint: "A chat endpoint gives messages and no tokens: `retrograde-rl eval` measures it, and nothing trains it. To train elsewhere use a Tinker server.",
   });
 }
 

@@ -38,7 +38,7 @@ test("the default model is the one of the environment; an own environment has no
   expect(folderFor("knowledge")).toEqual({ folder: join(import.meta.dirname, "../../models/knowledge") });
   expect(() => folderFor("my-own")).toThrow(ConfigError);
   expect(() => folderFor("my-own")).toThrow(
-    /model is "default"; expected a model for the environment "my-own".*retrograde sft --model bundled:office-classic/,
+    /model is "default"; expected a model for the environment "my-own".*retrograde-rl sft --model bundled:office-classic/,
   );
   expect(models.findModel(choice("bundled:knowledge", "my-own"))).toEqual(folderFor("knowledge"));
   expect(() => models.findModel(choice("bundled:shop"))).toThrow('expected "bundled:knowledge"');

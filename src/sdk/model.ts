@@ -39,7 +39,7 @@ function bundledModel(model: string, environment: string): string {
     expected: `a model for the environment "${environment}": a folder, a run's folder or a name on the Hugging Face Hub`,
     hint:
       `The bundled models know only their own worlds (${names.join(", ")}). Name a model that was trained to call tools, such as ` +
-      `"Qwen/Qwen3-0.6B", or teach a bundled one your task by demonstrations: retrograde sft --model ${bundledPrefix}${modelToTeach}.`,
+      `"Qwen/Qwen3-0.6B", or teach a bundled one your task by demonstrations: retrograde-rl sft --model ${bundledPrefix}${modelToTeach}.`,
   });
 }
 

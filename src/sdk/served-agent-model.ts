@@ -27,7 +27,7 @@ export async function serveToAgents(model: string): Promise<AgentEndpoint & { cl
   return { baseUrl: `${server.baseUrl}/v1`, apiKey, close };
 }
 
-/** An address of the OpenAI interface: `retrograde serve --inference`, another server, or the vendor. */
+/** An address of the OpenAI interface: `retrograde-rl serve --inference`, another server, or the vendor. */
 export interface AgentEndpoint {
   /** With `/v1`. */
   readonly baseUrl: string;

@@ -181,7 +181,7 @@ function warnOfRun(folder: string, message: string, onEvent: OnEvent = () => {})
 }
 
 export interface CodeOptions extends PlanOptions, TrainOptions {
-  /** Whether progress is printed, as `retrograde train` does. Default false. */
+  /** Whether progress is printed, as `retrograde-rl train` does. Default false. */
   readonly print?: boolean;
   /** Whether Ctrl-C and SIGTERM end the run cleanly, if no `signal` does. Default: as `print`. */
   readonly interruptible?: boolean;

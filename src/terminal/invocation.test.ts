@@ -8,7 +8,7 @@ test.each([
   [{ npm_lifecycle_event: "start" }, "npm run -s retrograde --"],
   [{ npm_lifecycle_event: "retrograde" }, "npm run -s retrograde --"],
   [{ npm_command: "exec", npm_lifecycle_event: "npx" }, "npx retrograde-rl"],
-  [{}, "retrograde"],
+  [{}, "npx retrograde-rl"],
 ])("called with %j, commands to copy begin with %s", (env, prefix) => {
   expect(commandPrefix(env, tmpdir())).toBe(prefix);
 });
@@ -17,24 +17,24 @@ test("a program that is installed in a folder around this one is called by npx",
   const project = mkdtempSync(join(tmpdir(), "retrograde-installed-"));
   mkdirSync(join(project, "my-task"));
   mkdirSync(join(project, "node_modules/.bin"), { recursive: true });
-  writeFileSync(join(project, "node_modules/.bin/retrograde"), "");
+  writeFileSync(join(project, "node_modules/.bin/retrograde-rl"), "");
   for (const folder of [project, join(project, "my-task")])
-    expect(commandPrefix({ npm_command: "exec" }, folder)).toBe("npx retrograde");
+    expect(commandPrefix({ npm_command: "exec" }, folder)).toBe("npx retrograde-rl");
 });
 
 test.each([
-  ["npm/11.19.1 node/v20.20.2 linux x64 workspaces/false", "node", "npx retrograde"],
-  ["bun/1.4.5 npm/? node/v26.3.0 linux x64", "node", "bunx retrograde"],
-  ["pnpm/12.21.0 npm/? node/v20.20.2 linux x64", "node", "pnpm exec retrograde"],
-  ["yarn/4.18.1 npm/? node/v20.20.2 linux x64", "node", "yarn retrograde"],
-  ["bun/1.4.5 npm/? node/v26.3.0 linux x64", "bun", "bunx --bun retrograde"],
-  [undefined, "bun", "bunx --bun retrograde"],
+  ["npm/11.19.1 node/v20.20.2 linux x64 workspaces/false", "node", "npx retrograde-rl"],
+  ["bun/1.4.5 npm/? node/v26.3.0 linux x64", "node", "bunx retrograde-rl"],
+  ["pnpm/12.21.0 npm/? node/v20.20.2 linux x64", "node", "pnpm exec retrograde-rl"],
+  ["yarn/4.18.1 npm/? node/v20.20.2 linux x64", "node", "yarn retrograde-rl"],
+  ["bun/1.4.5 npm/? node/v26.3.0 linux x64", "bun", "bunx --bun retrograde-rl"],
+  [undefined, "bun", "bunx --bun retrograde-rl"],
   [undefined, "deno", "deno run -A npm:retrograde-rl"],
-  [undefined, "node", "npx retrograde"],
+  [undefined, "node", "npx retrograde-rl"],
 ] as const)("called by %s in %s, commands to copy begin with %s", (npm_config_user_agent, name, prefix) => {
   const project = mkdtempSync(join(tmpdir(), "retrograde-installed-"));
   mkdirSync(join(project, "node_modules/.bin"), { recursive: true });
-  writeFileSync(join(project, "node_modules/.bin/retrograde"), "");
+  writeFileSync(join(project, "node_modules/.bin/retrograde-rl"), "");
   expect(commandPrefix({ npm_config_user_agent }, project, { name, version: "" })).toBe(prefix);
 });
 

@@ -18,7 +18,7 @@ export async function checkShownTools(chat: Chat, environment: Environment, conf
     return `The chat template shows no tools: they are written into the system message, and calls in the format "${chat.calls().name}" (chat.tools, chat.format).${
       config.algorithm.kind === "sft" || trainedIn(config.model, config.environment.name)
         ? ""
-        : " A model that never calls so is taught by `retrograde sft` on a few demonstrations."
+        : " A model that never calls so is taught by `retrograde-rl sft` on a few demonstrations."
     }`;
   const unseen = prompt === undefined ? [] : unseenTools(chat, prompt);
   if (unseen.length === 0 || config.rollout.hiddenTools === "allow") return undefined;
@@ -35,6 +35,6 @@ export async function checkShownTools(chat: Chat, environment: Environment, conf
     expected: `a prompt that shows the tools of "${environment.name}": ${unseen.join(", ")}`,
     hint:
       "Use a model whose template shows tools, such as an instruct model of Qwen; or describe each tool by its name in the system message; " +
-      'or teach the model by `retrograde sft`. rollout.hiddenTools "allow" trains it as it is.',
+      'or teach the model by `retrograde-rl sft`. rollout.hiddenTools "allow" trains it as it is.',
   });
 }

@@ -74,7 +74,7 @@ test("a reward that is always 0 is named once the first step has none either, an
   expect(readMetrics(folder)[0].warnings?.[0]).toMatchObject({
     cause: expect.stringContaining("none of 20 attempts gets a reward"), // 8 sampled, 4 greedy, 8 of the step
     example: "step-1/0/0",
-    next: expect.stringMatching("retrograde sft"),
+    next: expect.stringMatching("retrograde-rl sft"),
   });
 });
 

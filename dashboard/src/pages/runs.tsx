@@ -48,7 +48,7 @@ export function RunsPage() {
       ))}
       {list.runs.length === 0 ? (
         <Empty>
-          There is no run here yet. Start one: <code>retrograde train</code>
+          There is no run here yet. Start one: <code>retrograde-rl train</code>
         </Empty>
       ) : (
         <Scroll label="List of runs">

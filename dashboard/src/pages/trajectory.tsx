@@ -34,7 +34,7 @@ function Trajectory({ run, route, view }: { readonly run: RunDetail; readonly ro
     chat.current?.querySelector(".chosen")?.scrollIntoView({ block: "center" });
   }, [entry.id]);
   const at = group.findIndex((one) => one.id === entry.id);
-  const command = `retrograde trajectory ${quoted(run.row.folder)} ${quoted(entry.id)}`;
+  const command = `retrograde-rl trajectory ${quoted(run.row.folder)} ${quoted(entry.id)}`;
   const copy = (text: string, said: string) => navigator.clipboard.writeText(text).then(() => setCopied(said));
   const copyJson = async () => {
     const text = JSON.stringify(await ask("/api/run/raw", { run: run.row.id, id: entry.id }), null, 2);

@@ -4,14 +4,14 @@ import type { Screen } from "../../../src/terminal/screen.ts";
 import { type BenchmarkName, benchmarks } from "../table.ts";
 import type { DataCommand, DataFlags, FileCommand, FileFlags } from "./flags.ts";
 
-/** `retrograde replay NAME FILE`: benchmarks whose call sequences can be executed. Loaded when asked for. */
+/** `retrograde-rl replay NAME FILE`: benchmarks whose call sequences can be executed. Loaded when asked for. */
 const replays: Readonly<Record<string, () => Promise<FileCommand>>> = {
   bfcl: async () => (await import("./bfcl.ts")).replayBfcl,
 };
 
 const questionBenchmarks = Object.keys(benchmarks) as BenchmarkName[];
 
-/** `retrograde score NAME FILE`: benchmarks whose predictions can be scored. */
+/** `retrograde-rl score NAME FILE`: benchmarks whose predictions can be scored. */
 const scorers: Readonly<Record<string, () => Promise<FileCommand>>> = {
   bfcl: async () => (await import("./bfcl.ts")).scoreBfcl,
   ...(Object.fromEntries(
@@ -20,7 +20,7 @@ const scorers: Readonly<Record<string, () => Promise<FileCommand>>> = {
   "arpo-reward": async () => (await import("./questions.ts")).scoreRewards,
 };
 
-/** `retrograde data NAME`: data that can be downloaded. */
+/** `retrograde-rl data NAME`: data that can be downloaded. */
 const downloads: Readonly<Record<string, () => Promise<DataCommand>>> = {
   bfcl: async () => (await import("./bfcl.ts")).downloadBfcl,
   ...(Object.fromEntries(

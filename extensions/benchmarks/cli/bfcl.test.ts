@@ -98,7 +98,7 @@ test("unknown names and missing files are mistakes of the invocation", async () 
   expect(await invoke("replay", "bfcl", join(folder, "nothing"))).toMatchObject({ exitCode: 2 });
   const empty = mkdtempSync(join(tmpdir(), "bfcl-none-"));
   const scored = await invoke("score", "bfcl", file('{"task_id": "multi_turn_base_0", "model_turns": []}'), "--data", empty);
-  expect(scored).toMatchObject({ exitCode: 2, error: expect.stringContaining("`retrograde data bfcl` downloads") });
+  expect(scored).toMatchObject({ exitCode: 2, error: expect.stringContaining("`retrograde-rl data bfcl` downloads") });
 });
 
 test("data of another version is refused", async () => {

@@ -84,6 +84,6 @@ function present(data: string): BenchmarkName[] {
   if (found.length > 0) return found;
   throw new ConfigError("--data", data, {
     expected: "a folder with files of benchmarks",
-    hint: "`retrograde data NAME` downloads them; --against names the benchmark of a single file.",
+    hint: "`retrograde-rl data NAME` downloads them; --against names the benchmark of a single file.",
   });
 }

@@ -50,7 +50,7 @@ export function verifyQuestions(name: BenchmarkName, path: string): "arpo" | Ori
     expected: `${known.join(" or ")}, a known file of ${name}`,
     hint:
       "It is a file of another version, or was changed: scores would not be comparable. " +
-      `\`retrograde data ${name}\` downloads the right one; anyVersion (--any-version) reads this one anyway.`,
+      `\`retrograde-rl data ${name}\` downloads the right one; anyVersion (--any-version) reads this one anyway.`,
   });
 }
 
@@ -61,7 +61,7 @@ function readOrigin(path: string): Origin | undefined {
     return originSchema.parse(JSON.parse(readFileSync(beside, "utf8")));
   } catch (cause) {
     throw new ConfigError("origin of the questions", beside, {
-      expected: "the file that `retrograde data` writes beside them",
+      expected: "the file that `retrograde-rl data` writes beside them",
       hint: "Download them again.",
       cause,
     });

@@ -135,7 +135,7 @@ export interface TurnView {
   readonly rise?: number;
   readonly forks?: number;
   readonly updates: readonly UpdateView[];
-  /** Log-probs of the action under the weights of other steps: `retrograde trajectory … --since STEP` computes them. */
+  /** Log-probs of the action under the weights of other steps: `retrograde-rl trajectory … --since STEP` computes them. */
   readonly rescored: readonly { readonly since: number; readonly logprobs: readonly number[] }[];
 }
 

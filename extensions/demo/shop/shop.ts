@@ -90,7 +90,7 @@ function rewardOf({ wanted }: ShopRequest, shop: Shop, conversation: readonly Me
 
 /**
  * A shop whose books are an SQLite file of its own for every episode: products, stock, customers, orders. A request is solved if the file has the
- * wanted rows after it, nothing else changed, and the closing answer is right. `retrograde demo smollm2 --task shop` trains in it.
+ * wanted rows after it, nothing else changed, and the closing answer is right. `retrograde-rl demo smollm2 --task shop` trains in it.
  */
 export function shopEnvironment(): Environment<DefinedTask<ShopRequest>> {
   const played = (request: ShopRequest, action: Action) => {

@@ -25,7 +25,7 @@ export const serverDefaults = {
   sessionMs: 900_000,
 } as const satisfies Partial<EnvironmentServerOptions>;
 
-/** An environment, its protocol, and what differs from the defaults of `retrograde serve --env`. */
+/** An environment, its protocol, and what differs from the defaults of `retrograde-rl serve --env`. */
 export interface ServeEnvironmentOptions extends Partial<Omit<EnvironmentServerOptions, "environment">> {
   readonly environment: Environment;
   readonly as: EnvironmentWire;

@@ -86,6 +86,6 @@ export function keyOf({ keyVariable }: Pick<RemoteSettings, "keyVariable">, vari
   if (key !== undefined && key !== "") return key;
   throw new ConfigError("environment.settings.keyVariable", keyVariable, {
     expected: "the name of an environment variable that is set",
-    hint: `Set it before the command: ${keyVariable}=… retrograde …`,
+    hint: `Set it before the command: ${keyVariable}=… retrograde-rl …`,
   });
 }

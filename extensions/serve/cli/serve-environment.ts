@@ -11,7 +11,7 @@ import type { RunningEnvironmentServer } from "../../remote/server/settings.ts";
 
 const count = (least: number) => z.coerce.number().int().min(least);
 
-/** Flags of `retrograde serve --env`, checked. The rest belongs to settings. */
+/** Flags of `retrograde-rl serve --env`, checked. The rest belongs to settings. */
 const flagsSchema = z.looseObject({
   as: z.string().optional(),
   config: z.string().optional(),

@@ -25,7 +25,7 @@ const named = z.string().transform((text) => {
 });
 const count = (least: number) => z.coerce.number().int().min(least);
 
-/** Flags of `retrograde serve --tinker`. */
+/** Flags of `retrograde-rl serve --tinker`. */
 const flagsSchema = z.object({
   tinker: z.boolean().default(false),
   model: z.array(named).default([]),

@@ -59,7 +59,7 @@ export async function studyCommand(name: string, flags: StudyFlags, screen: Scre
   }
   // A stranger's runs do not replace the published page.
   const reported = flags.out === undefined ? study : { ...study, page: undefined };
-  for (const path of writeStudy(reported, folder, `npx retrograde study ${name}`)) screen.line(path);
+  for (const path of writeStudy(reported, folder, `npx retrograde-rl study ${name}`)) screen.line(path);
   return 0;
 }
 

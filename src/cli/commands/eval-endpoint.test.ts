@@ -164,7 +164,7 @@ test("training with a chat endpoint is refused by name at start", async () => {
   const refused = planRun({ engine, out: join(scratch, "trained") });
   await expect(refused).rejects.toThrow(ConfigError);
   await expect(planRun({ engine })).rejects.toThrow(
-    /engine.kind is "openai"; expected "local" or "tinker".*`retrograde eval` measures it/,
+    /engine.kind is "openai"; expected "local" or "tinker".*`retrograde-rl eval` measures it/,
   );
   expect(existsSync(join(scratch, "trained"))).toBe(false);
 });

@@ -16,7 +16,7 @@ export function initCommand(folder: string, screen: Screen): void {
   if (existsSync(folder) && readdirSync(folder).length > 0)
     throw new ConfigError("the folder of init", folder, {
       expected: "a new or empty folder",
-      hint: "Name another one: retrograde init FOLDER.",
+      hint: "Name another one: retrograde-rl init FOLDER.",
     });
   cpSync(template, folder, { recursive: true });
   // npm leaves files of these names out of packages.
@@ -35,8 +35,8 @@ export function initCommand(folder: string, screen: Screen): void {
     `  cd ${quoted(folder)}`,
     "  npm install && npm test",
     "  npm run sft                                        teach the format by demonstrations",
-    "  npx retrograde train --model runs/shop-sft-1       then what is right, by reinforcement learning",
-    "  npx retrograde chat --model runs/shop-grpo-1       try it",
+    "  npx retrograde-rl train --model runs/shop-sft-1       then what is right, by reinforcement learning",
+    "  npx retrograde-rl chat --model runs/shop-grpo-1       try it",
     "",
     "docs/own-task.md explains every part.",
   ];

@@ -20,7 +20,7 @@ export async function trainAgentCommand(agent: readonly string[], flags: TrainFl
     if (flags.config !== undefined)
       throw new ConfigError(`environment of ${flags.config}`, named, {
         expected: "none: the agent is the environment",
-        hint: "Take it out of the file, or train in that environment: `retrograde train`.",
+        hint: "Take it out of the file, or train in that environment: `retrograde-rl train`.",
       });
     screen.line(`The configuration's environment "${named}" is left out: the agent is the environment.`);
   }

@@ -65,7 +65,7 @@ export async function startPython(settings: ProcessSettings, program = join(gues
   };
 
   await new Promise<void>((resolve, reject) => {
-    const failed = (problem: string, hint = "`retrograde doctor` says what it needs.") => {
+    const failed = (problem: string, hint = "`retrograde-rl doctor` says what it needs.") => {
       clearTimeout(timer);
       kill();
       reject(new ToolError("python", problem, { expected: "an interpreter that starts", hint }));

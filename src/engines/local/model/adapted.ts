@@ -46,7 +46,7 @@ export function baseOf(folder: string): z.output<typeof baseSchema> | undefined 
   if (base === undefined || existsSync(join(base.model, "config.json"))) return base;
   throw new ModelError(`the base of ${folder}`, base.model, {
     expected: "the model that the adapter was trained on",
-    hint: `Put it back, or write its new place into ${file}. \`retrograde export\` writes a model that needs no base.`,
+    hint: `Put it back, or write its new place into ${file}. \`retrograde-rl export\` writes a model that needs no base.`,
   });
 }
 

@@ -61,7 +61,7 @@ export function tokenizerFields(companions: Model["companions"], config: ModelCo
       expected: "one that llama.cpp has a name for",
       hint:
         "The bundled models cut texts in a way of their own, so llama.cpp would read other ids. Export with --to hf (transformers, vLLM) or " +
-        "--to onnx (transformers.js), serve the run with `retrograde serve --inference`, or train a published model.",
+        "--to onnx (transformers.js), serve the run with `retrograde-rl serve --inference`, or train a published model.",
     });
   const texts = new Map(Object.entries(model.vocab).map(([text, id]) => [id, text]));
   for (const { id, content } of added) texts.set(id, content);
