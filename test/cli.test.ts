@@ -70,7 +70,7 @@ test("train without a terminal prints a line for each phase and step, and the la
   ]);
   expect(lines.filter((line) => /^ {4}[12] /.test(line))).toHaveLength(2);
   expect(lines).toContain("Success on 4 test tasks, with 95 % intervals");
-  expect(lines).toContain("  retrograde-rl chat --model done");
+  expect(lines).toContain("  npx retrograde-rl chat --model done");
 });
 
 test("a folder with a run is not written over, and says how to go on", async () => {
@@ -89,7 +89,7 @@ test("Ctrl-C keeps what is done, says how to continue, and that command finishes
   const steps = readMetrics(join(folder, "stopped")).length;
   expect(steps).toBeGreaterThanOrEqual(2);
   expect(interrupted.lines).toContain(`Interrupted. ${steps} finished steps kept in stopped`);
-  expect(interrupted.lines).toContain("Continue: retrograde-rl train --resume --out stopped");
+  expect(interrupted.lines).toContain("Continue: npx retrograde-rl train --resume --out stopped");
 
   expect((await retrograde("train --resume --out stopped")).exitCode).toBe(0);
   expect(readMetrics(join(folder, "stopped")).map(({ step }) => step)).toEqual([1, 2, 3, 4, 5]);
