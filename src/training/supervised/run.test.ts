@@ -8,7 +8,7 @@ import { ConfigError, RunError } from "../../core/errors.ts";
 import type { Message } from "../../core/messages.ts";
 import type { Environment } from "../../environments/environment.ts";
 import { layout } from "../../runs/layout.ts";
-import { readEvaluations, readMetrics } from "../../runs/read.ts";
+import { checkpointSteps, readEvaluations, readMetrics } from "../../runs/read.ts";
 import { createRun, reopenRun } from "../../runs/write.ts";
 import { resolveConfig } from "../config.ts";
 import type { TrainingEvent } from "../events.ts";
@@ -96,6 +96,46 @@ test("a file of conversations is gone through in a new order each time, and a ru
   expect(readMetrics(stopped.folder)).toHaveLength(7);
   await work(letters, changes, { folder: stopped.folder });
   expect(readFileSync(layout.metrics(stopped.folder), "utf8")).toBe(readFileSync(layout.metrics(whole.folder), "utf8"));
+});
+
+test("an interruption leaves an update that is under way, and keeps the steps before it", async () => {
+  const folder = join(mkdtempSync(join(tmpdir(), "retrograde-sft-")), "run");
+  const config = resolveConfig(small, { evaluation: { tasks: 0 }, checkpoint: { every: 100 } });
+  createRun(folder, config);
+  const stop = new AbortController();
+  const engine = new TableEngine(lettersVocabulary);
+  const pass = engine.forwardBackward.bind(engine);
+  const brokenOff = new AbortController();
+  engine.forwardBackward = (...args) => {
+    if (engine.weightVersion < 2) return pass(...args);
+    stop.abort();
+    return new Promise((_, reject) => brokenOff.signal.addEventListener("abort", () => reject(new Error("broken off"))));
+  };
+  const restorePoint = async () => ({ overSteps: true, restore: async () => brokenOff.abort() });
+  const args = { config, chat: lettersChat(), environment: withExpert, folder, signal: stop.signal };
+  const ended = await train({ ...args, engine: Object.assign(engine, { restorePoint }) }).catch((error: unknown) => error);
+  expect(String(ended)).toMatch(/interrupted.*2 finished steps are kept/);
+  expect(checkpointSteps(folder).at(-1)).toBe(2);
+});
+
+test("an interruption does not wait for an expert that plays", async () => {
+  let plays = 0;
+  const stop = new AbortController();
+  const slow: Environment = {
+    ...withExpert,
+    demonstrate: async () => {
+      if (++plays <= 7) return said("a");
+      stop.abort();
+      return new Promise<never>(() => {});
+    },
+  };
+  const folder = join(mkdtempSync(join(tmpdir(), "retrograde-sft-")), "run");
+  const config = resolveConfig(small, { evaluation: { tasks: 0 }, checkpoint: { every: 100 } });
+  createRun(folder, config);
+  const engine = new TableEngine(lettersVocabulary);
+  const args = { config, engine, chat: lettersChat(), environment: slow, folder, signal: stop.signal };
+  expect(String(await train(args).catch((error: unknown) => error))).toMatch(/interrupted.*1 finished steps/);
+  expect(checkpointSteps(folder).at(-1)).toBe(1);
 });
 
 test("an environment without an expert, and a conversation that is too long, are refused by name", async () => {

@@ -1,10 +1,13 @@
 import type { UpdateMetrics } from "../../algorithms/metrics.ts";
 import { sftUpdate } from "../../algorithms/sft.ts";
+import { withinTime } from "../../core/deadline.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { enginePolicy, stepOptions } from "../engine-policy.ts";
+import { interruptible } from "../interruptible.ts";
 import { scheduledLearningRate } from "../schedule.ts";
 import type { TrainingConfig } from "../settings.ts";
+import type { StepArguments } from "../step-arguments.ts";
 import type { Lessons } from "./lessons.ts";
 
 export interface SuperviseOptions {
@@ -13,10 +16,11 @@ export interface SuperviseOptions {
   readonly demonstrations: Lessons;
   /** Whole demonstrations are put into a step until their tokens reach this (a demonstration counts as its longest sequence). */
   readonly tokensPerStep: number;
-  readonly steps: number;
   readonly optimizer: TrainingConfig["optimizer"];
+  readonly steps: number;
   readonly onStep?: (report: SupervisedStep) => void | Promise<void>;
   readonly signal?: AbortSignal;
+  readonly onLeft?: StepArguments["onLeft"];
 }
 
 /**
@@ -32,24 +36,33 @@ export interface SupervisedStep extends UpdateMetrics {
 }
 
 /** Supervised fine-tuning on demonstrations: one optimiser step for every token budget. */
-export async function supervise({ steps, onStep = () => {}, signal, ...options }: SuperviseOptions): Promise<void> {
-  for (let step = 1; step <= steps && !signal?.aborted; step++) {
+export async function supervise({ steps, onStep = () => {}, ...options }: SuperviseOptions): Promise<void> {
+  for (let step = 1; step <= steps && !options.signal?.aborted; step++) {
     const report = await superviseOnce(options, step, steps);
     if (report === undefined) return;
     await onStep(report);
   }
 }
 
-/** One step of supervised fine-tuning. @returns undefined if there is no demonstration left */
+/**
+ * One step of supervised fine-tuning. A signal ends it at once: its update is left, and taken back.
+ * @returns undefined if there is no demonstration left
+ */
 export async function superviseOnce(
-  { engine, demonstrations, tokensPerStep, optimizer }: Omit<SuperviseOptions, "steps" | "onStep" | "signal">,
+  { engine, demonstrations, tokensPerStep, optimizer, signal, onLeft }: Omit<SuperviseOptions, "steps" | "onStep">,
   step: number,
   steps: number,
 ): Promise<SupervisedStep | undefined> {
-  const { samples, ...size } = await nextBatch(demonstrations, tokensPerStep);
+  const { samples, ...size } = await nextBatch(demonstrations, tokensPerStep, signal);
   if (samples.length === 0) return undefined;
   const learningRate = scheduledLearningRate(step, steps, optimizer);
-  return { step, ...size, ...(await sftUpdate(enginePolicy(engine, 1, stepOptions(optimizer, learningRate)), samples)) };
+  const all = enginePolicy(engine, 1, stepOptions(optimizer, learningRate));
+  const { policy, settled } = interruptible(all, signal, await engine.restorePoint?.());
+  const metrics = await sftUpdate(policy, samples).catch((error: unknown) => {
+    onLeft?.(settled());
+    throw error;
+  });
+  return { step, ...size, ...metrics };
 }
 
 interface Batch {
@@ -59,11 +72,11 @@ interface Batch {
   readonly actionTokens: number;
 }
 
-async function nextBatch(source: Lessons, tokensPerStep: number): Promise<Batch> {
+async function nextBatch(source: Lessons, tokensPerStep: number, signal: AbortSignal | undefined): Promise<Batch> {
   const samples: ActionInContext[] = [];
   let [demonstrations, tokens, actionTokens] = [0, 0, 0];
   while (tokens < tokensPerStep) {
-    const next = await source.next();
+    const next = await withinTime(() => source.next(), Number.POSITIVE_INFINITY, signal);
     if (next.done) break;
     samples.push(...next.value);
     demonstrations++;

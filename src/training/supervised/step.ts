@@ -11,7 +11,7 @@ import { superviseOnce } from "./sft.ts";
  * @param position demonstrations that the steps before have taken
  */
 export async function supervisedStep(
-  { config, engine, onEvent }: StepArguments,
+  { config, engine, onEvent, signal, onLeft }: StepArguments,
   step: number,
   lessons: LessonSource,
   position: number,
@@ -20,7 +20,8 @@ export async function supervisedStep(
   const tokensPerStep = algorithm.kind === "sft" ? algorithm.tokensPerStep : 1;
   onEvent({ type: "phase", phase: "update", step, total: 1 });
   const started = performance.now();
-  const report = await superviseOnce({ engine, demonstrations: lessons.from(position), tokensPerStep, optimizer }, step, steps);
+  const demonstrated = { engine, demonstrations: lessons.from(position), tokensPerStep, optimizer, signal, onLeft };
+  const report = await superviseOnce(demonstrated, step, steps);
   if (report === undefined) throw new EnvError("demonstrations", "none left", { expected: "at least one a step" });
   const { step: _, demonstrations, tokens, actionTokens, ...update } = report;
   const { training, remote } = engine.takeStats();
