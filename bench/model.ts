@@ -27,7 +27,7 @@ const small: ModelConfig = {
 /** Random models by their number of parameters, which is also the name of the folder that `writeBenchmarkModel` makes. */
 export const benchmarkModels: Readonly<Record<string, ModelConfig>> = {
   "5m": small,
-  "135m": shapeOf("smollm2-135m"),
+  "135m": shapeOf("smollm2"),
   "27m": { ...small, vocabSize: 4096, hiddenSize: 512, intermediateSize: 1536, layers: 8, heads: 8, kvHeads: 4 },
 };
 

@@ -2,15 +2,13 @@
 import { fileURLToPath } from "node:url";
 import { estimateMemory, type MemoryUse, parameterText, totalBytes } from "../src/engines/local/memory.ts";
 import { parameterCount } from "../src/engines/local/model/model-config.ts";
-import { hubNames, type PublishedName } from "../src/engines/local/published-sizes.ts";
+import type { PublishedName } from "../src/engines/local/published-sizes.ts";
 import { type ShapeName, shapeOf } from "./shapes.ts";
 
-const names = (
-  [
-    ...["smollm2-135m", "gemma3-270m", "smollm2-360m", "qwen2.5-0.5b", "qwen3-0.6b", "llama-3.2-1b"],
-    ...["qwen2.5-1.5b", "qwen3-1.7b", "qwen2.5-3b", "qwen3-4b"],
-  ] as readonly PublishedName[]
-).map((name) => [name, hubNames[name]] as const);
+const names: readonly PublishedName[] = [
+  ...(["smollm2", "gemma3", "smollm2-360m", "qwen2.5-0.5b", "qwen3-0.6b", "llama-3.2-1b"] as const),
+  ...(["qwen2.5-1.5b", "qwen3-1.7b", "qwen2.5-3b", "qwen3-4b"] as const),
+];
 const lora = { rank: 32, alpha: 32, targets: "all-linear" } as const;
 const lengths = [1024, 4096, 16_384];
 const machines = [8, 16, 32];
@@ -34,9 +32,9 @@ export function needs(): string[] {
     { length: 512, trajectories: 128, concurrency: 16, lora },
     { trajectories: 128, concurrency: 16, lora },
   ];
-  return names.slice(0, listed).map(([name, onHub]) => {
+  return names.slice(0, listed).map((name) => {
     const cells = columns.map((use) => gib(name, use).toFixed(1));
-    return `| \`${onHub}\` | ${parameterText(parameterCount(shapeOf(name)))} | ${cells.join(" | ")} |`;
+    return `| \`${name}\` | ${parameterText(parameterCount(shapeOf(name)))} | ${cells.join(" | ")} |`;
   });
 }
 
@@ -49,13 +47,13 @@ const forms: readonly (readonly [string, Partial<MemoryUse>])[] = [
 
 /** Memory of training by length of the longest sequence, four trajectories a step. */
 export function byLength(): string[] {
-  return names.map(([name, onHub]) => {
+  return names.map((name) => {
     const cells = lengths.map((length) =>
       length > shapeOf(name).maxPositionEmbeddings
         ? "–"
         : forms.map(([, use]) => gib(name, { ...use, length }).toFixed(1)).join(" / "),
     );
-    return `| \`${onHub}\` | ${cells.join(" | ")} |`;
+    return `| \`${name}\` | ${cells.join(" | ")} |`;
   });
 }
 
@@ -65,9 +63,9 @@ export function largest(): string[] {
     const cells = lengths.map((length) => {
       const fitting = forms.flatMap(([form, use]) => {
         const last = names.findLast(
-          ([name]) => length <= shapeOf(name).maxPositionEmbeddings && gib(name, { ...use, length }) <= memory - reserve,
+          (name) => length <= shapeOf(name).maxPositionEmbeddings && gib(name, { ...use, length }) <= memory - reserve,
         );
-        return last === undefined ? [] : [`${form}${last[0]}`];
+        return last === undefined ? [] : [`${form}${last}`];
       });
       return fitting.length > 0 ? fitting.join("; ") : "none";
     });

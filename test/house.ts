@@ -332,6 +332,7 @@ export const parts: readonly Part[] = [
       "what can be learned: what an environment asks for and gives away ([environments/check.md](environments/check.md)), and which model can, from a few episodes",
     knows: [
       ...worlds,
+      "src/hub",
       "src/engines/local",
       "src/statistics",
       "src/chat",
@@ -348,7 +349,7 @@ export const parts: readonly Part[] = [
     path: "extensions/demo",
     holds:
       "word problems, a shop over an SQLite file, and the demonstration that trains a published model on them ([demo-smollm2.md](demo-smollm2.md))",
-    knows: [...worlds, "src/hub", "src/runs", "src/training", "src/terminal", "src/cli"],
+    knows: [...worlds, "src/runs", "src/training", "src/terminal", "src/cli"],
   },
   {
     path: "extensions/study",

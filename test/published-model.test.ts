@@ -8,7 +8,7 @@ import { createLocalEngine } from "../src/engines/local/engine.ts";
 import { ggufFolder } from "../src/engines/local/model/gguf/folder.ts";
 
 // Published models beside what others compute of them.
-// RETROGRADE_SMOLLM2="$(./.ci/smollm2)" RETROGRADE_GEMMA3="$(./.ci/gemma3)" npx vitest run test/published-model.test.ts
+// RETROGRADE_SMOLLM2="$(./.ci/published smollm2)" RETROGRADE_GEMMA3="$(./.ci/published gemma3-base)" npx vitest run test/published-model.test.ts
 const goldenSchema = z.object({
   texts: z.array(z.string()),
   ids: z.array(z.array(z.int())),
@@ -29,7 +29,7 @@ describe.each([
 ])("$name", ({ key, by, end, tolerance }) => {
   const variable = `RETROGRADE_${key.toUpperCase()}`;
   const file = process.env[variable];
-  const why = file === undefined ? ` (skipped: set ${variable}, as .ci/${key} prints it)` : "";
+  const why = file === undefined ? ` (skipped: set ${variable}, as .ci/published prints it)` : "";
   const { ids, prompt, greedy, logprobs: expected } = golden(key);
 
   test.skipIf(file === undefined)(`its ids are the reference's${why}`, { timeout: 120_000 }, async () => {

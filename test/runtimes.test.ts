@@ -15,7 +15,7 @@ import { launchBrowser } from "./browser.ts";
 import { invoke } from "./command-line.ts";
 
 // A model that was trained here, exported, answers in other people's runtimes what it answers here:
-// RETROGRADE_RUNTIMES="$(./.ci/runtimes)" RETROGRADE_PYTHON="$(./.ci/transformers)" RETROGRADE_SMOLLM2="$(./.ci/smollm2)" \
+// RETROGRADE_RUNTIMES="$(./.ci/runtimes)" RETROGRADE_PYTHON="$(./.ci/transformers)" RETROGRADE_SMOLLM2="$(./.ci/published smollm2)" \
 //   npx vitest run test/runtimes.test.ts
 const packages = process.env.RETROGRADE_RUNTIMES ?? "";
 const without = packages === "" ? " (skipped: set RETROGRADE_RUNTIMES, as .ci/runtimes prints it)" : "";
@@ -154,7 +154,7 @@ test.skipIf(noBrowser !== "")(
 );
 
 const smollm2 = process.env.RETROGRADE_SMOLLM2;
-const noSmollm2 = smollm2 === undefined ? " (skipped: set RETROGRADE_SMOLLM2, as .ci/smollm2 prints it)" : "";
+const noSmollm2 = smollm2 === undefined ? " (skipped: set RETROGRADE_SMOLLM2, as .ci/published prints it)" : "";
 
 describe.skipIf(smollm2 === undefined)(`SmolLM2-135M-Instruct${noSmollm2}`, () => {
   let base: Asked;

@@ -1,6 +1,6 @@
 /**
  * Sampling with llama.cpp as node-llama-cpp ships it, SmolLM2-135M in float32, keys and values too: llama.ts THREADS. The packages are in the folder
- * RETROGRADE_RUNTIMES (`.ci/runtimes`), the model is the published one (`.ci/smollm2`), written anew. A request is "ROWS CACHED NEW", as of ours/sampling.ts.
+ * RETROGRADE_RUNTIMES (`.ci/runtimes`), the model is the published one (`.ci/published smollm2`), written anew. A request is "ROWS CACHED NEW", as of ours/sampling.ts.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";

@@ -1,3 +1,6 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Group, Trajectory, Turn } from "../../src/core/trajectory.ts";
 import { resolveConfig } from "../../src/training/config.ts";
@@ -40,13 +43,13 @@ test("more memory fits more models and fuller forms, and none is listed beyond i
   const names = (gib: number) => fittingModels(use, gib * 2 ** 30).map(({ name, form }) => `${name}: ${form}`);
   expect(names(1)).toEqual([]);
   // docs/models.md, "What one can train": 3.3 / 2.7 / 1.5 / 1.4 GiB.
-  expect(names(1.45)).toEqual(["HuggingFaceTB/SmolLM2-135M-Instruct: an adapter, base in 4 bits"]);
-  expect(names(3.4)).toContain("HuggingFaceTB/SmolLM2-135M-Instruct: itself");
-  expect(names(5)).toContain("Qwen/Qwen2.5-0.5B-Instruct: an adapter");
+  expect(names(1.45)).toEqual(["smollm2: an adapter, base in 4 bits"]);
+  expect(names(3.4)).toContain("smollm2: itself");
+  expect(names(5)).toContain("qwen2.5-0.5b: an adapter");
   expect(names(12).length).toBeGreaterThan(names(5).length);
   const long = fittingModels({ ...use, length: 16_384 }, 64 * 2 ** 30).map(({ name }) => name);
-  expect(long).toContain("Qwen/Qwen2.5-0.5B-Instruct");
-  expect(long).not.toContain("HuggingFaceTB/SmolLM2-135M-Instruct");
+  expect(long).toContain("qwen2.5-0.5b");
+  expect(long).not.toContain("smollm2");
 });
 
 test("a step's time follows the number of parameters", () => {
@@ -59,8 +62,8 @@ test("advise plays a model, lists what fits and says what is next", async () => 
   const learns = await invoke("advise", "--env", "office", "--memory", "6", "--hours", "0.001", ...small);
   expect(learns).toMatchObject({ exitCode: 0, error: "" });
   expect(learns.out).toMatch(/16 episodes, at temperature 1/);
-  expect(learns.out).toMatch(/SmolLM2-135M-Instruct .* itself .*too long/);
-  expect(learns.out).not.toMatch(/Qwen3-4B/);
+  expect(learns.out).toMatch(/smollm2 .* itself .*too long/);
+  expect(learns.out).not.toMatch(/qwen3-4b/);
   expect(learns.out).toMatch(/it can learn here\. .* train --env office/);
   const other = await invoke("advise", "--env", "knowledge", "--model", "bundled:office", "--json", ...small);
   const { chances, fitting, memoryBytes } = JSON.parse(other.out);
@@ -72,6 +75,24 @@ test("advise plays a model, lists what fits and says what is next", async () => 
     expect(seconds).toBeCloseTo((steps * (cost.samplingPerStep + cost.trainingPerStep) * parameters) / model.parameters, 3);
   }
 }, 120_000);
+
+test("without a model advise lists those that can be trained here, with licence and tool calling, and plays nothing", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "retrograde-advise-"));
+  const [agent, tasks] = [join(folder, "agent.mjs"), join(folder, "tasks.jsonl")];
+  writeFileSync(agent, "export default () => { throw new Error('played'); };\nexport const reward = () => 1;\n");
+  writeFileSync(tasks, '{"prompt":"Hello"}\n');
+  const flags = [agent, "--tasks", tasks, "--reward", agent, "--memory", "4"];
+  const listed = await invoke("advise", ...flags);
+  expect(listed).toMatchObject({ exitCode: 0, error: "" });
+  expect(listed.out).toMatch(/smollm2 +135 M .* by demonstrations +Apache-2\.0/);
+  expect(listed.out).toMatch(/qwen2\.5-0\.5b .* trained to +Apache-2\.0/);
+  expect(listed.out).toMatch(/gemma3 .* Gemma's terms/);
+  expect(listed.out.replaceAll(/\s+/g, " ")).toContain(`advise ${flags.slice(0, 5).join(" ")} --model qwen2.5-0.5b`);
+  const { fitting } = JSON.parse((await invoke("advise", ...flags, "--json")).out);
+  expect(fitting[0]).toMatchObject({ name: "smollm2", licence: "Apache-2.0", callsTools: false, form: "an adapter" });
+  const none = await invoke("advise", ...flags.slice(0, 5), "--memory", "0.1");
+  expect(none.out).toMatch(/No published model .* 0\.10 GiB/);
+});
 
 test.each([
   [["--memory", "none"], /--memory is "none"; expected a number above 0/],

@@ -3,7 +3,8 @@ import { isScored, succeeded } from "../../src/core/outcome.ts";
 import type { Group, Turn } from "../../src/core/trajectory.ts";
 import { estimateMemory, type MemoryUse, totalBytes } from "../../src/engines/local/memory.ts";
 import { parameterCount, parseModelConfig } from "../../src/engines/local/model/model-config.ts";
-import { hubNames, type PublishedName, publishedSizes } from "../../src/engines/local/published-sizes.ts";
+import { type PublishedName, publishedSizes } from "../../src/engines/local/published-sizes.ts";
+import { publishedModels } from "../../src/hub/published.ts";
 import type { Trial } from "../../src/sdk/cost.ts";
 
 /** The chances of a model to learn by reinforcement, as a trial shows them. */
@@ -62,7 +63,10 @@ const forms = [
 
 /** A published model that can be trained here. */
 export interface Fitting {
-  readonly name: string;
+  /** As `--model` takes it. */
+  readonly name: PublishedName;
+  readonly licence: string;
+  readonly callsTools: boolean;
   readonly parameters: number;
   /** Which weights are trained, and how the others are held. */
   readonly form: (typeof forms)[number][0];
@@ -81,7 +85,8 @@ export function fittingModels(use: MemoryUse, available: number): Fitting[] {
       const found = use.length > config.maxPositionEmbeddings ? undefined : forms.find(([, base]) => bytes(base) <= available);
       if (found === undefined) return [];
       const [form, base] = found;
-      return [{ name: hubNames[name], parameters: parameterCount(config), form, bytes: bytes(base) }];
+      const { licence, callsTools } = publishedModels[name];
+      return [{ name, licence, callsTools, parameters: parameterCount(config), form, bytes: bytes(base) }];
     })
     .sort((a, b) => a.parameters - b.parameters);
 }

@@ -6,7 +6,7 @@ import { trainingUse } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config.ts";
 import { demoTasks, recipes } from "./recipe.ts";
 
-const smollm2 = parseModelConfig(publishedSizes["smollm2-135m"], "smollm2-135m");
+const smollm2 = parseModelConfig(publishedSizes.smollm2, "smollm2");
 
 test.each(demoTasks.flatMap((task) => [[task, "form"] as const, [task, "reinforcement"] as const]))(
   "the model of the demonstration fits the memory that %s gives it to learn its %s",

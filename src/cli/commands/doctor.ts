@@ -382,7 +382,7 @@ async function checkMemoryNeeded(folder: string, config: TrainingConfig): Promis
   const family =
     largest === undefined
       ? ""
-      : `; the largest of its family of which an adapter fits: ${largest.hubName}, lora.base ${largest.base}, ${gibibytes(largest.bytes)}`;
+      : `; the largest of its family of which an adapter fits: ${largest.name}, lora.base ${largest.base}, ${gibibytes(largest.bytes)}`;
   return {
     state: fits ? "good" : "doubtful",
     text: `about ${text}${family}`,

@@ -93,11 +93,11 @@ test("the plan is said in a line, unless it is the usual one", () => {
 test("the largest of a family is named with the precision that its base needs", () => {
   const of = (name: PublishedName, gibibytes: number) => {
     const use = { training: true, length: 512, trajectories: 4, concurrency: 4 };
-    const { hubName, base } = largestOfFamily(parseModelConfig(publishedSizes[name], name), use, gibibytes * 2 ** 30) ?? {};
-    return [hubName, base];
+    const { name: largest, base } = largestOfFamily(parseModelConfig(publishedSizes[name], name), use, gibibytes * 2 ** 30) ?? {};
+    return [largest, base];
   };
-  expect(of("smollm2-135m", 2)).toEqual(["HuggingFaceTB/SmolLM2-360M-Instruct", "int8"]);
-  expect(of("smollm2-135m", 8)).toEqual(["HuggingFaceTB/SmolLM2-1.7B-Instruct", "int8"]);
-  expect(of("qwen2.5-3b", 3)).toEqual(["Qwen/Qwen2.5-0.5B-Instruct", "int8"]);
-  expect(of("gemma3-270m", 0.5)).toEqual([undefined, undefined]);
+  expect(of("smollm2", 2)).toEqual(["smollm2-360m", "int8"]);
+  expect(of("smollm2", 8)).toEqual(["smollm2-1.7b", "int8"]);
+  expect(of("qwen2.5-3b", 3)).toEqual(["qwen2.5-0.5b", "int8"]);
+  expect(of("gemma3", 0.5)).toEqual([undefined, undefined]);
 });

@@ -30,41 +30,26 @@ export function sized<Family extends object>(
   };
 }
 
-/** Sizes of published models, as their `config.json` has them. */
+/** Sizes of published models, as their `config.json` has them, by the names that `--model` takes. */
 export const publishedSizes = {
   "qwen2.5-0.5b": sized(qwen2, 896, 4864, 24, 14, 2),
   "qwen3-0.6b": sized(qwen3, 1024, 3072, 28, 16, 8),
-  "smollm2-135m": sized(smol, 576, 1536, 30, 9, 3),
+  smollm2: sized(smol, 576, 1536, 30, 9, 3),
   "smollm2-360m": sized(smol, 960, 2560, 32, 15, 5),
   "llama-3.2-1b": sized(llama, 2048, 8192, 16, 32, 8),
   "qwen2.5-1.5b": sized(qwen2, 1536, 8960, 28, 12, 2),
   "qwen3-1.7b": sized(qwen3, 2048, 6144, 28, 16, 8),
   "qwen2.5-3b": sized(qwen2, 2048, 11_008, 36, 16, 2),
   "qwen3-4b": sized(qwen3, 2560, 9728, 36, 32, 8),
-  "gemma3-270m": sized(gemma, 640, 2048, 18, 4, 1),
+  gemma3: sized(gemma, 640, 2048, 18, 4, 1),
   "smollm2-1.7b": sized({ ...smol, rope_theta: 1.3e5 }, 2048, 8192, 24, 32, 32),
 } as const;
 
 export type PublishedName = keyof typeof publishedSizes;
 
-/** Their names on the Hub. */
-export const hubNames: Readonly<Record<PublishedName, string>> = {
-  "qwen2.5-0.5b": "Qwen/Qwen2.5-0.5B-Instruct",
-  "qwen3-0.6b": "Qwen/Qwen3-0.6B",
-  "smollm2-135m": "HuggingFaceTB/SmolLM2-135M-Instruct",
-  "smollm2-360m": "HuggingFaceTB/SmolLM2-360M-Instruct",
-  "llama-3.2-1b": "meta-llama/Llama-3.2-1B-Instruct",
-  "qwen2.5-1.5b": "Qwen/Qwen2.5-1.5B-Instruct",
-  "qwen3-1.7b": "Qwen/Qwen3-1.7B",
-  "qwen2.5-3b": "Qwen/Qwen2.5-3B-Instruct",
-  "qwen3-4b": "Qwen/Qwen3-4B",
-  "gemma3-270m": "google/gemma-3-270m-it",
-  "smollm2-1.7b": "HuggingFaceTB/SmolLM2-1.7B-Instruct",
-};
-
 /** The largest model of a family of which an adapter can be trained. */
 export interface Largest {
-  readonly hubName: string;
+  readonly name: PublishedName;
   /** The precision that its base has to be held in. */
   readonly base: BasePrecision;
   readonly bytes: number;
@@ -87,7 +72,7 @@ export function largestOfFamily(
     for (const base of ["float32", "int8", "int4"] as const) {
       const lora = { rank: 32, alpha: 32, targets: "all-linear", base } as const;
       const bytes = totalBytes(estimateMemory(config, { ...use, training: true, lora, weights: undefined }));
-      if (bytes <= available) return { hubName: hubNames[name], base, bytes };
+      if (bytes <= available) return { name, base, bytes };
     }
   return undefined;
 }
