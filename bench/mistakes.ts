@@ -1,5 +1,5 @@
 /**
- * Trains in an environment with each of a newcomer's mistakes (mistakes.config.ts), and writes what is printed into docs/mistakes.md.
+ * Trains in an environment with each of a newcomer's mistakes (mistakes.config.ts), and writes what is printed into research/notes/mistakes.md.
  *
  *     npm run build && npx jiti bench/mistakes.ts [NAME …]
  *
@@ -55,7 +55,7 @@ for (const name of asked.length > 0 ? asked : Object.keys(mistakes)) {
   console.log(`${name}: exit ${told.get(name)?.code}`);
   if (asked.length > 0) console.log(told.get(name)?.output);
 }
-if (asked.length === 0) writeFileSync(join(project, "docs/mistakes.md"), page());
+if (asked.length === 0) writeFileSync(join(project, "research/notes/mistakes.md"), page());
 rmSync(root, { recursive: true });
 
 function page(): string {

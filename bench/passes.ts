@@ -5,7 +5,7 @@ import type { Engine } from "../src/engines/engine.ts";
 /** What a token costs: 1 through a forward pass, 2 through a backward pass. */
 const forward = 1;
 const backward = 2;
-/** The local engine's backward session computes the forward half again (docs/engine.md). */
+/** The local engine's backward session computes the forward half again (research/notes/engine.md). */
 const recomputed = forward + backward;
 
 /**

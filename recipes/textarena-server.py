@@ -1,5 +1,5 @@
 """
-Serves a single-player game of the package `textarena` over OpenEnv (docs/environments/textarena.md):
+Serves a single-player game of the package `textarena` over OpenEnv (research/notes/textarena.md):
 
     python recipes/textarena-server.py GuessTheNumber-v0-raw 8000
 

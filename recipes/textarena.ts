@@ -1,6 +1,6 @@
 /**
  * Plays TextArena's game Secretary on its server by a fixed policy, prints what it reaches, and writes the conversations for `retrograde-rl sft`:
- * docs/environments/textarena.md.
+ * research/notes/textarena.md.
  *
  *     npx jiti recipes/textarena.ts openenv:ws://127.0.0.1:8000 random train 64 random.jsonl
  *

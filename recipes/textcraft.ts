@@ -1,6 +1,6 @@
 /**
  * Plays the gold trajectories of TextCraft (the Python package `platoon-textcraft`) on its own server and writes those that earn the reward as
- * conversations for `retrograde-rl sft`: docs/environments/published-tasks.md.
+ * conversations for `retrograde-rl sft`: research/notes/published-tasks.md.
  *
  *     npx jiti recipes/textcraft.ts ors:http://127.0.0.1:8080 textcraft_train.jsonl golds.jsonl
  *

@@ -39,7 +39,7 @@ export default {
       "on rollouts that do not branch. Rates are constant, losses are token means, and every arm but one has one optimiser step a batch.",
     "“No rule” branches at every tool result with probability one half, whatever the entropy: the published rule with entropy weight 0.",
   ],
-  page: "docs/studies/arpo.md",
+  page: "research/notes/studies/arpo.md",
   environments: { corridor: corridorEnvironment },
   worlds: {
     now: {

@@ -98,7 +98,7 @@ export default {
       "and +6.3 [1.6, 10.9] greedy (15 seeds). At each arm's best rate 3 of 15 of its runs fell and none of GRPO's with as many steps: of superior stability nothing was shown. " +
       "With one step a batch the other baselines differ from GRPO in 1 to 16 of 768 attempts.",
   ],
-  page: "docs/studies/seeupo.md",
+  page: "research/notes/studies/seeupo.md",
   worlds: {
     office: {
       title: "The default office",

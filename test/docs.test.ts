@@ -94,6 +94,7 @@ test("pages and docstrings name files that exist", () => {
     "docs",
     "examples",
     "recipes",
+    "research",
     "scripts",
     "studies",
     "dashboard",

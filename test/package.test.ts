@@ -50,7 +50,9 @@ test("the tarball holds the program, the default model and the pages, and none o
   expect(paths.filter((path) => path.startsWith("scripts/"))).toEqual(["scripts/slim.mjs"]);
   // The test of the task that `retrograde-rl init` writes is a template, not one of ours.
   const own = paths.filter((path) => !path.startsWith("templates/"));
-  expect(own.filter((path) => /^(src|extensions|entries|test|bench|recipes|runs)\/|\.test\.|tsbuildinfo/.test(path))).toEqual([]);
+  expect(
+    own.filter((path) => /^(src|extensions|entries|test|bench|recipes|research|runs)\/|\.test\.|tsbuildinfo/.test(path)),
+  ).toEqual([]);
 });
 
 test("the tarball is small enough for npx", () => {

@@ -184,7 +184,7 @@ test("with an outcome that pays for stopping, the estimator points the wrong way
   expectClose(perTurnIndexGradient(problem), [-0.1]);
 });
 
-test("of the 1,000 random problems of docs/lab.md 648 expect a wrong sign in some turn, each of them towards stopping", () => {
+test("of the 1,000 random problems of the lab 648 expect a wrong sign in some turn, each of them towards stopping", () => {
   const random = randomStream(0, "stopping");
   const numbers = (count: number, low: number, high: number) =>
     Array.from({ length: count }, () => low + (high - low) * random.uniform());

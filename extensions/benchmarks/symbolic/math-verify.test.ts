@@ -49,7 +49,7 @@ const pairs = [
   ["2^{100}", "1267650600228229401496703205377"],
 ] as const;
 
-/** The differences that docs/environments/benchmarks.md names. */
+/** The differences that research/notes/benchmarks.md names. */
 const deviations = [
   ["5\\text{ cm}", "5\\text{ m}", false],
   ["12.5\\%", "12.5", true],

@@ -29,7 +29,7 @@ afterAll(() => {
 });
 const leftBehind = () => readdirSync(folder);
 
-// `retrograde-rl env check shop` measures more, and takes a minute: docs/demo-smollm2.md has its numbers.
+// `retrograde-rl env check shop` measures more, and takes a minute: research/notes/demo-smollm2.md has its numbers.
 test("the expert solves every request, and none that leaves out one choice does where that comes up", async () => {
   const called: Record<string, number[]> = {};
   for (let i = 0; i < 160; i++) {

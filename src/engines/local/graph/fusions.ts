@@ -13,7 +13,7 @@ export interface Surroundings {
 
 type Pass = (nodes: readonly OnnxNode[], graph: Surroundings) => OnnxNode[];
 
-/** Rewrites nodes into fewer that compute the same up to rounding. For the CPU: with few rows, a node's dispatch takes longer than its arithmetic (docs/engine.md). */
+/** Rewrites nodes into fewer that compute the same up to rounding. For the CPU: with few rows, a node's dispatch takes longer than its arithmetic (research/notes/engine.md). */
 export function fuse(nodes: readonly OnnxNode[], graph: Surroundings): OnnxNode[] {
   const passes: readonly Pass[] = [nameOutputs, dropInverses, weighNorms, addInNorms];
   return passes.reduce<OnnxNode[]>((fused, pass) => pass(fused, graph), [...nodes]);

@@ -256,7 +256,7 @@ function normedLinear(
 
 /**
  * Where weights are inputs: a layer's matrices have about 12·D² entries, the two norms of 1,536 tokens 3,072·D, so the latter are less work
- * from D = 256 on. One joined product makes up for that at D = 512 still (docs/engine.md).
+ * from D = 256 on. One joined product makes up for that at D = 512 still (research/notes/engine.md).
  */
 function foldsNorms({ hiddenSize }: ModelConfig): boolean {
   return hiddenSize <= 512;

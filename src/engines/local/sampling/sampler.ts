@@ -55,7 +55,7 @@ const worthSharing = 8;
 export const prefillCacheBytes = 128 * 2 ** 20;
 /** Bytes of a layer's scores in a prefill run, which holds three such and their mask (`prefillBytes`). */
 export const prefillScoreBytes = 64 * 2 ** 20;
-/** A step costs as much as reading its weights, and by its dispatch about as many bytes more (docs/engine.md). */
+/** A step costs as much as reading its weights, and by its dispatch about as many bytes more (research/notes/engine.md). */
 const dispatchBytes = 10e6;
 /** Rows whose padding is worth a step of their own. */
 const rowsWorthAStep = 16;

@@ -10,7 +10,7 @@ const pieceBytes = 96 * 2 ** 20;
 /** Bytes of one block's scores. */
 const scoreBytes = 24 * 2 ** 20;
 
-/** Longer rows than this are computed layer by layer: as fast from about 2,048 tokens on, in a fraction of the memory (docs/performance.md). */
+/** Longer rows than this are computed layer by layer: as fast from about 2,048 tokens on, in a fraction of the memory (research/notes/performance.md). */
 export const longestWholeRow = 1024;
 /** The bytes that a pass over a micro-batch may hold at once where nothing is planned (memory-plan.ts); where it would be more, layers compute their activations again. */
 export const passBytes = 2 * 2 ** 30;
