@@ -3,6 +3,7 @@ import { ConfigError } from "../../core/errors.ts";
 import { mean } from "../../core/mean.ts";
 import { type Random, randomStream } from "../../core/random.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
+import { meanInterval } from "../../statistics/intervals.ts";
 import { acrossSeeds, compareOutcomes, differenceAcrossSeeds, outcomesOf } from "./compare.ts";
 import { summarise } from "./summarise.ts";
 
@@ -112,9 +113,16 @@ test("several seeds: the mean over seeds and tasks, and the difference paired by
   expect(success.mean).toBeCloseTo(0.75, 12);
   const difference = differenceAcrossSeeds(before, after, 1);
   expect(difference.success.mean).toBeCloseTo(0.55, 12);
-  // R 4.5: 0.55 ± qt(.975, 2) * sqrt(v) of the two-way table, as in src/statistics/statistics.test.ts
-  expect(difference.success.low).toBeCloseTo(0.1113248384, 8);
-  expect(difference.success.high).toBeCloseTo(0.9886751616, 8);
+  // By hand: half² = t₂²·MS_seed/60 + t₁₉²·(MS_task − MS_rest)/60, with t₂ = 4.302652730 and t₁₉ = 2.093024054: 0.55 ± 0.2843710908. On the
+  // left the interval of the tasks alone is wider, and counts.
+  expect(difference.success.high).toBeCloseTo(0.8343710908, 8);
+  const gained = Array.from(
+    { length: 20 },
+    (_, i) => mean([15, 17, 13].map((n) => Number(i < n))) - mean([3, 5, 4].map((n) => Number(i < n))),
+  );
+  const { low } = meanInterval(gained, { seed: 1, range: [-1, 1] });
+  expect(low).toBeLessThan(0.2656289092);
+  expect(difference.success.low).toBeCloseTo(low, 12);
 });
 
 const unscored = (all: readonly Trajectory[], of: (i: number) => boolean) =>
