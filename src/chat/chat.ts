@@ -70,7 +70,7 @@ export interface Chat {
   /** Texts that end an action in this format, besides the tokenizer's end of turn. */
   readonly stopStrings: readonly string[] | undefined;
   /** Masks for actions that have to have a form. */
-  readonly grammars: Grammars;
+  readonly grammars: Pick<Grammars, "mask">;
   /** Reads an action in the model's format. */
   read: ActionFormat["read"];
   /** An action's text without its end-of-turn token. */

@@ -13,6 +13,13 @@ import type { Tokenizer } from "./tokenizer.ts";
 /** The form that an action has to have, of the parts of a request that decide it. */
 export type Formed = Pick<ConversationRequest, "tools" | "toolChoice" | "parallelCalls" | "strictTools" | "form">;
 
+/** Whether any action has this form. */
+export function isFree({ tools = [], toolChoice = "auto", parallelCalls = true, strictTools = [], form }: Formed): boolean {
+  if (form !== undefined) return false;
+  if (tools.length === 0 || toolChoice === "none") return true;
+  return toolChoice === "auto" && parallelCalls && strictTools.length === 0;
+}
+
 /** A mask over tokens that follows what is drawn. */
 export interface GrammarMask {
   /** The keywords of schemas that no grammar holds: what is drawn has to be checked by them. Empty where the mask is enough. */
@@ -89,7 +96,9 @@ export class Grammars {
   }
 
   /** The grammars of which an action has one; none if any action will do. */
-  #grammars({ tools = [], toolChoice = "auto", parallelCalls = true, strictTools = [], form }: Formed, loose: Set<string>) {
+  #grammars(formed: Formed, loose: Set<string>) {
+    if (isFree(formed)) return [];
+    const { tools = [], toolChoice = "auto", parallelCalls = true, strictTools = [], form } = formed;
     const hold = (schema: JsonSchema | Keywords) => {
       const problem = uncheckable(schema);
       if (problem !== undefined) throw schemaError(schema, problem);
@@ -106,7 +115,6 @@ export class Grammars {
     }
     const text = form === undefined ? [] : [this.#kept({ schema: form === "json" ? anyObject : hold(form.schema) })];
     if (tools.length === 0 || toolChoice === "none") return text;
-    if (text.length === 0 && parallelCalls && strictTools.length === 0) return [];
     const tags = tools.map((tool) => call(tool, strictTools.includes(tool.name)));
     const triggers = [openingOf(this.#requiredFormat())];
     // A text of a form has no calls in it, so calls are what is said in its place.

@@ -7,10 +7,11 @@ import { HttpError } from "../http/http-error.ts";
 import type { Sampling } from "./asked.ts";
 import type { ChatModel, InferenceModel } from "./model.ts";
 import { type Prompt, Prompts } from "./prompts.ts";
+import { ThreadMasks } from "./thread-masks.ts";
 
 /**
  * A sampler as a model of the server. A request without a seed gets one of its own; without a limit it may fill the context.
- * @param folder of the model, for prompts of clients that are not known
+ * @param folder of the model, for prompts and grammars of clients that are not known
  */
 export function engineModel(sampler: Sampler, chat?: Chat, folder?: string): InferenceModel {
   const { maxLength, vocabularySize } = sampler.info;
@@ -30,7 +31,8 @@ export function engineModel(sampler: Sampler, chat?: Chat, folder?: string): Inf
   };
 }
 
-function chatModel(sampler: Sampler, chat: Chat, folder: string | undefined): ChatModel {
+function chatModel(sampler: Sampler, known: Chat, folder: string | undefined): ChatModel {
+  const chat = folder === undefined ? known : { ...known, grammars: new ThreadMasks(folder, known.tokenizer.size) };
   const { maxLength, capabilities } = sampler.info;
   const canMask = capabilities.includes("masked-sampling");
   const prompts = new Prompts(chat, maxLength, folder);
