@@ -1,4 +1,5 @@
 import type { Chat } from "../../src/chat/chat.ts";
+import { optionsDoor } from "../../src/core/door.ts";
 import { mean } from "../../src/core/mean.ts";
 import { succeeded } from "../../src/core/outcome.ts";
 import type { Engine } from "../../src/engines/engine.ts";
@@ -38,6 +39,10 @@ export interface CheckOptions {
   readonly onProgress?: (what: string) => void;
 }
 
+const checkOptions = optionsDoor<CheckOptions>("checkEnvironment", {
+  ...{ seed: true, tasks: true, trainingTasks: true, rollout: true, model: true, onProgress: true },
+});
+
 /**
  * Measures what an environment asks for, what it gives away, and what a model can do in it before training.
  * @example
@@ -45,6 +50,7 @@ export interface CheckOptions {
  * report.expert?.mean; // the success of the scripted expert
  */
 export async function checkEnvironment(environment: Environment, options: CheckOptions): Promise<EnvironmentReport> {
+  checkOptions({ ...options });
   const { seed, tasks: wanted, onProgress = () => {} } = options;
   const unchecked: string[] = [];
   const names = splitsOf(environment);

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { z } from "zod";
 import { acts } from "../../src/core/acts.ts";
+import { settingsDoor } from "../../src/core/door.ts";
 import { ConfigError, EnvError } from "../../src/core/errors.ts";
 import { parseSettings } from "../../src/core/settings.ts";
 import { longestTimer } from "../../src/core/timer.ts";
@@ -10,7 +11,7 @@ import { cut } from "../../src/tools/cut.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import { filesOf, type HarborTask, readTasks } from "./task.ts";
 
-export const harborSettingsSchema = z.strictObject({
+export const harborSettingsSchema = settingsDoor("settings of Harbor", {
   /** A folder of Harbor tasks, or one task's, for each split. */
   tasks: z.record(z.string(), acts.reads(z.string().min(1))),
   /** Longest run of one command, and of the tests, in milliseconds. */

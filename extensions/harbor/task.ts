@@ -1,6 +1,9 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, posix } from "node:path";
-import { ConfigError } from "../../src/core/errors.ts";
+import { parse } from "smol-toml";
+import { z } from "zod";
+import { door, nearestIssue } from "../../src/core/door.ts";
+import { ConfigError, reasonOf } from "../../src/core/errors.ts";
 import type { Task } from "../../src/environments/environment.ts";
 
 /** A task folder of Harbor 0.26 (`task.toml`, `instruction.md`, `environment/`, `tests/`) that needs no image. */
@@ -16,12 +19,40 @@ export interface HarborTask extends Task {
 
 /** Images that bring nothing but a shell and its commands, which the sandbox has. */
 const plainImages = /^(docker\.io\/)?(library\/)?(ubuntu|debian|alpine|busybox|bash|scratch)([:@].*)?$/;
-/** Settings of a task (harbor/models/task/config.py) that change what an episode is and are not played here. */
-const notPlayed =
-  /^\s*(?:(?:docker_image|skills_dir|workdir|user)\s*=.*|gpus\s*=\s*[1-9].*|os\s*=\s*"windows"|environment_mode\s*=\s*"separate"|mcp_servers\s*=\s*\[\s*[^\]\s].*|\[+(?:steps|verifier\.environment|verifier\.collect|environment\.healthcheck|environment\.mcp_servers)\b.*|\[(?:verifier|environment)\.env\]\s*\n\s*\w.*)/m;
+/** The simulated shell has no network, whatever a task allows, and its times and resources are those of this process. */
+const network = ["network_mode", "allowed_hosts"];
+const version = z
+  .string()
+  .regex(/^1\.[0-4]$/, "1.0 to 1.4, as Harbor to 0.26 writes it: a newer format may mean other things by the same settings");
+/** `task.toml` (harbor/models/task/config.py). What is written about a task, its solution and what is kept of it change no episode; the rest is not played. */
+const taskSchema = door(
+  "task.toml",
+  {
+    schema_version: version.optional(),
+    /** The name of `schema_version` before. */
+    version: version.optional(),
+    agent: door("[agent] of task.toml", {}, { ignores: ["timeout_sec", ...network] }).optional(),
+    environment: door(
+      "[environment] of task.toml",
+      {},
+      {
+        ignores: ["build_timeout_sec", "cpus", "memory_mb", "storage_mb", "memory", "storage", "allow_internet", ...network],
+        neutral: { os: "linux", gpus: 0, gpu_types: [], env: {}, mcp_servers: [] },
+      },
+    ).optional(),
+    verifier: door(
+      "[verifier] of task.toml",
+      {},
+      { ignores: ["timeout_sec", ...network], neutral: { environment_mode: "shared", env: {}, collect: [] } },
+    ).optional(),
+  },
+  { ignores: ["task", "metadata", "solution", "source", "artifacts"], neutral: { steps: [] } },
+);
 /** Programs that the sandbox does not have. A test without them would grade 0 what it cannot grade. */
 const missing =
   /(^|[\s;&|(`])(apt|apt-get|apk|pip3?|uvx?|curl|wget|python3?|pytest|node|npm|npx|gcc|g\+\+|make|cargo|go|git|java|Rscript|ruby)(?=[\s;&|)]|$)/;
+
+const playedElsewhere = "Play it with Harbor itself, or serve it over a wire: docs/environments/remote.md.";
 
 /** Reads the tasks of a folder, in the order of their names. @throws ConfigError naming the first one that needs an image, and why */
 export function readTasks(folder: string, setting: string): HarborTask[] {
@@ -40,18 +71,10 @@ function readTask(folder: string): HarborTask {
   const refuse = (why: string) => {
     throw new ConfigError(`the Harbor task ${folder}`, why, {
       expected: "one that needs no image: a plain base, WORKDIR, COPY and ENV, and tests in shell alone",
-      hint: "Play it with Harbor itself, or serve it over a wire: docs/environments/remote.md.",
+      hint: playedElsewhere,
     });
   };
-  const settings = read("task.toml") ?? "";
-  const [, version] = /^\s*schema_version\s*=\s*"([^"]*)"/m.exec(settings) ?? [];
-  if (version !== undefined && !/^1\.[0-4]$/.test(version))
-    throw new ConfigError(`schema_version of the Harbor task ${folder}`, version, {
-      expected: "1.0 to 1.4, as Harbor to 0.26 writes it",
-      hint: "A newer format may mean other things by the same settings, so it is not played.",
-    });
-  const setting = notPlayed.exec(settings);
-  if (setting !== null) refuse(`task.toml has ${setting[0].trim().replace(/\s*\n\s*/, " ")}`);
+  requirePlayed(folder, read("task.toml") ?? "");
   for (const compose of ["docker-compose.yaml", "docker-compose.yml"])
     if (existsSync(join(folder, "environment", compose))) refuse(`environment/${compose}`);
   if (existsSync(join(folder, "steps"))) refuse("several steps (steps/)");
@@ -62,6 +85,22 @@ function readTask(folder: string): HarborTask {
   }
   const image = imageOf(read("environment/Dockerfile") ?? "", join(folder, "environment"), refuse);
   return { id: folder, folder, instruction: read("instruction.md") ?? "", ...image };
+}
+
+/** @throws ConfigError naming a setting that would make another episode of it */
+function requirePlayed(folder: string, text: string): void {
+  const file = join(folder, "task.toml");
+  let given: unknown;
+  try {
+    given = parse(text);
+  } catch (cause) {
+    throw new ConfigError(file, reasonOf(cause), { expected: "TOML", cause });
+  }
+  const { error } = taskSchema.safeParse(given);
+  if (error === undefined) return;
+  const { path, message } = nearestIssue(error.issues);
+  const value = path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown>)?.[key], given);
+  throw new ConfigError(`${path.join(".")} of the Harbor task ${folder}`, value, { expected: message, hint: playedElsewhere });
 }
 
 type Image = Pick<HarborTask, "workdir" | "files" | "variables">;

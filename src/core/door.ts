@@ -77,6 +77,19 @@ export function nearestIssue(issues: readonly z.core.$ZodIssue[]): Pick<z.core.$
   return reached.reduce((a, b) => (rank(b) > rank(a) ? b : a), reached[0] ?? { message: "other JSON", path: [] });
 }
 
+/** Settings as a door: a strict object, so that `parseSettings` says which name was meant. */
+export function settingsDoor<Shape extends z.ZodRawShape>(name: string, shape: Shape): z.ZodObject<Shape, z.core.$strict> {
+  const schema = z.strictObject(shape);
+  enlist({
+    ...{ name, uses: Object.keys(shape), ignores: [], neutral: {} },
+    refuses: (field, value) =>
+      schema
+        .safeParse({ [field]: value })
+        .error?.issues.some((issue) => issue.code === "unrecognized_keys" && issue.keys.includes(field)) === true,
+  });
+  return schema;
+}
+
 /**
  * A function's options as a door. The record has every option of the type, so that the compiler keeps it whole.
  * @returns checks what a caller gave. It throws a ConfigError naming an option that the function does not have

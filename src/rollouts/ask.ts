@@ -3,6 +3,7 @@ import { DeadlineError } from "../core/deadline.ts";
 import { EpisodeStop } from "../core/episode-stop.ts";
 import { reasonOf } from "../core/errors.ts";
 import { callForeign } from "../core/foreign.ts";
+import { messageDoor } from "../core/message-doors.ts";
 import type { Message } from "../core/messages.ts";
 import { seedOf } from "../core/random.ts";
 import { type BehaviourCount, toolFailureKinds } from "../core/trajectory.ts";
@@ -35,11 +36,6 @@ function checked<T>(what: string, schema: z.ZodType, answer: T): T {
   throw new EpisodeStop("environment-error", `${what} gave a malformed answer: ${problems.join("; ")}`);
 }
 
-const messageSchema = z.discriminatedUnion("role", [
-  z.object({ role: z.enum(["system", "user"]), content: z.string() }),
-  z.object({ role: z.literal("assistant"), content: z.string() }),
-  z.object({ role: z.literal("tool"), name: z.string(), content: z.string() }),
-]);
 const method = z.custom<unknown>((value) => typeof value === "function", "a function");
 const toolsSchema = z.array(z.object({ name: z.string(), description: z.string() })).superRefine((tools, { addIssue }) => {
   for (const [i, tool] of tools.entries()) {
@@ -58,7 +54,7 @@ const protocolSchema = z.object({
 });
 const limit = z.int().min(1).optional();
 const episodeSchema = z.object({
-  messages: z.array(messageSchema).min(1),
+  messages: z.array(messageDoor).min(1),
   tools: toolsSchema,
   protocol: protocolSchema.optional(),
   limits: z.object({ turns: limit, turnsPerRequest: limit }).optional(),
@@ -67,7 +63,7 @@ const episodeSchema = z.object({
 const anyNumber = z.custom<number>((value) => typeof value === "number", "a number");
 
 const stepShape = { tools: toolsSchema.optional(), reward: anyNumber.optional() };
-const someMessages = z.array(messageSchema);
+const someMessages = z.array(messageDoor);
 /** The answer of `Episode.afterTools`. */
 export const stepSchema = z.object({ ...stepShape, done: z.boolean().optional(), messages: someMessages.optional() }).optional();
 /** The answer of `Episode.reply`. */

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { withinTime } from "../core/deadline.ts";
+import { settingsDoor } from "../core/door.ts";
 import { ConfigError } from "../core/errors.ts";
 import { parseSettings } from "../core/settings.ts";
 import { longestTimer } from "../core/timer.ts";
 import type { Tool } from "./tool.ts";
 
-const limitSettings = z.strictObject({
+const limitSettings = settingsDoor("withLimits", {
   /** Calls that run at the same time, of all episodes; others wait. */
   concurrency: z.int().min(1).optional(),
   /** For one attempt. The tool's own limit, if left out. */

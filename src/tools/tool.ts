@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { optionsDoor } from "../core/door.ts";
 import { ConfigError } from "../core/errors.ts";
 import { beyondBounds } from "./schema-bounds.ts";
 
@@ -38,16 +39,22 @@ export interface ToolContext {
  *   parameters: z.object({ a: z.number(), b: z.number() }),
  *   execute: ({ a, b }) => a + b,
  * });
- * @throws ConfigError for the schema of another library, or without a function to execute
+ * @throws ConfigError for a property that tools do not have, the schema of another library, or without a function to execute
  */
 export function defineTool<Schema extends z.ZodType<Record<string, unknown>>>(
   tool: Omit<Tool<z.infer<Schema>>, "parameters"> & { readonly parameters: Schema },
 ): Tool {
+  checkTool({ ...tool });
   if (!(tool.parameters instanceof z.ZodType)) requireJsonSchema(tool);
   if (typeof tool.execute !== "function")
     throw new ConfigError(`${tool.name}.execute`, tool.execute, { expected: "a function of the arguments" });
   return tool;
 }
+
+const checkTool = optionsDoor<Tool>("defineTool", {
+  ...{ name: true, description: true, parameters: true, execute: true, timeoutMs: true, maxOutput: true },
+  ...{ idempotent: true, replayable: true },
+});
 
 /**
  * Refuses the schema of another library, such as zod 3: it would be shown to the model by its insides, and check nothing. A JSON schema has bounds.

@@ -3,6 +3,7 @@ import { algorithmConfigSchema } from "../algorithms/settings/config.ts";
 import { correctionSchema } from "../algorithms/step/correction.ts";
 import { chatSettingsSchema } from "../chat/settings.ts";
 import { acts } from "../core/acts.ts";
+import { settingsDoor } from "../core/door.ts";
 import { longestTimer } from "../core/timer.ts";
 import { defaultEngine, engineSchema } from "../engines/settings.ts";
 import { rewardsSchema } from "../rewards/config.ts";
@@ -21,7 +22,7 @@ const maxLength = 10_000_000;
  * A run's whole configuration. Defaults are those of the default run; where a number was taken from somewhere, it says so.
  * "Office study" is the prototype whose findings are in docs/environments/office.md.
  */
-export const settingsSchema = z.strictObject({
+export const settingsSchema = settingsDoor("a configuration", {
   environment: z.strictObject({
     name: z.string().regex(/^\P{C}+$/u, "a name in one line, without control characters"),
     /** The environment's own settings, checked by itself. */

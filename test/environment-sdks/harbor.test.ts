@@ -33,7 +33,7 @@ withPackage(
     expect(await reward(readFileSync(join(folder, "plain/solution/solve.sh"), "utf8"))).toBe(1);
     expect(await reward("echo 11 > /app/sum.txt")).toBe(0);
     const refused = {
-      separate: /environment_mode = .*separate/,
+      separate: /environment_mode .*separate/,
       pytest: /needs apt-get/,
       check: /docker_image/,
       adapter: /python:3/,

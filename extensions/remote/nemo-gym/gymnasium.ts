@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { door } from "../../../src/core/door.ts";
 import type { AssistantMessage, Message } from "../../../src/core/messages.ts";
 import type { Episode } from "../../../src/environments/environment.ts";
 import { cut } from "../../../src/tools/cut.ts";
@@ -10,14 +11,20 @@ import type { NemoGymSettings } from "./settings.ts";
 import type { NemoGymTask } from "./task.ts";
 
 /** Answers of a `GymnasiumServer`. Source: resources_servers/gymnasium/base.py and responses_api_agents/gymnasium_agent/app.py of nemo-gym 0.4. */
-const resetSchema = z.strictObject({ observation: z.string().nullable(), info: z.unknown().optional() });
-const stepSchema = z.strictObject({
+const resetSchema = door(
+  "the start of an episode of NeMo Gym",
+  { observation: z.string().nullable() },
+  { ignores: ["info"] }, // for programs
+);
+const stepSchema = door("a step of NeMo Gym", {
   observation: z.string().nullable(),
   reward: z.number(),
   terminated: z.boolean(),
   truncated: z.boolean(),
   info: z
-    .looseObject({ tool_outputs: z.array(z.object({ call_id: z.string(), output: z.string() })).optional() })
+    .looseObject({
+      tool_outputs: z.array(door("a tool's output of NeMo Gym", { call_id: z.string(), output: z.string() })).optional(),
+    })
     .nullish()
     .transform((info) => info ?? {}),
 });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { door } from "../../../src/core/door.ts";
 import { parseSettings } from "../../../src/core/settings.ts";
 import type { Environment, Episode } from "../../../src/environments/environment.ts";
 import { cut } from "../../../src/tools/cut.ts";
@@ -16,12 +17,17 @@ import { type NemoGymSettings, nemoGymSettingsSchema } from "./settings.ts";
 import { type NemoGymTask, taskOf } from "./task.ts";
 
 const verdictSchema = z.looseObject({ reward: z.number() });
-const mcpSchema = z.object({
-  url_path: z.string(),
-  transport: z.literal("http").default("http"),
-  headers: z.record(z.string(), z.string()),
-});
-const seededSchema = z.looseObject({ mcp: mcpSchema.nullish() });
+const mcpSchema = door(
+  "a server of MCP of NeMo Gym",
+  {
+    url_path: z.string(),
+    transport: z.literal("http").default("http"),
+    headers: z.record(z.string(), z.string()),
+  },
+  { ignores: ["server_name"] },
+);
+/** Other servers begin episodes with texts and tools of their own (Aviary's `obs` and `tools`), which nothing here would show. */
+const seededSchema = door("a new session of NeMo Gym", { mcp: mcpSchema.nullish() });
 
 /**
  * A resource server of NeMo Gym. A session for each episode (cookies); then either tools by their routes or over MCP and a reward from `/verify`

@@ -1,33 +1,76 @@
 import { z } from "zod";
+import { door } from "../../../src/core/door.ts";
 import { jsonOf } from "../../../src/core/json.ts";
 import type { AssistantMessage, Message, ToolCall } from "../../../src/core/messages.ts";
 
 /** Rows and episodes as OpenAI's Responses have them, which is the form that NeMo Gym's resource servers read. Source: nemo_gym/openai_utils.py. */
 
+/** The model reads no images: a row with one is refused by its field. */
+const partSchema = door(
+  "a text of a row of NeMo Gym",
+  { type: z.enum(["input_text", "output_text", "text"]), text: z.string() },
+  { ignores: ["annotations", "logprobs"] }, // for programs
+);
 const contentSchema = z
-  .union([z.string(), z.array(z.looseObject({ text: z.string().optional() })), z.null(), z.undefined()])
-  .transform((content) => (typeof content === "string" ? content : (content ?? []).map(({ text }) => text ?? "").join("\n")));
+  .union([z.string(), z.array(partSchema), z.null(), z.undefined()])
+  .transform((content) => (typeof content === "string" ? content : (content ?? []).map(({ text }) => text).join("\n")));
 
+/** Who wrote an item before, and how that ended, is past. */
+const past = { ignores: ["id", "status"] };
 const itemSchema = z.union([
-  z.object({ type: z.literal("function_call"), call_id: z.string(), name: z.string(), arguments: z.string() }),
-  z.object({ type: z.literal("function_call_output"), call_id: z.string(), output: contentSchema }),
-  z.object({ type: z.literal("reasoning") }).transform(() => undefined),
-  z.object({ role: z.enum(["system", "developer", "user", "assistant"]), content: contentSchema }),
+  door(
+    "a function call of a row of NeMo Gym",
+    { type: z.literal("function_call"), call_id: z.string(), name: z.string(), arguments: z.string() },
+    past,
+  ),
+  door(
+    "a function call's output of a row of NeMo Gym",
+    { type: z.literal("function_call_output"), call_id: z.string(), output: contentSchema },
+    past,
+  ),
+  // Models are not shown the reasoning of earlier turns.
+  door(
+    "reasoning of a row of NeMo Gym",
+    { type: z.literal("reasoning") },
+    { ignores: ["id", "status", "summary", "content", "encrypted_content"] },
+  ).transform(() => undefined),
+  door(
+    "a message of a row of NeMo Gym",
+    { role: z.enum(["system", "developer", "user", "assistant"]), content: contentSchema },
+    { ...past, neutral: { type: "message" } },
+  ),
 ]);
 
-const toolSchema = z.object({
-  type: z.literal("function"),
-  name: z.string().min(1),
-  description: z.string().nullish(),
-  parameters: z.record(z.string(), z.unknown()).nullish(),
-});
+const toolSchema = door(
+  "a tool of a row of NeMo Gym",
+  {
+    type: z.literal("function"),
+    name: z.string().min(1),
+    description: z.string().nullish(),
+    parameters: z.record(z.string(), z.unknown()).nullish(),
+  },
+  { ignores: ["strict"] }, // how calls are drawn is the configuration's to say
+);
 
-/** `responses_create_params` of a row, as far as they are read. */
-export const createParamsSchema = z.looseObject({
-  input: z.union([z.string(), z.array(itemSchema)]),
-  instructions: z.string().nullish(),
-  tools: z.array(toolSchema).default([]),
-});
+/**
+ * `responses_create_params` of a row. How actions are sampled (temperature, lengths, calls at once, effort) is the configuration's to say, and what
+ * is for OpenAI's service alone changes nothing here.
+ */
+export const createParamsSchema = door(
+  "responses_create_params of a row of NeMo Gym",
+  {
+    input: z.union([z.string(), z.array(itemSchema)]),
+    instructions: z.string().nullish(),
+    tools: z.array(toolSchema).default([]),
+  },
+  {
+    ignores: [
+      ...["temperature", "top_p", "max_output_tokens", "parallel_tool_calls", "reasoning"],
+      ...["model", "metadata", "user", "store", "service_tier", "include", "background", "truncation", "stream", "top_logprobs"],
+    ],
+    neutral: { tool_choice: "auto" },
+  },
+);
 export type CreateParams = z.output<typeof createParamsSchema>;
 
 /** The messages that a row begins with. */

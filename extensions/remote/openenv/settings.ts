@@ -1,9 +1,10 @@
 import { z } from "zod";
+import { settingsDoor } from "../../../src/core/door.ts";
 import { longestTimer } from "../../../src/core/timer.ts";
 import { remoteSettingsShape } from "../shared/settings.ts";
 
 /** Settings of `openenv:` environments. */
-export const openenvSettingsSchema = z.strictObject({
+export const openenvSettingsSchema = settingsDoor("settings of OpenEnv", {
   ...remoteSettingsShape,
   /** How long a connection may take to open, in milliseconds. */
   connectTimeoutMs: z.int().min(1).max(longestTimer).default(60_000),

@@ -1,17 +1,21 @@
 import { z } from "zod";
+import { door } from "../../../src/core/door.ts";
 
 /** Messages of OpenEnv 0.10 on the WebSocket `/ws`. Source: openenv/core/env_server/{types,mcp_types,serialization}.py. */
 
 export const spoken = "OpenEnv 0.10";
 
 /** The answer to `reset` and `step`. Every version writes these fields; a newer one that moves the reward is refused by its new field. */
-const observationSchema = z.strictObject({
-  observation: z.record(z.string(), z.unknown()),
-  // Python's json writes NaN and Infinity as words that are no JSON; a reward of null is none.
-  reward: z.union([z.number(), z.boolean(), z.null()]),
-  done: z.boolean(),
-  metadata: z.unknown().optional(),
-});
+const observationSchema = door(
+  "an observation of OpenEnv",
+  {
+    observation: z.record(z.string(), z.unknown()),
+    // Python's json writes NaN and Infinity as words that are no JSON; a reward of null is none.
+    reward: z.union([z.number(), z.boolean(), z.null()]),
+    done: z.boolean(),
+  },
+  { ignores: ["metadata"] }, // for programs: the model is not shown it
+);
 export type Observation = z.output<typeof observationSchema>;
 
 export const errorSchema = z.object({
@@ -26,7 +30,7 @@ export const errorSchema = z.object({
 });
 
 export const answerSchema = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("observation"), data: observationSchema }),
+  door("a message of OpenEnv with an observation", { type: z.literal("observation"), data: observationSchema }),
   z.object({ type: z.literal("state"), data: z.record(z.string(), z.unknown()) }),
   z.object({ type: z.literal("mcp"), data: z.record(z.string(), z.unknown()) }),
   z.object({ type: z.literal("error"), data: errorSchema }),
@@ -39,18 +43,26 @@ const parametersSchema = z
 
 /** The tools in the observation of `{"type": "list_tools"}`. */
 export const toolListSchema = z.array(
-  z.object({ name: z.string().min(1), description: z.string().default(""), input_schema: parametersSchema }),
+  door("a tool of OpenEnv", {
+    name: z.string().min(1),
+    description: z.string().default(""),
+    input_schema: parametersSchema,
+  }),
 );
 
-/** The answer to `GET /schema`, as far as it is read. */
-export const schemasSchema = z.object({
-  action: z.looseObject({
-    title: z.string().optional(),
-    description: z.string().optional(),
-    properties: z.record(z.string(), z.looseObject({ type: z.unknown().optional() })).default({}),
-    required: z.array(z.string()).default([]),
-  }),
-});
+/** The answer to `GET /schema`. */
+export const schemasSchema = door(
+  "the schemas of an OpenEnv server",
+  {
+    action: z.looseObject({
+      title: z.string().optional(),
+      description: z.string().optional(),
+      properties: z.record(z.string(), z.looseObject({ type: z.unknown().optional() })).default({}),
+      required: z.array(z.string()).default([]),
+    }),
+  },
+  { ignores: ["observation", "state", "reset_observation"] }, // what comes back is read as it is
+);
 export type ActionSchema = z.output<typeof schemasSchema>["action"];
 
 /** An error of a tool call that did not reach the tool, or did not come back. */

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { acts } from "../../../src/core/acts.ts";
+import { settingsDoor } from "../../../src/core/door.ts";
 import { longestTimer } from "../../../src/core/timer.ts";
 import { remoteSettingsShape } from "../shared/settings.ts";
 
 /** Settings of `ors:` environments. */
-export const orsSettingsSchema = z.strictObject({
+export const orsSettingsSchema = settingsDoor("settings of ORS", {
   ...remoteSettingsShape,
   /** The environment's name on the server. Default: the server's first. */
   environment: z.string().min(1).optional(),

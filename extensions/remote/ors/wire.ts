@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { door } from "../../../src/core/door.ts";
 import type { AssistantMessage, Message, ToolMessage } from "../../../src/core/messages.ts";
 
 /**
@@ -8,9 +9,12 @@ import type { AssistantMessage, Message, ToolMessage } from "../../../src/core/m
  */
 export const spoken = "ORS of ors-sdk 0.1 and openreward 0.1.157 to 0.1.167";
 
+/** `detail` and `metadata` are for programs, such as a page that shows the episode; `signature` is for the service that wrote the reasoning. */
+const detail = { ignores: ["detail"] };
+
 /** A block as text: the model reads no images. */
-const textSchema = z.object({ type: z.literal("text"), text: z.string() });
-const imageSchema = z.object({ type: z.literal("image"), data: z.string(), mimeType: z.string() });
+const textSchema = door("a text of ORS", { type: z.literal("text"), text: z.string() }, detail);
+const imageSchema = door("an image of ORS", { type: z.literal("image"), data: z.string(), mimeType: z.string() }, detail);
 const blockSchema = z.discriminatedUnion("type", [textSchema, imageSchema]);
 export const blocksSchema = z.array(blockSchema);
 export type Blocks = z.output<typeof blocksSchema>;
@@ -18,27 +22,36 @@ export type Blocks = z.output<typeof blocksSchema>;
 const messageBlockSchema = z.discriminatedUnion("type", [
   textSchema,
   imageSchema,
-  z.object({ type: z.literal("reasoning"), text: z.string() }),
-  z.object({ type: z.literal("tool_call"), id: z.string(), name: z.string(), input: z.record(z.string(), z.unknown()) }),
-  z.object({ type: z.literal("tool_result"), tool_call_id: z.string(), blocks: blocksSchema }),
+  door("reasoning of ORS", { type: z.literal("reasoning"), text: z.string() }, { ignores: ["detail", "signature"] }),
+  door(
+    "a tool call of ORS",
+    { type: z.literal("tool_call"), id: z.string(), name: z.string(), input: z.record(z.string(), z.unknown()) },
+    detail,
+  ),
+  door(
+    "a tool result of ORS",
+    { type: z.literal("tool_result"), tool_call_id: z.string(), blocks: blocksSchema },
+    { ...detail, neutral: { is_error: false } }, // messages here have no flag for it
+  ),
 ]);
 type MessageBlock = z.output<typeof messageBlockSchema>;
 export const messageBlockTypes = messageBlockSchema.options.map(({ shape }) => shape.type.value);
 export const messagesSchema = z
-  .array(z.object({ role: z.enum(["system", "user", "assistant"]), blocks: z.array(messageBlockSchema) }))
+  .array(door("a message of ORS", { role: z.enum(["system", "user", "assistant"]), blocks: z.array(messageBlockSchema) }, detail))
   .min(1);
 
 export const toolOutputSchema = z.discriminatedUnion("ok", [
-  z.strictObject({
+  door("a successful call of ORS", {
     ok: z.literal(true),
-    output: z.strictObject({
+    output: door("a tool's output of ORS", {
       blocks: blocksSchema,
       metadata: z.unknown(),
       reward: z.number().nullish(),
       finished: z.boolean().default(false),
     }),
   }),
-  z.object({ ok: z.literal(false), error: z.string() }),
+  // The reason is a word for the error's text.
+  door("a failed call of ORS", { ok: z.literal(false), error: z.string() }, { ignores: ["reason"] }),
 ]);
 export type ToolOutput = z.output<typeof toolOutputSchema>;
 
@@ -46,21 +59,23 @@ const parametersSchema = z
   .record(z.string(), z.unknown())
   .nullish()
   .transform((schema) => ({ ...schema, type: "object" as const, properties: schema?.properties ?? {} }));
-export const toolsSchema = z.strictObject({
+export const toolsSchema = door("a list of tools of ORS", {
   tools: z.array(
-    z.strictObject({ name: z.string().min(1), description: z.string().default(""), input_schema: parametersSchema }),
+    door("a tool of ORS", { name: z.string().min(1), description: z.string().default(""), input_schema: parametersSchema }),
   ),
   /** The tool that is called with the message that ends the episode. The model is not shown it. `arg` null: it takes no arguments. */
-  terminal_tool: z
-    .strictObject({ name: z.string().min(1), arg: z.string().nullable(), description: z.string().default("") })
-    .nullish(),
+  terminal_tool: door("the last tool of ORS", {
+    ...{ name: z.string().min(1), arg: z.string().nullable(), description: z.string().default("") },
+  }).nullish(),
   supports_score_group: z.boolean().nullish(),
   message_block_types: z.array(z.string()).nullish(),
 });
 export type ToolList = z.output<typeof toolsSchema>;
 
-export const versionSchema = z.object({ version: z.string() });
-export const groupScoresSchema = z.object({ scores: z.array(z.object({ reward: z.number() })) });
+export const versionSchema = door("the version of an ORS server", { version: z.string() }, { ignores: ["build_sha"] });
+export const groupScoresSchema = door("a group's scores of ORS", {
+  scores: z.array(door("a score of a group of ORS", { reward: z.number() }, { ignores: ["metadata"] })),
+});
 
 export function blocksText(blocks: Blocks): string {
   return blocks

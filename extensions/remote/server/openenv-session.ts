@@ -11,6 +11,7 @@ import {
   observation,
   type Rpc,
   resetSchema,
+  rpcCallSchema,
   rpcError,
   rpcResult,
   rpcSchema,
@@ -132,9 +133,7 @@ export class OpenenvServerSession {
       return rpcResult(rpc, { tools });
     }
     if (rpc.method !== "tools/call") return rpcError(rpc, "method", `Method not found: ${rpc.method}`);
-    const call = z
-      .object({ name: z.string().min(1), arguments: z.record(z.string(), z.unknown()).default({}) })
-      .safeParse(rpc.params);
+    const call = rpcCallSchema.safeParse(rpc.params);
     if (!call.success) return rpcError(rpc, "params", z.prettifyError(call.error));
     const outcome = await (await this.#current()).call(call.data.name, call.data.arguments);
     if (outcome.error === "unknown-tool" || outcome.error === "invalid") return rpcError(rpc, "params", outcome.text);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { door } from "../../../src/core/door.ts";
 import type { Outcome, ShownTool } from "./hosted.ts";
 
 /** Messages of OpenEnv 0.10, from the server's side. Source: openenv/core/env_server/{types,mcp_types,serialization}.py. */
@@ -6,15 +7,15 @@ import type { Outcome, ShownTool } from "./hosted.ts";
 const record = z.record(z.string(), z.unknown());
 
 export const incomingSchema = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("reset"), data: record.default({}) }),
-  z.object({ type: z.literal("step"), data: record }),
-  z.object({ type: z.literal("state") }),
-  z.object({ type: z.literal("mcp"), data: record }),
-  z.object({ type: z.literal("close") }),
+  door("a reset sent to us in OpenEnv", { type: z.literal("reset"), data: record.default({}) }),
+  door("a step sent to us in OpenEnv", { type: z.literal("step"), data: record }),
+  door("a question of state sent to us in OpenEnv", { type: z.literal("state") }),
+  door("a message of MCP sent to us in OpenEnv", { type: z.literal("mcp"), data: record }),
+  door("an end sent to us in OpenEnv", { type: z.literal("close") }),
 ]);
 export type Incoming = z.output<typeof incomingSchema>;
 
-export const resetSchema = z.looseObject({
+export const resetSchema = door("what a reset in OpenEnv asks of us", {
   seed: z.int().min(0).nullish(),
   episode_id: z.string().max(255).nullish(),
   split: z.string().nullish(),
@@ -22,21 +23,26 @@ export const resetSchema = z.looseObject({
 });
 
 export const actionSchema = z.discriminatedUnion("type", [
-  z.strictObject({ type: z.literal("list_tools"), metadata: record.optional() }),
-  z.strictObject({
-    type: z.literal("call_tool"),
-    tool_name: z.string(),
-    arguments: record.default({}),
-    metadata: record.optional(),
-  }),
+  door("a list of tools asked of us in OpenEnv", { type: z.literal("list_tools") }, { ignores: ["metadata"] }),
+  door(
+    "a call asked of us in OpenEnv",
+    { type: z.literal("call_tool"), tool_name: z.string(), arguments: record.default({}) },
+    { ignores: ["metadata"] },
+  ),
 ]);
 
-export const rpcSchema = z.object({
+export const rpcSchema = door("a request of MCP to us in OpenEnv", {
   jsonrpc: z.literal("2.0"),
   method: z.string(),
   params: record.default({}),
   id: z.union([z.string(), z.number(), z.null()]).default(null),
 });
+/** `_meta` asks for reports of progress, of which there are none; the session is found by its id before. */
+export const rpcCallSchema = door(
+  "a call of MCP to us in OpenEnv",
+  { name: z.string().min(1), arguments: record.default({}) },
+  { ignores: ["_meta", "session_id"] },
+);
 export type Rpc = z.output<typeof rpcSchema>;
 
 const errorCodes = {

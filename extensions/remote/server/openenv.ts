@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { WebSocket } from "ws";
 import { z } from "zod";
+import { door } from "../../../src/core/door.ts";
 import { reasonOf } from "../../../src/core/errors.ts";
 import { withPackage } from "../../../src/core/optional-package.ts";
 import { guard, requireKeys } from "../../../src/http/access.ts";
@@ -125,10 +126,12 @@ class OpenenvHost {
 
   /** The stateless routes: an episode for one request, which is what OpenEnv's own server does. */
   async #once(path: string, body: Buffer): Promise<object> {
-    const given = parseBody(body, bodySchema);
     const session = new OpenenvServerSession(randomUUID(), this.#options);
     try {
-      const message = path === "/reset" ? { type: "reset", data: given } : { type: "step", data: given.action ?? {} };
+      const message =
+        path === "/reset"
+          ? { type: "reset", data: parseBody(body, z.record(z.string(), z.unknown())) }
+          : { type: "step", data: parseBody(body, stepSchema).action };
       const answer = (await session.answer(JSON.stringify(message))) as {
         type: string;
         data: { message?: string; code?: string };
@@ -182,4 +185,9 @@ class OpenenvHost {
   }
 }
 
-const bodySchema = z.looseObject({ action: z.record(z.string(), z.unknown()).optional() });
+/** A reset's body is read behind it. Times of steps are limited here as elsewhere. */
+const stepSchema = door(
+  "a step by HTTP asked of us in OpenEnv",
+  { action: z.record(z.string(), z.unknown()).default({}) },
+  { ignores: ["timeout_s", "request_id"] },
+);

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
+import { door } from "../../../src/core/door.ts";
 import { EnvError, reasonOf } from "../../../src/core/errors.ts";
 import { splitWithTasks } from "../../../src/environments/environment.ts";
 import { guard, requireKeys } from "../../../src/http/access.ts";
@@ -45,15 +46,22 @@ interface OrsServerSession {
   queue: Promise<unknown>;
 }
 
-const specSchema = z.object({ split: z.string(), index: z.int().min(0) });
-const createSchema = z.object({
-  env_name: z.string().nullish(),
-  task_spec: specSchema.nullish(),
-  split: z.string().nullish(),
-  index: z.int().min(0).nullish(),
-  toolset_name: z.string().nullish(),
+/** The id says the same as the two others. */
+const specSchema = door("a task sent to us in ORS", { split: z.string(), index: z.int().min(0) }, { ignores: ["id"] });
+const createSchema = door(
+  "a session asked of us in ORS",
+  {
+    env_name: z.string().nullish(),
+    task_spec: specSchema.nullish(),
+    split: z.string().nullish(),
+    index: z.int().min(0).nullish(),
+    toolset_name: z.string().nullish(),
+  },
+  { neutral: { secrets: {} } }, // an environment here has no use for a client's
+);
+const callSchema = door("a call asked of us in ORS", {
+  ...{ name: z.string(), input: z.record(z.string(), z.unknown()), task_id: z.string().nullish() },
 });
-const callSchema = z.object({ name: z.string(), input: z.record(z.string(), z.unknown()), task_id: z.string().nullish() });
 
 /** The version of openreward whose documents are served; those of ors-sdk 0.1 are among them. */
 const wireVersion = "0.1.167";

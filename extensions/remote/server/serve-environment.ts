@@ -1,4 +1,5 @@
 import { withinTime } from "../../../src/core/deadline.ts";
+import { optionsDoor } from "../../../src/core/door.ts";
 import { ConfigError, EnvError } from "../../../src/core/errors.ts";
 import { boundedEnvironment } from "../../../src/environments/bounded.ts";
 import type { Environment } from "../../../src/environments/environment.ts";
@@ -31,9 +32,14 @@ export interface ServeEnvironmentOptions extends Partial<Omit<EnvironmentServerO
   readonly as: EnvironmentWire;
 }
 
+const checkOptions = optionsDoor<ServeEnvironmentOptions>("serveEnvironment", {
+  ...{ environment: true, as: true, host: true, port: true, keys: true, sessions: true, sessionMs: true, seed: true },
+  ...{ episodeTimeoutMs: true, maxTurns: true, signal: true, connections: true, requestMs: true, maxBytes: true },
+});
+
 /**
  * Serves an environment of yours to clients of another protocol, such as Python trainers. It is opened before and closed after.
- * @throws ConfigError if there is no such protocol, the port is taken, or other machines reach the server without a key
+ * @throws ConfigError if there is no such option or protocol, the port is taken, or other machines reach the server without a key
  * @example
  * const environment = defineEnvironment({
  *   name: "capitals",
@@ -44,11 +50,9 @@ export interface ServeEnvironmentOptions extends Partial<Omit<EnvironmentServerO
  * console.log(server.baseUrl);
  * await server.close();
  */
-export async function serveEnvironment({
-  environment,
-  as,
-  ...options
-}: ServeEnvironmentOptions): Promise<RunningEnvironmentServer> {
+export async function serveEnvironment(given: ServeEnvironmentOptions): Promise<RunningEnvironmentServer> {
+  checkOptions({ ...given });
+  const { environment, as, ...options } = given;
   if (!Object.hasOwn(wires, as)) throw new ConfigError("as", as, { expected: environmentWires });
   const { seed, rollout } = resolveConfig({});
   const { episodeTimeoutMs, maxTurns } = rollout;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { door } from "../../../src/core/door.ts";
 import { type Environment, type Split, splitsOf } from "../../../src/environments/environment.ts";
 import { parseBody } from "../../../src/http/body.ts";
 import { HttpError } from "../../../src/http/http-error.ts";
@@ -7,9 +8,9 @@ import type { HttpRequest, Reply } from "../../../src/http/server.ts";
 /** Most tasks that one answer lists, and the tasks that clients see of a split without an end: they list all before they play one. */
 const mostListed = 10_000;
 
-const splitSchema = z.object({ split: z.string() });
-const indexSchema = z.object({ split: z.string(), index: z.int() });
-const rangeSchema = z.object({ split: z.string(), start: z.int().nullish(), stop: z.int().nullish() });
+const splitSchema = door("a split asked of us", { split: z.string() });
+const indexSchema = door("a task asked of us", { split: z.string(), index: z.int() });
+const rangeSchema = door("tasks asked of us", { split: z.string(), start: z.int().nullish(), stop: z.int().nullish() });
 
 /** Returns what a client learns of a task: its place. It is sent back to start the task. */
 function placeOf(split: Split, index: number): object {

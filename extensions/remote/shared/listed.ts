@@ -1,12 +1,14 @@
 import { z } from "zod";
+import { door } from "../../../src/core/door.ts";
 import type { HttpClient } from "./http.ts";
 import { RemoteEnvError } from "./problem.ts";
 
 /** Answers of the routes that list tasks, which ORS and OpenEnv have in common. */
 export const namesSchema = z.tuple([z.string().min(1)], z.string());
-const splitsSchema = z.array(z.object({ name: z.string() })).min(1);
-const countSchema = z.object({ num_tasks: z.int().min(0) });
-const placedSchema = z.object({ env_name: z.string().nullish() });
+const splitsSchema = z.array(door("a split of a server", { name: z.string() }, { ignores: ["type"] })).min(1);
+const countSchema = door("a split's size of a server", { num_tasks: z.int().min(0) });
+/** The environment that a task is from. The task stays with the server, which is given its index. */
+const placedSchema = door("a task of a server", { env_name: z.string().nullish() }, { ignores: ["task"] });
 
 /**
  * The number of tasks of each split that a server lists of an environment.

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { acts } from "../../../src/core/acts.ts";
+import { settingsDoor } from "../../../src/core/door.ts";
 import { longestTimer } from "../../../src/core/timer.ts";
 import { remoteSettingsShape } from "../shared/settings.ts";
 
@@ -8,7 +9,7 @@ const { timeoutMs: _, maxOutput: __, rewards: ___, sameStart: ____, executionErr
 const here = "127.0.0.1";
 
 /** Settings of `verifiers:` environments. */
-export const verifiersSettingsSchema = z.strictObject({
+export const verifiersSettingsSchema = settingsDoor("settings of verifiers", {
   ...shared,
   /** Files of tasks in JSONL, one for each split: the task data of the taskset, as `task.data.model_dump(mode="json")` writes it. */
   tasks: z.record(z.string(), acts.reads(z.string().min(1))),

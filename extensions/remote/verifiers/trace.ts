@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { door } from "../../../src/core/door.ts";
 import { jsonOf } from "../../../src/core/json.ts";
 import type { Message } from "../../../src/core/messages.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
@@ -9,38 +10,68 @@ const textSchema = z
   .union([z.string(), z.null(), z.undefined(), z.array(z.looseObject({ text: z.string().optional() }))])
   .transform((content) => (typeof content === "string" ? content : (content ?? []).map(({ text }) => text ?? "").join("\n")));
 
-const messageSchema = z.looseObject({
-  role: z.enum(["system", "user", "assistant", "tool"]),
-  content: textSchema,
-  reasoning_content: z.string().nullish(),
-  tool_call_id: z.string().nullish(),
-  name: z.string().nullish(),
-  tool_calls: z.array(z.looseObject({ id: z.string(), name: z.string(), arguments: z.string() })).nullish(),
-});
+/** A message, for the record: what the policy wrote was drawn here. */
+const messageSchema = door(
+  "a message of verifiers",
+  {
+    role: z.enum(["system", "user", "assistant", "tool"]),
+    content: textSchema,
+    reasoning_content: z.string().nullish(),
+    tool_call_id: z.string().nullish(),
+    name: z.string().nullish(),
+    tool_calls: z
+      .array(
+        door(
+          "a tool call of verifiers",
+          { id: z.string(), name: z.string(), arguments: z.string() },
+          { ignores: ["type", "namespace"] },
+        ),
+      )
+      .nullish(),
+  },
+  { ignores: ["provider_state"] },
+);
 
+/** Beside their message nodes have tokens, which are here already, and numbers of other trainers. */
 const nodeSchema = z.looseObject({ parent: z.int().nullish(), message: messageSchema });
-const rewardSchema = z.object({ score: z.number(), weight: z.number().default(1) });
+const rewardSchema = door("a reward of verifiers", { score: z.number(), weight: z.number().default(1) });
 
-const scalarsSchema = z.looseObject({
-  rewards: z.record(z.string(), rewardSchema.nullable()).optional(),
-  metrics: z.record(z.string(), z.number().nullable()).optional(),
-  ok: z.boolean().optional(),
-  stop_condition: z.string().nullish(),
-});
+const scalarsSchema = door(
+  "what a trace of verifiers ends with",
+  {
+    rewards: z.record(z.string(), rewardSchema.nullable()).optional(),
+    metrics: z.record(z.string(), z.number().nullable()).optional(),
+    ok: z.boolean().optional(),
+    stop_condition: z.string().nullish(),
+  },
+  {
+    ignores: [
+      ...["agent", "tools", "mm_token_type_id_map", "info", "root_reply", "is_completed", "is_timeout", "timing"],
+      ...["num_input_tokens", "num_output_tokens", "num_total_tokens"],
+    ],
+  },
+);
 
 const errorSchema = z.looseObject({ type: z.string(), message: z.string() });
 
 /** The version of traces that verifiers 0.4 writes. */
 const headerSchema = z.looseObject({ version: z.literal(1), verifiers: z.looseObject({ version: z.string() }) });
 
-const deltaSchema = z.looseObject({
-  trace: z.string(),
-  open: headerSchema.optional(),
-  discard: z.boolean().optional(),
-  nodes: z.array(nodeSchema).optional(),
-  errors: z.array(errorSchema).optional(),
-  set: scalarsSchema.optional(),
-});
+/** Calls, their use and their rewriting are what this process was asked; links and routes are for other trainers; what is pending comes as a node. */
+const deltaSchema = door(
+  "news of a trace of verifiers",
+  {
+    trace: z.string(),
+    open: headerSchema.optional(),
+    discard: z.boolean().optional(),
+    nodes: z.array(nodeSchema).optional(),
+    errors: z.array(errorSchema).optional(),
+    set: scalarsSchema.optional(),
+  },
+  {
+    ignores: ["calls", "extra_usage", "request_rewrites", "response_rewrites", "links", "routing_repairs", "pending"],
+  },
+);
 
 export const headSchema = z.looseObject({
   head: z.looseObject({ errors: z.array(errorSchema).default([]), env: z.looseObject({ id: z.string() }).optional() }).nullish(),

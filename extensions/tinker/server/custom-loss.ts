@@ -1,25 +1,30 @@
 import { z } from "zod";
+import { door } from "../../../src/core/door.ts";
 import { present } from "../../../src/core/present.ts";
 import { HttpError } from "../../../src/http/http-error.ts";
 import type { LossOfDatum } from "./losses.ts";
 import { backward, constant, type Dims, derived, elementwise, index, reduce, type Tensor, tensor } from "./tensors.ts";
 
 /** A loss as a client of Tinker's SDK 0.38 traced it with torch.fx: its operations in order. Source: tinker/types/custom_loss_graph.py. */
-const nodeSchema = z.strictObject({
+const nodeSchema = door("an operation of create_custom_loss", {
   op: z.enum(["placeholder", "call_function", "call_method", "output"]),
   name: z.string().max(200),
   target: z.string().max(200),
   args: z.array(z.unknown()).default([]),
   kwargs: z.record(z.string(), z.unknown()).default({}),
 });
-export const customLossSchema = z.strictObject({
-  session_id: z.string(),
-  custom_loss_seq_id: z.int().min(0),
-  name: z.string(),
-  inputs: z.array(z.strictObject({ name: z.string(), rank: z.int().min(0).max(2) })).min(1),
-  graph: z.strictObject({ format: z.literal(1), nodes: z.array(nodeSchema).min(1).max(2000) }),
-  type: z.string().optional(),
-});
+const inputSchema = door("an input of create_custom_loss", { name: z.string(), rank: z.int().min(0).max(2) });
+export const customLossSchema = door(
+  "create_custom_loss",
+  {
+    session_id: z.string(),
+    custom_loss_seq_id: z.int().min(0),
+    name: z.string(),
+    inputs: z.array(inputSchema).min(1),
+    graph: door("the graph of create_custom_loss", { format: z.literal(1), nodes: z.array(nodeSchema).min(1).max(2000) }),
+  },
+  { ignores: ["type"] },
+);
 export type CustomLoss = Pick<z.output<typeof customLossSchema>, "name" | "inputs" | "graph">;
 
 type Value = Tensor | number | boolean | string | null | undefined | readonly Value[] | { readonly [name: string]: Value };

@@ -1,10 +1,11 @@
 import { z } from "zod";
+import { door } from "../../../src/core/door.ts";
 
-/** JSON bodies of requests. Fields that a client may send and that change nothing here are listed: an unknown one is refused by name. */
+/** JSON bodies of requests. The type says what the route says, and what users write about a model is for them. */
+const said = { ignores: ["type"] };
+const saidAndNoted = { ignores: ["type", "user_metadata"] };
 
 const seqId = z.int().min(0).nullish();
-const metadata = z.record(z.string(), z.unknown()).nullish();
-const type = z.string().optional();
 /** After which a checkpoint is gone. At most a hundred years: dates end. */
 const ttlSeconds = z.int().min(1).max(3_155_760_000).nullish();
 /** Number of top candidates whose log-probs are returned for each token. */
@@ -15,141 +16,164 @@ const candidates = z
   .nullish()
   .transform((k) => k ?? 0);
 /** AdamW is the only optimiser. */
-const optimizerConfig = z.looseObject({ type: z.literal("adamw") }).nullish();
+const optimizerConfig = door("an optimiser asked of a Tinker server", { type: z.literal("adamw") }).nullish();
 
-export const createSessionSchema = z.looseObject({ tags: z.array(z.string()).default([]), sdk_version: z.string().nullish() });
-export const sessionSchema = z.looseObject({ session_id: z.string() });
+/** There is one project here, and names are for pages. */
+export const createSessionSchema = door(
+  "create_session",
+  { tags: z.array(z.string()).default([]) },
+  { ignores: [...saidAndNoted.ignores, "sdk_version", "project_id", "display_name"] },
+);
+export const sessionSchema = door("session_heartbeat", { session_id: z.string() }, said);
 
-export const createModelSchema = z.strictObject({
-  session_id: z.string(),
-  model_seq_id: z.int().min(0).nullish(),
-  base_model: z.string(),
-  /** Absent, or of rank 0: the model itself is trained. */
-  lora_config: z
-    .strictObject({
+export const createModelSchema = door(
+  "create_model",
+  {
+    session_id: z.string(),
+    model_seq_id: z.int().min(0).nullish(),
+    base_model: z.string(),
+    /** Absent, or of rank 0: the model itself is trained. */
+    lora_config: door("lora_config of create_model", {
       rank: z.int().min(0),
       seed: z.int().nullish(),
       train_attn: z.boolean().default(true),
       train_mlp: z.boolean().default(true),
       train_unembed: z.boolean().default(true),
-    })
-    .nullish(),
-  user_metadata: metadata,
-  optimizer_config: optimizerConfig,
-  model_role: z.literal("policy").nullish(),
-  type,
-});
+    }).nullish(),
+    optimizer_config: optimizerConfig,
+    model_role: z.literal("policy").nullish(),
+  },
+  saidAndNoted,
+);
 
-export const modelSchema = z.looseObject({ model_id: z.string() });
+export const modelSchema = door("get_info and unload_model", { model_id: z.string() }, said);
 
 const nonNegative = z.number().min(0);
-export const optimStepSchema = z.strictObject({
-  model_id: z.string(),
-  seq_id: seqId,
-  adam_params: z.strictObject({
-    learning_rate: nonNegative.default(1e-4),
-    beta1: nonNegative.lt(1).default(0.9),
-    beta2: nonNegative.lt(1).default(0.95),
-    eps: nonNegative.default(1e-12),
-    weight_decay: nonNegative.default(0),
-    /** 0 is none. */
-    grad_clip_norm: nonNegative.default(0),
-  }),
-  type,
-});
+export const optimStepSchema = door(
+  "optim_step",
+  {
+    model_id: z.string(),
+    seq_id: seqId,
+    adam_params: door("adam_params of optim_step", {
+      learning_rate: nonNegative.default(1e-4),
+      beta1: nonNegative.lt(1).default(0.9),
+      beta2: nonNegative.lt(1).default(0.95),
+      eps: nonNegative.default(1e-12),
+      weight_decay: nonNegative.default(0),
+      /** 0 is none. */
+      grad_clip_norm: nonNegative.default(0),
+    }),
+  },
+  said,
+);
 
-export const saveWeightsSchema = z.strictObject({
-  model_id: z.string(),
-  seq_id: seqId,
-  path: z.string().nullish(),
-  overwrite: z.boolean().default(false),
-  ttl_seconds: ttlSeconds,
-  user_metadata: metadata,
-  type,
-});
+export const saveWeightsSchema = door(
+  "save_weights",
+  {
+    model_id: z.string(),
+    seq_id: seqId,
+    path: z.string().nullish(),
+    overwrite: z.boolean().default(false),
+    ttl_seconds: ttlSeconds,
+  },
+  saidAndNoted,
+);
 
-export const saveForSamplerSchema = z.strictObject({
-  model_id: z.string(),
-  seq_id: seqId,
-  path: z.string().nullish(),
-  sampling_session_seq_id: z.int().nullish(),
-  kind: z.enum(["snapshot", "inflight"]).default("snapshot"),
-  ttl_seconds: ttlSeconds,
-  user_metadata: metadata,
-  type,
-});
+export const saveForSamplerSchema = door(
+  "save_weights_for_sampler",
+  {
+    model_id: z.string(),
+    seq_id: seqId,
+    path: z.string().nullish(),
+    sampling_session_seq_id: z.int().nullish(),
+    kind: z.enum(["snapshot", "inflight"]).default("snapshot"),
+    ttl_seconds: ttlSeconds,
+  },
+  saidAndNoted,
+);
 
-export const saveExternalSchema = z.strictObject({
-  model_id: z.string(),
-  seq_id: seqId,
-  path: z.string(),
-  ttl_seconds: ttlSeconds,
-  /** Files are not encrypted here. */
-  age_encryption_recipients: z.array(z.string()).max(0).nullish(),
-  type,
-});
+export const saveExternalSchema = door(
+  "save_weights_external",
+  {
+    model_id: z.string(),
+    seq_id: seqId,
+    path: z.string(),
+    ttl_seconds: ttlSeconds,
+    /** Files are not encrypted here. */
+    age_encryption_recipients: z.array(z.string()).max(0).nullish(),
+  },
+  said,
+);
 
-export const loadWeightsSchema = z.strictObject({
-  model_id: z.string().nullish(),
-  seq_id: seqId,
-  session_id: z.string().nullish(),
-  model_seq_id: z.int().min(0).nullish(),
-  base_model: z.string().nullish(),
-  path: z.string(),
-  optimizer: z.boolean(),
-  optimizer_config: optimizerConfig,
-  user_metadata: metadata,
-  weights_access_token: z.null().optional(),
-  type,
-});
+export const loadWeightsSchema = door(
+  "load_weights",
+  {
+    model_id: z.string().nullish(),
+    seq_id: seqId,
+    session_id: z.string().nullish(),
+    model_seq_id: z.int().min(0).nullish(),
+    base_model: z.string().nullish(),
+    path: z.string(),
+    optimizer: z.boolean(),
+    optimizer_config: optimizerConfig,
+    weights_access_token: z.null().optional(),
+  },
+  saidAndNoted,
+);
 
-export const createSamplingSessionSchema = z.strictObject({
-  session_id: z.string(),
-  sampling_session_seq_id: z.int(),
-  base_model: z.string().nullish(),
-  model_path: z.string().nullish(),
-  type,
-});
+export const createSamplingSessionSchema = door(
+  "create_sampling_session",
+  {
+    session_id: z.string(),
+    sampling_session_seq_id: z.int(),
+    base_model: z.string().nullish(),
+    model_path: z.string().nullish(),
+  },
+  said,
+);
 
 const tokenId = z.int().min(0);
-export const sampleSchema = z.strictObject({
-  sampling_session_id: z.string().nullish(),
-  seq_id: z.int().nullish(),
-  base_model: z.string().nullish(),
-  model_path: z.string().nullish(),
-  prompt: z.object({ chunks: z.array(z.object({ type: z.literal("encoded_text").optional(), tokens: z.array(tokenId) })) }),
-  num_samples: z.int().min(1).max(1024).default(1),
-  sampling_params: z.strictObject({
-    max_tokens: z.int().min(1).nullish(),
-    temperature: nonNegative.default(1),
-    top_k: z.int().min(-1).default(-1),
-    top_p: z.number().gt(0).max(1).default(1),
-    seed: z.int().min(0).nullish(),
-    stop: z.union([z.string(), z.array(z.union([tokenId, z.string()]))]).nullish(),
-  }),
-  prompt_logprobs: z.boolean().nullish(),
-  topk_prompt_logprobs: candidates,
-  topk_sample_logprobs: candidates,
-  prompt_logprobs_last_n: z.int().min(1).nullish(),
-  /** Row i has ids to score behind token i of the prompt; −1 asks for nothing. With the two lists of indices, listed cells alone (CSR). */
-  target_prompt_logprobs: z
-    .strictObject({
+const chunk = door("a chunk of a prompt of asample", { tokens: z.array(tokenId) }, { neutral: { type: "encoded_text" } });
+export const sampleSchema = door(
+  "asample",
+  {
+    sampling_session_id: z.string().nullish(),
+    seq_id: z.int().nullish(),
+    base_model: z.string().nullish(),
+    model_path: z.string().nullish(),
+    prompt: door("a prompt of asample", { chunks: z.array(chunk) }),
+    num_samples: z.int().min(1).max(1024).default(1),
+    sampling_params: door("sampling_params of asample", {
+      max_tokens: z.int().min(1).nullish(),
+      temperature: nonNegative.default(1),
+      top_k: z.int().min(-1).default(-1),
+      top_p: z.number().gt(0).max(1).default(1),
+      seed: z.int().min(0).nullish(),
+      stop: z.union([z.string(), z.array(z.union([tokenId, z.string()]))]).nullish(),
+    }),
+    prompt_logprobs: z.boolean().nullish(),
+    topk_prompt_logprobs: candidates,
+    topk_sample_logprobs: candidates,
+    prompt_logprobs_last_n: z.int().min(1).nullish(),
+    /** Row i has ids to score behind token i of the prompt; −1 asks for nothing. With the two lists of indices, listed cells alone (CSR). */
+    target_prompt_logprobs: door("target_prompt_logprobs of asample", {
       data: z.array(z.int().min(-1)).max(4096),
       dtype: z.literal("int64"),
       shape: z.tuple([z.int().min(0), z.int().min(0)]),
       sparse_crow_indices: z.array(z.int().min(0)).nullish(),
       sparse_col_indices: z.array(z.int().min(0)).nullish(),
-    })
-    .nullish(),
-  prompt_alt_tokens_k: z.int().nullish(),
-  record_stability_info: z.boolean().nullish(),
-  type,
-});
+    }).nullish(),
+    prompt_alt_tokens_k: z.int().nullish(),
+    record_stability_info: z.boolean().nullish(),
+  },
+  said,
+);
 export type SampleBody = z.output<typeof sampleSchema>;
 
-export const retrieveSchema = z.looseObject({ request_id: z.string(), allow_metadata_only: z.boolean().optional() });
-export const retrieveManySchema = z.strictObject({
-  target: z.strictObject({
+/** Results are small enough to be sent whole. */
+export const retrieveSchema = door("retrieve_future", { request_id: z.string() }, { ignores: ["type", "allow_metadata_only"] });
+export const retrieveManySchema = door("retrieve_futures", {
+  target: door("the target of retrieve_futures", {
     type: z.literal("sampling_session").optional(),
     sampling_session_id: z.string(),
     cloned_sampler_id: z.int().min(0).default(0),
@@ -160,7 +184,7 @@ export const retrieveManySchema = z.strictObject({
   /** Results are forgotten by their age. */
   retrieved_request_ids: z.array(z.string()).default([]),
 });
-export const copyWeightsSchema = z.strictObject({
+export const copyWeightsSchema = door("copy_weights", {
   session_id: z.string().nullish(),
   model_seq_id: z.int().min(0).nullish(),
   /** There is one project here. */
@@ -168,4 +192,4 @@ export const copyWeightsSchema = z.strictObject({
   source_path: z.string(),
   ttl_seconds: z.int().min(3600).nullish(),
 });
-export const weightsInfoSchema = z.looseObject({ tinker_path: z.string() });
+export const weightsInfoSchema = door("weights_info", { tinker_path: z.string() }, said);

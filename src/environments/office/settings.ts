@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { settingsDoor } from "../../core/door.ts";
 import { isFollowUp, type KindName, kindNames, officeKinds } from "./kinds.ts";
 import type { WorldSize } from "./world.ts";
 
@@ -8,7 +9,7 @@ const range = z
 
 export const scenarios = ["requests", "search", "handover", "history"] as const;
 
-export const officeSettingsSchema = z.strictObject({
+export const officeSettingsSchema = settingsDoor("settings of the office", {
   /** Chooses what is left out below, how much there is of everything, and how long episodes are. */
   difficulty: z.enum(["small", "default", "large"]).default("default"),
   /**

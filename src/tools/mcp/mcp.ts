@@ -1,8 +1,18 @@
+import { optionsDoor } from "../../core/door.ts";
 import { withPackage } from "../../core/optional-package.ts";
 import { parseSettings } from "../../core/settings.ts";
 import type { McpServer } from "./connection.ts";
 import type { Mcp, McpSettings } from "./settings.ts";
 import { mcpSettings } from "./settings.ts";
+import type { RemoteServer, StartedServer } from "./transports.ts";
+
+const checkStarted = optionsDoor<StartedServer>("a server that connectMcp starts", {
+  command: true,
+  args: true,
+  env: true,
+  cwd: true,
+});
+const checkRemote = optionsDoor<RemoteServer>("a server that connectMcp reaches", { url: true, headers: true });
 
 /**
  * The tools of an MCP server (modelcontextprotocol.io). A server that dies is started or connected again by the next call; the call
@@ -13,6 +23,7 @@ import { mcpSettings } from "./settings.ts";
  * await close();
  */
 export async function connectMcp(server: McpServer, settings: McpSettings = {}): Promise<Mcp> {
+  ("url" in server ? checkRemote : checkStarted)({ ...server });
   const parsed = parseSettings(mcpSettings, settings, "mcp");
   const load = () => import("./served-tools.ts");
   const { servedTools } = await withPackage("@modelcontextprotocol/client", "tools of MCP servers", load);

@@ -1,8 +1,9 @@
 import { z } from "zod";
+import { settingsDoor } from "../../core/door.ts";
 import { longestTimer } from "../../core/timer.ts";
 import type { Tool } from "../tool.ts";
 
-export const mcpSettings = z.strictObject({
+export const mcpSettings = settingsDoor("settings of connectMcp", {
   /** In messages. The command or address, if left out. */
   name: z.string().optional(),
   /** For one call. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { optionsDoor } from "../../core/door.ts";
 import { cut } from "../cut.ts";
 import { defineTool, type Tool } from "../tool.ts";
 import type { SearchProvider, SearchResult } from "./provider.ts";
@@ -11,15 +12,17 @@ export interface SearchToolOptions {
   readonly timeoutMs?: number;
 }
 
+const checkOptions = optionsDoor<SearchToolOptions>("searchTool", { count: true, maxSnippet: true, timeoutMs: true });
+
 /**
  * A search as a tool. Its retries and pauses count into its time limit.
+ * @throws ConfigError for an option that is none
  * @example
  * const tools = [searchTool(tavilySearch({ key: process.env.TAVILY_API_KEY ?? "" }), { count: 5 })];
  */
-export function searchTool(
-  provider: SearchProvider,
-  { count = 10, maxSnippet = 1000, timeoutMs = 60_000 }: SearchToolOptions = {},
-): Tool {
+export function searchTool(provider: SearchProvider, options: SearchToolOptions = {}): Tool {
+  checkOptions({ ...options });
+  const { count = 10, maxSnippet = 1000, timeoutMs = 60_000 } = options;
   return defineTool({
     name: "search",
     description: "Searches for documents and returns excerpts of the best ones.",

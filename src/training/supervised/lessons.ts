@@ -1,5 +1,8 @@
+import { z } from "zod";
 import type { Chat } from "../../chat/chat.ts";
+import { nearestIssue } from "../../core/door.ts";
 import { ConfigError, EnvError } from "../../core/errors.ts";
+import { messageDoor } from "../../core/message-doors.ts";
 import { present } from "../../core/present.ts";
 import { randomStream } from "../../core/random.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
@@ -91,11 +94,24 @@ async function demonstrated(args: LessonArguments, position: number, seed: numbe
   try {
     const { tools, protocol } = await whileEpisode(environment, task, episodeSeed, (episode) => episode);
     const messages = (await environment.demonstrate?.(task, episodeSeed)) ?? environment.expert?.play(task).messages ?? [];
+    requireMessages(messages, task.id);
     return encoded(args, `the demonstration of task ${task.id}`, messages, tools, protocol);
   } catch (cause) {
     if (cause instanceof ConfigError) throw cause;
     throw new EnvError(`the demonstration of task ${task.id}`, cause, { expected: "a finished conversation", cause });
   }
+}
+
+const messagesSchema = z.array(messageDoor);
+
+/** Environments are often written without types. @throws ConfigError naming a field that no template would show */
+function requireMessages(messages: unknown, task: string): void {
+  const { error } = messagesSchema.safeParse(messages);
+  if (error === undefined) return;
+  const { path, message } = nearestIssue(error.issues);
+  throw new ConfigError(`the demonstration of task ${task}: ${path.join(".") || "what demonstrate() returned"}`, "not accepted", {
+    expected: message,
+  });
 }
 
 function encoded(
