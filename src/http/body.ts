@@ -28,9 +28,18 @@ export async function readBody(request: IncomingMessage, limit: number): Promise
   });
 }
 
+const parsedBodies = new WeakMap<Buffer, { readonly value: unknown }>();
+
+/** The JSON of a body, parsed once; undefined for what is none. */
+export function jsonOfBody(body: Buffer): unknown {
+  const { value } = parsedBodies.get(body) ?? { value: body.length === 0 ? {} : jsonOf(body.toString("utf8")) };
+  parsedBodies.set(body, { value });
+  return value;
+}
+
 /** @throws HttpError (422) for what is no JSON, or has another form */
 export function parseBody<T>(body: Buffer, schema: z.ZodType<T>): T {
-  const value = body.length === 0 ? {} : jsonOf(body.toString("utf8"));
+  const value = jsonOfBody(body);
   if (value === undefined) throw new HttpError(422, "body of the request", "malformed", { expected: "JSON" });
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;

@@ -6,7 +6,7 @@ import type { Sampler } from "../engines/engine.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { Sampling } from "./asked.ts";
 import type { ChatModel, InferenceModel } from "./model.ts";
-import { type Prompt, Prompts } from "./prompts.ts";
+import { mostBytes, type Prompt, Prompts } from "./prompts.ts";
 import { ThreadMasks } from "./thread-masks.ts";
 
 /**
@@ -19,6 +19,7 @@ export function engineModel(sampler: Sampler, chat?: Chat, folder?: string): Inf
     maxLength,
     vocabularySize,
     ...(chat === undefined ? {} : { chat: chatModel(sampler, chat, folder) }),
+    ...(chat === undefined || folder === undefined ? {} : { mostBytes: mostBytes(chat, maxLength) }),
     sample: ({ context, maxTokens, stopTokens, stopStrings, temperature, topP, topK, seed }, signal) =>
       sampler.sample({
         context,

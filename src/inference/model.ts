@@ -7,6 +7,8 @@ export interface InferenceModel {
   /** Longest sequence, context and action together. */
   readonly maxLength: number;
   readonly vocabularySize: number;
+  /** The largest body of a request that could fit into its context. Without it bodies have the server's limit alone. */
+  readonly mostBytes?: number;
   /** Answers in messages. Without it the model takes token ids alone. */
   readonly chat?: ChatModel;
   /** @throws HttpError for a request that cannot be honoured */

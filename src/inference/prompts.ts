@@ -34,6 +34,8 @@ interface Waiting {
 
 /** Characters that this thread renders and tokenises itself: some milliseconds, and 50 on a busy machine. A message counts as some, too. */
 const shortest = { characters: 4000, message: 20 };
+/** Bytes of a body: of a character as an escape in JSON, of a message around its text, and of schemas, which no prompt need show. */
+const bytes = { character: 6, message: 64, schemas: 2 ** 20 } as const;
 /** A prompt of the longest context takes seconds. */
 const longestMs = 30_000;
 const longestQueue = 64;
@@ -54,9 +56,7 @@ export class Prompts {
   constructor(chat: Chat, maxLength: number, folder?: string) {
     this.#chat = chat;
     this.#folder = folder;
-    let longest = 1;
-    for (const token of chat.tokenizer.vocabulary.tokens.values()) longest = Math.max(longest, token.length);
-    this.#mostCharacters = maxLength * longest;
+    this.#mostCharacters = mostCharacters(chat, maxLength);
   }
 
   /** @throws HttpError for what cannot fit, or takes too long; ModelError if the template refuses the messages */
@@ -136,4 +136,16 @@ export class Prompts {
       thread.postMessage(question);
     });
   }
+}
+
+/** Characters that a context can hold. */
+function mostCharacters({ tokenizer }: Chat, maxLength: number): number {
+  let longest = 1;
+  for (const token of tokenizer.vocabulary.tokens.values()) longest = Math.max(longest, token.length);
+  return maxLength * longest;
+}
+
+/** Bytes of the largest request whose conversation a context can hold. */
+export function mostBytes(chat: Chat, maxLength: number): number {
+  return bytes.character * mostCharacters(chat, maxLength) + bytes.message * maxLength + bytes.schemas;
 }

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Delta } from "../chat/conversation.ts";
-import { jsonOf } from "../core/json.ts";
 import { inCallOrder } from "../core/tool-results.ts";
 import { type Access, guard, keyOf, requireKeys } from "../http/access.ts";
+import { jsonOfBody } from "../http/body.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type HttpLimits, type HttpRequest, type Reply, type RunningHttp, startHttp } from "../http/server.ts";
 import { anthropicMessages } from "./anthropic-messages.ts";
@@ -99,7 +99,7 @@ interface Conversing {
 
 /** Answers a request in messages: whole, or in events. */
 async function converse(request: HttpRequest, { wire, options, kept }: Conversing): Promise<Reply> {
-  const bytes = await request.body();
+  const bytes = await bodyOf(request, options);
   const name = wire.model ?? nameIn(bytes);
   const model = modelOf(name, request, options);
   const { chat } = model;
@@ -140,9 +140,22 @@ function replies(chat: ChatModel, asked: Asked, signal: AbortSignal, delta?: Str
   return Promise.all([first ?? converse(0), ...more]);
 }
 
+/** A body that some model's context could hold. @throws HttpError (400) for a larger one, before it is parsed */
+async function bodyOf(request: HttpRequest, { models, byKey }: InferenceOptions): Promise<Buffer> {
+  const bytes = await request.body();
+  const most = Math.max(
+    ...[...models.values(), ...(byKey?.values() ?? [])].map((model) => model.mostBytes ?? Number.POSITIVE_INFINITY),
+  );
+  if (bytes.length <= most) return bytes;
+  throw new HttpError(400, "messages", `${bytes.length} bytes`, {
+    expected: `at most ${most}, the most that the context of a model here can hold`,
+    code: "context_length_exceeded",
+  });
+}
+
 /** The model's name in a body that is not checked yet. */
 function nameIn(bytes: Buffer): string {
-  const { model } = (jsonOf(bytes.toString("utf8")) ?? {}) as { readonly model?: unknown };
+  const { model } = (jsonOfBody(bytes) ?? {}) as { readonly model?: unknown };
   return typeof model === "string" ? model : "";
 }
 
@@ -174,7 +187,7 @@ async function other(request: HttpRequest, route: string, options: InferenceOpti
       hint: "Give clients of other interfaces an address of their own.",
       code: unknownRoute,
     });
-  const asked = readGenerate(await request.body());
+  const asked = readGenerate(await bodyOf(request, options));
   const model = modelOf(asked.model, request, options);
   const { context } = asked;
   const strange = context.find((id) => id >= model.vocabularySize);
