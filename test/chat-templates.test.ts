@@ -103,12 +103,12 @@ const outcomes = files.map((file) => ({ file, outcome: outcomeOf(file) }));
 const readable = outcomes.filter(({ outcome }) => outcome.startsWith("`")).map(({ file }) => file);
 
 describe.skipIf(published === "")("published chat templates (set RETROGRADE_CHAT_TEMPLATES, see .ci/chat-templates)", () => {
-  test("the table of docs/models.md has every template with calls, and what becomes of it", () => {
+  test("the table of research/notes/models.md has every template with calls, and what becomes of it", () => {
     expect(files.filter((file) => file.startsWith("trl/") && !file.includes("_training")).length).toBe(29);
     const kinds = [...new Set(outcomes.map(({ outcome }) => outcome))].sort();
     const listed = (kind: string) => outcomes.flatMap(({ file, outcome }) => (outcome === kind ? `\`${file}\`` : [])).join(", ");
     const rows = [["format", "published templates"], ...kinds.map((kind) => [kind, listed(kind)])];
-    pageTable("docs/models.md", "Templates: written by test/chat-templates.test.ts", rows);
+    pageTable("research/notes/models.md", "Templates: written by test/chat-templates.test.ts", rows);
   });
 
   const rendered = (() => {

@@ -153,7 +153,7 @@ describe.skipIf(published === "")("gathered chat templates (set RETROGRADE_CHAT_
   const nameOf = ({ file, what, at }: Case) => `${file}, ${what}, ${at}`;
   const wrong = (isWrong: (one: (typeof played)[number], i: number) => boolean) => played.filter(isWrong).map(nameOf);
 
-  test("the table of docs/models.md has what becomes of all 786", () => {
+  test("the table of research/notes/models.md has what becomes of all 786", () => {
     const outcomeOf = (chat: Attempt<Chat>): string => {
       const problem = chat.error ?? attempt(() => chat.made?.open([user("Hi")], [])).error ?? "";
       const [refused] = Object.entries(refusals).find(([, pattern]) => pattern.test(problem)) ?? [];
@@ -164,7 +164,12 @@ describe.skipIf(published === "")("gathered chat templates (set RETROGRADE_CHAT_
     };
     const outcomes = chats.map(({ chat }) => outcomeOf(chat));
     const rows = [...new Set(outcomes)].sort().map((outcome) => [outcome, outcomes.filter((each) => each === outcome).length]);
-    pageTable("docs/models.md", "Gathered: written by test/gathered-templates.test.ts", [["format", "templates"], ...rows], [1]);
+    pageTable(
+      "research/notes/models.md",
+      "Gathered: written by test/gathered-templates.test.ts",
+      [["format", "templates"], ...rows],
+      [1],
+    );
     expect(outcomes.length).toBe(786);
   });
 

@@ -20,7 +20,7 @@ export type Package = "openenv" | "ors" | "openreward" | "verifiers" | "nemo-gym
 export const pythonOf = (name: Package) => join(folder, name, "bin", "python");
 export const script = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-/** How many published tasks of a set are played; all of them with RETROGRADE_PLAY=all, whose counts are those of docs/environments/remote.md. */
+/** How many published tasks of a set are played; all of them with RETROGRADE_PLAY=all, whose counts are those of research/notes/remote.md. */
 export const share = (sample: number, all: number) => (process.env.RETROGRADE_PLAY === "all" ? all : sample);
 
 /** A test that needs packages; without them the test is skipped and says so. */
