@@ -343,6 +343,11 @@ describe("bad clients", () => {
     await expect(start({ host: "0.0.0.0" })).rejects.toThrow(/keys of the server is "none".*--key/s);
   });
 
+  test("an adapter wider than the model is refused by name, before anything is made", async () => {
+    const refused = await failure(client.createModel({ baseModel: "tiny", rank: 4096 }));
+    expect(refused.message).toMatch(/lora_config.rank.* 4096; expected at most \d+, the width/);
+  });
+
   test("models, memory and queue have limits, and a silent session gives its places back", async () => {
     const small = await start({ limits: { ...limits, models: 1, queue: 4 }, sessionMs: 300 });
     const quick = await TinkerClient.connect({ baseUrl: small.baseUrl, busyPatienceMs: 0 });

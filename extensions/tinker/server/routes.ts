@@ -316,9 +316,11 @@ function decoded(body: Buffer): ForwardBackwardRequest {
 /** @throws HttpError where nothing would be trained */
 function trainedBy(
   lora: { rank: number; seed?: number | null; train_attn: boolean; train_mlp: boolean } | null | undefined,
-  { modules }: ServedModel,
+  { modules, mostRank }: ServedModel,
 ): Trained {
   if (lora == null || lora.rank === 0) return "full";
+  if (lora.rank > mostRank)
+    throw new HttpError(422, "lora_config.rank", lora.rank, { expected: `at most ${mostRank}, the width of the model` });
   const targets = [...(lora.train_attn ? modules.attention : []), ...(lora.train_mlp ? modules.mlp : [])];
   if (targets.length === 0)
     throw new HttpError(422, "lora_config", "train_unembed alone", {
