@@ -70,6 +70,7 @@ export {
 } from "../src/sdk/evaluate.ts";
 export { type AgentEvaluation, evaluateAgent } from "../src/sdk/evaluate-agent.ts";
 export { type LoadedRun, loadRun } from "../src/sdk/load-run.ts";
+export { type AgentRecord, type AgentRecording, recordAgent } from "../src/sdk/record-agent.ts";
 export type { AgentEndpoint } from "../src/sdk/served-agent-model.ts";
 export {
   type CodeOptions,

@@ -86,7 +86,10 @@ export const parts: readonly Part[] = [
   {
     path: "src/agents",
     holds: "agents that others wrote, as they are: their model calls, their programs, their tasks ([agents.md](agents.md))",
-    knows: ["src/core", "src/files", "src/processes", "src/statistics", "src/http", "src/inference", "src/environments"],
+    knows: [
+      ...["src/core", "src/files", "src/processes", "src/statistics", "src/tools"],
+      ...["src/http", "src/inference", "src/environments"],
+    ],
   },
   {
     path: "src/environments/office",
@@ -150,6 +153,8 @@ export const parts: readonly Part[] = [
     knows: [
       "src/core",
       "src/files",
+      "src/completions",
+      "src/http",
       "src/algorithms",
       "src/hub",
       "src/engines/settings.ts",

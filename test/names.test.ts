@@ -21,7 +21,7 @@ test("`npx` finds the program under the package's own name", () => {
 
 test("no page and no message names a command that would run another package", () => {
   const commands =
-    "train|train-agent|init|demo|sft|eval|import|chat|runs|dashboard|trajectory|control|serve|export|push|study|data|doctor";
+    "train|train-agent|init|demo|record|sft|eval|import|chat|runs|dashboard|trajectory|control|serve|export|push|study|data|doctor";
   const foreign = new RegExp(
     `\\b(npx|bunx|dlx|exec|yarn)( --bun)? retrograde(?![-\\w.])|(?<![\\w/.@-])retrograde (${commands})(?![\\w-])`,
   );

@@ -40,7 +40,7 @@ export function judgeOf(flags: JudgeFlags, env: NodeJS.ProcessEnv): PricedJudge 
   const concurrency = Number(judgeConcurrency ?? 8);
   if (!Number.isInteger(concurrency) || concurrency < 1)
     throw new ConfigError("--judge-concurrency", judgeConcurrency, { expected: "a whole number from 1 on" });
-  const prices = flags.judgePrices === undefined ? {} : { prices: pricesOf(flags.judgePrices) };
+  const prices = flags.judgePrices === undefined ? {} : { prices: pricesOf(flags.judgePrices, "--judge-prices") };
   const request = flags.judgeRequest === undefined ? {} : { request: fieldsOf(flags.judgeRequest) };
   return { baseUrl, model, concurrency, ...(apiKey ? { apiKey } : {}), ...request, ...prices };
 }
@@ -51,12 +51,13 @@ function fieldsOf(text: string): Record<string, unknown> {
   throw new ConfigError("--judge-request", text, { expected: 'an object of JSON, such as {"temperature": null}' });
 }
 
-function pricesOf(text: string): Prices {
+/** Prices of a flag. @throws ConfigError for another text */
+export function pricesOf(text: string, flag: string): Prices {
   const [input, output, currency = "USD", ...more] = text.split(",").map((part) => part.trim());
   const price = (part: string | undefined) => (part !== undefined && /^\d+(\.\d+)?$/.test(part) ? Number(part) : undefined);
   const [ofInput, ofOutput] = [price(input), price(output)];
   if (ofInput === undefined || ofOutput === undefined || currency === "" || more.length > 0)
-    throw new ConfigError("--judge-prices", text, {
+    throw new ConfigError(flag, text, {
       expected: 'the prices of a million prompt and completion tokens, such as "0.4,1.6" or "0.4,1.6,EUR"',
     });
   return { input: ofInput, output: ofOutput, currency };

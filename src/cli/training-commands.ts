@@ -67,6 +67,31 @@ export const trainingCommands: AddCommands = (program, { screen, exit, examples 
       exit(await trainAgentCommand(agent, flags, screen));
     });
 
+  debuggable(program.command("record"))
+    .summary("record demonstrations of an agent with a strong model")
+    .description(
+      "Plays an agent's training tasks with a strong model behind an endpoint, and writes the conversations of the episodes that are kept,\n" +
+        "for sft --data. The agent is as in train-agent; the key is the variable OPENAI_API_KEY. A second call with the same --out continues.",
+    )
+    .argument("<agent...>", "a module, or a program and its arguments")
+    .option("--tasks <file>", "JSON lines, each an object with a prompt and what the reward needs")
+    .option("--reward <file>", "a module whose default export is ({ task, answer }) => number")
+    .option("--model <name@url>", "the teacher, at a server of the chat-completions protocol")
+    .option("--keep <rule>", "which episodes are written", "reward >= 1")
+    .option("--out <file>", "the demonstrations; all attempts are in a file beside it", "demos.jsonl")
+    .option("--k <n>", "attempts at each task (default: 1)")
+    .option("--concurrency <n>", "attempts at the same time (default: 4)")
+    .option("--timeout <seconds>", "the time of one attempt (default: 120)")
+    .option("--prices <list>", 'input,output prices of a million tokens, such as "0.4,1.6": the report has the cost')
+    .addHelpText(
+      "after",
+      examples("record ./agent.ts --tasks tasks.jsonl --reward ./reward.ts --model gpt-5-mini@https://api.openai.com/v1"),
+    )
+    .action(async (agent, flags) => {
+      const { recordCommand } = await import("./commands/record.ts");
+      exit(await recordCommand(agent, flags, screen));
+    });
+
   withSettings(program.command("sft"), supervisedFlags, { kind: "sft" })
     .summary("teach a model by demonstrations")
     .description(

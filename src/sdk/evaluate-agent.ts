@@ -1,18 +1,12 @@
-import { isServiceError } from "../agents/blame.ts";
-import { type Interception, interceptModels, type OwnAccess, withOwnModels } from "../agents/intercept.ts";
+import { withOwnModels } from "../agents/intercept.ts";
 import { type MeasuredAgent, type MeasureOptions, measure } from "../agents/measure.ts";
-import { runProgram } from "../agents/program.ts";
 import { openRelay } from "../agents/relay.ts";
-import { withinTime } from "../core/deadline.ts";
 import { optionsDoor } from "../core/door.ts";
-import { reasonOf } from "../core/errors.ts";
-import { type Outcome, reachesOne } from "../core/outcome.ts";
-import { environmentOfAgent } from "../environments/agent.ts";
 import type { TaskRequest } from "../environments/define.ts";
-import { agentModelName } from "../inference/server.ts";
+import { type AttemptingAgent, openAgent } from "./agent-attempts.ts";
 import type { AgentEndpoint } from "./served-agent-model.ts";
 import { serveToAgents } from "./served-agent-model.ts";
-import { type AgentTraining, functionOf, isProgram } from "./train-agent.ts";
+import type { AgentTraining } from "./train-agent.ts";
 
 export interface AgentEvaluation<T extends TaskRequest = TaskRequest>
   extends Pick<AgentTraining<T>, "agent" | "reward">,
@@ -53,55 +47,18 @@ const refuseUnknown = optionsDoor<AgentEvaluation>("evaluateAgent", {
 });
 
 async function measured<T extends TaskRequest>(evaluation: Omit<AgentEvaluation<T>, "model">): Promise<MeasuredAgent<T>> {
-  const { agent, reward, tasks, endpoint, timeoutMs = 120_000, ...options } = evaluation;
+  const { agent, reward, tasks, endpoint, timeoutMs, ...options } = evaluation;
   const release = endpoint === undefined ? withOwnModels() : undefined;
   const relay = endpoint === undefined ? undefined : await openRelay(endpoint);
-  const name = endpoint?.name ?? agentModelName;
-  let interception: Interception | undefined;
+  let opened: AttemptingAgent<T> | undefined;
   try {
-    if (relay !== undefined && !isProgram(agent)) interception = await interceptModels();
-    const run = isProgram(agent) ? agent : await functionOf<T>(agent);
-    const answerOf = async (task: T, apiKey: string, signal: AbortSignal): Promise<unknown> => {
-      const baseUrl = relay?.baseUrl ?? "";
-      const env = relay === undefined ? {} : environmentOfAgent(baseUrl, apiKey, name);
-      if (typeof run !== "function") return runProgram(run, task, { env, signal });
-      const call = async (own: OwnAccess) => run(task.prompt, { ...own, name, signal, task });
-      if (interception === undefined) return call({ baseUrl, apiKey, env });
-      return interception.during({ prompt: task.prompt, target: { baseUrl, apiKey, name }, signal }, call);
-    };
-    const attempt = async (task: T): Promise<Outcome> => {
-      const way = relay?.open();
-      let answer: unknown;
-      try {
-        answer = await withinTime((signal) => answerOf(task, way?.apiKey ?? "", signal), timeoutMs);
-        // An answer that the agent made up for a server that gave none is no answer.
-        const fault = way?.fault();
-        if (fault !== undefined) return { kind: "error", error: fault };
-      } catch (error) {
-        const fault = way?.fault() ?? (isServiceError(error) ? reasonOf(error) : undefined);
-        if (fault !== undefined) return { kind: "error", error: fault };
-        return { kind: "score", reward: 0, success: false, failure: reasonOf(error) };
-      } finally {
-        way?.end();
-      }
-      return scoreOf(() => reward({ task, answer }), timeoutMs);
-    };
-    return await measure(tasks, attempt, { ...options, scoredBy: String(reward) });
+    const model = relay && { baseUrl: relay.baseUrl, name: endpoint?.name };
+    const played = await openAgent<T>({ agent, reward, timeoutMs }, model);
+    opened = played;
+    return await measure(tasks, (task) => played.attempt(task, relay?.open()), { ...options, scoredBy: String(reward) });
   } finally {
-    await interception?.end();
+    await opened?.close();
     await relay?.close();
     release?.();
-  }
-}
-
-/** Scores an attempt. An error of the reward is no score. */
-async function scoreOf(score: () => ReturnType<AgentTraining["reward"]>, timeoutMs: number): Promise<Outcome> {
-  try {
-    const given = await withinTime(async () => score(), timeoutMs);
-    const reward = typeof given === "number" ? given : given.reward;
-    if (!Number.isFinite(reward)) throw new RangeError(`the reward is ${reward}; expected a finite number`);
-    return { kind: "score", reward, success: reachesOne(reward) };
-  } catch (error) {
-    return { kind: "error", error: `reward: ${reasonOf(error)}` };
   }
 }

@@ -72,13 +72,17 @@ function modelName({ model, endpoint }: EvalFlags): string | undefined {
 }
 
 /** A model by its name: one of this machine, or NAME@ADDRESS of an endpoint. Its key is the variable OPENAI_API_KEY. */
-function modelOf(model: string, env: Readonly<Record<string, string | undefined>>): Pick<AgentEvaluation, "endpoint" | "model"> {
+export function modelOf(
+  model: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Pick<AgentEvaluation, "endpoint" | "model"> {
   const [, name, baseUrl] = /^(.*)@(https?:\/\/.*)$/.exec(model) ?? [];
   if (baseUrl === undefined) return { model };
   return { endpoint: { baseUrl, name, apiKey: env.OPENAI_API_KEY ?? "none" } };
 }
 
-function linesOf({ k, attempts, reward, success, allSucceed, tasks }: MeasuredAgent<object>): string[] {
+/** How attempts ended: success, reward, failures of the agent and errors. */
+export function linesOf({ k, attempts, reward, success, allSucceed, tasks }: MeasuredAgent<object>): string[] {
   const all = (what: "errors" | "failures") => tasks.flatMap((task) => task[what].filter((each) => each !== undefined));
   const [errors, failures] = [all("errors"), all("failures")];
   return [

@@ -2,7 +2,8 @@ import type { Chat, ChatContext } from "../../chat/chat.ts";
 import type { ConversationRequest } from "../../chat/conversation.ts";
 import { shownTools } from "../../chat/reply.ts";
 import { commonPrefix } from "../../core/context.ts";
-import type { AssistantMessage, Message, ToolCall } from "../../core/messages.ts";
+import { keyOf } from "../../core/message-key.ts";
+import type { AssistantMessage, Message } from "../../core/messages.ts";
 import type { TokenId } from "../../core/trajectory.ts";
 import type { Captured } from "../../environments/environment.ts";
 import type { Tool } from "../../tools/tool.ts";
@@ -98,26 +99,6 @@ function withoutMadeId(answer: Message, { toolCalls = [] }: AssistantMessage): M
 function longest(most: number, holds: (count: number) => boolean): number {
   for (let count = most; count > 0; count--) if (holds(count)) return count;
   return 0;
-}
-
-/** Returns a key of a message. Reasoning, which agents rarely send back, and ids of calls do not count. */
-function keyOf(message: Message): string {
-  if (message.role === "tool") return JSON.stringify([message.role, message.name, message.content]);
-  const calls = message.role === "assistant" ? (message.toolCalls ?? []) : [];
-  return JSON.stringify([message.role, message.content, ...calls.map((call) => [call.name, argumentsKey(call)])]);
-}
-
-/** Arguments by their values; those that could not be read by their text. */
-function argumentsKey({ arguments: args, argumentsText: text = "" }: ToolCall): unknown {
-  return Object.keys(args).length > 0 || /^\s*(?:\{\s*\})?\s*$/.test(text) ? sorted(args) : text.trim();
-}
-
-/** The value with the fields of objects in one order: agents may write them in another. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== "object" || value === null) return value;
-  const entries = Object.entries(value).map(([name, inner]) => [name, sorted(inner)] as const);
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function toolsKey(tools: readonly Tool[]): string {

@@ -91,7 +91,8 @@ function parsed<Schema extends z.ZodType>(text: string, where: string, schema: S
   return parseJson(text, schema, (expected, cause) => new ConfigError(where, cause, { expected, hint: example, cause }));
 }
 
-function readRow(json: unknown, where: string): Conversation[] {
+/** Reads a row. @throws ConfigError naming what is wrong */
+export function readRow(json: unknown, where: string): Conversation[] {
   const { schema_version: version } = (json ?? {}) as { readonly schema_version?: unknown };
   if (typeof version === "number")
     return understood(trainingTraceSchema, json, where, "OpenEnv's TrainingTrace, with the messages of each turn").map((each) =>

@@ -1,0 +1,76 @@
+import { attemptsFile } from "../../agents/record-file.ts";
+import { ConfigError } from "../../core/errors.ts";
+import { type AgentRecord, recordAgent } from "../../sdk/record-agent.ts";
+import { agentOf, rewardOf, tasksOf } from "../../sdk/train-agent.ts";
+import { count, percent, plural } from "../../terminal/format.ts";
+import { commandPrefix, quoted, shownPath } from "../../terminal/invocation.ts";
+import type { Screen } from "../../terminal/screen.ts";
+import { pricesOf } from "../question-judge.ts";
+import { linesOf, modelOf } from "./eval-agent.ts";
+
+export interface RecordFlags {
+  readonly tasks?: string;
+  readonly reward?: string;
+  readonly model?: string;
+  readonly keep?: string;
+  readonly out?: string;
+  readonly k?: string;
+  readonly concurrency?: string;
+  readonly timeout?: string;
+  readonly prices?: string;
+}
+
+/** A model that every machine has and can teach. */
+const student = "bundled:office-classic";
+
+/** Records demonstrations of an agent with a strong model. @returns the exit code: 1 where nothing was kept */
+export async function recordCommand(agent: readonly string[], flags: RecordFlags, screen: Screen): Promise<number> {
+  const { tasks: file, reward, model = "", keep = "reward >= 1", out = "demos.jsonl", prices } = flags;
+  if (file === undefined) throw new ConfigError("--tasks", "none", { expected: "a file of JSON lines, each with a prompt" });
+  const { endpoint } = modelOf(model, process.env);
+  const { name = "" } = endpoint ?? {};
+  if (endpoint === undefined || name === "")
+    throw new ConfigError("--model", model || undefined, {
+      expected: "NAME@ADDRESS: a model at a server, such as gpt-5-mini@https://api.openai.com/v1",
+    });
+  const tasks = tasksOf(file);
+  const timeout = wholeNumber("--timeout", flags.timeout);
+  const options = {
+    k: wholeNumber("--k", flags.k),
+    concurrency: wholeNumber("--concurrency", flags.concurrency),
+    ...(timeout === undefined ? {} : { timeoutMs: 1000 * timeout }),
+    ...(prices === undefined ? {} : { prices: pricesOf(prices, "--prices") }),
+  };
+  const given = { agent: agentOf(agent), tasks, reward: await rewardOf(reward), teacher: { ...endpoint, name }, out, keep };
+  const measuring = tasks.train === tasks.test ? "" : ` (${count(tasks.test.length)} are kept for measuring)`;
+  screen.line(`${agent.join(" ")} with ${model}: ${plural(tasks.train.length, "task")}${measuring}`);
+  const record = await recordAgent({ ...given, ...options });
+  for (const line of [...linesOf(record), ...keptLines(record, keep, out)]) screen.line(`   ${line}`);
+  screen.line(
+    record.rows === 0
+      ? `Next: read the attempts in ${shownPath(attemptsFile(out))}: they say what the teacher did. A lower --keep costs nothing: it plays no attempt again.`
+      : `Next: ${commandPrefix()} sft --data ${quoted(out)} --model ${student}   or with a published model, such as Qwen/Qwen3-0.6B`,
+  );
+  return record.rows === 0 ? 1 : 0;
+}
+
+function keptLines(record: AgentRecord<object>, keep: string, out: string): string[] {
+  const { attempts, errors, kept, rows, resumed, unreadable, errorCounts, usage, cost } = record;
+  const scored = attempts - errors;
+  const { requests, promptTokens, completionTokens, unreported } = usage;
+  const price = cost === undefined ? "" : `: ${cost.total.toFixed(cost.total < 1 ? 4 : 2)} ${cost.currency}`;
+  const lacking = unreported === 0 ? "" : `, without ${plural(unreported, "answer")} whose tokens it did not report`;
+  return [
+    `kept ${count(kept)} of ${plural(scored, "attempt")} (${percent(kept / scored)}), by ${keep}: ${plural(rows, "conversation")}${rows === 0 ? "" : ` in ${shownPath(out)}`}`,
+    ...(resumed === 0 ? [] : [`${plural(resumed, "attempt")} had been played already`]),
+    ...Object.entries(unreadable).map(([reason, times]) => `left out, ${count(times)}×: ${reason}`),
+    ...Object.entries(errorCounts).map(([reason, times]) => `error, ${count(times)}×: ${reason}`),
+    `${plural(requests, "request")}, ${count(promptTokens)} prompt and ${count(completionTokens)} completion tokens, as the server counted them${lacking}${price}`,
+  ];
+}
+
+function wholeNumber(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^[1-9]\d*$/.test(text)) return Number(text);
+  throw new ConfigError(flag, text, { expected: "a whole number from 1 on" });
+}

@@ -1,0 +1,78 @@
+import { isServiceError } from "../agents/blame.ts";
+import { type Interception, interceptModels, type OwnAccess } from "../agents/intercept.ts";
+import { runProgram } from "../agents/program.ts";
+import type { RelayedAttempt } from "../agents/relay.ts";
+import { withinTime } from "../core/deadline.ts";
+import { reasonOf } from "../core/errors.ts";
+import { type Outcome, reachesOne } from "../core/outcome.ts";
+import { environmentOfAgent } from "../environments/agent.ts";
+import type { TaskRequest } from "../environments/define.ts";
+import { agentModelName } from "../inference/server.ts";
+import { type AgentTraining, functionOf, isProgram } from "./train-agent.ts";
+
+/** An agent that attempts tasks and is scored. */
+export interface AttemptingAgent<T extends TaskRequest> {
+  /** @param way to the model; undefined where the agent has its own */
+  attempt(task: T, way: RelayedAttempt | undefined): Promise<Outcome>;
+  close(): Promise<void>;
+}
+
+interface Attempts<T extends TaskRequest> extends Pick<AgentTraining<T>, "agent" | "reward"> {
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Opens an agent for attempts.
+ * @param model the address at which it reaches its model; undefined where it has its own
+ * @throws ConfigError for a module that is no agent
+ */
+export async function openAgent<T extends TaskRequest>(
+  { agent, reward, timeoutMs = 120_000 }: Attempts<T>,
+  model: { readonly baseUrl: string; readonly name?: string } | undefined,
+): Promise<AttemptingAgent<T>> {
+  const { baseUrl = "", name = agentModelName } = model ?? {};
+  const interception: Interception | undefined = model !== undefined && !isProgram(agent) ? await interceptModels() : undefined;
+  const close = async () => interception?.end();
+  const run = isProgram(agent)
+    ? agent
+    : await functionOf<T>(agent).catch(async (error: unknown) => {
+        await close();
+        throw error;
+      });
+  const answerOf = async (task: T, apiKey: string, signal: AbortSignal): Promise<unknown> => {
+    const env = model === undefined ? {} : environmentOfAgent(baseUrl, apiKey, name);
+    if (typeof run !== "function") return runProgram(run, task, { env, signal });
+    const call = async (own: OwnAccess) => run(task.prompt, { ...own, name, signal, task });
+    if (interception === undefined) return call({ baseUrl, apiKey, env });
+    return interception.during({ prompt: task.prompt, target: { baseUrl, apiKey, name }, signal }, call);
+  };
+  const attempt = async (task: T, way: RelayedAttempt | undefined): Promise<Outcome> => {
+    let answer: unknown;
+    try {
+      answer = await withinTime((signal) => answerOf(task, way?.apiKey ?? "", signal), timeoutMs);
+      // An answer that the agent made up for a server that gave none is no answer.
+      const fault = way?.fault();
+      if (fault !== undefined) return { kind: "error", error: fault };
+    } catch (error) {
+      const fault = way?.fault() ?? (isServiceError(error) ? reasonOf(error) : undefined);
+      if (fault !== undefined) return { kind: "error", error: fault };
+      return { kind: "score", reward: 0, success: false, failure: reasonOf(error) };
+    } finally {
+      way?.end();
+    }
+    return scoreOf(() => reward({ task, answer }), timeoutMs);
+  };
+  return { attempt, close };
+}
+
+/** Scores an attempt. An error of the reward is no score. */
+async function scoreOf(score: () => ReturnType<AgentTraining["reward"]>, timeoutMs: number): Promise<Outcome> {
+  try {
+    const given = await withinTime(async () => score(), timeoutMs);
+    const reward = typeof given === "number" ? given : given.reward;
+    if (!Number.isFinite(reward)) throw new RangeError(`the reward is ${reward}; expected a finite number`);
+    return { kind: "score", reward, success: reachesOne(reward) };
+  } catch (error) {
+    return { kind: "error", error: `reward: ${reasonOf(error)}` };
+  }
+}

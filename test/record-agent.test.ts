@@ -1,0 +1,268 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { conversationsOf } from "../src/agents/demonstrations.ts";
+import { readMetrics } from "../src/runs/read.ts";
+import { recordAgent } from "../src/sdk/record-agent.ts";
+import type { AgentEnd } from "../src/sdk/train-agent.ts";
+import { readConversations } from "../src/training/supervised/conversations.ts";
+import { invoke } from "./command-line.ts";
+
+/** A library's desk, and a teacher of a few lines behind a server: it looks a book up, renews it, and says so. */
+
+const key = "sk-the-teachers-own";
+const call = (name: string, args: object) => ({
+  id: "call_1",
+  type: "function",
+  function: { name, arguments: JSON.stringify(args) },
+});
+interface Said {
+  readonly role: string;
+  readonly content?: string;
+  readonly tool_calls?: readonly { readonly function: { readonly name: string } }[];
+}
+
+let server: Server;
+let endpoint = { baseUrl: "", name: "teacher", apiKey: key };
+const asked: { messages: Said[]; tools?: unknown; temperature?: number; stream?: boolean }[] = [];
+/** Books about which the server refuses to answer. */
+const refused = new Set<string>();
+
+function answerTo(messages: readonly Said[]): object {
+  const last = messages.at(-1);
+  const book = /B\d/.exec(messages.find(({ role }) => role === "user")?.content ?? "")?.[0] ?? "";
+  if (messages[0]?.content?.includes("one line")) return { content: `In short: ${book}.` };
+  if (last?.role === "user")
+    return { reasoning_content: `Where is ${book}?`, content: null, tool_calls: [call("find", { book })] };
+  const did = messages.findLast(({ role }) => role === "assistant")?.tool_calls?.[0]?.function.name;
+  if (did === "find" && book !== "B2") return { content: "", tool_calls: [call("renew", { book })] };
+  return { content: did === "renew" ? `${book} is renewed.` : `${book} stays as it is.` };
+}
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    let text = "";
+    request.on("data", (part) => (text += part));
+    request.on("end", () => {
+      const body = JSON.parse(text);
+      asked.push(body);
+      response.setHeader("content-type", "application/json");
+      if (request.headers.authorization !== `Bearer ${key}`)
+        return response.writeHead(401).end('{"error":{"message":"no such key"}}');
+      const said: Said[] = body.messages;
+      if ([...refused].some((book) => JSON.stringify(said).includes(book)))
+        return response.writeHead(422).end('{"error":{"message":"not today"}}');
+      const message = { role: "assistant", ...answerTo(said) };
+      const usage = { prompt_tokens: 100, completion_tokens: 10 };
+      response.end(JSON.stringify({ choices: [{ message, finish_reason: "stop" }], usage }));
+    });
+  });
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  endpoint = { ...endpoint, baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` };
+});
+// Inside of the project, so that the agents find their packages.
+const folder = mkdtempSync(join(import.meta.dirname, "../node_modules/.record-agent-"));
+afterEach(() => {
+  asked.length = 0;
+  refused.clear();
+});
+afterAll(() => {
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+
+const agentText = `import { generateText, stepCountIs, streamText, tool } from "ai";
+import { z } from "zod";
+export default async (prompt: string) => {
+  const renewed: string[] = [];
+  const inputSchema = z.object({ book: z.string() });
+  const find = tool({ description: "Finds a book.", inputSchema, execute: async () => ({ page: "https://lib.example/b?token=hush-hush" }) });
+  const renew = tool({ description: "Renews a book.", inputSchema, execute: async ({ book }) => (renewed.push(book), "done") });
+  const model = "openai/gpt-5-mini";
+  const { text } = await generateText({ model, system: "You are the desk.", prompt, temperature: 0.3, tools: { find, renew }, stopWhen: stepCountIs(4) });
+  const short = await streamText({ model, system: "Say it in one line.", prompt: text }).text;
+  return { renewed, text, short };
+};
+`;
+const rewardText = `export default ({ task, answer }) => (answer.renewed.includes(task.book) && answer.short.startsWith("In short") ? 1 : 0);\n`;
+const taskLines = (count: number) =>
+  Array.from({ length: count }, (_, i) => `${JSON.stringify({ prompt: `Renew B${i + 1}, please.`, book: `B${i + 1}` })}\n`).join(
+    "",
+  );
+
+test("a teacher's conversations are recorded, a second call continues, and the printed next step trains on them", async () => {
+  const [agent, reward, tasks, out] = ["agent.ts", "reward.mjs", "tasks.jsonl", "demos.jsonl"].map((name) => join(folder, name));
+  writeFileSync(agent, agentText);
+  writeFileSync(reward, rewardText);
+  writeFileSync(tasks, taskLines(4));
+  refused.add("B4");
+  const before = process.env.OPENAI_API_KEY;
+  process.env.OPENAI_API_KEY = key;
+  const record = () =>
+    invoke(
+      "record",
+      agent,
+      "--tasks",
+      tasks,
+      "--reward",
+      reward,
+      "--model",
+      `teacher@${endpoint.baseUrl}`,
+      "--out",
+      out,
+      "--prices",
+      "1,10",
+    );
+  try {
+    const first = await record();
+    expect(first).toMatchObject({ exitCode: 0, error: "" });
+    // B2 is not renewed; the server refused B4.
+    expect(first.out).toContain("kept 2 of 3 attempts (66.7 %), by reward >= 1: 4 conversations");
+    expect(first.out).toMatch(/error, 1×: .*not today/);
+    expect(first.out).toMatch(/12 requests, 1,100 prompt and 110 completion tokens, as the server counted them: 0\.0022 USD/);
+    const played = asked.length;
+    refused.clear();
+    const second = await record();
+    expect(second.out).toContain("kept 3 of 4 attempts (75.0 %), by reward >= 1: 6 conversations");
+    expect(second.out).toContain("3 attempts had been played already");
+    expect(asked.length - played).toBe(4); // those about B4 alone
+    expect(asked[0]).toMatchObject({ model: "teacher", temperature: 0.3 });
+
+    const text = readFileSync(out, "utf8");
+    expect(text).not.toContain("hush-hush");
+    const [desk, short] = readConversations(out);
+    expect(desk.messages).toMatchObject([
+      { role: "system", content: "You are the desk." },
+      { role: "user", content: "Renew B1, please." },
+      { role: "assistant", reasoning: "Where is B1?", toolCalls: [{ name: "find", arguments: { book: "B1" } }] },
+      { role: "tool", name: "find", content: '{"page":"https://lib.example/b?token=[key]"}' },
+      { role: "assistant", toolCalls: [{ name: "renew", arguments: { book: "B1" } }] },
+      { role: "tool", name: "renew" },
+      { role: "assistant", content: "B1 is renewed." },
+    ]);
+    expect(desk.tools?.map(({ name, description }) => [name, description])).toEqual([
+      ["find", "Finds a book."],
+      ["renew", "Renews a book."],
+    ]);
+    expect(short.messages.map(({ role, content }) => [role, content])).toEqual([
+      ["system", "Say it in one line."],
+      ["user", "B1 is renewed."],
+      ["assistant", "In short: B1."],
+    ]);
+
+    const [, next = ""] = /Next: .*? (sft --data \S+ --model \S+)/.exec(second.out) ?? [];
+    const run = join(folder, "run");
+    const taught = await invoke(...next.split(" "), "--steps", "1", "--no-dashboard", "--out", run, "--set", "engine.threads=1");
+    expect(taught).toMatchObject({ exitCode: 0, error: "" });
+    expect(readMetrics(run)).toMatchObject([{ step: 1, metrics: { demonstrations: expect.any(Number) } }]);
+  } finally {
+    if (before === undefined) delete process.env.OPENAI_API_KEY;
+    else process.env.OPENAI_API_KEY = before;
+  }
+}, 120_000);
+
+const program = {
+  command: [
+    process.execPath,
+    "-e",
+    `process.stdin.on("data", async (line) => {
+       const { ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY } = process.env;
+       const headers = { "x-api-key": ANTHROPIC_API_KEY, "content-type": "application/json" };
+       const tools = [{ name: "find", description: "Finds a book.", input_schema: { type: "object", properties: { book: { type: "string" } } } }];
+       const messages = [{ role: "user", content: JSON.parse(line).prompt }];
+       const ask = async () => (await fetch(ANTHROPIC_BASE_URL + "/v1/messages", { method: "POST", headers, body: JSON.stringify({ model: "claude", max_tokens: 99, tools, messages }) })).json();
+       const { content } = await ask();
+       const { id } = content.find(({ type }) => type === "tool_use");
+       messages.push({ role: "assistant", content }, { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: "shelf 7" }] });
+       console.log((await ask()).content.map(({ type, text }) => text ?? type).join());
+     });`,
+  ],
+};
+
+test("a program that asks by Anthropic's interface is recorded too, with a teacher that has the other one", async () => {
+  const out = join(folder, "program.jsonl");
+  const tasks = { train: [{ prompt: "Where is B2?" }], test: [] };
+  const reward = ({ answer }: AgentEnd) => Number(answer === "B2 stays as it is.");
+  const record = await recordAgent({ agent: program, tasks, reward, teacher: endpoint, out, k: 2, concurrency: 1 });
+  expect(record).toMatchObject({ attempts: 2, kept: 2, rows: 2, usage: { requests: 4, promptTokens: 400, unreported: 0 } });
+  expect(asked[0]).toMatchObject({ max_tokens: 99 });
+  expect(readConversations(out)[0].messages).toMatchObject([
+    { role: "user", content: "Where is B2?" },
+    { role: "assistant", reasoning: "Where is B2?", toolCalls: [{ name: "find", arguments: { book: "B2" } }] },
+    { role: "tool", content: "shelf 7" },
+    { role: "assistant", content: "B2 stays as it is." },
+  ]);
+});
+
+const ask = async (prompt: string) => {
+  const body = JSON.stringify({
+    model: "m",
+    messages: [
+      { role: "system", content: "Say it in one line." },
+      { role: "user", content: prompt },
+    ],
+  });
+  const response = await fetch(`${process.env.OPENAI_BASE_URL}/chat/completions`, { method: "POST", body });
+  if (!response.ok) throw new Error(await response.text());
+  return JSON.parse(await response.text()).choices[0].message.content;
+};
+const tasks = { train: [1, 2, 3].map((n) => ({ prompt: `Find B${n}.` })), test: [] };
+
+test("an error is no score: a wrong key ends the recording at the first request, an agent that asks nothing has none", async () => {
+  const given = { tasks, reward: () => 1, concurrency: 1 };
+  const teacher = { ...endpoint, apiKey: "sk-mistaken" };
+  await expect(recordAgent({ ...given, agent: ask, teacher, out: join(folder, "a.jsonl") })).rejects.toThrow(
+    /all 3 attempts.*401/,
+  );
+  expect(asked.length).toBe(1);
+  const silent = recordAgent({ ...given, agent: async () => "B1", teacher: endpoint, out: join(folder, "b.jsonl") });
+  await expect(silent).rejects.toThrow("the agent asked the teacher nothing");
+});
+
+test("another rule plays nothing again; another teacher, reward or file is refused by name", async () => {
+  const out = join(folder, "rule.jsonl");
+  const reward = ({ task }: AgentEnd<{ prompt: string }>) => Number(task.prompt.slice(-2, -1)) / 2;
+  const given = { agent: ask, tasks, reward, teacher: endpoint, out };
+  expect(await recordAgent(given)).toMatchObject({ kept: 2, resumed: 0 });
+  expect(await recordAgent({ ...given, keep: "reward > 1" })).toMatchObject({ kept: 1, rows: 1, resumed: 3 });
+  expect(asked.length).toBe(3);
+  await expect(recordAgent({ ...given, keep: "good" })).rejects.toThrow(/keep is "good"; expected a rule/);
+  await expect(recordAgent({ ...given, teacher: { ...endpoint, name: "other" } })).rejects.toThrow(/the teacher is "other at/);
+  await expect(recordAgent({ ...given, reward: () => 1 })).rejects.toThrow(/the SHA-256 of the reward is/);
+  const foreign = join(folder, "foreign.jsonl");
+  writeFileSync(foreign, "mine\n");
+  await expect(recordAgent({ ...given, out: foreign })).rejects.toThrow(/it would be overwritten/);
+  expect(readFileSync(foreign, "utf8")).toBe("mine\n");
+});
+
+test("a half line that a kill left is dropped, and its attempt is played again", async () => {
+  const out = join(folder, "killed.jsonl");
+  const given = { agent: ask, tasks, reward: () => 1, teacher: endpoint, out, concurrency: 1 };
+  await recordAgent(given);
+  const attempts = join(folder, "killed.attempts.jsonl");
+  writeFileSync(attempts, readFileSync(attempts, "utf8").slice(0, -20));
+  expect(await recordAgent(given)).toMatchObject({ resumed: 2, kept: 3, usage: { requests: 3 } });
+  expect(asked.length).toBe(4);
+});
+
+// u → a; u a w → b; u a x → c (a fork); p A q → d, where A is the agent's own; e, which a limit cut off
+test("each answer is learned once, where it was said; what the agent or a limit made of it is not", () => {
+  const user = (content: string) => ({ role: "user" as const, content });
+  const says = (content: string) => ({ role: "assistant" as const, content });
+  const exchange = (messages: readonly (ReturnType<typeof user> | ReturnType<typeof says>)[], answer: string, isCut = false) => ({
+    ...{ messages, tools: [], answer: says(answer), isCut },
+  });
+  const rows = conversationsOf([
+    exchange([user("u")], "a"),
+    exchange([user("u"), says("a"), user("w")], "b"),
+    exchange([user("u"), says("a"), user("x")], "c"),
+    exchange([user("p"), says("A"), user("q")], "d"),
+    exchange([user("y")], "e", true),
+  ]);
+  const drawn = rows.map(({ messages }) =>
+    messages.map(({ content, weight }) => (weight === 0 ? `(${content})` : content)).join(" "),
+  );
+  expect(drawn).toEqual(["u a w b", "u (a) x c", "p (A) q d", "y (e)"]);
+});
