@@ -50,6 +50,7 @@ export const doctorCommands: AddCommands = (program, { screen, exit }) => {
       "Checks Node, processor, memory, ONNX Runtime, a model (its folder, chat template, memory and sampling), and says what to do about " +
         "what is wrong.",
     )
+    .option("--play", "also play a few episodes, and say what a step, an evaluation and the run will cost")
     .option("--json", "print what was found as JSON")
     .action(async (flags) => {
       const { doctorCommand } = await import("./commands/doctor.ts");

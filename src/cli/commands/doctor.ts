@@ -48,6 +48,8 @@ type Check = () => Finding | Promise<Finding>;
 
 export interface DoctorFlags extends SettingValues {
   readonly json?: boolean;
+  /** Also plays episodes: how fast many rows are sampled, and what a run will cost. */
+  readonly play?: boolean;
 }
 
 /** Looks at all that training needs on this machine. @returns the exit code: 1 if something is broken */
@@ -126,10 +128,17 @@ async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFl
         if (folder === undefined) return notTried;
         if (!hasDevice) return { state: "doubtful", text: "not tried: there is no device" };
         model = await openModel(folder, config.engine, { use, seed: config.seed }, played.chat);
-        return prompt === undefined ? noPrompt : checkSampling(model, prompt, config);
+        return prompt === undefined ? noPrompt : checkSampling(model, prompt, config, flags.play === true);
       },
     ],
-    ["cost", () => (model === undefined ? notTried : prompt === undefined ? noPrompt : checkCost(model, played, user))],
+    ...(flags.play === true
+      ? [
+          [
+            "cost",
+            () => (model === undefined ? notTried : prompt === undefined ? noPrompt : checkCost(model, played, user)),
+          ] as const,
+        ]
+      : []),
   ];
   const findings: (Finding & { name: string })[] = [];
   const note = ({ name, ...finding }: Finding & { name: string }) => {
@@ -397,14 +406,25 @@ async function checkMemoryNeeded(folder: string, config: TrainingConfig): Promis
 
 const rows = 32;
 const tokensPerRow = 32;
+/** Rows and tokens that show sound weights. */
+const look = { rows: 2, tokens: 4 };
 
-/** Several rows at once, twice: what is sampled must be possible, and the same both times. */
-async function checkSampling({ engine, chat }: Model, prompt: FirstPrompt, config: TrainingConfig): Promise<Finding> {
+/**
+ * Several rows at once, twice: what is sampled must be possible, and the same both times.
+ * @param timed with as many rows as say how fast it is
+ */
+async function checkSampling(
+  { engine, chat }: Model,
+  prompt: FirstPrompt,
+  config: TrainingConfig,
+  timed: boolean,
+): Promise<Finding> {
+  const { rows: some, tokens: maxTokens } = timed ? { rows, tokens: tokensPerRow } : look;
   const ids = chat.open(prompt.messages, prompt.protocol === undefined ? prompt.tools : []).ids.slice();
   const sample = () =>
     Promise.all(
-      Array.from({ length: rows }, (_, row) =>
-        engine.sample({ context: ids, maxTokens: tokensPerRow, stopTokens: [], seed: seedOf(config.seed, "doctor", row) }),
+      Array.from({ length: some }, (_, row) =>
+        engine.sample({ context: ids, maxTokens, stopTokens: [], seed: seedOf(config.seed, "doctor", row) }),
       ),
     );
   const first = await sample();
@@ -423,5 +443,6 @@ async function checkSampling({ engine, chat }: Model, prompt: FirstPrompt, confi
       text: "the same seeds gave different tokens",
       advice: "Please report this with the output of this command.",
     };
+  if (!timed) return { state: "good", text: "the same twice; --play says how fast, and what a run costs" };
   return { state: "good", text: `${count((rows * tokensPerRow) / seconds)} tokens/s in ${rows} rows, the same twice` };
 }
