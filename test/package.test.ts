@@ -20,7 +20,8 @@ const packSchema = z.array(z.object({ size: z.number(), files: z.array(z.object(
 
 const names = z.record(z.string(), z.string());
 const dependenciesSchema = z.object({ dependencies: names, optionalDependencies: names });
-const exportsSchema = z.object({ exports: z.record(z.string(), z.object({ types: z.string(), default: z.string() })) });
+const entrySchema = z.object({ types: z.string(), default: z.string() });
+const exportsSchema = z.object({ exports: z.record(z.string(), z.unknown()) });
 
 let tarball: z.infer<typeof packSchema>[number];
 
@@ -83,9 +84,15 @@ test.each([
   const program = `import * as all from ${JSON.stringify(path)}; console.log(JSON.stringify(Object.keys(all)))`;
   expect(JSON.parse(run("node", ["--input-type=module", "-e", program]))).toEqual(expect.arrayContaining([...names]));
   const entry = exportsSchema.parse(JSON.parse(readFileSync(join(root, "package.json"), "utf8"))).exports;
-  const { types, default: code } = entry[path.replace("retrograde-rl", ".")];
+  const { types, default: code } = entrySchema.parse(entry[path.replace("retrograde-rl", ".")]);
   const packed = tarball.files.map((file) => `./${file.path}`);
   expect(packed).toEqual(expect.arrayContaining([types, code]));
+});
+
+test("its package.json can be read by programs that look versions up", () => {
+  const program =
+    'console.log(JSON.stringify((await import("retrograde-rl/package.json", { with: { type: "json" } })).default.name))';
+  expect(JSON.parse(run("node", ["--no-warnings", "--input-type=module", "-e", program]))).toBe("retrograde-rl");
 });
 
 test("the packed package trains without the packages that only some features need, and asks for each by name", () => {

@@ -8,16 +8,17 @@ import { compiledProgram } from "./compiled.ts";
 /** Each public function has an `@example` in its docstring, which the compiler checks against the package as users import it. */
 
 const root = join(import.meta.dirname, "..");
-const exportsSchema = z.record(z.string(), z.object({ types: z.string() }));
+const exportsSchema = z.record(z.string(), z.union([z.object({ types: z.string() }), z.literal("./package.json")]));
 const packageSchema = z.object({ name: z.string(), exports: exportsSchema });
 const { name: packageName, exports: entries } = packageSchema.parse(JSON.parse(readFileSync(join(root, "package.json"), "utf8")));
 
 /** Sources and compiled types by the name that users import: "retrograde-rl/lab" → entries/lab.ts, dist/entries/lab.d.ts. */
-const entryFiles = Object.entries(entries).map(([path, { types }]) => ({
-  specifier: join(packageName, path),
-  types: join(root, types),
-  file: join(root, types.replace("./dist/", "").replace(/\.d\.ts$/, ".ts")),
-}));
+const entryFiles = Object.entries(entries).flatMap(([path, entry]) => {
+  if (typeof entry === "string") return [];
+  const { types } = entry;
+  const file = join(root, types.replace("./dist/", "").replace(/\.d\.ts$/, ".ts"));
+  return [{ specifier: join(packageName, path), types: join(root, types), file }];
+});
 
 interface Public {
   readonly name: string;

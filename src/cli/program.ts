@@ -74,6 +74,7 @@ function retrograde(
   const program = new Command("retrograde-rl")
     .description("Trains tool-using language-model agents by reinforcement learning, on this machine.")
     .version(packageVersion())
+    .enablePositionalOptions() // a flag belongs to the command that it follows: `runs --json`, `runs show FOLDER --json`
     .exitOverride()
     .configureOutput({
       writeOut: (text) => output.write(printableLine(text)),

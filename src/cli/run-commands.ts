@@ -6,7 +6,9 @@ export const runCommands: AddCommands = (program, { screen, exit, examples }) =>
   const runs = debuggable(program.command("runs"))
     .summary("list runs, show one")
     .description("Lists the runs of a folder, newest first.")
+    .enablePositionalOptions()
     .option("--in <folder>", "where the runs are", runsFolder)
+    .option("--json", "print them as JSON")
     .action(async (flags) => {
       const { runsCommand } = await import("./commands/runs.ts");
       runsCommand(flags, screen);
@@ -16,6 +18,7 @@ export const runCommands: AddCommands = (program, { screen, exit, examples }) =>
     .description("Shows a run's evaluations, steps and metrics; with --trajectory one of its episodes, to read.")
     .argument("<folder>", "the run's folder")
     .option("--trajectory <id>", "an episode's id")
+    .option("--json", "print it as JSON: settings, evaluations and metrics, or the episode as it is stored")
     .addHelpText("after", examples("runs show runs/office-seeupo-1"))
     .action(async (folder, flags) => {
       const { showRunCommand } = await import("./commands/runs.ts");

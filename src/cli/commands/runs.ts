@@ -21,8 +21,24 @@ import { wrap } from "../../terminal/wrap.ts";
 import { episodeLines } from "../conversation.ts";
 
 /** Every run under a folder, newest first. */
-export function runsCommand({ in: root = runsFolder }: { readonly in?: string }, screen: Screen): void {
-  const { runs, damaged } = listRuns(root);
+export function runsCommand(
+  { in: root = runsFolder, json }: { readonly in?: string; readonly json?: boolean },
+  screen: Screen,
+): void {
+  const { runs, damaged: unlisted } = listRuns(root);
+  const damaged = [...unlisted];
+  const stated = runs.flatMap(({ folder, record }) => {
+    try {
+      return [stateOf(folder, record)];
+    } catch (error) {
+      damaged.push({ folder, error: reasonOf(error) });
+      return [];
+    }
+  });
+  if (json === true) {
+    screen.line(JSON.stringify({ runs: stated, damaged }, null, 1));
+    return;
+  }
   const warn = (folder: string, error: string) => {
     for (const line of wrap(`${folder} cannot be read: ${error}`, screen.width)) screen.line(screen.paint.yellow(line));
   };
@@ -32,37 +48,57 @@ export function runsCommand({ in: root = runsFolder }: { readonly in?: string },
     screen.line(`There is no run in ${root}. Start one: ${commandPrefix()} train`);
     return;
   }
-  const rows = runs.flatMap((run) => {
-    try {
-      return [rowOf(run)];
-    } catch (error) {
-      warn(run.folder, reasonOf(error));
-      return [];
-    }
-  });
-  for (const line of table([["run", "algorithm", "steps", "before", "after", "state", "started"], ...rows])) screen.line(line);
+  for (const line of table([["run", "algorithm", "steps", "before", "after", "state", "started"], ...stated.map(rowOf)]))
+    screen.line(line);
 }
 
-function rowOf({ folder, record }: { readonly folder: string; readonly record: RunRecord }): string[] {
+/** A run in the list. Scores are shares of successes, null where none was measured. */
+interface RunState {
+  readonly folder: string;
+  readonly algorithm: string | null;
+  readonly steps: number;
+  readonly plannedSteps: number;
+  readonly before: number | null;
+  readonly after: number | null;
+  readonly finished: boolean;
+  readonly created: string;
+}
+
+function stateOf(folder: string, { config, created }: RunRecord): RunState {
   const summary = readSummary(folder);
-  const steps = readMetrics(folder).length;
-  const score = (estimate: { readonly mean: number } | null | undefined) => (estimate ? percent(estimate.mean) : "–");
+  const kind = (config.algorithm as { kind?: unknown } | undefined)?.kind;
+  return {
+    ...{ folder, algorithm: kind === undefined ? null : String(kind), steps: readMetrics(folder).length },
+    ...{ plannedSteps: Number(config.steps), before: summary?.before?.mean ?? null, after: summary?.after?.mean ?? null },
+    ...{ finished: summary !== undefined, created },
+  };
+}
+
+function rowOf({ folder, algorithm, steps, plannedSteps, before, after, finished, created }: RunState): string[] {
+  const score = (mean: number | null) => (mean === null ? "–" : percent(mean));
   return [
-    folder,
-    String((record.config.algorithm as { kind?: unknown } | undefined)?.kind ?? "–"),
-    `${count(steps)}/${String(record.config.steps)}`,
-    score(summary?.before),
-    score(summary?.after),
-    summary === undefined ? "unfinished" : "finished",
-    record.created.slice(0, 16).replace("T", " "),
+    ...[folder, algorithm ?? "–", `${count(steps)}/${plannedSteps}`, score(before), score(after)],
+    ...[finished ? "finished" : "unfinished", created.slice(0, 16).replace("T", " ")],
   ];
 }
 
 /** One run: its steps and metrics, or one of its episodes. */
-export function showRunCommand(folder: string, { trajectory }: { readonly trajectory?: string }, screen: Screen): void {
-  const { config } = readRun(folder);
+export function showRunCommand(
+  folder: string,
+  { trajectory, json }: { readonly trajectory?: string; readonly json?: boolean },
+  screen: Screen,
+): void {
+  const record = readRun(folder);
+  const { config } = record;
   if (trajectory !== undefined) {
-    for (const line of episodeLines(findTrajectory(folder, trajectory), screen.paint, screen.width)) screen.line(line);
+    const found = findTrajectory(folder, trajectory);
+    if (json === true) screen.line(JSON.stringify(found));
+    else for (const line of episodeLines(found, screen.paint, screen.width)) screen.line(line);
+    return;
+  }
+  if (json === true) {
+    const [steps, evaluations, summary] = [readMetrics(folder), readEvaluations(folder), readSummary(folder) ?? null];
+    screen.line(JSON.stringify({ ...stateOf(folder, record), config, evaluations, summary, metrics: steps }, null, 1));
     return;
   }
   const heading = (text: string) => {
