@@ -49,8 +49,9 @@ export async function recordCommand(agent: readonly string[], flags: RecordFlags
   screen.line(
     record.rows === 0
       ? `Next: read the attempts in ${shownPath(attemptsFile(out))}: they say what the teacher did. A lower --keep costs nothing: it plays no attempt again.`
-      : `Next: ${commandPrefix()} sft --data ${quoted(out)} --model ${student}   or with a published model, such as Qwen/Qwen3-0.6B`,
+      : `Next: ${commandPrefix()} sft --data ${quoted(out)} --model ${student}`,
   );
+  if (record.rows > 0) screen.line("Or teach a published model: --model Qwen/Qwen3-0.6B");
   return record.rows === 0 ? 1 : 0;
 }
 
