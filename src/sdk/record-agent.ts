@@ -59,7 +59,7 @@ const refuseUnknown = optionsDoor<AgentRecording>("recordAgent", {
  * const { kept, attempts } = await recordAgent({
  *   agent: "./agent.ts",
  *   tasks: "tasks.jsonl",
- *   reward: ({ answer, task }) => Number(answer === task.answer),
+ *   reward: ({ answer }) => Number(String(answer).includes("14:30")),
  *   teacher: { baseUrl: "https://api.openai.com/v1", name: "gpt-5-mini", apiKey: process.env.OPENAI_API_KEY ?? "" },
  *   out: "demos.jsonl",
  * });
