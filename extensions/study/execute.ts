@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { EngineError } from "../../src/core/errors.ts";
+import { DivergenceError } from "../../src/core/errors.ts";
 import { layout, runsFolder } from "../../src/runs/layout.ts";
 import { packageVersion, requireSameRun } from "../../src/runs/write.ts";
 import { planRun, runPlan, type TrainOptions } from "../../src/sdk/train.ts";
@@ -23,7 +23,7 @@ export function trainingFolder(study: Study, key: RunKey): string {
  * @param folder of the study's results
  * @param keep leaves the run's folder, with its trajectories and its model
  * A run of which nothing more is asked once it has fallen ends there.
- * @throws RunError when interrupted. An EngineError is an outcome: the run collapsed.
+ * @throws RunError when interrupted. A DivergenceError is an outcome: the run collapsed. Any other error leaves none, and the run is made again.
  */
 export async function executeRun(
   study: Study,
@@ -50,7 +50,7 @@ export async function executeRun(
     await runPlan(plan, { onEvent, signal }, shifts === undefined ? undefined : openShifts(shifts));
   } catch (error) {
     if (fall.signal.aborted) ended = true;
-    else if (error instanceof EngineError) collapsed = error.message;
+    else if (error instanceof DivergenceError) collapsed = error.message;
     else throw error;
   }
   const { user, system } = process.cpuUsage(started);

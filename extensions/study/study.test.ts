@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { RunError } from "../../src/core/errors.ts";
+import { DivergenceError, EngineError, RunError } from "../../src/core/errors.ts";
 import { mean } from "../../src/core/mean.ts";
 import { estimateLines } from "./estimate.ts";
 import { executeRun, trainingFolder } from "./execute.ts";
@@ -57,6 +57,23 @@ test("a run is trained, kept as one line, and continued where it was interrupted
     steps: "2",
     sampled: mean(outcome.final.sampled).toFixed(4),
   });
+});
+
+test("numbers that are not finite are an outcome of the run; an engine's own error is none, and the run is made again", async () => {
+  const study = smallStudy();
+  const key = { world: "near", arm: "b", rate: 1e-3, seed: 1 };
+  const failing =
+    (error: Error) =>
+    ({ type }: { readonly type: string }) => {
+      if (type === "stepped") throw error;
+    };
+  const lost = new EngineError("the GPU", "lost");
+  await expect(executeRun(study, key, "lost", { onEvent: failing(lost) })).rejects.toThrow("the GPU");
+  expect(readOutcomes(study, "lost")).toEqual([]);
+  const outcome = await executeRun(study, key, "lost", { onEvent: failing(new DivergenceError("loss", Number.NaN)) });
+  expect(outcome.collapsed).toContain("loss is");
+  expect(mean(outcome.curve.at(-1)?.values ?? [])).toBe(0);
+  expect(readOutcomes(study, "lost")).toEqual([outcome]);
 });
 
 test("a run of which only a fall is asked ends there, with the values that it had", async () => {

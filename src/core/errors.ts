@@ -36,6 +36,8 @@ export class ShapeError extends RetrogradeError {}
 export class ModelError extends RetrogradeError {}
 /** An engine while it samples or trains. */
 export class EngineError extends RetrogradeError {}
+/** Training left numbers that are not finite: a result of its settings, where other errors of an engine are its own. */
+export class DivergenceError extends EngineError {}
 /** A tool that a model called. */
 export class ToolError extends RetrogradeError {}
 /** An environment: its tasks, episodes and scores. */

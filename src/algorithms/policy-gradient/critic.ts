@@ -1,4 +1,4 @@
-import { EngineError } from "../../core/errors.ts";
+import { DivergenceError, EngineError } from "../../core/errors.ts";
 import type { Critic, Policy } from "../../core/policy.ts";
 import type { Turn } from "../../core/trajectory.ts";
 import type { UpdateMetrics } from "../metrics.ts";
@@ -43,7 +43,8 @@ export async function fitCritic(
     return unfitted(turns, targets, result.weights);
   });
   if (result === undefined) throw new EngineError("critic.forwardBackward", undefined, { expected: "one call of decide" });
-  if (!Number.isFinite(result.loss)) throw new EngineError("loss of the critic", result.loss, { expected: "a finite number" });
+  if (!Number.isFinite(result.loss))
+    throw new DivergenceError("loss of the critic", result.loss, { expected: "a finite number" });
   if (!result.weights.some((row) => row.some((weight) => weight !== 0))) return result.metrics;
   const { gradientNorm } = await critic.step(learningRateScale);
   return { ...result.metrics, criticGradientNorm: gradientNorm };

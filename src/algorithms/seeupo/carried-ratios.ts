@@ -1,4 +1,4 @@
-import { EngineError } from "../../core/errors.ts";
+import { DivergenceError } from "../../core/errors.ts";
 import type { Logprobs } from "../../core/policy.ts";
 import type { ActionInContext, TrajectoryId } from "../../core/trajectory.ts";
 import { type ClipRange, clamp, clipRatio, meanDifference } from "../objectives/objective.ts";
@@ -52,7 +52,7 @@ export class CarriedRatios {
       const ratio = turnRatio(newLogprobs[i], oldLogprobs[i], this.#rules);
       const carried = carriedRatio(this.of(trajectory), ratio, this.#rules.carryClip);
       if (!Number.isFinite(carried))
-        throw new EngineError(`M of trajectory ${trajectory} after the update of turn ${turn}`, carried, {
+        throw new DivergenceError(`M of trajectory ${trajectory} after the update of turn ${turn}`, carried, {
           expected: "a finite number",
           hint: 'The update moved the turn too far: take a smaller learning rate, algorithm.carryRatio "geometric", or an algorithm.carryClip.',
         });

@@ -1,4 +1,4 @@
-import { EngineError, ShapeError } from "../../core/errors.ts";
+import { DivergenceError, EngineError, ShapeError } from "../../core/errors.ts";
 import type { Logprobs, Policy, StepReport, TurnReason, Weights } from "../../core/policy.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import type { UpdateMetrics } from "../metrics.ts";
@@ -100,7 +100,7 @@ async function known(
 
 function checkedLoss(result: LossAndWeights): LossAndWeights {
   if (Number.isFinite(result.loss)) return result;
-  throw new EngineError("loss", result.loss, {
+  throw new DivergenceError("loss", result.loss, {
     expected: "a finite number",
     hint: "Every log-prob was finite: look at the advantages.",
   });
@@ -122,7 +122,7 @@ export function checkedRows(what: string, samples: readonly ActionInContext[], r
       throw new ShapeError(`${what}s of ${where}`, rows[i].length, { expected: [action.length] });
     const wrong = rows[i].findIndex((value) => !Number.isFinite(value));
     if (wrong >= 0)
-      throw new EngineError(`${what} of token ${wrong} in ${where}`, rows[i][wrong], {
+      throw new DivergenceError(`${what} of token ${wrong} in ${where}`, rows[i][wrong], {
         expected: "a finite number",
         hint: "A smaller learning rate or gradient clipping keeps the parameters finite.",
       });

@@ -1,4 +1,4 @@
-import { EngineError, ModelError } from "../../../core/errors.ts";
+import { DivergenceError, EngineError, ModelError } from "../../../core/errors.ts";
 import type { StepOptions } from "../../engine.ts";
 import type { Tensor } from "../model/safetensors.ts";
 
@@ -131,10 +131,10 @@ function arrayOf(arrays: Arrays, name: string): Float32Array {
   return array;
 }
 
-function nonFinite(gradients: Arrays): EngineError {
+function nonFinite(gradients: Arrays): DivergenceError {
   const [name] = [...gradients].find(([, gradient]) => !gradient.every(Number.isFinite)) ?? ["all parameters"];
   const hint = "Lower the learning rate, or look at the rewards and log-probs of this step.";
-  return new EngineError(`gradient of ${name}`, "not finite", { expected: "finite numbers", hint });
+  return new DivergenceError(`gradient of ${name}`, "not finite", { expected: "finite numbers", hint });
 }
 
 function zerosLike(arrays: Arrays): Map<string, Float32Array> {
