@@ -20,7 +20,7 @@ test("skills/train-an-agent, followed word for word", { timeout: 600_000 }, asyn
       continue;
     }
     const [npx, name, ...words] = text.trim().split(" ");
-    expect([npx, name]).toEqual(["npx", "retrograde"]);
+    expect([npx, name]).toEqual(["npx", "retrograde-rl"]);
     said.push((await run(process.execPath, [program, ...words], { cwd })).stdout);
   }
   rmSync(cwd, { recursive: true });
