@@ -85,6 +85,6 @@ test("a wrong token, none, a name and a folder that are none are refused, and no
   await expect(push(modelFolder(), "me/desk", undefined)).rejects.toThrow(/HF_TOKEN is missing/);
   await expect(push(modelFolder(), "desk", token)).rejects.toThrow(/repository is "desk".*owner\/name/);
   await expect(push(`${tmpdir()}/none`, "me/desk", token)).rejects.toThrow(/folder is .*none/);
-  await expect(push(mkdtempSync(join(tmpdir(), "empty-")), "me/desk", token)).rejects.toThrow(/retrograde export/);
+  await expect(push(mkdtempSync(join(tmpdir(), "empty-")), "me/desk", token)).rejects.toThrow(/retrograde-rl export/);
   expect(hub.created).toEqual([]);
 });
