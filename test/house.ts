@@ -211,7 +211,7 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/bfcl",
     holds: "BFCL v4 multi-turn ([environments/bfcl.md](environments/bfcl.md))",
-    knows: [...worlds, "src/files"],
+    knows: [...worlds, "src/files", "src/processes"],
   },
   {
     path: "extensions/harbor",

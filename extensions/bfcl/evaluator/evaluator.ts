@@ -1,7 +1,8 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { z } from "zod";
 import { ConfigError, EnvError } from "../../../src/core/errors.ts";
+import { type Group, startGroup } from "../../../src/processes/group.ts";
 
 /** The official Python classes and checks, in two processes: the one that executes a model's calls has no way to the one that compares. */
 export interface Evaluator {
@@ -24,7 +25,10 @@ export class SessionOver extends Error {}
 /** The process says that a request is wrong: type and text of its error. */
 export class RequestError extends Error {}
 
-const startMs = 30_000;
+/** The server bounds each answer by 10 s; this bounds the server, its start included. */
+const serverMs = 60_000;
+
+const answerSchema = z.strictObject({ id: z.int(), result: z.unknown().optional(), error: z.string().optional() });
 
 /** @param python a Python 3.11 with the package bfcl-eval; nothing is started before the first request */
 export function openEvaluator(python: string): Evaluator {
@@ -44,9 +48,9 @@ interface Pending {
   reject(error: Error): void;
 }
 
-/** One Python process that answers lines of JSON. It ends with its standard input, and so with this process. */
+/** One Python process that answers lines of JSON, and those that it forks. */
 class PythonServer {
-  readonly #child: ChildProcess;
+  readonly #group: Group;
   readonly #ended: Promise<void>;
   readonly #pending = new Map<number, Pending>();
   #count = 0;
@@ -58,14 +62,14 @@ class PythonServer {
     const env = Object.fromEntries(
       Object.entries({ PATH, HOME, LANG, LC_ALL, TMPDIR, PYTHONHASHSEED: "0" }).filter(([, value]) => value !== undefined),
     );
-    const child = spawn(python, ["-W", "ignore", path], { env, stdio: ["pipe", "pipe", "pipe"] });
-    this.#child = child;
+    this.#group = startGroup(python, ["-W", "ignore", path], { env, stdio: ["pipe", "pipe", "pipe"] });
+    const { child } = this.#group;
     let said = "";
-    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
       said = (said + text).slice(-2000);
     });
-    child.stdin.on("error", () => {}); // its end is an event of its own
-    createInterface({ input: child.stdout }).on("line", (line) => this.#answer(line));
+    child.stdin?.on("error", () => {}); // its end is an event of its own
+    if (child.stdout !== null) createInterface({ input: child.stdout }).on("line", (line) => this.#answer(line));
     this.#ended = new Promise((resolve) => {
       const end = (how: string, cause?: unknown) => {
         this.#failure ??= missing(python, said, how, cause);
@@ -82,10 +86,7 @@ class PythonServer {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     const id = ++this.#count;
     return new Promise((resolve, reject) => {
-      // The server bounds each answer; this bounds the server.
-      const timer = setTimeout(() => {
-        this.#child.kill("SIGKILL");
-      }, startMs + 30_000);
+      const timer = setTimeout(() => this.#group.kill(), serverMs);
       const settle =
         <T>(done: (value: T) => void) =>
         (value: T) => {
@@ -93,12 +94,12 @@ class PythonServer {
           done(value);
         };
       this.#pending.set(id, { resolve: settle(resolve), reject: settle(reject) });
-      this.#child.stdin?.write(`${JSON.stringify({ id, ...request })}\n`);
+      this.#group.child.stdin?.write(`${JSON.stringify({ id, ...request })}\n`);
     });
   }
 
   #answer(line: string): void {
-    const { id, result, error } = JSON.parse(line) as { id: number; result?: unknown; error?: string };
+    const { id, result, error } = answerSchema.parse(JSON.parse(line));
     const pending = this.#pending.get(id);
     this.#pending.delete(id);
     if (error === undefined) pending?.resolve(result);
@@ -108,10 +109,9 @@ class PythonServer {
 
   async close(): Promise<void> {
     this.#failure ??= new EnvError("BFCL's evaluator", "closed", { expected: "no request after its end" });
-    this.#child.stdin?.end();
-    const timer = setTimeout(() => this.#child.kill("SIGKILL"), 3000);
+    this.#group.child.stdin?.end();
+    await this.#group.end();
     await this.#ended;
-    clearTimeout(timer);
   }
 }
 
