@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { afterAll, describe, expect, test } from "vitest";
 import type { AssistantMessage, ToolCall } from "../../src/core/messages.ts";
 import type { Episode } from "../../src/environments/environment.ts";
@@ -164,4 +165,16 @@ describe.skipIf(python === undefined)("an episode (skipped without RETROGRADE_BF
     expect((await act(other, endless)).answers).toMatchObject([{ valid: true }]);
     expect(await episode.score([])).toMatchObject({ reward: 0 });
   }, 120_000);
+
+  test("sessions are in their server's process group, so that they end with it whoever is killed", async () => {
+    const group = (pid: string) => execFileSync("ps", ["-o", "pgid=", "-p", pid], { encoding: "utf8" }).trim();
+    const episode = await start();
+    const children = execFileSync("pgrep", ["-P", String(process.pid), "-f", "executor.py"], { encoding: "utf8" })
+      .trim()
+      .split("\n");
+    const forks = children.flatMap((pid) => execFileSync("pgrep", ["-P", pid], { encoding: "utf8" }).trim().split("\n"));
+    expect(forks.length).toBeGreaterThan(0);
+    expect(new Set(forks.map(group))).toEqual(new Set(children.map(group)));
+    await episode.close?.();
+  });
 });
