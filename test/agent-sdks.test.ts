@@ -1,4 +1,4 @@
-import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -57,7 +57,8 @@ const expected: Readonly<Record<string, RegExp>> = {
   parallel: /at 14:30/,
 };
 
-const page = join(import.meta.dirname, "../docs/agents.md");
+const examples = join(import.meta.dirname, "../examples/agents");
+const page = join(examples, "README.md");
 const features = [
   "generate",
   "stream",
@@ -85,44 +86,36 @@ const headings = [
   "parallel calls",
 ];
 
-/** The table of docs/agents.md. */
+/** The table of examples/agents/README.md. */
 function tableOf(passed: ReadonlyMap<string, ReadonlySet<string>>): string {
   const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   const rows = [...passed].map(([name, has]) => row([`\`${name}\``, ...features.map((each) => (has.has(each) ? "yes" : "–"))]));
   return [row(["package", ...headings]), row(["---", ...headings.map(() => "---")]), ...rows].join("\n");
 }
 
-const files = [...readFileSync(page, "utf8").matchAll(/^### (.*)\n(?:(?!^#)[\s\S])*?```(ts|python)\n([\s\S]*?)```/gm)];
+const files = readdirSync(examples).filter((name) => /\.(?:ts|py)$/.test(name));
 
-/** Files beside an example, each named in its first line. */
-const beside = [...readFileSync(page, "utf8").matchAll(/^```js\n\/\/ (\S+)\n([\s\S]*?)```/gm)];
-
-describe.skipIf(sdks === undefined)("the examples of docs/agents.md", () => {
-  beforeAll(() => {
-    for (const [, name, code] of beside) writeFileSync(join(sdks ?? "", name), code);
+describe.skipIf(sdks === undefined)("the agents of examples/agents", () => {
+  beforeAll(() => copyFileSync(join(examples, "calendar-server.mjs"), join(sdks ?? "", "calendar-server.mjs")));
+  test.each(files)("%s", { timeout: 60_000 }, async (name) => {
+    const file = join(sdks ?? "", `example-${name}`);
+    copyFileSync(join(examples, name), file);
+    const code = readFileSync(file, "utf8");
+    expect(code.split("\n").length).toBeLessThan(60);
+    const environment = trainedAgent({
+      agent: name.endsWith(".py") ? { command: ["python3", file] } : file,
+      tasks: { train: [{ prompt: "When do I have Demo?" }], test: [] },
+      reward: ({ answer }) => Number(/14:30/.test(String(answer))),
+    });
+    await environment.open?.();
+    const identity = { id: "0/0", group: "0", seed: 1, maxTurns: 8, maxTokens: 128, episodeTimeoutMs: 30_000 };
+    const sampler = scriptedSampler(chat.tokenizer, script);
+    const played = await rollout(sampler, chat, environment, await environment.task("train", 0), identity);
+    await environment.close?.();
+    expect(played.error).toBeUndefined();
+    expect(played).toMatchObject({ reward: 1, stopReason: "done", scores: { "agent.refused": 0 } });
+    expect(played.turns.length).toBeGreaterThanOrEqual(/JSON/.test(code) && !/find_event/.test(code) ? 1 : 2);
   });
-  test.each(files.map(([, name, language, code]) => ({ name, language, code })))(
-    "$name",
-    { timeout: 60_000 },
-    async (example) => {
-      const file = join(sdks ?? "", `example-${files.findIndex(([, name]) => name === example.name)}.${example.language}`);
-      writeFileSync(file, example.code);
-      expect(example.code.split("\n").length).toBeLessThan(60);
-      const environment = trainedAgent({
-        agent: example.language === "python" ? { command: ["python3", file] } : file,
-        tasks: { train: [{ prompt: "When do I have Demo?" }], test: [] },
-        reward: ({ answer }) => Number(/14:30/.test(String(answer))),
-      });
-      await environment.open?.();
-      const identity = { id: "0/0", group: "0", seed: 1, maxTurns: 8, maxTokens: 128, episodeTimeoutMs: 30_000 };
-      const sampler = scriptedSampler(chat.tokenizer, script);
-      const played = await rollout(sampler, chat, environment, await environment.task("train", 0), identity);
-      await environment.close?.();
-      expect(played.error).toBeUndefined();
-      expect(played).toMatchObject({ reward: 1, stopReason: "done", scores: { "agent.refused": 0 } });
-      expect(played.turns.length).toBeGreaterThanOrEqual(/JSON/.test(example.code) && !/find_event/.test(example.code) ? 1 : 2);
-    },
-  );
 });
 
 describe.skipIf(sdks === undefined)("agents of published packages (RETROGRADE_AGENT_SDKS)", async () => {
@@ -159,7 +152,7 @@ describe.skipIf(sdks === undefined)("agents of published packages (RETROGRADE_AG
     // `UPDATE=1` writes the table.
     if (sdks === undefined) return;
     const text = readFileSync(page, "utf8");
-    const table = text.replace(/<!-- agents -->[\s\S]*?(?=\n## )/, `<!-- agents -->\n\n${tableOf(passed)}\n`);
+    const table = text.replace(/<!-- agents -->[\s\S]*$/, `<!-- agents -->\n\n${tableOf(passed)}\n`);
     if (process.env.UPDATE) writeFileSync(page, table);
     else expect(text).toBe(table);
   });

@@ -64,13 +64,27 @@ test("docs/cli.md has a row for every command", async () => {
   expect(commands.filter((name) => !rows.includes(name))).toEqual([]);
 });
 
-test("links between the pages lead to files that exist", () => {
+/** Anchors of a page's headings, as GitHub makes them. */
+function anchorsOf(page: string): string[] {
+  const headings = page.replace(/```[\s\S]*?```/g, "").matchAll(/^#+ (.*)$/gm);
+  return [...headings].map(([, text]) =>
+    text
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+test("links between the pages lead to files and headings that exist", () => {
   const pages = ["README.md", "CHANGELOG.md", ...markdownIn("docs")];
   const broken = pages.flatMap((page) =>
-    [...read(page).matchAll(/\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)/g)]
-      .map(([, target]) => target)
-      .filter((target) => !existsSync(join(root, dirname(page), target)))
-      .map((target) => `${page} → ${target}`),
+    [...read(page).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)]
+      .filter(([, file, anchor]) => {
+        const target = file === "" ? page : join(dirname(page), file);
+        if (!existsSync(join(root, target))) return true;
+        return anchor !== undefined && target.endsWith(".md") && !anchorsOf(read(target)).includes(anchor);
+      })
+      .map(([link]) => `${page} → ${link}`),
   );
   expect(broken).toEqual([]);
 });
