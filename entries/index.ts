@@ -71,6 +71,7 @@ export {
 export { type AgentEvaluation, evaluateAgent } from "../src/sdk/evaluate-agent.ts";
 export { type LoadedRun, loadRun } from "../src/sdk/load-run.ts";
 export { type AgentRecord, type AgentRecording, recordAgent } from "../src/sdk/record-agent.ts";
+export type { AgentTeacher, ScriptedTeacher, TeacherMessage, TeacherRequest } from "../src/sdk/scripted-teacher.ts";
 export type { AgentEndpoint } from "../src/sdk/served-agent-model.ts";
 export {
   type CodeOptions,

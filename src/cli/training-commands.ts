@@ -70,13 +70,13 @@ export const trainingCommands: AddCommands = (program, { screen, exit, examples 
   debuggable(program.command("record"))
     .summary("record demonstrations of an agent with a strong model")
     .description(
-      "Plays an agent's training tasks with a strong model behind an endpoint, and writes the conversations of the episodes that are kept,\n" +
+      "Plays an agent's training tasks with a strong model or a scripted expert, and writes the conversations of the episodes that are kept,\n" +
         "for sft --data. The agent is as in train-agent; the key is the variable OPENAI_API_KEY. A second call with the same --out continues.",
     )
     .argument("<agent...>", "a module, or a program and its arguments")
     .option("--tasks <file>", "JSON lines, each an object with a prompt and what the reward needs")
     .option("--reward <file>", "a module whose default export is ({ task, answer }) => number")
-    .option("--model <name@url>", "the teacher, at a server of the chat-completions protocol")
+    .option("--model <teacher>", "NAME@ADDRESS at a server of the chat-completions protocol, or the module of a scripted expert")
     .option("--keep <rule>", "which episodes are written", "reward >= 1")
     .option("--out <file>", "the demonstrations; all attempts are in a file beside it", "demos.jsonl")
     .option("--k <n>", "attempts at each task (default: 1)")

@@ -6,21 +6,19 @@ import { attemptId, openRecord, type RecordedAttempt, type TeacherUsage } from "
 import { optionsDoor } from "../core/door.ts";
 import { ConfigError, reasonOf } from "../core/errors.ts";
 import type { Outcome } from "../core/outcome.ts";
-import { withoutSecrets } from "../core/secrets.ts";
 import type { TaskRequest } from "../environments/define.ts";
 import { writeFileAtomic } from "../files/atomic.ts";
 import type { Prices } from "../training/evaluation/cost.ts";
 import { readRow } from "../training/supervised/conversations.ts";
 import { openAgent } from "./agent-attempts.ts";
-import type { AgentEndpoint } from "./served-agent-model.ts";
+import { type AgentTeacher, type AskedTeacher, askedTeacher } from "./scripted-teacher.ts";
 import { openTeacher, type Teacher } from "./teacher.ts";
 import { type AgentTraining, tasksOf } from "./train-agent.ts";
 
 export interface AgentRecording<T extends TaskRequest = TaskRequest>
   extends Pick<AgentTraining<T>, "agent" | "tasks" | "reward">,
     MeasureOptions {
-  /** A strong model, behind any server of the chat-completions protocol. */
-  readonly teacher: AgentEndpoint & { readonly name: string };
+  readonly teacher: AgentTeacher;
   /** The file of demonstrations, which `sft --data` reads. A second call with it continues: attempts that have a score are not played again. */
   readonly out: string;
   /** Which episodes are kept: `reward`, a comparison, a number. Default "reward >= 1". */
@@ -53,7 +51,7 @@ const refuseUnknown = optionsDoor<AgentRecording>("recordAgent", {
 });
 
 /**
- * Records demonstrations: an agent attempts its training tasks with a strong model, and the conversations of the episodes that are kept are written
+ * Records demonstrations: an agent attempts its training tasks with a strong model or a scripted expert, and the conversations of the episodes that are kept are written
  * as they were held, with schemas, calls, results and reasoning. Passwords and keys of addresses, and the teacher's key, are masked.
  * @example
  * const { kept, attempts } = await recordAgent({
@@ -67,20 +65,21 @@ const refuseUnknown = optionsDoor<AgentRecording>("recordAgent", {
  */
 export async function recordAgent<T extends TaskRequest>(recording: AgentRecording<T>): Promise<AgentRecord<T>> {
   refuseUnknown({ ...recording });
-  const { teacher: endpoint, keep = "reward >= 1", prices, concurrency, k, reward } = recording;
+  const { keep = "reward >= 1", prices, concurrency, k, reward } = recording;
   const keeps = keepRule(keep);
+  const teacher = await askedTeacher(recording.teacher);
   const out = resolve(recording.out);
   const { train: tasks } = tasksOf(recording.tasks);
   const scoredBy = String(reward);
   const file = openRecord(out, {
-    teacher: `${endpoint.name} at ${withoutSecrets(endpoint.baseUrl)}`,
+    teacher: teacher.identity,
     scoredBy: createHash("sha256").update(scoredBy).digest("hex"),
   });
   const attempts = new Map<string, RecordedAttempt>();
   const spent = [...file.spent];
   let resumed = 0;
   try {
-    const play = await openPlay(recording);
+    const play = await openPlay(recording, teacher);
     try {
       const turns = new Map<T, number>();
       const attempt = async (task: T): Promise<Outcome> => {
@@ -123,12 +122,15 @@ export async function recordAgent<T extends TaskRequest>(recording: AgentRecordi
 }
 
 /** Opens the agent and its teacher. */
-async function openPlay<T extends TaskRequest>({ agent, reward, teacher: endpoint, timeoutMs }: AgentRecording<T>) {
-  const teacher = await openTeacher(endpoint);
+async function openPlay<T extends TaskRequest>(
+  { agent, reward, timeoutMs }: AgentRecording<T>,
+  { name, ...asked }: AskedTeacher,
+) {
+  const teacher = await openTeacher({ name, ...asked });
   try {
-    const { attempt, close } = await openAgent<T>({ agent, reward, timeoutMs }, { ...teacher, name: endpoint.name });
+    const { attempt, close } = await openAgent<T>({ agent, reward, timeoutMs }, { ...teacher, name });
     return {
-      attempt: (task: T) => attemptWith(teacher, endpoint.apiKey, (way) => attempt(task, way)),
+      attempt: (task: T) => attemptWith(teacher, asked.apiKey, (way) => attempt(task, way)),
       close: async () => {
         await close();
         await teacher.close();

@@ -6,7 +6,6 @@ import { readArguments } from "../chat/call-deltas.ts";
 import type { ConversationReply, ConversationRequest } from "../chat/conversation.ts";
 import { shownTools } from "../chat/reply.ts";
 import type { Completion } from "../completions/answer.ts";
-import { complete } from "../completions/client.ts";
 import { CompletionError } from "../completions/errors.ts";
 import { Context } from "../core/context.ts";
 import { RetrogradeError, reasonOf } from "../core/errors.ts";
@@ -16,7 +15,7 @@ import { noThreads } from "../inference/anthropic-messages.ts";
 import type { ChatModel, ConverseOptions, InferenceModel } from "../inference/model.ts";
 import { serveInference, unknownRoute } from "../inference/server.ts";
 import { described, describedTool, ToolNames } from "../rollouts/actors/endpoint-messages.ts";
-import type { AgentEndpoint } from "./served-agent-model.ts";
+import type { AskedTeacher, TeacherMessage, TeacherRequest } from "./scripted-teacher.ts";
 
 export interface TaughtAttempt extends RelayedAttempt {
   /** In the order of the requests. */
@@ -24,7 +23,7 @@ export interface TaughtAttempt extends RelayedAttempt {
   usage(): TeacherUsage;
 }
 
-/** A model behind an endpoint, as agents reach it by any vendor's interface, each attempt with a key of its own. */
+/** A teacher, as agents reach it by any vendor's interface, each attempt with a key of its own. */
 export interface Teacher {
   /** With `/v1`. */
   readonly baseUrl: string;
@@ -37,7 +36,7 @@ export interface Teacher {
 const tooLongCode = "context_length_exceeded";
 const noTokens = { requests: 0, promptTokens: 0, completionTokens: 0, unreported: 0 };
 
-export async function openTeacher(endpoint: AgentEndpoint & { readonly name: string }): Promise<Teacher> {
+export async function openTeacher(teacher: AskedTeacher): Promise<Teacher> {
   const byKey = new Map<string, InferenceModel>();
   const limits = { maxBytes: 2 ** 26 };
   // Without the key of an attempt nobody may ask.
@@ -54,11 +53,11 @@ export async function openTeacher(endpoint: AgentEndpoint & { readonly name: str
     const converse = async (request: ConversationRequest, options: ConverseOptions): Promise<ConversationReply> => {
       const place = exchanges.push(undefined) - 1;
       usage.requests++;
-      const body = bodyOf(endpoint, request, options, names);
+      const body = bodyOf(teacher, request, options, names);
       let completion: Completion;
       try {
         const signal = AbortSignal.any([options.signal, ended.signal]);
-        completion = await complete(endpoint, body, signal);
+        completion = await teacher.ask(body, signal);
         fault = undefined;
       } catch (error) {
         if (!(error instanceof CompletionError)) throw error;
@@ -121,11 +120,11 @@ function teacherModel(converse: ChatModel["converse"], refused: ChatModel["refus
 
 /** The agent's request, with all that it asks of the model. @throws HttpError (400) for what no endpoint of messages has */
 function bodyOf(
-  { name, baseUrl }: AgentEndpoint,
+  { name, limitField: limit }: AskedTeacher,
   request: ConversationRequest,
   { sampling, continuesLast, index }: ConverseOptions,
   names: ToolNames,
-): object {
+): TeacherRequest {
   if (continuesLast === true)
     throw new HttpError(400, "continue_final_message", true, { expected: "false: an agent's messages are whole" });
   if (index > 0) throw new HttpError(400, "n", index + 1, { expected: "1: a demonstration has one answer" });
@@ -139,8 +138,6 @@ function bodyOf(
     typeof toolChoice === "object" ? { type: "function", function: { name: names.shown(toolChoice.tool) } } : toolChoice;
   const schema = typeof form === "object" ? { name: "answer", schema: form.schema } : undefined;
   const { temperature, topP, topK, seed, others } = sampling;
-  // OpenAI's newer models take this name alone, and other servers only the older one.
-  const limit = new URL(baseUrl).host === "api.openai.com" ? "max_completion_tokens" : "max_tokens";
   const given = {
     ...{ temperature, top_p: topP, top_k: topK, seed, [limit]: maxTokens },
     ...(stopStrings.length === 0 ? {} : { stop: stopStrings }),
@@ -150,7 +147,7 @@ function bodyOf(
   };
   return {
     model: name,
-    messages: messages.map((message) => described(message, names)),
+    messages: messages.map((message) => described(message, names) as unknown as TeacherMessage),
     ...(tools.length === 0 ? {} : { tools, ...(forced === "auto" ? {} : { tool_choice: forced }) }),
     ...(tools.length === 0 || parallelCalls ? {} : { parallel_tool_calls: false }),
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),

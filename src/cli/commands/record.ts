@@ -1,6 +1,9 @@
+import { existsSync } from "node:fs";
 import { attemptsFile } from "../../agents/record-file.ts";
+import { apiKeyFrom } from "../../core/api-key.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { type AgentRecord, recordAgent } from "../../sdk/record-agent.ts";
+import type { AgentTeacher } from "../../sdk/scripted-teacher.ts";
 import { agentOf, rewardOf, tasksOf } from "../../sdk/train-agent.ts";
 import { count, percent, plural } from "../../terminal/format.ts";
 import { commandPrefix, quoted, shownPath } from "../../terminal/invocation.ts";
@@ -27,12 +30,7 @@ const student = "bundled:office-classic";
 export async function recordCommand(agent: readonly string[], flags: RecordFlags, screen: Screen): Promise<number> {
   const { tasks: file, reward, model = "", keep = "reward >= 1", out = "demos.jsonl", prices } = flags;
   if (file === undefined) throw new ConfigError("--tasks", "none", { expected: "a file of JSON lines, each with a prompt" });
-  const { endpoint } = modelOf(model, process.env);
-  const { name = "" } = endpoint ?? {};
-  if (endpoint === undefined || name === "")
-    throw new ConfigError("--model", model || undefined, {
-      expected: "NAME@ADDRESS: a model at a server, such as gpt-5-mini@https://api.openai.com/v1",
-    });
+  const teacher = teacherOf(model, "--model", process.env);
   const tasks = tasksOf(file);
   const timeout = wholeNumber("--timeout", flags.timeout);
   const options = {
@@ -41,7 +39,7 @@ export async function recordCommand(agent: readonly string[], flags: RecordFlags
     ...(timeout === undefined ? {} : { timeoutMs: 1000 * timeout }),
     ...(prices === undefined ? {} : { prices: pricesOf(prices, "--prices") }),
   };
-  const given = { agent: agentOf(agent), tasks, reward: await rewardOf(reward), teacher: { ...endpoint, name }, out, keep };
+  const given = { agent: agentOf(agent), tasks, reward: await rewardOf(reward), teacher, out, keep };
   const measuring = tasks.train === tasks.test ? "" : ` (${count(tasks.test.length)} are kept for measuring)`;
   screen.line(`${agent.join(" ")} with ${model}: ${plural(tasks.train.length, "task")}${measuring}`);
   const record = await recordAgent({ ...given, ...options });
@@ -55,18 +53,36 @@ export async function recordCommand(agent: readonly string[], flags: RecordFlags
   return record.rows === 0 ? 1 : 0;
 }
 
-function keptLines(record: AgentRecord<object>, keep: string, out: string): string[] {
+/** A teacher by its name: NAME@ADDRESS of an endpoint, or a module. @throws ConfigError for what is neither, and OpenAI's server without a key */
+export function teacherOf(text: string, flag: string, env: NodeJS.ProcessEnv): AgentTeacher {
+  if (/\.[cm]?[jt]sx?$/.test(text)) {
+    if (existsSync(text)) return text;
+    throw new ConfigError(flag, text, { expected: "a module that exists: ({ messages, tools }) => the assistant's message" });
+  }
+  const { endpoint } = modelOf(text, env);
+  const { name = "", baseUrl = "" } = endpoint ?? {};
+  if (endpoint === undefined || name === "")
+    throw new ConfigError(flag, text || undefined, {
+      expected:
+        "NAME@ADDRESS, a model at a server, such as gpt-5-mini@https://api.openai.com/v1, or the module of a scripted expert",
+    });
+  if (new URL(baseUrl).host === "api.openai.com") apiKeyFrom(env, "OPENAI_API_KEY", baseUrl);
+  return { ...endpoint, name };
+}
+
+export function keptLines(record: AgentRecord<object>, keep: string, out: string): string[] {
   const { attempts, errors, kept, rows, resumed, unreadable, errorCounts, usage, cost } = record;
   const scored = attempts - errors;
   const { requests, promptTokens, completionTokens, unreported } = usage;
   const price = cost === undefined ? "" : `: ${cost.total.toFixed(cost.total < 1 ? 4 : 2)} ${cost.currency}`;
+  const counted = promptTokens + completionTokens === 0 && unreported === 0 ? "no tokens: it is a script" : undefined;
   const lacking = unreported === 0 ? "" : `, without ${plural(unreported, "answer")} whose tokens it did not report`;
   return [
     `kept ${count(kept)} of ${plural(scored, "attempt")} (${percent(kept / scored)}), by ${keep}: ${plural(rows, "conversation")}${rows === 0 ? "" : ` in ${shownPath(out)}`}`,
     ...(resumed === 0 ? [] : [`${plural(resumed, "attempt")} had been played already`]),
     ...Object.entries(unreadable).map(([reason, times]) => `left out, ${count(times)}×: ${reason}`),
     ...Object.entries(errorCounts).map(([reason, times]) => `error, ${count(times)}×: ${reason}`),
-    `${plural(requests, "request")}, ${count(promptTokens)} prompt and ${count(completionTokens)} completion tokens, as the server counted them${lacking}${price}`,
+    `${plural(requests, "request")}, ${counted ?? `${count(promptTokens)} prompt and ${count(completionTokens)} completion tokens, as the server counted them${lacking}${price}`}`,
   ];
 }
 
