@@ -36,7 +36,7 @@ export type AgentTeacher = (AgentEndpoint & { readonly name: string }) | Scripte
 
 /** A teacher that can be asked. */
 export interface AskedTeacher {
-  /** What it is, without keys: recordings of two are not mixed. */
+  /** Its name and address, or the digest of its code; without keys. Recordings of two teachers are not mixed. */
   readonly identity: string;
   readonly name: string;
   readonly apiKey: string;
