@@ -5,6 +5,7 @@ export { type ResearchReward, researchReward } from "../extensions/arpo-protocol
 export { deepResearchEnvironment } from "../extensions/benchmarks/deep-research.ts";
 export { type CheckOptions, checkEnvironment } from "../extensions/check/check.ts";
 export type { EnvironmentReport } from "../extensions/check/report.ts";
+export { officeEnvironment } from "../extensions/office/office.ts";
 export { orsGroupScores } from "../extensions/remote/ors/ors.ts";
 export {
   type EnvironmentWire,
@@ -52,7 +53,6 @@ export type {
   Task,
   TokenPolicy,
 } from "../src/environments/environment.ts";
-export { officeEnvironment } from "../src/environments/office/office.ts";
 export { newMessages, oneMessage, type TextProtocol } from "../src/environments/protocol.ts";
 export { createEnvironment } from "../src/environments/registry.ts";
 export { defineReward, type FinishedEpisode, type Reward, RewardError } from "../src/rewards/reward.ts";

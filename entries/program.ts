@@ -1,4 +1,5 @@
 import { extensionCommands } from "../extensions/commands.ts";
+import { defaults } from "../extensions/defaults.ts";
 import { main as run } from "../src/cli/program.ts";
 import type { TextStream } from "../src/terminal/screen.ts";
 
@@ -10,6 +11,7 @@ import type { TextStream } from "../src/terminal/screen.ts";
 export function main(args: readonly string[], output: TextStream, errors: TextStream): Promise<number> {
   return run(args, output, errors, {
     commands: extensionCommands,
+    defaults,
     prepare: async () => {
       await import("../extensions/install.ts");
     },

@@ -7,11 +7,14 @@ import { deepResearchSettingsSchema } from "./benchmarks/settings.ts";
 import { type BenchmarkName, benchmarks } from "./benchmarks/table.ts";
 import { bfclEnvironment } from "./bfcl/bfcl.ts";
 import { bfclSettingsSchema } from "./bfcl/settings.ts";
+import { defaults } from "./defaults.ts";
 import { calculationEnvironment, calculatorEnvironment } from "./demo/environments.ts";
 import { shopEnvironment } from "./demo/shop/shop.ts";
 import { harborEnvironment, harborSettingsSchema } from "./harbor/harbor.ts";
 import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
 import { knowledgeSettingsSchema } from "./knowledge/settings.ts";
+import { officeEnvironment } from "./office/office.ts";
+import { officeSettingsSchema } from "./office/settings.ts";
 import { remoteEnvironments } from "./remote/remote.ts";
 import { tinkerEngine } from "./tinker/engine/open.ts";
 
@@ -20,6 +23,7 @@ const appworldAct = { kind: "runs", what: "the model's Python code in AppWorld's
 
 /** The extensions of this package: what each brings to a configuration. */
 export const extensions: readonly Extension[] = [
+  { environments: { office: { create: officeEnvironment, settings: officeSettingsSchema } }, defaults },
   { environments: { knowledge: { create: knowledgeEnvironment, settings: knowledgeSettingsSchema } } },
   { environments: { bfcl: { create: bfclEnvironment, settings: bfclSettingsSchema } } },
   { environments: { appworld: { create: appworldEnvironment, settings: appworldSettingsSchema, acts: [appworldAct] } } },

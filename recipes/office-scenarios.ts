@@ -1,5 +1,5 @@
-import { demonstrations } from "../src/environments/office/demonstrations.ts";
-import type { scenarios } from "../src/environments/office/settings.ts";
+import { demonstrations } from "../extensions/office/demonstrations.ts";
+import type { scenarios } from "../extensions/office/settings.ts";
 import { office } from "./office.ts";
 import type { Recipe } from "./recipe.ts";
 

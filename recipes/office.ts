@@ -1,5 +1,5 @@
-import { demonstrations } from "../src/environments/office/demonstrations.ts";
-import { allWords } from "../src/environments/office/vocabulary.ts";
+import { demonstrations } from "../extensions/office/demonstrations.ts";
+import { allWords } from "../extensions/office/vocabulary.ts";
 import { officeClassic } from "./office-classic.ts";
 import type { Recipe } from "./recipe.ts";
 

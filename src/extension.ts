@@ -1,5 +1,6 @@
 import { addEnvironments, type CreateEnvironment, type NamedEnvironment, type Wire } from "./environments/registry.ts";
 import { addEngine, type RemoteEngine } from "./sdk/engine.ts";
+import { addDefaults, type Defaults } from "./training/defaults.ts";
 
 /** A part that the core does not know: it brings what a configuration can name. Its commands are listed in extensions/commands.ts. */
 export interface Extension {
@@ -8,12 +9,14 @@ export interface Extension {
   readonly wires?: Readonly<Record<string, Wire>>;
   /** The engine of the kind "tinker". */
   readonly engine?: RemoteEngine;
+  readonly defaults?: Defaults;
 }
 
 /** Adds what extensions bring. Adding one again changes nothing. */
 export function useExtensions(extensions: readonly Extension[]): void {
-  for (const { environments, wires, engine } of extensions) {
+  for (const { environments, wires, engine, defaults } of extensions) {
     addEnvironments(environments, wires);
+    if (defaults !== undefined) addDefaults(defaults);
     if (engine !== undefined) addEngine(engine);
   }
 }

@@ -6,9 +6,9 @@ import { main } from "../entries/program.ts";
 import { deepResearchSettingsSchema } from "../extensions/benchmarks/settings.ts";
 import { bfclSettingsSchema } from "../extensions/bfcl/settings.ts";
 import { knowledgeSettingsSchema } from "../extensions/knowledge/settings.ts";
+import { officeSettingsSchema } from "../extensions/office/settings.ts";
 import { algorithmConfigSchema } from "../src/algorithms/settings/config.ts";
 import { architectures } from "../src/engines/local/model/architectures.ts";
-import { officeSettingsSchema } from "../src/environments/office/settings.ts";
 import { rewardConfigSchema } from "../src/rewards/config.ts";
 import { settingsSchema } from "../src/training/settings.ts";
 

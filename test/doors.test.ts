@@ -92,7 +92,7 @@ const open: Readonly<Record<string, string>> = {
   "src/completions/": "answers of services for completions, whose fields differ; what has a meaning is asked for",
   "src/rewards/judge/": "answers that judges write, and files of our own",
   "src/rollouts/": "what an environment returns: episodes are instances with state of their own",
-  "src/environments/office/": "answers of the office's own tools",
+  "extensions/office/": "answers of the office's own tools",
   "src/training/supervised/": "messages that a closed door reads behind it, and rows that are refused",
   "src/training/evaluation/": "files of our own",
   "src/training/config-file.ts": "a module's exports beside its default, which may be anything",

@@ -100,7 +100,7 @@ function docstringsOf(file: string): { readonly text: string; readonly at: numbe
 }
 
 /** Texts that models read: their words are part of tasks and of recorded prompts. */
-const forModels = /environments\/office\/|demo\/wordings\.ts|arpo-protocol\/tools\.ts|tools\/python\/python\.ts/;
+const forModels = /extensions\/office\/|demo\/wordings\.ts|arpo-protocol\/tools\.ts|tools\/python\/python\.ts/;
 /** Comments of both kinds, and texts in any quotes. */
 const written = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|(["'`])(?:\\[\s\S]|(?!\1)[^\\])*?\1/g;
 const titles = /\b(?:test|describe|it)\b[\w.]*(?:\([^"\n]*?\))*\(\s*"(?:\\.|[^"\\\n])*"/g;

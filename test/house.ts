@@ -80,7 +80,7 @@ export const parts: readonly Part[] = [
   },
   {
     path: "src/environments",
-    holds: "tasks, episodes and rewards: the interface, `defineEnvironment`, agents that others wrote",
+    holds: "tasks, episodes and rewards: the interface, `defineEnvironment`, agents that others wrote; environments by name",
     knows: ["src/core", "src/tools", "src/actions", "src/chat", "src/http", "src/inference"],
   },
   {
@@ -90,16 +90,6 @@ export const parts: readonly Part[] = [
       ...["src/core", "src/files", "src/processes", "src/statistics", "src/tools"],
       ...["src/http", "src/inference", "src/environments"],
     ],
-  },
-  {
-    path: "src/environments/office",
-    holds: "the default world ([environments/office.md](environments/office.md))",
-    knows: worlds,
-  },
-  {
-    path: "src/environments/registry.ts",
-    holds: "environments by name; extensions add theirs",
-    knows: ["src/core", "src/environments", "src/environments/office"],
   },
   {
     path: "src/rollouts",
@@ -162,7 +152,6 @@ export const parts: readonly Part[] = [
       "src/agents",
       "src/inference",
       "src/environments",
-      "src/environments/registry.ts",
       "src/chat",
       "src/rollouts",
       "src/runs",
@@ -176,7 +165,7 @@ export const parts: readonly Part[] = [
   {
     path: "src/extension.ts",
     holds: "what an extension brings: environments, an engine",
-    knows: ["src/environments/registry.ts", "src/sdk"],
+    knows: ["src/environments", "src/sdk", "src/training"],
   },
   {
     path: "src/cli",
@@ -201,6 +190,11 @@ export const parts: readonly Part[] = [
       "src/tools",
       "src/training",
     ],
+  },
+  {
+    path: "extensions/office",
+    holds: "the default world ([environments/office.md](environments/office.md))",
+    knows: [...worlds, "src/algorithms", "src/training"],
   },
   { path: "extensions/arpo-protocol", holds: "ARPO's protocol, tools and reward", knows: [...worlds, "src/actions"] },
   {
@@ -260,7 +254,7 @@ export const parts: readonly Part[] = [
     path: "extensions/remote/remote.ts",
     holds: "those environments by their wire",
     knows: [
-      "src/environments/registry.ts",
+      "src/environments",
       "extensions/remote/shared",
       "extensions/remote/openenv",
       "extensions/remote/ors",
@@ -361,7 +355,7 @@ export const parts: readonly Part[] = [
     holds: "studies: plan, tuning, one record a run, page and figures ([studies.md](studies.md))",
     knows: [
       "src/core",
-      "src/environments/registry.ts",
+      "src/environments",
       "src/files",
       "src/statistics",
       "src/plot",
@@ -374,6 +368,7 @@ export const parts: readonly Part[] = [
       ...seam,
     ],
   },
+  { path: "extensions/defaults.ts", holds: "the default environment, and what it chooses for runs", knows: ["anything"] },
   { path: "extensions/extensions.ts", holds: "the list of what extensions bring", knows: ["anything"] },
   { path: "extensions/install.ts", holds: "adds the list to the core", knows: ["anything"] },
   { path: "extensions/commands.ts", holds: "the list of their commands", knows: ["anything"] },

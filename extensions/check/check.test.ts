@@ -6,12 +6,12 @@ import type { ToolCall } from "../../src/core/messages.ts";
 import { randomStream } from "../../src/core/random.ts";
 import { defineEnvironment } from "../../src/environments/define.ts";
 import type { Lazy } from "../../src/environments/environment.ts";
-import { couriers, folders } from "../../src/environments/office/rules.ts";
-import type { OfficeTask } from "../../src/environments/office/task.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import { resolveConfig } from "../../src/training/config.ts";
 import { officeClassicEnvironment } from "../../studies/office-classic/office-classic.ts";
+import { couriers, folders } from "../office/rules.ts";
+import type { OfficeTask } from "../office/task.ts";
 import { checkEnvironment } from "./check.ts";
 
 const { rollout } = resolveConfig();

@@ -6,6 +6,7 @@ import { trustRun, UntrustedError } from "../sdk/trust.ts";
 import { commandPrefix } from "../terminal/invocation.ts";
 import { printable, printableLine } from "../terminal/printable.ts";
 import { createScreen, type TextStream } from "../terminal/screen.ts";
+import { addDefaults, type Defaults } from "../training/defaults.ts";
 import type { AddCommands, CommandTools } from "./command-tools.ts";
 import { errorText } from "./error-text.ts";
 import { doctorCommands, modelCommands } from "./model-commands.ts";
@@ -16,6 +17,8 @@ import { trainingCommands } from "./training-commands.ts";
 /** The commands of extensions, and how their parts are loaded. */
 export interface CommandExtensions {
   readonly commands: readonly AddCommands[];
+  /** Their defaults, which the help shows. */
+  readonly defaults: Defaults;
   /** Adds their environments and engines, before a command runs. */
   readonly prepare: () => void | Promise<void>;
 }
@@ -31,6 +34,7 @@ export async function main(
   errors: TextStream,
   extensions: CommandExtensions,
 ): Promise<number> {
+  addDefaults(extensions.defaults);
   let exitCode = 0;
   const program = retrograde(output, errors, extensions, (code) => {
     exitCode = code;

@@ -4,8 +4,6 @@ import { ConfigError } from "../core/errors.ts";
 import { didYouMean } from "../core/settings.ts";
 import { defineEnvironment } from "./define.ts";
 import type { Environment } from "./environment.ts";
-import { officeEnvironment } from "./office/office.ts";
-import { officeSettingsSchema } from "./office/settings.ts";
 
 /** Makes an environment from its settings, which it checks itself. */
 export type CreateEnvironment = (settings: unknown) => Environment;
@@ -37,7 +35,6 @@ const conversations = defineEnvironment({
 
 /** The environments that a configuration can name: those of the core, then those that extensions bring. */
 const named = new Map<string, CreateEnvironment | NamedEnvironment>([
-  ["office", { create: officeEnvironment, settings: officeSettingsSchema }],
   ["conversations", { create: () => conversations, settings: z.unknown() }],
 ]);
 

@@ -1,3 +1,4 @@
+import "../../test/office.ts";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { testChat } from "../../test/fixtures/chats.ts";

@@ -1,3 +1,4 @@
+import "../../test/office.ts";
 import { expect, test, vi } from "vitest";
 import { z } from "zod";
 import { testChat, testTokenizer } from "../../test/fixtures/chats.ts";

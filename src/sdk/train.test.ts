@@ -1,3 +1,4 @@
+import "../../test/office.ts";
 import { expect, test } from "vitest";
 import { resolveConfig } from "../training/config.ts";
 import type { UserConfig } from "../training/user-config.ts";

@@ -1,3 +1,4 @@
+import "../../test/office.ts";
 import { expect, test } from "vitest";
 import { testChat } from "../../test/fixtures/chats.ts";
 import { lettersEnvironment, lettersVocabulary } from "../../test/letters.ts";

@@ -1,3 +1,4 @@
+import "../../test/office.ts";
 import { expect, test } from "vitest";
 import { ConfigError } from "../core/errors.ts";
 import type { Environment } from "../environments/environment.ts";

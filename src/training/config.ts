@@ -1,4 +1,4 @@
-import { isSeeupo, rolloutAlgorithms } from "../algorithms/settings/config.ts";
+import { rolloutAlgorithms } from "../algorithms/settings/config.ts";
 import { defaultMiniBatches, defaultOptimizer, defaultRollout } from "../algorithms/settings/questions.ts";
 import { ConfigError } from "../core/errors.ts";
 import { isRecord } from "../core/record.ts";
@@ -9,6 +9,7 @@ import type { Environment } from "../environments/environment.ts";
 import { refuseKeys } from "../rewards/config.ts";
 import type { Reward } from "../rewards/reward.ts";
 import { configurationChecks } from "./checks.ts";
+import { chosenByEnvironment, defaultEnvironment } from "./defaults.ts";
 import { settingsSchema, type TrainingConfig } from "./settings.ts";
 import type { UserConfig } from "./user-config.ts";
 
@@ -34,10 +35,10 @@ export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): Tr
     if (!isRecord(config)) throw new ConfigError("configuration", config, { expected: "an object with settings" });
   for (const { rewards } of [user, flags]) refuseKeys(rewards);
   for (const config of [user, flags]) refuseSecrets(config);
-  const asked = merge(merge(chosenByDefault, spelledOut(user)), spelledOut(flags));
+  const asked = merge(merge(chosenByDefault(), spelledOut(user)), spelledOut(flags));
   const config = parseSettings(
     settingsSchema,
-    [chosenByAlgorithm, chosenByAhead, chosenByPrecision, chosenByWorld]
+    [chosenByAlgorithm, chosenByAhead, chosenByPrecision, chosenByEnvironment]
       .map((choose) => choose(asked))
       .concat(asked)
       .reduce(merge),
@@ -57,11 +58,9 @@ function refuseSecrets({ environment, rewards: _, ...config }: UserConfig): void
 }
 
 /** Named here and not in the schema, so that a setting of theirs can be given without them. */
-const chosenByDefault = {
-  environment: { name: "office" },
-  algorithm: { kind: "seeupo-scaled" },
-  engine: defaultEngine,
-};
+function chosenByDefault(): Record<string, unknown> {
+  return { environment: defaultEnvironment(), algorithm: { kind: "seeupo-scaled" }, engine: defaultEngine };
+}
 
 /**
  * Returns what an algorithm's kind chooses: batches of fewer tasks than it has mini-batches are dealt into as many
@@ -77,13 +76,6 @@ function chosenByAlgorithm(asked: unknown): unknown {
     rollout: defaultRollout(algorithm.kind),
     optimizer: defaultOptimizer(algorithm.kind),
   };
-}
-
-/** SeeUPO takes a step for every turn, about ten a batch in the office: at 3e-4 its default model comes to write noise within 20 steps. */
-function chosenByWorld(asked: unknown): unknown {
-  const { environment, algorithm } = isRecord(asked) ? asked : {};
-  const isOffice = isRecord(environment) && environment.name === "office";
-  return isOffice && isRecord(algorithm) && isSeeupo(algorithm) ? { optimizer: { learningRate: 1e-4 } } : undefined;
 }
 
 /** Stale rollouts are corrected unless that is switched off. */

@@ -1,3 +1,4 @@
+import "../../test/office.ts";
 import { expect, test } from "vitest";
 import { officeClassicEnvironment } from "../../studies/office-classic/office-classic.ts";
 import { lettersEnvironment } from "../../test/letters.ts";

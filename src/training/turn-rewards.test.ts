@@ -1,3 +1,4 @@
+import "../../test/office.ts";
 import { expect, test } from "vitest";
 import { resolveAlgorithm } from "../algorithms/settings/config.ts";
 import { ConfigError } from "../core/errors.ts";

@@ -1,3 +1,4 @@
+import "../../../test/office.ts";
 import { createServer, type Server } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import { z } from "zod";

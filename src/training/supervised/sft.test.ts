@@ -1,3 +1,4 @@
+import "../../../test/office.ts";
 import { expect, test } from "vitest";
 import { lettersChat, lettersVocabulary } from "../../../test/letters.ts";
 import { TableEngine } from "../../../test/table-engine.ts";

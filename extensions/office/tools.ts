@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { present } from "../../core/present.ts";
-import type { Tool } from "../../tools/tool.ts";
+import { present } from "../../src/core/present.ts";
+import type { Tool } from "../../src/tools/tool.ts";
 import type { Id } from "./archive.ts";
 import { archiveRefusals, cabinets, places, sides } from "./archive.ts";
 import { couriers, folders } from "./rules.ts";

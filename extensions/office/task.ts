@@ -1,7 +1,7 @@
-import { present } from "../../core/present.ts";
-import { type Random, randomStream, seedOf } from "../../core/random.ts";
-import { type Split, splits, type Task } from "../environment.ts";
-import { closed, type Plan } from "../plan.ts";
+import { present } from "../../src/core/present.ts";
+import { type Random, randomStream, seedOf } from "../../src/core/random.ts";
+import { type Split, splits, type Task } from "../../src/environments/environment.ts";
+import { closed, type Plan } from "../../src/environments/plan.ts";
 import { drawArchive } from "./archive.ts";
 import { changesBetween } from "./changes.ts";
 import { isRefusal } from "./closing.ts";

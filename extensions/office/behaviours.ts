@@ -1,4 +1,4 @@
-import type { BehaviourCount } from "../../core/trajectory.ts";
+import type { BehaviourCount } from "../../src/core/trajectory.ts";
 import { cabinetOf, places } from "./archive.ts";
 import { isRefusal } from "./closing.ts";
 import type { Habit } from "./expert.ts";

@@ -1,5 +1,5 @@
-import type { Random } from "../../core/random.ts";
-import { close, type Plan } from "../plan.ts";
+import type { Random } from "../../src/core/random.ts";
+import { close, type Plan } from "../../src/environments/plan.ts";
 import { type Archive, cabinetOf, cabinets, favouriteCabinet, places, sides } from "./archive.ts";
 import { drawPerson } from "./draw.ts";
 import { type Mind, toPerson } from "./expert.ts";

@@ -1,4 +1,4 @@
-import { close } from "../plan.ts";
+import { close } from "../../src/environments/plan.ts";
 import { careless, drawFile, drawPerson } from "./draw.ts";
 import { act, findFile, toPerson } from "./expert.ts";
 import { phrased } from "./grammar.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { ToolCall } from "../../core/messages.ts";
-import { randomStream } from "../../core/random.ts";
+import type { ToolCall } from "../../src/core/messages.ts";
+import { randomStream } from "../../src/core/random.ts";
 import { demonstrate } from "./demonstrations.ts";
 import { type OfficeEpisode, startEpisode } from "./episode.ts";
 import type { KindName } from "./kinds.ts";

@@ -1,4 +1,4 @@
-import type { Random } from "../../core/random.ts";
+import type { Random } from "../../src/core/random.ts";
 import type { FileType } from "./rules.ts";
 
 /**

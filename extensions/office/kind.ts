@@ -1,5 +1,5 @@
-import type { Random } from "../../core/random.ts";
-import type { Plan } from "../plan.ts";
+import type { Random } from "../../src/core/random.ts";
+import type { Plan } from "../../src/environments/plan.ts";
 import type { Deed, Mind } from "./expert.ts";
 import type { Phrasings } from "./grammar.ts";
 import type { Words } from "./vocabulary.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Random, randomStream } from "../../core/random.ts";
+import { type Random, randomStream } from "../../src/core/random.ts";
 import { isRefusal, paraphrasesOf, saysTheSame } from "./closing.ts";
 import { demonstrate } from "./demonstrations.ts";
 import { startEpisode } from "./episode.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { ToolCall } from "../../core/messages.ts";
-import { close, type Plan } from "../plan.ts";
+import type { ToolCall } from "../../src/core/messages.ts";
+import { close, type Plan } from "../../src/environments/plan.ts";
 import type { Id } from "./archive.ts";
 import { refusals } from "./tools.ts";
 import { days } from "./vocabulary.ts";

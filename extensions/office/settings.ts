@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { settingsDoor } from "../../core/door.ts";
+import { settingsDoor } from "../../src/core/door.ts";
 import { isFollowUp, type KindName, kindNames, officeKinds } from "./kinds.ts";
 import type { WorldSize } from "./world.ts";
 

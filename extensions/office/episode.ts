@@ -1,6 +1,6 @@
-import type { AssistantMessage } from "../../core/messages.ts";
-import { present } from "../../core/present.ts";
-import type { Episode, Reply, Score } from "../environment.ts";
+import type { AssistantMessage } from "../../src/core/messages.ts";
+import { present } from "../../src/core/present.ts";
+import type { Episode, Reply, Score } from "../../src/environments/environment.ts";
 import { countBehaviours, type Deeds } from "./behaviours.ts";
 import { changesBetween, sameLines } from "./changes.ts";
 import { saysTheSame } from "./closing.ts";

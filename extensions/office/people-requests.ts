@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { close } from "../plan.ts";
+import { close } from "../../src/environments/plan.ts";
 import { careless, drawEvent, drawPerson } from "./draw.ts";
 import { act, type Deed, findEvent, listed, lookUp, toPerson } from "./expert.ts";
 import { phrased } from "./grammar.ts";

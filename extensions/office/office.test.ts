@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { ConfigError, EnvError } from "../../core/errors.ts";
-import { randomStream } from "../../core/random.ts";
-import { type Split, splits } from "../environment.ts";
+import { ConfigError, EnvError } from "../../src/core/errors.ts";
+import { randomStream } from "../../src/core/random.ts";
+import { type Split, splits } from "../../src/environments/environment.ts";
 import { type Behaviour, behaviours } from "./behaviours.ts";
 import { demonstrate, demonstrations } from "./demonstrations.ts";
 import { startEpisode } from "./episode.ts";

@@ -1,4 +1,4 @@
-import type { Random } from "../../core/random.ts";
+import type { Random } from "../../src/core/random.ts";
 import type { Scene } from "./kind.ts";
 import type { Contact, World } from "./world.ts";
 

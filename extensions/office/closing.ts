@@ -1,4 +1,4 @@
-import { present } from "../../core/present.ts";
+import { present } from "../../src/core/present.ts";
 import { fill, sentencesOf } from "./grammar.ts";
 
 /** True for words that say that something was not done. */

@@ -1,5 +1,5 @@
-import { present } from "../../core/present.ts";
-import type { Random } from "../../core/random.ts";
+import { present } from "../../src/core/present.ts";
+import type { Random } from "../../src/core/random.ts";
 import type { Archive, Id } from "./archive.ts";
 import { type FileType, fileTypes } from "./rules.ts";
 import { type Day, days, times, type Words } from "./vocabulary.ts";

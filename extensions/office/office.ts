@@ -1,7 +1,7 @@
-import { EnvError } from "../../core/errors.ts";
-import { randomStream } from "../../core/random.ts";
-import { parseSettings } from "../../core/settings.ts";
-import type { Environment, Lazy, Split } from "../environment.ts";
+import { EnvError } from "../../src/core/errors.ts";
+import { randomStream } from "../../src/core/random.ts";
+import { parseSettings } from "../../src/core/settings.ts";
+import type { Environment, Lazy, Split } from "../../src/environments/environment.ts";
 import { behaviours, behavioursOf, canBeOverdone } from "./behaviours.ts";
 import { demonstrate } from "./demonstrations.ts";
 import { startEpisode } from "./episode.ts";

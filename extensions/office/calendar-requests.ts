@@ -1,4 +1,4 @@
-import type { Random } from "../../core/random.ts";
+import type { Random } from "../../src/core/random.ts";
 import { careless, drawEvent, isAt } from "./draw.ts";
 import { act, findEvent } from "./expert.ts";
 import { phrased } from "./grammar.ts";
