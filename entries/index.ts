@@ -68,7 +68,7 @@ export {
   evaluate,
   type PricedJudge,
 } from "../src/sdk/evaluate.ts";
-export { type AgentEvaluation, evaluateAgent } from "../src/sdk/evaluate-agent.ts";
+export { type AgentEvaluation, type EvaluatedAgent, evaluateAgent } from "../src/sdk/evaluate-agent.ts";
 export { type LoadedRun, loadRun } from "../src/sdk/load-run.ts";
 export { type AgentRecord, type AgentRecording, recordAgent } from "../src/sdk/record-agent.ts";
 export type { AgentTeacher, ScriptedTeacher, TeacherMessage, TeacherRequest } from "../src/sdk/scripted-teacher.ts";

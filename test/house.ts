@@ -88,7 +88,7 @@ export const parts: readonly Part[] = [
     holds: "agents that others wrote, as they are: their model calls, their programs, their tasks ([agents.md](agents.md))",
     knows: [
       ...["src/core", "src/files", "src/processes", "src/statistics", "src/tools"],
-      ...["src/http", "src/inference", "src/environments"],
+      ...["src/chat", "src/http", "src/inference", "src/environments"],
     ],
   },
   {

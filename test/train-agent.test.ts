@@ -12,7 +12,7 @@ import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
 import { evalCommand } from "../src/cli/commands/eval.ts";
 import { trainAgentCommand } from "../src/cli/commands/train-agent.ts";
 import { rollout } from "../src/rollouts/rollout.ts";
-import { readMetrics, readTrajectories } from "../src/runs/read.ts";
+import { readMetrics, readSummary, readTrajectories } from "../src/runs/read.ts";
 import { type AgentTraining, functionOf, rewardOf, trainAgent, trainedAgent } from "../src/sdk/train-agent.ts";
 import { createScreen } from "../src/terminal/screen.ts";
 import { scriptedSampler } from "./scripted-sampler.ts";
@@ -229,8 +229,11 @@ test("eval --agent measures one agent with a model of this machine and one of an
   expect(text.out).toMatch(/A {2}.*: 10 tasks\n {3}success 0\.0 %/);
   expect(text.out).toMatch(/B {2}.*\n {3}success 100\.0 %/);
   expect(text.out).toMatch(/10 tasks better, 0 worse of 10/);
-  const record = JSON.parse(readFileSync(join(folder, "measured/agent.json"), "utf8"));
-  expect(record.measured.map(({ k }: { k: number }) => k)).toEqual([2, 2]);
+  expect(text.out).toMatch(
+    /An episode that it solves \(after-all-0\/0\/0\)\nuser +.*\nassistant +fine\nreward 1, 1 turn, ended: done/,
+  );
+  for (const side of ["a", "b"])
+    expect(readSummary(join(folder, "measured", side))?.after).toMatchObject({ k: 2, tasks: 10, mean: Number(side === "b") });
   await expect(evalCommand({ agent: file }, screen, screen)).rejects.toThrow("--tasks");
 
   const out = join(folder, "commanded");

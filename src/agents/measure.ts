@@ -42,8 +42,14 @@ export interface MeasuredAgent<T> extends AttemptCount {
   readonly scoredBy: string;
 }
 
+/** Which attempt of which task it is, from 0. */
+export interface Place {
+  readonly task: number;
+  readonly attempt: number;
+}
+
 /** Seed of the intervals, which are simulated. */
-const seed = 1;
+export const seed = 1;
 
 /**
  * Attempts every task k times.
@@ -53,14 +59,14 @@ const seed = 1;
  */
 export async function measure<T>(
   tasks: readonly T[],
-  attempt: (task: T) => Promise<Outcome>,
+  attempt: (task: T, place: Place) => Promise<Outcome>,
   { k = 1, concurrency = 4, scoredBy }: Omit<MeasureOptions, "timeoutMs"> & { readonly scoredBy: string },
 ): Promise<MeasuredAgent<T>> {
   const places = new Semaphore(concurrency);
   const measured = await Promise.all(
-    tasks.map(async (task) => ({
+    tasks.map(async (task, i) => ({
       task,
-      outcomes: await Promise.all(Array.from({ length: k }, () => places.run(() => attempt(task)))),
+      outcomes: await Promise.all(Array.from({ length: k }, (_, j) => places.run(() => attempt(task, { task: i, attempt: j })))),
     })),
   );
   const all = measured.flatMap(({ outcomes }) => outcomes);

@@ -4,6 +4,7 @@ import { request as httpsRequest } from "node:https";
 import type { AddressInfo } from "node:net";
 import { reasonOf } from "../core/errors.ts";
 import { isFaultOfServer } from "./blame.ts";
+import { type Heard, Hearing } from "./heard.ts";
 
 /** A way to the server of a model on which each attempt has a key of its own: its answers show whose fault the end of the attempt is. */
 export interface Relay {
@@ -18,6 +19,8 @@ export interface RelayedAttempt {
   readonly apiKey: string;
   /** Why the server is at fault: its last answer was an error of its own, or there was none at all. Undefined if it is not. */
   fault(): string | undefined;
+  /** Requests that were answered, in the order in which their answers began. */
+  exchanges(): readonly Heard[];
   /** Closes the way: what comes later is refused. */
   end(): void;
 }
@@ -27,10 +30,14 @@ interface Seen {
   waiting: number;
   answered: number;
   fault: string | undefined;
+  /** Bodies, which are read when somebody wants to: a streaming client may be through before its answer has ended. */
+  readonly bodies: { readonly url: string; readonly request: () => string; readonly answer: () => string }[];
 }
 
 /** Characters of an answer that are read for an error. */
 const shown = 2048;
+/** A longer request or answer is passed on, and not shown in the episode. */
+const mostHeard = 4 * 2 ** 20;
 
 /** Opens a relay on this machine. @param server with its own key, which no agent sees */
 export async function openRelay(server: { readonly baseUrl: string; readonly apiKey: string }): Promise<Relay> {
@@ -48,11 +55,15 @@ export async function openRelay(server: { readonly baseUrl: string; readonly api
     baseUrl: `http://127.0.0.1:${(relay.address() as AddressInfo).port}${target.pathname.replace(/\/$/, "")}`,
     open: () => {
       const apiKey = `sk-${randomBytes(24).toString("base64url")}`;
-      const seen: Seen = { waiting: 0, answered: 0, fault: undefined };
+      const seen: Seen = { waiting: 0, answered: 0, fault: undefined, bodies: [] };
       attempts.set(apiKey, seen);
       const fault = () => seen.fault ?? (seen.waiting > 0 && seen.answered === 0 ? "no answer to its first request" : undefined);
       return {
         apiKey,
+        exchanges: () => {
+          const hearing = new Hearing();
+          return seen.bodies.flatMap(({ url, request, answer }) => hearing.exchange(url, request(), answer()) ?? []);
+        },
         fault: () => (fault() === undefined ? undefined : `the server at ${server.baseUrl}: ${fault()}`),
         end: () => attempts.delete(apiKey),
       };
@@ -84,14 +95,13 @@ function forward(request: IncomingMessage, response: ServerResponse, target: URL
     seen.fault = fault;
   };
   seen.waiting++;
+  const said = bounded(request);
   const send = target.protocol === "https:" ? httpsRequest : httpRequest;
   const asked = send(new URL(request.url ?? "/", target.origin), { method: request.method, headers }, (given) => {
     const status = given.statusCode ?? 502;
-    let start = "";
-    given.on("data", (part: Buffer) => {
-      if (start.length < shown) start += part.toString("utf8").slice(0, shown);
-    });
-    given.on("end", () => end(faultIn(status, start)));
+    const answered = bounded(given);
+    if (status < 300) seen.bodies.push({ url: request.url ?? "", request: said, answer: answered });
+    given.on("end", () => end(faultIn(status, answered().slice(0, shown))));
     given.on("error", (error) => {
       end(`its answer broke off: ${reasonOf(error)}`);
       response.destroy();
@@ -113,6 +123,17 @@ function forward(request: IncomingMessage, response: ServerResponse, target: URL
     asked.destroy();
   });
   request.pipe(asked);
+}
+
+/** A body's text so far, as it passes; of a long one the beginning. */
+function bounded(stream: IncomingMessage): () => string {
+  const parts: Buffer[] = [];
+  let length = 0;
+  stream.on("data", (part: Buffer) => {
+    if (length < mostHeard) parts.push(part);
+    length += part.length;
+  });
+  return () => Buffer.concat(parts).toString("utf8");
 }
 
 /** Reads an answer's error. Gateways write one under the status 200. */

@@ -1,4 +1,6 @@
+import { ConfigError } from "../core/errors.ts";
 import type { Message, ToolCall } from "../core/messages.ts";
+import { isScored, succeeded } from "../core/outcome.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { plural } from "../terminal/format.ts";
 import type { Paint } from "../terminal/paint.ts";
@@ -60,4 +62,23 @@ export function endingLine(episode: Trajectory): string {
 /** The same of one that nobody scores. */
 export function endOf({ stopReason, error }: Trajectory): string {
   return `ended: ${stopReason}${error === undefined ? "" : ` (${error})`}`;
+}
+
+/** The part of an episode that the last screen of a measurement shows; `trajectory` has the rest. */
+export const longestShown = { maxMessages: 24, maxLines: 24 };
+
+/**
+ * Episodes at the end of a measurement: as many as `--show` asks for, those that fail first. Without it the first that fails, or the first one where
+ * none does.
+ * @throws ConfigError for what is no number
+ */
+export function shownEpisodes(episodes: readonly Trajectory[], show: string | undefined, paint: Paint, width: number): string[] {
+  if (show !== undefined && !/^\d+$/.test(show)) throw new ConfigError("--show", show, { expected: "a number of episodes" });
+  const rank = (episode: Trajectory) => (!isScored(episode) ? 2 : succeeded(episode) ? 1 : 0);
+  const shown = episodes.toSorted((a, b) => rank(a) - rank(b)).slice(0, Number(show ?? 1));
+  const titles = ["An episode that it fails", "An episode that it solves", "An episode that an error ended"];
+  return shown.flatMap((episode) => [
+    ...["", paint.bold(`${titles[rank(episode)]} (${episode.id})`)],
+    ...episodeLines(episode, paint, width, longestShown),
+  ]);
 }

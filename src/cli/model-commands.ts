@@ -15,6 +15,7 @@ export const modelCommands: AddCommands = (program, { screen, errorScreen, exit,
       "measure an agent, as train-agent trains it, on --tasks FILE with --reward FILE; see docs/agents.md",
     )
     .option("--reward <file>", "of --agent: a module whose default export is ({ task, answer }) => number")
+    .option("--show <n>", "number of episodes to print, those that fail first (default: 1)")
     .option("--resume", "continue the evaluation in --out, or else the newest one that has not finished")
     .option("--judge-prices <list>", 'input,output prices of a million of its tokens, such as "0.4,1.6": the report has its cost')
     .option("--json", "print the report as JSON, and nothing else")

@@ -34,8 +34,8 @@ export const modes: Readonly<Record<string, readonly Mode[]>> = {
   "train-agent": [{ with: ["resume", "open"], ignores: ["dashboard"] }, ...resumed, ...withoutResume],
   sft: [...resumed, { with: [], ignores: ["allowChanged"] }],
   eval: [
-    { with: ["agent", "compare"], honours: ["reward", "tasks", "split", "k", "out", "json"] },
-    { with: ["agent"], honours: ["reward", "tasks", "split", "k", "out", "json", "model", "endpoint"] },
+    { with: ["agent", "compare"], honours: ["reward", "tasks", "split", "k", "out", "json", "show"] },
+    { with: ["agent"], honours: ["reward", "tasks", "split", "k", "out", "json", "show", "model", "endpoint"] },
     { with: ["compare"], honours: [...ofModels, "split", "tasks", "k", "temperature", "seed", "out", "json"] },
     { with: [], ignores: ["reward"] },
   ],

@@ -4,7 +4,7 @@ import { bar, count, detectable, duration, interval, percent, plural, points, pT
 import type { Paint } from "../terminal/paint.ts";
 import { rewardText } from "../terminal/progress.ts";
 import { measureOf } from "../training/evaluation/run-evaluations.ts";
-import { episodeLines } from "./conversation.ts";
+import { episodeLines, longestShown } from "./conversation.ts";
 
 /** The content of the last screen of a run shows. */
 export interface Report {
@@ -31,9 +31,6 @@ export interface EvaluatedChange {
   /** Why there is no difference. */
   readonly withheld?: string;
 }
-
-/** The part of an episode that the last screen shows; `runs show` has the rest. */
-const longestShown = { maxMessages: 24, maxLines: 24 };
 
 /** The last screen: what training changed, two episodes to read, where everything is, what to try next. */
 export function reportLines(report: Report, paint: Paint, width: number): string[] {

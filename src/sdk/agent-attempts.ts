@@ -10,10 +10,12 @@ import type { TaskRequest } from "../environments/define.ts";
 import { agentModelName } from "../inference/server.ts";
 import { type AgentTraining, functionOf, isProgram } from "./train-agent.ts";
 
+type Way = Pick<RelayedAttempt, "apiKey" | "fault" | "end">;
+
 /** An agent that attempts tasks and is scored. */
 export interface AttemptingAgent<T extends TaskRequest> {
   /** @param way to the model; undefined where the agent has its own */
-  attempt(task: T, way: RelayedAttempt | undefined): Promise<Outcome>;
+  attempt(task: T, way: Way | undefined): Promise<{ readonly outcome: Outcome; readonly answer: unknown }>;
   close(): Promise<void>;
 }
 
@@ -46,21 +48,22 @@ export async function openAgent<T extends TaskRequest>(
     if (interception === undefined) return call({ baseUrl, apiKey, env });
     return interception.during({ prompt: task.prompt, target: { baseUrl, apiKey, name }, signal }, call);
   };
-  const attempt = async (task: T, way: RelayedAttempt | undefined): Promise<Outcome> => {
+  const attempt = async (task: T, way: Way | undefined) => {
     let answer: unknown;
+    const ended = (outcome: Outcome) => ({ outcome, answer });
     try {
       answer = await withinTime((signal) => answerOf(task, way?.apiKey ?? "", signal), timeoutMs);
       // An answer that the agent made up for a server that gave none is no answer.
       const fault = way?.fault();
-      if (fault !== undefined) return { kind: "error", error: fault };
+      if (fault !== undefined) return ended({ kind: "error", error: fault });
     } catch (error) {
       const fault = way?.fault() ?? (isServiceError(error) ? reasonOf(error) : undefined);
-      if (fault !== undefined) return { kind: "error", error: fault };
-      return { kind: "score", reward: 0, success: false, failure: reasonOf(error) };
+      if (fault !== undefined) return ended({ kind: "error", error: fault });
+      return ended({ kind: "score", reward: 0, success: false, failure: reasonOf(error) });
     } finally {
       way?.end();
     }
-    return scoreOf(() => reward({ task, answer }), timeoutMs);
+    return ended(await scoreOf(() => reward({ task, answer }), timeoutMs));
   };
   return { attempt, close };
 }

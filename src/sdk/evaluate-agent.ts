@@ -1,12 +1,15 @@
+import { createHash } from "node:crypto";
 import { withOwnModels } from "../agents/intercept.ts";
-import { type MeasuredAgent, type MeasureOptions, measure } from "../agents/measure.ts";
+import { type MeasuredAgent, type MeasureOptions, measure, type Place } from "../agents/measure.ts";
 import { openRelay } from "../agents/relay.ts";
+import { trajectoryOf } from "../agents/trajectory.ts";
 import { optionsDoor } from "../core/door.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 import type { TaskRequest } from "../environments/define.ts";
 import { type AttemptingAgent, openAgent } from "./agent-attempts.ts";
-import type { AgentEndpoint } from "./served-agent-model.ts";
-import { serveToAgents } from "./served-agent-model.ts";
-import type { AgentTraining } from "./train-agent.ts";
+import { openAgentRun } from "./agent-run.ts";
+import { type AgentEndpoint, serveToAgents } from "./served-agent-model.ts";
+import { type AgentTraining, isProgram } from "./train-agent.ts";
 
 export interface AgentEvaluation<T extends TaskRequest = TaskRequest>
   extends Pick<AgentTraining<T>, "agent" | "reward">,
@@ -16,6 +19,16 @@ export interface AgentEvaluation<T extends TaskRequest = TaskRequest>
   readonly endpoint?: AgentEndpoint;
   /** A model of this machine instead: a folder, a run's folder or a name, as in `train`. It is served while the agent is measured. */
   readonly model?: string;
+  /** A new folder for a run of it: its episodes for `trajectory`, `runs show`, `runs compare` and the dashboard. Default: nothing is written. */
+  readonly out?: string;
+  /** The split that the tasks are of, for the run. Default "test". */
+  readonly split?: string;
+}
+
+/** A measurement, and what was said in it. */
+export interface EvaluatedAgent<T> extends MeasuredAgent<T> {
+  /** Every attempt, in the order of the tasks: the agent's last conversation with its model, or the task and the answer where its own was called. */
+  readonly episodes: readonly Trajectory[];
 }
 
 /**
@@ -27,26 +40,50 @@ export interface AgentEvaluation<T extends TaskRequest = TaskRequest>
  * const { success, allSucceed } = await evaluateAgent({ agent, tasks, reward, k: 5 });
  * @throws ConfigError for a module that is no agent, or a setting that there is not; RangeError without tasks; MeasurementError where every attempt
  * ended by an error of a server, the network or the reward. Such attempts have no score; what an agent throws by itself is its failure, with the
- * reward 0
+ * reward 0; RunError where `out` is taken
  */
-export async function evaluateAgent<T extends TaskRequest>(evaluation: AgentEvaluation<T>): Promise<MeasuredAgent<T>> {
+export async function evaluateAgent<T extends TaskRequest>(evaluation: AgentEvaluation<T>): Promise<EvaluatedAgent<T>> {
   refuseUnknown({ ...evaluation });
-  const { model, ...rest } = evaluation;
-  if (model === undefined) return measured(rest);
-  const served = await serveToAgents(model);
+  const { model, out, split = "test", ...rest } = evaluation;
+  const run = out === undefined ? undefined : openAgentRun(out);
   try {
-    return await measured({ ...rest, endpoint: served });
+    const started = performance.now();
+    const served = model === undefined ? undefined : await serveToAgents(model);
+    const found = await measured({ ...rest, endpoint: served ?? rest.endpoint }, split).finally(() => served?.close());
+    const { k, tasks, scoredBy, episodes } = found;
+    const groups = tasks.map((_, i) => ({ id: `${split}/${i}`, trajectories: episodes.slice(i * k, (i + 1) * k) }));
+    run?.write(
+      groups.map(({ trajectories }) => ({ id: trajectories[0]?.task ?? "" })),
+      groups,
+      {
+        agent: nameOf(rest.agent),
+        model: model ?? rest.endpoint?.name,
+        split,
+        k,
+        scoredBy,
+        seconds: (performance.now() - started) / 1000,
+      },
+    );
+    return found;
   } finally {
-    await served.close();
+    run?.close();
   }
+}
+
+function nameOf(agent: AgentEvaluation["agent"]): string {
+  if (typeof agent === "string") return agent;
+  return isProgram(agent) ? agent.command.join(" ") : "a function";
 }
 
 const refuseUnknown = optionsDoor<AgentEvaluation>("evaluateAgent", {
   ...{ agent: true, reward: true, tasks: true, endpoint: true, model: true },
-  ...{ k: true, concurrency: true, timeoutMs: true },
+  ...{ k: true, concurrency: true, timeoutMs: true, out: true, split: true },
 });
 
-async function measured<T extends TaskRequest>(evaluation: Omit<AgentEvaluation<T>, "model">): Promise<MeasuredAgent<T>> {
+async function measured<T extends TaskRequest>(
+  evaluation: Omit<AgentEvaluation<T>, "model" | "out" | "split">,
+  split: string,
+): Promise<EvaluatedAgent<T>> {
   const { agent, reward, tasks, endpoint, timeoutMs, ...options } = evaluation;
   const release = endpoint === undefined ? withOwnModels() : undefined;
   const relay = endpoint === undefined ? undefined : await openRelay(endpoint);
@@ -55,10 +92,27 @@ async function measured<T extends TaskRequest>(evaluation: Omit<AgentEvaluation<
     const model = relay && { baseUrl: relay.baseUrl, name: endpoint?.name };
     const played = await openAgent<T>({ agent, reward, timeoutMs }, model);
     opened = played;
-    return await measure(tasks, (task) => played.attempt(task, relay?.open()), { ...options, scoredBy: String(reward) });
+    const names = tasks.map((task) => taskName(task, split));
+    const episodes = new Map<string, Trajectory>();
+    const attempt = async (task: T, { task: i, attempt: j }: Place) => {
+      const way = relay?.open();
+      const { outcome, answer } = await played.attempt(task, way);
+      const id = `after-${split}-0/${i}/${j}`;
+      const of = { id, group: `${split}/${i}`, task: names[i] ?? "", prompt: task.prompt };
+      episodes.set(id, trajectoryOf(of, { outcome, answer, exchanges: way?.exchanges() ?? [] }));
+      return outcome;
+    };
+    const found = await measure(tasks, attempt, { ...options, scoredBy: String(reward) });
+    const ids = tasks.flatMap((_, i) => Array.from({ length: found.k }, (_, j) => `after-${split}-0/${i}/${j}`));
+    return { ...found, episodes: ids.flatMap((id) => episodes.get(id) ?? []) };
   } finally {
     await opened?.close();
     await relay?.close();
     release?.();
   }
+}
+
+/** A task's name in comparisons, by its content: another file may have another task in its place. */
+function taskName(task: TaskRequest, split: string): string {
+  return `${split}/${createHash("sha256").update(JSON.stringify(task)).digest("hex").slice(0, 10)}`;
 }

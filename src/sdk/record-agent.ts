@@ -130,7 +130,7 @@ async function openPlay<T extends TaskRequest>(
   try {
     const { attempt, close } = await openAgent<T>({ agent, reward, timeoutMs }, { ...teacher, name });
     return {
-      attempt: (task: T) => attemptWith(teacher, asked.apiKey, (way) => attempt(task, way)),
+      attempt: (task: T) => attemptWith(teacher, asked.apiKey, async (way) => (await attempt(task, way)).outcome),
       close: async () => {
         await close();
         await teacher.close();

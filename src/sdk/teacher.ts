@@ -17,7 +17,7 @@ import { serveInference, unknownRoute } from "../inference/server.ts";
 import { described, describedTool, ToolNames } from "../rollouts/actors/endpoint-messages.ts";
 import type { AskedTeacher, TeacherMessage, TeacherRequest } from "./scripted-teacher.ts";
 
-export interface TaughtAttempt extends RelayedAttempt {
+export interface TaughtAttempt extends Omit<RelayedAttempt, "exchanges"> {
   /** In the order of the requests. */
   exchanges(): Exchange[];
   usage(): TeacherUsage;

@@ -210,10 +210,10 @@ const moments: Readonly<Record<EvaluationRecord["when"], string>> = {
 };
 
 export function evaluationLine(record: EvaluationRecord): string {
-  const { when, split, tasks } = record;
-  const measured = measures(record).map(({ name, text }, i) =>
-    i === 0 ? `${name} ${moments[when]}: ${text}` : `${name} ${text}`,
-  );
+  const { when, step, split, tasks } = record;
+  // After no step at all nothing was trained: it is an evaluation alone.
+  const moment = when === "after" && step === 0 ? "" : ` ${moments[when]}`;
+  const measured = measures(record).map(({ name, text }, i) => (i === 0 ? `${name}${moment}: ${text}` : `${name} ${text}`));
   const errors = record.errors === undefined ? "" : `; ${plural(record.errors, "attempt")} ended by an error, not counted`;
   return `${measured.join(", ")}  (${plural(tasks, `${split} task`)}, ${decodingText(record)}${errors})`;
 }

@@ -1,14 +1,17 @@
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { compareAgents, type MeasuredAgent } from "../../agents/measure.ts";
 import { readTasks, splitTasks } from "../../agents/tasks.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { errorsLine, verdictWithheld } from "../../core/outcome.ts";
-import { type AgentEvaluation, evaluateAgent } from "../../sdk/evaluate-agent.ts";
+import { runsFolder } from "../../runs/layout.ts";
+import { newRunFolder, removeIfEmpty } from "../../runs/write.ts";
+import { type AgentEvaluation, type EvaluatedAgent, evaluateAgent } from "../../sdk/evaluate-agent.ts";
 import { agentOf, rewardOf } from "../../sdk/train-agent.ts";
 import { count, detectable, interval, percent, plural, points, pText } from "../../terminal/format.ts";
+import { commandPrefix, quoted, shownPath } from "../../terminal/invocation.ts";
 import { rewardText } from "../../terminal/progress.ts";
 import type { Screen } from "../../terminal/screen.ts";
+import { shownEpisodes } from "../conversation.ts";
 import type { EvalFlags } from "./eval-flags.ts";
 
 /**
@@ -26,15 +29,24 @@ export async function evalAgentCommand(agent: string, flags: EvalFlags, output: 
   const tasks = split === "all" ? all : splitTasks(all)[split];
   const models = compare ?? [modelName(flags)];
   if (compare !== undefined && compare.length !== 2) throw new ConfigError("--compare", compare, { expected: "two models" });
-  const evaluation = { agent: agentOf(agent.split(" ")), reward: await rewardOf(reward), tasks, k: Number(k) };
-  const measured: MeasuredAgent<(typeof tasks)[number]>[] = [];
+  const [run, judge] = [agentOf(agent.split(" ")), await rewardOf(reward)];
+  const evaluation = { agent: run, reward: judge, tasks, k: Number(k), split };
+  const measured: EvaluatedAgent<(typeof tasks)[number]>[] = [];
+  const folders: string[] = [];
   for (const [i, model] of models.entries()) {
     screen.line(
       `${models.length > 1 ? `${"AB"[i]}  ` : ""}${agent} with ${model ?? "its own model"}: ${plural(tasks.length, "task")}`,
     );
-    const each = await evaluateAgent({ ...evaluation, ...(model === undefined ? {} : modelOf(model, process.env)) });
+    const given = typeof out === "string" ? join(out, models.length > 1 ? ("ab"[i] ?? "") : "") : undefined;
+    const folder = given ?? newRunFolder(runsFolder, `eval-${basename(agent)}-${basename(model?.split("@")[0] ?? "own")}`);
+    const each = await evaluateAgent({
+      ...evaluation,
+      out: folder,
+      ...(model === undefined ? {} : modelOf(model, process.env)),
+    }).finally(() => removeIfEmpty(folder));
     for (const line of linesOf(each)) screen.line(`   ${line}`);
     measured.push(each);
+    folders.push(shownPath(resolve(folder)));
   }
   const [a, b] = measured;
   const withheld = verdictWithheld(measured, ["A", "B"]);
@@ -48,20 +60,34 @@ export async function evalAgentCommand(agent: string, flags: EvalFlags, output: 
     const errors = errorsLine(measured, ["A", "B"]);
     if (errors !== undefined) screen.line(`   ${errors}`);
   }
-  const record = {
-    agent,
-    split,
-    models,
-    measured,
-    ...(difference === undefined ? {} : { difference }),
-    ...(b === undefined ? {} : { withheld }),
-  };
-  if (json === true) output.line(JSON.stringify(record, null, 2));
-  if (typeof out === "string") {
-    mkdirSync(out, { recursive: true });
-    writeFileSync(join(out, "agent.json"), `${JSON.stringify(record, null, 2)}\n`);
-  }
+  if (json === true) {
+    const record = {
+      ...{ agent, split, models, folders, measured: measured.map(({ episodes: _, ...each }) => each) },
+      ...(difference === undefined ? {} : { difference }),
+      ...(b === undefined ? {} : { withheld }),
+    };
+    output.line(JSON.stringify(record, null, 2));
+  } else for (const line of endLines(measured, folders, flags.show, screen)) screen.line(line);
   return b !== undefined && withheld !== undefined ? 1 : 0;
+}
+
+/** An episode of the last model, and where all episodes are. */
+function endLines(
+  measured: readonly EvaluatedAgent<object>[],
+  folders: readonly string[],
+  show: string | undefined,
+  { paint, width }: Screen,
+): string[] {
+  const episodes = measured.at(-1)?.episodes ?? [];
+  const [first = "", second] = folders;
+  const last = second ?? first;
+  return [
+    ...shownEpisodes(episodes, show, paint, width),
+    "",
+    `Every episode: ${folders.join(" and ")} (runs show, dashboard)`,
+    `Read one: ${commandPrefix()} trajectory ${quoted(last)} ${episodes[0]?.id ?? "ID"}`,
+    `Compare: ${commandPrefix()} runs compare ${quoted(first)} ${second === undefined ? "OTHER" : quoted(second)}`,
+  ];
 }
 
 /** The model of `--model` and `--endpoint`, as `--compare` writes one. */

@@ -7,5 +7,7 @@ export interface EvalFlags extends SettingValues, JudgeFlags {
   /** Two models, or folders of evaluations. */
   readonly compare?: readonly string[];
   readonly agent?: string;
+  /** Number of episodes to print. */
+  readonly show?: string;
   readonly reward?: string;
 }

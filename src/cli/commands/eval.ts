@@ -1,4 +1,3 @@
-import { isScored, succeeded } from "../../core/outcome.ts";
 import type { Evaluated } from "../../sdk/evaluate.ts";
 import { resolvePlayed } from "../../sdk/run-environment.ts";
 import { plural } from "../../terminal/format.ts";
@@ -6,7 +5,7 @@ import { interruptedExitCode } from "../../terminal/interrupt.ts";
 import { commandPrefix, quoted, shownPath } from "../../terminal/invocation.ts";
 import type { Screen } from "../../terminal/screen.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
-import { episodeLines } from "../conversation.ts";
+import { shownEpisodes } from "../conversation.ts";
 import { costLines, evaluationLines, evaluationNotes, tableLines } from "../evaluation-lines.ts";
 import { measure } from "../measure.ts";
 import { judgeOf } from "../question-judge.ts";
@@ -30,11 +29,11 @@ export async function evalCommand(flags: EvalFlags, output: Screen, notes: Scree
   const measured = await measure(config, user, flags.resume === true, screen, judge);
   if (measured === undefined) return interruptedExitCode;
   if (flags.json === true) output.line(JSON.stringify({ folder: measured.folder, ...measured.report }, null, 2));
-  else showEvaluation(measured, screen);
+  else showEvaluation(measured, flags.show, screen);
   return 0;
 }
 
-function showEvaluation({ folder, report, trajectories }: Evaluated, screen: Screen): void {
+function showEvaluation({ folder, report, trajectories }: Evaluated, show: string | undefined, screen: Screen): void {
   const { paint, width } = screen;
   const greedyFirst = report.evaluations.toSorted((a, b) => a.decoding.localeCompare(b.decoding));
   for (const record of greedyFirst) for (const line of evaluationLines(record, paint)) screen.line(line);
@@ -49,12 +48,7 @@ function showEvaluation({ folder, report, trajectories }: Evaluated, screen: Scr
       paint.yellow(`The server refused ${plural(refused.length, "conversation")}, which have no score: ${first.error}`),
     );
   for (const note of evaluationNotes(trajectories)) screen.line(paint.yellow(note));
-  const failed = trajectories.find((trajectory) => isScored(trajectory) && !succeeded(trajectory));
-  if (failed !== undefined && report.evaluations.some(({ measure }) => measure !== "reward")) {
-    screen.line();
-    screen.line(paint.bold("An episode that it fails"));
-    for (const line of episodeLines(failed, paint, width, { maxLines: 24 })) screen.line(line);
-  }
+  for (const line of shownEpisodes(trajectories, show, paint, width)) screen.line(line);
   screen.line();
   screen.line(`${shownPath(folder)}: report.md, report.json, and every episode`);
   screen.line(`Compare: ${commandPrefix()} eval --compare ${quoted(shownPath(folder))} OTHER`);

@@ -109,10 +109,17 @@ export function showRunCommand(
   const timings = new Map(readTimings(folder).map((timing) => [timing.step, timing]));
   const state =
     readSummary(folder) === undefined ? `unfinished: ${commandPrefix()} train --resume --out ${quoted(folder)}` : "finished";
-  screen.line(`${folder}: ${steps.length} of ${String(config.steps)} steps, ${state}`);
+  const of =
+    typeof config.agent === "string"
+      ? `an evaluation of ${config.agent} with ${String(config.model)}`
+      : `${steps.length} of ${String(config.steps)} steps`;
+  screen.line(`${folder}: ${of}, ${state}`);
   for (const record of readEvaluations(folder)) screen.line(evaluationLine(record));
   const [first] = steps;
-  if (first === undefined) return;
+  if (first === undefined) {
+    for (const line of episodeHints(folder)) screen.line(line);
+    return;
+  }
 
   heading("Steps");
   screen.line(screen.paint.dim(stepHeading(first, screen.width)));
@@ -152,9 +159,13 @@ function metricLines(steps: readonly StepRecord[], width: number): string[] {
 
 function episodeHints(folder: string): string[] {
   const step = trajectorySteps(folder).at(-1);
-  const example = step === undefined ? undefined : readTrajectories(folder, step)[0];
+  const [evaluation] = readEvaluations(folder);
+  const [example] =
+    step !== undefined ? readTrajectories(folder, step) : evaluation === undefined ? [] : readEpisodes(folder, evaluation);
   return [
-    `Of every step in ${layout.trajectoryFolder(folder)}, of every evaluation in ${layout.evaluationFolder(folder)}`,
+    ...(step === undefined
+      ? []
+      : [`Of every step in ${layout.trajectoryFolder(folder)}, of every evaluation in ${layout.evaluationFolder(folder)}`]),
     ...(example === undefined ? [] : [`Read one: ${commandPrefix()} runs show ${quoted(folder)} --trajectory ${example.id}`]),
   ];
 }

@@ -183,7 +183,7 @@ function differenceOf({ difference, pValue, exact, better, worse, smallest }: Pa
 }
 
 /** @param records of one moment and split, at least one; the sampled one first */
-function scoreOf(records: readonly EvaluationRecord[]): ScoreSummary {
+export function scoreOf(records: readonly EvaluationRecord[]): ScoreSummary {
   const { split, tasks, k, mean, low, high } = present(records[0], "an evaluation");
   const byDecoding = <T>(of: (record: EvaluationRecord) => T) =>
     Object.fromEntries(records.map((record) => [record.decoding, of(record)])) as Partial<Record<Decoding, T>>;
