@@ -56,7 +56,6 @@ export interface Places {
   /** The model of the default environment. */
   readonly officeModel: string;
   /** That of the office of before, whose episodes of one request TRL's tools can play. */
-  readonly classicModel: string;
   readonly threads: number;
   /** True where peers are measured in bfloat16 too. */
   readonly bfloat16: boolean;
@@ -82,9 +81,9 @@ function decodingLimit(model: string, rows: number, length: number): Entry["limi
 }
 
 /** For whoever asks for the benchmarks' names alone. */
-export const nowhere: Places = { folder: "", officeModel: "", classicModel: "", threads: 1, bfloat16: true };
+export const nowhere: Places = { folder: "", officeModel: "", threads: 1, bfloat16: true };
 
-export function makeBenchmarks({ folder, officeModel, classicModel, threads, bfloat16 }: Places): Benchmark[] {
+export function makeBenchmarks({ folder, officeModel, threads, bfloat16 }: Places): Benchmark[] {
   const onlyWithBfloat16 = <T>(all: readonly T[]): readonly T[] => (bfloat16 ? all : []);
   const models = (...names: readonly string[]): Program => ({ script: "ours/models.ts", args: [folder, ...names] });
   const batch = `${folder}/rollouts.json`;
@@ -337,7 +336,7 @@ export function makeBenchmarks({ folder, officeModel, classicModel, threads, bfl
       prepare: [],
       sides: {
         "slow tools": { script: "ours/slow-tools.ts", args: [officeModel, threads] },
-        forks: { script: "ours/forks.ts", args: [classicModel] },
+        forks: { script: "ours/forks.ts", args: [officeModel] },
       },
       entries: [
         busy(0),
@@ -399,7 +398,7 @@ export function makeBenchmarks({ folder, officeModel, classicModel, threads, bfl
       "step-trl",
       [
         { suffix: "", own: [`${folder}/words-5m`, threads, 8, "words"], target: 3 },
-        { suffix: "-tools", own: [classicModel, threads, 8, "office"], command: nodeCommand("ours/office-server.ts"), target: 4 },
+        { suffix: "-tools", own: [officeModel, threads, 8, "office"], command: nodeCommand("ours/office-server.ts"), target: 4 },
       ],
       ["static float32", "dynamic float32", "static bfloat16"],
       [words("5m")],

@@ -14,7 +14,6 @@ import { resolveConfig } from "../src/training/config.ts";
 import { trainingTasks } from "../src/training/tasks.ts";
 
 const worlds: Readonly<Record<string, readonly [model: string, environment: string, settings: object]>> = {
-  classic: ["office-classic", "office-classic", {}],
   office: ["office", "office", {}],
   search: ["office-search", "office", { scenario: "search" }],
   handover: ["office-handover", "office", { scenario: "handover" }],

@@ -53,9 +53,7 @@ try {
 async function main({ json, only, runs, threads, device }: Options): Promise<void> {
   if (python === undefined)
     console.log("No Python with torch and transformers: ours alone. Name one with --python or RETROGRADE_PYTHON.");
-  const [officeModel, classicModel] = await Promise.all(
-    ["office", "office-classic"].map((name) => modelFolder({ model: "default", environment: { name } })),
-  );
+  const officeModel = await modelFolder({ model: "default", environment: { name: "office" } });
   const machine = `${device}, ${cpus().length} × ${cpus()[0].model}, ${threads} threads, node ${process.versions.node}`;
   console.log(`${machine}; median of rounds (lowest–highest), ${runs} of each`);
   // PyTorch's threads wait for each other without sleeping: on a busy machine it slows down far more than ONNX Runtime does.
@@ -66,7 +64,7 @@ async function main({ json, only, runs, threads, device }: Options): Promise<voi
   const meter = await RateMeter.open(threads, isGpu(device) ? device : "cpu");
   const results: Result[] = [];
   const prepared = new Set<string>();
-  for (const { prepare, ...benchmark } of makeBenchmarks({ folder, officeModel, classicModel, threads, bfloat16 })) {
+  for (const { prepare, ...benchmark } of makeBenchmarks({ folder, officeModel, threads, bfloat16 })) {
     if (only !== undefined && !only.includes(benchmark.name)) continue;
     for (const each of prepare) await once(each, prepared);
     const started = performance.now();

@@ -1,12 +1,12 @@
+import { officeEnvironment } from "../extensions/office/office.ts";
 import type { Environment } from "../src/environments/environment.ts";
-import { officeClassicEnvironment } from "../studies/office-classic/office-classic.ts";
 
 /**
  * The embedded environment with one request an episode, which ends with the first message that calls no tool: TRL's tool loop knows no
  * other. Everything else is as in the default run.
  */
 export function oneRequestOffice(): Environment {
-  const office: Environment = officeClassicEnvironment({ requests: { min: 1, max: 1 } });
+  const office: Environment = officeEnvironment({ requests: { min: 1, max: 1 } });
   return {
     ...office,
     start: async (task, seed) => {

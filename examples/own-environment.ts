@@ -19,7 +19,7 @@ const calendar = defineEnvironment({
     };
   },
 });
-const [model = "bundled:office-classic", steps = "20"] = process.argv.slice(2);
+const [model = "bundled:office", steps = "20"] = process.argv.slice(2);
 const settings = { environment: calendar, model, steps: Number(steps), evaluation: { tasks: 64, k: 2 } };
 const { summary } = await train(settings, { print: true });
 console.log(`success ${summary.before?.mean.toFixed(2)} → ${summary.after?.mean.toFixed(2)}`);

@@ -16,7 +16,7 @@ const calculation = defineEnvironment({
   },
   start: ({ product }) => ({ tools, reward: ({ answer }) => (answer.includes(`${product}`) ? 1 : 0) }),
 });
-const [model = "bundled:office-classic", steps = "20"] = process.argv.slice(2);
+const [model = "bundled:office", steps = "20"] = process.argv.slice(2);
 const settings = { environment: calculation, model, steps: Number(steps), evaluation: { tasks: 64, k: 2 } };
 const { summary } = await train(settings, { print: true });
 console.log(`success ${summary.before?.mean.toFixed(2)} → ${summary.after?.mean.toFixed(2)}`);

@@ -26,7 +26,7 @@ const questions = defineEnvironment({
   },
   start: ({ gold }) => ({ tools, protocol, reward: ({ response }) => researchReward(response, [gold]).reward }),
 });
-const [model = "bundled:office-classic", steps = "20"] = process.argv.slice(2);
+const [model = "bundled:office", steps = "20"] = process.argv.slice(2);
 const settings = { environment: questions, model, steps: Number(steps), evaluation: { tasks: 16, k: 2 } };
 const { summary } = await train(settings, { print: true });
 console.log(`reward ${summary.before?.mean.toFixed(2)} → ${summary.after?.mean.toFixed(2)}`);

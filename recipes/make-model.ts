@@ -3,7 +3,6 @@
  * supervised fine-tuning on demonstrations by an expert with bad habits. About half an hour on two cores, longer for the office:
  *
  *   npm run make-model              the office
- *   npm run make-model office-classic
  *   npm run make-model knowledge    the world of facts
  *   npm run make-model office-search, office-handover, office-history
  *                                   the office's scenarios: one more stage on the office's model
@@ -32,14 +31,12 @@ import { encodeDemonstration } from "../src/rollouts/demonstration.ts";
 import { supervise } from "../src/training/supervised/sft.ts";
 import { knowledge } from "./knowledge.ts";
 import { office } from "./office.ts";
-import { officeClassic } from "./office-classic.ts";
 import { officeScenarios } from "./office-scenarios.ts";
 import type { Demonstrated, Recipe } from "./recipe.ts";
 import { trainTokenizer } from "./tokenizer.ts";
 
 const recipes: Readonly<Record<string, Recipe>> = {
   office,
-  "office-classic": officeClassic,
   knowledge,
   ...officeScenarios,
 };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { officeClassic as office } from "../recipes/office-classic.ts";
+import { office } from "../recipes/office.ts";
 import { trainTokenizer } from "../recipes/tokenizer.ts";
 import { hermes } from "../src/actions/formats/hermes.ts";
 import { makeChat } from "../src/chat/chat.ts";

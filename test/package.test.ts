@@ -43,7 +43,7 @@ test("the tarball holds the program, the default model and the pages, and none o
       "CHANGELOG.md",
       "docs/cli.md",
     ],
-    ...["office", "office-classic", "knowledge"].flatMap((world) =>
+    ...["office", "knowledge"].flatMap((world) =>
       ["config.json", "model.safetensors", "tokenizer.json"].map((file) => `models/${world}/${file}`),
     ),
   ];

@@ -190,8 +190,8 @@ describe("on our own server", () => {
   });
 
   test("all weights of a trained model: the probe's step is small enough to be linear where gradients are large", async () => {
-    const office = await start({ models: [await serveModel("office", "models/office-classic", 1)] });
-    const shape = { rank: 0, vocabularySize: 736, maxLength: 256 };
+    const office = await start({ models: [await serveModel("office", "models/office", 1)] });
+    const shape = { rank: 0, vocabularySize: 896, maxLength: 256 };
     const engine = await createTinkerEngine({ ...options, ...shape, model: "office", baseUrl: office.baseUrl });
     expect(engine.findings).toMatchObject({ form: { lossFn: "cross_entropy" }, rejected: [], adam: true, clips: true });
     await engine.dispose();

@@ -5,22 +5,21 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readMetrics } from "../src/runs/read.ts";
 import { planRun, runPlan } from "../src/sdk/train.ts";
-import { officeClassicEnvironment } from "../studies/office-classic/office-classic.ts";
 
-/** A real SkyRL server that serves the bundled model of the classic office, in bfloat16: `.ci/skyrl` starts it in this folder. */
+/** A real SkyRL server that serves the bundled model of the office, in bfloat16: `.ci/skyrl` starts it in this folder. */
 const home = process.env.RETROGRADE_SKYRL_OFFICE;
 const title = (text: string) => (home === undefined ? `${text} — skipped: no SkyRL server runs (./.ci/skyrl)` : text);
-const model = "models/office-classic";
+const model = "models/office";
 
 test.skipIf(home === undefined).each(["grpo", "seeupo-scaled"] as const)(
-  title("%s trains the classic office through a real SkyRL server that computes in bfloat16"),
+  title("%s trains the office through a real SkyRL server that computes in bfloat16"),
   { timeout: 900_000 },
   async (algorithm) => {
     const url = /TINKER_BASE_URL=(\S+)/.exec(readFileSync(join(home ?? "", "server.env"), "utf8"))?.[1] ?? "";
     const out = join(mkdtempSync(join(tmpdir(), "retrograde-skyrl-office-")), "run");
     const plan = await planRun({
-      ...{ environment: officeClassicEnvironment(), model, algorithm, steps: 2, seed: 5, out },
-      engine: { kind: "tinker", url, model: "office-classic", rank: 8 },
+      ...{ environment: "office", model, algorithm, steps: 2, seed: 5, out },
+      engine: { kind: "tinker", url, model: "office", rank: 8 },
       rollout: { tasksPerStep: 4, groupSize: 4 },
       optimizer: { learningRate: 1e-3, clipNorm: "off" },
       evaluation: { tasks: 0 },

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { officeClassic as office } from "../recipes/office-classic.ts";
+import { office } from "../recipes/office.ts";
 import { trainTokenizer } from "../recipes/tokenizer.ts";
 import { readMetrics } from "../src/runs/read.ts";
 import { writeTinyModel } from "./tiny-model.ts";

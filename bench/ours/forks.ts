@@ -1,6 +1,7 @@
 /** What a fork costs without the model: 999 leaves of one tree, each forked after the same tool call and ended by its next action: forks.ts MODEL */
 
 import "../../extensions/install.ts";
+import { officeEnvironment } from "../../extensions/office/office.ts";
 import type { Group } from "../../src/core/trajectory.ts";
 import type { Sampler } from "../../src/engines/engine.ts";
 import { branchingSchema } from "../../src/rollouts/branching/settings.ts";
@@ -8,12 +9,11 @@ import { rolloutTrees } from "../../src/rollouts/branching/trees.ts";
 import { rolloutGroups } from "../../src/rollouts/rollout.ts";
 import { openModel } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config.ts";
-import { officeClassicEnvironment } from "../../studies/office-classic/office-classic.ts";
 import { answerRounds } from "./rounds.ts";
 
 const [model] = process.argv.slice(2);
 const { engine, chat } = await openModel(model, { kind: "local", device: "cpu", threads: 1 });
-const office = officeClassicEnvironment();
+const office = officeEnvironment();
 const tasks = [await office.task("train", 7)];
 const leaves = 1000;
 const { rollout } = resolveConfig({ rollout: { groupSize: leaves, concurrency: 200 } });
@@ -21,7 +21,7 @@ const branching = branchingSchema.parse({
   ...{ firstRollouts: 1, beam: leaves, entropy: "exact" },
   rule: { kind: "paper", alpha: 1, threshold: 0 },
 });
-const call = '<tool_call>\n{"name": "list_events", "arguments": {"day": "Friday"}}\n</tool_call>';
+const call = '<tool_call>\n{"name": "find_contact", "arguments": {"name": "Ana"}}\n</tool_call>';
 
 /** A sampler that takes no time: the first action, where there is one, then the end. */
 function instant(first: string | undefined): Sampler {

@@ -9,7 +9,6 @@ import type { Lazy } from "../../src/environments/environment.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import { resolveConfig } from "../../src/training/config.ts";
-import { officeClassicEnvironment } from "../../studies/office-classic/office-classic.ts";
 import { couriers, folders } from "../office/rules.ts";
 import type { OfficeTask } from "../office/task.ts";
 import { checkEnvironment } from "./check.ts";
@@ -130,11 +129,23 @@ test("the knowledge world gives nothing away either", async () => {
   expect(report.unchecked).toEqual([expect.stringMatching(/^No argument of search, python is/), "No model was measured."]);
 }, 600_000);
 
-test("a hole in a world is found: the classic office lets a deed be refused in the same words", async () => {
-  const classic = officeClassicEnvironment();
-  const { policies } = await checkEnvironment(classic, { seed: 1, tasks: 60, trainingTasks: 50, rollout });
-  const apologising = policies.find(({ name }) => name.includes("Done. Sorry"));
-  expect(apologising?.success.mean).toBeGreaterThan(0.3);
+test("a hole in a world is found: refusing everything is right in half of its tasks", async () => {
+  const parameters = z.object({ size: z.int() });
+  const rooms = defineEnvironment({
+    name: "rooms",
+    tasks: (random) => ({ prompt: `Book a room for ${2 + random.integer(8)}.`, free: random.integer(2) === 1 }),
+    start: ({ free }) => {
+      let booked = false;
+      const execute = () => (free ? { booked: (booked = true) } : { error: "no room is free" });
+      return {
+        tools: [defineTool({ name: "book", description: "Books a room.", parameters, execute })],
+        reward: ({ answer }) => (free ? Number(booked) : Number(answer.includes("cannot"))),
+      };
+    },
+  });
+  const { policies } = await checkEnvironment(rooms, { seed: 1, tasks: 60, trainingTasks: 50, rollout });
+  const refusing = policies.find(({ name }) => name.startsWith("always refuses"));
+  expect(refusing?.success.mean).toBeGreaterThan(0.3);
 }, 600_000);
 
 test("an order of tools that always works is found", async () => {

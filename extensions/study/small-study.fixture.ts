@@ -1,4 +1,4 @@
-import { officeClassicEnvironment } from "../../studies/office-classic/office-classic.ts";
+import { officeEnvironment } from "../office/office.ts";
 import { parseStudy, type RunKey, type Study, type StudyDefinition } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
 import { planHash } from "./store.ts";
@@ -7,14 +7,15 @@ import { planHash } from "./store.ts";
 export const smallDefinition = {
   title: "A small study",
   question: "Is b better than a?",
-  environments: { "office-classic": officeClassicEnvironment },
+  environments: { "own-office": officeEnvironment },
   worlds: {
     near: {
       title: "Near",
       about: "A small world.",
       config: {
-        environment: "office-classic",
-        rollout: { tasksPerStep: 2, groupSize: 2 },
+        environment: "own-office",
+        model: "bundled:office",
+        rollout: { tasksPerStep: 2, groupSize: 2, hiddenTools: "allow" },
         steps: 2,
         engine: { threads: 1 },
         evaluation: { tasks: 3, k: 1, during: { every: 1, tasks: 2 } },

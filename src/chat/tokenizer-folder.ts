@@ -15,7 +15,7 @@ const endIdsSchema = z.looseObject({ eos_token_id: z.union([z.number(), z.array(
  * `generation_config.json` and `config.json`.
  * @throws ModelError if a file is missing, broken, or names no token that ends a turn
  * @example
- * loadTokenizer("models/office-classic").encode("Hello");
+ * loadTokenizer("models/office").encode("Hello");
  */
 export function loadTokenizer(folder: string): Tokenizer {
   const file = (name: string) => join(folder, name);

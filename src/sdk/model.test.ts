@@ -29,7 +29,7 @@ beforeEach(() => {
 test("a folder is taken before a name on the Hub, and needs no network", async () => {
   expect(findModel(source)).toEqual({ folder: source });
   expect(await modelFolder(source)).toBe(source);
-  expect(findModel("models/office-classic")).toEqual({ folder: "models/office-classic" }); // of this repository, where the tests run
+  expect(findModel("models/office")).toEqual({ folder: "models/office" }); // of this repository, where the tests run
   expect(findModel("tiny/letters")).toEqual({ hub: { repo: "tiny/letters", revision: undefined } });
   expect(findModel("tiny/letters@v1")).toEqual({ hub: { repo: "tiny/letters", revision: "v1" } });
 });
@@ -40,7 +40,7 @@ test("the default model is the one of the environment; an own environment has no
   expect(folderFor("knowledge")).toEqual({ folder: join(import.meta.dirname, "../../models/knowledge") });
   expect(() => folderFor("my-own")).toThrow(ConfigError);
   expect(() => folderFor("my-own")).toThrow(
-    /model is "default"; expected a model for the environment "my-own".*retrograde-rl sft --model bundled:office-classic/,
+    /model is "default"; expected a model for the environment "my-own".*retrograde-rl sft --model bundled:office/,
   );
   expect(models.findModel(choice("bundled:knowledge", "my-own"))).toEqual(folderFor("knowledge"));
   expect(() => models.findModel(choice("bundled:shop"))).toThrow('expected "bundled:knowledge"');

@@ -29,7 +29,7 @@ import { cacheBytesOf, computesHere, type EnginePurpose, openEngine, refusedEndp
 import { requireTrusted } from "./trust.ts";
 
 /** The bundled model that an own task is taught with: one that is in the package. */
-const modelToTeach = "office-classic";
+const modelToTeach = "office";
 
 /** The folder of a bundled model. @throws ConfigError if an environment has none */
 function bundledModel(model: string, environment: string): string {

@@ -37,7 +37,7 @@ test("doctor names provider, threads, peak, memory and what the default model ne
   const { text, exitCode, line } = await doctor();
   expect({ exitCode, text }).toEqual({ exitCode: 0, text: expect.stringContaining("Ready. Train with:") });
   expect(line("matrix products")).toMatch(/ONNX Runtime on the CPU: [\d,]+ GFLOP\/s with 1 threads/);
-  expect(line("chat template")).toMatch(/a prompt of "office(-classic)?" is [\d,]+ tokens; a message ends with <\|end\|>/);
+  expect(line("chat template")).toMatch(/a prompt of "office" is [\d,]+ tokens; a message ends with <\|end\|>/);
   expect(line("memory needed")).toMatch(/about \d.* GiB to sample, \d.* GiB to train at 512 tokens/);
   expect(line("sampling")).toMatch(/^✓ sampling +the same twice; --play/);
   expect(line("cost")).toBeUndefined(); // it looks, and does not play

@@ -28,7 +28,7 @@ test("init writes a folder whose configuration loads, and whose demonstrations t
   if (!isEnvironment(user.environment)) throw new Error("no environment");
   const task = await user.environment.task("train", 0);
   const { tools, messages: opening } = await user.environment.start(task, 0);
-  const chat = makeChat(loadTokenizer(join(import.meta.dirname, "../../../models/office-classic")));
+  const chat = makeChat(loadTokenizer(join(import.meta.dirname, "../../../models/office")));
   const demonstrations = readConversations(join(folder, "demonstrations.jsonl"));
   expect(demonstrations).toHaveLength(20);
   for (const { messages } of demonstrations) {

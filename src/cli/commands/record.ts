@@ -24,7 +24,7 @@ export interface RecordFlags {
 }
 
 /** A model that every machine has and can teach. */
-const student = "bundled:office-classic";
+const student = "bundled:office";
 
 /** Records demonstrations of an agent with a strong model. @returns the exit code: 1 where nothing was kept */
 export async function recordCommand(agent: readonly string[], flags: RecordFlags, screen: Screen): Promise<number> {

@@ -41,7 +41,7 @@ import { Workers } from "./workers/workers.ts";
  * @throws ConfigError for settings of an adapter that do not fit the model, or the adapter to go on with
  * @throws EngineError for options that exclude each other
  * @example
- * const engine = await createLocalEngine({ model: "models/office-classic", threads: 2 });
+ * const engine = await createLocalEngine({ model: "models/office", threads: 2 });
  * const { tokens } = await engine.sample({ context: [1, 2, 3], maxTokens: 8, stopTokens: [], seed: 1 });
  * await engine.dispose();
  */

@@ -10,7 +10,7 @@ import type { LocalEngineOptions } from "../options.ts";
 import { batchRows, packBatch, packRows } from "../training/packing.ts";
 import { sharesOf, worthSharing } from "../training/shares.ts";
 
-const model = new URL("../../../../models/office-classic", import.meta.url).pathname;
+const model = new URL("../../../../models/office", import.meta.url).pathname;
 const steps = { learningRate: 1e-3, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0, clipNorm: 1 };
 
 /** Trajectories of unequal lengths that share nothing: several rows. */
